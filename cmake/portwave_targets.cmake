@@ -1,0 +1,64 @@
+# What every target of portwave shares.
+
+# Settings that stay inside portwave: warnings, floating point, version.
+function(portwave_target_defaults target)
+  # Never fuse a multiply and an add: results must not depend on the compiler's choice.
+  target_compile_options(${target} PRIVATE -ffp-contract=off)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+    -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Wundef)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wduplicated-cond -Wlogical-op)
+    # GCC 12 reports these wrongly in std::string and in inlined Eigen code.
+    target_compile_options(${target} PRIVATE
+      -Wno-restrict
+      -Wno-error=array-bounds -Wno-error=maybe-uninitialized
+      -Wno-error=stringop-overflow -Wno-error=stringop-overread)
+  endif()
+  if(PORTWAVE_WARNINGS_AS_ERRORS)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  target_compile_definitions(${target} PRIVATE PORTWAVE_VERSION="${PROJECT_VERSION}")
+endfunction()
+
+# portwave_precompile(<target> <header>...): standard headers are added to the list.
+function(portwave_precompile target)
+  if(PORTWAVE_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE
+      ${ARGN} <algorithm> <cmath> <memory> <span> <string> <string_view> <vector>)
+  endif()
+endfunction()
+
+# portwave_add_room(<room>): the static library portwave::<room> from the calling folder.
+# Sources are found by name, so a new file needs no edit here:
+#   include/portwave/<room>/**.hpp   public headers
+#   src/**.cpp, catalogue/**.cpp     sources
+function(portwave_add_room room)
+  set(target portwave_${room})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/*.cpp catalogue/*.cpp)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/portwave/${room}/*.hpp)
+  if(NOT sources)
+    set(sources "${CMAKE_CURRENT_BINARY_DIR}/empty.cpp")
+    file(CONFIGURE OUTPUT "${sources}" CONTENT "// A room of headers only.\n")
+  endif()
+
+  add_library(${target} STATIC ${sources})
+  add_library(portwave::${room} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${room})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_sources(${target} PUBLIC
+    FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}/include" FILES ${headers})
+  target_include_directories(${target} PRIVATE
+    "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/src")
+  if(PORTWAVE_NATIVE)
+    # Public, because the instruction set decides how Eigen aligns its objects.
+    target_compile_options(${target} PUBLIC -march=native)
+  endif()
+  portwave_target_defaults(${target})
+
+  if(PORTWAVE_INSTALL)
+    install(TARGETS ${target} EXPORT portwaveTargets
+      ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+      FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  endif()
+endfunction()

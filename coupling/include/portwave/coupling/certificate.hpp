@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "portwave/coupling/method.hpp"
+#include "portwave/coupling/wave_discretisation.hpp"
+
+namespace portwave {
+
+enum class CertificateStatus {
+  holds,
+  conditional,  ///< a sampled firm-nonexpansiveness margin is negative: Theorem 1's premise fails
+  violated,     ///< a part created energy beyond round-off
+};
+
+std::string_view to_string(CertificateStatus status);
+
+/// What a run can say for itself so far.
+struct Certificate {
+  CertificateStatus status = CertificateStatus::holds;
+  double max_passivity_residual_J = 0.0;  ///< max r_i over parts and steps; −∞ before the first step
+  int worst_passivity_part = -1;
+  std::int64_t worst_passivity_step = -1;
+  /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.
+  std::optional<double> max_augmented_residual_J;
+  /// Smallest sampled ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|².
+  std::optional<double> min_fne_margin;
+  std::int64_t steps_without_fixed_point = 0;  ///< full: steps whose u† was not found
+};
+
+/// Tolerance of a part's passivity residual: 1e-12 (H₀ + T₀ + ½|a|² + ½|b|²).
+inline double passivity_tolerance(double initial_energy_J, double wave_energy_J) {
+  return 1e-12 * (initial_energy_J + wave_energy_J);
+}
+
+/// Firm-nonexpansiveness margins of every frozen part map, sampled at 32 pairs of N(0,1) incident
+/// waves drawn from a fixed seed and the step number. Needs the batches frozen; leaves them so.
+class FneSampler {
+ public:
+  static constexpr int kPairs = 32;
+
+  struct Result {
+    double min_margin = 0.0;
+    bool negative_beyond_tolerance = false;  ///< some margin < −1e-12 |α − β|²
+  };
+
+  explicit FneSampler(const WaveDiscretisation& waves, std::uint64_t seed = 20260316);
+  /// Empty when a part's port solve fails at a sampled wave.
+  std::optional<Result> sample(WaveDiscretisation& waves, std::int64_t step);
+
+ private:
+  void take_margin(const WaveDiscretisation& waves, std::size_t part, Result& result) const;
+
+  std::uint64_t seed_;
+  std::vector<double> alpha_, beta_, s_alpha_, s_beta_;
+};
+
+/// Finds the fixed point u† of the frozen macro-step by continuing the iteration to round-off.
+class FixedPointSolver {
+ public:
+  FixedPointSolver(const WaveDiscretisation& waves, double relaxation, int max_evaluations = 20000);
+  /// Iterates from `start`; the result is empty when it did not converge.
+  std::span<const double> solve(WaveDiscretisation& waves, std::span<const double> start);
+
+ private:
+  double relative_residual() const;
+
+  double relaxation_;
+  int max_evaluations_;
+  std::vector<double> u_, b_, exchanged_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,404 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <type_traits>
+
+#include "system_draft.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr int kAnyNumber = std::numeric_limits<int>::max();
+
+struct JointRules {
+  std::string_view name;
+  int fewest_ports;
+  int most_ports;
+  bool component_by_component;  ///< all ports have one dimension
+  bool same_domain;
+};
+
+JointRules rules_of(const Joint& joint) {
+  struct Visitor {
+    JointRules operator()(const joint::Connection&) { return {"a connection", 2, 2, true, true}; }
+    JointRules operator()(const joint::CommonEffort&) {
+      return {"a common-effort junction", 2, kAnyNumber, true, true};
+    }
+    JointRules operator()(const joint::CommonFlow&) {
+      return {"a common-flow junction", 2, kAnyNumber, true, true};
+    }
+    JointRules operator()(const joint::Transformer&) {
+      return {"a transformer", 2, 2, true, false};
+    }
+    JointRules operator()(const joint::Gyrator&) { return {"a gyrator", 2, 2, true, false}; }
+    JointRules operator()(const joint::SkewGain&) {
+      return {"a skew gain", 1, kAnyNumber, false, false};
+    }
+    JointRules operator()(const joint::Kernel&) {
+      return {"a kernel", 1, kAnyNumber, false, false};
+    }
+    JointRules operator()(const joint::Free&) { return {"a free end", 1, 1, true, true}; }
+    JointRules operator()(const joint::Fixed&) { return {"a fixed end", 1, 1, true, true}; }
+    JointRules operator()(const joint::Resistive&) { return {"a resistive end", 1, 1, true, true}; }
+  };
+  return std::visit(Visitor{}, joint);
+}
+
+// JSON pointers write "~" and "/" inside a name as "~0" and "~1".
+std::string escaped(std::string_view name) {
+  std::string result;
+  for (const char c : name) {
+    if (c == '~') {
+      result += "~0";
+    } else if (c == '/') {
+      result += "~1";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+template <class Named>
+std::vector<std::string> names_of(const std::vector<Named>& things) {
+  std::vector<std::string> names;
+  for (const Named& thing : things) names.push_back(thing.name);
+  return names;
+}
+
+// -1 when there is none of that name.
+template <class Named>
+int index_of(std::string_view name, const std::vector<Named>& things) {
+  for (std::size_t i = 0; i < things.size(); ++i) {
+    if (things[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::string list_ports(const std::vector<Port>& ports) {
+  if (ports.empty()) return "It has no ports.";
+  std::string text = "ports: ";
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    text +=
+        fmt::format("{}\"{}\" ({})", i > 0 ? ", " : "", ports[i].name, to_string(ports[i].domain));
+  }
+  return text + ".";
+}
+
+std::string list_inputs(const std::vector<InputChannel>& inputs) {
+  if (inputs.empty()) return "It has no inputs.";
+  std::string text = "inputs: ";
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    text += fmt::format("{}\"{}\"", i > 0 ? ", " : "", inputs[i].name);
+  }
+  return text + ".";
+}
+
+std::string list_states(const std::vector<StateVariable>& states) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < states.size() && i < kShown; ++i) {
+    text += (i > 0 ? ", " : "") + states[i].name;
+  }
+  return states.size() > kShown ? text + ", …" : text;
+}
+
+}  // namespace
+
+void SystemBuilder::Draft::add(std::string where, std::string what) {
+  issues.push_back({std::move(where), std::move(what)});
+}
+
+void SystemBuilder::Draft::check_parts() {
+  shares_name.assign(parts.size(), false);
+  uses.resize(parts.size());
+  if (parts.empty()) add("/subsystems", "a system needs at least one subsystem");
+  for (int i = 0; i < static_cast<int>(parts.size()); ++i) {
+    check_name(i);
+    if (parts[i].subsystem == nullptr) continue;
+    check_signature(i);
+    check_initial_state(i);
+    check_inputs(i);
+  }
+}
+
+void SystemBuilder::Draft::check_name(int part) {
+  const std::string& name = parts[part].name;
+  const std::string where = fmt::format("/subsystems/{}/name", part);
+  if (name.empty()) return add(where, "must not be empty");
+  if (!is_plain_name(name)) {
+    add(where, fmt::format("must not contain dots, brackets, blanks, commas or quotes (it names "
+                           "columns of results), got \"{}\"",
+                           name));
+  }
+  const auto [place, is_new] = part_by_name.emplace(name, part);
+  if (is_new) return;
+  shares_name[part] = true;
+  shares_name[place->second] = true;
+  add(where,
+      fmt::format("the name \"{}\" is already taken by /subsystems/{}", name, place->second));
+}
+
+void SystemBuilder::Draft::check_signature(int part) {
+  const PendingPart& pending = parts[part];
+  const std::vector<Port>& ports = pending.subsystem->signature().ports;
+  uses[part].resize(ports.size());
+  std::set<std::string_view> names;
+  for (const Port& port : ports) {
+    const bool is_new = names.insert(port.name).second;
+    if (is_new && !port.name.empty() && port.dimension > 0) continue;
+    add(fmt::format("/subsystems/{}", part),
+        fmt::format("a part of type \"{}\" must give its ports distinct names and dimensions >= 1; "
+                    "see port \"{}\" of dimension {}",
+                    pending.subsystem->signature().type, port.name, port.dimension));
+  }
+}
+
+void SystemBuilder::Draft::check_initial_state(int part) {
+  const PendingPart& pending = parts[part];
+  const std::vector<StateVariable>& states = pending.subsystem->signature().states;
+  const bool is_given = !pending.options.initial_state.empty();
+  const std::vector<double> state =
+      is_given ? pending.options.initial_state : pending.subsystem->default_state();
+  const std::string where = is_given ? fmt::format("/subsystems/{}/initial_state", part)
+                                     : fmt::format("/subsystems/{}", part);
+  if (state.size() != states.size()) {
+    return add(where, fmt::format("{} must have {} numbers ({}), got {}",
+                                  is_given ? "the initial state" : "the part's default state",
+                                  states.size(), list_states(states), state.size()));
+  }
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    if (std::isfinite(state[i])) continue;
+    add(is_given ? fmt::format("{}/{}", where, i) : where,
+        fmt::format("{} must be finite, got {}", states[i].name, state[i]));
+  }
+}
+
+void SystemBuilder::Draft::check_inputs(int part) {
+  const PendingPart& pending = parts[part];
+  const std::vector<InputChannel>& inputs = pending.subsystem->signature().inputs;
+  for (const auto& [name, signal] : pending.options.inputs) {
+    if (index_of(name, inputs) >= 0) continue;
+    add(fmt::format("/subsystems/{}/inputs/{}", part, escaped(name)),
+        fmt::format("subsystem \"{}\" has no input \"{}\". {}{}", pending.name, name,
+                    list_inputs(inputs), did_you_mean(name, names_of(inputs))));
+  }
+}
+
+void SystemBuilder::Draft::check_joints() {
+  references.resize(joints.size());
+  for (int j = 0; j < static_cast<int>(joints.size()); ++j) {
+    const std::vector<std::string>& ports = joints[j].ports;
+    for (int i = 0; i < static_cast<int>(ports.size()); ++i) {
+      references[j].push_back(resolve(ports[i], fmt::format("/couplings/{}/ports/{}", j, i)));
+      note_use(j, i);
+    }
+    check_arity(j);
+    check_ports_match(j);
+    check_values(j);
+  }
+}
+
+SystemBuilder::Draft::PortReference SystemBuilder::Draft::resolve(const std::string& path,
+                                                                  const std::string& where) {
+  const std::size_t dot = path.find('.');
+  const std::string_view part_name = std::string_view(path).substr(0, dot);
+  const auto found = part_by_name.find(part_name);
+  if (dot == std::string::npos) {
+    std::string hint;
+    if (found != part_by_name.end() && parts[found->second].subsystem != nullptr) {
+      hint = " " + list_ports(parts[found->second].subsystem->signature().ports);
+      excuse(found->second, "");
+    }
+    add(where, fmt::format("expected \"part.port\", got \"{}\".{}", path, hint));
+    return {};
+  }
+  const std::string_view port_name = std::string_view(path).substr(dot + 1);
+  if (found == part_by_name.end()) {
+    report_unknown_part(part_name, port_name, where);
+    return {};
+  }
+  const int part = found->second;
+  if (parts[part].subsystem == nullptr) return {part, -1};
+  const int port = index_of(port_name, parts[part].subsystem->signature().ports);
+  if (port < 0) report_unknown_port(part, port_name, where);
+  return {part, port};
+}
+
+void SystemBuilder::Draft::report_unknown_part(std::string_view name, std::string_view port,
+                                               const std::string& where) {
+  constexpr std::size_t kListed = 8;
+  constexpr std::size_t kSearched = 10'000;  // a suggestion is not worth a quadratic search
+  const std::vector<std::string> names =
+      parts.size() <= kSearched ? names_of(parts) : std::vector<std::string>{};
+  std::string list;
+  for (std::size_t i = 0; i < names.size() && names.size() <= kListed; ++i) {
+    list += fmt::format("{}\"{}\"", i > 0 ? ", " : " subsystems: ", names[i]);
+  }
+  if (!list.empty()) list += ".";
+  add(where,
+      fmt::format("there is no subsystem \"{}\".{}{}", name, list, did_you_mean(name, names)));
+  const auto meant = part_by_name.find(nearest_name(name, names));
+  if (meant != part_by_name.end()) excuse(meant->second, port);
+}
+
+void SystemBuilder::Draft::report_unknown_port(int part, std::string_view port,
+                                               const std::string& where) {
+  const std::vector<Port>& ports = parts[part].subsystem->signature().ports;
+  add(where, fmt::format("subsystem \"{}\" has no port \"{}\". {}{}", parts[part].name, port,
+                         list_ports(ports), did_you_mean(port, names_of(ports))));
+  excuse(part, nearest_name(port, names_of(ports)));
+}
+
+void SystemBuilder::Draft::excuse(int part, std::string_view port) {
+  if (parts[part].subsystem == nullptr) return;
+  const int meant = index_of(port, parts[part].subsystem->signature().ports);
+  for (int k = 0; k < static_cast<int>(uses[part].size()); ++k) {
+    if (meant < 0 || k == meant) uses[part][k].excused = true;
+  }
+}
+
+void SystemBuilder::Draft::note_use(int joint, int position) {
+  const PortReference reference = references[joint][position];
+  if (!reference.known() || shares_name[reference.part]) return;
+  Use& use = uses[reference.part][reference.port];
+  if (use.joint < 0) {
+    use.joint = joint;
+    use.position = position;
+    return;
+  }
+  add(fmt::format("/couplings/{}/ports/{}", joint, position),
+      fmt::format(
+          "port \"{}\" is already used by /couplings/{}/ports/{}; a port belongs to exactly "
+          "one coupling",
+          joints[joint].ports[position], use.joint, use.position));
+}
+
+void SystemBuilder::Draft::check_arity(int joint) {
+  const PendingJoint& pending = joints[joint];
+  const JointRules rules = rules_of(pending.joint);
+  const int count = static_cast<int>(pending.ports.size());
+  if (count >= rules.fewest_ports && count <= rules.most_ports) return;
+  const bool exact = rules.fewest_ports == rules.most_ports;
+  add(fmt::format("/couplings/{}/ports", joint),
+      fmt::format("{} needs {}{} port{}, got {}", rules.name, exact ? "" : "at least ",
+                  rules.fewest_ports, rules.fewest_ports == 1 ? "" : "s", count));
+}
+
+void SystemBuilder::Draft::check_ports_match(int joint) {
+  const PendingJoint& pending = joints[joint];
+  const std::vector<PortReference>& joined = references[joint];
+  const JointRules rules = rules_of(pending.joint);
+  const std::size_t none = joined.size();
+  std::size_t with_dimension = none;  // the first port, and the first that is not generic
+  std::size_t with_domain = none;
+  for (std::size_t i = 0; i < joined.size(); ++i) {
+    if (!joined[i].known()) continue;
+    const Port& port = port_of(joined[i]);
+    const std::string where = fmt::format("/couplings/{}/ports/{}", joint, i);
+    if (with_dimension == none) with_dimension = i;
+    if (with_domain == none && port.domain != Domain::generic) with_domain = i;
+    const Port& first = port_of(joined[with_dimension]);
+    if (rules.component_by_component && port.dimension != first.dimension) {
+      add(where, fmt::format("port \"{}\" has dimension {}, but \"{}\" has {}; {} joins ports "
+                             "component by component",
+                             pending.ports[i], port.dimension, pending.ports[with_dimension],
+                             first.dimension, rules.name));
+    }
+    if (!rules.same_domain || with_domain == none || port.domain == Domain::generic) continue;
+    const Domain domain = port_of(joined[with_domain]).domain;
+    if (port.domain == domain) continue;
+    add(where, fmt::format("port \"{}\" is {}, but \"{}\" is {}; different domains meet only in a "
+                           "transformer, gyrator, skew gain or kernel",
+                           pending.ports[i], to_string(port.domain), pending.ports[with_domain],
+                           to_string(domain)));
+  }
+}
+
+void SystemBuilder::Draft::check_values(int joint) {
+  const std::string where = fmt::format("/couplings/{}", joint);
+  const int size = scalar_size(joint);
+  const auto check_ratio = [&](double ratio) {
+    if (std::isfinite(ratio) && ratio != 0.0) return;
+    add(where + "/ratio", fmt::format("must be finite and not 0, got {}", ratio));
+  };
+  std::visit(
+      [&](const auto& kind) {
+        using T = std::decay_t<decltype(kind)>;
+        if constexpr (std::is_same_v<T, joint::Transformer> || std::is_same_v<T, joint::Gyrator>) {
+          check_ratio(kind.ratio);
+        } else if constexpr (std::is_same_v<T, joint::Resistive>) {
+          if (std::isfinite(kind.resistance) && kind.resistance >= 0.0) return;
+          add(where + "/resistance",
+              fmt::format("must be finite and >= 0, got {}", kind.resistance));
+        } else if constexpr (std::is_same_v<T, joint::SkewGain>) {
+          check_gain(kind, where + "/gain", size);
+        } else if constexpr (std::is_same_v<T, joint::Kernel>) {
+          check_kernel(kind, where, size);
+        }
+      },
+      joints[joint].joint);
+}
+
+void SystemBuilder::Draft::check_gain(const joint::SkewGain& gain, const std::string& where,
+                                      int size) {
+  const Eigen::MatrixXd& C = gain.gain;
+  const Eigen::Index expected = size < 0 ? C.rows() : size;
+  if (C.rows() != expected || C.cols() != expected) {
+    return add(where,
+               fmt::format("must be {0}×{0}, one row and column per scalar port, got {1}×{2}",
+                           expected, C.rows(), C.cols()));
+  }
+  if (!C.allFinite()) return add(where, "every entry must be finite");
+  if (C.size() == 0) return;
+  Eigen::Index i = 0;
+  Eigen::Index j = 0;
+  const double worst = (C + C.transpose()).cwiseAbs().maxCoeff(&i, &j);
+  if (worst <= 1e-12 * C.cwiseAbs().maxCoeff()) return;
+  if (i > j) std::swap(i, j);
+  add(where, i == j ? fmt::format("must be skew, but gain({0},{0}) = {1}", i, C(i, i))
+                    : fmt::format("must be skew, but gain({0},{1}) = {2} and gain({1},{0}) = {3}",
+                                  i, j, C(i, j), C(j, i)));
+}
+
+void SystemBuilder::Draft::check_kernel(const joint::Kernel& kernel, const std::string& where,
+                                        int size) {
+  if (size >= 0 && kernel.E.rows() != size) {
+    return add(where + "/E", fmt::format("must be {0}×{0}, one row and column per scalar port, got "
+                                         "{1}×{2}",
+                                         size, kernel.E.rows(), kernel.E.cols()));
+  }
+  append(issues, where, validate(DiracStructure{kernel.E, kernel.F}));
+}
+
+void SystemBuilder::Draft::check_open_ports() {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].subsystem == nullptr || shares_name[i]) continue;
+    const std::vector<Port>& ports = parts[i].subsystem->signature().ports;
+    for (std::size_t k = 0; k < ports.size(); ++k) {
+      if (uses[i][k].joint >= 0 || uses[i][k].excused) continue;
+      add(fmt::format("/subsystems/{}", i),
+          fmt::format("port \"{}.{}\" is neither connected nor terminated; connect it or terminate "
+                      "it with \"free\", \"fixed\" or \"resistive\"",
+                      parts[i].name, ports[k].name));
+    }
+  }
+}
+
+const Port& SystemBuilder::Draft::port_of(PortReference reference) const {
+  return parts[reference.part].subsystem->signature().ports[reference.port];
+}
+
+int SystemBuilder::Draft::scalar_size(int joint) const {
+  int size = 0;
+  for (const PortReference reference : references[joint]) {
+    if (!reference.known()) return -1;
+    size += port_of(reference).dimension;
+  }
+  return size;
+}
+
+}  // namespace portwave

@@ -1,0 +1,261 @@
+#include "arguments.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <string_view>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <portwave/runtime/summary.hpp>
+#include <portwave/subsystems/error.hpp>
+
+namespace portwave::cli {
+namespace {
+
+constexpr std::string_view kExamples = R"(Examples:
+  portwave run examples/two_oscillators.json --out results
+  portwave run examples/two_oscillators.json --set /method/iterations=8 --certify full
+  portwave validate examples/two_oscillators.json
+  portwave list duffing_oscillator
+  portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
+
+Data goes to stdout, everything else to stderr.
+Exit codes: 0 done, 1 certificate violated, 2 bad input, 3 failure while running.)";
+
+constexpr std::string_view kRunExamples = R"(Examples:
+  portwave run examples/two_oscillators.json --out results --threads 4
+  portwave run examples/two_oscillators.json --json --quiet | jq .energy
+  portwave run examples/two_oscillators.json --set /subsystems/0/parameters/mass_kg=9
+
+With --out the folder gets summary.json, trajectory.csv and energy.csv. Ctrl-C stops after the
+current step and keeps what was recorded.)";
+
+constexpr std::string_view kStudyExamples = R"(Examples:
+  portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
+  portwave study budget examples/two_oscillators.json --budgets 20 --json)";
+
+/// What the options are read into, whichever verb they belong to.
+struct Draft {
+  RunArguments run;
+  ValidateArguments validate;
+  ListArguments list;
+  StudyBudgetArguments study;
+};
+
+const std::map<std::string, Certify> kCertifyNames = {{"energy", Certify::energy},
+                                                      {"full", Certify::full}};
+
+void add_json(CLI::App& app, bool& json, const std::string& what) {
+  app.add_flag("--json", json, "Write " + what + " as JSON to stdout");
+}
+
+void add_out(CLI::App& app, std::optional<std::filesystem::path>& out, const std::string& what) {
+  app.add_option_function<std::string>(
+         "--out", [&out](const std::string& folder) { out = folder; },
+         "Write " + what + " to this folder, made if missing")
+      ->type_name("DIR")
+      ->check(CLI::Validator(
+          [](const std::string& folder) { return folder.empty() ? "needs a folder" : ""; }, ""));
+}
+
+void add_threads(CLI::App& app, int& threads) {
+  app.add_option("--threads", threads, "Threads; the results do not depend on it")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+}
+
+/// "/json/pointer=value"
+void add_overrides(CLI::App& app, std::vector<Override>& overrides) {
+  app.add_option_function<std::vector<std::string>>(
+         "--set",
+         [&overrides](const std::vector<std::string>& settings) {
+           for (const std::string& setting : settings) {
+             const auto equals = setting.find('=');
+             overrides.push_back({setting.substr(0, equals), setting.substr(equals + 1)});
+           }
+         },
+         "Change an entry of the scenario; may be repeated")
+      ->type_name("/json/pointer=value")
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(
+          [](const std::string& setting) {
+            const bool good = setting.rfind('/', 0) == 0 && setting.find('=') != std::string::npos;
+            return good ? std::string()
+                        : fmt::format("\"{}\" is not of the form /json/pointer=value", setting);
+          },
+          ""));
+}
+
+void add_scenario(CLI::App& app, ScenarioArguments& scenario) {
+  app.add_option("SCENARIO", scenario.file, "Scenario file (JSON)")->required()->type_name("");
+  add_overrides(app, scenario.overrides);
+}
+
+void add_steps(CLI::App& app, std::optional<std::int64_t>& steps) {
+  app.add_option_function<std::int64_t>(
+         "--steps", [&steps](std::int64_t count) { steps = count; },
+         "Number of macro-steps, in place of the scenario's")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{9'000'000'000'000'000}));
+}
+
+void add_run(CLI::App& app, RunArguments& run) {
+  CLI::App& verb = *app.add_subcommand("run", "Step a scenario and certify it");
+  add_scenario(verb, run.scenario);
+  add_out(verb, run.out, "summary.json, trajectory.csv and energy.csv");
+  add_threads(verb, run.threads);
+  add_steps(verb, run.scenario.steps);
+  verb.add_option("--certify", run.certify,
+                  "energy: ledger and passivity of every part; full: also sampled firm "
+                  "nonexpansiveness and the augmented residual, which cost time")
+      ->transform(CLI::Transformer(kCertifyNames).description(""))
+      ->type_name("energy|full");
+  add_json(verb, run.json, "the summary");
+  verb.add_flag("--quiet", run.quiet, "No progress and no summary on stderr");
+  verb.footer(std::string(kRunExamples));
+}
+
+void add_study(CLI::App& app, StudyBudgetArguments& study) {
+  CLI::App& group = *app.add_subcommand("study", "Studies over many runs of a scenario");
+  group.require_subcommand(1);
+  CLI::App& verb = *group.add_subcommand(
+      "budget", "Error against the monolithic reference, by inner iterations");
+  add_scenario(verb, study.scenario);
+  verb.add_option("--budgets", study.budgets, "Inner iterations per step, one run each")
+      ->type_name("K,K,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(0, 1'000'000))
+      ->default_str("0,3,8,20,35,50");
+  add_out(verb, study.out, "study.json");
+  add_threads(verb, study.threads);
+  add_steps(verb, study.scenario.steps);
+  add_json(verb, study.json, "the rows");
+  verb.footer(std::string(kStudyExamples));
+}
+
+void add_verbs(CLI::App& app, Draft& draft) {
+  app.require_subcommand(1);
+  app.set_version_flag("--version", fmt::format("portwave {}", version()));
+  app.footer(std::string(kExamples));
+
+  add_run(app, draft.run);
+  CLI::App& validate = *app.add_subcommand("validate", "Check a scenario and run nothing");
+  add_scenario(validate, draft.validate.scenario);
+  CLI::App& list = *app.add_subcommand("list", "Show the catalogue, or one type of part in full");
+  list.add_option("TYPE", draft.list.type, "Type of part")->type_name("");
+  add_json(list, draft.list.json, "the catalogue");
+  app.add_subcommand("schema", "Write the JSON Schema of scenario files to stdout");
+  add_study(app, draft.study);
+}
+
+/// The innermost verb that the line reached.
+CLI::App& innermost(CLI::App& app) {
+  const auto verbs = app.get_subcommands();
+  return verbs.empty() ? app : innermost(*verbs.front());
+}
+
+std::string full_name(const CLI::App& verb) {
+  const CLI::App* const parent = verb.get_parent();
+  return parent == nullptr ? verb.get_name() : full_name(*parent) + " " + verb.get_name();
+}
+
+std::vector<std::string> names_of_verbs(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(verb->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> names_of_options(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// A first word that is no verb, told with the nearest one. CLI11 would only miss a subcommand.
+std::string unknown_verb(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* at = &app;
+  for (const std::string& word : arguments) {
+    const std::vector<std::string> verbs = names_of_verbs(*at);
+    if (verbs.empty()) break;
+    if (word.rfind('-', 0) == 0) continue;
+    if (std::find(verbs.begin(), verbs.end(), word) == verbs.end()) {
+      return fmt::format("\"{} {}\" is not a command.{} Commands: {}.", full_name(*at), word,
+                         did_you_mean(word, verbs), fmt::join(verbs, ", "));
+    }
+    at = at->get_subcommand(word);
+  }
+  return {};
+}
+
+/// What CLI11 could not place, with the nearest option.
+std::string leftovers(const CLI::App& verb) {
+  std::vector<std::string> rest = verb.remaining();
+  if (rest.empty()) return {};
+  const auto is_option = [](const std::string& word) { return word.rfind('-', 0) == 0; };
+  const auto option = std::find_if(rest.begin(), rest.end(), is_option);
+  if (option == rest.end()) return fmt::format("unexpected argument \"{}\".", rest.front());
+  const std::string name = option->substr(0, option->find('='));
+  return fmt::format("unknown option \"{}\".{}", name, did_you_mean(name, names_of_options(verb)));
+}
+
+Command command_of(const CLI::App& verb, Draft& draft) {
+  if (verb.get_name() == "run") return std::move(draft.run);
+  if (verb.get_name() == "validate") return std::move(draft.validate);
+  if (verb.get_name() == "list") return std::move(draft.list);
+  if (verb.get_name() == "schema") return SchemaArguments{};
+  return std::move(draft.study);
+}
+
+void allow_extras(CLI::App& app) {
+  app.allow_extras();
+  for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) allow_extras(*verb);
+}
+
+CommandLine refuse(const CLI::App& verb, const std::string& why, std::ostream& err) {
+  err << fmt::format("portwave: {}\nSee \"{} --help\".\n", why, full_name(verb));
+  return {std::nullopt, kBadInput};
+}
+
+}  // namespace
+
+CommandLine parse_arguments(const std::vector<std::string>& arguments, std::ostream& out,
+                            std::ostream& err) {
+  CLI::App app("Passive co-simulation of port-Hamiltonian subsystems", "portwave");
+  Draft draft;
+  add_verbs(app, draft);
+  allow_extras(app);
+
+  if (arguments.empty()) {
+    err << app.help();
+    return {std::nullopt, kBadInput};
+  }
+  if (const std::string why = unknown_verb(app, arguments); !why.empty()) {
+    return refuse(app, why, err);
+  }
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::Success& help_or_version) {
+    app.exit(help_or_version, out, err);
+    return {std::nullopt, kOk};
+  } catch (const CLI::ParseError& error) {
+    CLI::App& verb = innermost(app);
+    const std::string rest = leftovers(verb);
+    return refuse(verb, rest.empty() ? error.what() : rest, err);
+  }
+  CLI::App& verb = innermost(app);
+  if (const std::string rest = leftovers(app); !rest.empty()) return refuse(app, rest, err);
+  if (const std::string rest = leftovers(verb); !rest.empty()) return refuse(verb, rest, err);
+  return {command_of(verb, draft), kOk};
+}
+
+}  // namespace portwave::cli

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <portwave/runtime/scenario.hpp>
+
+namespace portwave::cli {
+
+/// How the program ends. An interrupted run ends with 128 + the signal.
+enum ExitCode : int { kOk = 0, kViolated = 1, kBadInput = 2, kFailed = 3 };
+
+/// The scenario of a command and what the command line changes in it.
+struct ScenarioArguments {
+  std::string file;
+  std::vector<Override> overrides;
+  std::optional<std::int64_t> steps;
+};
+
+struct RunArguments {
+  ScenarioArguments scenario;
+  std::optional<std::filesystem::path> out;
+  int threads = 1;
+  Certify certify = Certify::energy;
+  bool json = false;
+  bool quiet = false;
+};
+
+struct ValidateArguments {
+  ScenarioArguments scenario;
+};
+
+struct ListArguments {
+  std::string type;  ///< empty: all
+  bool json = false;
+};
+
+struct SchemaArguments {};
+
+struct StudyBudgetArguments {
+  ScenarioArguments scenario;
+  std::vector<int> budgets = {0, 3, 8, 20, 35, 50};
+  std::optional<std::filesystem::path> out;
+  int threads = 1;
+  bool json = false;
+};
+
+using Command = std::variant<RunArguments, ValidateArguments, ListArguments, SchemaArguments,
+                             StudyBudgetArguments>;
+
+/// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
+/// are thrown: ConfigError, StepError, std::runtime_error.
+int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const ValidateArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const SchemaArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err);
+
+/// Loads the scenario of a command. Errors: ScenarioError.
+Scenario load(const ScenarioArguments& arguments);
+/// A stepper for it. Errors: ScenarioError with every defect of the options.
+Stepper make_stepper(const Scenario& scenario, const StepperOptions& options,
+                     const std::string& file);
+
+}  // namespace portwave::cli

@@ -1,0 +1,260 @@
+// portwave list, portwave schema
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <ostream>
+#include <type_traits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <portwave/subsystems/catalogue.hpp>
+
+#include "commands.hpp"
+
+namespace portwave::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view name_of(ParameterKind kind) {
+  switch (kind) {
+    case ParameterKind::number:
+      return "number";
+    case ParameterKind::integer:
+      return "integer";
+    case ParameterKind::boolean:
+      return "boolean";
+    case ParameterKind::choice:
+      return "choice";
+    case ParameterKind::matrix:
+      return "matrix";
+    case ParameterKind::ports:
+      return "ports";
+    case ParameterKind::inputs:
+      return "inputs";
+    case ParameterKind::states:
+      break;
+  }
+  return "states";
+}
+
+Json bound_json(double bound) { return std::isfinite(bound) ? Json(bound) : Json(nullptr); }
+
+Json named_json(const std::string& name, const std::string& unit) {
+  return {{"name", name}, {"unit", unit}};
+}
+
+Json port_json(const Port& port) {
+  const DomainUnits unit = units(port.domain);
+  return {{"name", port.name},
+          {"causality", std::string(to_string(port.causality))},
+          {"domain", std::string(to_string(port.domain))},
+          {"dimension", port.dimension},
+          {"effort_unit", std::string(unit.effort)},
+          {"flow_unit", std::string(unit.flow)},
+          {"impedance_unit", std::string(unit.impedance)}};
+}
+
+Json item_json(const Port& port) { return port_json(port); }
+Json item_json(const MatrixEntry& e) { return Json::array({e.row, e.column, e.value}); }
+Json item_json(const std::vector<double>& row) { return Json(row); }
+template <class Named>
+Json item_json(const Named& named) {
+  return named_json(named.name, named.unit);
+}
+
+template <class Item>
+Json list_json(const std::vector<Item>& items) {
+  Json json = Json::array();
+  for (const Item& item : items) json.push_back(item_json(item));
+  return json;
+}
+
+Json value_json(double value) { return Json(value); }
+Json value_json(int value) { return Json(value); }
+Json value_json(bool value) { return Json(value); }
+Json value_json(const std::string& value) { return Json(value); }
+template <class Item>
+Json value_json(const std::vector<Item>& value) {
+  return list_json(value);
+}
+Json parameter_value_json(const ParameterValue& value) {
+  return std::visit([](const auto& v) { return value_json(v); }, value);
+}
+
+Json parameter_json(const ParameterInfo& info) {
+  Json json = {
+      {"name", info.name},
+      {"kind", std::string(name_of(info.kind))},
+      {"unit", info.unit},
+      {"summary", info.summary},
+      {"required", !info.default_value.has_value()},
+      {"default", info.default_value ? parameter_value_json(*info.default_value) : Json(nullptr)},
+      {"minimum", bound_json(info.minimum)},
+      {"minimum_excluded", info.minimum_excluded},
+      {"maximum", bound_json(info.maximum)},
+      {"passive_only", info.passive_only}};
+  if (info.kind == ParameterKind::choice) json["choices"] = info.choices;
+  return json;
+}
+
+/// Ports and states may depend on the parameters, so they are those of the type's example.
+std::unique_ptr<Subsystem> example_of(const PartType& type) {
+  return make_part(type.name, type.example);
+}
+
+Json type_json(const PartType& type) {
+  const std::unique_ptr<Subsystem> part = example_of(type);
+  const Signature& signature = part->signature();
+  Json parameters = Json::array();
+  for (const ParameterInfo& info : type.parameters) parameters.push_back(parameter_json(info));
+  Json example = Json::object();
+  for (const auto& [name, value] : type.example) example[name] = parameter_value_json(value);
+  return {{"type", type.name},
+          {"summary", type.summary},
+          {"equations", type.equations},
+          {"linear", part->is_linear()},
+          {"parameters", std::move(parameters)},
+          {"example", std::move(example)},
+          {"ports", list_json(signature.ports)},
+          {"states", list_json(signature.states)},
+          {"inputs", list_json(signature.inputs)}};
+}
+
+std::string range_text(const ParameterInfo& info) {
+  if (info.kind == ParameterKind::choice) return fmt::format("{}", fmt::join(info.choices, "|"));
+  std::string text;
+  const bool has_minimum = std::isfinite(info.minimum);
+  if (has_minimum) text = fmt::format("{} {:g}", info.minimum_excluded ? ">" : ">=", info.minimum);
+  if (std::isfinite(info.maximum)) {
+    text += fmt::format("{}<= {:g}", has_minimum ? ", " : "", info.maximum);
+  }
+  return info.passive_only ? text + " (less with allow_active)" : text;
+}
+
+std::string default_text(const ParameterInfo& info) {
+  if (!info.default_value) return "required";
+  if (const auto* const number = std::get_if<double>(&*info.default_value)) {
+    return fmt::format("{:g}", *number);
+  }
+  if (const auto* const word = std::get_if<std::string>(&*info.default_value)) return *word;
+  return parameter_value_json(*info.default_value).dump();
+}
+
+/// Characters of UTF-8 text, near enough to columns for names, units and numbers.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+/// Rows of text as columns, two blanks apart, each row indented.
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      widths[c] = std::max(widths[c], width_of(row[c]));
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line = " ";
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      line += " " + row[c] + std::string(widths[c] - width_of(row[c]) + 1, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string section(std::string_view title, const std::vector<std::vector<std::string>>& rows) {
+  return rows.empty() ? std::string() : fmt::format("\n{}\n{}", title, aligned(rows));
+}
+
+std::string indented(const std::string& text) {
+  std::string result = "  ";
+  for (const char c : text) {
+    result += c;
+    if (c == '\n') result += "  ";
+  }
+  result.erase(result.find_last_not_of(" \n") + 1);
+  return result + "\n";
+}
+
+std::string port_text(const Port& port) {
+  const DomainUnits unit = units(port.domain);
+  if (unit.effort.empty()) return "any units";
+  return fmt::format("effort [{}], flow [{}]", unit.effort, unit.flow);
+}
+
+std::string type_text(const PartType& type) {
+  const std::unique_ptr<Subsystem> part = example_of(type);
+  const Signature& signature = part->signature();
+
+  std::vector<std::vector<std::string>> parameters;
+  for (const ParameterInfo& info : type.parameters) {
+    parameters.push_back({info.name, info.unit.empty() ? "-" : info.unit,
+                          std::string(name_of(info.kind)), default_text(info), range_text(info),
+                          info.summary});
+  }
+  if (!parameters.empty()) {
+    parameters.insert(parameters.begin(), {"name", "unit", "kind", "default", "range", "meaning"});
+  }
+  std::vector<std::vector<std::string>> ports;
+  for (const Port& port : signature.ports) {
+    ports.push_back(
+        {port.name, std::string(to_string(port.causality)), std::string(to_string(port.domain)),
+         port.dimension == 1 ? "" : fmt::format("{} components", port.dimension), port_text(port)});
+  }
+  std::vector<std::vector<std::string>> states;
+  for (const StateVariable& s : signature.states) states.push_back({s.name, "[" + s.unit + "]"});
+  std::vector<std::vector<std::string>> inputs;
+  for (const InputChannel& i : signature.inputs) inputs.push_back({i.name, "[" + i.unit + "]"});
+
+  return fmt::format("{}: {}\n\nequations\n{}", type.name, type.summary, indented(type.equations)) +
+         section("parameters", parameters) + section("ports", ports) + section("states", states) +
+         section("external inputs", inputs);
+}
+
+std::string catalogue_text() {
+  std::vector<std::vector<std::string>> rows;
+  for (const PartType& type : catalogue()) rows.push_back({type.name, type.summary});
+  return aligned(rows);
+}
+
+const PartType& known_type(const std::string& name) {
+  if (const PartType* const type = find_part_type(name)) return *type;
+  std::vector<std::string> names;
+  for (const PartType& type : catalogue()) names.push_back(type.name);
+  throw ConfigError("", fmt::format("there is no type of part \"{}\".\n  types: {}.{}", name,
+                                    fmt::join(names, ", "), did_you_mean(name, names)));
+}
+
+}  // namespace
+
+int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err) {
+  if (!arguments.type.empty()) {
+    const PartType& type = known_type(arguments.type);
+    out << (arguments.json ? type_json(type).dump(2) + "\n" : type_text(type));
+    return kOk;
+  }
+  if (arguments.json) {
+    Json types = Json::array();
+    for (const PartType& type : catalogue()) types.push_back(type_json(type));
+    out << types.dump(2) << '\n';
+    return kOk;
+  }
+  out << catalogue_text();
+  err << "\"portwave list TYPE\" shows one in full.\n";
+  return kOk;
+}
+
+int run_command(const SchemaArguments&, std::ostream& out, std::ostream&) {
+  out << scenario_schema().dump(2) << '\n';
+  return kOk;
+}
+
+}  // namespace portwave::cli

@@ -1,0 +1,75 @@
+// portwave: steps coupled port-Hamiltonian systems from scenario files. See --help.
+
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unistd.h>
+#include <variant>
+#include <vector>
+
+#include "arguments.hpp"
+#include "commands.hpp"
+
+namespace portwave::cli {
+namespace {
+
+/// Runs a command and turns what it throws into text and an exit code.
+int execute(const Command& command, std::ostream& out, std::ostream& err) {
+  try {
+    return std::visit([&](const auto& arguments) { return run_command(arguments, out, err); },
+                      command);
+  } catch (const ScenarioError& error) {
+    err << "portwave: " << error.report() << '\n';
+    return kBadInput;
+  } catch (const ConfigError& error) {
+    err << "portwave: " << error.what() << '\n';
+    return kBadInput;
+  } catch (const StepError& error) {
+    err << "portwave: " << error.what() << "\nThe run ended there; no files were written.\n";
+    return kFailed;
+  } catch (const std::exception& error) {
+    err << "portwave: " << error.what() << '\n';
+    return kFailed;
+  }
+}
+
+/// Writes all of the text to stdout. A reader that went away has had enough: that is no error.
+int write_to_stdout(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (count >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno == EPIPE) {
+      return 0;
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+int run_program(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  CommandLine line = parse_arguments(arguments, out, std::cerr);
+  const int exit_code = line.command ? execute(*line.command, out, std::cerr) : line.exit_code;
+  if (const int error = write_to_stdout(out.str()); error != 0) {
+    std::cerr << "portwave: cannot write to stdout: " << std::generic_category().message(error)
+              << '\n';
+    return kFailed;
+  }
+  return exit_code;
+}
+
+}  // namespace
+}  // namespace portwave::cli
+
+int main(int argc, char** argv) {
+  // A pipe that breaks is seen in the result of the write.
+  std::signal(SIGPIPE, SIG_IGN);
+  return portwave::cli::run_program({argv + 1, argv + argc});
+}

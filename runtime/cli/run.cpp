@@ -1,0 +1,92 @@
+// portwave run, portwave validate
+
+#include <chrono>
+#include <ostream>
+#include <unistd.h>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <portwave/runtime/summary.hpp>
+
+#include "commands.hpp"
+#include "interrupt.hpp"
+#include "progress.hpp"
+
+namespace portwave::cli {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Steps and records until the end or a signal; returns the signal or 0.
+int step_through(Stepper& stepper, std::int64_t steps, CsvRecorder* recorder, Progress& progress,
+                 const InterruptWatch& interrupt) {
+  if (recorder != nullptr) recorder->record_initial(stepper);
+  while (stepper.step_index() < steps) {
+    if (const int signal = interrupt.signal(); signal != 0) return signal;
+    const StepReport report = stepper.step();
+    if (recorder != nullptr) recorder->record(stepper, report);
+    progress.update(stepper.step_index());
+  }
+  return 0;
+}
+
+StepperOptions options_of(const Scenario& scenario, const RunArguments& arguments) {
+  StepperOptions options = scenario.options;
+  options.threads = arguments.threads;
+  options.certify = arguments.certify;
+  return options;
+}
+
+int exit_code_of(const RunSummary& summary, int signal) {
+  if (signal != 0) return 128 + signal;
+  return summary.certificate.status == CertificateStatus::violated ? kViolated : kOk;
+}
+
+}  // namespace
+
+int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
+  const Scenario scenario = load(arguments.scenario);
+  const StepperOptions options = options_of(scenario, arguments);
+  Stepper stepper = make_stepper(scenario, options, arguments.scenario.file);
+
+  const InterruptWatch interrupt;
+  std::optional<CsvRecorder> recorder;
+  if (arguments.out) recorder.emplace(*arguments.out, scenario.observables, scenario.record_every);
+
+  const auto start = std::chrono::steady_clock::now();
+  int signal = 0;
+  {
+    Progress progress(err, !arguments.quiet && ::isatty(STDERR_FILENO) == 1, scenario.steps);
+    signal =
+        step_through(stepper, scenario.steps, recorder ? &*recorder : nullptr, progress, interrupt);
+  }
+  RunSummary summary = summarize(scenario.name, options, stepper, seconds_since(start));
+  summary.completed = signal == 0;
+
+  const std::string json = summary_json(summary).dump(2) + "\n";
+  if (recorder) {
+    recorder->finish();
+    write_file_atomically(*arguments.out / "summary.json", json);
+  }
+  if (arguments.json) out << json;
+  if (!arguments.quiet) {
+    err << summary_text(summary);
+    if (arguments.out) err << fmt::format("  written to   {}\n", arguments.out->string());
+  }
+  return exit_code_of(summary, signal);
+}
+
+int run_command(const ValidateArguments& arguments, std::ostream&, std::ostream& err) {
+  const Scenario scenario = load(arguments.scenario);
+  // Some defects show only when the step maps are made, such as a singular implicit step.
+  make_stepper(scenario, scenario.options, arguments.scenario.file);
+  err << fmt::format("{}: valid; {} subsystems, {} junctions, {} steps of {:g} s\n",
+                     arguments.scenario.file, scenario.system.parts().size(),
+                     scenario.system.junctions().size(), scenario.steps, scenario.options.step_s);
+  return kOk;
+}
+
+}  // namespace portwave::cli

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "portwave/coupling/certificate.hpp"
+#include "portwave/coupling/ledger.hpp"
+#include "portwave/coupling/method.hpp"
+#include "portwave/coupling/system.hpp"
+#include "portwave/coupling/wave_discretisation.hpp"
+#include "portwave/subsystems/wave.hpp"
+
+namespace portwave {
+
+/// A macro-step that failed. The stepper keeps the last committed state and stays usable.
+class StepError : public std::runtime_error {
+ public:
+  /// `budget` is K, so that iteration K reads as the commit.
+  StepError(std::string part, std::int64_t step, int iteration, int budget, StepFault fault,
+            const std::string& detail);
+
+  const std::string& part() const { return part_; }  ///< name of the part
+  std::int64_t step() const { return step_; }        ///< macro-step that failed, from 0
+  int iteration() const { return iteration_; }       ///< inner iteration; -1: freeze, K: the commit
+  StepFault fault() const { return fault_; }
+
+ private:
+  std::string part_;
+  std::int64_t step_;
+  int iteration_;
+  StepFault fault_;
+};
+
+inline constexpr int kMaxThreads = 1024;
+
+struct StepperOptions {
+  double step_s = 0.01;  ///< macro-step h > 0
+  CouplingMethod method;
+  Certify certify = Certify::energy;
+  int threads = 1;         ///< ≥ 1; 1 runs on the calling thread
+  int lanes_per_task = 64;  ///< grain of the parallel loops; results do not depend on it
+};
+
+/// What one macro-step did.
+struct StepReport {
+  int iterations = 0;     ///< evaluations of S before the commit
+  double residual = 0.0;  ///< largest island residual at the last iteration; 0 without tolerance
+  bool converged = false;  ///< the tolerance was met (false without one)
+  StepLedger energy;
+};
+
+/// Iterations per step over a run.
+struct IterationStatistics {
+  std::int64_t steps = 0;
+  std::int64_t total = 0;
+  int max = 0;
+  std::int64_t not_converged = 0;  ///< steps that spent the budget without meeting the tolerance
+
+  double mean() const { return steps == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(steps); }
+};
+
+/// Steps a system: freeze, iterate, commit, book. All memory is taken at construction; a step does
+/// not allocate. Bitwise equal results for any number of threads.
+///
+/// The system must outlive the stepper. One thread at a time may call it.
+class Stepper {
+ public:
+  /// Errors: ConfigError with every defect of `options` (pointers as in scenario files:
+  /// "/time/step_s", "/method/iterations", …).
+  Stepper(const System& system, const StepperOptions& options);
+  ~Stepper();
+  Stepper(Stepper&&) noexcept;
+  Stepper& operator=(Stepper&&) noexcept;
+
+  /// One macro-step, all or nothing. Errors: StepError, the state being xⁿ as before the call.
+  StepReport step();
+  /// `steps` macro-steps.
+  void run(std::int64_t steps);
+
+  const System& system() const;
+  std::int64_t step_index() const;  ///< macro-steps committed
+  double time_s() const;            ///< step_index · h
+  int threads() const;
+
+  /// Committed state of a part, in signature order.
+  std::span<const double> state(int part) const;
+  std::span<const double> state(std::string_view part) const;  ///< std::out_of_range if unknown
+  /// Mean effort and flow of the last step at a scalar port; 0 before the first.
+  double effort(int scalar_port) const;
+  double flow(int scalar_port) const;
+  /// Incident and outgoing wave [√J] of the last commit at a scalar port.
+  double incident_wave(int scalar_port) const;
+  double outgoing_wave(int scalar_port) const;
+  /// H of a part [J].
+  double storage(int part) const;
+
+  /// Changes the budget K from the next step on; K ≥ 0.
+  void set_iterations(int iterations);
+
+  const EnergyTotals& energy() const;
+  const Certificate& certificate() const;
+  const IterationStatistics& iterations() const;
+
+ private:
+  EffortFlow effort_flow(int scalar_port) const;
+
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace portwave

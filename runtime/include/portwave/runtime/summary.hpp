@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "portwave/runtime/stepper.hpp"
+
+namespace portwave {
+
+/// What a run did, in one page.
+///
+/// All but `threads`, `wall_s` and what follows from it is the same, bit by bit, for any number of
+/// threads.
+struct RunSummary {
+  std::string scenario;
+  std::int64_t steps = 0;
+  double step_s = 0.0;
+  bool completed = true;  ///< false: interrupted after `steps` steps
+  CouplingMethod method;
+  IterationStatistics iterations;
+  EnergyTotals energy;
+  Certificate certificate;
+  std::string worst_passivity_part;  ///< name, empty before the first step
+  int threads = 1;
+  double wall_s = 0.0;  ///< stepping and recording, without set-up
+
+  double simulated_s() const { return static_cast<double>(steps) * step_s; }
+  double steps_per_s() const { return static_cast<double>(steps) / wall_s; }
+  /// Simulated time per wall time: above 1 is faster than real time.
+  double real_time_factor() const { return simulated_s() / wall_s; }
+};
+
+/// Collects the summary of what `stepper`, made with `options`, has done so far.
+RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
+                     double wall_s);
+
+/// The summary as summary.json holds it; numbers that are not finite become null.
+nlohmann::ordered_json summary_json(const RunSummary& summary);
+
+/// The summary as people read it: a few lines, each ended by a newline.
+std::string summary_text(const RunSummary& summary);
+
+/// The library's version, "major.minor.patch".
+std::string_view version();
+
+}  // namespace portwave

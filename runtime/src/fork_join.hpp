@@ -1,0 +1,62 @@
+#pragma once
+
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define PORTWAVE_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PORTWAVE_THREAD_SANITIZER 1
+#endif
+#endif
+
+#ifdef PORTWAVE_THREAD_SANITIZER
+extern "C" void __tsan_acquire(void* address);  // NOLINT
+extern "C" void __tsan_release(void* address);  // NOLINT
+#endif
+
+namespace portwave {
+
+/// Runs body(0) … body(count − 1) in an arena and returns when all are done. Everything before the
+/// call happens before every body, and every body before the return. The distribution libtbb is not
+/// built for the thread sanitizer, which therefore cannot see that order; it is told here, and only
+/// here, so that races between bodies stay visible.
+class ForkJoin {
+ public:
+  explicit ForkJoin(int threads) : arena_(threads) {}
+
+  template <class Body>
+  void run(int count, const Body& body) {
+    release(&fork_);
+    arena_.execute([&] {
+      tbb::parallel_for(
+          0, count,
+          [&](int i) {
+            acquire(&fork_);
+            body(i);
+            release(&join_);
+          },
+          tbb::static_partitioner());
+    });
+    acquire(&join_);
+  }
+
+ private:
+  static void acquire([[maybe_unused]] char* address) {
+#ifdef PORTWAVE_THREAD_SANITIZER
+    __tsan_acquire(address);
+#endif
+  }
+  static void release([[maybe_unused]] char* address) {
+#ifdef PORTWAVE_THREAD_SANITIZER
+    __tsan_release(address);
+#endif
+  }
+
+  tbb::task_arena arena_;
+  char fork_ = 0;
+  char join_ = 0;
+};
+
+}  // namespace portwave

@@ -1,0 +1,145 @@
+#include "portwave/runtime/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "scenario_document.hpp"
+#include "scenario_method.hpp"
+#include "scenario_parts.hpp"
+#include "scenario_reader.hpp"
+#include "scenario_text.hpp"
+
+namespace portwave {
+namespace scenario_file {
+namespace {
+
+// Splits a message into what is wrong and, where the first sentence ends, how to put it right.
+std::pair<std::string, std::string> split_hint(const std::string& what) {
+  const std::size_t newline = what.find('\n');
+  const std::size_t sentence = what.find(". ");
+  if (newline == std::string::npos && sentence == std::string::npos) return {what, ""};
+  const std::size_t end = std::min(newline, sentence);
+  const std::size_t rest = what.find_first_not_of(" \n.", end);
+  return {what.substr(0, end), rest == std::string::npos ? "" : what.substr(rest)};
+}
+
+std::string with_full_stop(std::string text) {
+  const bool has_end = !text.empty() && std::string_view(".?!").find(text.back()) != std::string_view::npos;
+  return has_end ? text : text + '.';
+}
+
+std::string report_line(const std::string& file, const Issue& issue) {
+  const auto [what, hint] = split_hint(issue.what);
+  const std::string place = issue.where.empty() ? "" : " " + printable(issue.where, 200);
+  std::string text = fmt::format("{}{}: {}\n", file, place, with_full_stop(what));
+  for (std::string_view rest = hint; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::size_t first = std::min(rest.find_first_not_of(' '), end);
+    text += fmt::format("  {}\n", with_full_stop(std::string(rest.substr(first, end - first))));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return text;
+}
+
+std::string read_name(const ObjectReader& object) {
+  const auto name = object.require("name");
+  const auto text = name ? name->text() : std::nullopt;
+  if (text && text->empty()) name->fail("must not be empty");
+  return text.value_or("");
+}
+
+std::vector<std::string> unbuilt_parts(const SystemDraft& draft) {
+  std::vector<std::string> names;
+  for (const PartDraft& part : draft.parts) {
+    if (!part.is_built) names.push_back(part.name);
+  }
+  return names;
+}
+
+// Everything that names parts, ports or states. `system` is what the file describes, if it is sound.
+void read_names(const ObjectReader& object, const SystemDraft& draft,
+                const std::optional<System>& system, RunSettings& settings) {
+  const Node& root = object.node();
+  const std::optional<System> table =
+      system ? std::nullopt : build_name_table(draft, root.defects());
+  if (!system && !table) return;
+  const Names names{system ? *system : *table, system.has_value(), unbuilt_parts(draft)};
+  if (const auto method = object.find("method")) {
+    read_method_ports(*method, names, settings.options.method);
+  }
+  if (const auto outputs = object.find("outputs")) {
+    read_observables(*outputs, names, settings);
+  } else {
+    settings.observables = all_states(names.system);
+  }
+}
+
+// Nothing is returned if there is any defect.
+std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::path& folder) {
+  const ObjectReader object(root, {"$schema", "name", "description", "time", "subsystems",
+                                   "couplings", "method", "outputs"});
+  if (!object.is_object()) return std::nullopt;
+  for (const char* const key : {"$schema", "description"}) {
+    if (const auto text = object.find(key)) text->text();
+  }
+  const std::string name = read_name(object);
+  RunSettings settings;
+  if (const auto time = object.require("time")) read_time(*time, settings);
+  SystemDraft draft;
+  const auto parts = object.require("subsystems");
+  draft.knows_all_parts = parts.has_value();
+  if (parts) read_parts(*parts, folder, draft);
+  if (const auto couplings = object.find("couplings")) read_couplings(*couplings, draft);
+  if (const auto method = object.require("method")) read_method(*method, settings.options.method);
+  if (const auto outputs = object.find("outputs")) read_outputs(*outputs, settings);
+
+  std::optional<System> system = build_system(draft, root.defects());
+  read_names(object, draft, system, settings);
+  if (!system || root.defects().count() > 0) return std::nullopt;
+  return Scenario{name,           *std::move(system),
+                  std::move(settings.options), settings.steps,
+                  std::move(settings.observables), settings.record_every};
+}
+
+}  // namespace
+}  // namespace scenario_file
+
+ScenarioError::ScenarioError(std::string file, Issues issues)
+    : ConfigError(std::move(issues)), file_(std::move(file)) {}
+
+std::string ScenarioError::report() const {
+  constexpr std::size_t kShown = 50;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(issues().size(), kShown); ++i) {
+    text += scenario_file::report_line(file_, issues()[i]);
+  }
+  if (issues().size() > kShown) text += fmt::format("... and {} more.\n", issues().size() - kShown);
+  return text + fmt::format("{} error{}; nothing was run.\n", issues().size(),
+                            issues().size() == 1 ? "" : "s");
+}
+
+Scenario parse_scenario(const std::string& text, const std::string& file,
+                        const std::filesystem::path& folder,
+                        const std::vector<Override>& overrides) {
+  using namespace scenario_file;
+  Document document = parse_document(text);
+  if (document.readable) apply_overrides(document, overrides);
+  Defects defects(document);
+  std::optional<Scenario> scenario;
+  if (document.readable) scenario = read_scenario(Node(document.root, defects), folder);
+  if (scenario) return *std::move(scenario);
+  Issues issues = defects.take();
+  sort_by_place(issues, document.root);
+  throw ScenarioError(file, std::move(issues));
+}
+
+Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+  const scenario_file::FileText content = scenario_file::read_text_file(file);
+  if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
+  return parse_scenario(content.text, file.string(), file.parent_path(), overrides);
+}
+
+}  // namespace portwave

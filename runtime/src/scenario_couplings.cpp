@@ -1,0 +1,226 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "scenario_limits.hpp"
+#include "scenario_parts.hpp"
+#include "scenario_values.hpp"
+
+namespace portwave::scenario_file {
+namespace {
+
+// Takes any number of ports and, having no gain, is judged by its ports alone.
+Joint stand_in() { return joint::SkewGain{}; }
+
+// Reads the rest of one coupling; `size` is its number of scalar ports, -1 when not known.
+using JointReader = std::optional<Joint> (*)(const ObjectReader& object, int size);
+
+template <class Kind>
+std::optional<Joint> read_plain(const ObjectReader&, int) {
+  return Kind{};
+}
+
+std::optional<double> require_number(const ObjectReader& object, std::string_view key) {
+  const std::optional<Node> found = object.require(key);
+  return found ? found->number() : std::nullopt;
+}
+
+template <class Kind>
+std::optional<Joint> read_ratio(const ObjectReader& object, int) {
+  const auto ratio = require_number(object, "ratio");
+  return ratio ? std::optional<Joint>(Kind{*ratio}) : std::nullopt;
+}
+
+std::optional<Joint> read_resistive(const ObjectReader& object, int) {
+  const auto resistance = require_number(object, "resistance");
+  return resistance ? std::optional<Joint>(joint::Resistive{*resistance}) : std::nullopt;
+}
+
+std::optional<Eigen::MatrixXd> require_matrix(const ObjectReader& object, std::string_view key,
+                                              int size) {
+  const std::optional<Node> found = object.require(key);
+  if (!found || size >= 0) return found ? read_dense_matrix(*found, size) : std::nullopt;
+  read_matrix(*found);  // its defects, though its size is not known
+  return std::nullopt;
+}
+
+std::optional<Joint> read_skew_gain(const ObjectReader& object, int size) {
+  auto gain = require_matrix(object, "gain", size);
+  return gain ? std::optional<Joint>(joint::SkewGain{*std::move(gain)}) : std::nullopt;
+}
+
+std::optional<Joint> read_kernel(const ObjectReader& object, int size) {
+  auto E = require_matrix(object, "E", size);
+  auto F = require_matrix(object, "F", size);
+  if (!E || !F) return std::nullopt;
+  return joint::Kernel{*std::move(E), *std::move(F)};
+}
+
+struct CouplingKind {
+  std::string_view name;
+  std::vector<std::string> keys;  // besides "kind" and "ports"
+  JointReader read;
+};
+
+const std::vector<CouplingKind>& kinds() {
+  static const std::vector<CouplingKind> all = {
+      {"connection", {}, read_plain<joint::Connection>},
+      {"common_effort", {}, read_plain<joint::CommonEffort>},
+      {"common_flow", {}, read_plain<joint::CommonFlow>},
+      {"transformer", {"ratio"}, read_ratio<joint::Transformer>},
+      {"gyrator", {"ratio"}, read_ratio<joint::Gyrator>},
+      {"skew_gain", {"gain"}, read_skew_gain},
+      {"kernel", {"E", "F"}, read_kernel},
+      {"free", {}, read_plain<joint::Free>},
+      {"fixed", {}, read_plain<joint::Fixed>},
+      {"resistive", {"resistance"}, read_resistive},
+  };
+  return all;
+}
+
+// Ports by "part.port", of all parts that were built.
+using PortSizes = std::map<std::string, int, std::less<>>;
+
+PortSizes port_sizes(const std::vector<PartDraft>& parts) {
+  PortSizes sizes;
+  for (const PartDraft& part : parts) {
+    for (const Port& port : part.ports) sizes.emplace(part.name + "." + port.name, port.dimension);
+  }
+  return sizes;
+}
+
+int scalar_size(const std::vector<std::string>& ports, const PortSizes& sizes) {
+  int size = 0;
+  for (const std::string& port : ports) {
+    const auto found = sizes.find(port);
+    if (found == sizes.end()) return -1;
+    size += found->second;
+  }
+  return size;
+}
+
+// The names in "ports". False when one of them cannot be read.
+bool read_port_names(const ObjectReader& object, std::vector<std::string>& names) {
+  const std::optional<Node> ports = object.require("ports");
+  if (!ports || !ports->is_array("an array of ports \"part.port\"")) return false;
+  bool is_sound = true;
+  for (std::size_t i = 0; i < ports->size(); ++i) {
+    const Node element = ports->at(i);
+    const auto name = element.text();
+    is_sound = is_sound && name;
+    names.push_back(name.value_or(""));
+  }
+  return is_sound;
+}
+
+CouplingDraft read_coupling(const Node& node, const PortSizes& sizes, bool& knows_ports) {
+  CouplingDraft draft{stand_in(), {}, false};
+  const auto kind_name = read_kind(node, coupling_kinds());
+  const auto kind = std::find_if(kinds().begin(), kinds().end(), [&kind_name](const auto& each) {
+    return each.name == kind_name.value_or("");
+  });
+  std::vector<std::string> keys = {"kind", "ports"};
+  if (kind != kinds().end()) keys.insert(keys.end(), kind->keys.begin(), kind->keys.end());
+  const ObjectReader object =
+      kind != kinds().end() ? ObjectReader(node, keys) : ObjectReader(node);
+
+  knows_ports = read_port_names(object, draft.ports) && knows_ports;
+  const int size = scalar_size(draft.ports, sizes);
+  const int fewest = std::max(size, static_cast<int>(draft.ports.size()));
+  if (fewest > scenario_limits::kCouplingPorts) {
+    node.fail(fmt::format("a coupling must have at most {} scalar ports, got {}",
+                          scenario_limits::kCouplingPorts, fewest));
+    return draft;
+  }
+  if (kind == kinds().end()) return draft;
+  if (auto joint = kind->read(object, size)) {
+    draft.joint = *std::move(joint);
+    draft.is_sound = true;
+  }
+  return draft;
+}
+
+// Gives every part without a name one that some coupling uses and no part has: probably its own.
+void name_the_nameless(SystemDraft& draft) {
+  std::set<std::string> taken;
+  for (const PartDraft& part : draft.parts) taken.insert(part.name);
+  std::vector<std::string> wanted;
+  for (const CouplingDraft& coupling : draft.couplings) {
+    for (const std::string& port : coupling.ports) {
+      const std::string name = port.substr(0, port.find('.'));
+      if (taken.insert(name).second) wanted.push_back(name);
+    }
+  }
+  auto next = wanted.begin();
+  for (std::size_t i = 0; i < draft.parts.size(); ++i) {
+    std::string& name = draft.parts[i].name;
+    if (!name.empty()) continue;
+    name = next != wanted.end() ? *next++ : fmt::format("subsystem_{}", i);
+    draft.parts[i].part = nullptr;
+  }
+}
+
+// True for what the builder says about something that is reported already, or because of it.
+bool is_echo(const Issue& issue, const SystemDraft& draft, const Defects& defects) {
+  if (defects.has(issue.where)) return true;
+  const std::string_view where = issue.where;
+  constexpr std::string_view kCouplings = "/couplings/";
+  if (where.starts_with(kCouplings)) {
+    const std::string_view rest = where.substr(kCouplings.size());
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    const auto index = static_cast<std::size_t>(std::stoul(std::string(rest.substr(0, slash))));
+    const bool is_about_one_port = rest.substr(slash).starts_with("/ports/");
+    return !draft.couplings[index].is_sound && !is_about_one_port;
+  }
+  // An open port is reported at its part as a whole.
+  const bool is_about_part = where.rfind('/') == std::string_view("/subsystems").size();
+  return is_about_part && !draft.knows_all_ports;
+}
+
+}  // namespace
+
+const std::vector<std::string>& coupling_kinds() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const CouplingKind& kind : kinds()) all.emplace_back(kind.name);
+    return all;
+  }();
+  return names;
+}
+
+void read_couplings(const Node& node, SystemDraft& draft) {
+  if (!node.is_array("an array of couplings")) {
+    draft.knows_all_ports = false;
+    return;
+  }
+  const PortSizes sizes = port_sizes(draft.parts);
+  for (std::size_t i = 0; i < node.size(); ++i) {
+    const Node element = node.at(i);
+    draft.couplings.push_back(read_coupling(element, sizes, draft.knows_all_ports));
+  }
+}
+
+std::optional<System> build_system(SystemDraft& draft, Defects& defects) {
+  if (!draft.knows_all_parts) return std::nullopt;
+  name_the_nameless(draft);
+  SystemBuilder builder;
+  for (PartDraft& part : draft.parts) {
+    builder.add(part.name, std::move(part.part), std::move(part.options));
+  }
+  for (CouplingDraft& coupling : draft.couplings) {
+    builder.join(std::move(coupling.joint), coupling.ports);
+  }
+  Issues issues = builder.check();
+  const auto is_ready = [](const auto& each) { return each.is_built; };
+  if (issues.empty() && std::all_of(draft.parts.begin(), draft.parts.end(), is_ready)) {
+    return builder.build();
+  }
+  std::erase_if(issues, [&](const Issue& issue) { return is_echo(issue, draft, defects); });
+  defects.add(issues);
+  return std::nullopt;
+}
+
+}  // namespace portwave::scenario_file

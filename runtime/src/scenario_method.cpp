@@ -1,0 +1,271 @@
+#include "scenario_method.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "scenario_limits.hpp"
+#include "scenario_text.hpp"
+#include "scenario_values.hpp"
+
+namespace portwave::scenario_file {
+namespace {
+
+// The number of steps that make `end_s`; nothing unless it is a whole number up to round-off.
+std::optional<std::int64_t> whole_steps(double end_s, double step_s) {
+  const double ratio = end_s / step_s;
+  const double steps = std::round(ratio);
+  const double round_off = 1e-6 + 4.0 * std::numeric_limits<double>::epsilon() * ratio;
+  if (steps < 1.0 || std::abs(ratio - steps) > round_off) return std::nullopt;
+  return static_cast<std::int64_t>(steps);
+}
+
+void read_end(const Node& node, std::optional<double> step_s, RunSettings& settings) {
+  const auto end_s = node.number(NumberRange::positive());
+  if (!end_s || !step_s) return;
+  if (*end_s / *step_s > static_cast<double>(scenario_limits::kSteps)) {
+    return node.fail(fmt::format("{} s in steps of {} s are more than {} steps", *end_s, *step_s,
+                                 scenario_limits::kSteps));
+  }
+  const auto steps = whole_steps(*end_s, *step_s);
+  if (steps) {
+    settings.steps = *steps;
+    return;
+  }
+  const double below = std::floor(*end_s / *step_s);
+  node.fail(fmt::format("must be a whole number of steps of {} s, got {}.\n{} or {} would do.",
+                        *step_s, *end_s, std::max(below, 1.0) * *step_s,
+                        (std::max(below, 1.0) + 1.0) * *step_s));
+}
+
+// One number for each of `count` scalar ports: a number for all of them, or an array.
+bool read_per_component(const Node& node, const NumberRange& range, double* values, int count) {
+  if (node.json().is_array() && std::cmp_equal(node.size(), count)) {
+    bool is_sound = true;
+    for (int i = 0; i < count; ++i) {
+      const Node element = node.at(static_cast<std::size_t>(i));
+      const auto number = element.number(range);
+      is_sound = is_sound && number;
+      values[i] = number.value_or(1.0);
+    }
+    return is_sound;
+  }
+  if (node.json().is_array()) {
+    node.fail(fmt::format("must be {}, or an array of {}, one per component of the port, got {}",
+                          range.describe(), count, describe(node.json())));
+    return false;
+  }
+  const auto number = node.number(range);
+  std::fill_n(values, count, number.value_or(1.0));
+  return number.has_value();
+}
+
+std::vector<std::string> port_paths(const System& system) {
+  std::vector<std::string> paths;
+  for (const Part& part : system.parts()) {
+    for (const Port& port : part.subsystem->signature().ports) {
+      paths.push_back(part.name + "." + port.name);
+    }
+  }
+  return paths;
+}
+
+void fail_unknown_port(const Node& node, const std::string& path, const Names& names) {
+  if (names.is_missing(path)) return;
+  constexpr std::size_t kShown = 12;
+  std::vector<std::string> paths = port_paths(names.system);
+  const std::string hint = did_you_mean(path, paths);
+  const std::size_t count = paths.size();
+  paths.resize(std::min(count, kShown));
+  const std::string more = count > kShown ? fmt::format(", ... ({} in all)", count) : "";
+  node.fail(fmt::format("there is no port {}.\nports: {}{}.{}", in_quotes(path), list_of(paths),
+                        more, hint));
+}
+
+// Reads {"part.port": number or array, …} into values by scalar port. Returns which were given.
+std::vector<bool> read_by_port(const Node& node, const Names& names, const NumberRange& range,
+                               std::vector<double>& values) {
+  std::vector<bool> is_given(values.size(), false);
+  if (!node.is_object("an object of ports, {\"part.port\": number, ...}")) return is_given;
+  for (const auto& [path, value] : node.json().get_ref<const Json::object_t&>()) {
+    const Node member = node.member(path, value);
+    const auto [part, port] = names.system.find_port(path);
+    if (part < 0) {
+      fail_unknown_port(member, path, names);
+      continue;
+    }
+    const Part& owner = names.system.parts()[static_cast<std::size_t>(part)];
+    const int count = owner.subsystem->signature().ports[static_cast<std::size_t>(port)].dimension;
+    const int first = names.system.first_scalar_port(part, port);
+    read_per_component(member, range, values.data() + first, count);
+    for (int i = first; i < first + count; ++i) is_given[static_cast<std::size_t>(i)] = true;
+  }
+  return is_given;
+}
+
+// A resistor that ends a port takes the impedance of that port unless it has one of its own.
+void match_terminations(const System& system, const std::vector<bool>& is_given,
+                        std::vector<double>& impedance) {
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    const Part& part = system.parts()[static_cast<std::size_t>(i)];
+    if (!part.is_termination) continue;
+    const auto [ended, port] = system.find_port(part.name);
+    const auto from = static_cast<std::size_t>(system.first_scalar_port(ended, port));
+    const auto to = static_cast<std::size_t>(system.first_scalar_port(i));
+    const auto count = static_cast<std::size_t>(part.subsystem->signature().wave_size());
+    for (std::size_t k = 0; k < count; ++k) {
+      if (!is_given[to + k]) impedance[to + k] = impedance[from + k];
+    }
+  }
+}
+
+std::vector<std::string> impedance_keys(const std::string& kind) {
+  std::vector<std::string> keys = {"kind", "value"};
+  if (kind == "per_port") keys.emplace_back("ports");
+  return keys;
+}
+
+void read_impedance(const Node& node, CouplingMethod& method) {
+  const auto kind = read_kind(node, impedance_kinds());
+  if (!kind) return;
+  const ObjectReader object(node, impedance_keys(*kind));
+  const auto value = object.require("value");
+  const auto number = value ? value->number(NumberRange::positive()) : std::nullopt;
+  if (number) method.impedance = {*number};
+}
+
+void read_port_impedances(const Node& node, const Names& names, CouplingMethod& method) {
+  const ObjectReader object(node);
+  const std::optional<Node> ports = object.find("ports");
+  if (!ports) return;
+  method.impedance.assign(names.system.scalar_ports().size(), method.impedance.front());
+  const std::vector<bool> is_given =
+      read_by_port(*ports, names, NumberRange::positive(), method.impedance);
+  match_terminations(names.system, is_given, method.impedance);
+}
+
+}  // namespace
+
+bool Names::is_missing(const std::string& path) const {
+  if (is_complete) return false;
+  const std::string part = path.substr(0, path.find('.'));
+  if (std::find(missing.begin(), missing.end(), part) != missing.end()) return true;
+  const std::size_t last = path.rfind('.');  // a termination's ports are "part.port.resistor"
+  return last != std::string::npos && system.find_port(path.substr(0, last)).first >= 0;
+}
+
+const std::vector<std::string>& method_kinds() {
+  static const std::vector<std::string> kinds = {"douglas-rachford"};
+  return kinds;
+}
+
+const std::vector<std::string>& impedance_kinds() {
+  static const std::vector<std::string> kinds = {"uniform", "per_port"};
+  return kinds;
+}
+
+void read_time(const Node& node, RunSettings& settings) {
+  const ObjectReader object(node, {"step_s", "end_s", "steps"});
+  if (!object.is_object()) return;
+  const auto step_node = object.require("step_s");
+  const auto step_s = step_node ? step_node->number(NumberRange::positive()) : std::nullopt;
+  settings.options.step_s = step_s.value_or(settings.options.step_s);
+  const auto end = object.find("end_s");
+  const auto steps = object.find("steps");
+  if (end.has_value() == steps.has_value()) {
+    node.fail(fmt::format("must have either \"end_s\" or \"steps\", got {}", end ? "both" : "neither"));
+  }
+  if (end) read_end(*end, step_s, settings);
+  if (steps) settings.steps = steps->integer(1, scenario_limits::kSteps).value_or(0);
+}
+
+void read_method(const Node& node, CouplingMethod& method) {
+  const ObjectReader object(node, {"kind", "iterations", "tolerance", "tolerance_per_part",
+                                   "relaxation", "impedance", "initial_waves"});
+  if (const auto kind = object.find("kind")) kind->choice(method_kinds());
+  if (const auto iterations = object.find("iterations")) {
+    method.iterations =
+        static_cast<int>(iterations->integer(0, scenario_limits::kIterations).value_or(0));
+  }
+  if (const auto tolerance = object.find("tolerance")) {
+    method.tolerance = tolerance->number(NumberRange::non_negative()).value_or(0.0);
+  }
+  if (const auto per_part = object.find("tolerance_per_part")) {
+    method.tolerance_per_part = per_part->boolean().value_or(false);
+  }
+  if (const auto relaxation = object.find("relaxation")) {
+    constexpr NumberRange kRange = {0.0, true, 2.0, true};
+    method.relaxation = relaxation->number(kRange).value_or(1.0);
+  }
+  if (const auto impedance = object.require("impedance")) read_impedance(*impedance, method);
+}
+
+void read_method_ports(const Node& node, const Names& names, CouplingMethod& method) {
+  const ObjectReader object(node);
+  if (const auto impedance = object.find("impedance")) {
+    if (impedance->json().is_object()) read_port_impedances(*impedance, names, method);
+  }
+  if (const auto waves = object.find("initial_waves")) {
+    method.initial_waves.assign(names.system.scalar_ports().size(), 0.0);
+    read_by_port(*waves, names, {}, method.initial_waves);
+  }
+}
+
+void read_outputs(const Node& node, RunSettings& settings) {
+  const ObjectReader object(node, {"observe", "every"});
+  if (const auto every = object.find("every")) {
+    settings.record_every =
+        static_cast<int>(every->integer(1, scenario_limits::kRecordEvery).value_or(1));
+  }
+  const auto observe = object.find("observe");
+  if (!observe || !observe->is_array("an array of quantities \"part.state\"")) return;
+  for (std::size_t i = 0; i < observe->size(); ++i) {
+    const Node element = observe->at(i);
+    element.text();
+  }
+}
+
+void read_observables(const Node& node, const Names& names, RunSettings& settings) {
+  const ObjectReader object(node);
+  const auto observe = object.find("observe");
+  if (!observe) {
+    settings.observables = all_states(names.system);
+    return;
+  }
+  if (!observe->json().is_array()) return;
+  for (std::size_t i = 0; i < observe->size(); ++i) {
+    const Node element = observe->at(i);
+    if (!element.json().is_string()) continue;
+    const auto& label = element.json().get_ref<const std::string&>();
+    if (names.is_missing(label)) continue;
+    Issues issues;
+    Observable observable;
+    if (resolve_observable(names.system, label, element.where(), observable, issues)) {
+      settings.observables.push_back(std::move(observable));
+    }
+    node.defects().add(issues);
+  }
+}
+
+std::vector<Observable> all_states(const System& system) {
+  std::vector<Observable> observables;
+  for (std::size_t i = 0; i < system.parts().size(); ++i) {
+    const Part& part = system.parts()[i];
+    const std::vector<StateVariable>& states = part.subsystem->signature().states;
+    for (std::size_t k = 0; k < states.size(); ++k) {
+      Observable observable;
+      observable.label = part.name + "." + states[k].name;
+      observable.kind = Observable::Kind::state;
+      observable.part = static_cast<int>(i);
+      observable.index = static_cast<int>(k);
+      observable.unit = states[k].unit;
+      observables.push_back(std::move(observable));
+    }
+  }
+  return observables;
+}
+
+}  // namespace portwave::scenario_file

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "portwave/runtime/scenario.hpp"
+#include "scenario_reader.hpp"
+
+namespace portwave::scenario_file {
+
+/// All of a scenario but its name and its system.
+struct RunSettings {
+  StepperOptions options;
+  std::int64_t steps = 0;
+  std::vector<Observable> observables;
+  int record_every = 1;
+};
+
+/// The names that "method" and "outputs" may use.
+struct Names {
+  const System& system;
+  /// False: `system` lacks the terminations, and the subsystems with defects of their own.
+  bool is_complete = true;
+  std::vector<std::string> missing;
+
+  /// True when a path leads to what is lacking, so that nothing can be said about it.
+  bool is_missing(const std::string& path) const;
+};
+
+/// "time".
+void read_time(const Node& node, RunSettings& settings);
+
+/// "method", all but what names ports.
+void read_method(const Node& node, CouplingMethod& method);
+/// The impedances and initial waves of "method".
+void read_method_ports(const Node& node, const Names& names, CouplingMethod& method);
+
+/// "outputs", all but what names quantities.
+void read_outputs(const Node& node, RunSettings& settings);
+/// The observed quantities of "outputs".
+void read_observables(const Node& node, const Names& names, RunSettings& settings);
+/// Every state of every part.
+std::vector<Observable> all_states(const System& system);
+
+/// The kinds of methods and of impedances, in the order of the documentation.
+const std::vector<std::string>& method_kinds();
+const std::vector<std::string>& impedance_kinds();
+
+}  // namespace portwave::scenario_file

@@ -1,0 +1,207 @@
+#include "scenario_parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <unordered_map>
+#include <utility>
+
+#include "scenario_limits.hpp"
+#include "scenario_text.hpp"
+#include "scenario_values.hpp"
+
+namespace portwave::scenario_file {
+namespace {
+
+std::vector<std::string> type_names() {
+  std::vector<std::string> names;
+  for (const PartType& type : catalogue()) names.push_back(type.name);
+  return names;
+}
+
+void fail_unknown_parameter(const Node& node, const std::string& key, const PartType& type) {
+  if (key == "allow_active") {
+    return node.fail("\"allow_active\" belongs beside \"parameters\", not inside");
+  }
+  std::vector<std::string> names;
+  for (const ParameterInfo& info : type.parameters) names.push_back(info.name);
+  node.fail(fmt::format("{} has no parameter {}.\nparameters: {}.{}", type.name, in_quotes(key),
+                        list_of(names), did_you_mean(key, names)));
+}
+
+// Reads what is given into draft.parameters. Nothing is said about what is missing.
+void read_given_parameters(const Node& node, PartDraft& draft) {
+  if (!node.is_object("an object of parameters")) return;
+  const std::vector<ParameterInfo>& known = draft.type->parameters;
+  for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
+    const Node member = node.member(key, value);
+    const auto info = std::find_if(known.begin(), known.end(),
+                                   [&key = key](const auto& each) { return each.name == key; });
+    if (info == known.end()) {
+      fail_unknown_parameter(member, key, *draft.type);
+    } else if (auto parameter = read_parameter(member, *info)) {
+      draft.parameters.insert_or_assign(key, *std::move(parameter));
+    }
+  }
+}
+
+// Builds the part, or notes all that is wrong with its parameters under `where`.
+void make_part_of(PartDraft& draft, const std::string& where, Defects& defects,
+                  std::size_t defects_before) {
+  Issues issues;
+  Parameters checked = draft.parameters;
+  append(issues, where, check_parameters(*draft.type, checked, draft.allow_active));
+  std::erase_if(issues, [&defects](const Issue& issue) { return defects.has_within(issue.where); });
+  defects.add(issues);
+  if (defects.count() > defects_before) return;
+  try {
+    draft.part = make_part(draft.type->name, draft.parameters, draft.allow_active);
+    draft.ports = draft.part->signature().ports;
+    draft.is_built = true;
+  } catch (const ConfigError& error) {
+    Issues found;
+    append(found, where, error.issues());
+    defects.add(found);
+  } catch (const std::bad_alloc&) {
+    defects.add(where, "not enough memory for a part of this size");
+  }
+}
+
+void read_parameters(const ObjectReader& object, PartDraft& draft) {
+  Defects& defects = object.node().defects();
+  const std::size_t defects_before = defects.count();
+  if (const auto allow_active = object.find("allow_active")) {
+    draft.allow_active = allow_active->boolean().value_or(false);
+  }
+  const auto parameters = object.find("parameters");
+  if (parameters) read_given_parameters(*parameters, draft);
+  if (parameters && !parameters->json().is_object()) return;
+  make_part_of(draft, object.node().where() + "/parameters", defects, defects_before);
+}
+
+std::vector<std::string> state_names(const Subsystem& part) {
+  std::vector<std::string> names;
+  for (const StateVariable& state : part.signature().states) names.push_back(state.name);
+  return names;
+}
+
+std::string shown(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 12;
+  if (names.size() <= kMost) return list_of(names);
+  const std::vector<std::string> first(names.begin(), names.begin() + kMost);
+  return fmt::format("{}, ... ({} in all)", list_of(first), names.size());
+}
+
+// {"q1": 0.4, …}: the states that are not named keep the part's default.
+std::optional<std::vector<double>> read_named_state(const Node& node, const Subsystem& part) {
+  const std::vector<std::string> names = state_names(part);
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < names.size(); ++i) places.emplace(names[i], i);
+  std::vector<double> state = part.default_state();
+  for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
+    const Node member = node.member(key, value);
+    const auto place = places.find(key);
+    if (place == places.end()) {
+      member.fail(fmt::format("{} has no state {}.\nstates: {}.{}", part.signature().type,
+                              in_quotes(key), shown(names), did_you_mean(key, names)));
+    } else if (const auto number = member.number()) {
+      state[place->second] = *number;
+    }
+  }
+  return state;
+}
+
+void read_initial_state(const Node& node, PartDraft& draft) {
+  const Json& json = node.json();
+  if (json.is_array()) {
+    const auto state = read_numbers(node);
+    const auto size = draft.part ? draft.part->signature().states.size() : node.size();
+    if (state && state->size() != size) {
+      return node.fail(fmt::format("must have {} numbers ({}), got {}", size,
+                                   shown(state_names(*draft.part)), state->size()));
+    }
+    draft.options.initial_state = state.value_or(std::vector<double>());
+  } else if (node.is_object("an object of states or an array of numbers") && draft.part) {
+    draft.options.initial_state =
+        read_named_state(node, *draft.part).value_or(std::vector<double>());
+  }
+}
+
+void read_inputs(const Node& node, PartDraft& draft, const std::filesystem::path& folder) {
+  if (!node.is_object("an object of inputs")) return;
+  for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
+    const Node member = node.member(key, value);
+    // An input that cannot be read still has its name checked.
+    draft.options.inputs.insert_or_assign(key, read_signal(member, folder).value_or(Signal{}));
+  }
+}
+
+PartDraft read_part(const Node& node, const std::filesystem::path& folder) {
+  PartDraft draft;
+  const ObjectReader object(node, {"name", "type", "parameters", "initial_state", "inputs",
+                                   "allow_active"});
+  if (const auto name = object.require("name")) draft.name = name->text().value_or("");
+  if (const auto type = object.require("type")) {
+    draft.type = find_part_type(type->choice(type_names()).value_or(""));
+  }
+  if (draft.type != nullptr) read_parameters(object, draft);
+  if (const auto state = object.find("initial_state")) read_initial_state(*state, draft);
+  if (const auto inputs = object.find("inputs")) read_inputs(*inputs, draft, folder);
+  return draft;
+}
+
+// Counts what the parts hold together; notes the part with which it becomes too much.
+class SizeCount {
+ public:
+  bool add(const PartDraft& draft, const Node& node) {
+    if (!draft.part) return true;
+    states_ += draft.part->signature().state_size();
+    ports_ += draft.part->signature().wave_size();
+    return within(states_, scenario_limits::kStates, "states", node) &&
+           within(ports_, scenario_limits::kScalarPorts, "scalar ports", node);
+  }
+
+ private:
+  static bool within(std::int64_t count, std::int64_t limit, std::string_view what,
+                     const Node& node) {
+    if (count <= limit) return true;
+    node.fail(fmt::format("with this part the system has more than {} {}", limit, what));
+    return false;
+  }
+
+  std::int64_t states_ = 0;
+  std::int64_t ports_ = 0;
+};
+
+}  // namespace
+
+void read_parts(const Node& node, const std::filesystem::path& folder, SystemDraft& draft) {
+  if (!node.json().is_array() || node.size() == 0) {
+    node.fail_expected("an array of at least one subsystem");
+    draft.knows_all_parts = false;
+    return;
+  }
+  SizeCount sizes;
+  for (std::size_t i = 0; i < node.size() && draft.knows_all_parts; ++i) {
+    const Node element = node.at(i);
+    draft.parts.push_back(read_part(element, folder));
+    draft.knows_all_parts = sizes.add(draft.parts.back(), element);
+  }
+}
+
+std::optional<System> build_name_table(const SystemDraft& draft, const Defects& defects) {
+  SystemBuilder builder;
+  bool is_empty = true;
+  for (std::size_t i = 0; i < draft.parts.size(); ++i) {
+    const PartDraft& part = draft.parts[i];
+    if (!part.is_built || defects.has(fmt::format("/subsystems/{}/name", i))) continue;
+    builder.add(part.name, make_part(part.type->name, part.parameters, part.allow_active));
+    for (const Port& port : part.ports) builder.join(joint::Free{}, {part.name + "." + port.name});
+    is_empty = false;
+  }
+  if (is_empty || !builder.check().empty()) return std::nullopt;
+  return builder.build();
+}
+
+}  // namespace portwave::scenario_file

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "portwave/coupling/system.hpp"
+#include "portwave/subsystems/catalogue.hpp"
+#include "scenario_reader.hpp"
+
+namespace portwave::scenario_file {
+
+/// One entry of "subsystems", as far as it could be read.
+struct PartDraft {
+  std::string name;                  ///< empty: not known
+  const PartType* type = nullptr;    ///< null: not known
+  Parameters parameters;             ///< those that could be read
+  bool allow_active = false;
+  std::unique_ptr<const Subsystem> part;  ///< null: could not be built, or is spent
+  bool is_built = false;
+  std::vector<Port> ports;           ///< of a part that was built
+  SystemBuilder::PartOptions options;
+};
+
+/// One entry of "couplings", as far as it could be read.
+struct CouplingDraft {
+  Joint joint;
+  std::vector<std::string> ports;
+  bool is_sound = true;  ///< false: `joint` stands in for one that could not be read
+};
+
+/// All of "subsystems" and "couplings".
+struct SystemDraft {
+  std::vector<PartDraft> parts;
+  std::vector<CouplingDraft> couplings;
+  bool knows_all_parts = true;  ///< false: some entry was not read
+  bool knows_all_ports = true;  ///< false: some port that is joined could not be read
+};
+
+/// Reads "subsystems" into `draft`.
+void read_parts(const Node& node, const std::filesystem::path& folder, SystemDraft& draft);
+/// Reads "couplings" into `draft`, whose parts are read already.
+void read_couplings(const Node& node, SystemDraft& draft);
+
+/// Builds the system out of the draft, noting every defect; nothing if it has any.
+/// The draft's parts and couplings are spent.
+std::optional<System> build_system(SystemDraft& draft, Defects& defects);
+/// The parts of a spent draft that are sound, with all ports free: it knows the names that other
+/// sections may use. Nothing if no part is sound.
+std::optional<System> build_name_table(const SystemDraft& draft, const Defects& defects);
+
+/// The kinds of couplings, in the order of the documentation.
+const std::vector<std::string>& coupling_kinds();
+
+}  // namespace portwave::scenario_file

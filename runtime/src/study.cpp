@@ -1,0 +1,155 @@
+#include "portwave/runtime/study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include <fmt/core.h>
+
+#include "portwave/coupling/monolithic.hpp"
+
+namespace portwave {
+namespace {
+
+std::string_view name_of(Observable::Kind kind) {
+  switch (kind) {
+    case Observable::Kind::state:
+      return "state";
+    case Observable::Kind::effort:
+      return "effort";
+    case Observable::Kind::flow:
+      return "flow";
+    case Observable::Kind::incident:
+      return "incident wave";
+    case Observable::Kind::outgoing:
+      return "outgoing wave";
+    case Observable::Kind::storage:
+      break;
+  }
+  return "storage";
+}
+
+/// The reference knows states only: its efforts and flows exist where waves do, but no waves do.
+Issues check_observables(const std::vector<Observable>& observables) {
+  Issues issues;
+  if (observables.empty()) {
+    issues.push_back({"", "study budget compares states, and the scenario observes none"});
+  }
+  for (std::size_t i = 0; i < observables.size(); ++i) {
+    if (observables[i].kind == Observable::Kind::state) continue;
+    issues.push_back(
+        {fmt::format("/observe/{}", i),
+         fmt::format("study budget compares states; \"{}\" is the {} of a {}", observables[i].label,
+                     name_of(observables[i].kind),
+                     observables[i].kind == Observable::Kind::storage ? "part" : "port")});
+  }
+  return issues;
+}
+
+Issues check_budgets(const std::vector<int>& budgets) {
+  Issues issues;
+  if (budgets.empty()) issues.push_back({"", "study budget needs at least one budget"});
+  for (const int budget : budgets) {
+    if (budget < 0) issues.push_back({"", fmt::format("budget {} is negative", budget)});
+  }
+  return issues;
+}
+
+/// Euclidean distances ‖Δ_n‖ to the reference, sample by sample.
+class Deviation {
+ public:
+  explicit Deviation(const std::vector<Observable>& observables, const Samples& reference)
+      : observables_(observables), reference_(reference) {}
+
+  void compare(const Stepper& stepper) {
+    const double* const row =
+        reference_.data() + static_cast<std::size_t>(samples_) * observables_.size();
+    double sum = 0.0;
+    for (std::size_t i = 0; i < observables_.size(); ++i) {
+      const double difference = observe(stepper, observables_[i]) - row[i];
+      sum += difference * difference;
+    }
+    sum_of_squares_ += sum;
+    last_ = std::sqrt(sum);
+    max_ = std::max(max_, last_);
+    ++samples_;
+  }
+
+  double rms() const { return std::sqrt(sum_of_squares_ / static_cast<double>(samples_)); }
+  double max() const { return max_; }
+  double last() const { return last_; }
+
+ private:
+  std::span<const Observable> observables_;
+  const Samples& reference_;
+  std::int64_t samples_ = 0;
+  double sum_of_squares_ = 0.0;
+  double max_ = 0.0;
+  double last_ = 0.0;
+};
+
+BudgetRow run_budget(const Scenario& scenario, const Samples& reference, int iterations,
+                     int threads) {
+  StepperOptions options = scenario.options;
+  options.method.iterations = iterations;
+  options.method.tolerance = 0.0;  // a budget is spent, whatever the residual
+  options.certify = Certify::full;
+  options.threads = threads;
+  Stepper stepper(scenario.system, options);
+
+  Deviation deviation(scenario.observables, reference);
+  deviation.compare(stepper);
+  for (std::int64_t n = 0; n < scenario.steps; ++n) {
+    stepper.step();
+    deviation.compare(stepper);
+  }
+
+  const Certificate& certificate = stepper.certificate();
+  const double ratio = stepper.energy().max_energy_ratio;
+  return {.iterations = iterations,
+          .rms = deviation.rms(),
+          .max = deviation.max(),
+          .final = deviation.last(),
+          .max_passivity_residual_J = certificate.max_passivity_residual_J,
+          .max_augmented_residual_J = certificate.max_augmented_residual_J,
+          .min_fne_margin = certificate.min_fne_margin,
+          .max_energy_ratio = std::isfinite(ratio) ? std::optional(ratio) : std::nullopt};
+}
+
+}  // namespace
+
+Samples monolithic_samples(const Scenario& scenario) {
+  throw_if_any(check_observables(scenario.observables));
+  MonolithicReference reference(scenario.system, scenario.options.step_s);
+  Samples samples;
+  samples.reserve(static_cast<std::size_t>(scenario.steps + 1) * scenario.observables.size());
+  const auto sample = [&] {
+    for (const Observable& observable : scenario.observables) {
+      samples.push_back(
+          reference.state(observable.part)[static_cast<std::size_t>(observable.index)]);
+    }
+  };
+  sample();
+  for (std::int64_t n = 0; n < scenario.steps; ++n) {
+    reference.step();
+    sample();
+  }
+  return samples;
+}
+
+std::vector<BudgetRow> study_budget(const Scenario& scenario, const std::vector<int>& budgets,
+                                    int threads) {
+  Issues issues = check_observables(scenario.observables);
+  append(issues, "", check_budgets(budgets));
+  throw_if_any(std::move(issues));
+
+  const Samples reference = monolithic_samples(scenario);
+  std::vector<BudgetRow> rows;
+  for (const int budget : budgets) {
+    rows.push_back(run_budget(scenario, reference, budget, threads));
+  }
+  return rows;
+}
+
+}  // namespace portwave

@@ -1,0 +1,239 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <type_traits>
+#include <utility>
+
+#include "part_types.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr std::string_view kAllowActive = "allow_active";
+
+std::string_view describe(ParameterKind kind) {
+  switch (kind) {
+    case ParameterKind::number:
+      return "a number";
+    case ParameterKind::integer:
+      return "an integer";
+    case ParameterKind::boolean:
+      return "true or false";
+    case ParameterKind::choice:
+      return "a text";
+    case ParameterKind::matrix:
+      return "a matrix";
+    case ParameterKind::ports:
+      return "a list of ports";
+    case ParameterKind::inputs:
+      return "a list of inputs";
+    case ParameterKind::states:
+      return "a list of states";
+  }
+  return "a value";
+}
+
+std::string describe(const ParameterValue& value) {
+  struct Visitor {
+    std::string operator()(double number) { return fmt::format("the number {}", number); }
+    std::string operator()(int number) { return fmt::format("the integer {}", number); }
+    std::string operator()(bool truth) { return truth ? "true" : "false"; }
+    std::string operator()(const std::string& text) { return fmt::format("\"{}\"", text); }
+    std::string operator()(const MatrixRows&) { return "a matrix"; }
+    std::string operator()(const MatrixEntries&) { return "a matrix"; }
+    std::string operator()(const std::vector<Port>&) { return "a list of ports"; }
+    std::string operator()(const std::vector<InputChannel>&) { return "a list of inputs"; }
+    std::string operator()(const std::vector<StateVariable>&) { return "a list of states"; }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+/// Checks one given value; `where` is "/<parameter>".
+class ValueCheck {
+ public:
+  ValueCheck(Issues& issues, const ParameterInfo& info, bool allow_active)
+      : issues_(issues), info_(info), allow_active_(allow_active), where_("/" + info.name) {}
+
+  void run(ParameterValue& value) {
+    convert_number(value);
+    switch (info_.kind) {
+      case ParameterKind::number:
+        return with<double>(value, [this](double number) { check_range(number); });
+      case ParameterKind::integer:
+        return with<int>(value, [this](int number) { check_range(number); });
+      case ParameterKind::boolean:
+        return with<bool>(value, [](bool) {});
+      case ParameterKind::choice:
+        return with<std::string>(value, [this](const std::string& text) { check_choice(text); });
+      case ParameterKind::matrix:
+        return check_matrix(value);
+      case ParameterKind::ports:
+        return with<std::vector<Port>>(value, [this](const std::vector<Port>& ports) {
+          check_names(ports);
+          check_dimensions(ports);
+        });
+      case ParameterKind::inputs:
+        return with<std::vector<InputChannel>>(value,
+                                               [this](const auto& inputs) { check_names(inputs); });
+      case ParameterKind::states:
+        return with<std::vector<StateVariable>>(
+            value, [this](const auto& states) { check_names(states); });
+    }
+  }
+
+ private:
+  // 3 is a number and 3.0 an integer.
+  void convert_number(ParameterValue& value) const {
+    if (info_.kind == ParameterKind::number && std::holds_alternative<int>(value)) {
+      value = static_cast<double>(std::get<int>(value));
+    } else if (info_.kind == ParameterKind::integer && std::holds_alternative<double>(value)) {
+      const double number = std::get<double>(value);
+      const bool fits = std::abs(number) <= std::numeric_limits<int>::max();
+      if (fits && std::trunc(number) == number) value = static_cast<int>(number);
+    }
+  }
+
+  template <class T, class Check>
+  void with(const ParameterValue& value, Check check) {
+    if (const T* held = std::get_if<T>(&value)) return check(*held);
+    report(where_, fmt::format("expected {}, got {}", describe(info_.kind), describe(value)));
+  }
+
+  void check_range(double number) {
+    if (!std::isfinite(number))
+      return report(where_, fmt::format("must be finite, got {}", number));
+    const std::string unit = info_.unit.empty() ? "" : " " + info_.unit;
+    const bool too_small =
+        info_.minimum_excluded ? number <= info_.minimum : number < info_.minimum;
+    if (too_small && !(info_.passive_only && allow_active_)) {
+      report(where_, fmt::format("must be {} {}{}, got {}{}",
+                                 info_.minimum_excluded ? ">" : ">=", info_.minimum, unit, number,
+                                 info_.passive_only
+                                     ? "; a part that may create energy must say allow_active"
+                                     : ""));
+    }
+    if (number > info_.maximum) {
+      report(where_, fmt::format("must be <= {}{}, got {}", info_.maximum, unit, number));
+    }
+  }
+
+  void check_choice(const std::string& text) {
+    if (std::find(info_.choices.begin(), info_.choices.end(), text) != info_.choices.end()) return;
+    report(where_,
+           fmt::format("must be one of \"{}\", got \"{}\".{}", fmt::join(info_.choices, "\", \""),
+                       text, did_you_mean(text, info_.choices)));
+  }
+
+  void check_matrix(const ParameterValue& value) {
+    if (const auto* entries = std::get_if<MatrixEntries>(&value)) return check_entries(*entries);
+    with<MatrixRows>(value, [this](const MatrixRows& rows) { check_rows(rows); });
+  }
+
+  void check_entries(const MatrixEntries& entries) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const std::string where = fmt::format("{}/{}", where_, i);
+      const MatrixEntry& entry = entries[i];
+      if (entry.row < 0 || entry.column < 0) {
+        report(where,
+               fmt::format("rows and columns count from 0, got ({},{})", entry.row, entry.column));
+      }
+      if (!std::isfinite(entry.value)) {
+        report(where, fmt::format("must be finite, got {}", entry.value));
+      }
+    }
+  }
+
+  void check_rows(const MatrixRows& rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].size() != rows.front().size()) {
+        report(fmt::format("{}/{}", where_, i), fmt::format("has {} numbers, but row 0 has {}",
+                                                            rows[i].size(), rows.front().size()));
+      }
+      for (std::size_t j = 0; j < rows[i].size(); ++j) {
+        if (std::isfinite(rows[i][j])) continue;
+        report(fmt::format("{}/{}/{}", where_, i, j),
+               fmt::format("must be finite, got {}", rows[i][j]));
+      }
+    }
+  }
+
+  // Names appear in "part.name" paths and as columns of results.
+  template <class Named>
+  void check_names(const std::vector<Named>& things) {
+    std::set<std::string_view> seen;
+    for (std::size_t i = 0; i < things.size(); ++i) {
+      const std::string& name = things[i].name;
+      const std::string where = fmt::format("{}/{}/name", where_, i);
+      if (name.empty()) {
+        report(where, "must not be empty");
+      } else if (!is_plain_name(name)) {
+        report(where, fmt::format("must not contain dots, brackets, blanks, commas or quotes, got "
+                                  "\"{}\"",
+                                  name));
+      } else if (!seen.insert(name).second) {
+        report(where, fmt::format("the name \"{}\" is already taken", name));
+      }
+    }
+  }
+
+  void check_dimensions(const std::vector<Port>& ports) {
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      if (ports[i].dimension >= 1) continue;
+      report(fmt::format("{}/{}/dimension", where_, i),
+             fmt::format("must be >= 1, got {}", ports[i].dimension));
+    }
+  }
+
+  void report(std::string where, std::string what) {
+    issues_.push_back({std::move(where), std::move(what)});
+  }
+
+  Issues& issues_;
+  const ParameterInfo& info_;
+  bool allow_active_;
+  std::string where_;
+};
+
+void check_known(Issues& issues, const PartType& type, const Parameters& parameters) {
+  std::vector<std::string> names;
+  for (const ParameterInfo& info : type.parameters) names.push_back(info.name);
+  for (const auto& [name, value] : parameters) {
+    if (name == kAllowActive || std::find(names.begin(), names.end(), name) != names.end())
+      continue;
+    issues.push_back(
+        {"/" + name, fmt::format("{} has no such parameter. parameters: \"{}\".{}", type.name,
+                                 fmt::join(names, "\", \""), did_you_mean(name, names))});
+  }
+}
+
+}  // namespace
+
+Issues check_parameters(const PartType& type, Parameters& parameters, bool allow_active) {
+  Issues issues;
+  check_known(issues, type, parameters);
+  if (const auto given = parameters.find(kAllowActive); given != parameters.end()) {
+    if (const bool* allowed = std::get_if<bool>(&given->second)) {
+      allow_active = allow_active || *allowed;
+    } else {
+      issues.push_back({"/allow_active", "expected true or false, got " + describe(given->second)});
+    }
+  }
+  parameters.insert_or_assign(std::string(kAllowActive), allow_active);
+  for (const ParameterInfo& info : type.parameters) {
+    const auto given = parameters.find(info.name);
+    if (given != parameters.end()) {
+      ValueCheck(issues, info, allow_active).run(given->second);
+    } else if (info.default_value) {
+      parameters.emplace(info.name, *info.default_value);
+    } else {
+      issues.push_back(
+          {"/" + info.name, fmt::format("is required: {}{}", info.summary,
+                                        info.unit.empty() ? "" : fmt::format(" [{}]", info.unit))});
+    }
+  }
+  return issues;
+}
+
+}  // namespace portwave

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "portwave/subsystems/catalogue.hpp"
+
+namespace portwave {
+
+// One declaration per part type; catalogue() in registry.cpp lists them in this order.
+PartType duffing_oscillator_type();
+PartType linear_oscillator_type();
+PartType mass_spring_damper_chain_type();
+PartType linear_port_hamiltonian_type();
+
+/// A parameter that `check_parameters` passed; T is the type that its kind stands for.
+template <class T>
+const T& value_of(const Parameters& parameters, std::string_view name) {
+  return std::get<T>(parameters.find(name)->second);
+}
+
+inline double number_of(const Parameters& parameters, std::string_view name) {
+  return value_of<double>(parameters, name);
+}
+
+/// What check_parameters recorded of its argument of the same name.
+inline bool allows_active(const Parameters& parameters) {
+  return value_of<bool>(parameters, "allow_active");
+}
+
+/// A required number > 0.
+ParameterInfo positive_number(std::string name, std::string unit, std::string summary);
+/// A required number ≥ 0; give it a default_value to make it optional.
+ParameterInfo non_negative_number(std::string name, std::string unit, std::string summary);
+/// A number ≥ 0, or of either sign in a part that says allow_active; 0 unless given.
+ParameterInfo damper(std::string name, std::string unit, std::string summary);
+
+/// check_parameters for parts built from a struct of parameters. Throws ConfigError.
+void require_valid(const PartType& type, Parameters parameters, bool allow_active);
+
+}  // namespace portwave

@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "part_types.hpp"
+
+namespace portwave {
+namespace {
+
+std::vector<std::string> type_names() {
+  std::vector<std::string> names;
+  for (const PartType& type : catalogue()) names.push_back(type.name);
+  return names;
+}
+
+}  // namespace
+
+std::span<const PartType> catalogue() {
+  static const std::vector<PartType> types = {
+      duffing_oscillator_type(),
+      linear_oscillator_type(),
+      mass_spring_damper_chain_type(),
+      linear_port_hamiltonian_type(),
+  };
+  return types;
+}
+
+const PartType* find_part_type(std::string_view name) {
+  const std::span<const PartType> types = catalogue();
+  const auto found = std::find_if(types.begin(), types.end(),
+                                  [name](const PartType& type) { return type.name == name; });
+  return found == types.end() ? nullptr : &*found;
+}
+
+std::unique_ptr<Subsystem> make_part(std::string_view type, Parameters parameters,
+                                     bool allow_active) {
+  const PartType* found = find_part_type(type);
+  if (found == nullptr) {
+    const std::vector<std::string> names = type_names();
+    throw ConfigError("", fmt::format("there is no part type \"{}\". types: \"{}\".{}", type,
+                                      fmt::join(names, "\", \""), did_you_mean(type, names)));
+  }
+  throw_if_any(check_parameters(*found, parameters, allow_active));
+  return found->build(parameters);
+}
+
+ParameterInfo positive_number(std::string name, std::string unit, std::string summary) {
+  ParameterInfo info = non_negative_number(std::move(name), std::move(unit), std::move(summary));
+  info.minimum_excluded = true;
+  return info;
+}
+
+ParameterInfo non_negative_number(std::string name, std::string unit, std::string summary) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.unit = std::move(unit);
+  info.summary = std::move(summary);
+  info.minimum = 0.0;
+  return info;
+}
+
+ParameterInfo damper(std::string name, std::string unit, std::string summary) {
+  ParameterInfo info = non_negative_number(std::move(name), std::move(unit), std::move(summary));
+  info.default_value = 0.0;
+  info.passive_only = true;
+  return info;
+}
+
+void require_valid(const PartType& type, Parameters parameters, bool allow_active) {
+  throw_if_any(check_parameters(type, parameters, allow_active));
+}
+
+}  // namespace portwave

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <Eigen/SparseCore>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "portwave/subsystems/port.hpp"
+#include "portwave/subsystems/step_batch.hpp"
+#include "portwave/subsystems/structure.hpp"
+
+namespace portwave {
+
+/// Names, units and shapes of a part: all that a coupling, a recorder or a listing needs to know.
+struct Signature {
+  std::string type;                   ///< catalogue name, e.g. "duffing_oscillator"
+  std::vector<StateVariable> states;  ///< n entries
+  std::vector<Port> ports;
+  std::vector<InputChannel> inputs;  ///< external input channels
+
+  int state_size() const { return static_cast<int>(states.size()); }
+  /// Scalar ports: the sum of the ports' dimensions.
+  int wave_size() const;
+  int input_size() const { return static_cast<int>(inputs.size()); }
+};
+
+/// True for names that paths ("part.port") and columns of results can hold: not empty, and without
+/// dots, brackets, blanks, commas, quotes and control characters.
+bool is_plain_name(std::string_view name);
+
+/// Names of the states, the scalar ports ("port" or "port[component]") and the external inputs, in
+/// the order of the structure matrices (see StructureRules::names).
+std::vector<std::string> variable_names(const Signature& signature);
+
+/// One port-Hamiltonian part, immutable once built: the physics, apart from any step size.
+///
+/// A part gives its storage, its structure matrices and a discrete gradient; that alone makes it
+/// work everywhere (`make_batch` falls back to a dense Newton solver). A part with a faster way to
+/// solve its own step overrides `batch_key` and `make_batch`. Vectors are n doubles in signature
+/// order. Const functions may be called from several threads.
+class Subsystem {
+ public:
+  explicit Subsystem(Signature signature) : signature_(std::move(signature)) {}
+  virtual ~Subsystem() = default;
+  Subsystem(const Subsystem&) = delete;
+  Subsystem& operator=(const Subsystem&) = delete;
+
+  const Signature& signature() const { return signature_; }
+
+  /// The state that a scenario starts from when it names none. Zero unless overridden.
+  virtual std::vector<double> default_state() const;
+
+  /// H(x) [J].
+  virtual double storage(const double* x) const = 0;
+  /// ∇H(x).
+  virtual void gradient(const double* x, double* g) const = 0;
+  /// ∇̄H(x, x⁺), with ∇̄Hᵀ(x⁺ − x) = H(x⁺) − H(x) and ∇̄H(x, x) = ∇H(x).
+  virtual void discrete_gradient(const double* x, const double* x_next, double* g) const = 0;
+  /// ∂∇̄H/∂x⁺ as (row, column, value) triplets, appended; equal places add up.
+  virtual void discrete_gradient_jacobian(const double* x, const double* x_next,
+                                          std::vector<Eigen::Triplet<double>>& jacobian) const = 0;
+
+  /// True when J, R, G, P, S, N do not depend on the state.
+  virtual bool constant_structure() const { return true; }
+  /// The structure matrices; those at the default state when they depend on the state.
+  virtual const Structure& structure() const = 0;
+  /// The structure matrices at the midpoint state (x + x⁺)/2, written to `out`.
+  virtual void structure_at(const double* x_mid, Structure& out) const;
+
+  /// True when H is quadratic and the structure constant: then S is affine and the step a midpoint.
+  virtual bool is_linear() const { return false; }
+  /// True when the part may create energy by its owner's explicit wish (`allow_active`).
+  virtual bool is_active() const { return false; }
+
+  /// Parts with equal keys may share a batch. Empty: never shared.
+  virtual std::string batch_key() const { return {}; }
+  /// A batch of `parts`, all with this part's key; parts[0] is this part. The batch reads the parts
+  /// only while it is made and in `prepare`; they must outlive it.
+  virtual std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const;
+
+ private:
+  Signature signature_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,130 @@
+#include "definiteness.hpp"
+
+#include <Eigen/Dense>
+#include <Eigen/SparseCholesky>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace portwave {
+namespace {
+
+constexpr int kLargestDenseBlock = 400;
+
+// Round-off that a matrix carries from the arithmetic it came from, relative to ‖block‖∞.
+constexpr double kRoundOff = 64.0 * std::numeric_limits<double>::epsilon();
+
+using Entries = std::vector<Eigen::Triplet<double>>;
+
+/// One connected component, renumbered from 0.
+struct Block {
+  int size = 0;
+  Entries entries;
+
+  double infinity_norm() const {
+    Eigen::VectorXd row_sums = Eigen::VectorXd::Zero(size);
+    for (const auto& entry : entries) row_sums[entry.row()] += std::abs(entry.value());
+    return row_sums.maxCoeff();
+  }
+};
+
+// D M D with a unit diagonal where M has a sizable one: it has the signs of M's eigenvalues, and
+// does not depend on the units of the variables.
+Block scaled(const Block& block) {
+  double largest = 0.0;
+  for (const auto& entry : block.entries) largest = std::max(largest, std::abs(entry.value()));
+  Eigen::VectorXd squared_scale = Eigen::VectorXd::Zero(block.size);
+  for (const auto& entry : block.entries) {
+    if (entry.row() == entry.col()) squared_scale[entry.row()] = std::abs(entry.value());
+  }
+  squared_scale = squared_scale.cwiseMax(kRoundOff * largest);
+  Block result{block.size, {}};
+  for (const auto& entry : block.entries) {
+    const double scale =
+        std::sqrt(squared_scale[entry.row()]) * std::sqrt(squared_scale[entry.col()]);
+    result.entries.emplace_back(entry.row(), entry.col(), entry.value() / scale);
+  }
+  return result;
+}
+
+// Connected components of the pattern of non-zero values, each ascending.
+std::vector<std::vector<int>> components(const SparseMatrix& M) {
+  std::vector<std::vector<int>> result;
+  std::vector<bool> seen(static_cast<std::size_t>(M.rows()), false);
+  for (int start = 0; start < M.rows(); ++start) {
+    if (seen[static_cast<std::size_t>(start)]) continue;
+    seen[static_cast<std::size_t>(start)] = true;
+    std::vector<int> component = {start};
+    for (std::size_t next = 0; next < component.size(); ++next) {
+      for (SparseMatrix::InnerIterator it(M, component[next]); it; ++it) {
+        const auto row = static_cast<std::size_t>(it.row());
+        if (it.value() == 0.0 || seen[row]) continue;
+        seen[row] = true;
+        component.push_back(static_cast<int>(it.row()));
+      }
+    }
+    std::sort(component.begin(), component.end());
+    result.push_back(std::move(component));
+  }
+  return result;
+}
+
+// `place` is scratch of M.rows() entries.
+Block block_of(const SparseMatrix& M, const std::vector<int>& component, std::vector<int>& place) {
+  for (std::size_t i = 0; i < component.size(); ++i) {
+    place[static_cast<std::size_t>(component[i])] = static_cast<int>(i);
+  }
+  Block block{static_cast<int>(component.size()), {}};
+  for (std::size_t j = 0; j < component.size(); ++j) {
+    for (SparseMatrix::InnerIterator it(M, component[j]); it; ++it) {
+      if (it.value() == 0.0) continue;
+      block.entries.emplace_back(place[static_cast<std::size_t>(it.row())], static_cast<int>(j),
+                                 it.value());
+    }
+  }
+  return block;
+}
+
+double smallest_eigenvalue(const Block& block) {
+  Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(block.size, block.size);
+  for (const auto& entry : block.entries) dense(entry.row(), entry.col()) = entry.value();
+  if (block.size == 1) return dense(0, 0);
+  return Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(dense, Eigen::EigenvaluesOnly)
+      .eigenvalues()
+      .minCoeff();
+}
+
+bool shifted_is_definite(const Block& block, double shift) {
+  Entries entries = block.entries;
+  for (int i = 0; i < block.size; ++i) entries.emplace_back(i, i, shift);
+  SparseMatrix matrix(block.size, block.size);
+  matrix.setFromTriplets(entries.begin(), entries.end());
+  const Eigen::SimplicialLDLT<SparseMatrix> ldlt(matrix);
+  return ldlt.info() == Eigen::Success && ldlt.vectorD().minCoeff() > 0.0;
+}
+
+}  // namespace
+
+std::optional<NegativeBlock> find_negative_block(const SparseMatrix& M, double relative_tolerance) {
+  std::vector<int> place(static_cast<std::size_t>(M.rows()));
+  std::optional<NegativeBlock> worst;
+  for (std::vector<int>& component : components(M)) {
+    const Block block = block_of(M, component, place);
+    if (block.entries.empty()) continue;
+    const double round_off = kRoundOff * block.infinity_norm();
+    if (block.size > kLargestDenseBlock) {
+      if (shifted_is_definite(scaled(block), relative_tolerance)) continue;
+      if (shifted_is_definite(block, round_off)) continue;
+      return NegativeBlock{std::move(component), std::nullopt};
+    }
+    const double smallest = smallest_eigenvalue(block);
+    if (smallest >= -round_off) continue;
+    if (smallest_eigenvalue(scaled(block)) >= -relative_tolerance) continue;
+    if (!worst || smallest < *worst->smallest_eigenvalue) {
+      worst = NegativeBlock{std::move(component), smallest};
+    }
+  }
+  return worst;
+}
+
+}  // namespace portwave

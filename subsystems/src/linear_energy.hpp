@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "port_closure.hpp"
+#include "portwave/subsystems/linear_part.hpp"
+
+namespace portwave {
+
+/// The energy book of one linear part: H(x⁺), external supply and dissipation of a committed step,
+/// from flat entry lists. A part without losses and driven inputs costs only H.
+class LinearEnergy {
+ public:
+  LinearEnergy(const LinearPortHamiltonian& part, std::vector<PortClosure> closures, double step_s);
+
+  /// Doubles of scratch that `book` needs.
+  static int scratch_size(const Signature& signature) {
+    return signature.state_size() + signature.wave_size() + signature.input_size();
+  }
+  /// `input` is null when no external input is driven.
+  StepEnergy book(const double* x, const double* x_next, const double* a, const double* b,
+                  const double* input, double* scratch) const;
+
+ private:
+  struct Entry {
+    int row;
+    int column;
+    double value;
+  };
+  int n_;
+  int p_;
+  int q_;
+  double step_s_;
+  std::vector<PortClosure> closures_;
+  std::vector<Entry> storage_;      // upper triangle of ½Q, off-diagonal entries doubled
+  std::vector<Entry> gradient_;     // Q
+  std::vector<Entry> dissipation_;  // h [R P; Pᵀ S]
+  std::vector<Entry> output_;       // h [(G+P)ᵀ, S+N] of the external inputs
+};
+
+}  // namespace portwave

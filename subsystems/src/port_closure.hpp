@@ -1,0 +1,46 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <cmath>
+#include <vector>
+
+#include "portwave/subsystems/subsystem.hpp"
+
+namespace portwave {
+
+/// How a scalar port's input u follows from its waves. With s = √(2γ/h):
+///   effort-in:  u + γy = s a,  b = (2/s) u − a;     flow-in:  γu + y = s a,  b = a − (2γ/s) u.
+struct PortClosure {
+  double s;          ///< √(2γ/h)
+  double alpha;      ///< αu + βy = s a
+  double beta;
+  double slope;      ///< b = slope·u + sign·a
+  double sign;
+  double impedance;  ///< γ
+  bool effort_in;
+
+  /// u from the waves, b − sign·a = slope·u without its cancellation.
+  double input(double a, double b) const {
+    return effort_in ? 0.5 * s * (a + b) : 0.5 * s / impedance * (a - b);
+  }
+};
+
+/// One closure per scalar port of a part.
+inline std::vector<PortClosure> port_closures(const Signature& signature, double step_s,
+                                              const double* impedance) {
+  std::vector<PortClosure> closures;
+  for (const Port& port : signature.ports) {
+    for (int c = 0; c < port.dimension; ++c) {
+      const double gamma = impedance[closures.size()];
+      const double s = std::sqrt(2.0 * gamma / step_s);
+      if (port.causality == Causality::effort_in) {
+        closures.push_back({s, 1.0, gamma, 2.0 / s, -1.0, gamma, true});
+      } else {
+        closures.push_back({s, gamma, 1.0, -2.0 * gamma / s, 1.0, gamma, false});
+      }
+    }
+  }
+  return closures;
+}
+
+}  // namespace portwave

@@ -1,0 +1,214 @@
+#include <Eigen/Dense>
+#include <cstddef>
+#include <utility>
+
+#include "linear_batches.hpp"
+#include "linear_energy.hpp"
+#include "sparse_factors.hpp"
+
+namespace portwave {
+namespace {
+
+using Matrix = Eigen::MatrixXd;
+using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector = Eigen::VectorXd;
+
+/// One part with many states. The implicit step is factorised once; the wave map is dense in its few
+/// ports, the state is advanced by one pair of triangular solves:
+///   L x̂_mid = (2/h) x̂ + B_a a + B_u ū,  x⁺ = 2 x_mid − x,  b = C x + D a + C_u ū,
+/// with x̂ᵢ = √Q_ii xᵢ.
+struct SparseLane {
+  SparseFactors lhs;
+  Vector d;        // x̂ = d∘x
+  Matrix B_a;      // n×p
+  Matrix B_u;      // n×q
+  RowMatrix C;     // p×n
+  RowMatrix D;     // p×p
+  RowMatrix C_u;   // p×q
+  double two_over_h = 0.0;
+};
+
+Vector energy_scaling(const SparseMatrix& Q) {
+  Vector d = Vector::Ones(Q.rows());
+  for (int j = 0; j < Q.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(Q, j); it; ++it) {
+      if (it.row() == j && it.value() > 0.0) d[j] = std::sqrt(it.value());
+    }
+  }
+  return d;
+}
+
+Matrix solve_columns(const SparseFactors& lhs, const Matrix& rhs) {
+  Matrix x(rhs.rows(), rhs.cols());
+  Vector scratch(rhs.rows());
+  for (Eigen::Index j = 0; j < rhs.cols(); ++j) {
+    lhs.solve(rhs.col(j).data(), x.col(j).data(), scratch.data());
+  }
+  return x;
+}
+
+SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
+                     double h) {
+  const Eigen::Index n = part.signature().state_size();
+  const auto p = static_cast<Eigen::Index>(closures.size());
+  const Eigen::Index q = part.signature().input_size();
+  const Structure& st = part.structure();
+  SparseLane lane;
+  lane.two_over_h = 2.0 / h;
+  lane.d = energy_scaling(part.Q());
+  const Vector d_inv = lane.d.cwiseInverse();
+  const SparseMatrix Q = d_inv.asDiagonal() * part.Q() * d_inv.asDiagonal();
+  const SparseMatrix A = lane.d.asDiagonal() * SparseMatrix(st.J - st.R) * lane.d.asDiagonal();
+  const SparseMatrix B = lane.d.asDiagonal() * SparseMatrix(st.G - st.P);
+  const SparseMatrix Cy = SparseMatrix((st.G + st.P).transpose()) * lane.d.asDiagonal();
+  const Matrix Dy = Matrix(st.S + st.N);
+
+  Matrix M = Matrix::Zero(p, p);
+  Matrix beta = Matrix::Zero(p, p), s = beta, slope = beta, sign = beta;
+  for (Eigen::Index j = 0; j < p; ++j) {
+    const PortClosure& c = closures[static_cast<std::size_t>(j)];
+    beta(j, j) = c.beta;
+    s(j, j) = c.s;
+    slope(j, j) = c.slope;
+    sign(j, j) = c.sign;
+    M(j, j) = c.alpha;
+  }
+  M += beta * Dy.topLeftCorner(p, p);
+  const Matrix M_inv = p > 0 ? Matrix(M.partialPivLu().inverse()) : Matrix(0, 0);
+  const Matrix K = M_inv * beta;
+  const SparseMatrix CyQ = SparseMatrix(Cy.topRows(p)) * Q;
+  const SparseMatrix B_p = B.leftCols(p);
+  const Matrix Dx = Dy.topRightCorner(p, q);
+
+  SparseMatrix identity(n, n);
+  identity.setIdentity();
+  SparseMatrix lhs = lane.two_over_h * identity - SparseMatrix(A * Q);
+  if (p > 0) lhs += SparseMatrix(B_p * SparseMatrix(SparseMatrix(K.sparseView()) * CyQ));
+  lhs.makeCompressed();
+  if (!lane.lhs.factorise(lhs)) {
+    throw ConfigError("", "the implicit step is singular at this step size");
+  }
+  lane.B_a = B_p * (M_inv * s);
+  lane.B_u = Matrix(B.rightCols(q)) - B_p * (K * Dx);
+  const Matrix Xa = solve_columns(lane.lhs, lane.B_a);
+  const Matrix Xu = solve_columns(lane.lhs, lane.B_u);
+  lane.D = slope * (M_inv * s - K * (CyQ * Xa)) + sign;
+  lane.C_u = slope * (-K * (CyQ * Xu + Dx));
+  Matrix C(p, n);
+  for (Eigen::Index j = 0; j < p; ++j) {
+    const Vector row = lane.two_over_h * lane.lhs.solve_transposed(Vector(CyQ.transpose().col(j)));
+    C.row(j) = row.transpose();
+  }
+  lane.C = slope * (-K * C) * lane.d.asDiagonal();
+  return lane;
+}
+
+class SparseLinearBatch final : public StepBatch {
+ public:
+  explicit SparseLinearBatch(std::span<const Subsystem* const> parts)
+      : StepBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
+                  parts[0]->signature().wave_size(), parts[0]->signature().input_size()) {
+    for (const Subsystem* part : parts) {
+      parts_.push_back(dynamic_cast<const LinearPortHamiltonian*>(part));
+    }
+    n_ = state_size();
+    p_ = wave_size();
+    q_ = input_size();
+    const auto count = static_cast<std::size_t>(lanes());
+    b0_.resize(count * static_cast<std::size_t>(p_));
+    frozen_.resize(count);
+    scratch_size_ = static_cast<std::size_t>(2 * n_ + p_ + q_);
+    scratch_.resize(count * scratch_size_);
+  }
+
+  void prepare(double step_s, const double* impedance) override {
+    lane_.clear();
+    energy_.clear();
+    for (int l = 0; l < lanes(); ++l) {
+      const LinearPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
+      auto closures = port_closures(part.signature(), step_s, impedance + l * p_);
+      lane_.push_back(make_lane(part, closures, step_s));
+      energy_.emplace_back(part, std::move(closures), step_s);
+    }
+  }
+
+  void freeze(LaneRange range, const double* x, const double* input) override {
+    for (int l = range.first; l < range.last; ++l) {
+      Frozen& frozen = frozen_[static_cast<std::size_t>(l)];
+      frozen = {x + l * n_, input == nullptr ? nullptr : input + l * q_};
+      const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
+      for (int i = 0; i < p_; ++i) {
+        double sum = 0.0;
+        for (int j = 0; j < n_; ++j) sum += lane.C(i, j) * frozen.x[j];
+        if (input != nullptr) {
+          for (int j = 0; j < q_; ++j) sum += lane.C_u(i, j) * frozen.input[j];
+        }
+        b0_[static_cast<std::size_t>(l * p_ + i)] = sum;
+      }
+    }
+  }
+
+  LaneStatus scatter(LaneRange range, const double* a, double* b) override {
+    for (int l = range.first; l < range.last; ++l) {
+      const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
+      for (int i = 0; i < p_; ++i) {
+        double sum = b0_[static_cast<std::size_t>(l * p_ + i)];
+        for (int j = 0; j < p_; ++j) sum += lane.D(i, j) * a[l * p_ + j];
+        b[l * p_ + i] = sum;
+      }
+    }
+    return {};
+  }
+
+  LaneStatus advance(LaneRange range, const double* a, double* x_next, double* b,
+                     StepEnergy* energy) override {
+    const LaneStatus status = scatter(range, a, b);
+    for (int l = range.first; l < range.last; ++l) {
+      const auto index = static_cast<std::size_t>(l);
+      const SparseLane& lane = lane_[index];
+      const auto [x, input] = frozen_[index];
+      double* next = x_next + l * n_;
+      double* scratch = scratch_.data() + index * scratch_size_;
+      for (int i = 0; i < n_; ++i) {
+        double sum = lane.two_over_h * lane.d[i] * x[i];
+        for (int j = 0; j < p_; ++j) sum += lane.B_a(i, j) * a[l * p_ + j];
+        if (input != nullptr) {
+          for (int j = 0; j < q_; ++j) sum += lane.B_u(i, j) * input[j];
+        }
+        next[i] = sum;
+      }
+      lane.lhs.solve(next, next, scratch);
+      for (int i = 0; i < n_; ++i) next[i] = 2.0 * (next[i] / lane.d[i]) - x[i];
+      energy[l] = energy_[index].book(x, next, a + l * p_, b + l * p_, input, scratch);
+    }
+    return status;
+  }
+
+  const double* affine_matrix(int lane) const override {
+    return lane_[static_cast<std::size_t>(lane)].D.data();
+  }
+  const double* affine_offset(int lane) const override { return b0_.data() + lane * p_; }
+
+ private:
+  struct Frozen {
+    const double* x = nullptr;
+    const double* input = nullptr;  // null: no external input
+  };
+
+  std::vector<const LinearPortHamiltonian*> parts_;
+  std::vector<SparseLane> lane_;
+  std::vector<LinearEnergy> energy_;
+  int n_ = 0, p_ = 0, q_ = 0;
+  std::size_t scratch_size_ = 0;
+  std::vector<double> b0_;      // set by freeze
+  std::vector<Frozen> frozen_;  // set by freeze
+  std::vector<double> scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepBatch> make_sparse_linear_batch(std::span<const Subsystem* const> parts) {
+  return std::make_unique<SparseLinearBatch>(parts);
+}
+
+}  // namespace portwave

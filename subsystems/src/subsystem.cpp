@@ -1,0 +1,46 @@
+#include "portwave/subsystems/subsystem.hpp"
+
+#include <algorithm>
+
+#include "portwave/subsystems/newton_batch.hpp"
+
+namespace portwave {
+
+int Signature::wave_size() const {
+  int size = 0;
+  for (const Port& port : ports) size += port.dimension;
+  return size;
+}
+
+std::vector<double> Subsystem::default_state() const {
+  return std::vector<double>(signature_.states.size(), 0.0);
+}
+
+void Subsystem::structure_at([[maybe_unused]] const double* x_mid, Structure& out) const {
+  out = structure();
+}
+
+std::unique_ptr<StepBatch> Subsystem::make_batch(std::span<const Subsystem* const> parts) const {
+  return make_newton_batch(parts);
+}
+
+bool is_plain_name(std::string_view name) {
+  static constexpr std::string_view kRefused = ".[],\"'\x7f";
+  return !name.empty() && std::none_of(name.begin(), name.end(), [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || kRefused.find(c) != std::string_view::npos;
+  });
+}
+
+std::vector<std::string> variable_names(const Signature& signature) {
+  std::vector<std::string> names;
+  for (const StateVariable& state : signature.states) names.push_back(state.name);
+  for (const Port& port : signature.ports) {
+    for (int i = 0; i < port.dimension; ++i) {
+      names.push_back(port.dimension == 1 ? port.name : port.name + "[" + std::to_string(i) + "]");
+    }
+  }
+  for (const InputChannel& input : signature.inputs) names.push_back(input.name);
+  return names;
+}
+
+}  // namespace portwave

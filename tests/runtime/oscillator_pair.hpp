@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <portwave/coupling/system.hpp>
+#include <portwave/runtime/scenario.hpp>
+#include <portwave/subsystems/catalogue/oscillators.hpp>
+
+namespace portwave::testing {
+
+/// The Duffing–linear pair, the reference benchmark of arXiv 2603.16424.
+inline System oscillator_pair() {
+  SystemBuilder builder;
+  builder.add("A",
+              duffing_oscillator({.mass_kg = 8.0,
+                                  .stiffness_N_per_m = 100.0,
+                                  .cubic_stiffness_N_per_m3 = 8000.0,
+                                  .coupling_stiffness_N_per_m = 120.0,
+                                  .coupling_damping_Ns_per_m = 0.05}),
+              {.initial_state = {0.4, 0.0, -0.4}, .inputs = {}});
+  builder.add("B", linear_oscillator({.mass_kg = 4.0, .stiffness_N_per_m = 50.0}));
+  builder.connect("A.coupling", "B.coupling");
+  return builder.build();
+}
+
+/// Its initial energy [J]: ½·100·0.4² + ¼·8000·0.4⁴ + ½·120·0.4².
+inline constexpr double kPairEnergy_J = 68.8;
+
+inline StepperOptions pair_options(int iterations, int threads = 1) {
+  StepperOptions options;
+  options.step_s = 0.01;
+  options.method.iterations = iterations;
+  options.method.impedance = {0.4};
+  options.threads = threads;
+  options.lanes_per_task = 1;
+  return options;
+}
+
+inline Observable observable(const System& system, const std::string& label) {
+  Observable result;
+  Issues issues;
+  resolve_observable(system, label, "", result, issues);
+  throw_if_any(std::move(issues));
+  return result;
+}
+
+/// The benchmark as a scenario: 10 s, observed at the two masses' positions.
+inline Scenario pair_scenario() {
+  System system = oscillator_pair();
+  std::vector<Observable> positions = {observable(system, "A.q1"), observable(system, "B.q2")};
+  return {.name = "pair",
+          .system = std::move(system),
+          .options = pair_options(20),
+          .steps = 1000,
+          .observables = std::move(positions)};
+}
+
+}  // namespace portwave::testing

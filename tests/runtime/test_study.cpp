@@ -1,0 +1,164 @@
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <portwave/runtime/study.hpp>
+
+#include "oscillator_pair.hpp"
+
+namespace portwave {
+namespace {
+
+using testing::kPairEnergy_J;
+using testing::observable;
+using testing::pair_scenario;
+
+/// Errors of the Duffing–linear pair against the monolithic step, t = 0, 0.01, …, 10 s.
+/// Source: arXiv 2603.16424 benchmark, independently recomputed. Six significant digits.
+struct Golden {
+  int iterations;
+  double rms;
+  double max;
+  double final;
+};
+constexpr Golden kGolden[] = {
+    {0, 0.369612, 0.690955, 0.423389},
+    {3, 0.343699, 0.795971, 0.721731},
+    {8, 0.0796353, 0.202209, 0.188277},
+    {20, 8.45320e-5, 2.19524e-4, 1.43380e-4},
+    {35, 3.01320e-8, 7.69801e-8, 5.17525e-8},
+};
+/// The same at K = 50, where round-off begins to show: within 2 %.
+constexpr Golden kGoldenNearRoundOff = {50, 4.8e-12, 1.2e-11, 8.3e-12};
+
+std::string six_digits(double value) { return fmt::format("{:.5e}", value); }
+
+std::vector<int> budgets() {
+  std::vector<int> result;
+  for (const Golden& golden : kGolden) result.push_back(golden.iterations);
+  return result;
+}
+
+class BudgetStudy : public ::testing::TestWithParam<int> {};
+
+TEST_P(BudgetStudy, ReproducesThePublishedBenchmark) {
+  const std::vector<BudgetRow> rows = study_budget(pair_scenario(), budgets(), GetParam());
+  ASSERT_EQ(rows.size(), std::size(kGolden));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].iterations, kGolden[i].iterations);
+    EXPECT_EQ(six_digits(rows[i].rms), six_digits(kGolden[i].rms)) << "K=" << rows[i].iterations;
+    EXPECT_EQ(six_digits(rows[i].max), six_digits(kGolden[i].max)) << "K=" << rows[i].iterations;
+    EXPECT_EQ(six_digits(rows[i].final), six_digits(kGolden[i].final))
+        << "K=" << rows[i].iterations;
+  }
+}
+
+TEST_P(BudgetStudy, ReproducesItNearRoundOff) {
+  const BudgetRow row =
+      study_budget(pair_scenario(), {kGoldenNearRoundOff.iterations}, GetParam()).front();
+  EXPECT_NEAR(row.rms, kGoldenNearRoundOff.rms, 0.02 * kGoldenNearRoundOff.rms);
+  EXPECT_NEAR(row.max, kGoldenNearRoundOff.max, 0.02 * kGoldenNearRoundOff.max);
+  EXPECT_NEAR(row.final, kGoldenNearRoundOff.final, 0.02 * kGoldenNearRoundOff.final);
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, BudgetStudy, ::testing::Values(1, 2));
+
+TEST(BudgetStudyLaw, CertificatesHoldAtEveryBudget) {
+  for (const BudgetRow& row : study_budget(pair_scenario(), {0, 1, 2, 3, 8, 20, 50})) {
+    EXPECT_LE(row.max_passivity_residual_J, 1e-12 * kPairEnergy_J) << "K=" << row.iterations;
+    ASSERT_TRUE(row.max_augmented_residual_J) << "K=" << row.iterations;
+    EXPECT_LE(*row.max_augmented_residual_J, 1e-12 * kPairEnergy_J) << "K=" << row.iterations;
+    ASSERT_TRUE(row.min_fne_margin) << "K=" << row.iterations;
+    EXPECT_GE(*row.min_fne_margin, -1e-12) << "K=" << row.iterations;
+    EXPECT_TRUE(row.max_energy_ratio) << "K=" << row.iterations;
+  }
+}
+
+TEST(BudgetStudyLaw, ManyIterationsAreTheMonolithicStep) {
+  const BudgetRow row = study_budget(pair_scenario(), {200}).front();
+  EXPECT_LE(row.max, 1e-11);
+}
+
+bool same_bits(const BudgetRow& a, const BudgetRow& b) {
+  return a.iterations == b.iterations && a.rms == b.rms && a.max == b.max && a.final == b.final &&
+         a.max_passivity_residual_J == b.max_passivity_residual_J &&
+         a.max_augmented_residual_J == b.max_augmented_residual_J &&
+         a.min_fne_margin == b.min_fne_margin && a.max_energy_ratio == b.max_energy_ratio;
+}
+
+TEST(BudgetStudyLaw, ThreadsDoNotChangeABit) {
+  const auto serial = study_budget(pair_scenario(), {0, 3, 8}, 1);
+  for (const int threads : {2, 3}) {
+    const auto parallel = study_budget(pair_scenario(), {0, 3, 8}, threads);
+    ASSERT_EQ(parallel.size(), serial.size());
+    for (std::size_t i = 0; i < serial.size(); ++i) {
+      EXPECT_TRUE(same_bits(serial[i], parallel[i])) << "K=" << serial[i].iterations;
+    }
+  }
+  EXPECT_FALSE(same_bits(serial[0], serial[1]));
+}
+
+TEST(BudgetStudyLaw, SpendsTheBudgetWhateverTheTolerance) {
+  Scenario loose = pair_scenario();
+  loose.options.method.tolerance = 0.5;
+  EXPECT_TRUE(same_bits(study_budget(loose, {8}).front(), study_budget(pair_scenario(), {8}).front()));
+}
+
+TEST(BudgetStudyControl, NoticesASlightlyDifferentImpedance) {
+  Scenario other = pair_scenario();
+  other.options.method.impedance = {0.4001};
+  const BudgetRow row = study_budget(other, {8}).front();
+  EXPECT_NE(six_digits(row.rms), six_digits(kGolden[2].rms));
+}
+
+TEST(BudgetStudyControl, NoticesImpedancesBeyondTheBound) {
+  // γ = 0.65 is just above Z_A(q = 0) = 0.64974: firm nonexpansiveness fails near rest.
+  Scenario stiff = pair_scenario();
+  stiff.options.method.impedance = {5.0};
+  const BudgetRow row = study_budget(stiff, {8}).front();
+  ASSERT_TRUE(row.min_fne_margin);
+  EXPECT_LT(*row.min_fne_margin, 0.0);
+}
+
+TEST(MonolithicSamples, AreTheObservedStatesRowByRow) {
+  Scenario scenario = pair_scenario();
+  scenario.steps = 1;
+  const Samples samples = monolithic_samples(scenario);
+  ASSERT_EQ(samples.size(), 4u);
+  EXPECT_EQ(samples[0], 0.4);
+  EXPECT_EQ(samples[1], 0.0);
+  // Source: arXiv 2603.16424 benchmark, independently recomputed.
+  EXPECT_NEAR(samples[2], 0.396297065, 5e-10);
+
+  scenario.observables = {observable(scenario.system, "A.v1")};
+  EXPECT_NEAR(monolithic_samples(scenario).back(), -0.740586929, 5e-10);
+}
+
+TEST(BudgetStudyErrors, TellWhichObservablesAreNoStates) {
+  Scenario scenario = pair_scenario();
+  scenario.observables = {observable(scenario.system, "A.q1"),
+                          observable(scenario.system, "A.coupling.effort"),
+                          observable(scenario.system, "B.storage")};
+  try {
+    study_budget(scenario, {0});
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    ASSERT_EQ(error.issues().size(), 2u);
+    EXPECT_NE(error.issues()[0].what.find("study budget compares states"), std::string::npos);
+    EXPECT_NE(error.issues()[0].what.find("A.coupling.effort"), std::string::npos);
+    EXPECT_NE(error.issues()[1].what.find("B.storage"), std::string::npos);
+  }
+}
+
+TEST(BudgetStudyErrors, RefuseEmptyAndNegative) {
+  Scenario blind = pair_scenario();
+  blind.observables.clear();
+  EXPECT_THROW(study_budget(blind, {0}), ConfigError);
+  EXPECT_THROW(study_budget(pair_scenario(), {}), ConfigError);
+  EXPECT_THROW(study_budget(pair_scenario(), {3, -1}), ConfigError);
+}
+
+}  // namespace
+}  // namespace portwave

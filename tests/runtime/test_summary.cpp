@@ -1,0 +1,149 @@
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include <gtest/gtest.h>
+
+#include <portwave/runtime/summary.hpp>
+
+#include "oscillator_pair.hpp"
+
+namespace portwave {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::oscillator_pair;
+using testing::pair_options;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+RunSummary run_pair(Certify certify, int threads, int steps = 50) {
+  const System system = oscillator_pair();
+  StepperOptions options = pair_options(8, threads);
+  options.certify = certify;
+  Stepper stepper(system, options);
+  stepper.run(steps);
+  return summarize("pair", options, stepper, 0.25);
+}
+
+TEST(Summary, HasTheKeysThatReadersRelyOn) {
+  const Json json = summary_json(run_pair(Certify::full, 1));
+  for (const char* pointer :
+       {"/scenario", "/version", "/steps", "/step_s", "/completed", "/method",
+        "/method_options/iterations", "/method_options/relaxation", "/method_options/tolerance",
+        "/iterations/mean", "/iterations/max", "/iterations/not_converged", "/energy/initial_J",
+        "/energy/final_J", "/energy/max_J", "/energy/supplied_J", "/energy/dissipated_J",
+        "/energy/mismatch_J", "/energy/tank_J", "/energy/max_energy_ratio", "/certificate/status",
+        "/certificate/max_passivity_residual_J", "/certificate/max_augmented_residual_J",
+        "/certificate/min_fne_margin", "/threads", "/wall_s", "/steps_per_s",
+        "/real_time_factor"}) {
+    ASSERT_TRUE(json.contains(Json::json_pointer(pointer))) << pointer;
+    EXPECT_FALSE(json.at(Json::json_pointer(pointer)).is_null()) << pointer;
+  }
+}
+
+TEST(Summary, SaysWhatTheStepperDid) {
+  const System system = oscillator_pair();
+  StepperOptions options = pair_options(8);
+  options.method.relaxation = 0.9;
+  Stepper stepper(system, options);
+  stepper.run(50);
+  const Json json = summary_json(summarize("pair", options, stepper, 0.25));
+  EXPECT_EQ(json["scenario"], "pair");
+  EXPECT_EQ(json["steps"], 50);
+  EXPECT_EQ(json["step_s"], 0.01);
+  EXPECT_EQ(json["completed"], true);
+  EXPECT_EQ(json["method"], "douglas_rachford");
+  EXPECT_EQ(json["method_options"]["iterations"], 8);
+  EXPECT_EQ(json["method_options"]["relaxation"], 0.9);
+  EXPECT_EQ(json["iterations"]["mean"], 8.0);
+  EXPECT_EQ(json["iterations"]["max"], 8);
+  EXPECT_EQ(json["energy"]["initial_J"], stepper.energy().initial_J);
+  EXPECT_EQ(json["energy"]["final_J"], stepper.energy().final_J);
+  EXPECT_EQ(json["energy"]["mismatch_J"], stepper.energy().mismatch_J);
+  EXPECT_EQ(json["certificate"]["status"], "holds");
+  EXPECT_EQ(json["wall_s"], 0.25);
+  EXPECT_EQ(json["steps_per_s"], 200.0);
+  EXPECT_EQ(json["real_time_factor"], 2.0);
+}
+
+TEST(Summary, LeavesOutWhatWasNotSampled) {
+  for (const Certify certify : {Certify::energy, Certify::full}) {
+    const Json certificate = summary_json(run_pair(certify, 1))["certificate"];
+    const bool sampled = certify == Certify::full;
+    EXPECT_EQ(certificate["max_augmented_residual_J"].is_number(), sampled);
+    EXPECT_EQ(certificate["min_fne_margin"].is_number(), sampled);
+    EXPECT_TRUE(certificate["max_passivity_residual_J"].is_number());
+  }
+}
+
+TEST(Summary, IsTheSameBitByBitForAnyNumberOfThreads) {
+  const auto text = [](int threads, int steps) {
+    Json json = summary_json(run_pair(Certify::full, threads, steps));
+    for (const char* timing : {"threads", "wall_s", "steps_per_s", "real_time_factor"}) {
+      json.erase(timing);
+    }
+    return json.dump();
+  };
+  for (const int threads : {2, 4}) EXPECT_EQ(text(1, 50), text(threads, 50)) << threads;
+  EXPECT_NE(text(1, 50), text(1, 51)) << "the comparison sees nothing";
+}
+
+TEST(Summary, WritesNumbersThatAreNotFiniteAsNull) {
+  RunSummary summary;
+  summary.wall_s = 0.0;  // 0/0 steps per second
+  summary.energy.final_J = kInfinity;
+  summary.energy.max_energy_ratio = kNaN;
+  summary.certificate.max_passivity_residual_J = -kInfinity;
+  summary.certificate.min_fne_margin = kNaN;
+  const Json json = Json::parse(summary_json(summary).dump());
+  for (const char* pointer :
+       {"/energy/final_J", "/energy/max_energy_ratio", "/certificate/max_passivity_residual_J",
+        "/certificate/min_fne_margin", "/certificate/worst_passivity_part", "/steps_per_s",
+        "/real_time_factor"}) {
+    EXPECT_TRUE(json.at(Json::json_pointer(pointer)).is_null()) << pointer;
+  }
+  EXPECT_EQ(json["energy"]["initial_J"], 0.0);
+}
+
+TEST(Summary, ReadsBackToTheSameDoubles) {
+  RunSummary summary;
+  summary.energy.initial_J = 1.0 / 3.0;
+  summary.energy.mismatch_J = -5e-324;
+  const Json json = Json::parse(summary_json(summary).dump(2));
+  EXPECT_EQ(json["energy"]["initial_J"].get<double>(), 1.0 / 3.0);
+  EXPECT_EQ(json["energy"]["mismatch_J"].get<double>(), -5e-324);
+}
+
+TEST(SummaryText, NamesWhatAReaderLooksFor) {
+  RunSummary summary = run_pair(Certify::full, 1);
+  std::string text = summary_text(summary);
+  for (const char* word :
+       {"pair: 50 steps", "douglas_rachford", "8 per step", "68.8 J", "holds", "steps/s",
+        "real time", "firm-nonexpansiveness", "augmented residual"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
+  }
+  EXPECT_EQ(text.find("interrupted"), std::string::npos);
+  EXPECT_EQ(text.find("tolerance"), std::string::npos);
+  EXPECT_EQ(text.back(), '\n');
+
+  summary.completed = false;
+  summary.method.tolerance = 1e-9;
+  summary.iterations.not_converged = 3;
+  summary.certificate.status = CertificateStatus::violated;
+  text = summary_text(summary);
+  for (const char* word : {"interrupted", "3 of 50 steps missed the tolerance", "violated"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
+  }
+}
+
+TEST(SummaryText, ReadsWellBeforeTheFirstStep) {
+  const std::string text = summary_text(run_pair(Certify::energy, 1, 0));
+  for (const char* word : {"nan", "inf"}) {
+    EXPECT_EQ(text.find(word), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace portwave
