@@ -6,6 +6,19 @@
 #include <limits>
 
 namespace portwave {
+namespace {
+
+double half_square_distance(std::span<const double> u, std::span<const double> v) {
+  double sum = 0.0;
+  for (std::size_t j = 0; j < u.size(); ++j) sum += (u[j] - v[j]) * (u[j] - v[j]);
+  return 0.5 * sum;
+}
+
+void raise_to(std::optional<double>& maximum, double value) {
+  maximum = std::max(maximum.value_or(value), value);
+}
+
+}  // namespace
 
 std::string_view to_string(CertificateStatus status) {
   switch (status) {
@@ -56,47 +69,54 @@ void FneSampler::take_margin(const WaveDiscretisation& waves, std::size_t part,
   if (!(margin >= -1e-12 * source)) result.negative_beyond_tolerance = true;
 }
 
-FixedPointSolver::FixedPointSolver(const WaveDiscretisation& waves, double relaxation,
-                                   int max_evaluations)
-    : relaxation_(relaxation), max_evaluations_(max_evaluations) {
-  for (auto* v : {&u_, &b_, &exchanged_}) v->resize(static_cast<std::size_t>(waves.wave_size()));
+StepCertifier::StepCertifier(const WaveDiscretisation& waves, double relaxation)
+    : relaxation_(relaxation), sampler_(waves), fixed_point_(waves, relaxation) {
+  for (auto* v : {&u_, &u_next_, &b_}) v->resize(static_cast<std::size_t>(waves.wave_size()));
 }
 
-std::span<const double> FixedPointSolver::solve(WaveDiscretisation& waves,
-                                                std::span<const double> start) {
-  constexpr double kRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
-  constexpr double kGoodEnough = 1e-12;  // where slow progress is taken for round-off
-  constexpr int kPatience = 16;
-  std::copy(start.begin(), start.end(), u_.begin());
+void StepCertifier::examine(WaveDiscretisation& waves, const Step& step,
+                            Certificate& certificate) {
+  examine_margins(waves, step.index, certificate);
+  const std::span<const double> fixed_point = fixed_point_.solve(waves, step.u_start);
+  if (fixed_point.size() != step.u_start.size()) {
+    ++certificate.steps_without_fixed_point;
+    return;
+  }
+  examine_iterates(waves, step, fixed_point, certificate);
+}
+
+void StepCertifier::examine_margins(WaveDiscretisation& waves, std::int64_t index,
+                                    Certificate& certificate) {
+  const auto margins = sampler_.sample(waves, index);
+  if (!margins || !std::isfinite(margins->min_margin)) return;
+  certificate.min_fne_margin =
+      std::min(certificate.min_fne_margin.value_or(margins->min_margin), margins->min_margin);
+  if (margins->negative_beyond_tolerance && certificate.status == CertificateStatus::holds) {
+    certificate.status = CertificateStatus::conditional;
+  }
+}
+
+void StepCertifier::examine_iterates(WaveDiscretisation& waves, const Step& step,
+                                     std::span<const double> fixed_point,
+                                     Certificate& certificate) {
   const Interconnection& coupling = waves.interconnection();
-  double best = std::numeric_limits<double>::infinity();
-  int since_best = 0;
-  for (int k = 0; k < max_evaluations_; ++k) {
-    if (!waves.scatter_all(u_.data(), b_.data()).ok()) return {};
-    coupling.exchange(coupling.all(), b_.data(), exchanged_.data());
-    const double residual = relative_residual();
-    if (residual <= kRoundOff) return u_;
-    if (residual < 0.5 * best) {
-      best = residual;
-      since_best = 0;
-    } else if (++since_best >= kPatience && best <= kGoodEnough) {
-      return u_;
-    }
-    coupling.douglas_rachford(coupling.all(), relaxation_, b_.data(), u_.data());
+  std::copy(step.u_start.begin(), step.u_start.end(), u_.begin());
+  const double start = half_square_distance(u_, fixed_point);
+  double distance = start;
+  for (int k = 0; k < step.iterations; ++k) {
+    if (!waves.scatter_all(u_.data(), b_.data()).ok()) return;
+    u_next_ = u_;
+    coupling.douglas_rachford(coupling.all(), relaxation_, b_.data(), u_next_.data());
+    const double next = half_square_distance(u_next_, fixed_point);
+    raise_to(certificate.max_fejer_residual_J,
+             next - distance +
+                 (2.0 - relaxation_) / relaxation_ * half_square_distance(u_next_, u_));
+    distance = next;
+    u_.swap(u_next_);
   }
-  return {};
-}
-
-double FixedPointSolver::relative_residual() const {
-  double gap = 0.0, incident = 0.0, outgoing = 0.0;
-  for (std::size_t j = 0; j < u_.size(); ++j) {
-    const double difference = exchanged_[j] - u_[j];
-    gap += difference * difference;
-    incident += u_[j] * u_[j];
-    outgoing += b_[j] * b_[j];
-  }
-  const double scale = std::max(incident, outgoing);
-  return gap == 0.0 ? 0.0 : std::sqrt(gap / scale);
+  // ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² ≤ ½(|â|² − |b|²) + supply
+  raise_to(certificate.max_augmented_residual_J, step.stored_change_J + distance - start +
+                                                     step.mismatch_J - step.supplied_J);
 }
 
 }  // namespace portwave

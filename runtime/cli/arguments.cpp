@@ -56,7 +56,7 @@ void add_json(CLI::App& app, bool& json, const std::string& what) {
 void add_out(CLI::App& app, std::optional<std::filesystem::path>& out, const std::string& what) {
   app.add_option_function<std::string>(
          "--out", [&out](const std::string& folder) { out = folder; },
-         "Write " + what + " to this folder, made if missing")
+         "Folder to write " + what + " to")
       ->type_name("DIR")
       ->check(CLI::Validator(
           [](const std::string& folder) { return folder.empty() ? "needs a folder" : ""; }, ""));
@@ -65,7 +65,7 @@ void add_out(CLI::App& app, std::optional<std::filesystem::path>& out, const std
 void add_threads(CLI::App& app, int& threads) {
   app.add_option("--threads", threads, "Threads; the results do not depend on it")
       ->type_name("N")
-      ->check(CLI::Range(1, 4096))
+      ->check(CLI::Range(1, kMaxThreads).description(""))
       ->capture_default_str();
 }
 
@@ -101,7 +101,7 @@ void add_steps(CLI::App& app, std::optional<std::int64_t>& steps) {
          "--steps", [&steps](std::int64_t count) { steps = count; },
          "Number of macro-steps, in place of the scenario's")
       ->type_name("N")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{9'000'000'000'000'000}));
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{9'000'000'000'000'000}).description(""));
 }
 
 void add_run(CLI::App& app, RunArguments& run) {
@@ -111,8 +111,7 @@ void add_run(CLI::App& app, RunArguments& run) {
   add_threads(verb, run.threads);
   add_steps(verb, run.scenario.steps);
   verb.add_option("--certify", run.certify,
-                  "energy: ledger and passivity of every part; full: also sampled firm "
-                  "nonexpansiveness and the augmented residual, which cost time")
+                  "full adds sampled FNE margins and augmented residuals, at a cost")
       ->transform(CLI::Transformer(kCertifyNames).description(""))
       ->type_name("energy|full");
   add_json(verb, run.json, "the summary");
@@ -130,7 +129,7 @@ void add_study(CLI::App& app, StudyBudgetArguments& study) {
       ->type_name("K,K,...")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::Range(0, 1'000'000))
+      ->check(CLI::Range(0, 1'000'000).description(""))
       ->default_str("0,3,8,20,35,50");
   add_out(verb, study.out, "study.json");
   add_threads(verb, study.threads);

@@ -127,9 +127,9 @@ std::string range_text(const ParameterInfo& info) {
   if (info.kind == ParameterKind::choice) return fmt::format("{}", fmt::join(info.choices, "|"));
   std::string text;
   const bool has_minimum = std::isfinite(info.minimum);
-  if (has_minimum) text = fmt::format("{} {:g}", info.minimum_excluded ? ">" : ">=", info.minimum);
+  if (has_minimum) text = fmt::format("{} {}", info.minimum_excluded ? ">" : ">=", info.minimum);
   if (std::isfinite(info.maximum)) {
-    text += fmt::format("{}<= {:g}", has_minimum ? ", " : "", info.maximum);
+    text += fmt::format("{}<= {}", has_minimum ? ", " : "", info.maximum);
   }
   return info.passive_only ? text + " (less with allow_active)" : text;
 }
@@ -186,8 +186,10 @@ std::string indented(const std::string& text) {
 
 std::string port_text(const Port& port) {
   const DomainUnits unit = units(port.domain);
-  if (unit.effort.empty()) return "any units";
-  return fmt::format("effort [{}], flow [{}]", unit.effort, unit.flow);
+  std::string text = unit.effort.empty()
+                         ? "any units"
+                         : fmt::format("effort [{}], flow [{}]", unit.effort, unit.flow);
+  return port.dimension == 1 ? text : text + fmt::format(", {} components", port.dimension);
 }
 
 std::string type_text(const PartType& type) {
@@ -205,9 +207,8 @@ std::string type_text(const PartType& type) {
   }
   std::vector<std::vector<std::string>> ports;
   for (const Port& port : signature.ports) {
-    ports.push_back(
-        {port.name, std::string(to_string(port.causality)), std::string(to_string(port.domain)),
-         port.dimension == 1 ? "" : fmt::format("{} components", port.dimension), port_text(port)});
+    ports.push_back({port.name, std::string(to_string(port.causality)),
+                     std::string(to_string(port.domain)), port_text(port)});
   }
   std::vector<std::vector<std::string>> states;
   for (const StateVariable& s : signature.states) states.push_back({s.name, "[" + s.unit + "]"});

@@ -24,7 +24,7 @@ int execute(const Command& command, std::ostream& out, std::ostream& err) {
     return std::visit([&](const auto& arguments) { return run_command(arguments, out, err); },
                       command);
   } catch (const ScenarioError& error) {
-    err << "portwave: " << error.report() << '\n';
+    err << error.report();
     return kBadInput;
   } catch (const ConfigError& error) {
     err << "portwave: " << error.what() << '\n';

@@ -83,9 +83,13 @@ int run_command(const ValidateArguments& arguments, std::ostream&, std::ostream&
   const Scenario scenario = load(arguments.scenario);
   // Some defects show only when the step maps are made, such as a singular implicit step.
   make_stepper(scenario, scenario.options, arguments.scenario.file);
-  err << fmt::format("{}: valid; {} subsystems, {} junctions, {} steps of {:g} s\n",
-                     arguments.scenario.file, scenario.system.parts().size(),
-                     scenario.system.junctions().size(), scenario.steps, scenario.options.step_s);
+  const auto counted = [](std::size_t count, const char* noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  };
+  err << fmt::format("{}: valid; {}, {}, {} steps of {:g} s\n", arguments.scenario.file,
+                     counted(scenario.system.parts().size(), "subsystem"),
+                     counted(scenario.system.junctions().size(), "junction"), scenario.steps,
+                     scenario.options.step_s);
   return kOk;
 }
 

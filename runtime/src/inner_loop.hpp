@@ -25,9 +25,8 @@ InnerResult run_inner_loop(Phases& phases, InterfaceResidual& residual, int wave
       result.residual = residual.largest(u, b, a, inner.tolerance_per_part);
       result.converged = result.residual <= inner.tolerance;
     }
-    const bool last = result.converged || k + 1 == inner.budget;
-    if (!last || inner.keep_last_iterate) phases.douglas_rachford(inner.relaxation, b, u);
-    if (last) break;
+    if (result.converged || k + 1 == inner.budget) break;  // u^K is of no use to the commit
+    phases.douglas_rachford(inner.relaxation, b, u);
   }
   if (result.iterations > 0) {
     phases.exchange(b, a);

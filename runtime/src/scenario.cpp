@@ -1,10 +1,10 @@
 #include "portwave/runtime/scenario.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "scenario_document.hpp"
 #include "scenario_method.hpp"
@@ -27,7 +27,8 @@ std::pair<std::string, std::string> split_hint(const std::string& what) {
 }
 
 std::string with_full_stop(std::string text) {
-  const bool has_end = !text.empty() && std::string_view(".?!").find(text.back()) != std::string_view::npos;
+  const bool has_end =
+      !text.empty() && std::string_view(".?!").find(text.back()) != std::string_view::npos;
   return has_end ? text : text + '.';
 }
 
@@ -99,9 +100,12 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
   std::optional<System> system = build_system(draft, root.defects());
   read_names(object, draft, system, settings);
   if (!system || root.defects().count() > 0) return std::nullopt;
-  return Scenario{name,           *std::move(system),
-                  std::move(settings.options), settings.steps,
-                  std::move(settings.observables), settings.record_every};
+  return Scenario{name,
+                  *std::move(system),
+                  std::move(settings.options),
+                  settings.steps,
+                  std::move(settings.observables),
+                  settings.record_every};
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <set>
+#include <map>
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "scenario_limits.hpp"
 #include "scenario_parts.hpp"
+#include "scenario_text.hpp"
 #include "scenario_values.hpp"
 
 namespace portwave::scenario_file {
@@ -102,7 +103,7 @@ int scalar_size(const std::vector<std::string>& ports, const PortSizes& sizes) {
   return size;
 }
 
-// The names in "ports". False when one of them cannot be read.
+// The names in "ports". False when one of them names no port.
 bool read_port_names(const ObjectReader& object, std::vector<std::string>& names) {
   const std::optional<Node> ports = object.require("ports");
   if (!ports || !ports->is_array("an array of ports \"part.port\"")) return false;
@@ -110,7 +111,7 @@ bool read_port_names(const ObjectReader& object, std::vector<std::string>& names
   for (std::size_t i = 0; i < ports->size(); ++i) {
     const Node element = ports->at(i);
     const auto name = element.text();
-    is_sound = is_sound && name;
+    is_sound = is_sound && name && name->find('.') != std::string::npos;
     names.push_back(name.value_or(""));
   }
   return is_sound;
@@ -124,8 +125,7 @@ CouplingDraft read_coupling(const Node& node, const PortSizes& sizes, bool& know
   });
   std::vector<std::string> keys = {"kind", "ports"};
   if (kind != kinds().end()) keys.insert(keys.end(), kind->keys.begin(), kind->keys.end());
-  const ObjectReader object =
-      kind != kinds().end() ? ObjectReader(node, keys) : ObjectReader(node);
+  const ObjectReader object = kind != kinds().end() ? ObjectReader(node, keys) : ObjectReader(node);
 
   knows_ports = read_port_names(object, draft.ports) && knows_ports;
   const int size = scalar_size(draft.ports, sizes);
@@ -143,23 +143,33 @@ CouplingDraft read_coupling(const Node& node, const PortSizes& sizes, bool& know
   return draft;
 }
 
-// Gives every part without a name one that some coupling uses and no part has: probably its own.
-void name_the_nameless(SystemDraft& draft) {
-  std::set<std::string> taken;
-  for (const PartDraft& part : draft.parts) taken.insert(part.name);
+// Notes every name that is taken. A part with no name of its own, which can play no further role,
+// gets one that some coupling uses and no part has: probably the name that was meant.
+void settle_names(SystemDraft& draft, Defects& defects) {
+  std::map<std::string, std::size_t> taken;
+  for (std::size_t i = 0; i < draft.parts.size(); ++i) {
+    std::string& name = draft.parts[i].name;
+    const auto [first, is_new] = taken.emplace(name, i);
+    if (is_new || name.empty()) continue;
+    defects.add(fmt::format("/subsystems/{}/name", i),
+                fmt::format("the name {} is already taken by /subsystems/{}", in_quotes(name),
+                            first->second));
+    name.clear();
+  }
   std::vector<std::string> wanted;
   for (const CouplingDraft& coupling : draft.couplings) {
     for (const std::string& port : coupling.ports) {
       const std::string name = port.substr(0, port.find('.'));
-      if (taken.insert(name).second) wanted.push_back(name);
+      if (taken.emplace(name, 0).second) wanted.push_back(name);
     }
   }
   auto next = wanted.begin();
   for (std::size_t i = 0; i < draft.parts.size(); ++i) {
-    std::string& name = draft.parts[i].name;
-    if (!name.empty()) continue;
-    name = next != wanted.end() ? *next++ : fmt::format("subsystem_{}", i);
-    draft.parts[i].part = nullptr;
+    PartDraft& part = draft.parts[i];
+    if (!part.name.empty()) continue;
+    part.name = next != wanted.end() ? *next++ : fmt::format("subsystem_{}", i);
+    part.part = nullptr;
+    part.is_built = false;
   }
 }
 
@@ -205,7 +215,7 @@ void read_couplings(const Node& node, SystemDraft& draft) {
 
 std::optional<System> build_system(SystemDraft& draft, Defects& defects) {
   if (!draft.knows_all_parts) return std::nullopt;
-  name_the_nameless(draft);
+  settle_names(draft, defects);
   SystemBuilder builder;
   for (PartDraft& part : draft.parts) {
     builder.add(part.name, std::move(part.part), std::move(part.options));

@@ -1,7 +1,5 @@
 #include "scenario_document.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -11,6 +9,8 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "scenario_limits.hpp"
 #include "scenario_text.hpp"
@@ -89,8 +89,9 @@ class Builder {
     const auto [seen, is_new] = level.keys.emplace(name, end);
     level.discards = !is_new;
     if (!is_new) {
-      fail(place(), fmt::format("duplicate key {}: first on line {}, again on line {}",
-                                in_quotes(name), line_of(text_, seen->second), line_of(text_, end)));
+      fail(place(),
+           fmt::format("duplicate key {}: first on line {}, again on line {}", in_quotes(name),
+                       line_of(text_, seen->second), line_of(text_, end)));
     }
     return true;
   }
@@ -169,17 +170,34 @@ class Builder {
     return &level == &levels_.back() ? level.value->size() : level.value->size() - 1;
   }
 
+  // Where the token that ends before `position` begins.
+  std::size_t token_begin(std::size_t position, const std::string& token) const {
+    constexpr std::string_view kPunctuation = "{}[]:,";
+    const char last = text_[position - 1];
+    if (kPunctuation.find(last) != std::string_view::npos) return position - 1;
+    if (last == '"') return position - std::min(position, token.size());
+    const auto is_in_word = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-' || c == '.';
+    };
+    std::size_t begin = position - 1;
+    while (begin > 0 && is_in_word(last) && is_in_word(text_[begin - 1])) --begin;
+    return begin;
+  }
+
   std::optional<BadNumber> find_bad_number(std::size_t position, const std::string& token,
                                            const nlohmann::detail::exception& error) const {
-    const std::size_t begin = position - std::min(position, token.size());
+    const std::string_view message = error.what();
+    const bool in_key = message.find("object key") != std::string_view::npos;
+    if (position == 0 || position > text_.size() || in_key) return std::nullopt;
+    const std::size_t begin = token_begin(position, token);
     constexpr int kNumberOverflow = 406;
     if (error.id == kNumberOverflow) {
-      return BadNumber{begin, position, fmt::format("the number {} is too large", printable(token, 40))};
+      const std::string number = printable(text_.substr(begin, position - begin), 40);
+      return BadNumber{begin, position, fmt::format("the number {} is too large", number)};
     }
-    if (std::string_view(error.what()).find("object key") != std::string_view::npos) return {};
     constexpr std::array<std::string_view, 3> kWords = {"nan", "infinity", "inf"};
-    const bool is_signed = begin < text_.size() && (text_[begin] == '-' || text_[begin] == '+');
-    const std::string_view rest = text_.substr(std::min(begin, text_.size()));
+    const bool is_signed = text_[begin] == '-' || text_[begin] == '+';
+    const std::string_view rest = text_.substr(begin);
     for (const std::string_view word : kWords) {
       const std::size_t length = word.size() + (is_signed ? 1 : 0);
       if (!starts_with_word(rest.substr(is_signed ? 1 : 0), word)) continue;
@@ -201,36 +219,54 @@ class Builder {
 
   std::string describe(std::size_t position, const std::string& token,
                        const nlohmann::detail::exception& error) const {
-    const std::string_view message = error.what();
-    const std::size_t dash = message.find(" - ");
-    const std::string_view reason =
-        dash == std::string_view::npos ? message : message.substr(dash + 3);
     if (position > text_.size()) {
       const std::size_t last = text_.find_last_not_of(" \t\r\n");
-      const std::string inside = levels_.empty() ? "" : fmt::format(" inside {}", enclosing());
-      return fmt::format("{}: the file ends too early{}\n{}", line_and_column(text_, last + 1),
-                         inside, printable(reason, 200));
+      return fmt::format("{}: the file ends too early{}", line_and_column(text_, last + 1),
+                         enclosing());
     }
+    const std::string reason = reason_of(error.what());
     const bool is_unexpected = reason.starts_with("unexpected");
-    const std::size_t length = is_unexpected ? token.size() : 1;
-    const std::size_t begin = position - std::min(position, length);
-    return fmt::format("{}: this is not JSON: {}{}", line_and_column(text_, begin),
-                       printable(reason, 200), hint(begin));
+    const bool is_literal = reason.starts_with("invalid literal");
+    const std::size_t begin =
+        is_unexpected || is_literal ? token_begin(position, token) : position - 1;
+    const std::string_view line = text_.substr(begin, text_.find('\n', begin) - begin);
+    return fmt::format("{}: this is not JSON: {}, at {}{}", line_and_column(text_, begin), reason,
+                       '"' + printable(line, 30) + '"', hint(begin, reason));
   }
 
-  // The object or array that is still open.
+  // "unexpected '}'; expected string literal": nlohmann's message without what it has read so far,
+  // which may be several tokens.
+  static std::string reason_of(std::string_view message) {
+    const std::size_t dash = message.find(" - ");
+    if (dash != std::string_view::npos) message.remove_prefix(dash + 3);
+    const std::size_t read = message.find("; last read: ");
+    if (read == std::string_view::npos) return printable(message, 200);
+    const std::size_t expected = message.rfind("; expected ");
+    std::string reason(message.substr(0, read));
+    if (expected != std::string_view::npos && expected > read) reason += message.substr(expected);
+    return printable(reason, 200);
+  }
+
+  // " inside /subsystems/0", the object or array that is still open.
   std::string enclosing() const {
     std::string pointer = place();
+    if (pointer.empty()) return {};
     pointer.resize(pointer.rfind('/'));
-    return pointer.empty() ? "the top level" : pointer;
+    return pointer.empty() ? "" : " inside " + pointer;
   }
 
   // What people mean when they write what is at `begin`.
-  std::string hint(std::size_t begin) const {
+  std::string hint(std::size_t begin, const std::string& reason) const {
     const char found = text_[begin];
     const std::size_t before = text_.substr(0, begin).find_last_not_of(" \t\r\n");
     const bool after_comma = before != std::string_view::npos && text_[before] == ',';
-    if ((found == '}' || found == ']') && after_comma) return "\nThe comma before it is one too many.";
+    if ((found == '}' || found == ']') && after_comma) {
+      return "\nThe comma before it is one too many.";
+    }
+    const bool starts_value = found == '"' || found == '{' || found == '[';
+    if (starts_value && (reason.ends_with("expected '}'") || reason.ends_with("expected ']'"))) {
+      return "\nIs there a comma missing before it?";
+    }
     if (found == '/' || found == '#') return "\nJSON has no comments.";
     if (found == '\'') return "\nJSON quotes text with \".";
     return {};
@@ -264,9 +300,9 @@ std::string text_defect(std::string_view text) {
 bool parse_once(std::string& text, Document& document) {
   const char* latest = text.data();
   Builder builder(text, latest, document);
-  const bool readable = Json::sax_parse(CountingIterator(text.data(), &latest),
-                                        CountingIterator(text.data() + text.size(), &latest),
-                                        &builder);
+  const bool readable =
+      Json::sax_parse(CountingIterator(text.data(), &latest),
+                      CountingIterator(text.data() + text.size(), &latest), &builder);
   if (!builder.bad_number()) {
     document.readable = readable;
     return true;

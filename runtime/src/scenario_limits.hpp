@@ -11,12 +11,12 @@ inline constexpr int kNesting = 64;                               ///< objects a
 inline constexpr std::int64_t kSteps = 9'000'000'000'000'000;     ///< exact in a double
 inline constexpr int kIterations = 1'000'000;
 inline constexpr int kRecordEvery = 2'147'483'647;
-inline constexpr int kInteger = 1'000'000;        ///< an integer parameter, e.g. masses of a chain
-inline constexpr int kPortDimension = 1'000;      ///< of one port
-inline constexpr int kPartPorts = 1'000;          ///< scalar ports of one part
-inline constexpr int kCouplingPorts = 1'000;      ///< scalar ports of one coupling
+inline constexpr int kInteger = 1'000'000;    ///< an integer parameter, e.g. masses of a chain
+inline constexpr int kPortDimension = 1'000;  ///< of one port
+inline constexpr int kPartPorts = 1'000;      ///< scalar ports of one part
+inline constexpr int kCouplingPorts = 1'000;  ///< scalar ports of one coupling
 inline constexpr std::int64_t kStates = 5'000'000;  ///< of all parts together
 inline constexpr std::int64_t kScalarPorts = 1'000'000;
-inline constexpr std::size_t kDefects = 1'000;    ///< reported at once
+inline constexpr std::size_t kDefects = 1'000;  ///< reported at once
 
 }  // namespace portwave::scenario_limits

@@ -1,11 +1,11 @@
 #include "scenario_method.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "scenario_limits.hpp"
 #include "scenario_text.hpp"
@@ -176,7 +176,8 @@ void read_time(const Node& node, RunSettings& settings) {
   const auto end = object.find("end_s");
   const auto steps = object.find("steps");
   if (end.has_value() == steps.has_value()) {
-    node.fail(fmt::format("must have either \"end_s\" or \"steps\", got {}", end ? "both" : "neither"));
+    node.fail(
+        fmt::format("must have either \"end_s\" or \"steps\", got {}", end ? "both" : "neither"));
   }
   if (end) read_end(*end, step_s, settings);
   if (steps) settings.steps = steps->integer(1, scenario_limits::kSteps).value_or(0);

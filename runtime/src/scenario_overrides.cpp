@@ -1,11 +1,11 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <limits>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+
+#include <fmt/format.h>
 
 #include "scenario_document.hpp"
 #include "scenario_text.hpp"
@@ -64,8 +64,7 @@ Json* descend(Json& value, const std::string& key, bool may_create, std::string&
       member = &value.get_ref<Json::object_t&>().emplace_back(key, nullptr).second;
     }
     if (member == nullptr) {
-      problem = fmt::format("has no key {}{}", in_quotes(key),
-                            did_you_mean(key, keys_of(value)));
+      problem = fmt::format("has no key {}{}", in_quotes(key), did_you_mean(key, keys_of(value)));
     }
     return member;
   }
@@ -78,7 +77,8 @@ Json* descend(Json& value, const std::string& key, bool may_create, std::string&
   const auto [stop, error] = std::from_chars(key.data(), end, index);
   const bool is_index = error == std::errc{} && stop == end && (key == "0" || key[0] != '0');
   if (is_index && index < value.size()) return &value[index];
-  problem = fmt::format("is an array of {}; {} is not an index into it", value.size(), in_quotes(key));
+  problem =
+      fmt::format("is an array of {}; {} is not an index into it", value.size(), in_quotes(key));
   return nullptr;
 }
 
@@ -97,8 +97,8 @@ void apply(Document& document, const Override& setting) {
     std::string problem;
     Json* const next = descend(*place, (*keys)[i], i + 1 == keys->size(), problem);
     if (next == nullptr) {
-      return fail(setting.pointer, fmt::format("does not fit: {} {}",
-                                               where.empty() ? "the file" : where, problem));
+      return fail(setting.pointer,
+                  fmt::format("does not fit: {} {}", where.empty() ? "the file" : where, problem));
     }
     place = next;
     where += '/' + escape_key((*keys)[i]);

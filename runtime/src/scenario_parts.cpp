@@ -1,11 +1,11 @@
 #include "scenario_parts.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <new>
 #include <unordered_map>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "scenario_limits.hpp"
 #include "scenario_text.hpp"
@@ -30,9 +30,11 @@ void fail_unknown_parameter(const Node& node, const std::string& key, const Part
                         list_of(names), did_you_mean(key, names)));
 }
 
-// Reads what is given into draft.parameters. Nothing is said about what is missing.
-void read_given_parameters(const Node& node, PartDraft& draft) {
-  if (!node.is_object("an object of parameters")) return;
+// Reads what is given into draft.parameters; false if some of it has a defect. Nothing is said about
+// what is missing.
+bool read_given_parameters(const Node& node, PartDraft& draft) {
+  if (!node.is_object("an object of parameters")) return false;
+  bool is_sound = true;
   const std::vector<ParameterInfo>& known = draft.type->parameters;
   for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
     const Node member = node.member(key, value);
@@ -40,29 +42,49 @@ void read_given_parameters(const Node& node, PartDraft& draft) {
                                    [&key = key](const auto& each) { return each.name == key; });
     if (info == known.end()) {
       fail_unknown_parameter(member, key, *draft.type);
+      is_sound = false;
     } else if (auto parameter = read_parameter(member, *info)) {
       draft.parameters.insert_or_assign(key, *std::move(parameter));
+    } else {
+      is_sound = false;
     }
+  }
+  return is_sound;
+}
+
+// Issues about "/J/3", the entry of a matrix by entries, belong to "/J/entries/3" in the file.
+void point_into_entries(Issues& issues, const Parameters& parameters) {
+  for (Issue& issue : issues) {
+    const std::size_t slash = issue.where.find('/', 1);
+    if (slash == std::string::npos) continue;
+    const auto parameter = parameters.find(issue.where.substr(1, slash - 1));
+    if (parameter == parameters.end()) continue;
+    if (!std::holds_alternative<MatrixEntries>(parameter->second)) continue;
+    issue.where.insert(slash, "/entries");
   }
 }
 
-// Builds the part, or notes all that is wrong with its parameters under `where`.
-void make_part_of(PartDraft& draft, const std::string& where, Defects& defects,
-                  std::size_t defects_before) {
+// Ranges, and what is required and not there. What could not be read is not missing.
+bool check_ranges(const PartDraft& draft, const std::string& where, Defects& defects) {
   Issues issues;
   Parameters checked = draft.parameters;
   append(issues, where, check_parameters(*draft.type, checked, draft.allow_active));
-  std::erase_if(issues, [&defects](const Issue& issue) { return defects.has_within(issue.where); });
+  std::erase_if(issues, [&](const Issue& issue) { return defects.has_within(issue.where); });
   defects.add(issues);
-  if (defects.count() > defects_before) return;
+  return issues.empty();
+}
+
+void make_part_of(PartDraft& draft, const std::string& where, Defects& defects) {
   try {
     draft.part = make_part(draft.type->name, draft.parameters, draft.allow_active);
     draft.ports = draft.part->signature().ports;
     draft.is_built = true;
   } catch (const ConfigError& error) {
-    Issues found;
-    append(found, where, error.issues());
-    defects.add(found);
+    Issues found = error.issues();
+    point_into_entries(found, draft.parameters);
+    Issues placed;
+    append(placed, where, found);
+    defects.add(placed);
   } catch (const std::bad_alloc&) {
     defects.add(where, "not enough memory for a part of this size");
   }
@@ -70,14 +92,19 @@ void make_part_of(PartDraft& draft, const std::string& where, Defects& defects,
 
 void read_parameters(const ObjectReader& object, PartDraft& draft) {
   Defects& defects = object.node().defects();
-  const std::size_t defects_before = defects.count();
+  bool is_sound = true;
   if (const auto allow_active = object.find("allow_active")) {
-    draft.allow_active = allow_active->boolean().value_or(false);
+    const auto value = allow_active->boolean();
+    is_sound = value.has_value();
+    draft.allow_active = value.value_or(true);
   }
-  const auto parameters = object.find("parameters");
-  if (parameters) read_given_parameters(*parameters, draft);
-  if (parameters && !parameters->json().is_object()) return;
-  make_part_of(draft, object.node().where() + "/parameters", defects, defects_before);
+  if (const auto parameters = object.find("parameters")) {
+    is_sound = read_given_parameters(*parameters, draft) && is_sound;
+    if (!parameters->json().is_object()) return;
+  }
+  const std::string where = object.node().where() + "/parameters";
+  is_sound = check_ranges(draft, where, defects) && is_sound;
+  if (is_sound) make_part_of(draft, where, defects);
 }
 
 std::vector<std::string> state_names(const Subsystem& part) {
@@ -137,11 +164,17 @@ void read_inputs(const Node& node, PartDraft& draft, const std::filesystem::path
   }
 }
 
+std::string read_name(const Node& node) {
+  const auto name = node.text();
+  if (name && name->empty()) node.fail("must not be empty");
+  return name.value_or("");
+}
+
 PartDraft read_part(const Node& node, const std::filesystem::path& folder) {
   PartDraft draft;
-  const ObjectReader object(node, {"name", "type", "parameters", "initial_state", "inputs",
-                                   "allow_active"});
-  if (const auto name = object.require("name")) draft.name = name->text().value_or("");
+  const ObjectReader object(
+      node, {"name", "type", "parameters", "initial_state", "inputs", "allow_active"});
+  if (const auto name = object.require("name")) draft.name = read_name(*name);
   if (const auto type = object.require("type")) {
     draft.type = find_part_type(type->choice(type_names()).value_or(""));
   }

@@ -13,13 +13,13 @@ namespace portwave::scenario_file {
 
 /// One entry of "subsystems", as far as it could be read.
 struct PartDraft {
-  std::string name;                  ///< empty: not known
-  const PartType* type = nullptr;    ///< null: not known
-  Parameters parameters;             ///< those that could be read
+  std::string name;                ///< empty: not known
+  const PartType* type = nullptr;  ///< null: not known
+  Parameters parameters;           ///< those that could be read
   bool allow_active = false;
   std::unique_ptr<const Subsystem> part;  ///< null: could not be built, or is spent
   bool is_built = false;
-  std::vector<Port> ports;           ///< of a part that was built
+  std::vector<Port> ports;  ///< of a part that was built
   SystemBuilder::PartOptions options;
 };
 
@@ -35,7 +35,7 @@ struct SystemDraft {
   std::vector<PartDraft> parts;
   std::vector<CouplingDraft> couplings;
   bool knows_all_parts = true;  ///< false: some entry was not read
-  bool knows_all_ports = true;  ///< false: some port that is joined could not be read
+  bool knows_all_ports = true;  ///< false: some coupling does not say which ports it joins
 };
 
 /// Reads "subsystems" into `draft`.

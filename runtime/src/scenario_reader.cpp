@@ -1,10 +1,10 @@
 #include "scenario_reader.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "scenario_limits.hpp"
 #include "scenario_text.hpp"
@@ -169,8 +169,9 @@ ObjectReader::ObjectReader(const Node& node, std::vector<std::string> keys) : no
   if (!node.is_object("an object")) return;
   for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    node.member(key, value).fail(fmt::format("unknown key {}.\nkeys: {}.{}", in_quotes(key),
-                                             list_of(keys), did_you_mean(key, keys)));
+    node.member(key, value)
+        .fail(fmt::format("unknown key {}.\nkeys: {}.{}", in_quotes(key), list_of(keys),
+                          did_you_mean(key, keys)));
   }
 }
 

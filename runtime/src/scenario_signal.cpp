@@ -1,9 +1,9 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "scenario_text.hpp"
 #include "scenario_values.hpp"
@@ -82,8 +82,8 @@ std::optional<Signal> read_knots(const Node& node) {
     is_sound = is_sound && knot;
     if (!knot) continue;
     if (!knots.empty() && knot->time_s <= knots.back().time_s) {
-      element.fail(fmt::format("times must increase: {} follows {}", knot->time_s,
-                               knots.back().time_s));
+      element.fail(
+          fmt::format("times must increase: {} follows {}", knot->time_s, knots.back().time_s));
       is_sound = false;
     }
     knots.push_back(*knot);

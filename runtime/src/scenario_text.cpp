@@ -1,11 +1,11 @@
 #include "scenario_text.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <system_error>
+
+#include <fmt/format.h>
 
 #include "scenario_limits.hpp"
 
@@ -94,7 +94,8 @@ FileText read_text_file(const std::filesystem::path& file) {
   if (std::filesystem::is_directory(file, error)) return failed("is a folder, not a file");
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) return failed(fmt::format("cannot be opened: {}", std::generic_category().message(errno)));
+  if (!stream)
+    return failed(fmt::format("cannot be opened: {}", std::generic_category().message(errno)));
 
   std::string text;
   std::string block(std::size_t{1} << 20, '\0');

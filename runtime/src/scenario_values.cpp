@@ -1,10 +1,10 @@
 #include "scenario_values.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "scenario_limits.hpp"
 
@@ -196,9 +196,10 @@ std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size) {
   Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(size, size);
   for (const MatrixEntry& entry : std::get<MatrixEntries>(*matrix)) {
     if (entry.row >= size || entry.column >= size) {
-      node.fail(fmt::format("entry ({},{}) lies outside the {}×{} matrix, one row and column per "
-                            "scalar port from 0",
-                            entry.row, entry.column, size, size));
+      node.fail(
+          fmt::format("entry ({},{}) lies outside the {}×{} matrix, one row and column per "
+                      "scalar port from 0",
+                      entry.row, entry.column, size, size));
       return std::nullopt;
     }
     dense(entry.row, entry.column) += entry.value;

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <Eigen/Core>
 
 #include "portwave/subsystems/catalogue.hpp"
 #include "portwave/subsystems/signal.hpp"

@@ -33,12 +33,6 @@ bool all_finite(const std::vector<double>& values) {
   return bad == 0;
 }
 
-double half_square_distance(const std::vector<double>& u, std::span<const double> v) {
-  double sum = 0.0;
-  for (std::size_t j = 0; j < u.size(); ++j) sum += (u[j] - v[j]) * (u[j] - v[j]);
-  return 0.5 * sum;
-}
-
 Issues check(const System& system, const StepperOptions& options) {
   Issues issues;
   const CouplingMethod& m = options.method;
@@ -104,8 +98,7 @@ struct Stepper::Impl {
     certificate.max_passivity_residual_J = book.max_passivity_residual();
     if (options.certify == Certify::full) {
       u_start.resize(b.size());
-      sampler.emplace(waves);
-      fixed_point.emplace(waves, options.method.relaxation);
+      certifier.emplace(waves, options.method.relaxation);
     }
   }
 
@@ -145,11 +138,10 @@ struct Stepper::Impl {
 
   InnerResult iterate() {
     executor->exchange(b.data(), u.data());
-    const bool full = options.certify == Certify::full;
-    if (full) std::copy(u.begin(), u.end(), u_start.begin());
+    if (certifier) std::copy(u.begin(), u.end(), u_start.begin());
     const CouplingMethod& m = options.method;
     InnerResult inner =
-        executor->iterate({m.iterations, m.relaxation, m.tolerance, m.tolerance_per_part, full},
+        executor->iterate({m.iterations, m.relaxation, m.tolerance, m.tolerance_per_part},
                           u.data(), b_trial.data(), a_next.data());
     fail_if(inner.status, inner.failed_at);
     return inner;
@@ -162,14 +154,18 @@ struct Stepper::Impl {
   }
 
   StepReport record(const InnerResult& inner) {
-    if (options.certify == Certify::full) sample_margins();
-    const double supply_before = book.totals().supplied_J;
     const double stored_before = book.totals().final_J;
     StepReport report{inner.iterations, inner.residual, inner.converged,
                       book.book(a_next.data(), b_next.data(), energy.data())};
-    if (options.certify == Certify::full) {
-      check_theorem_1(report.energy, report.energy.stored_J - stored_before,
-                      book.totals().supplied_J - supply_before);
+    if (certifier) {
+      certifier->examine(waves,
+                         {.index = steps,
+                          .iterations = inner.iterations,
+                          .u_start = u_start,
+                          .stored_change_J = report.energy.stored_J - stored_before,
+                          .mismatch_J = report.energy.mismatch_J,
+                          .supplied_J = report.energy.supplied_J},
+                         certificate);
     }
     update_certificate();
     x.swap(x_next);
@@ -183,36 +179,11 @@ struct Stepper::Impl {
     return report;
   }
 
-  void sample_margins() {
-    const auto margins = sampler->sample(waves, steps);
-    if (!margins || !std::isfinite(margins->min_margin)) return;
-    certificate.min_fne_margin =
-        std::min(certificate.min_fne_margin.value_or(margins->min_margin), margins->min_margin);
-    margin_is_negative |= margins->negative_beyond_tolerance;
-  }
-
-  /// ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² ≤ ½(|â|² − |b|²) + supply
-  void check_theorem_1(const StepLedger& step, double stored_change, double supply) {
-    const std::span<const double> fixed = fixed_point->solve(waves, u);
-    if (fixed.size() != u.size()) {
-      ++certificate.steps_without_fixed_point;
-      return;
-    }
-    const double residual = stored_change + half_square_distance(u, fixed) -
-                            half_square_distance(u_start, fixed) + step.mismatch_J - supply;
-    certificate.max_augmented_residual_J =
-        std::max(certificate.max_augmented_residual_J.value_or(residual), residual);
-  }
-
   void update_certificate() {
     certificate.max_passivity_residual_J = book.max_passivity_residual();
     certificate.worst_passivity_part = book.worst_part();
     certificate.worst_passivity_step = book.worst_step();
-    if (book.violated()) {
-      certificate.status = CertificateStatus::violated;
-    } else if (margin_is_negative) {
-      certificate.status = CertificateStatus::conditional;
-    }
+    if (book.violated()) certificate.status = CertificateStatus::violated;
   }
 
   void fail_if(const PhaseStatus& status, int iteration) const {
@@ -240,12 +211,8 @@ struct Stepper::Impl {
   std::int64_t steps = 0;
   IterationStatistics statistics;
   Certificate certificate;
-  bool margin_is_negative = false;
-
-  // Certify::full
-  std::vector<double> u_start;
-  std::optional<FneSampler> sampler;
-  std::optional<FixedPointSolver> fixed_point;
+  std::vector<double> u_start;             // Certify::full
+  std::optional<StepCertifier> certifier;  // Certify::full
 };
 
 void Stepper::Impl::find_non_finite(const InnerResult& inner) {

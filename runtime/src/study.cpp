@@ -34,12 +34,13 @@ std::string_view name_of(Observable::Kind kind) {
 Issues check_observables(const std::vector<Observable>& observables) {
   Issues issues;
   if (observables.empty()) {
-    issues.push_back({"", "study budget compares states, and the scenario observes none"});
+    issues.push_back(
+        {"/outputs/observe", "study budget compares states, and the scenario observes none"});
   }
   for (std::size_t i = 0; i < observables.size(); ++i) {
     if (observables[i].kind == Observable::Kind::state) continue;
     issues.push_back(
-        {fmt::format("/observe/{}", i),
+        {fmt::format("/outputs/observe/{}", i),
          fmt::format("study budget compares states; \"{}\" is the {} of a {}", observables[i].label,
                      name_of(observables[i].kind),
                      observables[i].kind == Observable::Kind::storage ? "part" : "port")});

@@ -21,7 +21,7 @@ std::string_view name_of(MethodKind kind) {
     case MethodKind::douglas_rachford:
       break;
   }
-  return "douglas_rachford";
+  return "douglas-rachford";
 }
 
 Json energy_json(const EnergyTotals& energy) {
@@ -77,7 +77,7 @@ std::string energy_text(const EnergyTotals& energy) {
       "               supplied {:.6g} J, dissipated {:.6g} J, interface mismatch {:.6g} J",
       energy.supplied_J, energy.dissipated_J, energy.mismatch_J);
   if (std::isfinite(energy.max_energy_ratio)) {
-    text += fmt::format("\n               energy with tank at most {:.6g} of the start",
+    text += fmt::format("\n               energy and tank at most {:.6g} times the start",
                         energy.max_energy_ratio);
   }
   return text;

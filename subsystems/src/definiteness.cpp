@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kLargestDenseBlock = 400;
 
-// Round-off that a matrix carries from the arithmetic it came from, relative to ‖block‖∞.
+// Diagonal entries below this part of their block's largest entry are taken for round-off.
 constexpr double kRoundOff = 64.0 * std::numeric_limits<double>::epsilon();
 
 using Entries = std::vector<Eigen::Triplet<double>>;
@@ -21,28 +21,32 @@ struct Block {
   int size = 0;
   Entries entries;
 
-  double infinity_norm() const {
-    Eigen::VectorXd row_sums = Eigen::VectorXd::Zero(size);
-    for (const auto& entry : entries) row_sums[entry.row()] += std::abs(entry.value());
-    return row_sums.maxCoeff();
+  double largest_entry() const {
+    double largest = 0.0;
+    for (const auto& entry : entries) largest = std::max(largest, std::abs(entry.value()));
+    return largest;
   }
 };
 
-// D M D with a unit diagonal where M has a sizable one: it has the signs of M's eigenvalues, and
-// does not depend on the units of the variables.
+// D M D with a diagonal of ±1: it has the signs of M's eigenvalues and does not depend on the units
+// of the variables. Diagonal entries that are mere round-off, or missing, count as that round-off.
 Block scaled(const Block& block) {
-  double largest = 0.0;
-  for (const auto& entry : block.entries) largest = std::max(largest, std::abs(entry.value()));
-  Eigen::VectorXd squared_scale = Eigen::VectorXd::Zero(block.size);
+  const double floor = kRoundOff * block.largest_entry();
+  Eigen::VectorXd diagonal = Eigen::VectorXd::Zero(block.size);
   for (const auto& entry : block.entries) {
-    if (entry.row() == entry.col()) squared_scale[entry.row()] = std::abs(entry.value());
+    if (entry.row() == entry.col()) diagonal[entry.row()] = entry.value();
   }
-  squared_scale = squared_scale.cwiseMax(kRoundOff * largest);
+  for (double& value : diagonal) {
+    if (std::abs(value) < floor) value = floor;
+  }
+  const Eigen::VectorXd scale = diagonal.cwiseAbs().cwiseSqrt().cwiseInverse();
   Block result{block.size, {}};
+  for (int i = 0; i < block.size; ++i)
+    result.entries.emplace_back(i, i, std::copysign(1.0, diagonal[i]));
   for (const auto& entry : block.entries) {
-    const double scale =
-        std::sqrt(squared_scale[entry.row()]) * std::sqrt(squared_scale[entry.col()]);
-    result.entries.emplace_back(entry.row(), entry.col(), entry.value() / scale);
+    if (entry.row() == entry.col()) continue;
+    result.entries.emplace_back(entry.row(), entry.col(),
+                                entry.value() * scale[entry.row()] * scale[entry.col()]);
   }
   return result;
 }
@@ -108,21 +112,19 @@ bool shifted_is_definite(const Block& block, double shift) {
 std::optional<NegativeBlock> find_negative_block(const SparseMatrix& M, double relative_tolerance) {
   std::vector<int> place(static_cast<std::size_t>(M.rows()));
   std::optional<NegativeBlock> worst;
+  double worst_scaled = -relative_tolerance;
   for (std::vector<int>& component : components(M)) {
     const Block block = block_of(M, component, place);
     if (block.entries.empty()) continue;
-    const double round_off = kRoundOff * block.infinity_norm();
+    const Block unit = scaled(block);
     if (block.size > kLargestDenseBlock) {
-      if (shifted_is_definite(scaled(block), relative_tolerance)) continue;
-      if (shifted_is_definite(block, round_off)) continue;
+      if (shifted_is_definite(unit, relative_tolerance)) continue;
       return NegativeBlock{std::move(component), std::nullopt};
     }
-    const double smallest = smallest_eigenvalue(block);
-    if (smallest >= -round_off) continue;
-    if (smallest_eigenvalue(scaled(block)) >= -relative_tolerance) continue;
-    if (!worst || smallest < *worst->smallest_eigenvalue) {
-      worst = NegativeBlock{std::move(component), smallest};
-    }
+    const double smallest = smallest_eigenvalue(unit);
+    if (smallest >= worst_scaled) continue;
+    worst_scaled = smallest;
+    worst = NegativeBlock{std::move(component), smallest_eigenvalue(block)};
   }
   return worst;
 }

@@ -10,7 +10,7 @@ namespace portwave {
 /// A connected component of a symmetric matrix that has a negative eigenvalue beyond round-off.
 struct NegativeBlock {
   std::vector<int> indices;                   ///< rows of the component, ascending
-  std::optional<double> smallest_eigenvalue;  ///< absent for large components
+  std::optional<double> smallest_eigenvalue;  ///< of the component; absent for large ones
 };
 
 /// The worst negative component of a symmetric, finite matrix; nothing when the matrix is positive

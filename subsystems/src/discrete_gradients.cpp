@@ -18,8 +18,8 @@ using Matrix = Eigen::Map<Eigen::MatrixXd>;
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 
-/// A difference of values of H whose magnitudes sum to s is known to about 4εs.
-constexpr double kRoundOff = 4.0 * kEps;
+/// Gauss–Legendre with three points on [0, 1]: the middle and these, with weights 8/18 and 5/18.
+const double kGaussReach = 0.5 * std::sqrt(0.6);
 
 QuadratureRule make_gauss_legendre(int points) {
   QuadratureRule rule;
@@ -45,14 +45,22 @@ QuadratureRule make_gauss_legendre(int points) {
   return rule;
 }
 
+/// Whether an increment of H is better had by Gauss quadrature of ∇H along the step than from values
+/// of H: where the quadrature is exact to the round-off of H, as either the Lobatto rule of lower
+/// order (Simpson's) or the values themselves confirm. `size` is a magnitude that H has there; the
+/// round-off of H may well be larger than ε times it, by cancellation inside H.
+bool quadrature_is_exact(double gauss, double simpson, double values, double size) {
+  const double round_off = 4.0 * kEps * size;
+  return std::abs(gauss - simpson) <= round_off || std::abs(gauss - values) <= round_off;
+}
+
 /// The Gonzalez gradient is g_mid + c Δx/|Δx|², with the defect c = H(x⁺) − H(x) − g_midᵀΔx.
 ///
 /// c is O(|Δx|³), but computed from values of H it carries their round-off, which the division by
-/// |Δx| turns into noise that would spoil the limit x⁺ → x. Where the same defect by three-point
-/// Gauss quadrature of ∇H along the step agrees with it to the round-off of H, the quadrature is as
-/// true to the energy and has only the round-off of ∇H, so it is taken instead. It vanishes with
-/// |Δx|³ without noise: the gradient goes over into the midpoint gradient. Between the two values
-/// there is only a step of the size of that round-off.
+/// |Δx| turns into noise that would spoil the limit x⁺ → x. So c comes from three-point Gauss
+/// quadrature wherever that is exact to round-off: just as true to the energy, with no more than the
+/// round-off of ∇H. It vanishes smoothly with |Δx|³, and the gradient goes over into the midpoint
+/// gradient. Where the rule switches, c jumps by the round-off of H.
 struct GonzalezDefect {
   double c;
   double length_squared;
@@ -64,37 +72,33 @@ struct GonzalezDefect {
 GonzalezDefect gonzalez_defect(const StorageFunction& H, const double* x, const double* x_next,
                                Vector dx, Vector g_mid) {
   const int n = H.n;
-  Workspace scratch(static_cast<std::size_t>(3 * n));
+  Workspace scratch(static_cast<std::size_t>(2 * n));
   Vector point(scratch.data(), n);
-  Vector g_back(scratch.data() + n, n);
-  Vector g_ahead(scratch.data() + 2 * n, n);
+  Vector sample(scratch.data() + n, n);
   const ConstVector from(x, n);
-  const ConstVector to(x_next, n);
 
-  dx = to - from;
+  dx = ConstVector(x_next, n) - from;
   point = from + 0.5 * dx;
   H.gradient(point.data(), g_mid.data());
   GonzalezDefect defect{0.0, dx.squaredNorm()};
   if (defect.vanishes()) return defect;
 
-  const double reach = 0.5 * std::sqrt(0.6);
-  point = from + (0.5 - reach) * dx;
-  H.gradient(point.data(), g_back.data());
-  point = from + (0.5 + reach) * dx;
-  H.gradient(point.data(), g_ahead.data());
-  double by_quadrature = 0.0;
-  double work = 0.0;
-  double work_magnitude = 0.0;
-  for (int i = 0; i < n; ++i) {
-    by_quadrature += 5.0 / 18.0 * ((g_back[i] - g_mid[i]) + (g_ahead[i] - g_mid[i])) * dx[i];
-    work += g_mid[i] * dx[i];
-    work_magnitude += std::abs(g_mid[i] * dx[i]);
-  }
+  // (∇H(x + sΔx) − g_mid)ᵀΔx
+  const auto excess = [&](double s) {
+    point = from + s * dx;
+    H.gradient(s == 1.0 ? x_next : point.data(), sample.data());
+    double sum = 0.0;
+    for (int i = 0; i < n; ++i) sum += (sample[i] - g_mid[i]) * dx[i];
+    return sum;
+  };
+  const double gauss = 5.0 / 18.0 * (excess(0.5 - kGaussReach) + excess(0.5 + kGaussReach));
+  const double simpson = 1.0 / 6.0 * (excess(0.0) + excess(1.0));
   const double before = H.value(x);
   const double after = H.value(x_next);
-  const double by_values = (after - before) - work;
-  const double noise = kRoundOff * (std::abs(before) + std::abs(after) + work_magnitude);
-  defect.c = std::abs(by_quadrature - by_values) <= noise ? by_quadrature : by_values;
+  const double values = (after - before) - g_mid.dot(dx);
+  const double work = g_mid.cwiseAbs().dot(dx.cwiseAbs());
+  const double size = std::abs(before) + std::abs(after) + work;
+  defect.c = quadrature_is_exact(gauss, simpson, values, size) ? gauss : values;
   return defect;
 }
 
@@ -222,7 +226,7 @@ void mean_value_jacobian(const StorageFunction& H, int points, const double* x,
 
 /// ∇̄H_i = (H(y_i) − H(y_{i−1}))/Δx_i, where y_i has the first i components of x⁺ and the rest of x.
 /// The quotient has the noise ε|H|/|Δx_i|. As for Gonzalez, the mean of ∂_iH over the increment by
-/// three-point Gauss quadrature takes its place where the two agree to the round-off of H: the
+/// three-point Gauss quadrature takes its place where that is exact to the round-off of H: the
 /// energy identity then still holds to round-off, and the order is that of the exact quotient.
 void itoh_abe(const StorageFunction& H, const double* x, const double* x_next, double* g) {
   const int n = H.n;
@@ -230,23 +234,24 @@ void itoh_abe(const StorageFunction& H, const double* x, const double* x_next, d
   Vector point(scratch.data(), n);
   Vector sample(scratch.data() + n, n);
   point = ConstVector(x, n);
-  const double reach = 0.5 * std::sqrt(0.6);
-  const double nodes[] = {0.5 - reach, 0.5, 0.5 + reach};
-  const double weights[] = {5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0};
-
   double before = H.value(x);
   for (int i = 0; i < n; ++i) {
     const double dx = x_next[i] - x[i];
-    double mean = 0.0;
-    for (int k = 0; k < 3; ++k) {
-      point[i] = x[i] + nodes[k] * dx;
+    const auto slope = [&](double s) {
+      point[i] = s == 1.0 ? x_next[i] : x[i] + s * dx;
       H.gradient(point.data(), sample.data());
-      mean += weights[k] * sample[i];
-    }
+      return sample[i];
+    };
+    const double middle = slope(0.5);
+    const double gauss =
+        (8.0 * middle + 5.0 * (slope(0.5 - kGaussReach) + slope(0.5 + kGaussReach))) / 18.0;
+    const double simpson = (4.0 * middle + slope(0.0) + slope(1.0)) / 6.0;
     point[i] = x_next[i];
     const double after = dx != 0.0 ? H.value(point.data()) : before;
-    const double noise = kRoundOff * (std::abs(before) + std::abs(after));
-    g[i] = std::abs(mean * dx - (after - before)) <= noise ? mean : (after - before) / dx;
+    const double values = after - before;
+    const double size = std::abs(before) + std::abs(after) + std::abs(gauss * dx);
+    const bool exact = quadrature_is_exact(gauss * dx, simpson * dx, values, size);
+    g[i] = exact ? gauss : values / dx;
     before = after;
   }
 }

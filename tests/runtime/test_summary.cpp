@@ -1,8 +1,8 @@
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <portwave/runtime/summary.hpp>
 
@@ -12,14 +12,14 @@ namespace portwave {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using testing::oscillator_pair;
+using testing::duffing_linear_pair;
 using testing::pair_options;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 RunSummary run_pair(Certify certify, int threads, int steps = 50) {
-  const System system = oscillator_pair();
+  const System system = duffing_linear_pair();
   StepperOptions options = pair_options(8, threads);
   options.certify = certify;
   Stepper stepper(system, options);
@@ -29,22 +29,41 @@ RunSummary run_pair(Certify certify, int threads, int steps = 50) {
 
 TEST(Summary, HasTheKeysThatReadersRelyOn) {
   const Json json = summary_json(run_pair(Certify::full, 1));
-  for (const char* pointer :
-       {"/scenario", "/version", "/steps", "/step_s", "/completed", "/method",
-        "/method_options/iterations", "/method_options/relaxation", "/method_options/tolerance",
-        "/iterations/mean", "/iterations/max", "/iterations/not_converged", "/energy/initial_J",
-        "/energy/final_J", "/energy/max_J", "/energy/supplied_J", "/energy/dissipated_J",
-        "/energy/mismatch_J", "/energy/tank_J", "/energy/max_energy_ratio", "/certificate/status",
-        "/certificate/max_passivity_residual_J", "/certificate/max_augmented_residual_J",
-        "/certificate/min_fne_margin", "/threads", "/wall_s", "/steps_per_s",
-        "/real_time_factor"}) {
+  for (const char* pointer : {"/scenario",
+                              "/version",
+                              "/steps",
+                              "/step_s",
+                              "/completed",
+                              "/method",
+                              "/method_options/iterations",
+                              "/method_options/relaxation",
+                              "/method_options/tolerance",
+                              "/iterations/mean",
+                              "/iterations/max",
+                              "/iterations/not_converged",
+                              "/energy/initial_J",
+                              "/energy/final_J",
+                              "/energy/max_J",
+                              "/energy/supplied_J",
+                              "/energy/dissipated_J",
+                              "/energy/mismatch_J",
+                              "/energy/tank_J",
+                              "/energy/max_energy_ratio",
+                              "/certificate/status",
+                              "/certificate/max_passivity_residual_J",
+                              "/certificate/max_augmented_residual_J",
+                              "/certificate/min_fne_margin",
+                              "/threads",
+                              "/wall_s",
+                              "/steps_per_s",
+                              "/real_time_factor"}) {
     ASSERT_TRUE(json.contains(Json::json_pointer(pointer))) << pointer;
     EXPECT_FALSE(json.at(Json::json_pointer(pointer)).is_null()) << pointer;
   }
 }
 
 TEST(Summary, SaysWhatTheStepperDid) {
-  const System system = oscillator_pair();
+  const System system = duffing_linear_pair();
   StepperOptions options = pair_options(8);
   options.method.relaxation = 0.9;
   Stepper stepper(system, options);
@@ -54,7 +73,7 @@ TEST(Summary, SaysWhatTheStepperDid) {
   EXPECT_EQ(json["steps"], 50);
   EXPECT_EQ(json["step_s"], 0.01);
   EXPECT_EQ(json["completed"], true);
-  EXPECT_EQ(json["method"], "douglas_rachford");
+  EXPECT_EQ(json["method"], "douglas-rachford");
   EXPECT_EQ(json["method_options"]["iterations"], 8);
   EXPECT_EQ(json["method_options"]["relaxation"], 0.9);
   EXPECT_EQ(json["iterations"]["mean"], 8.0);
@@ -119,9 +138,8 @@ TEST(Summary, ReadsBackToTheSameDoubles) {
 TEST(SummaryText, NamesWhatAReaderLooksFor) {
   RunSummary summary = run_pair(Certify::full, 1);
   std::string text = summary_text(summary);
-  for (const char* word :
-       {"pair: 50 steps", "douglas_rachford", "8 per step", "68.8 J", "holds", "steps/s",
-        "real time", "firm-nonexpansiveness", "augmented residual"}) {
+  for (const char* word : {"pair: 50 steps", "douglas-rachford", "8 per step", "68.8 J", "holds",
+                           "steps/s", "real time", "firm-nonexpansiveness", "augmented residual"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
   }
   EXPECT_EQ(text.find("interrupted"), std::string::npos);

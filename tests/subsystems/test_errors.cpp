@@ -6,7 +6,8 @@ namespace portwave {
 namespace {
 
 TEST(ConfigError, SaysEveryIssueOnALineOfItsOwn) {
-  const ConfigError error({{"/J", "is not skew"}, {"", "as a whole at fault"}, {"/Q", "must be 2×2"}});
+  const ConfigError error(
+      {{"/J", "is not skew"}, {"", "as a whole at fault"}, {"/Q", "must be 2×2"}});
   EXPECT_STREQ(error.what(), "/J: is not skew\nas a whole at fault\n/Q: must be 2×2");
   EXPECT_EQ(error.issues().size(), 3U);
   EXPECT_STREQ(ConfigError("/mass_kg", "must be > 0").what(), "/mass_kg: must be > 0");
@@ -37,24 +38,24 @@ TEST(NearestName, FindsSlipsAndNothingElse) {
   const std::vector<std::string> units = {"mass_kg", "stiffness_N_per_m", "damping_Ns_per_m",
                                           "damping_ratio"};
   const std::vector<Slip> slips = {
-      {"shaft2", {"shaft", "terminals"}, "shaft"},            // an insertion
-      {"shat", {"shaft", "terminals"}, "shaft"},              // a deletion
-      {"shaff", {"shaft", "terminals"}, "shaft"},             // a substitution
-      {"hsaft", {"shaft", "terminals"}, "shaft"},             // a swap of neighbours
-      {"SHAFT", {"shaft", "terminals"}, "shaft"},             // case does not count
-      {"tremnials", {"shaft", "terminals"}, "terminals"},     // two edits in nine letters
-      {"trmnlas", {"shaft", "terminals"}, ""},                // three in seven: no slip
-      {"wheel", {"shaft", "terminals"}, ""},                  // nothing near
-      {"a", {"b", "c"}, ""},                                  // one letter is not near another
-      {"", {"a", "shaft"}, ""},                               // nothing was said
-      {"shaft", {}, ""},                                      // nothing to suggest
-      {"mass", units, "mass_kg"},                             // the unit is missing
-      {"stiffness", units, "stiffness_N_per_m"},              //
-      {"damping", units, ""},                                 // two begin so
-      {"da", {"damping_Ns_per_m"}, ""},                       // too short to say
-      {"mass_k", {"mass_kg", "mass_km"}, "mass_kg"},          // a tie goes to the first
-      {"mass_k", {"mass_km", "mass_kg"}, "mass_km"},          //
-      {"left", {"lef", "Left", "left_end"}, "Left"},          // the nearest wins over the first
+      {"shaft2", {"shaft", "terminals"}, "shaft"},         // an insertion
+      {"shat", {"shaft", "terminals"}, "shaft"},           // a deletion
+      {"shaff", {"shaft", "terminals"}, "shaft"},          // a substitution
+      {"hsaft", {"shaft", "terminals"}, "shaft"},          // a swap of neighbours
+      {"SHAFT", {"shaft", "terminals"}, "shaft"},          // case does not count
+      {"tremnials", {"shaft", "terminals"}, "terminals"},  // two edits in nine letters
+      {"trmnlas", {"shaft", "terminals"}, ""},             // three in seven: no slip
+      {"wheel", {"shaft", "terminals"}, ""},               // nothing near
+      {"a", {"b", "c"}, ""},                               // one letter is not near another
+      {"", {"a", "shaft"}, ""},                            // nothing was said
+      {"shaft", {}, ""},                                   // nothing to suggest
+      {"mass", units, "mass_kg"},                          // the unit is missing
+      {"stiffness", units, "stiffness_N_per_m"},           //
+      {"damping", units, ""},                              // two begin so
+      {"da", {"damping_Ns_per_m"}, ""},                    // too short to say
+      {"mass_k", {"mass_kg", "mass_km"}, "mass_kg"},       // a tie goes to the first
+      {"mass_k", {"mass_km", "mass_kg"}, "mass_km"},       //
+      {"left", {"lef", "Left", "left_end"}, "Left"},       // the nearest wins over the first
   };
   for (const Slip& slip : slips) {
     EXPECT_EQ(nearest_name(slip.word, slip.candidates), slip.nearest) << "word " << slip.word;

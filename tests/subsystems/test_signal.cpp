@@ -1,5 +1,3 @@
-#include "portwave/subsystems/signal.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <numbers>
 
 #include "portwave/subsystems/error.hpp"
+#include "portwave/subsystems/signal.hpp"
 
 namespace portwave {
 namespace {
@@ -34,7 +33,8 @@ TEST(Signal, DefaultAndConstantDoNotDependOnTime) {
 // The source of the circuit benchmark: i(t) = sin(2π50t) sin(2π500t).
 TEST(Signal, SineProductIsTheProductOfItsSines) {
   const double pi = std::numbers::pi;
-  const Signal current = Signal::sine_product(1.0, {{.frequency_Hz = 50.0}, {.frequency_Hz = 500.0}});
+  const Signal current =
+      Signal::sine_product(1.0, {{.frequency_Hz = 50.0}, {.frequency_Hz = 500.0}});
   const Signal shifted =
       Signal::sine_product(3.0, {{.frequency_Hz = 0.25, .phase_rad = pi / 2.0}}, 0.5);
   for (int i = 0; i <= 1000; ++i) {
@@ -89,7 +89,9 @@ TEST(Signal, RefusesWhatIsNotFinite) {
 TEST(Signal, RefusesEmptyListsAndTimesThatDoNotIncrease) {
   EXPECT_EQ(issues_of([] { Signal::sine_product(1.0, {}); }).at(0).where, "/sines");
   EXPECT_EQ(issues_of([] { Signal::piecewise_linear({}); }).at(0).where, "/knots");
-  const Issues knots = issues_of([] { Signal::piecewise_linear({{0, 0}, {1, 0}, {1, 0}, {0.5, kNaN}}); });
+  const Issues knots = issues_of([] {
+    Signal::piecewise_linear({{0, 0}, {1, 0}, {1, 0}, {0.5, kNaN}});
+  });
   ASSERT_EQ(knots.size(), 3U);
   EXPECT_EQ(knots[0].where, "/knots/2/time_s");
   EXPECT_EQ(knots[0].what, "times must increase strictly: 1 follows 1");

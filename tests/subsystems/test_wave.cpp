@@ -1,10 +1,10 @@
-#include "portwave/subsystems/wave.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
+
+#include "portwave/subsystems/wave.hpp"
 
 namespace portwave {
 namespace {

@@ -1,16 +1,16 @@
 #pragma once
 
-#include <fcntl.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
 #include <stdexcept>
 #include <string>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -24,31 +24,33 @@ struct ProcessResult {
   std::string err;
 };
 
-/// Where the standard output of a process goes.
-struct StdoutTo {
-  enum class Kind { capture, file, closed_pipe };
-  Kind kind = Kind::capture;
-  std::string file;
+/// Where the output of a process goes.
+struct SpawnOptions {
+  enum class Stdout { capture, file, closed_pipe };
+  Stdout stdout_to = Stdout::capture;
+  std::string stdout_file = {};
+  bool stderr_is_terminal = false;  ///< captured all the same
 };
 
 /// A child process without a shell, its stdout and stderr captured, its stdin empty. Killed when
 /// it is still running at destruction.
 class Subprocess {
  public:
-  explicit Subprocess(std::vector<std::string> command, const StdoutTo& stdout_to = {}) {
-    Pipe out;
-    Pipe err;
-    if (stdout_to.kind == StdoutTo::Kind::closed_pipe) out.close_reader();
+  explicit Subprocess(std::vector<std::string> command, const SpawnOptions& options = {}) {
+    Channel out = Channel::pipe();
+    Channel err = options.stderr_is_terminal ? Channel::terminal() : Channel::pipe();
+    if (options.stdout_to == SpawnOptions::Stdout::closed_pipe) out.close_reader();
+
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (stdout_to.kind == StdoutTo::Kind::file) {
-      posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, stdout_to.file.c_str(), O_WRONLY,
-                                       0);
+    if (options.stdout_to == SpawnOptions::Stdout::file) {
+      posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, options.stdout_file.c_str(),
+                                       O_WRONLY, 0);
     } else {
-      posix_spawn_file_actions_adddup2(&actions, out.writer, STDOUT_FILENO);
+      posix_spawn_file_actions_adddup2(&actions, out.writer(), STDOUT_FILENO);
     }
-    posix_spawn_file_actions_adddup2(&actions, err.writer, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, err.writer(), STDERR_FILENO);
 
     // A broken pipe must be able to end the child, whatever this process ignores.
     posix_spawnattr_t attributes;
@@ -66,8 +68,8 @@ class Subprocess {
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) throw std::runtime_error("cannot start " + command[0]);
-    out_ = std::exchange(out.reader, -1);
-    err_ = std::exchange(err.reader, -1);
+    out_ = out.take_reader();
+    err_ = err.take_reader();
   }
 
   ~Subprocess() {
@@ -92,64 +94,91 @@ class Subprocess {
     return info.si_pid == pid_;
   }
 
+  /// Reads until stderr holds `text` or both outputs have ended.
+  void read_until_stderr_has(const std::string& text) {
+    while (result_.err.find(text) == std::string::npos && read_some()) {
+    }
+  }
+
   /// Reads all it writes until it ends.
   ProcessResult wait() {
-    ProcessResult result;
-    drain(result);
+    while (read_some()) {
+    }
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
     pid_ = -1;
-    if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
-    if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
-    return result;
+    if (WIFEXITED(status)) result_.exit_code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) result_.signal = WTERMSIG(status);
+    return std::move(result_);
   }
 
  private:
-  struct Pipe {
-    Pipe() {
+  /// Two descriptors, what is written to one being read from the other.
+  class Channel {
+   public:
+    static Channel pipe() {
       std::array<int, 2> ends = {};
       if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe failed");
-      reader = ends[0];
-      writer = ends[1];
+      return Channel(ends[0], ends[1]);
     }
-    ~Pipe() {
+    static Channel terminal() {
+      const int reader = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+      if (reader < 0 || ::grantpt(reader) != 0 || ::unlockpt(reader) != 0) {
+        throw std::runtime_error("no terminal");
+      }
+      std::array<char, 64> name = {};
+      if (::ptsname_r(reader, name.data(), name.size()) != 0) throw std::runtime_error("ptsname");
+      return Channel(reader, ::open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+    }
+    ~Channel() {
       close_reader();
-      ::close(writer);
+      ::close(writer_);
     }
-    Pipe(const Pipe&) = delete;
-    Pipe& operator=(const Pipe&) = delete;
+    Channel(const Channel&) = delete;
+    Channel& operator=(const Channel&) = delete;
+
+    int writer() const { return writer_; }
+    int take_reader() { return std::exchange(reader_, -1); }
     void close_reader() {
-      if (reader >= 0) ::close(std::exchange(reader, -1));
+      if (reader_ >= 0) ::close(std::exchange(reader_, -1));
     }
-    int reader = -1;
-    int writer = -1;
+
+   private:
+    Channel(int reader, int writer) : reader_(reader), writer_(writer) {}
+    int reader_;
+    int writer_;
   };
 
-  void drain(ProcessResult& result) {
-    std::array<pollfd, 2> ends = {pollfd{out_, POLLIN, 0}, pollfd{err_, POLLIN, 0}};
-    std::array<std::string*, 2> texts = {&result.out, &result.err};
-    std::array<char, 4096> buffer;
+  /// Waits for some output; false when both outputs have ended.
+  bool read_some() {
     // A negative descriptor is passed over by poll.
-    while (ends[0].fd >= 0 || ends[1].fd >= 0) {
-      if (::poll(ends.data(), ends.size(), -1) < 0) continue;
-      for (std::size_t i = 0; i < ends.size(); ++i) {
-        if (ends[i].fd < 0 || ends[i].revents == 0) continue;
-        const ssize_t count = ::read(ends[i].fd, buffer.data(), buffer.size());
-        if (count > 0) texts[i]->append(buffer.data(), static_cast<std::size_t>(count));
-        if (count == 0) ends[i].fd = -1;
-      }
-    }
+    std::array<pollfd, 2> ends = {pollfd{out_, POLLIN, 0}, pollfd{err_, POLLIN, 0}};
+    if (out_ < 0 && err_ < 0) return false;
+    if (::poll(ends.data(), ends.size(), -1) < 0) return errno == EINTR;
+    if (ends[0].revents != 0) read_from(out_, result_.out);
+    if (ends[1].revents != 0) read_from(err_, result_.err);
+    return true;
+  }
+
+  /// Appends what is there; closes the descriptor at its end (for a terminal, an error).
+  static void read_from(int& descriptor, std::string& text) {
+    std::array<char, 4096> buffer;
+    const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
+    if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (count == 0 || (count < 0 && errno != EINTR)) ::close(std::exchange(descriptor, -1));
   }
 
   pid_t pid_ = -1;
   int out_ = -1;
   int err_ = -1;
+  ProcessResult result_;
 };
 
 /// Runs a command to its end.
-inline ProcessResult run_process(std::vector<std::string> command, const StdoutTo& stdout_to = {}) {
-  return Subprocess(std::move(command), stdout_to).wait();
+inline ProcessResult run_process(std::vector<std::string> command,
+                                 const SpawnOptions& options = {}) {
+  return Subprocess(std::move(command), options).wait();
 }
 
 }  // namespace portwave::testing

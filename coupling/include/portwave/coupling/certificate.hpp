@@ -29,6 +29,9 @@ struct Certificate {
   std::int64_t worst_passivity_step = -1;
   /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.
   std::optional<double> max_augmented_residual_J;
+  /// Fejér decrease: max over steps and k of
+  /// ½|uᵏ⁺¹ − u†|² − ½|uᵏ − u†|² + ((2 − λ)/2λ)|uᵏ⁺¹ − uᵏ|².
+  std::optional<double> max_fejer_residual_J;
   /// Smallest sampled ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|².
   std::optional<double> min_fne_margin;
   std::int64_t steps_without_fixed_point = 0;  ///< full: steps whose u† was not found
@@ -61,19 +64,54 @@ class FneSampler {
   std::vector<double> alpha_, beta_, s_alpha_, s_beta_;
 };
 
-/// Finds the fixed point u† of the frozen macro-step by continuing the iteration to round-off.
+/// Finds the fixed point u† = P S(u†) of the frozen macro-step to round-off: the plain iteration
+/// first, and where that is slow Newton with the sparse matrix I − P D, D being S linearised part by
+/// part (exact for linear parts, central differences else). For certificates and tests: it allocates.
 class FixedPointSolver {
  public:
-  FixedPointSolver(const WaveDiscretisation& waves, double relaxation, int max_evaluations = 20000);
-  /// Iterates from `start`; the result is empty when it did not converge.
+  FixedPointSolver(const WaveDiscretisation& waves, double relaxation, int plain_iterations = 300);
+  /// Starts from `start`; the result is empty when no fixed point was found.
   std::span<const double> solve(WaveDiscretisation& waves, std::span<const double> start);
 
  private:
-  double relative_residual() const;
+  double evaluate(WaveDiscretisation& waves);
+  bool iterate_plainly(WaveDiscretisation& waves);
+  bool iterate_newton(WaveDiscretisation& waves);
 
   double relaxation_;
-  int max_evaluations_;
+  int plain_iterations_;
   std::vector<double> u_, b_, exchanged_;
+};
+
+/// What Certify::full looks at in every macro-step, kept apart from the stepping itself: sampled
+/// firm nonexpansiveness, the Theorem 1 residual and the Fejér decrease towards u†. Leaves states
+/// and waves as they are.
+class StepCertifier {
+ public:
+  StepCertifier(const WaveDiscretisation& waves, double relaxation);
+
+  /// The step's evidence beside its waves.
+  struct Step {
+    std::int64_t index = 0;
+    int iterations = 0;
+    std::span<const double> u_start;  ///< u⁰
+    double stored_change_J = 0.0;
+    double mismatch_J = 0.0;  ///< ½(|bⁿ⁺¹|² − |â|²)
+    double supplied_J = 0.0;
+  };
+  /// Needs the batches still frozen at xⁿ. Updates the optional entries of `certificate`, and its
+  /// status from `holds` to `conditional` when a margin is negative.
+  void examine(WaveDiscretisation& waves, const Step& step, Certificate& certificate);
+
+ private:
+  void examine_margins(WaveDiscretisation& waves, std::int64_t index, Certificate& certificate);
+  void examine_iterates(WaveDiscretisation& waves, const Step& step,
+                        std::span<const double> fixed_point, Certificate& certificate);
+
+  double relaxation_;
+  FneSampler sampler_;
+  FixedPointSolver fixed_point_;
+  std::vector<double> u_, u_next_, b_;
 };
 
 }  // namespace portwave

@@ -46,6 +46,8 @@ class Interconnection {
   /// u += λ((2I − P)⁻¹(2b − u) − b): one Douglas–Rachford update given b = S(u).
   void douglas_rachford(JunctionRange range, double relaxation, const double* b, double* u) const;
 
+  /// The junctions as given to the constructor.
+  std::span<const Junction> junctions() const { return junctions_; }
   /// P of the junction at position `index` of the constructor's list, as the hot path applies it.
   Eigen::MatrixXd block(int index) const { return apply_to_basis(index, false); }
   /// (2I − P)⁻¹ of that junction, as the hot path applies it.

@@ -106,8 +106,8 @@ class System {
 class SystemBuilder {
  public:
   struct PartOptions {
-    std::vector<double> initial_state;  ///< empty: the part's default
-    std::map<std::string, Signal, std::less<>> inputs;
+    std::vector<double> initial_state = {};  ///< empty: the part's default
+    std::map<std::string, Signal, std::less<>> inputs = {};
   };
 
   /// Adds a part. A null subsystem stands for one that could not be built (its defects are reported

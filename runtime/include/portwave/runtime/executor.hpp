@@ -13,7 +13,6 @@ struct InnerIteration {
   double relaxation = 1.0;  ///< λ
   double tolerance = 0.0;   ///< 0: spend the budget
   bool tolerance_per_part = false;
-  bool keep_last_iterate = false;  ///< leave u^K in u, which the commit does not need
 };
 
 /// What it did.

@@ -28,7 +28,7 @@ class LinearPortHamiltonian : public Subsystem {
   struct Options {
     bool allow_active = false;  ///< accept an indefinite [R P; Pᵀ S]
     StepMapStorage storage = StepMapStorage::automatic;
-    std::vector<double> default_state;  ///< empty: zero
+    std::vector<double> default_state = {};  ///< empty: zero
   };
 
   /// `structure` counts the scalar ports first, then the external inputs of `signature`.

@@ -45,10 +45,10 @@ class NonlinearPortHamiltonian : public Subsystem {
     int max_newton_steps = 50;    ///< per port solve, > 0
     bool allow_active = false;    ///< accept an indefinite [R P; Pᵀ S]
     bool check_derivatives = true;  ///< compare ∇H and the Hessian with finite differences
-    std::vector<double> default_state;  ///< empty: zero. Also the first probe state.
+    std::vector<double> default_state = {};  ///< empty: zero. Also the first probe state.
     /// State-dependent structure; called with x_mid, writes matrices of the shapes and sparsity of
     /// the constant ones. Skewness and definiteness are checked at the probe states.
-    std::function<void(const double* x_mid, Structure& out)> structure_at;
+    std::function<void(const double* x_mid, Structure& out)> structure_at = {};
   };
 
   NonlinearPortHamiltonian(Signature signature, Structure structure, Hamiltonian hamiltonian,

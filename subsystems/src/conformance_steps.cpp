@@ -1,0 +1,277 @@
+#include <Eigen/Eigenvalues>
+#include <Eigen/LU>
+#include <cstring>
+
+#include "conformance_tools.hpp"
+#include "port_closure.hpp"
+#include "portwave/subsystems/newton_batch.hpp"
+
+// The laws of a part's step: of the batch that solves it. Those of the physics are in
+// conformance.cpp.
+
+namespace portwave {
+namespace {
+
+using conformance::FrozenMap;
+using conformance::own_batch;
+using conformance::Sampler;
+using conformance::sweep;
+using conformance::Tally;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using Outcome = FrozenMap::Outcome;
+
+FrozenMap frozen_map(const Subsystem& part, Sampler& sampler, double h) {
+  const VectorXd impedance = sampler.impedance();
+  VectorXd x = sampler.state();
+  return {own_batch(part), h, impedance, std::move(x), sampler.inputs()};
+}
+
+bool solved(Tally& tally, const Outcome& outcome, const std::string& where) {
+  if (outcome.status.ok()) return true;
+  tally.fail(fmt::format("port solve: {}, {}", to_string(outcome.status.fault), where));
+  return false;
+}
+
+double wave_energy(const VectorXd& a) { return 0.5 * a.squaredNorm(); }
+
+/// The size of the energies of one step, whose round-off bounds what a balance can promise.
+double energy_size(const Subsystem& part, const VectorXd& x, const VectorXd& a,
+                   const Outcome& out) {
+  VectorXd g(x.size());
+  part.discrete_gradient(x.data(), out.x_next.data(), g.data());
+  return std::abs(part.storage(x.data())) + std::abs(out.energy.storage_J) + wave_energy(a) +
+         wave_energy(out.b) + std::abs(out.energy.external_supply_J) +
+         std::abs(out.energy.dissipated_J) +
+         g.cwiseAbs().dot(x.cwiseAbs() + out.x_next.cwiseAbs());
+}
+
+bool same_bits(const VectorXd& x, const VectorXd& y) {
+  return x.size() == y.size() &&
+         (x.size() == 0 ||
+          std::memcmp(x.data(), y.data(), static_cast<std::size_t>(x.size()) * sizeof(double)) == 0);
+}
+
+bool same_bits(const Outcome& one, const Outcome& other) {
+  return same_bits(one.b, other.b) && same_bits(one.x_next, other.x_next) &&
+         std::memcmp(&one.energy, &other.energy, sizeof(StepEnergy)) == 0;
+}
+
+void see_same(Tally& tally, bool same, const char* what, const std::string& where) {
+  tally.see(same ? 0.0 : 1.0, 0.5, [&] { return fmt::format("{}, {}", what, where); });
+}
+
+/// u of the scalar ports and external inputs.
+VectorXd port_inputs(const Subsystem& part, const std::vector<PortClosure>& closures,
+                     const VectorXd& a, const VectorXd& b, const VectorXd& external) {
+  VectorXd u(a.size() + part.signature().input_size());
+  for (Eigen::Index j = 0; j < a.size(); ++j) {
+    u[j] = closures[static_cast<std::size_t>(j)].input(a[j], b[j]);
+  }
+  u.tail(external.size()) = external;
+  return u;
+}
+
+}  // namespace
+
+LawReport check_energy_law(const Subsystem& part, const ConformanceOptions& options) {
+  Tally tally("energy_law");
+  sweep(part, options, [&](Sampler& sampler, double h, const std::string& where) {
+    FrozenMap map = frozen_map(part, sampler, h);
+    const VectorXd a = sampler.waves();
+    const Outcome out = map.advance(a);
+    if (!solved(tally, out, where)) return;
+    const double allowed = 1e-12 * energy_size(part, map.state(), a, out);
+    const double stored = part.storage(out.x_next.data()) - part.storage(map.state().data());
+    const double supplied =
+        wave_energy(a) - wave_energy(out.b) + out.energy.external_supply_J;
+    const double defect = stored - supplied + out.energy.dissipated_J;
+    tally.see(std::abs(defect), allowed,
+              [&] { return fmt::format("energy balance off by {:.3e} J, {}", defect, where); });
+    const double misreported = out.energy.storage_J - part.storage(out.x_next.data());
+    tally.see(std::abs(misreported), allowed,
+              [&] { return fmt::format("storage_J off by {:.3e} J, {}", misreported, where); });
+    if (part.is_active()) return;
+    tally.see(-out.energy.dissipated_J, allowed, [&] {
+      return fmt::format("dissipation {:.3e} J < 0, {}", out.energy.dissipated_J, where);
+    });
+    tally.see(stored - supplied, allowed, [&] {
+      return fmt::format("stored {:.3e} J more than supplied, {}", stored - supplied, where);
+    });
+  });
+  return std::move(tally).report();
+}
+
+LawReport check_nonexpansive(const Subsystem& part, const ConformanceOptions& options) {
+  Tally tally("nonexpansive");
+  sweep(part, options, [&](Sampler& sampler, double h, const std::string& where) {
+    FrozenMap map = frozen_map(part, sampler, h);
+    for (const double distance : {1.0, 1e-2, 1e-4}) {
+      const VectorXd alpha = sampler.waves();
+      const VectorXd beta = alpha + distance * sampler.waves();
+      const Outcome S_alpha = map.scatter(alpha);
+      const Outcome S_beta = map.scatter(beta);
+      if (!solved(tally, S_alpha, where) || !solved(tally, S_beta, where)) return;
+      const double in = (alpha - beta).norm();
+      const double out = (S_alpha.b - S_beta.b).norm();
+      const double round_off = 1e-12 * in + 1e-13 * (S_alpha.b.norm() + alpha.norm());
+      tally.see(out - in, round_off, [&] {
+        return fmt::format("|Sa - Sb| = {:.9g} |a - b|, {}", out / in, where);
+      });
+    }
+  });
+  return std::move(tally).report();
+}
+
+LawReport check_frozen_map_purity(const Subsystem& part, const ConformanceOptions& options) {
+  Tally tally("frozen_map_purity");
+  sweep(part, options, [&](Sampler& sampler, double h, const std::string& where) {
+    const VectorXd impedance = sampler.impedance();
+    const VectorXd x = sampler.state(), input = sampler.inputs();
+    FrozenMap map(own_batch(part), h, impedance, x, input);
+    const VectorXd a = sampler.waves();
+    const Outcome scattered = map.scatter(a);
+    const Outcome advanced = map.advance(a);
+    if (!solved(tally, scattered, where) || !solved(tally, advanced, where)) return;
+    see_same(tally, same_bits(scattered.b, advanced.b), "advance gave another b than scatter",
+             where);
+    for (int k = 0; k < 3; ++k) {
+      const VectorXd other = sampler.waves();
+      if (!solved(tally, map.scatter(other), where)) return;
+      if (k > 0 && !solved(tally, map.advance(other), where)) return;
+      see_same(tally, same_bits(map.scatter(a).b, scattered.b),
+               "scatter gave another b after other solves", where);
+      see_same(tally, same_bits(map.advance(a), advanced),
+               "advance gave another result after other solves", where);
+    }
+    map.freeze();
+    see_same(tally, same_bits(map.scatter(a).b, scattered.b),
+             "scatter gave another b after freezing again", where);
+    FrozenMap fresh(own_batch(part), h, impedance, x, input);
+    see_same(tally, same_bits(fresh.advance(a), advanced), "a fresh batch gave another result",
+             where);
+    FrozenMap zero(own_batch(part), h, impedance, x, VectorXd::Zero(input.size()));
+    const Outcome without = zero.advance(a);
+    zero.batch().freeze({0, 1}, zero.state().data(), nullptr);
+    const Outcome null = zero.advance(a);
+    if (!solved(tally, without, where) || !solved(tally, null, where)) return;
+    see_same(tally, without.b == null.b && without.x_next == null.x_next,
+             "a null input differs from zero inputs", where);
+  });
+  return std::move(tally).report();
+}
+
+LawReport check_affine_form(const Subsystem& part, const ConformanceOptions& options) {
+  Tally tally("affine_form");
+  sweep(part, options, [&](Sampler& sampler, double h, const std::string& where) {
+    FrozenMap map = frozen_map(part, sampler, h);
+    const double* matrix = map.batch().affine_matrix(0);
+    if (matrix == nullptr) return;
+    const double* offset = map.batch().affine_offset(0);
+    const VectorXd a = sampler.waves();
+    const Outcome out = map.scatter(a);
+    if (!solved(tally, out, where)) return;
+    for (Eigen::Index i = 0; i < a.size(); ++i) {
+      double b = offset[i];
+      double size = std::abs(b);
+      for (Eigen::Index j = 0; j < a.size(); ++j) {
+        b += matrix[i * a.size() + j] * a[j];
+        size += std::abs(matrix[i * a.size() + j] * a[j]);
+      }
+      tally.see(std::abs(b - out.b[i]), 1e-13 * size, [&] {
+        return fmt::format("b0 + D a = {:.17g}, S(a) = {:.17g}, {}", b, out.b[i], where);
+      });
+    }
+  });
+  return std::move(tally).report();
+}
+
+LawReport check_batch_equals_newton(const Subsystem& part, const ConformanceOptions& options) {
+  Tally tally("batch_equals_newton");
+  const Subsystem* parts[] = {&part};
+  sweep(part, options, [&](Sampler& sampler, double h, const std::string& where) {
+    const VectorXd impedance = sampler.impedance();
+    const VectorXd x = sampler.state(), input = sampler.inputs(), a = sampler.waves();
+    FrozenMap own(own_batch(part), h, impedance, x, input);
+    FrozenMap newton(make_newton_batch(parts), h, impedance, x, input);
+    const Outcome out = own.advance(a);
+    const Outcome expected = newton.advance(a);
+    if (!solved(tally, out, where) || !solved(tally, expected, where + " (Newton batch)")) return;
+
+    // Terms of the state equation, whose round-off each component may carry.
+    Structure s = part.structure();
+    part.structure_at(VectorXd(0.5 * (x + expected.x_next)).data(), s);
+    VectorXd g(x.size());
+    part.discrete_gradient(x.data(), expected.x_next.data(), g.data());
+    const auto closures = port_closures(part.signature(), h, impedance.data());
+    const VectorXd u = port_inputs(part, closures, a, expected.b, input).cwiseAbs();
+    const VectorXd rate = s.J.cwiseAbs() * g.cwiseAbs() + s.R.cwiseAbs() * g.cwiseAbs() +
+                          s.G.cwiseAbs() * u + s.P.cwiseAbs() * u;
+    for (Eigen::Index i = 0; i < x.size(); ++i) {
+      const double size = std::abs(x[i]) + std::abs(expected.x_next[i]) + h * rate[i];
+      const double defect = std::abs(out.x_next[i] - expected.x_next[i]);
+      tally.see(defect, 1e-10 * size, [&] {
+        return fmt::format("{} off by {:.3e}, {}",
+                           part.signature().states[static_cast<std::size_t>(i)].name, defect,
+                           where);
+      });
+    }
+    const double energy = energy_size(part, x, a, expected);
+    tally.see((out.b - expected.b).norm(), 1e-10 * std::sqrt(2.0 * energy), [&] {
+      return fmt::format("b off by {:.3e}, {}", (out.b - expected.b).norm(), where);
+    });
+    const auto see_energy = [&](const char* name, double mine, double theirs) {
+      tally.see(std::abs(mine - theirs), 1e-10 * energy,
+                [&] { return fmt::format("{} off by {:.3e} J, {}", name, mine - theirs, where); });
+    };
+    see_energy("storage_J", out.energy.storage_J, expected.energy.storage_J);
+    see_energy("external_supply_J", out.energy.external_supply_J,
+               expected.energy.external_supply_J);
+    see_energy("dissipated_J", out.energy.dissipated_J, expected.energy.dissipated_J);
+  });
+  return std::move(tally).report();
+}
+
+LawReport check_lane_independence(const Subsystem& part, const ConformanceOptions& options) {
+  Tally tally("lane_independence");
+  if (part.batch_key().empty()) return std::move(tally).report();
+  constexpr int kLanes = 5;
+  const std::vector<const Subsystem*> parts(kLanes, &part);
+  sweep(part, options, [&](Sampler& sampler, double h, const std::string& where) {
+    const Signature& s = part.signature();
+    MatrixXd x(s.state_size(), kLanes), impedance(s.wave_size(), kLanes);
+    MatrixXd input(s.input_size(), kLanes), a(s.wave_size(), kLanes);
+    for (int l = 0; l < kLanes; ++l) {
+      x.col(l) = sampler.state();
+      impedance.col(l) = sampler.impedance();
+      input.col(l) = sampler.inputs();
+      a.col(l) = sampler.waves();
+    }
+    MatrixXd scattered(s.wave_size(), kLanes), b(s.wave_size(), kLanes);
+    MatrixXd x_next(s.state_size(), kLanes);
+    std::vector<StepEnergy> energy(kLanes);
+    const auto batch = part.make_batch(parts);
+    batch->prepare(h, impedance.data());
+    // Ranges as several threads would take them.
+    bool ok = true;
+    for (const LaneRange range : {LaneRange{2, 5}, LaneRange{0, 1}, LaneRange{1, 2}}) {
+      batch->freeze(range, x.data(), input.data());
+      ok = ok && batch->scatter(range, a.data(), scattered.data()).ok();
+    }
+    for (const LaneRange range : {LaneRange{0, 3}, LaneRange{3, 5}}) {
+      ok = ok && batch->advance(range, a.data(), x_next.data(), b.data(), energy.data()).ok();
+    }
+    if (!ok) return tally.fail("port solve failed, " + where);
+    for (int l = 0; l < kLanes; ++l) {
+      FrozenMap alone(own_batch(part), h, impedance.col(l), x.col(l), input.col(l));
+      const Outcome together{{}, b.col(l), x_next.col(l), energy[static_cast<std::size_t>(l)]};
+      const std::string lane = fmt::format("{}, lane {}", where, l);
+      see_same(tally, same_bits(alone.advance(a.col(l)), together),
+               "alone and in a batch differ", lane);
+      see_same(tally, same_bits(scattered.col(l), b.col(l)), "scatter differs from advance", lane);
+    }
+  });
+  return std::move(tally).report();
+}
+
+}  // namespace portwave

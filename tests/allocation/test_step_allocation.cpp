@@ -1,0 +1,169 @@
+// No step after the first takes memory from the heap. Counted at malloc (Eigen calls it directly)
+// and at operator new; see the link options of this program.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "portwave/runtime/stepper.hpp"
+#include "portwave/subsystems/nonlinear_part.hpp"
+#include "support/systems.hpp"
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+extern "C" {
+void* __real_malloc(std::size_t size);                          // NOLINT
+void* __real_calloc(std::size_t count, std::size_t size);       // NOLINT
+void* __real_realloc(void* old, std::size_t size);              // NOLINT
+void* __real_aligned_alloc(std::size_t align, std::size_t size);  // NOLINT
+
+void* __wrap_malloc(std::size_t size) {  // NOLINT
+  ++allocations;
+  return __real_malloc(size);
+}
+void* __wrap_calloc(std::size_t count, std::size_t size) {  // NOLINT
+  ++allocations;
+  return __real_calloc(count, size);
+}
+void* __wrap_realloc(void* old, std::size_t size) {  // NOLINT
+  ++allocations;
+  return __real_realloc(old, size);
+}
+void* __wrap_aligned_alloc(std::size_t align, std::size_t size) {  // NOLINT
+  ++allocations;
+  return __real_aligned_alloc(align, size);
+}
+}
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = __real_malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new[](std::size_t size) { return operator new(size); }
+void* operator new(std::size_t size, std::align_val_t align) {
+  ++allocations;
+  const auto alignment = static_cast<std::size_t>(align);
+  if (void* memory = __real_aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)) {
+    return memory;
+  }
+  throw std::bad_alloc();
+}
+void* operator new[](std::size_t size, std::align_val_t align) { return operator new(size, align); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace portwave {
+namespace {
+
+/// Allocations in steps 2 to 21.
+long allocations_while_stepping(const System& system, const StepperOptions& options) {
+  Stepper stepper(system, options);
+  stepper.step();
+  const long before = allocations;
+  stepper.run(20);
+  return allocations - before;
+}
+
+/// A pendulum-like nonlinear part, solved by the generic Newton batch.
+System generic_nonlinear_pair(DiscreteGradient kind, bool with_hessian) {
+  Structure structure = Structure::zero(2, 1);
+  structure.J.insert(0, 1) = 1.0;
+  structure.J.insert(1, 0) = -1.0;
+  structure.R.insert(1, 1) = 0.1;
+  structure.G.insert(1, 0) = -1.0;
+  Hamiltonian hamiltonian;
+  hamiltonian.value = [](const double* x) { return 1.0 - std::cos(x[0]) + 0.5 * x[1] * x[1]; };
+  hamiltonian.gradient = [](const double* x, double* g) {
+    g[0] = std::sin(x[0]);
+    g[1] = x[1];
+  };
+  if (with_hessian) {
+    hamiltonian.hessian = [](const double* x, double* h) {
+      h[0] = std::cos(x[0]);
+      h[1] = h[2] = 0.0;
+      h[3] = 1.0;
+    };
+  }
+  NonlinearPortHamiltonian::Options options;
+  options.discrete_gradient = kind;
+  SystemBuilder builder;
+  builder.add("pendulum",
+              std::make_unique<NonlinearPortHamiltonian>(
+                  Signature{"pendulum", {{"q", ""}, {"p", ""}},
+                            {{"coupling", Causality::effort_in, Domain::translation, 1}}, {}},
+                  std::move(structure), std::move(hamiltonian), options),
+              {.initial_state = {1.0, 0.2}, .inputs = {}});
+  builder.add("B", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}));
+  builder.connect("pendulum.coupling", "B.coupling");
+  return builder.build();
+}
+
+StepperOptions serial(double gamma) {
+  StepperOptions options;
+  options.method.impedance = {gamma};
+  return options;
+}
+
+TEST(Allocation, NoneInAStepAfterTheFirst) {
+  for (const testing::NamedSystem& sample : testing::sample_systems()) {
+    const System system = sample.make();
+    StepperOptions options = serial(sample.impedance);
+    EXPECT_EQ(allocations_while_stepping(system, options), 0) << sample.name;
+    options.method.tolerance = 1e-8;
+    options.method.tolerance_per_part = true;
+    EXPECT_EQ(allocations_while_stepping(system, options), 0) << sample.name << " tolerance";
+  }
+}
+
+TEST(Allocation, NoneInASparsePart) {
+  SystemBuilder builder;
+  builder.add("long", mass_spring_damper_chain({.masses = 60, .stiffness_N_per_m = 40}));
+  builder.add("end", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}),
+              {.initial_state = {1, 0}, .inputs = {}});
+  builder.connect("long.right", "end.coupling");
+  builder.join(joint::Free{}, {"long.left"});
+  const System system = builder.build();
+  const auto* part = dynamic_cast<const LinearPortHamiltonian*>(system.parts()[0].subsystem.get());
+  ASSERT_TRUE(part != nullptr && part->uses_sparse_step_maps());
+  EXPECT_EQ(allocations_while_stepping(system, serial(0.1)), 0);
+}
+
+TEST(Allocation, NoneInTheGenericNewtonBatch) {
+  for (const auto kind :
+       {DiscreteGradient::gonzalez, DiscreteGradient::mean_value, DiscreteGradient::itoh_abe}) {
+    for (const bool with_hessian : {true, false}) {
+      EXPECT_EQ(allocations_while_stepping(generic_nonlinear_pair(kind, with_hessian), serial(0.1)), 0)
+          << to_string(kind) << " hessian=" << with_hessian;
+    }
+  }
+}
+
+TEST(AllocationControl, CountsNewAndMalloc) {
+  const long before = allocations;
+  ::operator delete(::operator new(8));
+  EXPECT_EQ(allocations - before, 1);
+  const long middle = allocations;
+  void* volatile memory = std::malloc(10);  // NOLINT
+  std::free(memory);
+  EXPECT_EQ(allocations - middle, 1);
+  const long after = allocations;
+  const Eigen::VectorXd vector = Eigen::VectorXd::Zero(100);
+  EXPECT_GE(allocations - after, 1) << vector.sum();
+}
+
+}  // namespace
+}  // namespace portwave

@@ -1,0 +1,211 @@
+#include "portwave/coupling/interconnection.hpp"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace portwave {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+struct Named {
+  std::string name;
+  DiracStructure dirac;
+};
+
+std::vector<Named> all_junctions() {
+  MatrixXd skew(3, 3);
+  skew << 0, 1.5, -0.3, -1.5, 0, 2.0, 0.3, -2.0, 0;
+  return {{"connection", DiracStructure::connection()},
+          {"common_effort_3", DiracStructure::common_effort(3)},
+          {"common_effort_7", DiracStructure::common_effort(7)},
+          {"common_flow_2", DiracStructure::common_flow(2)},
+          {"common_flow_5", DiracStructure::common_flow(5)},
+          {"transformer", DiracStructure::transformer(-2.5)},
+          {"gyrator", DiracStructure::gyrator(0.7)},
+          {"skew_gain", DiracStructure::skew_gain(skew, {Causality::effort_in, Causality::flow_in,
+                                                         Causality::effort_in})},
+          {"free", DiracStructure::free()},
+          {"fixed", DiracStructure::fixed()}};
+}
+
+/// Every junction once, over consecutive places of one wave vector.
+std::vector<Junction> side_by_side(const std::vector<Named>& all, int& size) {
+  std::vector<Junction> junctions;
+  size = 0;
+  for (const Named& named : all) {
+    Junction junction{named.dirac, std::vector<int>(static_cast<std::size_t>(named.dirac.size()))};
+    std::iota(junction.waves.begin(), junction.waves.end(), size);
+    size += named.dirac.size();
+    junctions.push_back(std::move(junction));
+  }
+  return junctions;
+}
+
+std::vector<double> random_values(int count, std::uint64_t seed, bool positive) {
+  std::mt19937_64 generator(seed);
+  std::uniform_real_distribution<double> exponent(-2, 2);
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) {
+    values.push_back(positive ? std::pow(10.0, exponent(generator)) : exponent(generator));
+  }
+  return values;
+}
+
+VectorXd gather(const std::vector<int>& places, const std::vector<double>& values) {
+  VectorXd out(static_cast<Eigen::Index>(places.size()));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    out[static_cast<Eigen::Index>(i)] = values[static_cast<std::size_t>(places[i])];
+  }
+  return out;
+}
+
+bool is_orthogonal(const MatrixXd& P) {
+  return (P.transpose() * P - MatrixXd::Identity(P.rows(), P.cols())).cwiseAbs().maxCoeff() < 1e-13;
+}
+
+TEST(Interconnection, AppliesTheOrthogonalWaveMapOfEveryJunction) {
+  const std::vector<Named> all = all_junctions();
+  int size = 0;
+  const std::vector<Junction> junctions = side_by_side(all, size);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::vector<double> gamma = random_values(size, seed, true);
+    const Interconnection coupling(junctions, gamma);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const MatrixXd P = wave_map(junctions[i].dirac, gather(junctions[i].waves, gamma));
+      const MatrixXd applied = coupling.block(static_cast<int>(i));
+      EXPECT_LT((applied - P).cwiseAbs().maxCoeff(), 1e-13) << all[i].name << " seed=" << seed;
+      EXPECT_TRUE(is_orthogonal(applied)) << all[i].name << " seed=" << seed;
+    }
+  }
+}
+
+TEST(InterconnectionControl, OrthogonalityCanFail) {
+  EXPECT_FALSE(is_orthogonal((MatrixXd(2, 2) << 0, 1, 1, 1e-6).finished()));
+}
+
+TEST(Interconnection, ResolventInvertsTwoMinusP) {
+  const std::vector<Named> all = all_junctions();
+  int size = 0;
+  const std::vector<Junction> junctions = side_by_side(all, size);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::vector<double> gamma = random_values(size, seed, true);
+    const Interconnection coupling(junctions, gamma);
+    for (int i = 0; i < coupling.size(); ++i) {
+      const MatrixXd P = coupling.block(i);
+      const MatrixXd I = MatrixXd::Identity(P.rows(), P.cols());
+      EXPECT_LT(((2 * I - P) * coupling.resolvent_block(i) - I).cwiseAbs().maxCoeff(), 1e-13)
+          << all[static_cast<std::size_t>(i)].name << " seed=" << seed;
+    }
+  }
+}
+
+TEST(Interconnection, KeepsClosedForms) {
+  using Form = Interconnection::Form;
+  const auto form = [](const DiracStructure& dirac, std::vector<double> gamma) {
+    std::vector<int> waves(gamma.size());
+    std::iota(waves.begin(), waves.end(), 0);
+    return Interconnection({{dirac, waves}}, gamma).form(0);
+  };
+  EXPECT_EQ(form(DiracStructure::connection(), {0.4, 0.4}), Form::swap);
+  EXPECT_EQ(form(DiracStructure::connection(), {0.4, 3.0}), Form::reflection);
+  EXPECT_EQ(form(DiracStructure::common_effort(5), {1, 2, 3, 4, 5}), Form::reflection);
+  EXPECT_EQ(form(DiracStructure::common_flow(4), {1, 0.2, 30, 4}), Form::reflection);
+  EXPECT_EQ(form(DiracStructure::transformer(3), {1, 0.2}), Form::reflection);
+  EXPECT_EQ(form(DiracStructure::free(), {0.7}), Form::reflection);
+  EXPECT_EQ(form(DiracStructure::fixed(), {0.7}), Form::reflection);
+  EXPECT_EQ(form(DiracStructure::gyrator(3), {1, 0.2}), Form::dense);
+}
+
+TEST(Interconnection, GyratorWithMatchedImpedancesHasTheClosedResolvent) {
+  const double r = 3.0;
+  const Interconnection coupling({{DiracStructure::gyrator(r), {0, 1}}},
+                                 std::vector<double>{1.5, r * r / 1.5});
+  const MatrixXd P = coupling.block(0);
+  const MatrixXd I = MatrixXd::Identity(2, 2);
+  EXPECT_LT((P * P + I).cwiseAbs().maxCoeff(), 1e-14);
+  EXPECT_LT((coupling.resolvent_block(0) - (2 * I + P) / 5).cwiseAbs().maxCoeff(), 1e-15);
+}
+
+TEST(Interconnection, DouglasRachfordUpdateIsItsDefinition) {
+  const std::vector<Named> all = all_junctions();
+  int size = 0;
+  const std::vector<Junction> junctions = side_by_side(all, size);
+  for (const double relaxation : {0.3, 1.0, 1.9}) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      const std::vector<double> gamma = random_values(size, seed, true);
+      const Interconnection coupling(junctions, gamma);
+      const std::vector<double> b = random_values(size, seed + 100, false);
+      const std::vector<double> u = random_values(size, seed + 200, false);
+      std::vector<double> updated = u;
+      coupling.douglas_rachford(coupling.all(), relaxation, b.data(), updated.data());
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::vector<int>& waves = junctions[i].waves;
+        const MatrixXd P = wave_map(junctions[i].dirac, gather(waves, gamma));
+        const MatrixXd I = MatrixXd::Identity(P.rows(), P.cols());
+        const VectorXd bi = gather(waves, b), ui = gather(waves, u);
+        const VectorXd expected =
+            ui + relaxation * ((2 * I - P).lu().solve(2 * bi - ui) - bi);
+        EXPECT_LT((gather(waves, updated) - expected).cwiseAbs().maxCoeff(), 1e-13)
+            << all[i].name << " lambda=" << relaxation << " seed=" << seed;
+      }
+    }
+  }
+}
+
+TEST(Interconnection, PiecesEqualTheWholeBitByBit) {
+  int size = 0;
+  const std::vector<Junction> junctions = side_by_side(all_junctions(), size);
+  const std::vector<double> gamma = random_values(size, 3, true);
+  const Interconnection coupling(junctions, gamma);
+  const std::vector<double> b = random_values(size, 4, false);
+  std::vector<double> whole_a(b.size()), whole_u = random_values(size, 5, false);
+  std::vector<double> piece_a(b.size()), piece_u = whole_u;
+  coupling.exchange(coupling.all(), b.data(), whole_a.data());
+  coupling.douglas_rachford(coupling.all(), 1.2, b.data(), whole_u.data());
+  int touched = 0;
+  for (int first = 0; first < coupling.size(); first += 3) {
+    const JunctionRange piece{first, std::min(first + 3, coupling.size())};
+    coupling.exchange(piece, b.data(), piece_a.data());
+    coupling.douglas_rachford(piece, 1.2, b.data(), piece_u.data());
+    touched += coupling.wave_count(piece);
+  }
+  EXPECT_EQ(whole_a, piece_a);
+  EXPECT_EQ(whole_u, piece_u);
+  EXPECT_EQ(touched, size);
+}
+
+TEST(Interconnection, JunctionsLargerThanTheStackBufferWork) {
+  const int k = 130;
+  MatrixXd skew = MatrixXd::Zero(k, k);
+  std::mt19937_64 generator(9);
+  std::normal_distribution<double> normal;
+  for (int i = 0; i < k; ++i) {
+    for (int j = 0; j < i; ++j) skew(j, i) = -(skew(i, j) = normal(generator));
+  }
+  std::vector<Causality> causalities(static_cast<std::size_t>(k), Causality::flow_in);
+  std::vector<int> waves(static_cast<std::size_t>(k));
+  std::iota(waves.begin(), waves.end(), 0);
+  const std::vector<double> gamma = random_values(k, 2, true);
+  const Interconnection coupling({{DiracStructure::skew_gain(skew, causalities), waves}}, gamma);
+  const MatrixXd P = coupling.block(0);
+  const MatrixXd I = MatrixXd::Identity(k, k);
+  EXPECT_LT(((2 * I - P) * coupling.resolvent_block(0) - I).cwiseAbs().maxCoeff(), 1e-10);
+}
+
+TEST(Interconnection, RefusesWavesThatAreNotInExactlyOneJunction) {
+  const DiracStructure connection = DiracStructure::connection();
+  const std::vector<double> gamma = {1, 1, 1};
+  EXPECT_THROW(Interconnection({{connection, {0, 1}}}, gamma), ConfigError);
+  EXPECT_THROW(Interconnection({{connection, {0, 1}}, {connection, {1, 2}}}, gamma), ConfigError);
+  EXPECT_THROW(Interconnection({{connection, {0, 3}}}, gamma), ConfigError);
+}
+
+}  // namespace
+}  // namespace portwave
