@@ -92,7 +92,7 @@ portwave::System make_pair() {
                                   .cubic_stiffness_N_per_m3 = 8000,
                                   .coupling_stiffness_N_per_m = 120,
                                   .coupling_damping_Ns_per_m = 0.05}),
-              {.initial_state = {0.4, 0, -0.4}, .inputs = {}});
+              {.initial_state = {0.4, 0, -0.4}});
   builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}));
   builder.connect("A.coupling", "B.coupling");
   return builder.build();

@@ -1,13 +1,13 @@
 #include "portwave/coupling/monolithic.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "scaled_sparse_lu.hpp"
 
@@ -159,8 +159,8 @@ struct MonolithicReference::Impl {
     }
   }
 
-  /// F(z) and the sum w of the magnitudes of its terms, of which a rounding of x or x⁺ inside ∇̄H is
-  /// one; returns max |F_i|/w_i.
+  /// F(z) and the sum w of the magnitudes of its terms, of which a rounding of x or x⁺ inside ∇̄H
+  /// is one; returns max |F_i|/w_i.
   double evaluate(const VectorXd& z) {
     F.setZero(unknowns());
     w.setZero(unknowns());
@@ -247,8 +247,7 @@ struct MonolithicReference::Impl {
     for (int j = 0; j < b.p; ++j) {
       entries.emplace_back(output_row + j, output_at(b, j), 1.0);
       for (SparseMatrix::InnerIterator it(r.B, j); it; ++it) {
-        entries.emplace_back(b.state + static_cast<int>(it.row()), input_at(b, j),
-                             -h * it.value());
+        entries.emplace_back(b.state + static_cast<int>(it.row()), input_at(b, j), -h * it.value());
       }
       for (SparseMatrix::InnerIterator it(r.D, j); it; ++it) {
         if (it.row() >= b.p) continue;
@@ -265,8 +264,7 @@ struct MonolithicReference::Impl {
     b.part->discrete_gradient(b.x.data(), x_next.data(), g.data());
     const VectorXd u = inputs(b, z);
     for (int c = 0; c < b.n; ++c) {
-      const double reach =
-          std::cbrt(kEps) * std::max(std::abs(b.x[c] + 0.5 * dx[c]), b.usual[c]);
+      const double reach = std::cbrt(kEps) * std::max(std::abs(b.x[c] + 0.5 * dx[c]), b.usual[c]);
       VectorXd moved = dx;
       moved[c] = dx[c] + 2.0 * reach;
       const Realisation ahead = b.realisation(moved);
@@ -345,9 +343,8 @@ struct MonolithicReference::Impl {
   }
 
   [[noreturn]] void fail(const std::string& reason) const {
-    throw std::runtime_error(
-        fmt::format("monolithic step from t = {:.9g} s with h = {:.9g} s failed: {}", time(), h,
-                    reason));
+    throw std::runtime_error(fmt::format(
+        "monolithic step from t = {:.9g} s with h = {:.9g} s failed: {}", time(), h, reason));
   }
 
   void commit(const VectorXd& z) {
@@ -378,8 +375,8 @@ std::span<const double> MonolithicReference::state(int part) const {
 void MonolithicReference::set_state(int part, std::span<const double> x) {
   Block& b = impl_->blocks[static_cast<std::size_t>(part)];
   if (x.size() != static_cast<std::size_t>(b.n)) {
-    throw ConfigError("", fmt::format("part \"{}\" has {} states, got {}", b.placed->name, b.n,
-                                      x.size()));
+    throw ConfigError(
+        "", fmt::format("part \"{}\" has {} states, got {}", b.placed->name, b.n, x.size()));
   }
   std::copy(x.begin(), x.end(), b.x.data());
 }

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <Eigen/SparseLU>
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
+
+#include <Eigen/SparseLU>
 
 #include "portwave/subsystems/structure.hpp"
 
@@ -35,8 +36,8 @@ struct Equilibration {
   }
 };
 
-/// Direct solver for matrices of mixed units: equilibrated, refined once, and the ordering kept while
-/// the pattern stays the same.
+/// Direct solver for matrices of mixed units: equilibrated, refined once, and the ordering kept
+/// while the pattern stays the same.
 class ScaledSparseLu {
  public:
   /// x with matrix · x = b. When the matrix is singular: empty, and why in `reason`.

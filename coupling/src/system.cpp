@@ -11,7 +11,7 @@
 namespace portwave {
 namespace {
 
-/// Union-find; the smallest member represents its set.
+/// Union-find.
 class Sets {
  public:
   explicit Sets(std::size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), 0); }

@@ -79,8 +79,8 @@ struct LedgerRow {
 }  // namespace
 
 struct CsvRecorder::Impl {
-  Impl(const std::filesystem::path& path, std::vector<Observable> observed, int record_every)
-      : folder(path),
+  Impl(std::filesystem::path path, std::vector<Observable> observed, int record_every)
+      : folder(std::move(path)),
         trajectory(folder.file("trajectory.csv")),
         energy(folder.file("energy.csv")),
         observables(std::move(observed)),
@@ -128,7 +128,7 @@ struct CsvRecorder::Impl {
 
 CsvRecorder::CsvRecorder(std::filesystem::path folder, std::vector<Observable> observables,
                          int every)
-    : impl_(std::make_unique<Impl>(folder, std::move(observables), every)) {}
+    : impl_(std::make_unique<Impl>(std::move(folder), std::move(observables), every)) {}
 
 CsvRecorder::~CsvRecorder() = default;
 

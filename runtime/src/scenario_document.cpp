@@ -88,11 +88,7 @@ class Builder {
     const std::size_t end = static_cast<std::size_t>(latest_ - text_.data());
     const auto [seen, is_new] = level.keys.emplace(name, end);
     level.discards = !is_new;
-    if (!is_new) {
-      fail(place(),
-           fmt::format("duplicate key {}: first on line {}, again on line {}", in_quotes(name),
-                       line_of(text_, seen->second), line_of(text_, end)));
-    }
+    if (level.discards) fail_duplicate(name, seen->second, end);
     return true;
   }
 
@@ -118,10 +114,16 @@ class Builder {
     std::unordered_map<std::string, std::size_t> keys;
   };
 
+  bool is_full() const { return document_.issues.size() >= scenario_limits::kDefects; }
+
   void fail(std::string where, std::string what) {
-    if (document_.issues.size() < scenario_limits::kDefects) {
-      document_.issues.push_back({std::move(where), std::move(what)});
-    }
+    document_.issues.push_back({std::move(where), std::move(what)});
+  }
+
+  void fail_duplicate(const std::string& key, std::size_t first, std::size_t again) {
+    if (is_full()) return;  // lines take a while to count
+    fail(place(), fmt::format("duplicate key {}: first on line {}, again on line {}",
+                              in_quotes(key), line_of(text_, first), line_of(text_, again)));
   }
 
   Json* put(Json value) {
@@ -230,8 +232,8 @@ class Builder {
     const std::size_t begin =
         is_unexpected || is_literal ? token_begin(position, token) : position - 1;
     const std::string_view line = text_.substr(begin, text_.find('\n', begin) - begin);
-    return fmt::format("{}: this is not JSON: {}, at {}{}", line_and_column(text_, begin), reason,
-                       '"' + printable(line, 30) + '"', hint(begin, reason));
+    return fmt::format("{}: this is not JSON: {}, at '{}'{}", line_and_column(text_, begin), reason,
+                       printable(line, 30), hint(begin, reason));
   }
 
   // "unexpected '}'; expected string literal": nlohmann's message without what it has read so far,

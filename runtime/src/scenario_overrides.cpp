@@ -64,7 +64,7 @@ Json* descend(Json& value, const std::string& key, bool may_create, std::string&
       member = &value.get_ref<Json::object_t&>().emplace_back(key, nullptr).second;
     }
     if (member == nullptr) {
-      problem = fmt::format("has no key {}{}", in_quotes(key), did_you_mean(key, keys_of(value)));
+      problem = fmt::format("has no key {}.{}", in_quotes(key), did_you_mean(key, keys_of(value)));
     }
     return member;
   }

@@ -103,7 +103,7 @@ std::optional<Signal> read_table_file(const Node& node, const std::filesystem::p
   std::vector<std::string> defects;
   std::vector<Signal::Knot> knots = parse_table(file.text, defects);
   for (const std::string& defect : defects) {
-    node.fail(fmt::format("the table {}, {}", in_quotes(*name), defect));
+    node.fail(fmt::format("the table {}{}", in_quotes(*name), defect));
   }
   if (!defects.empty()) return std::nullopt;
   return Signal::piecewise_linear(std::move(knots));
@@ -164,15 +164,16 @@ std::vector<Signal::Knot> parse_table(const std::string& text, std::vector<std::
     if (line.empty() || (number == 1 && is_header(line))) continue;
     const std::optional<Signal::Knot> knot = parse_row(line);
     if (!knot) {
-      defects.push_back(fmt::format("line {}: must be two finite numbers \"time_s,value\", got {}",
-                                    number, in_quotes(line)));
+      defects.push_back(
+          fmt::format(", line {}: must be two finite numbers \"time_s,value\", got {}", number,
+                      in_quotes(line)));
     } else if (!knots.empty() && knot->time_s <= knots.back().time_s) {
-      defects.push_back(fmt::format("line {}: times must increase: {} follows {}", number,
+      defects.push_back(fmt::format(", line {}: times must increase: {} follows {}", number,
                                     knot->time_s, knots.back().time_s));
     }
     if (knot) knots.push_back(*knot);
   }
-  if (knots.empty() && defects.empty()) defects.emplace_back("has no rows \"time_s,value\"");
+  if (knots.empty() && defects.empty()) defects.emplace_back(" has no rows \"time_s,value\"");
   return knots;
 }
 

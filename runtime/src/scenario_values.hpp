@@ -28,7 +28,7 @@ std::optional<ParameterValue> read_parameter(const Node& node, const ParameterIn
 std::optional<Signal> read_signal(const Node& node, const std::filesystem::path& folder);
 
 /// The knots of a table file: two columns, time_s and value, and an optional header line.
-/// Each defect names the line.
+/// Each defect goes on after the name of the file: ", line 3: ...".
 std::vector<Signal::Knot> parse_table(const std::string& text, std::vector<std::string>& defects);
 
 /// Names of all domains, in the order of the enumeration; and of both causalities.

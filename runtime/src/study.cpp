@@ -147,6 +147,7 @@ std::vector<BudgetRow> study_budget(const Scenario& scenario, const std::vector<
 
   const Samples reference = monolithic_samples(scenario);
   std::vector<BudgetRow> rows;
+  rows.reserve(budgets.size());
   for (const int budget : budgets) {
     rows.push_back(run_budget(scenario, reference, budget, threads));
   }

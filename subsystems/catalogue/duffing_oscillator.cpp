@@ -182,7 +182,8 @@ class DuffingOscillator final : public Subsystem {
  public:
   explicit DuffingOscillator(const DuffingOscillatorParameters& p)
       : Subsystem(duffing_signature()), p_(p), structure_(duffing_structure(p)) {
-    throw_if_any(validate(structure_, kStates, 2, {.allow_active = p.allow_active}));
+    throw_if_any(validate(structure_, kStates, 2,
+                          {.allow_active = p.allow_active, .names = variable_names(signature())}));
   }
 
   double storage(const double* x) const override {

@@ -70,8 +70,8 @@ ClosedPart::ClosedPart(const Subsystem& part)
       M_(p_, p_),
       identity_(Eigen::MatrixXd::Identity(p_, p_)),
       M_lu_(p_) {
-  for (VectorXd* v : {&x_, &x_next_, &mid_, &g_, &g_size_, &v_, &v_size_, &F_, &w_, &row_,
-                      &column_}) {
+  for (VectorXd* v :
+       {&x_, &x_next_, &mid_, &g_, &g_size_, &v_, &v_size_, &F_, &w_, &row_, &column_}) {
     v->setZero(n_);
   }
   for (VectorXd* v : {&external_, &u_, &u_size_, &y_, &y_size_}) v->setZero(m_);
@@ -160,8 +160,8 @@ void ClosedPart::rate(const Structure& structure, const VectorXd& g, const doubl
   add_product<kMagnitudes>(structure.N, 1.0, u, y);
   for (int j = 0; j < p_; ++j) {
     const PortClosure& port = closures_[static_cast<std::size_t>(j)];
-    rhs_[j] = kMagnitudes ? port.s * std::abs(a[j]) + port.beta * y[j]
-                          : port.s * a[j] - port.beta * y[j];
+    rhs_[j] =
+        kMagnitudes ? port.s * std::abs(a[j]) + port.beta * y[j] : port.s * a[j] - port.beta * y[j];
   }
   for (int j = 0; j < p_; ++j) {
     for (int i = 0; i < p_; ++i) {
@@ -203,8 +203,7 @@ double ClosedPart::evaluate(const double* a, const VectorXd& dx) {
 
 /// A state-dependent structure adds its own derivative, by central differences: the midpoint moves
 /// half as far as x⁺.
-void ClosedPart::assemble_jacobian(const double* a, const VectorXd& dx,
-                                   Eigen::MatrixXd& jacobian) {
+void ClosedPart::assemble_jacobian(const double* a, const VectorXd& dx, Eigen::MatrixXd& jacobian) {
   const bool constant = part_.constant_structure();
   if (!constant) close_loop(structure_);
   jacobian.setIdentity();

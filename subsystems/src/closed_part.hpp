@@ -1,8 +1,9 @@
 #pragma once
 
+#include <vector>
+
 #include <Eigen/Core>
 #include <Eigen/LU>
-#include <vector>
 
 #include "port_closure.hpp"
 
@@ -12,9 +13,9 @@ namespace portwave {
 /// wave relation αu + βy = s a:
 ///   F(Δx) = Δx − h[(J − R)∇̄H + (G − P)u] = 0,
 ///   u_p = M⁻¹(s a − β((G + P)_pᵀ∇̄H + D_px u_x)),  M = diag(α) + diag(β) D_pp,  D = S + N,
-/// u_p being the inputs at the ports and u_x the external ones. Δx is the unknown rather than x⁺, so
-/// that a short step does not drown in the round-off of x. After `prepare` nothing here allocates,
-/// as far as the part does not.
+/// u_p being the inputs at the ports and u_x the external ones. Δx is the unknown rather than x⁺,
+/// so that a short step does not drown in the round-off of x. After `prepare` nothing here
+/// allocates, as far as the part does not.
 class ClosedPart {
  public:
   explicit ClosedPart(const Subsystem& part);
@@ -56,8 +57,8 @@ class ClosedPart {
   Structure structure_;        ///< at the midpoint of the last `evaluate`
   Structure probe_structure_;  ///< scratch
   Eigen::MatrixXd input_map_;  ///< M⁻¹
-  Eigen::MatrixXd closed_;     ///< ∂(F's rate)/∂∇̄H: (J − R) − (G − P)_p M⁻¹β(G + P)_pᵀ
-  Eigen::VectorXd usual_;      ///< usual size of each state, for difference steps
+  Eigen::MatrixXd closed_;  ///< ∂(F's rate)/∂∇̄H: (J − R) − (G − P)_p M⁻¹β(G + P)_pᵀ
+  Eigen::VectorXd usual_;  ///< usual size of each state, for difference steps
 
   Eigen::VectorXd x_, external_;  ///< frozen; of the m entries of external_ the first p are unused
 

@@ -50,8 +50,7 @@ void see_identity(Tally& tally, const Subsystem& part, const VectorXd& x, const 
   const double before = part.storage(x.data());
   const double after = part.storage(x_next.data());
   if (!std::isfinite(after)) return;
-  const double size =
-      std::abs(before) + std::abs(after) + g.cwiseAbs().dot(dx.cwiseAbs());
+  const double size = std::abs(before) + std::abs(after) + g.cwiseAbs().dot(dx.cwiseAbs());
   tally.see(std::abs(g.dot(dx) - (after - before)), 1e-13 * size, [&] {
     return fmt::format("energy identity off by {:.3e} J at |H| = {:.3e} J, {}",
                        g.dot(dx) - (after - before), std::abs(after), where);

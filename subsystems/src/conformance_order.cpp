@@ -1,6 +1,7 @@
+#include <array>
+
 #include <Eigen/Eigenvalues>
 #include <Eigen/LU>
-#include <array>
 
 #include "conformance_tools.hpp"
 #include "port_closure.hpp"

@@ -1,6 +1,7 @@
+#include <cstring>
+
 #include <Eigen/Eigenvalues>
 #include <Eigen/LU>
-#include <cstring>
 
 #include "conformance_tools.hpp"
 #include "port_closure.hpp"
@@ -42,14 +43,13 @@ double energy_size(const Subsystem& part, const VectorXd& x, const VectorXd& a,
   part.discrete_gradient(x.data(), out.x_next.data(), g.data());
   return std::abs(part.storage(x.data())) + std::abs(out.energy.storage_J) + wave_energy(a) +
          wave_energy(out.b) + std::abs(out.energy.external_supply_J) +
-         std::abs(out.energy.dissipated_J) +
-         g.cwiseAbs().dot(x.cwiseAbs() + out.x_next.cwiseAbs());
+         std::abs(out.energy.dissipated_J) + g.cwiseAbs().dot(x.cwiseAbs() + out.x_next.cwiseAbs());
 }
 
 bool same_bits(const VectorXd& x, const VectorXd& y) {
   return x.size() == y.size() &&
-         (x.size() == 0 ||
-          std::memcmp(x.data(), y.data(), static_cast<std::size_t>(x.size()) * sizeof(double)) == 0);
+         (x.size() == 0 || std::memcmp(x.data(), y.data(),
+                                       static_cast<std::size_t>(x.size()) * sizeof(double)) == 0);
 }
 
 bool same_bits(const Outcome& one, const Outcome& other) {
@@ -83,8 +83,7 @@ LawReport check_energy_law(const Subsystem& part, const ConformanceOptions& opti
     if (!solved(tally, out, where)) return;
     const double allowed = 1e-12 * energy_size(part, map.state(), a, out);
     const double stored = part.storage(out.x_next.data()) - part.storage(map.state().data());
-    const double supplied =
-        wave_energy(a) - wave_energy(out.b) + out.energy.external_supply_J;
+    const double supplied = wave_energy(a) - wave_energy(out.b) + out.energy.external_supply_J;
     const double defect = stored - supplied + out.energy.dissipated_J;
     tally.see(std::abs(defect), allowed,
               [&] { return fmt::format("energy balance off by {:.3e} J, {}", defect, where); });
@@ -115,9 +114,8 @@ LawReport check_nonexpansive(const Subsystem& part, const ConformanceOptions& op
       const double in = (alpha - beta).norm();
       const double out = (S_alpha.b - S_beta.b).norm();
       const double round_off = 1e-12 * in + 1e-13 * (S_alpha.b.norm() + alpha.norm());
-      tally.see(out - in, round_off, [&] {
-        return fmt::format("|Sa - Sb| = {:.9g} |a - b|, {}", out / in, where);
-      });
+      tally.see(out - in, round_off,
+                [&] { return fmt::format("|Sa - Sb| = {:.9g} |a - b|, {}", out / in, where); });
     }
   });
   return std::move(tally).report();
@@ -266,8 +264,8 @@ LawReport check_lane_independence(const Subsystem& part, const ConformanceOption
       FrozenMap alone(own_batch(part), h, impedance.col(l), x.col(l), input.col(l));
       const Outcome together{{}, b.col(l), x_next.col(l), energy[static_cast<std::size_t>(l)]};
       const std::string lane = fmt::format("{}, lane {}", where, l);
-      see_same(tally, same_bits(alone.advance(a.col(l)), together),
-               "alone and in a batch differ", lane);
+      see_same(tally, same_bits(alone.advance(a.col(l)), together), "alone and in a batch differ",
+               lane);
       see_same(tally, same_bits(scattered.col(l), b.col(l)), "scatter differs from advance", lane);
     }
   });

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <fmt/format.h>
-
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,6 +9,9 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <Eigen/Core>
+#include <fmt/format.h>
 
 #include "portwave/subsystems/conformance.hpp"
 
@@ -30,7 +30,8 @@ class Tally {
     const double ratio = defect <= 0.0 ? 0.0 : defect / allowed;
     const bool sound = std::isfinite(ratio);
     if (sound && ratio <= report_.worst && !report_.detail.empty()) return;
-    report_.worst = sound ? std::max(report_.worst, ratio) : std::numeric_limits<double>::infinity();
+    report_.worst =
+        sound ? std::max(report_.worst, ratio) : std::numeric_limits<double>::infinity();
     report_.detail = where();
   }
   void fail(std::string detail) {
@@ -93,12 +94,8 @@ class Sampler {
   VectorXd direction(double scale) {
     return usual_.cwiseProduct(random_.vector(centre_.size(), scale));
   }
-  VectorXd waves() {
-    return random_.vector(part_.signature().wave_size(), options_.wave_scale);
-  }
-  VectorXd inputs() {
-    return random_.vector(part_.signature().input_size(), options_.input_scale);
-  }
+  VectorXd waves() { return random_.vector(part_.signature().wave_size(), options_.wave_scale); }
+  VectorXd inputs() { return random_.vector(part_.signature().input_size(), options_.input_scale); }
   VectorXd impedance() {
     VectorXd gamma = random_.vector(part_.signature().wave_size(), 1.0);
     for (double& value : gamma) value = options_.impedance * std::pow(10.0, value);
@@ -140,8 +137,7 @@ class FrozenMap {
   }
   Outcome advance(const VectorXd& a) {
     Outcome out{{}, VectorXd::Zero(a.size()), VectorXd::Zero(x_.size()), {}};
-    out.status =
-        batch_->advance({0, 1}, a.data(), out.x_next.data(), out.b.data(), &out.energy);
+    out.status = batch_->advance({0, 1}, a.data(), out.x_next.data(), out.b.data(), &out.energy);
     return out;
   }
 

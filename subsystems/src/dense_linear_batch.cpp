@@ -1,4 +1,6 @@
 #include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -11,9 +13,10 @@ namespace {
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 
-/// x⁺ = Φx + Ψa + Ψ_u ū,  b = Cx + Da + C_u ū.
+/// x⁺ = x + (Φ − I)x + Ψa + Ψ_u ū,  b = Cx + Da + C_u ū. Φ − I is formed as such: it is of the order
+/// of h, and a rounded Φ would detune the part by ε/h in every step alike.
 struct StepMaps {
-  Matrix Phi, Psi, Psi_u, C, D, C_u;
+  Matrix Phi_minus_I, Psi, Psi_u, C, D, C_u;
 };
 
 /// Entries of a state vary over many orders of magnitude (metres beside newton seconds); scaling
@@ -59,12 +62,12 @@ StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClos
   const Matrix CyQ = Cy.topRows(p) * Q;
   const Matrix Dx = Dy.topRightCorner(p, q);
 
-  // (2/h)(x_mid − x) = A Q x_mid + B u + B_ext ū.
-  Matrix lhs = -A * Q + B.leftCols(p) * K * CyQ;
+  // (2/h)(x_mid − x) = A Q x_mid + B u + B_ext ū, solved for x_mid − x.
+  const Matrix flow = A * Q - B.leftCols(p) * K * CyQ;
+  Matrix lhs = -flow;
   lhs.diagonal().array() += 2.0 / h;
   Matrix rhs(n, n + p + q);
-  rhs << Matrix(2.0 / h * Matrix::Identity(n, n)), B.leftCols(p) * M_inv * s.asDiagonal(),
-      B.rightCols(q) - B.leftCols(p) * K * Dx;
+  rhs << flow, B.leftCols(p) * M_inv * s.asDiagonal(), B.rightCols(q) - B.leftCols(p) * K * Dx;
   Matrix mid(n, n + p + q);
   if (n > 0) {
     const Eigen::PartialPivLU<Matrix> lu(lhs);
@@ -72,10 +75,11 @@ StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClos
     mid += lu.solve(rhs - lhs * mid);  // one refinement: energy balances are tested to round-off
   }
   if (!mid.allFinite()) throw ConfigError("", "the implicit step is singular at this step size");
-  const Matrix X = mid.leftCols(n), Xa = mid.middleCols(n, p), Xu = mid.rightCols(q);
+  const Matrix Xa = mid.middleCols(n, p), Xu = mid.rightCols(q);
+  const Matrix X = Matrix::Identity(n, n) + mid.leftCols(n);
 
   StepMaps maps;
-  maps.Phi = d_inv.asDiagonal() * (2.0 * X - Matrix::Identity(n, n)) * d.asDiagonal();
+  maps.Phi_minus_I = d_inv.asDiagonal() * (2.0 * mid.leftCols(n)) * d.asDiagonal();
   maps.Psi = d_inv.asDiagonal() * (2.0 * Xa);
   maps.Psi_u = d_inv.asDiagonal() * (2.0 * Xu);
   maps.C = slope.asDiagonal() * (-K * (CyQ * X)) * d.asDiagonal();
@@ -98,7 +102,7 @@ class DenseLinearBatch final : public StepBatch {
     n_ = static_cast<std::size_t>(state_size());
     p_ = static_cast<std::size_t>(wave_size());
     q_ = static_cast<std::size_t>(input_size());
-    phi_.resize(count * n_ * n_);
+    phi_minus_i_.resize(count * n_ * n_);
     psi_.resize(count * n_ * p_);
     psi_u_.resize(count * n_ * q_);
     c_.resize(count * p_ * n_);
@@ -116,7 +120,7 @@ class DenseLinearBatch final : public StepBatch {
       const LinearPortHamiltonian& part = *parts_[lane];
       auto closures = port_closures(part.signature(), step_s, impedance + lane * p_);
       const StepMaps maps = step_maps(part, closures, step_s);
-      store(maps.Phi, phi_, lane);
+      store(maps.Phi_minus_I, phi_minus_i_, lane);
       store(maps.Psi, psi_, lane);
       store(maps.Psi_u, psi_u_, lane);
       store(maps.C, c_, lane);
@@ -155,14 +159,11 @@ class DenseLinearBatch final : public StepBatch {
       const auto [x, input] = frozen_[lane];
       const double* al = a + lane * p_;
       double* next = x_next + lane * n_;
-      const double* phi = phi_.data() + lane * n_ * n_;
-      for (std::size_t i = 0; i < n_; ++i) {
-        double sum = 0.0;
-        for (std::size_t j = 0; j < n_; ++j) sum += phi[i * n_ + j] * x[j];
-        next[i] = sum;
-      }
+      std::fill(next, next + n_, 0.0);
+      add_product(phi_minus_i_, lane, n_, n_, x, next);
       add_product(psi_, lane, n_, p_, al, next);
       if (input != nullptr) add_product(psi_u_, lane, n_, q_, input, next);
+      for (std::size_t i = 0; i < n_; ++i) next[i] += x[i];
       energy[lane] = energy_[lane].book(x, next, al, b + lane * p_, input,
                                         scratch_.data() + lane * (n_ + p_ + q_));
     }
@@ -221,7 +222,7 @@ class DenseLinearBatch final : public StepBatch {
 
   std::vector<const LinearPortHamiltonian*> parts_;
   std::size_t n_ = 0, p_ = 0, q_ = 0;
-  std::vector<double> phi_, psi_, psi_u_, c_, d_, c_u_;
+  std::vector<double> phi_minus_i_, psi_, psi_u_, c_, d_, c_u_;
   std::vector<LinearEnergy> energy_;
   std::vector<double> b0_;       // set by freeze
   std::vector<double> scratch_;  // energy book, one stretch per lane

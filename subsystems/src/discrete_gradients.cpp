@@ -1,11 +1,12 @@
 #include "discrete_gradients.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
+
+#include <Eigen/Core>
 
 #include "workspace.hpp"
 
@@ -45,10 +46,10 @@ QuadratureRule make_gauss_legendre(int points) {
   return rule;
 }
 
-/// Whether an increment of H is better had by Gauss quadrature of ∇H along the step than from values
-/// of H: where the quadrature is exact to the round-off of H, as either the Lobatto rule of lower
-/// order (Simpson's) or the values themselves confirm. `size` is a magnitude that H has there; the
-/// round-off of H may well be larger than ε times it, by cancellation inside H.
+/// Whether an increment of H is better had by Gauss quadrature of ∇H along the step than from
+/// values of H: where the quadrature is exact to the round-off of H, as either the Lobatto rule of
+/// lower order (Simpson's) or the values themselves confirm. `size` is a magnitude that H has
+/// there; the round-off of H may well be larger than ε times it, by cancellation inside H.
 bool quadrature_is_exact(double gauss, double simpson, double values, double size) {
   const double round_off = 4.0 * kEps * size;
   return std::abs(gauss - simpson) <= round_off || std::abs(gauss - values) <= round_off;
@@ -58,9 +59,9 @@ bool quadrature_is_exact(double gauss, double simpson, double values, double siz
 ///
 /// c is O(|Δx|³), but computed from values of H it carries their round-off, which the division by
 /// |Δx| turns into noise that would spoil the limit x⁺ → x. So c comes from three-point Gauss
-/// quadrature wherever that is exact to round-off: just as true to the energy, with no more than the
-/// round-off of ∇H. It vanishes smoothly with |Δx|³, and the gradient goes over into the midpoint
-/// gradient. Where the rule switches, c jumps by the round-off of H.
+/// quadrature wherever that is exact to round-off: just as true to the energy, with no more than
+/// the round-off of ∇H. It vanishes smoothly with |Δx|³, and the gradient goes over into the
+/// midpoint gradient. Where the rule switches, c jumps by the round-off of H.
 struct GonzalezDefect {
   double c;
   double length_squared;
@@ -224,9 +225,9 @@ void mean_value_jacobian(const StorageFunction& H, int points, const double* x,
   }
 }
 
-/// ∇̄H_i = (H(y_i) − H(y_{i−1}))/Δx_i, where y_i has the first i components of x⁺ and the rest of x.
-/// The quotient has the noise ε|H|/|Δx_i|. As for Gonzalez, the mean of ∂_iH over the increment by
-/// three-point Gauss quadrature takes its place where that is exact to the round-off of H: the
+/// ∇̄H_i = (H(y_i) − H(y_{i−1}))/Δx_i, where y_i has the first i components of x⁺ and the rest of
+/// x. The quotient has the noise ε|H|/|Δx_i|. As for Gonzalez, the mean of ∂_iH over the increment
+/// by three-point Gauss quadrature takes its place where that is exact to the round-off of H: the
 /// energy identity then still holds to round-off, and the order is that of the exact quotient.
 void itoh_abe(const StorageFunction& H, const double* x, const double* x_next, double* g) {
   const int n = H.n;

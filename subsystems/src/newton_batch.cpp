@@ -1,10 +1,11 @@
 #include "portwave/subsystems/newton_batch.hpp"
 
-#include <Eigen/LU>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <vector>
+
+#include <Eigen/LU>
 
 #include "closed_part.hpp"
 
@@ -162,7 +163,8 @@ Issues check(std::span<const Subsystem* const> parts, NewtonOptions options) {
         other.input_size() == first.input_size()) {
       continue;
     }
-    issues.push_back({"", "parts of one batch must have equal numbers of states, ports and inputs"});
+    issues.push_back(
+        {"", "parts of one batch must have equal numbers of states, ports and inputs"});
     break;
   }
   if (options.max_steps < 1) issues.push_back({"/max_steps", "must be > 0"});

@@ -1,14 +1,14 @@
 #include "portwave/subsystems/nonlinear_part.hpp"
 
-#include <fmt/format.h>
-
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <utility>
+
+#include <Eigen/Core>
+#include <fmt/format.h>
 
 #include "difference_check.hpp"
 #include "discrete_gradients.hpp"
@@ -45,8 +45,8 @@ std::vector<std::vector<double>> probe_states(const Options& options, int n) {
 /// Validates a nonlinear part; every method appends what it finds.
 class Validator {
  public:
-  Validator(const Signature& signature, const Structure& structure,
-            const Hamiltonian& hamiltonian, const Options& options)
+  Validator(const Signature& signature, const Structure& structure, const Hamiltonian& hamiltonian,
+            const Options& options)
       : signature_(signature),
         structure_(structure),
         hamiltonian_(hamiltonian),
@@ -84,8 +84,8 @@ class Validator {
   void check_options() {
     const int points = options_.quadrature_points;
     if (points < 1 || points > detail::kMaxQuadraturePoints) {
-      add("/quadrature_points", fmt::format("must be 1 to {}, got {}",
-                                            detail::kMaxQuadraturePoints, points));
+      add("/quadrature_points",
+          fmt::format("must be 1 to {}, got {}", detail::kMaxQuadraturePoints, points));
     }
     if (options_.max_newton_steps < 1) {
       add("/max_newton_steps", fmt::format("must be > 0, got {}", options_.max_newton_steps));

@@ -1,5 +1,6 @@
 #include "sparse_factors.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -28,11 +29,13 @@ bool SparseFactors::factorise(const SparseMatrix& A) {
   lower_.begin.push_back(0);
   upper_.begin.push_back(0);
   for (int j = 0; j < n; ++j) {
-    // A supernode's columns share the row list of its first column.
+    // A supernode's columns share the row list of its first column; their values are padded, so the
+    // row list's length counts.
     const auto first = nodes.supToCol()[nodes.colToSup()[j]];
     const auto rows = nodes.rowIndexPtr()[first];
     const auto values = nodes.colIndexPtr()[j];
-    const auto count = nodes.colIndexPtr()[j + 1] - values;
+    const auto count = std::min<Eigen::Index>(nodes.colIndexPtr()[j + 1] - values,
+                                              nodes.rowIndexPtr()[first + 1] - rows);
     for (Eigen::Index i = 0; i < count; ++i) {
       const int row = static_cast<int>(nodes.rowIndex()[rows + i]);
       const double value = nodes.valuePtr()[values + i];

@@ -1,4 +1,6 @@
 #include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -15,17 +17,17 @@ using Vector = Eigen::VectorXd;
 
 /// One part with many states. The implicit step is factorised once; the wave map is dense in its few
 /// ports, the state is advanced by one pair of triangular solves:
-///   L x̂_mid = (2/h) x̂ + B_a a + B_u ū,  x⁺ = 2 x_mid − x,  b = C x + D a + C_u ū,
+///   (2/h − W)(x̂_mid − x̂) = W x̂ + B_a a + B_u ū,  x⁺ = x + 2(x_mid − x),  b = C x + D a + C_u ū,
 /// with x̂ᵢ = √Q_ii xᵢ.
 struct SparseLane {
   SparseFactors lhs;
+  SparseMatrix W;  // n×n
   Vector d;        // x̂ = d∘x
   Matrix B_a;      // n×p
   Matrix B_u;      // n×q
   RowMatrix C;     // p×n
   RowMatrix D;     // p×p
   RowMatrix C_u;   // p×q
-  double two_over_h = 0.0;
 };
 
 Vector energy_scaling(const SparseMatrix& Q) {
@@ -54,7 +56,7 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
   const Eigen::Index q = part.signature().input_size();
   const Structure& st = part.structure();
   SparseLane lane;
-  lane.two_over_h = 2.0 / h;
+  const double two_over_h = 2.0 / h;
   lane.d = energy_scaling(part.Q());
   const Vector d_inv = lane.d.cwiseInverse();
   const SparseMatrix Q = d_inv.asDiagonal() * part.Q() * d_inv.asDiagonal();
@@ -82,8 +84,9 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
 
   SparseMatrix identity(n, n);
   identity.setIdentity();
-  SparseMatrix lhs = lane.two_over_h * identity - SparseMatrix(A * Q);
-  if (p > 0) lhs += SparseMatrix(B_p * SparseMatrix(SparseMatrix(K.sparseView()) * CyQ));
+  lane.W = A * Q;
+  if (p > 0) lane.W -= SparseMatrix(B_p * SparseMatrix(SparseMatrix(K.sparseView()) * CyQ));
+  SparseMatrix lhs = two_over_h * identity - lane.W;
   lhs.makeCompressed();
   if (!lane.lhs.factorise(lhs)) {
     throw ConfigError("", "the implicit step is singular at this step size");
@@ -96,7 +99,7 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
   lane.C_u = slope * (-K * (CyQ * Xu + Dx));
   Matrix C(p, n);
   for (Eigen::Index j = 0; j < p; ++j) {
-    const Vector row = lane.two_over_h * lane.lhs.solve_transposed(Vector(CyQ.transpose().col(j)));
+    const Vector row = two_over_h * lane.lhs.solve_transposed(Vector(CyQ.transpose().col(j)));
     C.row(j) = row.transpose();
   }
   lane.C = slope * (-K * C) * lane.d.asDiagonal();
@@ -169,8 +172,15 @@ class SparseLinearBatch final : public StepBatch {
       const auto [x, input] = frozen_[index];
       double* next = x_next + l * n_;
       double* scratch = scratch_.data() + index * scratch_size_;
+      std::fill(next, next + n_, 0.0);
+      for (int j = 0; j < n_; ++j) {
+        const double scaled = lane.d[j] * x[j];
+        for (SparseMatrix::InnerIterator it(lane.W, j); it; ++it) {
+          next[it.row()] += it.value() * scaled;
+        }
+      }
       for (int i = 0; i < n_; ++i) {
-        double sum = lane.two_over_h * lane.d[i] * x[i];
+        double sum = next[i];
         for (int j = 0; j < p_; ++j) sum += lane.B_a(i, j) * a[l * p_ + j];
         if (input != nullptr) {
           for (int j = 0; j < q_; ++j) sum += lane.B_u(i, j) * input[j];
@@ -178,7 +188,7 @@ class SparseLinearBatch final : public StepBatch {
         next[i] = sum;
       }
       lane.lhs.solve(next, next, scratch);
-      for (int i = 0; i < n_; ++i) next[i] = 2.0 * (next[i] / lane.d[i]) - x[i];
+      for (int i = 0; i < n_; ++i) next[i] = x[i] + 2.0 * (next[i] / lane.d[i]);
       energy[l] = energy_[index].book(x, next, a + l * p_, b + l * p_, input, scratch);
     }
     return status;

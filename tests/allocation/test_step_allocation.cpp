@@ -106,7 +106,7 @@ System generic_nonlinear_pair(DiscreteGradient kind, bool with_hessian) {
                   Signature{"pendulum", {{"q", ""}, {"p", ""}},
                             {{"coupling", Causality::effort_in, Domain::translation, 1}}, {}},
                   std::move(structure), std::move(hamiltonian), options),
-              {.initial_state = {1.0, 0.2}, .inputs = {}});
+              {.initial_state = {1.0, 0.2}});
   builder.add("B", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}));
   builder.connect("pendulum.coupling", "B.coupling");
   return builder.build();
@@ -133,7 +133,7 @@ TEST(Allocation, NoneInASparsePart) {
   SystemBuilder builder;
   builder.add("long", mass_spring_damper_chain({.masses = 60, .stiffness_N_per_m = 40}));
   builder.add("end", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}),
-              {.initial_state = {1, 0}, .inputs = {}});
+              {.initial_state = {1, 0}});
   builder.connect("long.right", "end.coupling");
   builder.join(joint::Free{}, {"long.left"});
   const System system = builder.build();

@@ -81,12 +81,11 @@ std::vector<Case> naming_cases() {
          b.add("A", bar());
        },
        "/subsystems/2/name: the name \"A\" is already taken by /subsystems/0"},
-      {"wrong state size",
-       [](SystemBuilder& b) { b.add("A", part({}), {.initial_state = {1.0}, .inputs = {}}); },
+      {"wrong state size", [](SystemBuilder& b) { b.add("A", part({}), {.initial_state = {1.0}}); },
        "/subsystems/0/initial_state: the initial state must have 2 numbers (q, v), got 1"},
       {"state not finite",
        [](SystemBuilder& b) {
-         b.add("A", part({}), {.initial_state = {1.0, kNaN}, .inputs = {}});
+         b.add("A", part({}), {.initial_state = {1.0, kNaN}});
        },
        "/subsystems/0/initial_state/1: v must be finite, got nan"},
       {"unknown input",
@@ -249,7 +248,7 @@ TEST(SystemBuilder, NamesDefectsOfCouplings) { expect_messages(joint_cases()); }
 
 TEST(SystemBuilder, ReportsEveryDefectInOnePass) {
   SystemBuilder builder;
-  builder.add("A", bar(), {.initial_state = {0.0}, .inputs = {}}).add("A", bar()).add("C", motor());
+  builder.add("A", bar(), {.initial_state = {0.0}}).add("A", bar()).add("C", motor());
   builder.add("D", bar());
   builder.join(joint::Resistive{-1.0}, {"C.shaft"})
       .connect("C.terminals", "D.left")

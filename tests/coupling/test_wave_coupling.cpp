@@ -99,9 +99,9 @@ TEST(Theorem2Control, AnotherSystemHasAnotherInterface) {
   const System system = testing::lossless_pair();
   SystemBuilder builder;  // as lossless_pair, B's spring stiffer by 1e-4
   builder.add("A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 10}),
-              {.initial_state = {1, 0}, .inputs = {}});
+              {.initial_state = {1, 0}});
   builder.add("B", linear_oscillator({.mass_kg = 1.5, .stiffness_N_per_m = 20.002}),
-              {.initial_state = {-1, 0}, .inputs = {}});
+              {.initial_state = {-1, 0}});
   builder.connect("A.coupling", "B.coupling");
   const System other = builder.build();
   Frozen frozen(system, 0.01, 20.0);
@@ -154,7 +154,7 @@ TEST(FejerControl, LargeImpedanceBreaksFirmNonexpansivenessAndFejer) {
 /// The sampled margin of a lone part with its port closed by a free end.
 double margin_of(std::unique_ptr<Subsystem> part, std::vector<double> x, double gamma) {
   SystemBuilder builder;
-  builder.add("part", std::move(part), {.initial_state = std::move(x), .inputs = {}});
+  builder.add("part", std::move(part), {.initial_state = std::move(x)});
   builder.join(joint::Free{}, {"part.coupling"});
   const System system = builder.build();
   WaveDiscretisation waves(system, 0.01, uniform(system, gamma));

@@ -243,7 +243,7 @@ TEST(CsvRecorder, KeepsEveryDouble) {
                                        1e23};
   const int count = static_cast<int>(numbers.size());
   SystemBuilder builder;
-  builder.add("A", number_holder(count), {.initial_state = numbers, .inputs = {}});
+  builder.add("A", number_holder(count), {.initial_state = numbers});
   const System system = builder.build();
   const Stepper stepper(system, pair_options(1));
   std::vector<Observable> observables;

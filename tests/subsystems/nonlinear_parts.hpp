@@ -83,8 +83,8 @@ inline std::unique_ptr<NonlinearPortHamiltonian> pendulum(
                                                     std::move(H), std::move(options));
 }
 
-/// Chain of n unit masses, H = Σ½pᵢ² + Σ[½r² + ¼r⁴] with r = qᵢ₊₁ − qᵢ, qₙ held; a force on the first
-/// mass. States (q₁ … qₙ, p₁ … pₙ), convex. No Hessian callback.
+/// Chain of n unit masses, H = Σ½pᵢ² + Σ[½r² + ¼r⁴] with r = qᵢ₊₁ − qᵢ, qₙ held; a force on the
+/// first mass. States (q₁ … qₙ, p₁ … pₙ), convex. No Hessian callback.
 inline std::unique_ptr<NonlinearPortHamiltonian> quartic_chain(
     int n, NonlinearPortHamiltonian::Options options = {}) {
   Hamiltonian H;
@@ -107,10 +107,8 @@ inline std::unique_ptr<NonlinearPortHamiltonian> quartic_chain(
     }
   };
   Structure s = Structure::zero(2 * n, 1);
-  Signature signature{"quartic_chain",
-                      {},
-                      {{"push", Causality::effort_in, Domain::translation, 1}},
-                      {}};
+  Signature signature{
+      "quartic_chain", {}, {{"push", Causality::effort_in, Domain::translation, 1}}, {}};
   for (int i = 0; i < 2 * n; ++i) {
     signature.states.push_back({(i < n ? "q" : "p") + std::to_string(i % n + 1), ""});
     s.J.insert(i, (i + n) % (2 * n)) = i < n ? 1.0 : -1.0;

@@ -1,7 +1,7 @@
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <functional>
+
+#include <gtest/gtest.h>
 
 #include "nonlinear_parts.hpp"
 #include "portwave/subsystems/catalogue.hpp"

@@ -1,8 +1,8 @@
-#include <gtest/gtest.h>
-
-#include <Eigen/Dense>
 #include <cstring>
 #include <stdexcept>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
 
 #include "nonlinear_parts.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
@@ -150,9 +150,9 @@ TEST(NewtonBatch, SolvesANonlinearStepAsBisectionDoes) {
   }
 }
 
-TEST(NewtonBatch, ShortStepsDoNotDrownInTheStatesRoundOff) {
-  // dH/dt = −R-losses + wave power at h → 0: the increment itself is accurate to round-off of rate·h,
-  // so 1e5 steps of 1e-9 s reach the same state as 10 steps of 1e-5 s to their own order.
+TEST(NewtonBatch, ShortStepsDoNotDrownInRoundOff) {
+  // 1e5 steps of 1e-9 s reach the state of 10 steps of 1e-5 s, up to the rounding of x⁺ in each.
+  // Increments of H by subtraction would carry a noise of 1e-15 J/|Δx|, a millionth of the rate.
   const auto part = testing::pendulum();
   const double impedance = 2.0;
   const auto run = [&](double h, int steps) {
@@ -170,7 +170,7 @@ TEST(NewtonBatch, ShortStepsDoNotDrownInTheStatesRoundOff) {
     return x;
   };
   const Eigen::Vector2d fine = run(1e-9, 100000), coarse = run(1e-5, 10);
-  EXPECT_LT((fine - coarse).norm(), 2e-13);  // 1e5 roundings of x⁺ at random, not in one direction
+  EXPECT_LT((fine - coarse).norm(), 2e-13);  // 1e5 roundings of x⁺, at random
   EXPECT_GT((fine - Eigen::Vector2d(1.0, 0.5)).norm(), 1e-4) << "nothing moved";
 }
 
@@ -218,7 +218,8 @@ TEST(NewtonBatchFaults, ACallbackThatThrowsIsPassedOnAndLeavesNoTrace) {
   Structure s = Structure::zero(1, 1);
   s.G.insert(0, 0) = 1.0;
   const NonlinearPortHamiltonian part(
-      {"spring", {{"q", "m"}}, {{"end", Causality::flow_in, Domain::translation, 1}}, {}}, s, H, {});
+      {"spring", {{"q", "m"}}, {{"end", Causality::flow_in, Domain::translation, 1}}, {}}, s, H,
+      {});
   const auto batch = newton(part);
   const double impedance = 1.0, x = 0.5, gentle = 0.3, violent = 1e4;
   double before, after, b;

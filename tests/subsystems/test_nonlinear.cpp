@@ -1,9 +1,9 @@
-#include <gtest/gtest.h>
+#include <algorithm>
+#include <string>
 
 #include <Eigen/Core>
 #include <Eigen/LU>
-#include <algorithm>
-#include <string>
+#include <gtest/gtest.h>
 
 #include "nonlinear_parts.hpp"
 #include "portwave/subsystems/conformance.hpp"
@@ -56,7 +56,8 @@ TEST(DiscreteGradientForms, AreTheMidpointForAQuadraticStorage) {
   const Eigen::Vector3d midpoint = 0.5 * Q * (x + x_next);
   for (const DiscreteGradient kind : kGradients) {
     const double error =
-        (discrete_gradient(*storage_only(3, quadratic(Q), with(kind)), x, x_next) - midpoint).norm();
+        (discrete_gradient(*storage_only(3, quadratic(Q), with(kind)), x, x_next) - midpoint)
+            .norm();
     if (kind == DiscreteGradient::itoh_abe) {
       EXPECT_GT(error, 0.1) << "Itoh-Abe is the midpoint for diagonal Q only";
     } else {
@@ -100,7 +101,8 @@ TEST(DiscreteGradientForms, GaussLegendreIsExactForTwiceItsPointsAndNoFurther) {
   const Eigen::VectorXd x_next = Eigen::VectorXd::Constant(1, 1.4);
   for (int points = 1; points <= 16; ++points) {
     for (int exponent = 2; exponent <= 2 * points + 2; ++exponent) {
-      const auto part = storage_only(1, power(exponent), with(DiscreteGradient::mean_value, points));
+      const auto part =
+          storage_only(1, power(exponent), with(DiscreteGradient::mean_value, points));
       const double gained = part->storage(x_next.data()) - part->storage(x.data());
       const double defect = std::abs(discrete_gradient(*part, x, x_next)[0] * 1.1 / gained - 1.0);
       if (exponent <= 2 * points) {

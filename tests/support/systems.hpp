@@ -20,7 +20,7 @@ inline System duffing_linear_pair() {
                                   .cubic_stiffness_N_per_m3 = 8000,
                                   .coupling_stiffness_N_per_m = 120,
                                   .coupling_damping_Ns_per_m = 0.05}),
-              {.initial_state = {0.4, 0, -0.4}, .inputs = {}});
+              {.initial_state = {0.4, 0, -0.4}});
   builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}));
   builder.connect("A.coupling", "B.coupling");
   return builder.build();
@@ -30,9 +30,9 @@ inline System duffing_linear_pair() {
 inline System lossless_pair() {
   SystemBuilder builder;
   builder.add("A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 10}),
-              {.initial_state = {1, 0}, .inputs = {}});
+              {.initial_state = {1, 0}});
   builder.add("B", linear_oscillator({.mass_kg = 1.5, .stiffness_N_per_m = 20}),
-              {.initial_state = {-1, 0}, .inputs = {}});
+              {.initial_state = {-1, 0}});
   builder.connect("A.coupling", "B.coupling");
   return builder.build();
 }
@@ -51,7 +51,7 @@ inline System chain_of_blocks(int blocks, int masses) {
                                           .coupling_stiffness_N_per_m = 50,
                                           .right_end = i + 1 < blocks ? ChainEnd::spring
                                                                       : ChainEnd::mass}),
-                {.initial_state = x, .inputs = {}});
+                {.initial_state = x});
   }
   for (int i = 0; i + 1 < blocks; ++i) {
     builder.connect("block" + std::to_string(i) + ".right",
@@ -74,7 +74,7 @@ inline System star() {
                                     .damping_Ns_per_m = 0.02,
                                     .coupling_stiffness_N_per_m = 10.0 + i,
                                     .coupling_damping_Ns_per_m = 0.1}),
-                {.initial_state = {0.1 * i, 0.2, 0.05}, .inputs = {}});
+                {.initial_state = {0.1 * i, 0.2, 0.05}});
   }
   builder.add("driver", linear_oscillator({.mass_kg = 2, .stiffness_N_per_m = 8}),
               {.initial_state = {}, .inputs = {{"force", Signal::sine_product(3.0, {{1.5, 0.2}})}}});
@@ -99,9 +99,9 @@ inline System ring_of_junctions() {
   };
   SystemBuilder builder;
   for (const char* name : {"c1", "c2", "c3"}) {
-    builder.add(name, two_ports(), {.initial_state = {0.1, 0, 0.2, -0.3, 0.05}, .inputs = {}});
+    builder.add(name, two_ports(), {.initial_state = {0.1, 0, 0.2, -0.3, 0.05}});
   }
-  builder.add("m1", mass(1.0), {.initial_state = {0.3, 0.1}, .inputs = {}});
+  builder.add("m1", mass(1.0), {.initial_state = {0.3, 0.1}});
   builder.add("m2", mass(2.0));
   builder.add("m3", mass(0.7));
   builder.join(joint::CommonFlow{}, {"c1.right", "m1.coupling", "c2.left"});

@@ -27,7 +27,7 @@ struct CouplingMethod {
   /// One impedance γ > 0 per scalar port of the system, or a single one for all.
   std::vector<double> impedance = {1.0};
   /// b⁰, one outgoing wave [√J] per scalar port; empty: zero.
-  std::vector<double> initial_waves;
+  std::vector<double> initial_waves = {};
 };
 
 /// How much evidence a run gathers about its own correctness.

@@ -24,13 +24,13 @@ struct LawReport {
 struct ConformanceOptions {
   /// Step sizes [s] to try. A part whose own time scale is far from a second wants others.
   std::vector<double> steps_s = {1e-6, 1e-3, 1e-1, 10.0};
-  int trials = 4;             ///< random states, waves, inputs and impedances per step size
+  int trials = 4;  ///< random states, waves, inputs and impedances per step size
   std::uint64_t seed = 1;
   /// States are drawn within default_state ± state_scale·(its size, 1 where it is zero); states
   /// where H is not finite are skipped.
   double state_scale = 1.0;
-  double wave_scale = 1.0;    ///< incident waves within ± this [√J]
-  double input_scale = 1.0;   ///< external inputs within ± this
+  double wave_scale = 1.0;   ///< incident waves within ± this [√J]
+  double input_scale = 1.0;  ///< external inputs within ± this
   /// Impedances are drawn within a factor 10 of this.
   double impedance = 1.0;
   /// Whether the frozen port map must be nonexpansive. That is a theorem for linear parts, for
@@ -62,9 +62,9 @@ LawReport check_nonexpansive(const Subsystem& part, const ConformanceOptions& op
 /// The observed order from runs with h, h/2, h/4 and h/8 over a time of the part's own scale, with
 /// smooth incident waves and inputs, is at least options.order − 0.25.
 LawReport check_order_of_convergence(const Subsystem& part, const ConformanceOptions& options = {});
-/// `scatter` and `advance` are pure functions of (x, ū, a): repeated, interleaved with other solves,
-/// from a fresh batch, and with a null input for zero inputs, they give the same bits; `advance`
-/// gives the b of `scatter`.
+/// `scatter` and `advance` are pure functions of (x, ū, a): repeated, interleaved with other
+/// solves, from a fresh batch, and with a null input for zero inputs, they give the same bits;
+/// `advance` gives the b of `scatter`.
 LawReport check_frozen_map_purity(const Subsystem& part, const ConformanceOptions& options = {});
 /// Where the batch has an affine form, S(a) = b⁰ + D a.
 LawReport check_affine_form(const Subsystem& part, const ConformanceOptions& options = {});

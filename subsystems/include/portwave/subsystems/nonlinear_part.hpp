@@ -13,12 +13,14 @@ namespace portwave {
 enum class DiscreteGradient {
   gonzalez,    ///< midpoint gradient plus a correction along x⁺ − x; symmetric, second order
   mean_value,  ///< ∫₀¹ ∇H(x + s(x⁺ − x)) ds by Gauss–Legendre; second order
-  itoh_abe,    ///< coordinate increments of H; derivative free, first order unless H is separable
+  itoh_abe,    ///< coordinate increments of H; first order unless H is separable
 };
 
 std::string_view to_string(DiscreteGradient kind);
 
 /// Storage function given by callbacks. x is n doubles; callbacks must be pure and thread-safe.
+/// Without a Hessian, Newton uses central differences of ∇H with steps scaled by the larger of |x|
+/// and |default state| (1 where that is zero): give one where states are far smaller than 1.
 struct Hamiltonian {
   std::function<double(const double* x)> value;                ///< H(x) [J]
   std::function<void(const double* x, double* g)> gradient;    ///< ∇H(x), n doubles
@@ -30,11 +32,14 @@ struct Hamiltonian {
 ///   (x⁺ − x)/h = (J − R)∇̄H + (G − P)ū,   ȳ = (G + P)ᵀ∇̄H + (S + N)ū.
 /// Step     discrete gradient, so H(x⁺) − H(x) ≤ h ūᵀȳ for every h; damped Newton on x⁺ to
 ///          round-off. The mean-value gradient keeps the identity to its quadrature error, which is
-///          nil for polynomials of degree ≤ 2·quadrature_points.
+///          nil for polynomials of degree ≤ 2·quadrature_points. The other two take increments of H
+///          over short steps by quadrature of ∇H, which has the same value to round-off and no
+///          cancellation.
 /// Cost     one dense LU of size n per Newton step; meant for n ≤ 100.
 /// Errors   ConfigError at construction: wrong shapes, a defective structure, a gradient or Hessian
 ///          that does not match finite differences of H or ∇H at the probe states. While stepping:
-///          StepFault::not_converged after `max_newton_steps`.
+///          StepFault::not_converged after `max_newton_steps`, or where no step reduces the
+///          residual (seen for H that is not convex and h far beyond the part's time scale).
 /// Source   Gonzalez, J. Nonlinear Sci. 6 (1996); McLachlan, Quispel & Robidoux, Phil. Trans. R.
 ///          Soc. A 357 (1999); Itoh & Abe, J. Comput. Phys. 76 (1988).
 class NonlinearPortHamiltonian : public Subsystem {

@@ -48,9 +48,9 @@ Issues validate_storage(const SparseMatrix& Q, int states,
 /// [R P; Pᵀ S], (n+m)×(n+m).
 SparseMatrix dissipation_matrix(const Structure& structure);
 
-/// True unless a symmetric matrix has an eigenvalue below −tolerance after scaling to a unit diagonal
-/// (so that the units of the variables do not matter). Works block by block (the connected components
-/// of the sparsity pattern), so that large sparse matrices stay cheap.
+/// True unless a symmetric matrix has an eigenvalue below −tolerance after scaling to a unit
+/// diagonal (so that the units of the variables do not matter). Works block by block (the connected
+/// components of the sparsity pattern), so that large sparse matrices stay cheap.
 bool is_positive_semidefinite(const SparseMatrix& M, double relative_tolerance = 1e-12);
 
 }  // namespace portwave

@@ -76,8 +76,7 @@ class Subsystem {
 
   /// Parts with equal keys may share a batch. Empty: never shared.
   virtual std::string batch_key() const { return {}; }
-  /// A batch of `parts`, all with this part's key; parts[0] is this part. The batch reads the parts
-  /// only while it is made and in `prepare`; they must outlive it.
+  /// A batch of `parts`, all with this part's key; parts[0] is this part. The parts must outlive it.
   virtual std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const;
 
  private:
