@@ -24,28 +24,31 @@ constexpr double kImpedance = 0.4;
 class StraightLinePair {
  public:
   void step(int iterations) {
-    const double c2 = k3_ * q1_ * h_ * h_;
-    const double c1 = linear_ + 1.5 * k3_ * q1_ * q1_ * h_;
-    const double c0 = -inertia_ * v1_ + k1_ * q1_ + k3_ * q1_ * q1_ * q1_ - elongation_ * delta_;
-    const double a0 = wave_per_force_ * k12_ * delta_;
+    const double e2 = k3_ * q1_ * h_ * h_, e1 = linear_ + 1.5 * k3_ * q1_ * q1_ * h_;
+    const double c2 = e2 + 3.0 * c3_ * v1_;
+    const double c1 = inertia_ + e1 + (2.0 * e2 + 3.0 * c3_ * v1_) * v1_;
+    const double c0 =
+        ((c3_ * v1_ + e2) * v1_ + e1) * v1_ + (k1_ + k3_ * q1_ * q1_) * q1_ - elongation_ * delta_;
+    const double a0 = wave_per_force_ * (kappa_ * v1_ - k12_ * delta_);
     const double b0 = cq_ * q2_ + cv_ * v2_;
-    double u1 = wave_2_, u2 = wave_1_, a1 = u1, a2 = u2, w = 0.0;
+    double u1 = wave_2_, u2 = wave_1_, a1 = u1, a2 = u2, d = 0.0;
     for (int k = 0; k < iterations; ++k) {
-      w = root(c2, c1, c0 - rho_s_ * u1);
-      const double b1 = reflection_ * u1 + a0 - wave_per_force_ * kappa_ * w;
-      const double b2 = b0 + d_ * u2;
+      d = root(c2, c1, c0 - rho_s_ * u1);
+      const double b1 = u1 - (transmission_ * u1 + a0 + wave_per_force_ * kappa_ * d);
+      const double b2 = u2 + (b0 + d_ * u2);
       a1 = b2;
       a2 = b1;
-      const double z1 = 2.0 * b1 - u1, z2 = 2.0 * b2 - u2;
-      u1 += (2.0 * z1 + z2) * (1.0 / 3.0) - b1;
-      u2 += (2.0 * z2 + z1) * (1.0 / 3.0) - b2;
+      const double g1 = b2 - u1, g2 = b1 - u2;
+      u1 += 1.0 / 3.0 * (2.0 * g1 + g2);
+      u2 += 1.0 / 3.0 * (2.0 * g2 + g1);
     }
-    w = root(c2, c1, c0 - rho_s_ * a1);
-    wave_1_ = reflection_ * a1 + a0 - wave_per_force_ * kappa_ * w;
-    wave_2_ = b0 + d_ * a2;
+    d = root(c2, c1, c0 - rho_s_ * a1);
+    wave_1_ = a1 - (transmission_ * a1 + a0 + wave_per_force_ * kappa_ * d);
+    wave_2_ = a2 + (b0 + d_ * a2);
+    const double w = v1_ + d;
     const double u = (s_ * a1 - k12_ * delta_ + kappa_ * w) * share_;
     q1_ += h_ * w;
-    v1_ = 2.0 * w - v1_;
+    v1_ += 2.0 * d;
     delta_ += h_ * (u - w);
     const double w2 = xq_ * q2_ + xv_ * v2_ + xa_ * a2;
     q2_ += h_ * w2;
@@ -71,14 +74,14 @@ class StraightLinePair {
   const double kappa_ = 0.5 * h_ * k12_ + 0.05, share_ = 1 / (kappa_ + gamma_);
   const double rho_s_ = kappa_ * share_ * s_, c3_ = 0.25 * k3_ * h_ * h_ * h_;
   const double inertia_ = 2 * 8 / h_;
-  const double linear_ = inertia_ + 0.5 * h_ * k1_ + gamma_ * kappa_ * share_;
-  const double reflection_ = (kappa_ - gamma_) * share_;
+  const double linear_ = 0.5 * h_ * k1_ + gamma_ * kappa_ * share_;
+  const double transmission_ = 2 * gamma_ * share_;
   const double wave_per_force_ = 2 * gamma_ / s_ * share_, elongation_ = gamma_ * k12_ * share_;
   // The linear side: 2m(w − v)/h = −k(q + hw/2) − e, e = s a + γw, b = (e + γw)/s.
   const double side_ = 1 / (2 * 4 / h_ + 0.5 * h_ * k2_ + gamma_);
   const double xq_ = -k2_ * side_, xv_ = 2 * 4 / h_ * side_, xa_ = -s_ * side_;
   const double cq_ = 2 * gamma_ / s_ * xq_, cv_ = 2 * gamma_ / s_ * xv_;
-  const double d_ = 1 + 2 * gamma_ / s_ * xa_;
+  const double d_ = 2 * gamma_ / s_ * xa_;
 
   double q1_ = 0.4, v1_ = 0, delta_ = -0.4, q2_ = 0, v2_ = 0, wave_1_ = 0, wave_2_ = 0;
 };

@@ -155,27 +155,31 @@ void Interconnection::exchange(JunctionRange range, const double* b, double* a) 
 
 void Interconnection::douglas_rachford(JunctionRange range, double relaxation, const double* b,
                                        double* u) const {
+  // With R = (2I − P)⁻¹, R(2b − u) − b = R((2b − u) − (2I − P)b) = R g, g = Pb − u: at the fixed point
+  // the update vanishes to the last bit. Where P² = I, R g = (2g + Pg)/3.
   const Ranges r = split(range);
-  // Where P² = I: (2I − P)⁻¹ z = (2z + Pz)/3 with z = 2b − u.
+  const double third = relaxation / 3.0;
   for (int i = r.swaps.first; i < r.swaps.last; ++i) {
     const Swap s = swaps_[static_cast<std::size_t>(i)];
-    const double b1 = b[s.first], b2 = b[s.second];
-    const double u1 = u[s.first], u2 = u[s.second];
-    const double z1 = 2.0 * b1 - u1, z2 = 2.0 * b2 - u2;
-    u[s.first] = u1 + relaxation * ((2.0 * z1 + z2) * (1.0 / 3.0) - b1);
-    u[s.second] = u2 + relaxation * ((2.0 * z2 + z1) * (1.0 / 3.0) - b2);
+    const double g1 = b[s.second] - u[s.first], g2 = b[s.first] - u[s.second];
+    u[s.first] += third * (2.0 * g1 + g2);
+    u[s.second] += third * (2.0 * g2 + g1);
   }
   for (int i = r.reflections.first; i < r.reflections.last; ++i) {
     const Reflection f = reflections_[static_cast<std::size_t>(i)];
     const int* waves = reflection_waves_.data() + f.begin;
     const double* n = normals_.data() + f.begin;
-    double along = 0.0;
-    for (int j = 0; j < f.count; ++j) along += n[j] * (2.0 * b[waves[j]] - u[waves[j]]);
+    double b_along = 0.0, u_along = 0.0;
+    for (int j = 0; j < f.count; ++j) {
+      b_along += n[j] * b[waves[j]];
+      u_along += n[j] * u[waves[j]];
+    }
+    // nᵀPb = sign nᵀb, since Pn = sign n.
+    const double g_along = f.sign * b_along - u_along;
     for (int j = 0; j < f.count; ++j) {
       const int w = waves[j];
-      const double z = 2.0 * b[w] - u[w];
-      const double Pz = f.sign * (2.0 * along * n[j] - z);
-      u[w] += relaxation * ((2.0 * z + Pz) * (1.0 / 3.0) - b[w]);
+      const double g = f.sign * (2.0 * b_along * n[j] - b[w]) - u[w];
+      u[w] += third * (2.0 * g + f.sign * (2.0 * g_along * n[j] - g));
     }
   }
   for (int i = r.dense.first; i < r.dense.last; ++i) {
@@ -183,7 +187,6 @@ void Interconnection::douglas_rachford(JunctionRange range, double relaxation, c
   }
 }
 
-/// Since R = (2I − P)⁻¹, R(2b − u) − b = R((2b − u) − (2I − P)b) = R(Pb − u).
 void Interconnection::dense_update(const Dense& d, double relaxation, const double* b,
                                    double* u) const {
   constexpr int kOnStack = 64;

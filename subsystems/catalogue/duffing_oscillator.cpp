@@ -36,10 +36,11 @@ bool solve_increasing_cubic(double c3, double c2, double c1, double c0, double& 
 }
 
 /// The step in the mean velocity w = (v + v⁺)/2: with κ = k₁₂h/2 + c₁₂ and ρ = κ/(κ + γ),
-///   u = (s a − k₁₂δ + κw)/(κ + γ),
-///   ¼k₃h³ w³ + k₃qh² w² + (c_w + ³⁄₂k₃q²h) w + A₀ − ρ s a = 0,
-///   c_w = 2m/h + k₁h/2 + c₁ + γρ,  A₀ = −2mv/h + k₁q + k₃q³ − γk₁₂δ/(κ + γ) − F,
-/// increasing in w since 6q² + 8qd + 3d² has no real root (d = hw).
+///   u = (s a − k₁₂δ + κw)/(κ + γ),  b = a − (2γ/s)u,
+///   2m(w − v)/h + ¼k₃h³ w³ + k₃qh² w² + (c_w + ³⁄₂k₃q²h) w + A₀ − ρ s a = 0,
+///   c_w = k₁h/2 + c₁ + γρ,  A₀ = k₁q + k₃q³ − γk₁₂δ/(κ + γ) − F,
+/// increasing in w since 6q² + 8qd + 3d² has no real root (d = hw). It is solved for the increment
+/// w − v, whose rounding errors are smaller than those of w by a factor of the order of h.
 class DuffingBatch final : public StepBatch {
  public:
   DuffingBatch(std::span<const Subsystem* const> parts,
@@ -61,12 +62,12 @@ class DuffingBatch final : public StepBatch {
       m.share = 1.0 / (kappa + gamma);
       m.rho_s = kappa * m.share * m.s;
       m.cubic = 0.25 * p.cubic_stiffness_N_per_m3 * h * h * h;
-      m.linear = 2.0 * p.mass_kg / h + 0.5 * h * p.stiffness_N_per_m + p.damping_Ns_per_m +
-                 gamma * kappa * m.share;
       m.inertia = 2.0 * p.mass_kg / h;
-      m.reflection = (kappa - gamma) * m.share;
+      m.linear =
+          0.5 * h * p.stiffness_N_per_m + p.damping_Ns_per_m + gamma * kappa * m.share;
+      m.transmission = 2.0 * gamma * m.share;
       m.wave_per_force = 2.0 * gamma / m.s * m.share;
-      if (!(kappa + gamma > 0.0) || !(m.linear > 0.0)) {  // only negative dampers can do that
+      if (!(kappa + gamma > 0.0) || !(m.inertia + m.linear > 0.0)) {  // only negative dampers can do that
         throw ConfigError("", "the implicit step is singular at this step size");
       }
       m.elongation_force = gamma * p.coupling_stiffness_N_per_m * m.share;
@@ -80,23 +81,25 @@ class DuffingBatch final : public StepBatch {
       const Map& m = maps_[l];
       const double* xl = x + l * kStates;
       const double q = xl[kPosition], k3 = p.cubic_stiffness_N_per_m3;
+      const double v = xl[kVelocity];
       Frozen& f = frozen_[l];
       f.q = q;
-      f.v = xl[kVelocity];
+      f.v = v;
       f.delta = xl[kElongation];
       f.force = input == nullptr ? 0.0 : input[l];
-      f.c2 = k3 * q * m.h * m.h;
-      f.c1 = m.linear + 1.5 * k3 * q * q * m.h;
-      f.c0 = -m.inertia * f.v + p.stiffness_N_per_m * q + k3 * q * q * q -
+      const double w2 = k3 * q * m.h * m.h, w1 = m.linear + 1.5 * k3 * q * q * m.h;
+      f.c2 = w2 + 3.0 * m.cubic * v;
+      f.c1 = m.inertia + w1 + (2.0 * w2 + 3.0 * m.cubic * v) * v;
+      f.c0 = ((m.cubic * v + w2) * v + w1) * v + (p.stiffness_N_per_m + k3 * q * q) * q -
              m.elongation_force * f.delta - f.force;
-      f.b0 = m.wave_per_force * p.coupling_stiffness_N_per_m * f.delta;
+      f.b0 = m.wave_per_force * (m.kappa * v - p.coupling_stiffness_N_per_m * f.delta);
     }
   }
 
   LaneStatus scatter(LaneRange range, const double* a, double* b) override {
     for (int l = range.first; l < range.last; ++l) {
-      double w;
-      if (!solve(static_cast<std::size_t>(l), a[l], w, b[l])) return fault(a[l], l);
+      double increment;
+      if (!solve(static_cast<std::size_t>(l), a[l], increment, b[l])) return fault(a[l], l);
     }
     return {};
   }
@@ -105,27 +108,30 @@ class DuffingBatch final : public StepBatch {
                      StepEnergy* energy) override {
     for (int l = range.first; l < range.last; ++l) {
       const auto lane = static_cast<std::size_t>(l);
-      double w;
-      if (!solve(lane, a[l], w, b[l])) return fault(a[l], l);
-      commit(lane, a[l], w, x_next + lane * kStates, energy[l]);
+      double increment;
+      if (!solve(lane, a[l], increment, b[l])) return fault(a[l], l);
+      commit(lane, a[l], increment, x_next + lane * kStates, energy[l]);
     }
     return {};
   }
 
  private:
   struct Map {
-    double h, s, kappa, share, rho_s, cubic, linear, inertia, reflection, wave_per_force,
+    double h, s, kappa, share, rho_s, cubic, linear, inertia, transmission, wave_per_force,
         elongation_force;
   };
   struct Frozen {
     double q, v, delta, force, c2, c1, c0, b0;
   };
 
-  bool solve(std::size_t lane, double a, double& w, double& b) const {
+  /// `increment` is w − v.
+  bool solve(std::size_t lane, double a, double& increment, double& b) const {
     const Map& m = maps_[lane];
     const Frozen& f = frozen_[lane];
-    if (!solve_increasing_cubic(m.cubic, f.c2, f.c1, f.c0 - m.rho_s * a, w)) return false;
-    b = m.reflection * a + f.b0 - m.wave_per_force * m.kappa * w;
+    if (!solve_increasing_cubic(m.cubic, f.c2, f.c1, f.c0 - m.rho_s * a, increment)) {
+      return false;
+    }
+    b = a - (m.transmission * a + f.b0 + m.wave_per_force * m.kappa * increment);
     return true;
   }
 
@@ -133,13 +139,15 @@ class DuffingBatch final : public StepBatch {
     return {lane, std::isfinite(a) ? StepFault::not_converged : StepFault::not_finite};
   }
 
-  void commit(std::size_t lane, double a, double w, double* next, StepEnergy& energy) const {
+  void commit(std::size_t lane, double a, double increment, double* next,
+              StepEnergy& energy) const {
     const DuffingOscillatorParameters& p = parameters_[lane];
     const Map& m = maps_[lane];
     const Frozen& f = frozen_[lane];
     const double k12 = p.coupling_stiffness_N_per_m;
+    const double w = f.v + increment;
     const double u = (m.s * a - k12 * f.delta + m.kappa * w) * m.share;
-    const double q = f.q + m.h * w, v = 2.0 * w - f.v, delta = f.delta + m.h * (u - w);
+    const double q = f.q + m.h * w, v = f.v + 2.0 * increment, delta = f.delta + m.h * (u - w);
     next[kPosition] = q;
     next[kVelocity] = v;
     next[kElongation] = delta;

@@ -13,10 +13,12 @@ namespace {
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 
-/// x⁺ = x + (Φ − I)x + Ψa + Ψ_u ū,  b = Cx + Da + C_u ū. Φ − I is formed as such: it is of the order
-/// of h, and a rounded Φ would detune the part by ε/h in every step alike.
+/// x⁺ = x + (Φ − I)x + Ψa + Ψ_u ū,  b = σa + Cx + (D − σ)a + C_u ū, σ = ±1. Φ − I and D − σ are
+/// formed as such: Φ is close to I, D often to ±1, and their rounding, the same in every step, would act
+/// like a small spurious spring and damper.
 struct StepMaps {
-  Matrix Phi_minus_I, Psi, Psi_u, C, D, C_u;
+  Matrix Phi_minus_I, Psi, Psi_u, C, D_minus_sigma, C_u;
+  Vector sigma;
 };
 
 /// Entries of a state vary over many orders of magnitude (metres beside newton seconds); scaling
@@ -45,14 +47,12 @@ StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClos
   const Matrix Cy = Matrix((st.G + st.P).transpose()) * d.asDiagonal();
   const Matrix Dy = Matrix(st.S + st.N);
 
-  Vector alpha(p), beta(p), s(p), slope(p), sign(p);
+  Vector alpha(p), beta(p), s(p);
   for (Eigen::Index j = 0; j < p; ++j) {
     const PortClosure& c = closures[static_cast<std::size_t>(j)];
     alpha[j] = c.alpha;
     beta[j] = c.beta;
     s[j] = c.s;
-    slope[j] = c.slope;
-    sign[j] = c.sign;
   }
   // αu + βy = s a with y = Cy Qx + Dy u  ⇒  u = M⁻¹(s a − β(Cy Qx + Dy_ext ū)).
   Matrix M = beta.asDiagonal() * Dy.topLeftCorner(p, p);
@@ -82,10 +82,25 @@ StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClos
   maps.Phi_minus_I = d_inv.asDiagonal() * (2.0 * mid.leftCols(n)) * d.asDiagonal();
   maps.Psi = d_inv.asDiagonal() * (2.0 * Xa);
   maps.Psi_u = d_inv.asDiagonal() * (2.0 * Xu);
-  maps.C = slope.asDiagonal() * (-K * (CyQ * X)) * d.asDiagonal();
-  maps.D = slope.asDiagonal() * (M_inv * Matrix(s.asDiagonal()) - K * (CyQ * Xa));
-  maps.D.diagonal() += sign;
-  maps.C_u = slope.asDiagonal() * (-K * (CyQ * Xu + Dx));
+
+  // u and y as functions of (x̂, a, ū).
+  Matrix z_mid(n, n + p + q);
+  z_mid << X, Xa, Xu;
+  Matrix u = -K * (CyQ * z_mid);
+  u.middleCols(n, p) += M_inv * s.asDiagonal();
+  u.rightCols(q) -= K * Dx;
+  Matrix y = CyQ * z_mid + Dy.topLeftCorner(p, p) * u;
+  y.rightCols(q) += Dx;
+  Matrix b(p, n + p + q);
+  maps.sigma.resize(p);
+  Eigen::RowVectorXd row;
+  for (Eigen::Index j = 0; j < p; ++j) {
+    maps.sigma[j] = outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
+    b.row(j) = row;
+  }
+  maps.C = b.leftCols(n) * d.asDiagonal();
+  maps.D_minus_sigma = b.middleCols(n, p);
+  maps.C_u = b.rightCols(q);
   return maps;
 }
 
@@ -107,6 +122,8 @@ class DenseLinearBatch final : public StepBatch {
     psi_u_.resize(count * n_ * q_);
     c_.resize(count * p_ * n_);
     d_.resize(count * p_ * p_);
+    d_minus_sigma_.resize(count * p_ * p_);
+    sigma_.resize(count * p_);
     c_u_.resize(count * p_ * q_);
     b0_.resize(count * p_);
     frozen_.resize(count);
@@ -124,7 +141,9 @@ class DenseLinearBatch final : public StepBatch {
       store(maps.Psi, psi_, lane);
       store(maps.Psi_u, psi_u_, lane);
       store(maps.C, c_, lane);
-      store(maps.D, d_, lane);
+      store(maps.D_minus_sigma, d_minus_sigma_, lane);
+      store(maps.D_minus_sigma + Matrix(maps.sigma.asDiagonal()), d_, lane);
+      store(maps.sigma, sigma_, lane);
       store(maps.C_u, c_u_, lane);
       energy_.emplace_back(part, std::move(closures), step_s);
     }
@@ -202,27 +221,31 @@ class DenseLinearBatch final : public StepBatch {
   void scatter_lanes(LaneRange range, const double* a, double* b) const {
     const auto first = static_cast<std::size_t>(range.first);
     const auto last = static_cast<std::size_t>(range.last);
-    const double* d = d_.data();
+    const double* d = d_minus_sigma_.data();
+    const double* sigma = sigma_.data();
     const double* b0 = b0_.data();
     if (p_ == 1) {
-      for (std::size_t l = first; l < last; ++l) b[l] = b0[l] + d[l] * a[l];
+      for (std::size_t l = first; l < last; ++l) b[l] = sigma[l] * a[l] + (b0[l] + d[l] * a[l]);
     } else if (p_ == 2) {
       for (std::size_t l = first; l < last; ++l) {
         const double a0 = a[2 * l], a1 = a[2 * l + 1];
-        b[2 * l] = b0[2 * l] + d[4 * l] * a0 + d[4 * l + 1] * a1;
-        b[2 * l + 1] = b0[2 * l + 1] + d[4 * l + 2] * a0 + d[4 * l + 3] * a1;
+        b[2 * l] = sigma[2 * l] * a0 + (b0[2 * l] + d[4 * l] * a0 + d[4 * l + 1] * a1);
+        b[2 * l + 1] = sigma[2 * l + 1] * a1 + (b0[2 * l + 1] + d[4 * l + 2] * a0 + d[4 * l + 3] * a1);
       }
     } else {
       for (std::size_t l = first; l < last; ++l) {
-        for (std::size_t i = 0; i < p_; ++i) b[l * p_ + i] = b0[l * p_ + i];
-        add_product(d_, l, p_, p_, a + l * p_, b + l * p_);
+        double* bl = b + l * p_;
+        for (std::size_t i = 0; i < p_; ++i) bl[i] = b0[l * p_ + i];
+        add_product(d_minus_sigma_, l, p_, p_, a + l * p_, bl);
+        for (std::size_t i = 0; i < p_; ++i) bl[i] += sigma[l * p_ + i] * a[l * p_ + i];
       }
     }
   }
 
   std::vector<const LinearPortHamiltonian*> parts_;
   std::size_t n_ = 0, p_ = 0, q_ = 0;
-  std::vector<double> phi_minus_i_, psi_, psi_u_, c_, d_, c_u_;
+  std::vector<double> phi_minus_i_, psi_, psi_u_, c_, d_minus_sigma_, sigma_, c_u_;
+  std::vector<double> d_;  // D, for those who ask
   std::vector<LinearEnergy> energy_;
   std::vector<double> b0_;       // set by freeze
   std::vector<double> scratch_;  // energy book, one stretch per lane

@@ -25,6 +25,22 @@ struct PortClosure {
   }
 };
 
+/// The rows of b = σa + Mz for one port, given those of u and y as linear functions of z = (x, a, ū):
+/// b = a − (2γ/s) f or b = −a + (2/s) e, the one whose own reflection is the smaller. The other would
+/// hide it behind ±1, whose rounding, the same in every step, acts like a small spurious damper.
+/// `own` is the place of the port's a in z. Returns σ.
+template <class Row>
+double outgoing_row(const PortClosure& port, const Row& u, const Row& y, Eigen::Index own,
+                    Eigen::RowVectorXd& row) {
+  const Eigen::RowVectorXd effort = port.effort_in ? u : y;
+  const Eigen::RowVectorXd flow = port.effort_in ? y : u;
+  const Eigen::RowVectorXd from_flow = -2.0 * port.impedance / port.s * flow;
+  const Eigen::RowVectorXd from_effort = 2.0 / port.s * effort;
+  const bool use_flow = std::abs(from_flow[own]) <= std::abs(from_effort[own]);
+  row = use_flow ? from_flow : from_effort;
+  return use_flow ? 1.0 : -1.0;
+}
+
 /// One closure per scalar port of a part.
 inline std::vector<PortClosure> port_closures(const Signature& signature, double step_s,
                                               const double* impedance) {

@@ -17,8 +17,8 @@ using Vector = Eigen::VectorXd;
 
 /// One part with many states. The implicit step is factorised once; the wave map is dense in its few
 /// ports, the state is advanced by one pair of triangular solves:
-///   (2/h − W)(x̂_mid − x̂) = W x̂ + B_a a + B_u ū,  x⁺ = x + 2(x_mid − x),  b = C x + D a + C_u ū,
-/// with x̂ᵢ = √Q_ii xᵢ.
+///   (2/h − W)(x̂_mid − x̂) = W x̂ + B_a a + B_u ū,  x⁺ = x + 2(x_mid − x),  b = σa + C x + (D − σ)a + C_u ū,
+/// with x̂ᵢ = √Q_ii xᵢ. Increments for the reason given in dense_linear_batch.cpp.
 struct SparseLane {
   SparseFactors lhs;
   SparseMatrix W;  // n×n
@@ -27,6 +27,8 @@ struct SparseLane {
   Matrix B_u;      // n×q
   RowMatrix C;     // p×n
   RowMatrix D;     // p×p
+  RowMatrix D_minus_sigma;
+  Vector sigma;    // ±1
   RowMatrix C_u;   // p×q
 };
 
@@ -66,13 +68,11 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
   const Matrix Dy = Matrix(st.S + st.N);
 
   Matrix M = Matrix::Zero(p, p);
-  Matrix beta = Matrix::Zero(p, p), s = beta, slope = beta, sign = beta;
+  Matrix beta = Matrix::Zero(p, p), s = beta;
   for (Eigen::Index j = 0; j < p; ++j) {
     const PortClosure& c = closures[static_cast<std::size_t>(j)];
     beta(j, j) = c.beta;
     s(j, j) = c.s;
-    slope(j, j) = c.slope;
-    sign(j, j) = c.sign;
     M(j, j) = c.alpha;
   }
   M += beta * Dy.topLeftCorner(p, p);
@@ -95,14 +95,30 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
   lane.B_u = Matrix(B.rightCols(q)) - B_p * (K * Dx);
   const Matrix Xa = solve_columns(lane.lhs, lane.B_a);
   const Matrix Xu = solve_columns(lane.lhs, lane.B_u);
-  lane.D = slope * (M_inv * s - K * (CyQ * Xa)) + sign;
-  lane.C_u = slope * (-K * (CyQ * Xu + Dx));
-  Matrix C(p, n);
+  // x_mid at the ports, CyQ x_mid, as a function of z = (x̂, a, ū); then u and y.
+  Matrix at_ports(p, n + p + q);
   for (Eigen::Index j = 0; j < p; ++j) {
-    const Vector row = two_over_h * lane.lhs.solve_transposed(Vector(CyQ.transpose().col(j)));
-    C.row(j) = row.transpose();
+    at_ports.row(j).head(n) =
+        two_over_h * lane.lhs.solve_transposed(Vector(CyQ.transpose().col(j))).transpose();
   }
-  lane.C = slope * (-K * C) * lane.d.asDiagonal();
+  at_ports.middleCols(n, p) = CyQ * Xa;
+  at_ports.rightCols(q) = CyQ * Xu;
+  Matrix u = -K * at_ports;
+  u.middleCols(n, p) += M_inv * s;
+  u.rightCols(q) -= K * Dx;
+  Matrix y = at_ports + Dy.topLeftCorner(p, p) * u;
+  y.rightCols(q) += Dx;
+  Matrix b(p, n + p + q);
+  lane.sigma.resize(p);
+  Eigen::RowVectorXd row;
+  for (Eigen::Index j = 0; j < p; ++j) {
+    lane.sigma[j] = outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
+    b.row(j) = row;
+  }
+  lane.C = b.leftCols(n) * lane.d.asDiagonal();
+  lane.D_minus_sigma = b.middleCols(n, p);
+  lane.D = lane.D_minus_sigma + RowMatrix(Matrix(lane.sigma.asDiagonal()));
+  lane.C_u = b.rightCols(q);
   return lane;
 }
 
@@ -156,8 +172,8 @@ class SparseLinearBatch final : public StepBatch {
       const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
       for (int i = 0; i < p_; ++i) {
         double sum = b0_[static_cast<std::size_t>(l * p_ + i)];
-        for (int j = 0; j < p_; ++j) sum += lane.D(i, j) * a[l * p_ + j];
-        b[l * p_ + i] = sum;
+        for (int j = 0; j < p_; ++j) sum += lane.D_minus_sigma(i, j) * a[l * p_ + j];
+        b[l * p_ + i] = lane.sigma[i] * a[l * p_ + i] + sum;
       }
     }
     return {};
