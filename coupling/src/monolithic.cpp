@@ -109,6 +109,7 @@ struct MonolithicReference::Impl {
 
   // Of the last `evaluate` and `linearise`.
   VectorXd F, w;
+  VectorXd row_scale;  ///< brings the equations to a common size
   std::vector<std::vector<Triplet>> gradient_jacobians;
   ScaledSparseLu factorisation;
 
@@ -178,7 +179,20 @@ struct MonolithicReference::Impl {
         }
       }
     }
+    admit_noise();
     return relative_size(F, w);
+  }
+
+  /// An equation whose terms are all round-off of the others (the velocity of a mass that is held)
+  /// cannot be met relative to its own size; it is judged by the size of the whole system instead
+  /// (Arioli, Demmel & Duff, SIAM J. Matrix Anal. Appl. 10 (1989)).
+  void admit_noise() {
+    const VectorXd scaled = row_scale.cwiseProduct(w);
+    const double whole = scaled.size() > 0 ? scaled.maxCoeff() : 0.0;
+    const double noise = 1000.0 * kEps * static_cast<double>(unknowns()) * whole;
+    for (Eigen::Index i = 0; i < w.size(); ++i) {
+      if (scaled[i] <= noise) w[i] += whole / row_scale[i];
+    }
   }
 
   void evaluate_part(Block& b, std::size_t k, const VectorXd& z) {
@@ -298,6 +312,7 @@ struct MonolithicReference::Impl {
     z.segment(states, ports) = effort;
     z.tail(ports) = flow;
     linearise(z);
+    row_scale = Equilibration(jacobian(z)).rows;
     double size = evaluate(z);
     for (newton_steps = 0; size > kRoundOff; ++newton_steps) {
       if (newton_steps == options.max_newton_steps) {
