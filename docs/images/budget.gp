@@ -2,6 +2,7 @@
 # Called by docs/images/make.sh with `data`, the table that `portwave study budget` prints.
 set terminal svg size 760,520 font "Helvetica,13" background "white"
 set multiplot layout 2,1
+set lmargin 12
 set grid ytics lc rgb "#dddddd"
 set border 3
 set xtics nomirror

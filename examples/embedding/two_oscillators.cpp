@@ -5,14 +5,15 @@
 
 int main() {
   portwave::SystemBuilder builder;
-  builder.add("A", portwave::duffing_oscillator({.mass_kg = 8, .stiffness_N_per_m = 100,
-                                                 .cubic_stiffness_N_per_m3 = 8000,
-                                                 .coupling_stiffness_N_per_m = 120}),
-              {.initial_state = {0.4, 0, -0.4}});
+  builder.add("A",
+              portwave::duffing_oscillator(
+                  {.mass_kg = 8, .stiffness_N_per_m = 100, .coupling_stiffness_N_per_m = 120}),
+              {.initial_state = {0.4, 0, -0.4}});  // q [m], v [m/s], elongation of the coupling
   builder.add("B", portwave::linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}));
   builder.connect("A.coupling", "B.coupling");
   const portwave::System system = builder.build();
-  portwave::Stepper stepper(system, {.step_s = 0.01, .method = {.iterations = 35, .impedance = {0.4}}});
+  portwave::Stepper stepper(
+      system, {.step_s = 0.01, .method = {.iterations = 35, .impedance = {0.4}}, .threads = 1});
   stepper.run(1000);
   std::printf("q1 = %.6f m, H = %.6f J\n", stepper.state("A")[0], stepper.energy().final_J);
 }
