@@ -3,14 +3,14 @@
 // The counter `ratio_to_floor` is measured in the same run, in alternation, so that a noisy machine
 // slows both.
 
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
+
+#include <benchmark/benchmark.h>
 
 #include "portwave/runtime/stepper.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
@@ -151,7 +151,8 @@ void step_of_the_pair(benchmark::State& state) {
     ratios.push_back(e / f);
     state.SetIterationTime(e);
   }
-  std::nth_element(ratios.begin(), ratios.begin() + static_cast<long>(ratios.size() / 2), ratios.end());
+  std::nth_element(ratios.begin(), ratios.begin() + static_cast<long>(ratios.size() / 2),
+                   ratios.end());
   const double steps = static_cast<double>(ratios.size()) * kStepsPerBlock;
   state.counters["engine_ns_per_step"] = engine_s / steps * 1e9;
   state.counters["floor_ns_per_step"] = floor_s / steps * 1e9;
@@ -159,7 +160,14 @@ void step_of_the_pair(benchmark::State& state) {
   state.counters["max_difference"] = difference;
 }
 
-BENCHMARK(step_of_the_pair)->ArgName("K")->Arg(0)->Arg(1)->Arg(5)->Arg(20)->Arg(50)->UseManualTime();
+BENCHMARK(step_of_the_pair)
+    ->ArgName("K")
+    ->Arg(0)
+    ->Arg(1)
+    ->Arg(5)
+    ->Arg(20)
+    ->Arg(50)
+    ->UseManualTime();
 
 }  // namespace
 

@@ -22,9 +22,12 @@ void raise_to(std::optional<double>& maximum, double value) {
 
 std::string_view to_string(CertificateStatus status) {
   switch (status) {
-    case CertificateStatus::holds: return "holds";
-    case CertificateStatus::conditional: return "conditional";
-    case CertificateStatus::violated: return "violated";
+    case CertificateStatus::holds:
+      return "holds";
+    case CertificateStatus::conditional:
+      return "conditional";
+    case CertificateStatus::violated:
+      return "violated";
   }
   return "unknown";
 }
@@ -34,8 +37,7 @@ FneSampler::FneSampler(const WaveDiscretisation& waves, std::uint64_t seed) : se
   for (auto* v : {&alpha_, &beta_, &s_alpha_, &s_beta_}) v->resize(size);
 }
 
-std::optional<FneSampler::Result> FneSampler::sample(WaveDiscretisation& waves,
-                                                     std::int64_t step) {
+std::optional<FneSampler::Result> FneSampler::sample(WaveDiscretisation& waves, std::int64_t step) {
   constexpr std::uint64_t kOddStride = 0x9e3779b97f4a7c15U;
   std::mt19937_64 generator(seed_ + kOddStride * static_cast<std::uint64_t>(step));
   std::normal_distribution<double> normal;
@@ -74,8 +76,7 @@ StepCertifier::StepCertifier(const WaveDiscretisation& waves, double relaxation)
   for (auto* v : {&u_, &u_next_, &b_}) v->resize(static_cast<std::size_t>(waves.wave_size()));
 }
 
-void StepCertifier::examine(WaveDiscretisation& waves, const Step& step,
-                            Certificate& certificate) {
+void StepCertifier::examine(WaveDiscretisation& waves, const Step& step, Certificate& certificate) {
   examine_margins(waves, step.index, certificate);
   const std::span<const double> fixed_point = fixed_point_.solve(waves, step.u_start);
   if (fixed_point.size() != step.u_start.size()) {
@@ -108,15 +109,15 @@ void StepCertifier::examine_iterates(WaveDiscretisation& waves, const Step& step
     u_next_ = u_;
     coupling.douglas_rachford(coupling.all(), relaxation_, b_.data(), u_next_.data());
     const double next = half_square_distance(u_next_, fixed_point);
-    raise_to(certificate.max_fejer_residual_J,
-             next - distance +
-                 (2.0 - relaxation_) / relaxation_ * half_square_distance(u_next_, u_));
+    raise_to(
+        certificate.max_fejer_residual_J,
+        next - distance + (2.0 - relaxation_) / relaxation_ * half_square_distance(u_next_, u_));
     distance = next;
     u_.swap(u_next_);
   }
   // ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² ≤ ½(|â|² − |b|²) + supply
-  raise_to(certificate.max_augmented_residual_J, step.stored_change_J + distance - start +
-                                                     step.mismatch_J - step.supplied_J);
+  raise_to(certificate.max_augmented_residual_J,
+           step.stored_change_J + distance - start + step.mismatch_J - step.supplied_J);
 }
 
 }  // namespace portwave

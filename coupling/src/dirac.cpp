@@ -1,11 +1,11 @@
 #include "portwave/coupling/dirac.hpp"
 
-#include <fmt/format.h>
-
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include <Eigen/Dense>
+#include <fmt/format.h>
 
 namespace portwave {
 namespace {

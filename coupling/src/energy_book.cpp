@@ -24,8 +24,8 @@ EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* x, const d
     const PartPlace& place = waves.places()[i];
     const BatchPlace& batch = batches[static_cast<std::size_t>(place.batch)];
     const int island = waves.system().island_of_part(static_cast<int>(i));
-    parts_.push_back({place.wave, place.wave + batch.batch->wave_size(), batch.energy + place.lane,
-                      island});
+    parts_.push_back(
+        {place.wave, place.wave + batch.batch->wave_size(), batch.energy + place.lane, island});
     storage_.push_back(waves.system().parts()[i].subsystem->storage(x + place.state));
     totals_.initial_J += storage_.back();
     tank_[static_cast<std::size_t>(island)] +=

@@ -1,9 +1,10 @@
-#include <Eigen/SparseCore>
-#include <Eigen/SparseLU>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+
+#include <Eigen/SparseCore>
+#include <Eigen/SparseLU>
 
 #include "portwave/coupling/certificate.hpp"
 
@@ -93,7 +94,8 @@ std::optional<Sparse> linearised_parts(WaveDiscretisation& waves, const std::vec
       }
       const int first = place.wave + lane * width;
       for (int i = 0; i < width; ++i) {
-        for (int j = 0; j < width; ++j) entries.emplace_back(first + i, first + j, D[i * width + j]);
+        for (int j = 0; j < width; ++j)
+          entries.emplace_back(first + i, first + j, D[i * width + j]);
       }
     }
   }
@@ -172,9 +174,8 @@ bool FixedPointSolver::iterate_newton(WaveDiscretisation& waves) {
     jacobian.makeCompressed();
     lu.compute(jacobian);
     if (lu.info() != Eigen::Success) break;
-    const Eigen::VectorXd gap =
-        Eigen::Map<const Eigen::VectorXd>(exchanged_.data(), P.rows()) -
-        Eigen::Map<const Eigen::VectorXd>(u_.data(), P.rows());
+    const Eigen::VectorXd gap = Eigen::Map<const Eigen::VectorXd>(exchanged_.data(), P.rows()) -
+                                Eigen::Map<const Eigen::VectorXd>(u_.data(), P.rows());
     Eigen::Map<Eigen::VectorXd>(u_.data(), P.rows()) += lu.solve(gap);
   }
   u_ = best_u;

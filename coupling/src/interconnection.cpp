@@ -1,12 +1,13 @@
 #include "portwave/coupling/interconnection.hpp"
 
-#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
 #include <utility>
+
+#include <Eigen/LU>
 
 namespace portwave {
 namespace {
@@ -92,7 +93,8 @@ void Interconnection::add(const Junction& junction, std::span<const double> impe
     normals_.insert(normals_.end(), reflection->first.begin(), reflection->first.end());
   } else {
     order_.push_back({Form::dense, static_cast<int>(dense_.size())});
-    dense_.push_back({static_cast<int>(dense_waves_.size()), k, static_cast<int>(dense_values_.size())});
+    dense_.push_back(
+        {static_cast<int>(dense_waves_.size()), k, static_cast<int>(dense_values_.size())});
     dense_waves_.insert(dense_waves_.end(), junction.waves.begin(), junction.waves.end());
     for (const RowMatrix& block : {RowMatrix(P), RowMatrix(resolvent(P))}) {
       dense_values_.insert(dense_values_.end(), block.data(), block.data() + block.size());

@@ -27,7 +27,8 @@ InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves)
   for (std::size_t i = 0; i < waves.places().size(); ++i) {
     const PartPlace& place = waves.places()[i];
     const int size = waves.batches()[static_cast<std::size_t>(place.batch)].batch->wave_size();
-    parts_.push_back({place.wave, place.wave + size, waves.system().island_of_part(static_cast<int>(i))});
+    parts_.push_back(
+        {place.wave, place.wave + size, waves.system().island_of_part(static_cast<int>(i))});
   }
 }
 

@@ -1,10 +1,10 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 #include <type_traits>
+
+#include <fmt/format.h>
 
 #include "system_draft.hpp"
 

@@ -6,7 +6,10 @@
 #include <exception>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace portwave {
 namespace {
@@ -92,12 +95,14 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
     where.state = state_size_ + lane * batch.state_size();
     where.wave = wave_size_ + lane * batch.wave_size();
     for (int j = 0; j < batch.wave_size(); ++j) {
-      wave_of_port_[static_cast<std::size_t>(system_.first_scalar_port(index) + j)] = where.wave + j;
+      wave_of_port_[static_cast<std::size_t>(system_.first_scalar_port(index) + j)] =
+          where.wave + j;
     }
     for (int j = 0; j < batch.input_size(); ++j) {
       if (!part.input_is_driven[static_cast<std::size_t>(j)]) continue;
-      driven_.push_back({&part.inputs[static_cast<std::size_t>(j)],
-                         input_size_ + lane * batch.input_size() + j});
+      driven_.push_back(
+          {&part.inputs[static_cast<std::size_t>(j)],
+           input_size_ + lane * batch.input_size() + j, index, j});
       place.driven = true;
     }
     part_of_energy_.push_back(index);
@@ -115,8 +120,8 @@ void WaveDiscretisation::prepare_batches() {
       place.batch->prepare(step_s_, impedance_.data() + place.wave);
     } catch (const ConfigError& error) {
       for (const Issue& issue : error.issues()) {
-        issues.push_back({"/subsystems/" + std::to_string(place.parts.front()) + issue.where,
-                          issue.what});
+        issues.push_back(
+            {"/subsystems/" + std::to_string(place.parts.front()) + issue.where, issue.what});
       }
     }
   }
@@ -157,8 +162,8 @@ PhaseStatus WaveDiscretisation::scatter(int batch, LaneRange lanes, const double
   });
 }
 
-PhaseStatus WaveDiscretisation::advance(int batch, LaneRange lanes, const double* a,
-                                        double* x_next, double* b, StepEnergy* energy) {
+PhaseStatus WaveDiscretisation::advance(int batch, LaneRange lanes, const double* a, double* x_next,
+                                        double* b, StepEnergy* energy) {
   return guarded(batch, lanes, [&](const BatchPlace& place) {
     return place.batch->advance(lanes, a + place.wave, x_next + place.state, b + place.wave,
                                 energy + place.energy);
@@ -195,9 +200,27 @@ std::vector<double> WaveDiscretisation::initial_state() const {
   return x;
 }
 
-void WaveDiscretisation::sample_inputs(double time_s, double* input) const {
+PhaseStatus WaveDiscretisation::sample_inputs(double time_s, double* input) const {
   const double mid = time_s + 0.5 * step_s_;
-  for (const DrivenInput& driven : driven_) input[driven.place] = (*driven.signal)(mid);
+  const DrivenInput* current = nullptr;
+  const auto failed = [&](std::string_view what) {
+    const Part& part = system_.parts()[static_cast<std::size_t>(current->part)];
+    const auto channel = static_cast<std::size_t>(current->channel);
+    return PhaseStatus{
+        current->part, StepFault::threw,
+        fmt::format("input \"{}\": {}", part.subsystem->signature().inputs[channel].name, what)};
+  };
+  try {
+    for (const DrivenInput& driven : driven_) {
+      current = &driven;
+      input[driven.place] = (*driven.signal)(mid);
+    }
+  } catch (const std::exception& error) {
+    return failed(error.what());
+  } catch (...) {
+    return failed("an exception that is no std::exception");
+  }
+  return {};
 }
 
 }  // namespace portwave

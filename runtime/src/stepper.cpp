@@ -15,13 +15,23 @@
 namespace portwave {
 namespace {
 
+std::string_view describe(StepFault fault) {
+  switch (fault) {
+    case StepFault::none: return "no fault";
+    case StepFault::not_converged: return "the implicit step did not converge";
+    case StepFault::not_finite: return "a wave or state is not finite";
+    case StepFault::threw: return "a callback threw";
+  }
+  return "unknown fault";
+}
+
 std::string step_error_text(const std::string& part, std::int64_t step, int iteration, int budget,
                             StepFault fault, const std::string& detail) {
   std::string where = fmt::format("inner iteration {}", iteration);
   if (iteration < 0) where = "freezing";
   if (iteration >= budget) where = "the commit";
-  std::string text = fmt::format("part \"{}\" failed in step {}, {}: {}", part, step, where,
-                                 to_string(fault));
+  std::string text =
+      fmt::format("part \"{}\" failed in step {}, {}: {}", part, step, where, describe(fault));
   if (!detail.empty()) text += " (" + detail + ")";
   return text + "; the state is that before the step";
 }
@@ -82,8 +92,9 @@ struct Stepper::Impl {
   Impl(const System& system, const StepperOptions& given)
       : options(given),
         waves(checked(system, given), given.step_s, impedance_by_port(system, given.method)),
-        executor(given.threads == 1 ? make_serial_executor(waves)
-                                    : make_tbb_executor(waves, given.threads, given.lanes_per_task)),
+        executor(given.threads == 1
+                     ? make_serial_executor(waves)
+                     : make_tbb_executor(waves, given.threads, given.lanes_per_task)),
         x(waves.initial_state()),
         x_next(x.size()),
         b(initial_waves()),
@@ -121,19 +132,10 @@ struct Stepper::Impl {
   void freeze() {
     const double* driven = nullptr;
     if (waves.driven()) {
-      sample_inputs();
+      fail_if(waves.sample_inputs(time(), input.data()), -1);
       driven = input.data();
     }
     fail_if(executor->freeze(x.data(), driven), -1);
-  }
-
-  void sample_inputs() {
-    try {
-      waves.sample_inputs(time(), input.data());
-    } catch (const std::exception& error) {
-      throw StepError("(external input)", steps, -1, options.method.iterations, StepFault::threw,
-                      error.what());
-    }
   }
 
   InnerResult iterate() {
@@ -141,8 +143,8 @@ struct Stepper::Impl {
     if (certifier) std::copy(u.begin(), u.end(), u_start.begin());
     const CouplingMethod& m = options.method;
     InnerResult inner =
-        executor->iterate({m.iterations, m.relaxation, m.tolerance, m.tolerance_per_part},
-                          u.data(), b_trial.data(), a_next.data());
+        executor->iterate({m.iterations, m.relaxation, m.tolerance, m.tolerance_per_part}, u.data(),
+                          b_trial.data(), a_next.data());
     fail_if(inner.status, inner.failed_at);
     return inner;
   }
@@ -265,8 +267,8 @@ int Stepper::threads() const { return impl_->executor->threads(); }
 
 std::span<const double> Stepper::state(int part) const {
   const auto index = static_cast<std::size_t>(part);
-  const auto size = static_cast<std::size_t>(
-      system().parts()[index].subsystem->signature().state_size());
+  const auto size =
+      static_cast<std::size_t>(system().parts()[index].subsystem->signature().state_size());
   return {impl_->x.data() + impl_->waves.places()[index].state, size};
 }
 

@@ -34,9 +34,8 @@ class TbbExecutor final : public Executor {
     return run_inner_loop(*this, residual_, waves_.wave_size(), inner, u, b, a);
   }
   PhaseStatus advance(const double* a, double* x_next, double* b, StepEnergy* energy) override {
-    return for_lanes([&](const LaneTask& t) {
-      return waves_.advance(t.batch, t.lanes, a, x_next, b, energy);
-    });
+    return for_lanes(
+        [&](const LaneTask& t) { return waves_.advance(t.batch, t.lanes, a, x_next, b, energy); });
   }
   void exchange(const double* b, double* a) override {
     for_junctions([&](JunctionRange r) { waves_.interconnection().exchange(r, b, a); });
@@ -46,9 +45,8 @@ class TbbExecutor final : public Executor {
     return for_lanes([&](const LaneTask& t) { return waves_.scatter(t.batch, t.lanes, a, b); });
   }
   void douglas_rachford(double relaxation, const double* b, double* u) {
-    for_junctions([&](JunctionRange r) {
-      waves_.interconnection().douglas_rachford(r, relaxation, b, u);
-    });
+    for_junctions(
+        [&](JunctionRange r) { waves_.interconnection().douglas_rachford(r, relaxation, b, u); });
   }
 
  private:

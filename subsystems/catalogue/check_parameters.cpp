@@ -1,10 +1,10 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <type_traits>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "part_types.hpp"
 

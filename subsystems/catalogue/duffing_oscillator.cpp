@@ -63,11 +63,11 @@ class DuffingBatch final : public StepBatch {
       m.rho_s = kappa * m.share * m.s;
       m.cubic = 0.25 * p.cubic_stiffness_N_per_m3 * h * h * h;
       m.inertia = 2.0 * p.mass_kg / h;
-      m.linear =
-          0.5 * h * p.stiffness_N_per_m + p.damping_Ns_per_m + gamma * kappa * m.share;
+      m.linear = 0.5 * h * p.stiffness_N_per_m + p.damping_Ns_per_m + gamma * kappa * m.share;
       m.transmission = 2.0 * gamma * m.share;
       m.wave_per_force = 2.0 * gamma / m.s * m.share;
-      if (!(kappa + gamma > 0.0) || !(m.inertia + m.linear > 0.0)) {  // only negative dampers can do that
+      if (!(kappa + gamma > 0.0) ||
+          !(m.inertia + m.linear > 0.0)) {  // only negative dampers can do that
         throw ConfigError("", "the implicit step is singular at this step size");
       }
       m.elongation_force = gamma * p.coupling_stiffness_N_per_m * m.share;
@@ -151,11 +151,11 @@ class DuffingBatch final : public StepBatch {
     next[kPosition] = q;
     next[kVelocity] = v;
     next[kElongation] = delta;
-    energy.storage_J = 0.5 * (p.mass_kg * v * v + p.stiffness_N_per_m * q * q +
-                              0.5 * p.cubic_stiffness_N_per_m3 * (q * q) * (q * q) +
-                              k12 * delta * delta);
-    energy.dissipated_J = m.h * (p.damping_Ns_per_m * w * w +
-                                 p.coupling_damping_Ns_per_m * (u - w) * (u - w));
+    energy.storage_J =
+        0.5 * (p.mass_kg * v * v + p.stiffness_N_per_m * q * q +
+               0.5 * p.cubic_stiffness_N_per_m3 * (q * q) * (q * q) + k12 * delta * delta);
+    energy.dissipated_J =
+        m.h * (p.damping_Ns_per_m * w * w + p.coupling_damping_Ns_per_m * (u - w) * (u - w));
     energy.external_supply_J = m.h * f.force * w;
   }
 

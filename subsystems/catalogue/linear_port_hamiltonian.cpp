@@ -1,6 +1,6 @@
-#include <fmt/format.h>
-
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "part_types.hpp"
 #include "portwave/subsystems/linear_part.hpp"

@@ -1,10 +1,11 @@
 #include "definiteness.hpp"
 
-#include <Eigen/Dense>
-#include <Eigen/SparseCholesky>
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include <Eigen/Dense>
+#include <Eigen/SparseCholesky>
 
 namespace portwave {
 namespace {

@@ -1,8 +1,9 @@
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
+
+#include <Eigen/Dense>
 
 #include "linear_batches.hpp"
 #include "linear_energy.hpp"
@@ -95,7 +96,8 @@ StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClos
   maps.sigma.resize(p);
   Eigen::RowVectorXd row;
   for (Eigen::Index j = 0; j < p; ++j) {
-    maps.sigma[j] = outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
+    maps.sigma[j] =
+        outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
     b.row(j) = row;
   }
   maps.C = b.leftCols(n) * d.asDiagonal();
@@ -230,7 +232,8 @@ class DenseLinearBatch final : public StepBatch {
       for (std::size_t l = first; l < last; ++l) {
         const double a0 = a[2 * l], a1 = a[2 * l + 1];
         b[2 * l] = sigma[2 * l] * a0 + (b0[2 * l] + d[4 * l] * a0 + d[4 * l + 1] * a1);
-        b[2 * l + 1] = sigma[2 * l + 1] * a1 + (b0[2 * l + 1] + d[4 * l + 2] * a0 + d[4 * l + 3] * a1);
+        b[2 * l + 1] =
+            sigma[2 * l + 1] * a1 + (b0[2 * l + 1] + d[4 * l + 2] * a0 + d[4 * l + 3] * a1);
       }
     } else {
       for (std::size_t l = first; l < last; ++l) {

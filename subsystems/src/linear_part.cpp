@@ -13,7 +13,8 @@ Signature checked(Signature signature, const Structure& structure, const SparseM
                   const LinearPortHamiltonian::Options& options) {
   const int n = signature.state_size();
   const int m = signature.wave_size() + signature.input_size();
-  Issues issues = validate(structure, n, m, {.allow_active = options.allow_active, .names = variable_names(signature)});
+  Issues issues = validate(
+      structure, n, m, {.allow_active = options.allow_active, .names = variable_names(signature)});
   append(issues, "", validate_storage(Q, n, variable_names(signature)));
   if (!options.default_state.empty() &&
       options.default_state.size() != static_cast<std::size_t>(n)) {

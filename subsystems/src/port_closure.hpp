@@ -1,8 +1,9 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <cmath>
 #include <vector>
+
+#include <Eigen/Core>
 
 #include "portwave/subsystems/subsystem.hpp"
 
@@ -11,10 +12,10 @@ namespace portwave {
 /// How a scalar port's input u follows from its waves. With s = √(2γ/h):
 ///   effort-in:  u + γy = s a,  b = (2/s) u − a;     flow-in:  γu + y = s a,  b = a − (2γ/s) u.
 struct PortClosure {
-  double s;          ///< √(2γ/h)
-  double alpha;      ///< αu + βy = s a
+  double s;      ///< √(2γ/h)
+  double alpha;  ///< αu + βy = s a
   double beta;
-  double slope;      ///< b = slope·u + sign·a
+  double slope;  ///< b = slope·u + sign·a
   double sign;
   double impedance;  ///< γ
   bool effort_in;

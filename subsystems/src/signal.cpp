@@ -1,11 +1,11 @@
 #include "portwave/subsystems/signal.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <type_traits>
+
+#include <fmt/format.h>
 
 #include "portwave/subsystems/error.hpp"
 

@@ -71,7 +71,8 @@ void SparseFactors::solve(const double* b, double* x, double* scratch) const {
   for (int j = 0; j < n; ++j) {
     const double xj = scratch[j];
     for (int k = begin[j]; k < begin[j + 1]; ++k) {
-      scratch[lower_.row[static_cast<std::size_t>(k)]] -= lower_.value[static_cast<std::size_t>(k)] * xj;
+      scratch[lower_.row[static_cast<std::size_t>(k)]] -=
+          lower_.value[static_cast<std::size_t>(k)] * xj;
     }
   }
   begin = upper_.begin.data();
@@ -79,7 +80,8 @@ void SparseFactors::solve(const double* b, double* x, double* scratch) const {
     const double xj = scratch[j] * inverse_diagonal_[static_cast<std::size_t>(j)];
     scratch[j] = xj;
     for (int k = begin[j]; k < begin[j + 1]; ++k) {
-      scratch[upper_.row[static_cast<std::size_t>(k)]] -= upper_.value[static_cast<std::size_t>(k)] * xj;
+      scratch[upper_.row[static_cast<std::size_t>(k)]] -=
+          upper_.value[static_cast<std::size_t>(k)] * xj;
     }
   }
   for (int j = 0; j < n; ++j) x[j] = scratch[column_of_[static_cast<std::size_t>(j)]];

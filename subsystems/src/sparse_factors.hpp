@@ -1,7 +1,8 @@
 #pragma once
 
-#include <Eigen/SparseLU>
 #include <vector>
+
+#include <Eigen/SparseLU>
 
 #include "portwave/subsystems/structure.hpp"
 

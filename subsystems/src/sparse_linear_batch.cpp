@@ -1,8 +1,9 @@
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
+
+#include <Eigen/Dense>
 
 #include "linear_batches.hpp"
 #include "linear_energy.hpp"
@@ -28,8 +29,8 @@ struct SparseLane {
   RowMatrix C;     // p×n
   RowMatrix D;     // p×p
   RowMatrix D_minus_sigma;
-  Vector sigma;    // ±1
-  RowMatrix C_u;   // p×q
+  Vector sigma;   // ±1
+  RowMatrix C_u;  // p×q
 };
 
 Vector energy_scaling(const SparseMatrix& Q) {
@@ -112,7 +113,8 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
   lane.sigma.resize(p);
   Eigen::RowVectorXd row;
   for (Eigen::Index j = 0; j < p; ++j) {
-    lane.sigma[j] = outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
+    lane.sigma[j] =
+        outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
     b.row(j) = row;
   }
   lane.C = b.leftCols(n) * lane.d.asDiagonal();

@@ -1,9 +1,9 @@
 #include "portwave/subsystems/structure.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "definiteness.hpp"
 

@@ -1,14 +1,14 @@
 // No step after the first takes memory from the heap. Counted at malloc (Eigen calls it directly)
 // and at operator new; see the link options of this program.
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <new>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "portwave/runtime/stepper.hpp"
 #include "portwave/subsystems/nonlinear_part.hpp"
@@ -19,9 +19,9 @@ std::atomic<long> allocations{0};
 }
 
 extern "C" {
-void* __real_malloc(std::size_t size);                          // NOLINT
-void* __real_calloc(std::size_t count, std::size_t size);       // NOLINT
-void* __real_realloc(void* old, std::size_t size);              // NOLINT
+void* __real_malloc(std::size_t size);                            // NOLINT
+void* __real_calloc(std::size_t count, std::size_t size);         // NOLINT
+void* __real_realloc(void* old, std::size_t size);                // NOLINT
 void* __real_aligned_alloc(std::size_t align, std::size_t size);  // NOLINT
 
 void* __wrap_malloc(std::size_t size) {  // NOLINT
@@ -51,7 +51,8 @@ void* operator new[](std::size_t size) { return operator new(size); }
 void* operator new(std::size_t size, std::align_val_t align) {
   ++allocations;
   const auto alignment = static_cast<std::size_t>(align);
-  if (void* memory = __real_aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)) {
+  if (void* memory =
+          __real_aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)) {
     return memory;
   }
   throw std::bad_alloc();
@@ -103,8 +104,10 @@ System generic_nonlinear_pair(DiscreteGradient kind, bool with_hessian) {
   SystemBuilder builder;
   builder.add("pendulum",
               std::make_unique<NonlinearPortHamiltonian>(
-                  Signature{"pendulum", {{"q", ""}, {"p", ""}},
-                            {{"coupling", Causality::effort_in, Domain::translation, 1}}, {}},
+                  Signature{"pendulum",
+                            {{"q", ""}, {"p", ""}},
+                            {{"coupling", Causality::effort_in, Domain::translation, 1}},
+                            {}},
                   std::move(structure), std::move(hamiltonian), options),
               {.initial_state = {1.0, 0.2}});
   builder.add("B", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}));
@@ -146,7 +149,8 @@ TEST(Allocation, NoneInTheGenericNewtonBatch) {
   for (const auto kind :
        {DiscreteGradient::gonzalez, DiscreteGradient::mean_value, DiscreteGradient::itoh_abe}) {
     for (const bool with_hessian : {true, false}) {
-      EXPECT_EQ(allocations_while_stepping(generic_nonlinear_pair(kind, with_hessian), serial(0.1)), 0)
+      EXPECT_EQ(allocations_while_stepping(generic_nonlinear_pair(kind, with_hessian), serial(0.1)),
+                0)
           << to_string(kind) << " hessian=" << with_hessian;
     }
   }

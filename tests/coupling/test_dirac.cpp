@@ -1,9 +1,9 @@
-#include <gtest/gtest.h>
-
-#include <Eigen/Dense>
 #include <cmath>
 #include <limits>
 #include <random>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
 
 #include "portwave/coupling/dirac.hpp"
 

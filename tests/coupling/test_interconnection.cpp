@@ -1,12 +1,12 @@
-#include "portwave/coupling/interconnection.hpp"
-
-#include <gtest/gtest.h>
-
-#include <Eigen/Dense>
 #include <numeric>
 #include <random>
 #include <string>
 #include <vector>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
+
+#include "portwave/coupling/interconnection.hpp"
 
 namespace portwave {
 namespace {
@@ -150,8 +150,7 @@ TEST(Interconnection, DouglasRachfordUpdateIsItsDefinition) {
         const MatrixXd P = wave_map(junctions[i].dirac, gather(waves, gamma));
         const MatrixXd I = MatrixXd::Identity(P.rows(), P.cols());
         const VectorXd bi = gather(waves, b), ui = gather(waves, u);
-        const VectorXd expected =
-            ui + relaxation * ((2 * I - P).lu().solve(2 * bi - ui) - bi);
+        const VectorXd expected = ui + relaxation * ((2 * I - P).lu().solve(2 * bi - ui) - bi);
         EXPECT_LT((gather(waves, updated) - expected).cwiseAbs().maxCoeff(), 1e-13)
             << all[i].name << " lambda=" << relaxation << " seed=" << seed;
       }

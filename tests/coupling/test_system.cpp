@@ -1,7 +1,7 @@
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "portwave/coupling/system.hpp"
 #include "portwave/subsystems/linear_part.hpp"

@@ -295,11 +295,15 @@ TEST(CliRun, FolderThatCannotBeWrittenIsExitCodeThree) {
 
 // Ends from outside ----------------------------------------------------------------------------
 
-/// A run without end that has begun to record: its hidden files are there.
-class EndlessRun {
+/// A run of minutes, should nothing end it. Every thousandth step is recorded, so that it cannot
+/// fill a disk.
+const Words kLongRun = {"run", kPair, "--steps", "100000000", "--set", "/outputs/every=1000"};
+
+/// A long run that has begun to record: its hidden files are there.
+class RecordingRun {
  public:
-  explicit EndlessRun(const std::filesystem::path& out)
-      : process(command({"run", kPair, "--steps", "1000000000000", "--out", out.string()})) {
+  explicit RecordingRun(const std::filesystem::path& out)
+      : process(command(kLongRun + Words{"--out", out.string()})) {
     const auto hidden = out / (".energy.csv." + std::to_string(process.pid()) + ".part");
     while (!std::filesystem::exists(hidden) && !process.has_ended()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -312,7 +316,7 @@ TEST(CliInterrupt, KeepsWhatWasRecorded) {
   for (const int signal : {SIGINT, SIGTERM}) {
     const TemporaryFolder folder;
     const auto out = folder / "out";
-    EndlessRun run(out);
+    RecordingRun run(out);
     run.process.send(signal);
     const ProcessResult result = run.process.wait();
     EXPECT_EQ(result.exit_code, 128 + signal) << said(result);
@@ -321,14 +325,14 @@ TEST(CliInterrupt, KeepsWhatWasRecorded) {
     const Json summary = Json::parse(read_text(out / "summary.json"));
     EXPECT_EQ(summary["completed"], false);
     const auto steps = summary["steps"].get<std::size_t>();
-    EXPECT_EQ(read_csv(out / "energy.csv").rows.size(), steps + 1);
-    EXPECT_EQ(read_csv(out / "trajectory.csv").rows.size(), steps + 1);
+    EXPECT_EQ(read_csv(out / "energy.csv").rows.size(), steps / 1000 + 1);
+    EXPECT_EQ(read_csv(out / "trajectory.csv").rows.size(), steps / 1000 + 1);
   }
 }
 
 TEST(CliInterrupt, KilledLeavesNoFileUnderItsName) {
   const TemporaryFolder folder;
-  EndlessRun run(folder / "out");
+  RecordingRun run(folder / "out");
   run.process.send(SIGKILL);
   const ProcessResult result = run.process.wait();
   EXPECT_EQ(result.signal, SIGKILL) << said(result);
@@ -338,8 +342,9 @@ TEST(CliInterrupt, KilledLeavesNoFileUnderItsName) {
 }
 
 TEST(CliOutput, ShowsProgressOnATerminal) {
-  Subprocess process(command({"run", kPair, "--steps", "1000000000000"}),
-                     {.stderr_is_terminal = true});
+  const TemporaryFolder folder;
+  RecordingRun elsewhere(folder / "out");
+  Subprocess process(command(kLongRun), {.stderr_is_terminal = true});
   process.read_until_stderr_has("steps/s");
   process.send(SIGINT);
   const ProcessResult result = process.wait();
@@ -347,6 +352,12 @@ TEST(CliOutput, ShowsProgressOnATerminal) {
   EXPECT_TRUE(result.err.starts_with("\r")) << said(result);
   EXPECT_TRUE(contains(result.err, " %  step ")) << said(result);
   EXPECT_TRUE(contains(result.err, "certificate")) << said(result);
+
+  // The same run without a terminal, begun before.
+  elsewhere.process.send(SIGINT);
+  const ProcessResult plain = elsewhere.process.wait();
+  EXPECT_EQ(plain.exit_code, 128 + SIGINT) << said(plain);
+  EXPECT_FALSE(contains(plain.err, "\r")) << said(plain);
 
   const ProcessResult quiet = portwave_cli({"run", kPair, "--quiet"}, {.stderr_is_terminal = true});
   EXPECT_EQ(quiet.err, "");

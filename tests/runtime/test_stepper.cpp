@@ -1,7 +1,3 @@
-#include "portwave/runtime/stepper.hpp"
-
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -10,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "portwave/coupling/monolithic.hpp"
+#include "portwave/runtime/stepper.hpp"
 #include "portwave/subsystems/nonlinear_part.hpp"
 #include "support/systems.hpp"
 
@@ -33,10 +32,10 @@ std::vector<double> trace(const System& system, const StepperOptions& o, int ste
   std::vector<double> out;
   for (int n = 0; n < steps; ++n) {
     const StepReport report = stepper.step();
-    out.insert(out.end(), {report.residual, report.energy.stored_J, report.energy.mismatch_J,
-                           report.energy.dissipated_J, report.energy.tank_J,
-                           report.energy.max_passivity_residual_J,
-                           static_cast<double>(report.iterations)});
+    out.insert(out.end(),
+               {report.residual, report.energy.stored_J, report.energy.mismatch_J,
+                report.energy.dissipated_J, report.energy.tank_J,
+                report.energy.max_passivity_residual_J, static_cast<double>(report.iterations)});
     for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
       const auto x = stepper.state(i);
       out.insert(out.end(), x.begin(), x.end());
@@ -239,9 +238,8 @@ TEST(Stepper, ReportsEveryBadOptionAtOnce) {
     std::vector<std::string> where;
     for (const Issue& issue : error.issues()) where.push_back(issue.where);
     EXPECT_EQ(where, (std::vector<std::string>{"/method/iterations", "/method/relaxation",
-                                               "/method/tolerance", "/threads",
-                                               "/method/impedance", "/method/initial_waves",
-                                               "/method/initial_waves"}));
+                                               "/method/tolerance", "/threads", "/method/impedance",
+                                               "/method/initial_waves", "/method/initial_waves"}));
   }
   for (const double bad : {0.0, -1.0, double{NAN}, double{INFINITY}}) {
     EXPECT_THROW(Stepper(system, options(bad, 0.4, 1)), ConfigError) << "h=" << bad;
@@ -257,8 +255,10 @@ struct Trap {
 };
 
 std::unique_ptr<Subsystem> trapped_oscillator(Trap* trap) {
-  Signature signature{"trapped", {{"q", "m"}, {"p", "kg m/s"}},
-                      {{"coupling", Causality::effort_in, Domain::translation, 1}}, {}};
+  Signature signature{"trapped",
+                      {{"q", "m"}, {"p", "kg m/s"}},
+                      {{"coupling", Causality::effort_in, Domain::translation, 1}},
+                      {}};
   Structure structure = Structure::zero(2, 1);
   structure.J.insert(0, 1) = 1.0;
   structure.J.insert(1, 0) = -1.0;
@@ -321,7 +321,8 @@ TEST(StepperFaults, LeaveTheLastCommittedStateAndNameThePart) {
         EXPECT_EQ(error.step(), 3);
         EXPECT_EQ(error.iteration(), 0) << error.what();
         EXPECT_EQ(error.fault(), mode == 1 ? StepFault::threw : StepFault::not_finite);
-        const bool says_why = std::string(error.what()).find("the trap is shut") != std::string::npos;
+        const bool says_why =
+            std::string(error.what()).find("the trap is shut") != std::string::npos;
         EXPECT_EQ(says_why, mode == 1) << error.what();
       }
       EXPECT_TRUE(same_bits(before, whole_state(stepper)));
@@ -337,9 +338,10 @@ TEST(StepperFaults, LeaveTheLastCommittedStateAndNameThePart) {
 TEST(StepperFaults, ANonFiniteInputIsFoundAndNamed) {
   SystemBuilder builder;
   builder.add("A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}));
-  builder.add("B", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}),
-              {.initial_state = {0.1, 0},
-               .inputs = {{"force", Signal::callback([](double t) { return t > 0.02 ? NAN : 1.0; })}}});
+  builder.add(
+      "B", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}),
+      {.initial_state = {0.1, 0},
+       .inputs = {{"force", Signal::callback([](double t) { return t > 0.02 ? NAN : 1.0; })}}});
   builder.connect("A.coupling", "B.coupling");
   const System system = builder.build();
   for (const int iterations : {0, 4}) {
@@ -362,10 +364,9 @@ TEST(StepperFaults, ANonFiniteInputIsFoundAndNamed) {
 TEST(StepperFaults, AThrowingInputIsNamed) {
   SystemBuilder builder;
   builder.add("A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}),
-              {.initial_state = {},
-               .inputs = {{"force", Signal::callback([](double) -> double {
-                             throw std::runtime_error("no such sensor");
-                           })}}});
+              {.initial_state = {}, .inputs = {{"force", Signal::callback([](double) -> double {
+                                                  throw std::runtime_error("no such sensor");
+                                                })}}});
   builder.join(joint::Free{}, {"A.coupling"});
   const System system = builder.build();
   Stepper stepper(system, options(0.01, 1.0, 2));
@@ -373,7 +374,9 @@ TEST(StepperFaults, AThrowingInputIsNamed) {
     stepper.step();
     ADD_FAILURE() << "accepted";
   } catch (const StepError& error) {
-    EXPECT_NE(std::string(error.what()).find("no such sensor"), std::string::npos) << error.what();
+    EXPECT_STREQ(error.what(),
+                 "part \"A\" failed in step 0, freezing: a callback threw (input \"force\": no such "
+                 "sensor); the state is that before the step");
   }
   EXPECT_EQ(stepper.step_index(), 0);
 }

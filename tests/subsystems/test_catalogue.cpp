@@ -1,8 +1,8 @@
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "portwave/subsystems/catalogue.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"

@@ -1,9 +1,9 @@
-#include <gtest/gtest.h>
-
-#include <Eigen/Dense>
 #include <cmath>
 #include <complex>
 #include <ostream>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
 
 #include "portwave/subsystems/linear_part.hpp"
 

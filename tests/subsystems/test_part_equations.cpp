@@ -1,7 +1,7 @@
-#include <gtest/gtest.h>
+#include <random>
 
 #include <Eigen/Dense>
-#include <random>
+#include <gtest/gtest.h>
 
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"

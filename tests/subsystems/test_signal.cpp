@@ -1,8 +1,8 @@
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <numbers>
+
+#include <gtest/gtest.h>
 
 #include "portwave/subsystems/error.hpp"
 #include "portwave/subsystems/signal.hpp"

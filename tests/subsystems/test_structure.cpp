@@ -1,8 +1,8 @@
-#include <gtest/gtest.h>
-
-#include <Eigen/Dense>
 #include <limits>
 #include <random>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
 
 #include "portwave/subsystems/structure.hpp"
 

@@ -43,15 +43,15 @@ inline System chain_of_blocks(int blocks, int masses) {
   for (int i = 0; i < blocks; ++i) {
     std::vector<double> x(static_cast<std::size_t>(2 * masses + (i + 1 < blocks ? 1 : 0)), 0.0);
     if (i == 0) x[0] = 0.1;
-    builder.add("block" + std::to_string(i),
-                mass_spring_damper_chain({.masses = masses,
-                                          .mass_kg = 0.3,
-                                          .stiffness_N_per_m = 50,
-                                          .damping_Ns_per_m = 0.1,
-                                          .coupling_stiffness_N_per_m = 50,
-                                          .right_end = i + 1 < blocks ? ChainEnd::spring
-                                                                      : ChainEnd::mass}),
-                {.initial_state = x});
+    builder.add(
+        "block" + std::to_string(i),
+        mass_spring_damper_chain({.masses = masses,
+                                  .mass_kg = 0.3,
+                                  .stiffness_N_per_m = 50,
+                                  .damping_Ns_per_m = 0.1,
+                                  .coupling_stiffness_N_per_m = 50,
+                                  .right_end = i + 1 < blocks ? ChainEnd::spring : ChainEnd::mass}),
+        {.initial_state = x});
   }
   for (int i = 0; i + 1 < blocks; ++i) {
     builder.connect("block" + std::to_string(i) + ".right",
@@ -76,8 +76,9 @@ inline System star() {
                                     .coupling_damping_Ns_per_m = 0.1}),
                 {.initial_state = {0.1 * i, 0.2, 0.05}});
   }
-  builder.add("driver", linear_oscillator({.mass_kg = 2, .stiffness_N_per_m = 8}),
-              {.initial_state = {}, .inputs = {{"force", Signal::sine_product(3.0, {{1.5, 0.2}})}}});
+  builder.add(
+      "driver", linear_oscillator({.mass_kg = 2, .stiffness_N_per_m = 8}),
+      {.initial_state = {}, .inputs = {{"force", Signal::sine_product(3.0, {{1.5, 0.2}})}}});
   builder.join(joint::CommonEffort{},
                {"limb0.coupling", "limb1.coupling", "limb2.coupling", "driver.coupling"});
   return builder.build();

@@ -24,7 +24,8 @@ std::string_view to_string(CertificateStatus status);
 /// What a run can say for itself so far.
 struct Certificate {
   CertificateStatus status = CertificateStatus::holds;
-  double max_passivity_residual_J = 0.0;  ///< max r_i over parts and steps; −∞ before the first step
+  double max_passivity_residual_J =
+      0.0;  ///< max r_i over parts and steps; −∞ before the first step
   int worst_passivity_part = -1;
   std::int64_t worst_passivity_step = -1;
   /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <string_view>
 #include <vector>
+
+#include <Eigen/Core>
 
 #include "portwave/subsystems/error.hpp"
 #include "portwave/subsystems/port.hpp"

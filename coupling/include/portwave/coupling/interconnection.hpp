@@ -1,9 +1,10 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <cstddef>
 #include <span>
 #include <vector>
+
+#include <Eigen/Core>
 
 #include "portwave/coupling/dirac.hpp"
 

@@ -9,8 +9,9 @@ struct StepLedger {
   double stored_J = 0.0;      ///< H(xⁿ⁺¹)
   double supplied_J = 0.0;    ///< through the external inputs
   double dissipated_J = 0.0;  ///< inside the parts
-  double mismatch_J = 0.0;    ///< ½(|bⁿ⁺¹|² − |â|²): what the unconverged interface took from the parts
-  double tank_J = 0.0;        ///< Σ over islands of T, after the step
+  double mismatch_J =
+      0.0;  ///< ½(|bⁿ⁺¹|² − |â|²): what the unconverged interface took from the parts
+  double tank_J = 0.0;                    ///< Σ over islands of T, after the step
   double max_passivity_residual_J = 0.0;  ///< the largest r_i of the step
 };
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <map>
 #include <memory>
 #include <span>
@@ -8,6 +7,8 @@
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include <Eigen/Core>
 
 #include "portwave/coupling/interconnection.hpp"
 #include "portwave/subsystems/signal.hpp"
@@ -34,9 +35,9 @@ struct Kernel {  ///< E e + F f = 0
   Eigen::MatrixXd E;
   Eigen::MatrixXd F;
 };
-struct Free {};       ///< one port: e = 0
-struct Fixed {};      ///< one port: f = 0
-struct Resistive {    ///< one port: e = −r f
+struct Free {};     ///< one port: e = 0
+struct Fixed {};    ///< one port: f = 0
+struct Resistive {  ///< one port: e = −r f
   double resistance = 0.0;
 };
 }  // namespace joint
@@ -50,9 +51,9 @@ struct Part {
   std::string name;
   std::unique_ptr<const Subsystem> subsystem;
   std::vector<double> initial_state;
-  std::vector<Signal> inputs;          ///< one per input channel
-  std::vector<bool> input_is_driven;   ///< false: that channel stays 0
-  bool is_termination = false;         ///< made by joint::Resistive, named "<part>.<port>"
+  std::vector<Signal> inputs;         ///< one per input channel
+  std::vector<bool> input_is_driven;  ///< false: that channel stays 0
+  bool is_termination = false;        ///< made by joint::Resistive, named "<part>.<port>"
 };
 
 /// One scalar port of the system: component `component` of port `port` of part `part`.
@@ -71,7 +72,9 @@ class System {
   std::span<const ScalarPort> scalar_ports() const { return scalar_ports_; }
 
   /// Number of the first scalar port of a part, or of one of its ports.
-  int first_scalar_port(int part) const { return first_scalar_port_[static_cast<std::size_t>(part)]; }
+  int first_scalar_port(int part) const {
+    return first_scalar_port_[static_cast<std::size_t>(part)];
+  }
   int first_scalar_port(int part, int port) const;
 
   /// -1 when there is none of that name.

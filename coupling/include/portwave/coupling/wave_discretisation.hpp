@@ -37,7 +37,7 @@ struct BatchPlace {
   int state = 0;
   int wave = 0;
   int input = 0;
-  int energy = 0;     ///< first place in arrays with one entry per part in lane order
+  int energy = 0;       ///< first place in arrays with one entry per part in lane order
   bool driven = false;  ///< some external input of some lane is driven
 };
 
@@ -66,7 +66,9 @@ class WaveDiscretisation {
   /// Impedance by place in the wave vector.
   std::span<const double> impedance() const { return impedance_; }
   /// Place in the wave vector of a scalar port of the system.
-  int wave_of_port(int scalar_port) const { return wave_of_port_[static_cast<std::size_t>(scalar_port)]; }
+  int wave_of_port(int scalar_port) const {
+    return wave_of_port_[static_cast<std::size_t>(scalar_port)];
+  }
   /// Part of a lane-order index (see BatchPlace::energy).
   std::span<const int> part_of_energy() const { return part_of_energy_; }
 
@@ -81,12 +83,15 @@ class WaveDiscretisation {
   PhaseStatus scatter_all(const double* a, double* b);
 
   /// ū of the step that starts at `time_s`: every driven channel at its midpoint t + h/2.
-  void sample_inputs(double time_s, double* input) const;
+  /// A callback's exception becomes StepFault::threw, naming the part and the channel.
+  PhaseStatus sample_inputs(double time_s, double* input) const;
 
  private:
   struct DrivenInput {
     const Signal* signal;
     int place;
+    int part;
+    int channel;
   };
 
   void add_batch(const std::vector<int>& parts);

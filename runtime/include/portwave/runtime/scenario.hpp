@@ -44,7 +44,8 @@ class ScenarioError : public ConfigError {
 
 /// Reads, overrides, checks and builds. Relative paths inside (CSV tables) are relative to the file.
 /// Errors: ScenarioError with every defect; nothing is written anywhere.
-Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
+Scenario load_scenario(const std::filesystem::path& file,
+                       const std::vector<Override>& overrides = {});
 
 /// The same from text; `file` names it in errors, `folder` resolves relative paths.
 Scenario parse_scenario(const std::string& text, const std::string& file,

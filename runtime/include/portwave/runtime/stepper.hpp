@@ -41,14 +41,14 @@ struct StepperOptions {
   double step_s = 0.01;  ///< macro-step h > 0
   CouplingMethod method;
   Certify certify = Certify::energy;
-  int threads = 1;         ///< ≥ 1; 1 runs on the calling thread
+  int threads = 1;          ///< ≥ 1; 1 runs on the calling thread
   int lanes_per_task = 64;  ///< grain of the parallel loops; results do not depend on it
 };
 
 /// What one macro-step did.
 struct StepReport {
-  int iterations = 0;     ///< evaluations of S before the commit
-  double residual = 0.0;  ///< largest island residual at the last iteration; 0 without tolerance
+  int iterations = 0;      ///< evaluations of S before the commit
+  double residual = 0.0;   ///< largest island residual at the last iteration; 0 without tolerance
   bool converged = false;  ///< the tolerance was met (false without one)
   StepLedger energy;
 };
@@ -60,7 +60,9 @@ struct IterationStatistics {
   int max = 0;
   std::int64_t not_converged = 0;  ///< steps that spent the budget without meeting the tolerance
 
-  double mean() const { return steps == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(steps); }
+  double mean() const {
+    return steps == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(steps);
+  }
 };
 
 /// Steps a system: freeze, iterate, commit, book. All memory is taken at construction; a step does

@@ -22,8 +22,8 @@ std::string_view to_string(DiscreteGradient kind);
 /// Without a Hessian, Newton uses central differences of ∇H with steps scaled by the larger of |x|
 /// and |default state| (1 where that is zero): give one where states are far smaller than 1.
 struct Hamiltonian {
-  std::function<double(const double* x)> value;                ///< H(x) [J]
-  std::function<void(const double* x, double* g)> gradient;    ///< ∇H(x), n doubles
+  std::function<double(const double* x)> value;                   ///< H(x) [J]
+  std::function<void(const double* x, double* g)> gradient;       ///< ∇H(x), n doubles
   std::function<void(const double* x, double* hessian)> hessian;  ///< optional, n×n column-major
 };
 
@@ -46,9 +46,9 @@ class NonlinearPortHamiltonian : public Subsystem {
  public:
   struct Options {
     DiscreteGradient discrete_gradient = DiscreteGradient::gonzalez;
-    int quadrature_points = 8;    ///< mean_value: Gauss–Legendre points, 1 to 16
-    int max_newton_steps = 50;    ///< per port solve, > 0
-    bool allow_active = false;    ///< accept an indefinite [R P; Pᵀ S]
+    int quadrature_points = 8;      ///< mean_value: Gauss–Legendre points, 1 to 16
+    int max_newton_steps = 50;      ///< per port solve, > 0
+    bool allow_active = false;      ///< accept an indefinite [R P; Pᵀ S]
     bool check_derivatives = true;  ///< compare ∇H and the Hessian with finite differences
     std::vector<double> default_state = {};  ///< empty: zero. Also the first probe state.
     /// State-dependent structure; called with x_mid, writes matrices of the shapes and sparsity of

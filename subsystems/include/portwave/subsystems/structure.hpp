@@ -1,9 +1,10 @@
 #pragma once
 
-#include <Eigen/Core>
-#include <Eigen/SparseCore>
 #include <string>
 #include <vector>
+
+#include <Eigen/Core>
+#include <Eigen/SparseCore>
 
 #include "portwave/subsystems/error.hpp"
 

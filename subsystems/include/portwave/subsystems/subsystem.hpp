@@ -1,11 +1,12 @@
 #pragma once
 
-#include <Eigen/SparseCore>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <Eigen/SparseCore>
 
 #include "portwave/subsystems/port.hpp"
 #include "portwave/subsystems/step_batch.hpp"

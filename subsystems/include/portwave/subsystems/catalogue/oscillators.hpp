@@ -9,12 +9,12 @@ namespace portwave {
 /// Parameters of `duffing_oscillator`. Masses > 0, the others ≥ 0.
 struct DuffingOscillatorParameters {
   double mass_kg = 1.0;
-  double stiffness_N_per_m = 0.0;            ///< k₁
-  double cubic_stiffness_N_per_m3 = 0.0;     ///< k₃
-  double damping_Ns_per_m = 0.0;             ///< c₁, mass to ground
-  double coupling_stiffness_N_per_m = 0.0;   ///< k₁₂
-  double coupling_damping_Ns_per_m = 0.0;    ///< c₁₂
-  bool allow_active = false;                 ///< accept negative dampers
+  double stiffness_N_per_m = 0.0;           ///< k₁
+  double cubic_stiffness_N_per_m3 = 0.0;    ///< k₃
+  double damping_Ns_per_m = 0.0;            ///< c₁, mass to ground
+  double coupling_stiffness_N_per_m = 0.0;  ///< k₁₂
+  double coupling_damping_Ns_per_m = 0.0;   ///< c₁₂
+  bool allow_active = false;                ///< accept negative dampers
 };
 
 /// Mass on a hardening (Duffing) spring, with a spring and damper whose free end is the port.
