@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <new>
 
 namespace portwave {
 namespace {
@@ -78,7 +79,11 @@ StepCertifier::StepCertifier(const WaveDiscretisation& waves, double relaxation)
 
 void StepCertifier::examine(WaveDiscretisation& waves, const Step& step, Certificate& certificate) {
   examine_margins(waves, step.index, certificate);
-  const std::span<const double> fixed_point = fixed_point_.solve(waves, step.u_start);
+  std::span<const double> fixed_point;
+  try {
+    fixed_point = fixed_point_.solve(waves, step.u_start);
+  } catch (const std::bad_alloc&) {  // the step itself is sound: go without this evidence
+  }
   if (fixed_point.size() != step.u_start.size()) {
     ++certificate.steps_without_fixed_point;
     return;
@@ -89,7 +94,8 @@ void StepCertifier::examine(WaveDiscretisation& waves, const Step& step, Certifi
 void StepCertifier::examine_margins(WaveDiscretisation& waves, std::int64_t index,
                                     Certificate& certificate) {
   const auto margins = sampler_.sample(waves, index);
-  if (!margins || !std::isfinite(margins->min_margin)) return;
+  if (!margins) ++certificate.steps_without_margin;
+  if (!margins || !std::isfinite(margins->min_margin)) return;  // no margin: a system without ports
   certificate.min_fne_margin =
       std::min(certificate.min_fne_margin.value_or(margins->min_margin), margins->min_margin);
   if (margins->negative_beyond_tolerance && certificate.status == CertificateStatus::holds) {
@@ -105,7 +111,10 @@ void StepCertifier::examine_iterates(WaveDiscretisation& waves, const Step& step
   const double start = half_square_distance(u_, fixed_point);
   double distance = start;
   for (int k = 0; k < step.iterations; ++k) {
-    if (!waves.scatter_all(u_.data(), b_.data()).ok()) return;
+    if (!waves.scatter_all(u_.data(), b_.data()).ok()) {
+      ++certificate.steps_without_fixed_point;
+      return;
+    }
     u_next_ = u_;
     coupling.douglas_rachford(coupling.all(), relaxation_, b_.data(), u_next_.data());
     const double next = half_square_distance(u_next_, fixed_point);

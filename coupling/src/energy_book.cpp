@@ -14,6 +14,15 @@ double half_square(const double* w, int first, int last) {
   return 0.5 * sum;
 }
 
+/// StepEnergy::magnitude_J of a state that no step has made: |H| + Σ|∂H/∂xᵢ xᵢ|.
+double magnitude(const Subsystem& subsystem, const double* x, double storage) {
+  std::vector<double> g(static_cast<std::size_t>(subsystem.signature().state_size()));
+  subsystem.gradient(x, g.data());
+  double sum = std::abs(storage);
+  for (std::size_t i = 0; i < g.size(); ++i) sum += std::abs(g[i] * x[i]);
+  return sum;
+}
+
 }  // namespace
 
 EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* x, const double* b)
@@ -26,7 +35,9 @@ EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* x, const d
     const int island = waves.system().island_of_part(static_cast<int>(i));
     parts_.push_back(
         {place.wave, place.wave + batch.batch->wave_size(), batch.energy + place.lane, island});
-    storage_.push_back(waves.system().parts()[i].subsystem->storage(x + place.state));
+    const Subsystem& subsystem = *waves.system().parts()[i].subsystem;
+    storage_.push_back(subsystem.storage(x + place.state));
+    magnitude_.push_back(magnitude(subsystem, x + place.state, storage_.back()));
     totals_.initial_J += storage_.back();
     tank_[static_cast<std::size_t>(island)] +=
         half_square(b, parts_.back().wave_first, parts_.back().wave_last);
@@ -46,8 +57,10 @@ StepLedger EnergyBook::book(const double* a, const double* b, const StepEnergy* 
     const double in = half_square(a, part.wave_first, part.wave_last);
     const double out = half_square(b, part.wave_first, part.wave_last);
     const double residual = (e.storage_J - storage_[i]) - (in - out) - e.external_supply_J;
-    check_passivity(i, residual, in + out, step);
+    check_passivity(i, residual,
+                    magnitude_[i] + e.magnitude_J + in + out + std::abs(e.external_supply_J), step);
     storage_[i] = e.storage_J;
+    magnitude_[i] = e.magnitude_J;
     tank_[static_cast<std::size_t>(part.island)] += out - in;
     step.stored_J += e.storage_J;
     step.supplied_J += e.external_supply_J;
@@ -66,15 +79,19 @@ StepLedger EnergyBook::book(const double* a, const double* b, const StepEnergy* 
   return step;
 }
 
-void EnergyBook::check_passivity(std::size_t part, double residual, double wave_energy,
+void EnergyBook::check_passivity(std::size_t part, double residual, double magnitude,
                                  StepLedger& step) {
   step.max_passivity_residual_J = std::max(step.max_passivity_residual_J, residual);
-  if (residual > max_residual_) {
-    max_residual_ = residual;
+  max_residual_ = std::max(max_residual_, residual);
+  const double tolerance = passivity_tolerance(magnitude);
+  if (!(residual <= tolerance)) violated_ = true;
+  // Products, not quotients: a part at rest has tolerance 0.
+  if (worst_part_ < 0 || residual * worst_tolerance_ > worst_residual_ * tolerance) {
+    worst_residual_ = residual;
+    worst_tolerance_ = tolerance;
     worst_part_ = static_cast<int>(part);
     worst_step_ = steps_;
   }
-  if (!(residual <= passivity_tolerance(initial_energy(), wave_energy))) violated_ = true;
 }
 
 double EnergyBook::tank_sum() const {

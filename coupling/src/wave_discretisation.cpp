@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <typeindex>
+#include <typeinfo>
 #include <utility>
 
 #include <fmt/format.h>
@@ -33,17 +35,19 @@ Issues check(const System& system, double step_s, std::span<const double> impeda
   return issues;
 }
 
-/// Parts by batch, in order of first appearance; parts with an empty key stay alone.
+/// Parts by batch, in order of first appearance: those of one class and key. Parts with an empty key
+/// stay alone.
 std::vector<std::vector<int>> group_parts(const System& system) {
   std::vector<std::vector<int>> groups;
-  std::map<std::string, std::size_t> group_of_key;
+  std::map<std::pair<std::type_index, std::string>, std::size_t> group_of_key;
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
-    const std::string key = system.parts()[static_cast<std::size_t>(i)].subsystem->batch_key();
+    const Subsystem& subsystem = *system.parts()[static_cast<std::size_t>(i)].subsystem;
+    const std::string key = subsystem.batch_key();
     if (key.empty()) {
       groups.push_back({i});
       continue;
     }
-    const auto [it, is_new] = group_of_key.try_emplace(key, groups.size());
+    const auto [it, is_new] = group_of_key.try_emplace({typeid(subsystem), key}, groups.size());
     if (is_new) groups.emplace_back();
     groups[it->second].push_back(i);
   }

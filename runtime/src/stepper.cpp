@@ -106,11 +106,25 @@ struct Stepper::Impl {
         input(static_cast<std::size_t>(waves.input_size())),
         energy(system.parts().size()),
         book(waves, x.data(), b.data()) {
+    refuse_non_finite_start();
     certificate.max_passivity_residual_J = book.max_passivity_residual();
     if (options.certify == Certify::full) {
       u_start.resize(b.size());
       certifier.emplace(waves, options.method.relaxation);
     }
+  }
+
+  void refuse_non_finite_start() const {
+    Issues issues;
+    for (std::size_t i = 0; i < waves.places().size(); ++i) {
+      if (std::isfinite(book.storage(static_cast<int>(i)))) continue;
+      issues.push_back({fmt::format("/subsystems/{}/initial_state", i),
+                        "the stored energy of this state is not finite"});
+    }
+    if (!std::isfinite(book.totals().initial_tank_J)) {
+      issues.push_back({"/method/initial_waves", "the energy of these waves is not finite"});
+    }
+    throw_if_any(std::move(issues));
   }
 
   std::vector<double> initial_waves() const {
@@ -153,6 +167,11 @@ struct Stepper::Impl {
     fail_if(executor->advance(a_next.data(), x_next.data(), b_next.data(), energy.data()),
             options.method.iterations);
     if (!all_finite(x_next) || !all_finite(b_next)) find_non_finite(inner);
+    for (std::size_t i = 0; i < energy.size(); ++i) {
+      if (std::isfinite(energy[i].storage_J) && std::isfinite(energy[i].external_supply_J)) continue;
+      fail_if({waves.part_of_energy()[i], StepFault::not_finite, "its energy overflows"},
+              options.method.iterations);
+    }
   }
 
   StepReport record(const InnerResult& inner) {

@@ -40,7 +40,8 @@ bool solve_increasing_cubic(double c3, double c2, double c1, double c0, double& 
 ///   2m(w − v)/h + ¼k₃h³ w³ + k₃qh² w² + (c_w + ³⁄₂k₃q²h) w + A₀ − ρ s a = 0,
 ///   c_w = k₁h/2 + c₁ + γρ,  A₀ = k₁q + k₃q³ − γk₁₂δ/(κ + γ) − F,
 /// increasing in w since 6q² + 8qd + 3d² has no real root (d = hw). It is solved for the increment
-/// w − v, whose rounding errors are smaller than those of w by a factor of the order of h.
+/// w − v, whose rounding errors are smaller than those of w by a factor of the order of h; where the
+/// spring outweighs the inertia (h far beyond the period) v is the larger of the two, and w is solved for.
 class DuffingBatch final : public StepBatch {
  public:
   DuffingBatch(std::span<const Subsystem* const> parts,
@@ -88,11 +89,14 @@ class DuffingBatch final : public StepBatch {
       f.delta = xl[kElongation];
       f.force = input == nullptr ? 0.0 : input[l];
       const double w2 = k3 * q * m.h * m.h, w1 = m.linear + 1.5 * k3 * q * q * m.h;
-      f.c2 = w2 + 3.0 * m.cubic * v;
-      f.c1 = m.inertia + w1 + (2.0 * w2 + 3.0 * m.cubic * v) * v;
-      f.c0 = ((m.cubic * v + w2) * v + w1) * v + (p.stiffness_N_per_m + k3 * q * q) * q -
-             m.elongation_force * f.delta - f.force;
-      f.b0 = m.wave_per_force * (m.kappa * v - p.coupling_stiffness_N_per_m * f.delta);
+      const bool inertia_rules = std::abs((m.cubic * v + w2) * v + w1) <= m.inertia;
+      const double w0 = inertia_rules ? v : 0.0;
+      f.base = w0;
+      f.c2 = w2 + 3.0 * m.cubic * w0;
+      f.c1 = m.inertia + w1 + (2.0 * w2 + 3.0 * m.cubic * w0) * w0;
+      f.c0 = m.inertia * (w0 - v) + ((m.cubic * w0 + w2) * w0 + w1) * w0 +
+             (p.stiffness_N_per_m + k3 * q * q) * q - m.elongation_force * f.delta - f.force;
+      f.b0 = m.wave_per_force * (m.kappa * w0 - p.coupling_stiffness_N_per_m * f.delta);
     }
   }
 
@@ -121,10 +125,10 @@ class DuffingBatch final : public StepBatch {
         elongation_force;
   };
   struct Frozen {
-    double q, v, delta, force, c2, c1, c0, b0;
+    double q, v, delta, force, base, c2, c1, c0, b0;
   };
 
-  /// `increment` is w − v.
+  /// `increment` is w − base.
   bool solve(std::size_t lane, double a, double& increment, double& b) const {
     const Map& m = maps_[lane];
     const Frozen& f = frozen_[lane];
@@ -145,15 +149,16 @@ class DuffingBatch final : public StepBatch {
     const Map& m = maps_[lane];
     const Frozen& f = frozen_[lane];
     const double k12 = p.coupling_stiffness_N_per_m;
-    const double w = f.v + increment;
+    const double w = f.base + increment;
     const double u = (m.s * a - k12 * f.delta + m.kappa * w) * m.share;
-    const double q = f.q + m.h * w, v = f.v + 2.0 * increment, delta = f.delta + m.h * (u - w);
+    const double q = f.q + m.h * w, v = f.v + 2.0 * ((f.base - f.v) + increment), delta = f.delta + m.h * (u - w);
     next[kPosition] = q;
     next[kVelocity] = v;
     next[kElongation] = delta;
     energy.storage_J =
         0.5 * (p.mass_kg * v * v + p.stiffness_N_per_m * q * q +
                0.5 * p.cubic_stiffness_N_per_m3 * (q * q) * (q * q) + k12 * delta * delta);
+    energy.magnitude_J = 4.0 * energy.storage_J;  // no term is negative, none of degree above 4
     energy.dissipated_J =
         m.h * (p.damping_Ns_per_m * w * w + p.coupling_damping_Ns_per_m * (u - w) * (u - w));
     energy.external_supply_J = m.h * f.force * w;

@@ -71,7 +71,7 @@ ClosedPart::ClosedPart(const Subsystem& part)
       identity_(Eigen::MatrixXd::Identity(p_, p_)),
       M_lu_(p_) {
   for (VectorXd* v :
-       {&x_, &x_next_, &mid_, &g_, &g_size_, &v_, &v_size_, &F_, &w_, &row_, &column_}) {
+       {&x_, &x_next_, &mid_, &g_, &g_end_, &g_size_, &v_, &v_size_, &F_, &w_, &row_, &column_}) {
     v->setZero(n_);
   }
   for (VectorXd* v : {&external_, &u_, &u_size_, &y_, &y_size_}) v->setZero(m_);
@@ -248,6 +248,9 @@ StepEnergy ClosedPart::commit(const VectorXd& dx, double* x_next) {
   add_product<false>(structure_.N, 1.0, u_, y_);
   StepEnergy energy;
   energy.storage_J = part_.storage(x_next);
+  part_.gradient(x_next, g_end_.data());
+  energy.magnitude_J = std::abs(energy.storage_J);
+  for (int i = 0; i < n_; ++i) energy.magnitude_J += std::abs(g_end_[i] * x_next[i]);
   for (int j = p_; j < m_; ++j) energy.external_supply_J += h_ * u_[j] * y_[j];
   energy.dissipated_J =
       h_ * (bilinear_form(structure_.R, g_, g_) + 2.0 * bilinear_form(structure_.P, g_, u_) +

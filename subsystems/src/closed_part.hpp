@@ -63,7 +63,7 @@ class ClosedPart {
   Eigen::VectorXd x_, external_;  ///< frozen; of the m entries of external_ the first p are unused
 
   // Scratch. Names in _size hold magnitudes of terms.
-  Eigen::VectorXd x_next_, mid_, g_, g_size_, v_, v_size_, F_, w_, row_, column_;
+  Eigen::VectorXd x_next_, mid_, g_, g_end_, g_size_, v_, v_size_, F_, w_, row_, column_;
   Eigen::VectorXd u_, u_size_, y_, y_size_, rhs_;
   Eigen::MatrixXd M_, identity_;
   Eigen::PartialPivLU<Eigen::MatrixXd> M_lu_;

@@ -1,6 +1,7 @@
 #include "linear_energy.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace portwave {
@@ -42,7 +43,11 @@ LinearEnergy::LinearEnergy(const LinearPortHamiltonian& part, std::vector<PortCl
 StepEnergy LinearEnergy::book(const double* x, const double* x_next, const double* a,
                               const double* b, const double* input, double* scratch) const {
   StepEnergy energy;
-  for (const Entry& e : storage_) energy.storage_J += e.value * x_next[e.row] * x_next[e.column];
+  for (const Entry& e : storage_) {
+    const double term = e.value * x_next[e.row] * x_next[e.column];
+    energy.storage_J += term;
+    energy.magnitude_J += 2.0 * std::abs(term);
+  }
   const bool supplied = input != nullptr && q_ > 0;
   if (dissipation_.empty() && !supplied) return energy;
   // z = [∇̄H; u]

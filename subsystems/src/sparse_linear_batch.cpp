@@ -25,7 +25,7 @@ struct SparseLane {
   SparseMatrix W;  // n×n
   Vector d;        // x̂ = d∘x
   Matrix B_a;      // n×p
-  Matrix B_u;      // n×q
+  SparseMatrix B_u;  // n×q
   RowMatrix C;     // p×n
   RowMatrix D;     // p×p
   RowMatrix D_minus_sigma;
@@ -66,7 +66,8 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
   const SparseMatrix A = lane.d.asDiagonal() * SparseMatrix(st.J - st.R) * lane.d.asDiagonal();
   const SparseMatrix B = lane.d.asDiagonal() * SparseMatrix(st.G - st.P);
   const SparseMatrix Cy = SparseMatrix((st.G + st.P).transpose()) * lane.d.asDiagonal();
-  const Matrix Dy = Matrix(st.S + st.N);
+  const SparseMatrix Dy = st.S + st.N;
+  const Matrix Dp = Matrix(SparseMatrix(Dy.leftCols(p)).topRows(p));
 
   Matrix M = Matrix::Zero(p, p);
   Matrix beta = Matrix::Zero(p, p), s = beta;
@@ -76,12 +77,12 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
     s(j, j) = c.s;
     M(j, j) = c.alpha;
   }
-  M += beta * Dy.topLeftCorner(p, p);
+  M += beta * Dp;
   const Matrix M_inv = p > 0 ? Matrix(M.partialPivLu().inverse()) : Matrix(0, 0);
   const Matrix K = M_inv * beta;
   const SparseMatrix CyQ = SparseMatrix(Cy.topRows(p)) * Q;
   const SparseMatrix B_p = B.leftCols(p);
-  const Matrix Dx = Dy.topRightCorner(p, q);
+  const SparseMatrix Dx = SparseMatrix(Dy.rightCols(q)).topRows(p);
 
   SparseMatrix identity(n, n);
   identity.setIdentity();
@@ -93,21 +94,22 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
     throw ConfigError("", "the implicit step is singular at this step size");
   }
   lane.B_a = B_p * (M_inv * s);
-  lane.B_u = Matrix(B.rightCols(q)) - B_p * (K * Dx);
+  lane.B_u = B.rightCols(q);
+  if (p > 0) lane.B_u -= SparseMatrix(B_p * SparseMatrix(SparseMatrix(K.sparseView()) * Dx));
   const Matrix Xa = solve_columns(lane.lhs, lane.B_a);
-  const Matrix Xu = solve_columns(lane.lhs, lane.B_u);
-  // x_mid at the ports, CyQ x_mid, as a function of z = (x̂, a, ū); then u and y.
+  // x_mid at the ports, CyQ x_mid, as a function of z = (x̂, a, ū), by one transposed solve per port
+  // however many inputs there are; then u and y.
   Matrix at_ports(p, n + p + q);
   for (Eigen::Index j = 0; j < p; ++j) {
-    at_ports.row(j).head(n) =
-        two_over_h * lane.lhs.solve_transposed(Vector(CyQ.transpose().col(j))).transpose();
+    const Vector row = lane.lhs.solve_transposed(Vector(CyQ.transpose().col(j)));
+    at_ports.row(j).head(n) = two_over_h * row.transpose();
+    at_ports.row(j).tail(q) = (lane.B_u.transpose() * row).transpose();
   }
   at_ports.middleCols(n, p) = CyQ * Xa;
-  at_ports.rightCols(q) = CyQ * Xu;
   Matrix u = -K * at_ports;
   u.middleCols(n, p) += M_inv * s;
   u.rightCols(q) -= K * Dx;
-  Matrix y = at_ports + Dy.topLeftCorner(p, p) * u;
+  Matrix y = at_ports + Dp * u;
   y.rightCols(q) += Dx;
   Matrix b(p, n + p + q);
   lane.sigma.resize(p);
@@ -200,10 +202,14 @@ class SparseLinearBatch final : public StepBatch {
       for (int i = 0; i < n_; ++i) {
         double sum = next[i];
         for (int j = 0; j < p_; ++j) sum += lane.B_a(i, j) * a[l * p_ + j];
-        if (input != nullptr) {
-          for (int j = 0; j < q_; ++j) sum += lane.B_u(i, j) * input[j];
-        }
         next[i] = sum;
+      }
+      if (input != nullptr) {
+        for (int j = 0; j < q_; ++j) {
+          for (SparseMatrix::InnerIterator it(lane.B_u, j); it; ++it) {
+            next[it.row()] += it.value() * input[j];
+          }
+        }
       }
       lane.lhs.solve(next, next, scratch);
       for (int i = 0; i < n_; ++i) next[i] = x[i] + 2.0 * (next[i] / lane.d[i]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -152,6 +153,156 @@ TEST(FejerControl, LargeImpedanceBreaksFirmNonexpansivenessAndFejer) {
   EXPECT_GT(*c.max_fejer_residual_J, 1e-6);
 }
 
+/// One macro-step from the frozen state, by hand: K Douglas–Rachford iterations, shadow, commit.
+struct HandStep {
+  HandStep(const System& system, Frozen& frozen, double relaxation, int iterations,
+           std::vector<double> u_start)
+      : u_start(std::move(u_start)), u_end(this->u_start) {
+    WaveDiscretisation& waves = frozen.waves;
+    const Interconnection& coupling = waves.interconnection();
+    std::vector<double> a = this->u_start, b(a.size());
+    for (int k = 0; k < iterations; ++k) {
+      EXPECT_TRUE(waves.scatter_all(u_end.data(), b.data()).ok());
+      coupling.exchange(coupling.all(), b.data(), a.data());
+      coupling.douglas_rachford(coupling.all(), relaxation, b.data(), u_end.data());
+    }
+    x_next.resize(frozen.x.size());
+    std::vector<StepEnergy> energy(system.parts().size());
+    for (int i = 0; i < static_cast<int>(waves.batches().size()); ++i) {
+      const LaneRange all{0, waves.batches()[static_cast<std::size_t>(i)].batch->lanes()};
+      EXPECT_TRUE(waves.advance(i, all, a.data(), x_next.data(), b.data(), energy.data()).ok());
+    }
+    for (std::size_t i = 0; i < system.parts().size(); ++i) {
+      const Subsystem& part = *system.parts()[i].subsystem;
+      const int state = waves.places()[i].state;
+      stored_change_J += part.storage(x_next.data() + state) - part.storage(&frozen.x[0] + state);
+    }
+    for (const StepEnergy& e : energy) supplied_J += e.external_supply_J;
+    for (std::size_t j = 0; j < a.size(); ++j) mismatch_J += 0.5 * (b[j] * b[j] - a[j] * a[j]);
+    evidence = {.index = 0,
+                .iterations = iterations,
+                .u_start = this->u_start,
+                .stored_change_J = stored_change_J,
+                .mismatch_J = mismatch_J,
+                .supplied_J = supplied_J};
+  }
+  HandStep(const HandStep&) = delete;
+  HandStep& operator=(const HandStep&) = delete;
+
+  std::vector<double> u_start, u_end, x_next;
+  double stored_change_J = 0.0, mismatch_J = 0.0, supplied_J = 0.0;
+  StepCertifier::Step evidence;
+};
+
+double theorem_1_residual(Frozen& frozen, double relaxation, const StepCertifier::Step& step) {
+  Certificate certificate;
+  StepCertifier(frozen.waves, relaxation).examine(frozen.waves, step, certificate);
+  EXPECT_TRUE(certificate.max_augmented_residual_J.has_value());
+  return certificate.max_augmented_residual_J.value_or(NAN);
+}
+
+double half_square_distance(const std::vector<double>& u, const std::vector<double>& v) {
+  double sum = 0.0;
+  for (std::size_t j = 0; j < u.size(); ++j) sum += (u[j] - v[j]) * (u[j] - v[j]);
+  return 0.5 * sum;
+}
+
+std::vector<double> random_waves(const Frozen& frozen, double scale) {
+  std::mt19937_64 generator(11);
+  std::normal_distribution<double> normal(0.0, scale);
+  std::vector<double> u(static_cast<std::size_t>(frozen.waves.wave_size()));
+  for (double& value : u) value = normal(generator);
+  return u;
+}
+
+TEST(Theorem1, ResidualIsItsFormulaAndNotPositive) {
+  for (const NamedSystem& sample : sample_systems()) {
+    const System system = sample.make();
+    Frozen frozen(system, 0.01, sample.impedance);
+    ASSERT_FALSE(frozen.fixed_point.empty()) << sample.name;
+    for (const double relaxation : {0.5, 1.0, 1.8}) {
+      for (const int iterations : {0, 1, 3, 30}) {
+        for (const double u_scale : {1e-3, 1.0, 10.0}) {
+          const HandStep step(system, frozen, relaxation, iterations,
+                              random_waves(frozen, u_scale));
+          const double approach = half_square_distance(step.u_end, frozen.fixed_point) -
+                                  half_square_distance(step.u_start, frozen.fixed_point);
+          const double by_hand =
+              step.stored_change_J + approach + step.mismatch_J - step.supplied_J;
+          const double scale =
+              1.0 + half_square_distance(step.u_start, frozen.fixed_point) + u_scale * u_scale;
+          const double residual = theorem_1_residual(frozen, relaxation, step.evidence);
+          EXPECT_NEAR(residual, by_hand, 1e-11 * scale)
+              << sample.name << " lambda=" << relaxation << " K=" << iterations
+              << " scale=" << u_scale << " seed=11";
+          EXPECT_LE(residual, 1e-11 * scale)
+              << sample.name << " lambda=" << relaxation << " K=" << iterations
+              << " scale=" << u_scale << " seed=11";
+        }
+      }
+    }
+  }
+}
+
+/// A linear oscillator with a damper c, in motion, on a lossless one.
+System pair_with_damper(double c) {
+  SystemBuilder builder;
+  builder.add("A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 10}),
+              {.initial_state = {1, 0}});
+  builder.add("B",
+              linear_oscillator({.mass_kg = 1.5,
+                                 .stiffness_N_per_m = 20,
+                                 .damping_Ns_per_m = c,
+                                 .allow_active = true}),
+              {.initial_state = {0, 2}});
+  builder.connect("A.coupling", "B.coupling");
+  return builder.build();
+}
+
+// At u⁰ = u† the waves stay there, and the residual is what the parts created: −h c v̄².
+TEST(Theorem1Control, AnActivePartMakesItPositiveByWhatItCreates) {
+  constexpr double h = 0.01;
+  for (const double c : {-0.5, 0.0, 0.5}) {
+    const System system = pair_with_damper(c);
+    Frozen frozen(system, h, 1.0);
+    ASSERT_FALSE(frozen.fixed_point.empty());
+    const HandStep step(system, frozen, 1.0, 5, frozen.fixed_point);
+    const auto v = static_cast<std::size_t>(frozen.waves.places()[1].state) + 1;
+    const double mean_velocity = 0.5 * (frozen.x[v] + step.x_next[v]);
+    EXPECT_GT(mean_velocity, 0.1);
+    const double residual = theorem_1_residual(frozen, 1.0, step.evidence);
+    EXPECT_NEAR(residual, -h * c * mean_velocity * mean_velocity, 1e-11) << "c=" << c;
+    if (c < 0.0) {
+      EXPECT_GT(residual, 1e-5);
+    }
+  }
+}
+
+TEST(Theorem1Control, EveryTermCountsInFullAndWithItsSign) {
+  constexpr double tamper = 0.125;
+  const System system = testing::lossless_pair();
+  Frozen frozen(system, 0.01, 20.0);
+  ASSERT_FALSE(frozen.fixed_point.empty());
+  const HandStep step(system, frozen, 1.0, 5, frozen.fixed_point);
+  EXPECT_NEAR(theorem_1_residual(frozen, 1.0, step.evidence), 0.0, 1e-12);
+  StepCertifier::Step tampered = step.evidence;
+  tampered.stored_change_J += tamper;
+  EXPECT_NEAR(theorem_1_residual(frozen, 1.0, tampered), tamper, 1e-12);
+  tampered = step.evidence;
+  tampered.mismatch_J += tamper;
+  EXPECT_NEAR(theorem_1_residual(frozen, 1.0, tampered), tamper, 1e-12);
+  tampered = step.evidence;
+  tampered.supplied_J -= tamper;
+  EXPECT_NEAR(theorem_1_residual(frozen, 1.0, tampered), tamper, 1e-12);
+  // ½|u⁰ − u†|²: away from the fixed point, and no iteration to come nearer than u⁰ is.
+  const HandStep far(system, frozen, 1.0, 0, random_waves(frozen, 1.0));
+  const HandStep nearer(system, frozen, 1.0, 1, far.u_start);
+  StepCertifier::Step unmoved = nearer.evidence;
+  unmoved.iterations = 0;
+  EXPECT_GT(theorem_1_residual(frozen, 1.0, unmoved),
+            theorem_1_residual(frozen, 1.0, nearer.evidence) + 1e-3);
+}
+
 /// The sampled margin of a lone part with its port closed by a free end.
 double margin_of(std::unique_ptr<Subsystem> part, std::vector<double> x, double gamma) {
   SystemBuilder builder;
@@ -185,15 +336,34 @@ TEST(FirmNonexpansiveness, HoldsUpToTheDiscretePortImpedance) {
   EXPECT_LT(margin_of(A(), {0, 0, 0}, 0.64976), -1e-9);
 }
 
+/// What is added to the entries of part 0 before they are booked, and a gain on all outgoing waves.
+struct Tamper {
+  StepEnergy energy = {};
+  double wave_gain = 1.0;
+};
+
+struct BookRun {
+  EnergyTotals totals;
+  bool violated = false;
+  double outgoing_J = 0.0;  ///< Σ over steps of ½|b|², untampered
+
+  /// Zero for a ledger that balances.
+  double imbalance() const {
+    return (totals.final_J - totals.initial_J) -
+           (totals.supplied_J - totals.dissipated_J - totals.mismatch_J);
+  }
+};
+
 /// Runs `steps` explicit (K = 0) steps and books them.
-EnergyTotals book_run(const System& system, double h, double gamma, int steps, bool& violated,
-                      double tamper = 0.0) {
+BookRun book_run(const System& system, double h, double gamma, int steps,
+                 const Tamper& tamper = {}) {
   WaveDiscretisation waves(system, h, uniform(system, gamma));
   std::vector<double> x = waves.initial_state(), x_next(x.size());
   std::vector<double> b(static_cast<std::size_t>(waves.wave_size()), 0.0), a(b.size());
   std::vector<double> input(static_cast<std::size_t>(waves.input_size()), 0.0);
   std::vector<StepEnergy> energy(system.parts().size());
   EnergyBook book(waves, x.data(), b.data());
+  BookRun run;
   for (int n = 0; n < steps; ++n) {
     EXPECT_TRUE(waves.sample_inputs(n * h, input.data()).ok());
     waves.interconnection().exchange(waves.interconnection().all(), b.data(), a.data());
@@ -202,35 +372,66 @@ EnergyTotals book_run(const System& system, double h, double gamma, int steps, b
       EXPECT_TRUE(waves.freeze(i, all, x.data(), input.data()).ok());
       EXPECT_TRUE(waves.advance(i, all, a.data(), x_next.data(), b.data(), energy.data()).ok());
     }
-    energy[0].dissipated_J += tamper;
-    energy[0].storage_J += tamper;
-    book.book(a.data(), b.data(), energy.data());
+    energy[0].storage_J += tamper.energy.storage_J;
+    energy[0].external_supply_J += tamper.energy.external_supply_J;
+    energy[0].dissipated_J += tamper.energy.dissipated_J;
+    std::vector<double> booked_b = b;
+    for (double& value : booked_b) {
+      run.outgoing_J += 0.5 * value * value;
+      value *= tamper.wave_gain;
+    }
+    book.book(a.data(), booked_b.data(), energy.data());
     x.swap(x_next);
   }
-  violated = book.violated();
-  return book.totals();
+  run.totals = book.totals();
+  run.violated = book.violated();
+  return run;
 }
 
 TEST(EnergyLedger, BalancesToRoundOff) {
   for (const NamedSystem& sample : sample_systems()) {
     const System system = sample.make();
-    bool violated = true;
-    const EnergyTotals t = book_run(system, 0.01, sample.impedance, 200, violated);
-    const double balance =
-        (t.final_J - t.initial_J) - (t.supplied_J - t.dissipated_J - t.mismatch_J);
-    EXPECT_NEAR(balance, 0.0, 1e-11 * (t.initial_J + std::abs(t.mismatch_J) + 1.0)) << sample.name;
-    EXPECT_FALSE(violated) << sample.name;
+    const BookRun run = book_run(system, 0.01, sample.impedance, 200);
+    const EnergyTotals& t = run.totals;
+    EXPECT_NEAR(run.imbalance(), 0.0, 1e-11 * (t.initial_J + std::abs(t.mismatch_J) + 1.0))
+        << sample.name;
+    EXPECT_FALSE(run.violated) << sample.name;
     EXPECT_NEAR(t.tank_J - t.initial_tank_J, t.mismatch_J, 1e-11 * (1.0 + std::abs(t.mismatch_J)));
     EXPECT_GE(t.dissipated_J, 0.0);
   }
 }
 
+TEST(EnergyLedgerControl, ATamperedEntryBreaksTheBalanceByJustThat) {
+  constexpr int steps = 20;
+  constexpr double tamper = 1e-6, round_off = 1e-12;
+  for (const NamedSystem& sample : sample_systems()) {
+    const System system = sample.make();
+    const auto run = [&](const Tamper& t) {
+      return book_run(system, 0.01, sample.impedance, steps, t);
+    };
+    const BookRun honest = run({});
+    const auto imbalance = [&](const StepEnergy& energy) {
+      return run({.energy = energy}).imbalance() - honest.imbalance();
+    };
+    // H enters by its difference over the run, the others by their sum over the steps.
+    EXPECT_NEAR(imbalance({.storage_J = tamper}), tamper, round_off) << sample.name;
+    EXPECT_NEAR(imbalance({.external_supply_J = tamper}), -steps * tamper, round_off)
+        << sample.name;
+    EXPECT_NEAR(imbalance({.dissipated_J = tamper}), steps * tamper, round_off) << sample.name;
+    // ½|b|² of every part and step.
+    constexpr double gain = 1.0 + 1e-6;
+    const double louder = run({.wave_gain = gain}).imbalance() - honest.imbalance();
+    EXPECT_GT(honest.outgoing_J, 1e-4) << sample.name;
+    EXPECT_NEAR(louder, (gain * gain - 1.0) * honest.outgoing_J,
+                1e-12 * (1.0 + honest.outgoing_J))
+        << sample.name;
+  }
+}
+
 TEST(EnergyLedgerControl, CatchesEnergyFromNowhere) {
-  bool violated = true;
-  book_run(testing::lossless_pair(), 0.01, 20.0, 1, violated, 0.0);
-  EXPECT_FALSE(violated);
-  book_run(testing::lossless_pair(), 0.01, 20.0, 1, violated, 1e-9);
-  EXPECT_TRUE(violated);
+  const System system = testing::lossless_pair();
+  EXPECT_FALSE(book_run(system, 0.01, 20.0, 1).violated);
+  EXPECT_TRUE(book_run(system, 0.01, 20.0, 1, {.energy = {.storage_J = 1e-9}}).violated);
 }
 
 }  // namespace

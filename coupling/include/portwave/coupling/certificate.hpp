@@ -26,6 +26,7 @@ struct Certificate {
   CertificateStatus status = CertificateStatus::holds;
   double max_passivity_residual_J =
       0.0;  ///< max r_i over parts and steps; −∞ before the first step
+  /// Where r was largest in relation to its tolerance.
   int worst_passivity_part = -1;
   std::int64_t worst_passivity_step = -1;
   /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.
@@ -35,13 +36,14 @@ struct Certificate {
   std::optional<double> max_fejer_residual_J;
   /// Smallest sampled ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|².
   std::optional<double> min_fne_margin;
-  std::int64_t steps_without_fixed_point = 0;  ///< full: steps whose u† was not found
+  std::int64_t steps_without_fixed_point = 0;  ///< full: steps whose u† or iterates were not found
+  std::int64_t steps_without_margin = 0;       ///< full: steps where a sampled port solve failed
 };
 
-/// Tolerance of a part's passivity residual: 1e-12 (H₀ + T₀ + ½|a|² + ½|b|²).
-inline double passivity_tolerance(double initial_energy_J, double wave_energy_J) {
-  return 1e-12 * (initial_energy_J + wave_energy_J);
-}
+/// Tolerance of a part's passivity residual: 1e-12 of the terms that it is the difference of.
+/// `magnitude_J` is the sum of the part's StepEnergy::magnitude_J before and after the step,
+/// ½|a|² + ½|b|² and the size of its external supply. See docs/decisions/0010-passivity-tolerance.md.
+inline double passivity_tolerance(double magnitude_J) { return 1e-12 * magnitude_J; }
 
 /// Firm-nonexpansiveness margins of every frozen part map, sampled at 32 pairs of N(0,1) incident
 /// waves drawn from a fixed seed and the step number. Needs the batches frozen; leaves them so.

@@ -29,6 +29,7 @@ class EnergyBook {
   std::int64_t steps() const { return steps_; }
 
   double max_passivity_residual() const { return max_residual_; }
+  /// Where r was largest in relation to its tolerance; -1 before the first step.
   int worst_part() const { return worst_part_; }
   std::int64_t worst_step() const { return worst_step_; }
   /// Some r exceeded its tolerance.
@@ -41,14 +42,17 @@ class EnergyBook {
 
   double tank_sum() const;
   void update_energy_ratio();
-  void check_passivity(std::size_t part, double residual, double wave_energy, StepLedger& step);
+  void check_passivity(std::size_t part, double residual, double magnitude, StepLedger& step);
 
   std::vector<PartBook> parts_;
-  std::vector<double> storage_;  // by part
+  std::vector<double> storage_;    // by part
+  std::vector<double> magnitude_;  // by part
   std::vector<double> tank_;     // by island
   EnergyTotals totals_;
   std::int64_t steps_ = 0;
   double max_residual_;
+  double worst_residual_ = 0.0;
+  double worst_tolerance_ = 0.0;
   int worst_part_ = -1;
   std::int64_t worst_step_ = -1;
   bool violated_ = false;

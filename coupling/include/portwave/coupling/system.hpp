@@ -64,6 +64,7 @@ struct ScalarPort {
 };
 
 /// A coupled system, immutable: parts, and junctions over scalar ports numbered in part order.
+/// Steppers and references keep its address: do not move it while one is alive.
 class System {
  public:
   std::span<const Part> parts() const { return parts_; }

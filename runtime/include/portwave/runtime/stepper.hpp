@@ -65,10 +65,11 @@ struct IterationStatistics {
   }
 };
 
-/// Steps a system: freeze, iterate, commit, book. All memory is taken at construction; a step does
-/// not allocate. Bitwise equal results for any number of threads.
+/// Steps a system: freeze, iterate, commit, book. Memory is taken at construction; a step of
+/// Certify::energy does not allocate (oneTBB's own task memory apart). Bitwise equal results for any
+/// number of threads.
 ///
-/// The system must outlive the stepper. One thread at a time may call it.
+/// The system must outlive the stepper and stay where it is. One thread at a time may call it.
 class Stepper {
  public:
   /// Errors: ConfigError with every defect of `options` (pointers as in scenario files:

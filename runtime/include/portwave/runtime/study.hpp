@@ -17,6 +17,7 @@ struct BudgetRow {
   std::optional<double> max_augmented_residual_J;
   std::optional<double> min_fne_margin;
   std::optional<double> max_energy_ratio;
+  CertificateStatus status = CertificateStatus::holds;
 };
 
 /// Samples of the observables at t = 0, h, …: row-major, one row per sample.

@@ -34,6 +34,9 @@ struct StepEnergy {
   double storage_J = 0.0;          ///< H(x⁺)
   double external_supply_J = 0.0;  ///< h Σ u·y over the external input channels
   double dissipated_J = 0.0;       ///< h [∇̄H; u]ᵀ[R P; Pᵀ S][∇̄H; u]
+  /// Size of the terms that make up H(x⁺), Σ|∂H/∂xᵢ xᵢ| or more: what a rounding of the state is
+  /// multiplied by. Larger than H where terms cancel (a stiff spring far from the origin).
+  double magnitude_J = 0.0;
 };
 
 /// The one-step solver of a batch of equal-shaped parts: the frozen port map S: a ↦ b in three acts.

@@ -75,7 +75,7 @@ class Subsystem {
   /// True when the part may create energy by its owner's explicit wish (`allow_active`).
   virtual bool is_active() const { return false; }
 
-  /// Parts with equal keys may share a batch. Empty: never shared.
+  /// Parts of the same class with equal keys may share a batch. Empty: never shared.
   virtual std::string batch_key() const { return {}; }
   /// A batch of `parts`, all with this part's key; parts[0] is this part. The parts must outlive it.
   virtual std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const;
