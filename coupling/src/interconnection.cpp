@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -18,12 +17,45 @@ using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::R
 
 constexpr double kRoundOff = 1e-14;
 
-bool is_swap(const Matrix& P) {
-  return P.rows() == 2 && P(0, 0) == 0.0 && P(1, 1) == 0.0 && P(0, 1) == 1.0 && P(1, 0) == 1.0;
+/// P = sign (2nnᵀ − I), |n| = 1.
+struct ReflectionForm {
+  Vector n;
+  double sign;
+};
+
+bool is_swap(const ReflectionForm& form) {
+  return form.sign > 0.0 && form.n.size() == 2 && form.n[0] == form.n[1];
+}
+
+/// The only non-zero row of `balance` when `rest` is zero there and `balance` is zero elsewhere.
+std::optional<Vector> balance_row(const Matrix& balance, const Matrix& rest) {
+  Eigen::Index found = -1;
+  for (Eigen::Index i = 0; i < balance.rows(); ++i) {
+    if (balance.row(i).isZero(0.0)) continue;
+    if (found >= 0) return std::nullopt;
+    found = i;
+  }
+  if (found < 0 || !rest.row(found).isZero(0.0)) return std::nullopt;
+  return Vector(balance.row(found).transpose());
+}
+
+/// Where one row says Σ wⱼfⱼ = 0 and the others bind efforts only, isotropy leaves e = w·(a number),
+/// so that P = 2nnᵀ − I, n ∝ Γ^−½w; with e and f exchanged, P = I − 2nnᵀ, n ∝ Γ^½w. Common-effort and
+/// common-flow junctions, connections, transformers, free and fixed ends are of this kind. No
+/// factorisation, and exact however far the impedances are apart.
+std::optional<ReflectionForm> direct_reflection(const DiracStructure& dirac, const Vector& gamma) {
+  std::optional<ReflectionForm> form;
+  if (const auto w = balance_row(dirac.F, dirac.E)) {
+    form = {w->cwiseQuotient(gamma.cwiseSqrt()), 1.0};
+  } else if (const auto v = balance_row(dirac.E, dirac.F)) {
+    form = {v->cwiseProduct(gamma.cwiseSqrt()), -1.0};
+  }
+  if (form) form->n.stableNormalize();
+  return form;
 }
 
 /// n and sign with P = sign (2nnᵀ − I) up to round-off, or nothing.
-std::optional<std::pair<Vector, double>> as_reflection(const Matrix& P) {
+std::optional<ReflectionForm> as_reflection(const Matrix& P) {
   const Eigen::Index k = P.rows();
   for (const double sign : {1.0, -1.0}) {
     const Matrix nn = 0.5 * (sign * P + Matrix::Identity(k, k));  // nnᵀ if it is one
@@ -33,7 +65,7 @@ std::optional<std::pair<Vector, double>> as_reflection(const Matrix& P) {
     Vector n = nn.col(pivot) / std::sqrt(nn(pivot, pivot));
     if ((n * n.transpose() - nn).cwiseAbs().maxCoeff() > kRoundOff) continue;
     n.normalize();
-    return std::make_pair(n, sign);
+    return ReflectionForm{n, sign};
   }
   return std::nullopt;
 }
@@ -47,18 +79,12 @@ Matrix resolvent(const Matrix& P) {
   return (2.0 * I - P).partialPivLu().inverse();
 }
 
-/// The junction's P; exact entries for a connection with equal impedances.
-Matrix block_of(const Junction& junction, std::span<const double> impedance) {
+Vector impedances_of(const Junction& junction, std::span<const double> impedance) {
   Vector gamma(static_cast<Eigen::Index>(junction.waves.size()));
   for (std::size_t i = 0; i < junction.waves.size(); ++i) {
     gamma[static_cast<Eigen::Index>(i)] = impedance[static_cast<std::size_t>(junction.waves[i])];
   }
-  Matrix P = wave_map(junction.dirac, gamma);
-  for (double& entry : P.reshaped()) {
-    const double rounded = std::round(entry);
-    if (std::abs(entry - rounded) <= 4.0 * std::numeric_limits<double>::epsilon()) entry = rounded;
-  }
-  return P;
+  return gamma;
 }
 
 }  // namespace
@@ -82,15 +108,21 @@ Interconnection::Interconnection(std::vector<Junction> junctions, std::span<cons
 
 void Interconnection::add(const Junction& junction, std::span<const double> impedance) {
   const int k = junction.dirac.size();
-  const Matrix P = block_of(junction, impedance);
-  if (is_swap(P)) {
+  const Vector gamma = impedances_of(junction, impedance);
+  std::optional<ReflectionForm> reflection = direct_reflection(junction.dirac, gamma);
+  Matrix P;
+  if (!reflection) {
+    P = wave_map(junction.dirac, gamma);
+    reflection = as_reflection(P);
+  }
+  if (reflection && is_swap(*reflection)) {
     order_.push_back({Form::swap, static_cast<int>(swaps_.size())});
     swaps_.push_back({junction.waves[0], junction.waves[1]});
-  } else if (const auto reflection = as_reflection(P)) {
+  } else if (reflection) {
     order_.push_back({Form::reflection, static_cast<int>(reflections_.size())});
-    reflections_.push_back({static_cast<int>(normals_.size()), k, reflection->second});
+    reflections_.push_back({static_cast<int>(normals_.size()), k, reflection->sign});
     reflection_waves_.insert(reflection_waves_.end(), junction.waves.begin(), junction.waves.end());
-    normals_.insert(normals_.end(), reflection->first.begin(), reflection->first.end());
+    normals_.insert(normals_.end(), reflection->n.begin(), reflection->n.end());
   } else {
     order_.push_back({Form::dense, static_cast<int>(dense_.size())});
     dense_.push_back(

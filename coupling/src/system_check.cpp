@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/printable.hpp"
 #include "system_draft.hpp"
 
 namespace portwave {
@@ -83,7 +84,7 @@ std::string list_ports(const std::vector<Port>& ports) {
   std::string text = "ports: ";
   for (std::size_t i = 0; i < ports.size(); ++i) {
     text +=
-        fmt::format("{}\"{}\" ({})", i > 0 ? ", " : "", ports[i].name, to_string(ports[i].domain));
+        fmt::format("{}{} ({})", i > 0 ? ", " : "", quoted(ports[i].name), to_string(ports[i].domain));
   }
   return text + ".";
 }
@@ -92,7 +93,7 @@ std::string list_inputs(const std::vector<InputChannel>& inputs) {
   if (inputs.empty()) return "It has no inputs.";
   std::string text = "inputs: ";
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    text += fmt::format("{}\"{}\"", i > 0 ? ", " : "", inputs[i].name);
+    text += fmt::format("{}{}", i > 0 ? ", " : "", quoted(inputs[i].name));
   }
   return text + ".";
 }
@@ -101,7 +102,7 @@ std::string list_states(const std::vector<StateVariable>& states) {
   constexpr std::size_t kShown = 8;
   std::string text;
   for (std::size_t i = 0; i < states.size() && i < kShown; ++i) {
-    text += (i > 0 ? ", " : "") + states[i].name;
+    text += (i > 0 ? ", " : "") + printable(states[i].name);
   }
   return states.size() > kShown ? text + ", …" : text;
 }
@@ -131,15 +132,15 @@ void SystemBuilder::Draft::check_name(int part) {
   if (name.empty()) return add(where, "must not be empty");
   if (!is_plain_name(name)) {
     add(where, fmt::format("must not contain dots, brackets, blanks, commas or quotes (it names "
-                           "columns of results), got \"{}\"",
-                           name));
+                           "columns of results), got {}",
+                           quoted(name)));
   }
   const auto [place, is_new] = part_by_name.emplace(name, part);
   if (is_new) return;
   shares_name[part] = true;
   shares_name[place->second] = true;
   add(where,
-      fmt::format("the name \"{}\" is already taken by /subsystems/{}", name, place->second));
+      fmt::format("the name {} is already taken by /subsystems/{}", quoted(name), place->second));
 }
 
 void SystemBuilder::Draft::check_signature(int part) {
@@ -151,9 +152,9 @@ void SystemBuilder::Draft::check_signature(int part) {
     const bool is_new = names.insert(port.name).second;
     if (is_new && !port.name.empty() && port.dimension > 0) continue;
     add(fmt::format("/subsystems/{}", part),
-        fmt::format("a part of type \"{}\" must give its ports distinct names and dimensions >= 1; "
-                    "see port \"{}\" of dimension {}",
-                    pending.subsystem->signature().type, port.name, port.dimension));
+        fmt::format("a part of type {} must give its ports distinct names and dimensions >= 1; "
+                    "see port {} of dimension {}",
+                    quoted(pending.subsystem->signature().type), quoted(port.name), port.dimension));
   }
 }
 
@@ -173,7 +174,7 @@ void SystemBuilder::Draft::check_initial_state(int part) {
   for (std::size_t i = 0; i < state.size(); ++i) {
     if (std::isfinite(state[i])) continue;
     add(is_given ? fmt::format("{}/{}", where, i) : where,
-        fmt::format("{} must be finite, got {}", states[i].name, state[i]));
+        fmt::format("{} must be finite, got {}", printable(states[i].name), state[i]));
   }
 }
 
@@ -183,7 +184,7 @@ void SystemBuilder::Draft::check_inputs(int part) {
   for (const auto& [name, signal] : pending.options.inputs) {
     if (index_of(name, inputs) >= 0) continue;
     add(fmt::format("/subsystems/{}/inputs/{}", part, escaped(name)),
-        fmt::format("subsystem \"{}\" has no input \"{}\". {}{}", pending.name, name,
+        fmt::format("subsystem {} has no input {}.\n{}{}", quoted(pending.name), quoted(name),
                     list_inputs(inputs), did_you_mean(name, names_of(inputs))));
   }
 }
@@ -210,10 +211,10 @@ SystemBuilder::Draft::PortReference SystemBuilder::Draft::resolve(const std::str
   if (dot == std::string::npos) {
     std::string hint;
     if (found != part_by_name.end() && parts[found->second].subsystem != nullptr) {
-      hint = " " + list_ports(parts[found->second].subsystem->signature().ports);
+      hint = "\n" + list_ports(parts[found->second].subsystem->signature().ports);
       excuse(found->second, "");
     }
-    add(where, fmt::format("expected \"part.port\", got \"{}\".{}", path, hint));
+    add(where, fmt::format("expected \"part.port\", got {}.{}", quoted(path), hint));
     return {};
   }
   const std::string_view port_name = std::string_view(path).substr(dot + 1);
@@ -236,11 +237,11 @@ void SystemBuilder::Draft::report_unknown_part(std::string_view name, std::strin
       parts.size() <= kSearched ? names_of(parts) : std::vector<std::string>{};
   std::string list;
   for (std::size_t i = 0; i < names.size() && names.size() <= kListed; ++i) {
-    list += fmt::format("{}\"{}\"", i > 0 ? ", " : " subsystems: ", names[i]);
+    list += fmt::format("{}{}", i > 0 ? ", " : "\nsubsystems: ", quoted(names[i]));
   }
   if (!list.empty()) list += ".";
   add(where,
-      fmt::format("there is no subsystem \"{}\".{}{}", name, list, did_you_mean(name, names)));
+      fmt::format("there is no subsystem {}.{}{}", quoted(name), list, did_you_mean(name, names)));
   const auto meant = part_by_name.find(nearest_name(name, names));
   if (meant != part_by_name.end()) excuse(meant->second, port);
 }
@@ -248,7 +249,7 @@ void SystemBuilder::Draft::report_unknown_part(std::string_view name, std::strin
 void SystemBuilder::Draft::report_unknown_port(int part, std::string_view port,
                                                const std::string& where) {
   const std::vector<Port>& ports = parts[part].subsystem->signature().ports;
-  add(where, fmt::format("subsystem \"{}\" has no port \"{}\". {}{}", parts[part].name, port,
+  add(where, fmt::format("subsystem {} has no port {}.\n{}{}", quoted(parts[part].name), quoted(port),
                          list_ports(ports), did_you_mean(port, names_of(ports))));
   excuse(part, nearest_name(port, names_of(ports)));
 }
@@ -272,9 +273,9 @@ void SystemBuilder::Draft::note_use(int joint, int position) {
   }
   add(fmt::format("/couplings/{}/ports/{}", joint, position),
       fmt::format(
-          "port \"{}\" is already used by /couplings/{}/ports/{}; a port belongs to exactly "
+          "port {} is already used by /couplings/{}/ports/{}; a port belongs to exactly "
           "one coupling",
-          joints[joint].ports[position], use.joint, use.position));
+          quoted(joints[joint].ports[position]), use.joint, use.position));
 }
 
 void SystemBuilder::Draft::check_arity(int joint) {
@@ -303,17 +304,19 @@ void SystemBuilder::Draft::check_ports_match(int joint) {
     if (with_domain == none && port.domain != Domain::generic) with_domain = i;
     const Port& first = port_of(joined[with_dimension]);
     if (rules.component_by_component && port.dimension != first.dimension) {
-      add(where, fmt::format("port \"{}\" has dimension {}, but \"{}\" has {}; {} joins ports "
+      add(where, fmt::format("port {} has dimension {}, but {} has {}; {} joins ports "
                              "component by component",
-                             pending.ports[i], port.dimension, pending.ports[with_dimension],
+                             quoted(pending.ports[i]), port.dimension,
+                             quoted(pending.ports[with_dimension]),
                              first.dimension, rules.name));
     }
     if (!rules.same_domain || with_domain == none || port.domain == Domain::generic) continue;
     const Domain domain = port_of(joined[with_domain]).domain;
     if (port.domain == domain) continue;
-    add(where, fmt::format("port \"{}\" is {}, but \"{}\" is {}; different domains meet only in a "
+    add(where, fmt::format("port {} is {}, but {} is {}; different domains meet only in a "
                            "transformer, gyrator, skew gain or kernel",
-                           pending.ports[i], to_string(port.domain), pending.ports[with_domain],
+                           quoted(pending.ports[i]), to_string(port.domain),
+                           quoted(pending.ports[with_domain]),
                            to_string(domain)));
   }
 }
@@ -381,9 +384,9 @@ void SystemBuilder::Draft::check_open_ports() {
     for (std::size_t k = 0; k < ports.size(); ++k) {
       if (uses[i][k].joint >= 0 || uses[i][k].excused) continue;
       add(fmt::format("/subsystems/{}", i),
-          fmt::format("port \"{}.{}\" is neither connected nor terminated; connect it or terminate "
+          fmt::format("port {} is neither connected nor terminated; connect it or terminate "
                       "it with \"free\", \"fixed\" or \"resistive\"",
-                      parts[i].name, ports[k].name));
+                      quoted(parts[i].name + "." + ports[k].name)));
     }
   }
 }

@@ -1,10 +1,12 @@
 #include "arguments.hpp"
 
 #include <algorithm>
-#include <map>
+#include <charconv>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -46,8 +48,57 @@ struct Draft {
   StudyBudgetArguments study;
 };
 
-const std::map<std::string, Certify> kCertifyNames = {{"energy", Certify::energy},
-                                                      {"full", Certify::full}};
+constexpr std::int64_t kMostSteps = 9'000'000'000'000'000;
+constexpr std::int64_t kMostIterations = 1'000'000;
+
+/// A whole number from `least` to `most`, in decimal digits and nothing else.
+struct IntegerRange {
+  std::int64_t least;
+  std::int64_t most;
+
+  /// What is wrong with `text`, or nothing. CLI11's own check takes "0x2", " 2" and "010" for 8.
+  std::string defect(std::string_view text) const {
+    std::int64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, value);
+    if (read.ptr != end || read.ec == std::errc::invalid_argument) {
+      return fmt::format("\"{}\" must be an integer from {} to {}", text, least, most);
+    }
+    const bool inside = read.ec == std::errc{} && value >= least && value <= most;
+    return inside ? std::string() : fmt::format("{} is not in {} to {}", text, least, most);
+  }
+};
+
+/// Of a text without defect.
+std::int64_t integer(std::string_view text) {
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// "3,8," is "3", "8" and "".
+std::vector<std::string_view> split_at_commas(std::string_view list) {
+  std::vector<std::string_view> entries;
+  for (;;) {
+    const auto comma = list.find(',');
+    entries.push_back(list.substr(0, comma));
+    if (comma == std::string_view::npos) return entries;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+CLI::Validator check(std::function<std::string(const std::string&)> defect_of) {
+  return {[defect_of = std::move(defect_of)](std::string& text) { return defect_of(text); }, ""};
+}
+
+CLI::Option* add_integer(CLI::App& app, const std::string& name, const std::string& what,
+                         IntegerRange range, std::function<void(std::int64_t)> take) {
+  return app
+      .add_option_function<std::string>(
+          name, [take = std::move(take)](const std::string& text) { take(integer(text)); }, what)
+      ->type_name("N")
+      ->check(check([range](const std::string& text) { return range.defect(text); }));
+}
 
 void add_json(CLI::App& app, bool& json, const std::string& what) {
   app.add_flag("--json", json, "Write " + what + " as JSON to stdout");
@@ -58,15 +109,15 @@ void add_out(CLI::App& app, std::optional<std::filesystem::path>& out, const std
          "--out", [&out](const std::string& folder) { out = folder; },
          "Folder to write " + what + " to")
       ->type_name("DIR")
-      ->check(CLI::Validator(
-          [](const std::string& folder) { return folder.empty() ? "needs a folder" : ""; }, ""));
+      ->check(check([](const std::string& folder) {
+        return folder.empty() ? std::string("needs a folder") : std::string();
+      }));
 }
 
 void add_threads(CLI::App& app, int& threads) {
-  app.add_option("--threads", threads, "Threads; the results do not depend on it")
-      ->type_name("N")
-      ->check(CLI::Range(1, kMaxThreads).description(""))
-      ->capture_default_str();
+  add_integer(app, "--threads", "Threads; the results do not depend on it", {1, kMaxThreads},
+              [&threads](std::int64_t count) { threads = static_cast<int>(count); })
+      ->default_str(std::to_string(threads));
 }
 
 /// "/json/pointer=value"
@@ -82,13 +133,11 @@ void add_overrides(CLI::App& app, std::vector<Override>& overrides) {
          "Change an entry of the scenario; may be repeated")
       ->type_name("/json/pointer=value")
       ->allow_extra_args(false)
-      ->check(CLI::Validator(
-          [](const std::string& setting) {
-            const bool good = setting.rfind('/', 0) == 0 && setting.find('=') != std::string::npos;
-            return good ? std::string()
-                        : fmt::format("\"{}\" is not of the form /json/pointer=value", setting);
-          },
-          ""));
+      ->check(check([](const std::string& setting) {
+        const bool good = setting.rfind('/', 0) == 0 && setting.find('=') != std::string::npos;
+        return good ? std::string()
+                    : fmt::format("\"{}\" is not of the form /json/pointer=value", setting);
+      }));
 }
 
 void add_scenario(CLI::App& app, ScenarioArguments& scenario) {
@@ -97,11 +146,60 @@ void add_scenario(CLI::App& app, ScenarioArguments& scenario) {
 }
 
 void add_steps(CLI::App& app, std::optional<std::int64_t>& steps) {
-  app.add_option_function<std::int64_t>(
-         "--steps", [&steps](std::int64_t count) { steps = count; },
-         "Number of macro-steps, in place of the scenario's")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{9'000'000'000'000'000}).description(""));
+  add_integer(app, "--steps", "Number of macro-steps, in place of the scenario's", {1, kMostSteps},
+              [&steps](std::int64_t count) { steps = count; });
+}
+
+void add_certify(CLI::App& app, Certify& certify) {
+  app.add_option_function<std::string>(
+         "--certify",
+         [&certify](const std::string& name) {
+           certify = name == "full" ? Certify::full : Certify::energy;
+         },
+         "full adds sampled FNE margins and augmented residuals, at a cost")
+      ->type_name("energy|full")
+      ->check(check([](const std::string& name) {
+        const bool known = name == "energy" || name == "full";
+        return known ? std::string() : fmt::format("\"{}\" is neither energy nor full", name);
+      }));
+}
+
+std::string budgets_defect(const std::string& list) {
+  const auto entries = split_at_commas(list);
+  for (const std::string_view entry : entries) {
+    if (entry.empty()) {
+      return fmt::format("\"{}\" has an empty entry; write integers with a comma between them", list);
+    }
+    if (std::string defect = IntegerRange{0, kMostIterations}.defect(entry); !defect.empty()) {
+      return defect;
+    }
+  }
+  return {};
+}
+
+/// In the order given, each once.
+std::vector<int> distinct_budgets(const std::vector<std::string>& lists) {
+  std::vector<int> budgets;
+  for (const std::string& list : lists) {
+    for (const std::string_view entry : split_at_commas(list)) {
+      const int budget = static_cast<int>(integer(entry));
+      if (std::find(budgets.begin(), budgets.end(), budget) == budgets.end()) {
+        budgets.push_back(budget);
+      }
+    }
+  }
+  return budgets;
+}
+
+void add_budgets(CLI::App& app, std::vector<int>& budgets) {
+  app.add_option_function<std::vector<std::string>>(
+         "--budgets",
+         [&budgets](const std::vector<std::string>& lists) { budgets = distinct_budgets(lists); },
+         "Inner iterations per step, one run each")
+      ->type_name("K,K,...")
+      ->allow_extra_args(false)
+      ->check(check(budgets_defect))
+      ->default_str("0,3,8,20,35,50");
 }
 
 void add_run(CLI::App& app, RunArguments& run) {
@@ -110,10 +208,7 @@ void add_run(CLI::App& app, RunArguments& run) {
   add_out(verb, run.out, "summary.json, trajectory.csv and energy.csv");
   add_threads(verb, run.threads);
   add_steps(verb, run.scenario.steps);
-  verb.add_option("--certify", run.certify,
-                  "full adds sampled FNE margins and augmented residuals, at a cost")
-      ->transform(CLI::Transformer(kCertifyNames).description(""))
-      ->type_name("energy|full");
+  add_certify(verb, run.certify);
   add_json(verb, run.json, "the summary");
   verb.add_flag("--quiet", run.quiet, "No progress and no summary on stderr");
   verb.footer(std::string(kRunExamples));
@@ -125,12 +220,7 @@ void add_study(CLI::App& app, StudyBudgetArguments& study) {
   CLI::App& verb = *group.add_subcommand(
       "budget", "Error against the monolithic reference, by inner iterations");
   add_scenario(verb, study.scenario);
-  verb.add_option("--budgets", study.budgets, "Inner iterations per step, one run each")
-      ->type_name("K,K,...")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::Range(0, 1'000'000).description(""))
-      ->default_str("0,3,8,20,35,50");
+  add_budgets(verb, study.budgets);
   add_out(verb, study.out, "study.json");
   add_threads(verb, study.threads);
   add_steps(verb, study.scenario.steps);
@@ -147,7 +237,9 @@ void add_verbs(CLI::App& app, Draft& draft) {
   CLI::App& validate = *app.add_subcommand("validate", "Check a scenario and run nothing");
   add_scenario(validate, draft.validate.scenario);
   CLI::App& list = *app.add_subcommand("list", "Show the catalogue, or one type of part in full");
-  list.add_option("TYPE", draft.list.type, "Type of part")->type_name("");
+  list.add_option_function<std::string>(
+          "TYPE", [&draft](const std::string& type) { draft.list.type = type; }, "Type of part")
+      ->type_name("");
   add_json(list, draft.list.json, "the catalogue");
   app.add_subcommand("schema", "Write the JSON Schema of scenario files to stdout");
   add_study(app, draft.study);

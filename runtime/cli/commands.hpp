@@ -36,7 +36,7 @@ struct ValidateArguments {
 };
 
 struct ListArguments {
-  std::string type;  ///< empty: all
+  std::optional<std::string> type;  ///< none: all
   bool json = false;
 };
 

@@ -2,7 +2,8 @@
 
 namespace portwave::cli {
 
-/// While alive, SIGINT and SIGTERM are noted instead of ending the program; a second one ends it.
+/// While alive, SIGINT, SIGTERM and SIGHUP are noted instead of ending the program; a second one
+/// ends it. A SIGHUP that was ignored before, as under nohup, stays ignored.
 /// One at a time.
 class InterruptWatch {
  public:

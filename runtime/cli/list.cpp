@@ -237,8 +237,8 @@ const PartType& known_type(const std::string& name) {
 }  // namespace
 
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err) {
-  if (!arguments.type.empty()) {
-    const PartType& type = known_type(arguments.type);
+  if (arguments.type) {
+    const PartType& type = known_type(*arguments.type);
     out << (arguments.json ? type_json(type).dump(2) + "\n" : type_text(type));
     return kOk;
   }

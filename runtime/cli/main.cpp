@@ -4,7 +4,9 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -17,6 +19,11 @@
 
 namespace portwave::cli {
 namespace {
+
+int report_no_memory(std::ostream& err) {
+  err << "portwave: not enough memory: this command needs more than there is.\n";
+  return kFailed;
+}
 
 /// Runs a command and turns what it throws into text and an exit code.
 int execute(const Command& command, std::ostream& out, std::ostream& err) {
@@ -32,6 +39,10 @@ int execute(const Command& command, std::ostream& out, std::ostream& err) {
   } catch (const StepError& error) {
     err << "portwave: " << error.what() << "\nThe run ended there; no files were written.\n";
     return kFailed;
+  } catch (const std::bad_alloc&) {
+    return report_no_memory(err);
+  } catch (const std::length_error&) {
+    return report_no_memory(err);
   } catch (const std::exception& error) {
     err << "portwave: " << error.what() << '\n';
     return kFailed;
@@ -69,7 +80,8 @@ int run_program(const std::vector<std::string>& arguments) {
 }  // namespace portwave::cli
 
 int main(int argc, char** argv) {
-  // A pipe that breaks is seen in the result of the write.
+  // A pipe that breaks and a file that may not grow are seen in the result of the write.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   return portwave::cli::run_program({argv + 1, argv + argc});
 }

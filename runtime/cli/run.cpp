@@ -12,6 +12,7 @@
 #include "commands.hpp"
 #include "interrupt.hpp"
 #include "progress.hpp"
+#include "thread_allowance.hpp"
 
 namespace portwave::cli {
 namespace {
@@ -50,6 +51,7 @@ int exit_code_of(const RunSummary& summary, int signal) {
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
   const Scenario scenario = load(arguments.scenario);
   const StepperOptions options = options_of(scenario, arguments);
+  const ThreadAllowance allowance(options.threads);
   Stepper stepper = make_stepper(scenario, options, arguments.scenario.file);
 
   const InterruptWatch interrupt;
@@ -67,10 +69,7 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   summary.completed = signal == 0;
 
   const std::string json = summary_json(summary).dump(2) + "\n";
-  if (recorder) {
-    recorder->finish();
-    write_file_atomically(*arguments.out / "summary.json", json);
-  }
+  if (recorder) recorder->finish(json);
   if (arguments.json) out << json;
   if (!arguments.quiet) {
     err << summary_text(summary);

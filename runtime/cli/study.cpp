@@ -2,19 +2,26 @@
 
 #include "portwave/runtime/study.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <ostream>
 #include <string_view>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include <portwave/runtime/recorder.hpp>
+
 #include "commands.hpp"
+#include "thread_allowance.hpp"
 
 namespace portwave::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr const char* kFileName = "study.json";
 
 Json number(std::optional<double> value) {
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
@@ -24,6 +31,7 @@ Json rows_json(const std::vector<BudgetRow>& rows) {
   Json json = Json::array();
   for (const BudgetRow& row : rows) {
     json.push_back({{"iterations", row.iterations},
+                    {"status", std::string(to_string(row.status))},
                     {"rms", number(row.rms)},
                     {"max", number(row.max)},
                     {"final", number(row.final)},
@@ -41,13 +49,13 @@ std::string cell(std::optional<double> value) {
 
 /// Six significant digits, columns aligned to the right.
 std::string rows_table(const std::vector<BudgetRow>& rows) {
-  constexpr std::string_view kLine = "{:>10} {:>12} {:>12} {:>12} {:>13} {:>13} {:>13} {:>12}\n";
+  constexpr std::string_view kLine = "{:>10} {:>12} {:>12} {:>12} {:>13} {:>13} {:>13} {:>12} {:>11}\n";
   std::string text = fmt::format(kLine, "iterations", "rms", "max", "final", "passivity_J",
-                                 "augmented_J", "fne_margin", "energy_ratio");
+                                 "augmented_J", "fne_margin", "energy_ratio", "status");
   for (const BudgetRow& row : rows) {
     text += fmt::format(kLine, row.iterations, cell(row.rms), cell(row.max), cell(row.final),
                         cell(row.max_passivity_residual_J), cell(row.max_augmented_residual_J),
-                        cell(row.min_fne_margin), cell(row.max_energy_ratio));
+                        cell(row.min_fne_margin), cell(row.max_energy_ratio), to_string(row.status));
   }
   return text;
 }
@@ -60,28 +68,30 @@ std::vector<BudgetRow> rows_of(const Scenario& scenario, const StudyBudgetArgume
   }
 }
 
-void write_study(const std::filesystem::path& folder, const std::string& json) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw std::runtime_error(
-        fmt::format("cannot create folder \"{}\": {}", folder.string(), error.message()));
-  }
-  write_file_atomically(folder / "study.json", json);
+int exit_code_of(const std::vector<BudgetRow>& rows) {
+  const auto is_violated = [](const BudgetRow& row) {
+    return row.status == CertificateStatus::violated;
+  };
+  return std::any_of(rows.begin(), rows.end(), is_violated) ? kViolated : kOk;
 }
 
 }  // namespace
 
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err) {
   const Scenario scenario = load(arguments.scenario);
+  std::optional<OutputFolder> folder;
+  if (arguments.out) folder.emplace(*arguments.out, {kFileName});
+  const ThreadAllowance allowance(arguments.threads);
+
   const std::vector<BudgetRow> rows = rows_of(scenario, arguments);
   const std::string json = rows_json(rows).dump(2) + "\n";
-  if (arguments.out) {
-    write_study(*arguments.out, json);
-    err << fmt::format("written to {}\n", (*arguments.out / "study.json").string());
+  out << (arguments.json ? json : rows_table(rows));  // before the file, which may fail
+  if (folder) {
+    write_file_atomically(folder->file(kFileName), json);
+    folder->keep();
+    err << fmt::format("written to {}\n", folder->file(kFileName).string());
   }
-  out << (arguments.json ? json : rows_table(rows));
-  return kOk;
+  return exit_code_of(rows);
 }
 
 }  // namespace portwave::cli

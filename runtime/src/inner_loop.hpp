@@ -28,10 +28,10 @@ InnerResult run_inner_loop(Phases& phases, InterfaceResidual& residual, int wave
     if (result.converged || k + 1 == inner.budget) break;  // u^K is of no use to the commit
     phases.douglas_rachford(inner.relaxation, b, u);
   }
-  if (result.iterations > 0) {
-    phases.exchange(b, a);
-  } else {
+  if (result.iterations == 0) {
     std::copy(u, u + wave_size, a);
+  } else if (inner.tolerance == 0.0) {  // with one, a is P b̂ already
+    phases.exchange(b, a);
   }
   return result;
 }

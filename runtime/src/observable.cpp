@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "portwave/runtime/recorder.hpp"
+#include "portwave/subsystems/printable.hpp"
 
 namespace portwave {
 namespace {
@@ -86,7 +87,7 @@ PortMatch find_port_variable(const System& system, int part, std::string_view na
   if ((!component && port->dimension > 1) ||
       (component && (*component < 0 || *component >= port->dimension))) {
     defect = fmt::format("port \"{0}.{1}\" has {2} component{3}: write \"{0}.{1}.{4}[0]\"",
-                         name_of(system, part), port->name, port->dimension,
+                         printable(name_of(system, part)), printable(port->name), port->dimension,
                          port->dimension == 1 ? "" : "s", quantity->name);
     if (port->dimension > 1) defect += fmt::format(" to [{}]", port->dimension - 1);
     return PortMatch::bad_component;
@@ -136,7 +137,7 @@ std::vector<std::string> labels_of(const System& system, int part) {
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kMostListed); ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
+    text += (i == 0 ? "" : ", ") + printable(names[i]);
   }
   if (names.size() > kMostListed) text += fmt::format(", ... ({} in all)", names.size());
   return text;
@@ -145,8 +146,8 @@ std::string joined(const std::vector<std::string>& names) {
 std::string unknown_quantity(const System& system, int part, const std::string& label) {
   const std::vector<std::string> labels = labels_of(system, part);
   const std::string& name = name_of(system, part);
-  return fmt::format("subsystem \"{}\" has nothing named \"{}\".\n  It has: {}.{}", name,
-                     label.substr(name.size() + 1), joined(labels), did_you_mean(label, labels));
+  return fmt::format("subsystem {} has nothing named {}.\n  It has: {}.{}", quoted(name),
+                     quoted(std::string_view(label).substr(name.size() + 1)), joined(labels), did_you_mean(label, labels));
 }
 
 std::string unknown_part(const System& system, const std::string& label) {
@@ -156,7 +157,7 @@ std::string unknown_part(const System& system, const std::string& label) {
   const auto dot = label.find('.');
   if (dot != std::string::npos) {
     const std::string name = label.substr(0, dot);
-    return fmt::format("there is no subsystem \"{}\".\n  subsystems: {}.{}", name, joined(names),
+    return fmt::format("there is no subsystem {}.\n  subsystems: {}.{}", quoted(name), joined(names),
                        did_you_mean(name, names));
   }
   // A bare state name is the likely slip: offer the parts that have it.
@@ -164,11 +165,11 @@ std::string unknown_part(const System& system, const std::string& label) {
     Observable ignored;
     std::string defect;
     if (find_in_part(system, part, label, ignored, defect) == PortMatch::found) {
-      return fmt::format("\"{}\" names no subsystem; expected {}. Did you mean \"{}.{}\"?", label,
-                         kForms, names[static_cast<std::size_t>(part)], label);
+      return fmt::format("{} names no subsystem; expected {}. Did you mean {}?", quoted(label),
+                         kForms, quoted(names[static_cast<std::size_t>(part)] + "." + label));
     }
   }
-  return fmt::format("\"{}\" is not a quantity; expected {}", label, kForms);
+  return fmt::format("{} is not a quantity; expected {}", quoted(label), kForms);
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ PendingFile::PendingFile(std::filesystem::path path)
     : path_(std::move(path)),
       hidden_(hidden_path(path_)),
       buffer_(std::make_unique<char[]>(kCapacity)) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(std::filesystem::symlink_status(path_, ignored))) fail(EISDIR);
   descriptor_ =
       ::open(hidden_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (descriptor_ < 0) fail(errno);

@@ -15,6 +15,7 @@ namespace portwave {
 /// Errors   std::runtime_error naming the file and the system's reason.
 class PendingFile {
  public:
+  /// Refuses a path that a folder has: it could not be published.
   explicit PendingFile(std::filesystem::path path);
   ~PendingFile();
   PendingFile(const PendingFile&) = delete;

@@ -1,8 +1,10 @@
 #include "portwave/runtime/recorder.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <stdexcept>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 #include <fmt/core.h>
@@ -25,26 +27,6 @@ bool make_folder(const std::filesystem::path& folder) {
   }
   return created;
 }
-
-/// A folder that goes again, if it was made here and is empty, unless kept.
-class OutputFolder {
- public:
-  explicit OutputFolder(std::filesystem::path path)
-      : path_(std::move(path)), created_(make_folder(path_)) {}
-  ~OutputFolder() {
-    std::error_code ignored;
-    if (created_) std::filesystem::remove(path_, ignored);
-  }
-  OutputFolder(const OutputFolder&) = delete;
-  OutputFolder& operator=(const OutputFolder&) = delete;
-
-  std::filesystem::path file(const char* name) const { return path_ / name; }
-  void keep() { created_ = false; }
-
- private:
-  std::filesystem::path path_;
-  bool created_;
-};
 
 /// As a field of a CSV line: quoted when it must be.
 std::string csv_field(const std::string& text) {
@@ -76,11 +58,33 @@ struct LedgerRow {
   }
 };
 
+void remove_if_there(const std::filesystem::path& path) {
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return;
+  const std::error_code error(errno, std::generic_category());
+  throw std::runtime_error(
+      fmt::format("cannot replace \"{}\": {}", path.string(), error.message()));
+}
+
 }  // namespace
+
+OutputFolder::OutputFolder(std::filesystem::path path)
+    : path_(std::move(path)), created_(make_folder(path_)) {}
+
+OutputFolder::OutputFolder(std::filesystem::path path,
+                           std::initializer_list<const char*> names_of_files)
+    : OutputFolder(std::move(path)) {
+  // Opening is the only sure way to know whether files can be made.
+  for (const char* name : names_of_files) PendingFile probe(path_ / name);
+}
+
+OutputFolder::~OutputFolder() {
+  std::error_code ignored;
+  if (created_) std::filesystem::remove(path_, ignored);
+}
 
 struct CsvRecorder::Impl {
   Impl(std::filesystem::path path, std::vector<Observable> observed, int record_every)
-      : folder(std::move(path)),
+      : folder(std::move(path), {"summary.json"}),
         trajectory(folder.file("trajectory.csv")),
         energy(folder.file("energy.csv")),
         observables(std::move(observed)),
@@ -118,6 +122,17 @@ struct CsvRecorder::Impl {
     row = {};
   }
 
+  void close() {
+    trajectory.close();
+    energy.close();
+  }
+
+  void publish() {
+    folder.keep();
+    trajectory.publish();
+    energy.publish();
+  }
+
   OutputFolder folder;  // before the files, so that they are gone when it is tidied up
   PendingFile trajectory;
   PendingFile energy;
@@ -145,11 +160,19 @@ void CsvRecorder::record(const Stepper& stepper, const StepReport& report) {
 }
 
 void CsvRecorder::finish() {
-  impl_->trajectory.close();
-  impl_->energy.close();
-  impl_->folder.keep();
-  impl_->trajectory.publish();
-  impl_->energy.publish();
+  impl_->close();
+  impl_->publish();
+}
+
+void CsvRecorder::finish(const std::string& summary) {
+  impl_->close();
+  const std::filesystem::path path = impl_->folder.file("summary.json");
+  PendingFile file(path);
+  file.append(summary);
+  file.close();
+  remove_if_there(path);
+  impl_->publish();
+  file.publish();
 }
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& text) {

@@ -16,31 +16,22 @@ namespace portwave {
 namespace scenario_file {
 namespace {
 
-// Splits a message into what is wrong and, where the first sentence ends, how to put it right.
-std::pair<std::string, std::string> split_hint(const std::string& what) {
-  const std::size_t newline = what.find('\n');
-  const std::size_t sentence = what.find(". ");
-  if (newline == std::string::npos && sentence == std::string::npos) return {what, ""};
-  const std::size_t end = std::min(newline, sentence);
-  const std::size_t rest = what.find_first_not_of(" \n.", end);
-  return {what.substr(0, end), rest == std::string::npos ? "" : what.substr(rest)};
-}
-
 std::string with_full_stop(std::string text) {
   const bool has_end =
       !text.empty() && std::string_view(".?!").find(text.back()) != std::string_view::npos;
   return has_end ? text : text + '.';
 }
 
+// What is wrong on the first line; how to put it right on those that follow, set in.
 std::string report_line(const std::string& file, const Issue& issue) {
-  const auto [what, hint] = split_hint(issue.what);
   const std::string place = issue.where.empty() ? "" : " " + printable(issue.where, 200);
-  std::string text = fmt::format("{}{}: {}\n", file, place, with_full_stop(what));
-  for (std::string_view rest = hint; !rest.empty();) {
+  std::string text = printable(file, file.size()) + place + ": ";
+  for (std::string_view rest = issue.what; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::size_t first = std::min(rest.find_first_not_of(' '), end);
-    text += fmt::format("  {}\n", with_full_stop(std::string(rest.substr(first, end - first))));
+    text += with_full_stop(printable(rest.substr(first, end - first), end)) + '\n';
     rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (!rest.empty()) text += "  ";
   }
   return text;
 }
@@ -55,7 +46,9 @@ std::string read_name(const ObjectReader& object) {
 std::vector<std::string> unbuilt_parts(const SystemDraft& draft) {
   std::vector<std::string> names;
   for (const PartDraft& part : draft.parts) {
-    if (!part.is_built) names.push_back(part.name);
+    if (part.is_built) continue;
+    names.push_back(part.name);
+    if (part.given_name != part.name) names.push_back(part.given_name);
   }
   return names;
 }
@@ -141,7 +134,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
 }
 
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides) {
-  const scenario_file::FileText content = scenario_file::read_text_file(file);
+  const scenario_file::FileText content = scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
   if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
   return parse_scenario(content.text, file.string(), file.parent_path(), overrides);
 }

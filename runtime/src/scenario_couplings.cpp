@@ -143,18 +143,52 @@ CouplingDraft read_coupling(const Node& node, const PortSizes& sizes, bool& know
   return draft;
 }
 
-// Notes every name that is taken. A part with no name of its own, which can play no further role,
-// gets one that some coupling uses and no part has: probably the name that was meant.
+// True when some coupling names a port of `part`; those ports are then of the part called `name`.
+bool rename_in_couplings(std::vector<CouplingDraft>& couplings, const std::string& part,
+                         const std::string& name) {
+  bool is_named = false;
+  for (CouplingDraft& coupling : couplings) {
+    for (std::string& port : coupling.ports) {
+      if (!port.starts_with(part + '.')) continue;
+      port.replace(0, part.size(), name);
+      is_named = true;
+    }
+  }
+  return is_named;
+}
+
+// Notes every name that is unfit or taken. A part with no name of its own, which can play no further
+// role, gets a stand-in: one that the couplings are told too if they use the unfit name, else one
+// that some coupling uses and no part has, probably the name that was meant.
 void settle_names(SystemDraft& draft, Defects& defects) {
   std::map<std::string, std::size_t> taken;
   for (std::size_t i = 0; i < draft.parts.size(); ++i) {
     std::string& name = draft.parts[i].name;
+    if (!name.empty() && !is_plain_name(name)) {
+      defects.add(fmt::format("/subsystems/{}/name", i),
+                  fmt::format("must not contain dots, brackets, blanks, commas or quotes (it names "
+                              "columns of results), got {}",
+                              quoted(name)));
+      name.clear();
+      continue;
+    }
     const auto [first, is_new] = taken.emplace(name, i);
     if (is_new || name.empty()) continue;
     defects.add(fmt::format("/subsystems/{}/name", i),
-                fmt::format("the name {} is already taken by /subsystems/{}", in_quotes(name),
+                fmt::format("the name {} is already taken by /subsystems/{}", quoted(name),
                             first->second));
     name.clear();
+  }
+  const auto stand_in_of = [&taken](std::size_t part) {
+    std::string name = fmt::format("subsystem_{}", part);
+    while (!taken.emplace(name, part).second) name += '_';
+    return name;
+  };
+  for (std::size_t i = 0; i < draft.parts.size(); ++i) {
+    PartDraft& part = draft.parts[i];
+    if (!part.name.empty() || taken.contains(part.given_name)) continue;
+    std::string name = stand_in_of(i);
+    if (rename_in_couplings(draft.couplings, part.given_name, name)) part.name = std::move(name);
   }
   std::vector<std::string> wanted;
   for (const CouplingDraft& coupling : draft.couplings) {
@@ -166,8 +200,8 @@ void settle_names(SystemDraft& draft, Defects& defects) {
   auto next = wanted.begin();
   for (std::size_t i = 0; i < draft.parts.size(); ++i) {
     PartDraft& part = draft.parts[i];
-    if (!part.name.empty()) continue;
-    part.name = next != wanted.end() ? *next++ : fmt::format("subsystem_{}", i);
+    if (part.name == part.given_name && !part.name.empty()) continue;
+    if (part.name.empty()) part.name = next != wanted.end() ? *next++ : stand_in_of(i);
     part.part = nullptr;
     part.is_built = false;
   }

@@ -1,11 +1,10 @@
 #include "scenario_document.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <charconv>
 #include <cstddef>
 #include <deque>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -51,10 +50,9 @@ class CountingIterator {
   const char** latest_;
 };
 
-// A value that is no JSON number but was meant as one: [begin, end) of the text.
+// A value that is no JSON number but was meant as one.
 struct BadNumber {
-  std::size_t begin = 0;
-  std::size_t end = 0;
+  std::size_t end = 0;  ///< of the empty string that stands in for it
   std::string problem;
 };
 
@@ -67,15 +65,19 @@ class Builder {
   using string_t = Json::string_t;
   using binary_t = Json::binary_t;
 
-  Builder(std::string_view text, const char* const& latest, Document& document)
-      : text_(text), latest_(latest), document_(document) {}
+  Builder(std::string_view text, const std::vector<BadNumber>& bad_numbers,
+          const char* const& latest, Document& document)
+      : text_(text), bad_numbers_(bad_numbers), latest_(latest), document_(document) {}
 
   bool null() { return put(nullptr) != nullptr; }
   bool boolean(bool value) { return put(value) != nullptr; }
   bool number_integer(number_integer_t value) { return put(value) != nullptr; }
   bool number_unsigned(number_unsigned_t value) { return put(value) != nullptr; }
   bool number_float(number_float_t value, const string_t&) { return put(value) != nullptr; }
-  bool string(string_t& value) { return put(std::move(value)) != nullptr; }
+  bool string(string_t& value) {
+    if (value.empty()) note_bad_number();
+    return put(std::move(value)) != nullptr;
+  }
   bool binary(binary_t&) { return false; }
   bool start_object(std::size_t) { return open(Json::object()); }
   bool start_array(std::size_t) { return open(Json::array()); }
@@ -85,7 +87,7 @@ class Builder {
   bool key(string_t& name) {
     Level& level = levels_.back();
     level.key = name;
-    const std::size_t end = static_cast<std::size_t>(latest_ - text_.data());
+    const std::size_t end = offset();
     const auto [seen, is_new] = level.keys.emplace(name, end);
     level.discards = !is_new;
     if (level.discards) fail_duplicate(name, seen->second, end);
@@ -94,17 +96,9 @@ class Builder {
 
   bool parse_error(std::size_t position, const std::string& token,
                    const nlohmann::detail::exception& error) {
-    bad_number_ = find_bad_number(position, token, error);
-    if (bad_number_) {
-      fail(place(), bad_number_->problem);
-      document_.settled.insert(place());
-    } else {
-      fail("", describe(position, token, error));
-    }
+    fail("", describe(position, token, error));
     return false;
   }
-
-  const std::optional<BadNumber>& bad_number() const { return bad_number_; }
 
  private:
   struct Level {
@@ -120,10 +114,21 @@ class Builder {
     document_.issues.push_back({std::move(where), std::move(what)});
   }
 
+  // Reports the number that the string just read stands in for, if any.
+  void note_bad_number() {
+    const std::size_t here = offset();
+    while (next_ < bad_numbers_.size() && bad_numbers_[next_].end < here) ++next_;
+    if (next_ == bad_numbers_.size() || bad_numbers_[next_].end != here || is_full()) return;
+    fail(place(), bad_numbers_[next_].problem);
+    document_.settled.insert(place());
+  }
+
+  std::size_t offset() const { return static_cast<std::size_t>(latest_ - text_.data()); }
+
   void fail_duplicate(const std::string& key, std::size_t first, std::size_t again) {
     if (is_full()) return;  // lines take a while to count
     fail(place(), fmt::format("duplicate key {}: first on line {}, again on line {}",
-                              in_quotes(key), line_of(text_, first), line_of(text_, again)));
+                              quoted(key), line_of(text_, first), line_of(text_, again)));
   }
 
   Json* put(Json value) {
@@ -144,7 +149,7 @@ class Builder {
   bool open(Json container) {
     if (levels_.size() >= static_cast<std::size_t>(scenario_limits::kNesting)) {
       fail("", fmt::format("{}: nested deeper than {} levels",
-                           line_and_column(text_, static_cast<std::size_t>(latest_ - text_.data())),
+                           line_and_column(text_, offset()),
                            scenario_limits::kNesting));
       return false;
     }
@@ -184,39 +189,6 @@ class Builder {
     std::size_t begin = position - 1;
     while (begin > 0 && is_in_word(last) && is_in_word(text_[begin - 1])) --begin;
     return begin;
-  }
-
-  std::optional<BadNumber> find_bad_number(std::size_t position, const std::string& token,
-                                           const nlohmann::detail::exception& error) const {
-    const std::string_view message = error.what();
-    const bool in_key = message.find("object key") != std::string_view::npos;
-    if (position == 0 || position > text_.size() || in_key) return std::nullopt;
-    const std::size_t begin = token_begin(position, token);
-    constexpr int kNumberOverflow = 406;
-    if (error.id == kNumberOverflow) {
-      const std::string number = printable(text_.substr(begin, position - begin), 40);
-      return BadNumber{begin, position, fmt::format("the number {} is too large", number)};
-    }
-    constexpr std::array<std::string_view, 3> kWords = {"nan", "infinity", "inf"};
-    const bool is_signed = text_[begin] == '-' || text_[begin] == '+';
-    const std::string_view rest = text_.substr(begin);
-    for (const std::string_view word : kWords) {
-      const std::size_t length = word.size() + (is_signed ? 1 : 0);
-      if (!starts_with_word(rest.substr(is_signed ? 1 : 0), word)) continue;
-      return BadNumber{begin, begin + length,
-                       fmt::format("must be a finite number, got {}", rest.substr(0, length))};
-    }
-    return std::nullopt;
-  }
-
-  static bool starts_with_word(std::string_view text, std::string_view word) {
-    const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-    const bool matches =
-        text.size() >= word.size() &&
-        std::equal(word.begin(), word.end(), text.begin(),
-                   [&lower](char wanted, char found) { return wanted == lower(found); });
-    return matches && (text.size() == word.size() ||
-                       std::isalnum(static_cast<unsigned char>(text[word.size()])) == 0);
   }
 
   std::string describe(std::size_t position, const std::string& token,
@@ -275,11 +247,12 @@ class Builder {
   }
 
   std::string_view text_;
+  const std::vector<BadNumber>& bad_numbers_;
+  std::size_t next_ = 0;  ///< the first bad number that may lie ahead
   const char* const& latest_;
   Document& document_;
   std::vector<Level> levels_;
   std::deque<Json> discarded_;
-  std::optional<BadNumber> bad_number_;
 };
 
 // What makes the text unfit for a JSON parser; "" if nothing.
@@ -298,21 +271,77 @@ std::string text_defect(std::string_view text) {
   return {};
 }
 
-// One pass. A bad number is reported and blanked out, so that the next pass gets beyond it.
-bool parse_once(std::string& text, Document& document) {
-  const char* latest = text.data();
-  Builder builder(text, latest, document);
-  const bool readable =
-      Json::sax_parse(CountingIterator(text.data(), &latest),
-                      CountingIterator(text.data() + text.size(), &latest), &builder);
-  if (!builder.bad_number()) {
-    document.readable = readable;
-    return true;
+bool is_in_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-' || c == '.' ||
+         c == '_';
+}
+
+bool is_word(std::string_view text, std::string_view word) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  return std::equal(text.begin(), text.end(), word.begin(), word.end(),
+                    [&lower](char found, char wanted) { return lower(found) == wanted; });
+}
+
+// True for a decimal number beyond the largest double; one that is too small is taken as 0.
+bool is_too_large(std::string_view text) {
+  double value = 0.0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc::result_out_of_range || stop != end) return false;
+  const std::size_t e = std::min(text.find_first_of("eE"), text.size());
+  const bool shrinks = e + 1 < text.size() && text[e + 1] == '-';
+  if (!shrinks) return true;
+  // 1000...000e-5: its whole digits outweigh the exponent or do not.
+  long long exponent = 0;
+  const auto [exponent_end, too_long] = std::from_chars(text.data() + e + 2, end, exponent);
+  const std::size_t first = text.find_first_of("123456789");
+  const std::size_t point = std::min(text.find('.'), e);
+  return exponent_end == end && too_long == std::errc{} && first < point &&
+         std::cmp_greater(point - first, exponent);
+}
+
+// "" unless the word was meant as a number and is none.
+std::string number_defect(std::string_view word) {
+  const std::string_view magnitude =
+      word.starts_with('-') || word.starts_with('+') ? word.substr(1) : word;
+  for (const std::string_view name : {"nan", "infinity", "inf"}) {
+    if (is_word(magnitude, name)) return fmt::format("must be a finite number, got {}", word);
   }
-  const BadNumber& bad = *builder.bad_number();
-  text.replace(bad.begin, bad.end - bad.begin, bad.end - bad.begin, ' ');
-  text.replace(bad.begin, 2, "\"\"");
-  return false;
+  if (is_too_large(word)) return fmt::format("the number {} is too large", printable(word, 40));
+  return {};
+}
+
+bool is_key(std::string_view rest) {
+  const std::size_t next = rest.find_first_not_of(" \t\r\n");
+  return next != std::string_view::npos && rest[next] == ':';
+}
+
+// Puts "" in the place of every bad number, so that one pass of the parser gets beyond them all;
+// the text keeps its length and lines.
+std::vector<BadNumber> blank_bad_numbers(std::string& text) {
+  std::vector<BadNumber> found;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (in_string && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      in_string = !in_string;
+    } else if (!in_string && is_in_word(text[i])) {
+      const auto stop = std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(i), text.end(),
+                                         is_in_word);
+      const auto end = static_cast<std::size_t>(stop - text.begin());
+      const std::string_view word = std::string_view(text).substr(i, end - i);
+      std::string problem = number_defect(word);
+      if (!problem.empty() && !is_key(std::string_view(text).substr(end))) {
+        text.replace(i, end - i, end - i, ' ');
+        text.replace(i, 2, "\"\"");
+        found.push_back({i + 2, std::move(problem)});
+        if (found.size() > scenario_limits::kDefects) return found;
+      }
+      i = end - 1;
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -323,16 +352,11 @@ Document parse_document(std::string text) {
     document.issues.push_back({"", std::move(defect)});
     return document;
   }
-  constexpr int kPasses = 50;
-  Issues numbers;
-  for (int pass = 0; pass < kPasses; ++pass) {
-    const bool done = parse_once(text, document);
-    if (done) break;
-    // The next pass finds all but the bad number again.
-    numbers.push_back(document.issues.back());
-    document.issues.clear();
-  }
-  document.issues.insert(document.issues.end(), numbers.begin(), numbers.end());
+  const std::vector<BadNumber> bad_numbers = blank_bad_numbers(text);
+  const char* latest = text.data();
+  Builder builder(text, bad_numbers, latest, document);
+  document.readable = Json::sax_parse(CountingIterator(text.data(), &latest),
+                                      CountingIterator(text.data() + text.size(), &latest), &builder);
   return document;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -81,7 +82,7 @@ void fail_unknown_port(const Node& node, const std::string& path, const Names& n
   const std::size_t count = paths.size();
   paths.resize(std::min(count, kShown));
   const std::string more = count > kShown ? fmt::format(", ... ({} in all)", count) : "";
-  node.fail(fmt::format("there is no port {}.\nports: {}{}.{}", in_quotes(path), list_of(paths),
+  node.fail(fmt::format("there is no port {}.\nports: {}{}.{}", quoted(path), list_of(paths),
                         more, hint));
 }
 
@@ -151,8 +152,10 @@ void read_port_impedances(const Node& node, const Names& names, CouplingMethod& 
 
 bool Names::is_missing(const std::string& path) const {
   if (is_complete) return false;
-  const std::string part = path.substr(0, path.find('.'));
-  if (std::find(missing.begin(), missing.end(), part) != missing.end()) return true;
+  const bool names_missing = std::any_of(missing.begin(), missing.end(), [&](const auto& name) {
+    return path == name || path.starts_with(name + '.');
+  });
+  if (names_missing) return true;
   const std::size_t last = path.rfind('.');  // a termination's ports are "part.port.resistor"
   return last != std::string::npos && system.find_port(path.substr(0, last)).first >= 0;
 }
@@ -223,9 +226,15 @@ void read_outputs(const Node& node, RunSettings& settings) {
   }
   const auto observe = object.find("observe");
   if (!observe || !observe->is_array("an array of quantities \"part.state\"")) return;
+  std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < observe->size(); ++i) {
     const Node element = observe->at(i);
-    element.text();
+    const auto label = element.text();
+    if (!label) continue;
+    const auto [first, is_new] = places.emplace(*label, i);
+    if (is_new) continue;
+    element.fail(fmt::format("{} is already observed by /outputs/observe/{}", quoted(*label),
+                             first->second));
   }
 }
 
@@ -241,7 +250,7 @@ void read_observables(const Node& node, const Names& names, RunSettings& setting
     const Node element = observe->at(i);
     if (!element.json().is_string()) continue;
     const auto& label = element.json().get_ref<const std::string&>();
-    if (names.is_missing(label)) continue;
+    if (names.is_missing(label) || node.defects().has(element.where())) continue;
     Issues issues;
     Observable observable;
     if (resolve_observable(names.system, label, element.where(), observable, issues)) {

@@ -64,7 +64,7 @@ Json* descend(Json& value, const std::string& key, bool may_create, std::string&
       member = &value.get_ref<Json::object_t&>().emplace_back(key, nullptr).second;
     }
     if (member == nullptr) {
-      problem = fmt::format("has no key {}.{}", in_quotes(key), did_you_mean(key, keys_of(value)));
+      problem = fmt::format("has no key {}.{}", quoted(key), did_you_mean(key, keys_of(value)));
     }
     return member;
   }
@@ -78,7 +78,7 @@ Json* descend(Json& value, const std::string& key, bool may_create, std::string&
   const bool is_index = error == std::errc{} && stop == end && (key == "0" || key[0] != '0');
   if (is_index && index < value.size()) return &value[index];
   problem =
-      fmt::format("is an array of {}; {} is not an index into it", value.size(), in_quotes(key));
+      fmt::format("is an array of {}; {} is not an index into it", value.size(), quoted(key));
   return nullptr;
 }
 
@@ -89,7 +89,7 @@ void apply(Document& document, const Override& setting) {
   const auto keys = split_pointer(setting.pointer);
   if (!keys) {
     return fail("", fmt::format("{}: must be a JSON pointer such as /time/step_s",
-                                in_quotes(setting.pointer)));
+                                quoted(setting.pointer)));
   }
   Json* place = &document.root;
   std::string where;
@@ -104,7 +104,7 @@ void apply(Document& document, const Override& setting) {
     where += '/' + escape_key((*keys)[i]);
   }
   Document value = parse_document(setting.value);
-  if (!value.readable || value.settled.contains("")) {
+  if (!value.readable) {
     *place = printable(setting.value, setting.value.size());
     return;
   }

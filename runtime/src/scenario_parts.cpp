@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -26,7 +27,7 @@ void fail_unknown_parameter(const Node& node, const std::string& key, const Part
   }
   std::vector<std::string> names;
   for (const ParameterInfo& info : type.parameters) names.push_back(info.name);
-  node.fail(fmt::format("{} has no parameter {}.\nparameters: {}.{}", type.name, in_quotes(key),
+  node.fail(fmt::format("{} has no parameter {}.\nparameters: {}.{}", type.name, quoted(key),
                         list_of(names), did_you_mean(key, names)));
 }
 
@@ -64,6 +65,19 @@ void point_into_entries(Issues& issues, const Parameters& parameters) {
   }
 }
 
+// A matrix that the part makes of its parameters has no place of its own in the file.
+void place_derived(Issues& issues, const PartType& type) {
+  for (Issue& issue : issues) {
+    const std::string_view key = std::string_view(issue.where).substr(issue.where.empty() ? 0 : 1);
+    const bool is_known =
+        std::any_of(type.parameters.begin(), type.parameters.end(), [&](const ParameterInfo& info) {
+          return info.name == key.substr(0, key.find('/'));
+        });
+    if (issue.where.empty() || is_known) continue;
+    issue = {"", "these values give a matrix that cannot be computed with: " + issue.what};
+  }
+}
+
 // Ranges, and what is required and not there. What could not be read is not missing.
 bool check_ranges(const PartDraft& draft, const std::string& where, Defects& defects) {
   Issues issues;
@@ -82,6 +96,7 @@ void make_part_of(PartDraft& draft, const std::string& where, Defects& defects) 
   } catch (const ConfigError& error) {
     Issues found = error.issues();
     point_into_entries(found, draft.parameters);
+    place_derived(found, *draft.type);
     Issues placed;
     append(placed, where, found);
     defects.add(placed);
@@ -131,7 +146,7 @@ std::optional<std::vector<double>> read_named_state(const Node& node, const Subs
     const auto place = places.find(key);
     if (place == places.end()) {
       member.fail(fmt::format("{} has no state {}.\nstates: {}.{}", part.signature().type,
-                              in_quotes(key), shown(names), did_you_mean(key, names)));
+                              quoted(key), shown(names), did_you_mean(key, names)));
     } else if (const auto number = member.number()) {
       state[place->second] = *number;
     }
@@ -174,7 +189,7 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder) {
   PartDraft draft;
   const ObjectReader object(
       node, {"name", "type", "parameters", "initial_state", "inputs", "allow_active"});
-  if (const auto name = object.require("name")) draft.name = read_name(*name);
+  if (const auto name = object.require("name")) draft.name = draft.given_name = read_name(*name);
   if (const auto type = object.require("type")) {
     draft.type = find_part_type(type->choice(type_names()).value_or(""));
   }

@@ -14,6 +14,7 @@ namespace portwave::scenario_file {
 /// One entry of "subsystems", as far as it could be read.
 struct PartDraft {
   std::string name;                ///< empty: not known
+  std::string given_name;          ///< as in the file, fit for a name or not
   const PartType* type = nullptr;  ///< null: not known
   Parameters parameters;           ///< those that could be read
   bool allow_active = false;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,59 +15,26 @@ namespace {
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
-// Length of the well-formed UTF-8 character at the front of `text`, or 0 (Unicode, table 3-7).
-std::size_t character_length(std::string_view text) {
-  const auto byte = [text](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned>(static_cast<unsigned char>(text[i])) : 0U;
-  };
-  const auto continues = [&byte](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const unsigned first = byte(0);
-  if (first < 0x80U) return 1;
-  if (first >= 0xC2U && first <= 0xDFU) return continues(1) ? 2 : 0;
-  if (first >= 0xE0U && first <= 0xEFU) {
-    const bool overlong = first == 0xE0U && byte(1) < 0xA0U;
-    const bool surrogate = first == 0xEDU && byte(1) > 0x9FU;
-    return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (first >= 0xF0U && first <= 0xF4U) {
-    const bool overlong = first == 0xF0U && byte(1) < 0x90U;
-    const bool too_high = first == 0xF4U && byte(1) > 0x8FU;
-    return continues(1) && continues(2) && continues(3) && !overlong && !too_high ? 4 : 0;
-  }
-  return 0;
+// What a path leads to when it is there and no regular file; "" otherwise.
+std::string_view other_than_file(std::filesystem::file_type type) {
+  using Type = std::filesystem::file_type;
+  if (type == Type::directory) return "a folder";
+  if (type == Type::fifo) return "a pipe";
+  if (type == Type::socket) return "a socket";
+  return type == Type::character || type == Type::block ? "a device" : "";
 }
 
-std::string escaped(char c) {
-  if (c == '\n') return "\\n";
-  if (c == '\t') return "\\t";
-  return fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+// True for the name of an open descriptor, such as the shell's <(...) gives.
+bool is_descriptor(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  return name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/");
 }
 
 }  // namespace
 
-std::string printable(std::string_view text, std::size_t most) {
-  std::string result;
-  for (std::size_t shown = 0; !text.empty(); ++shown) {
-    if (shown == most) return result + "...";
-    const std::size_t length = character_length(text);
-    const bool is_control = static_cast<unsigned char>(text[0]) < 0x20U || text[0] == 0x7F;
-    if (length == 0) {
-      result += '?';
-    } else if (is_control) {
-      result += escaped(text[0]);
-    } else {
-      result += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return result;
-}
-
-std::string in_quotes(std::string_view text) { return '"' + printable(text) + '"'; }
-
 std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
   for (std::size_t offset = 0; offset < text.size();) {
-    const std::size_t length = character_length(text.substr(offset));
+    const std::size_t length = utf8_length(text.substr(offset));
     if (length == 0) return offset;
     offset += length;
   }
@@ -88,10 +56,15 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
                      line.size() - static_cast<std::size_t>(continued) + 1);
 }
 
-FileText read_text_file(const std::filesystem::path& file) {
+FileText read_text_file(const std::filesystem::path& file, Pipes pipes) {
   const auto failed = [](std::string problem) { return FileText{{}, std::move(problem)}; };
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error)) return failed("is a folder, not a file");
+  std::error_code ignored;
+  const std::filesystem::file_type type = std::filesystem::status(file, ignored).type();
+  const bool is_handed_over = pipes == Pipes::handed_over && is_descriptor(file);
+  if (const std::string_view other = other_than_file(type); !other.empty()) {
+    const bool is_pipe = type == std::filesystem::file_type::fifo;
+    if (!is_pipe || !is_handed_over) return failed(fmt::format("is {}, not a file", other));
+  }
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   if (!stream)

@@ -6,13 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace portwave::scenario_file {
+#include "portwave/subsystems/printable.hpp"
 
-/// Text that is safe to print on one line: control characters escaped, bytes that are not UTF-8
-/// replaced by '?', cut after `most` characters.
-std::string printable(std::string_view text, std::size_t most = 80);
-/// printable() between double quotes.
-std::string in_quotes(std::string_view text);
+namespace portwave::scenario_file {
 
 /// Offset of the first byte that is not part of well-formed UTF-8.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
@@ -30,7 +26,11 @@ struct FileText {
   bool ok() const { return problem.empty(); }
 };
 
-/// Reads a whole file of at most scenario_limits::kFileBytes.
-FileText read_text_file(const std::filesystem::path& file);
+/// Whether a pipe may stand for a file: it may when the shell handed it over, as /dev/fd/N for
+/// <(...) or as /dev/stdin. A pipe by name has no end, or may wait for a writer forever.
+enum class Pipes { refused, handed_over };
+
+/// Reads a whole regular file of at most scenario_limits::kFileBytes.
+FileText read_text_file(const std::filesystem::path& file, Pipes pipes = Pipes::refused);
 
 }  // namespace portwave::scenario_file

@@ -44,6 +44,7 @@ Json text() { return {{"type", "string"}}; }
 Json boolean() { return {{"type", "boolean"}}; }
 Json number() { return {{"type", "number"}}; }
 Json positive() { return {{"type", "number"}, {"exclusiveMinimum", 0}}; }
+Json not_zero() { return {{"type", "number"}, {"not", {{"const", 0}}}}; }
 Json non_negative() { return {{"type", "number"}, {"minimum", 0}}; }
 
 Json integer(std::int64_t minimum, std::int64_t maximum) {
@@ -278,7 +279,7 @@ Json coupling_variant(const std::string& kind) {
   if (kind == "transformer" || kind == "gyrator") {
     const char* const law = kind == "gyrator" ? "r in e1 = r f2, e2 = -r f1; not 0"
                                               : "n in e1 = n e2, f2 = -n f1; not 0";
-    return variant(kind, {{"ports", ports_of_coupling(2, 2)}, {"ratio", described(number(), law)}},
+    return variant(kind, {{"ports", ports_of_coupling(2, 2)}, {"ratio", described(not_zero(), law)}},
                    {"ports", "ratio"});
   }
   if (kind == "skew_gain") {
@@ -366,8 +367,10 @@ Json method_schema() {
 }
 
 Json outputs_schema() {
+  Json labels = list(text());
+  labels["uniqueItems"] = true;
   return object(
-      {{"observe", described(list(text()),
+      {{"observe", described(std::move(labels),
                              "\"part.state\", \"part.storage\" or \"part.port.effort\", .flow, "
                              ".incident, .outgoing; absent: every state")},
        {"every", with_default(described(integer(1, scenario_limits::kRecordEvery),

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
+#include <unistd.h>
 
 #include <fmt/core.h>
 
@@ -90,6 +93,33 @@ class Deviation {
   double last_ = 0.0;
 };
 
+/// Not positive where the system does not tell.
+double memory_of_machine_B() {
+  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+/// Room for all samples, so that memory runs out here or not at all.
+Samples room_for_samples(const Scenario& scenario) {
+  const double rows = static_cast<double>(scenario.steps) + 1.0;
+  const auto columns = static_cast<double>(scenario.observables.size());
+  const double size_B = rows * columns * sizeof(double);
+  const std::string wanted = fmt::format(
+      "not enough memory: the study would keep {} samples of {} state{} ({:.3g} GB)",
+      scenario.steps + 1, scenario.observables.size(), columns == 1.0 ? "" : "s", size_B / 1e9);
+  // Asked here, because systems grant memory that they do not have.
+  if (const double there_B = memory_of_machine_B(); there_B > 0.0 && size_B > there_B) {
+    throw std::runtime_error(fmt::format("{}; this machine has {:.3g} GB", wanted, there_B / 1e9));
+  }
+  try {
+    Samples samples;
+    samples.reserve(static_cast<std::size_t>(scenario.steps + 1) * scenario.observables.size());
+    return samples;
+  } catch (const std::bad_alloc&) {
+    throw std::runtime_error(wanted);
+  }
+}
+
 BudgetRow run_budget(const Scenario& scenario, const Samples& reference, int iterations,
                      int threads) {
   StepperOptions options = scenario.options;
@@ -115,16 +145,16 @@ BudgetRow run_budget(const Scenario& scenario, const Samples& reference, int ite
           .max_passivity_residual_J = certificate.max_passivity_residual_J,
           .max_augmented_residual_J = certificate.max_augmented_residual_J,
           .min_fne_margin = certificate.min_fne_margin,
-          .max_energy_ratio = std::isfinite(ratio) ? std::optional(ratio) : std::nullopt};
+          .max_energy_ratio = std::isfinite(ratio) ? std::optional(ratio) : std::nullopt,
+          .status = certificate.status};
 }
 
 }  // namespace
 
 Samples monolithic_samples(const Scenario& scenario) {
   throw_if_any(check_observables(scenario.observables));
+  Samples samples = room_for_samples(scenario);
   MonolithicReference reference(scenario.system, scenario.options.step_s);
-  Samples samples;
-  samples.reserve(static_cast<std::size_t>(scenario.steps + 1) * scenario.observables.size());
   const auto sample = [&] {
     for (const Observable& observable : scenario.observables) {
       samples.push_back(

@@ -7,6 +7,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "scenario_text.hpp"
+
 namespace portwave {
 namespace {
 
@@ -15,6 +17,23 @@ using Json = nlohmann::ordered_json;
 /// Not all numbers have a place in JSON.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
+
+/// Safe to show on a terminal. Scenario files may hold any control character in a name, also those
+/// of U+0080 to U+009F, which some terminals obey.
+std::string shown(std::string_view name) {
+  std::string text;
+  for (const char c : scenario_file::printable(name)) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_c1 = !text.empty() && text.back() == '\xC2' && byte < 0xA0U;
+    if (is_c1) {
+      text.back() = '\\';
+      text += fmt::format("u{:04x}", static_cast<unsigned>(byte));
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
 
 std::string_view name_of(MethodKind kind) {
   switch (kind) {
@@ -45,8 +64,10 @@ Json certificate_json(const RunSummary& summary) {
       {"worst_passivity_part", has_worst ? Json(summary.worst_passivity_part) : Json(nullptr)},
       {"worst_passivity_step", has_worst ? Json(certificate.worst_passivity_step) : Json(nullptr)},
       {"max_augmented_residual_J", number(certificate.max_augmented_residual_J)},
+      {"max_fejer_residual_J", number(certificate.max_fejer_residual_J)},
       {"min_fne_margin", number(certificate.min_fne_margin)},
-      {"steps_without_fixed_point", certificate.steps_without_fixed_point}};
+      {"steps_without_fixed_point", certificate.steps_without_fixed_point},
+      {"steps_without_margin", certificate.steps_without_margin}};
 }
 
 std::string method_text(const RunSummary& summary) {
@@ -88,12 +109,16 @@ std::string certificate_text(const RunSummary& summary) {
   std::string text(to_string(certificate.status));
   if (certificate.worst_passivity_step >= 0) {
     text += fmt::format(": largest passivity residual {:.3g} J (\"{}\", step {})",
-                        certificate.max_passivity_residual_J, summary.worst_passivity_part,
+                        certificate.max_passivity_residual_J, shown(summary.worst_passivity_part),
                         certificate.worst_passivity_step);
   }
   if (certificate.max_augmented_residual_J) {
     text += fmt::format("\n               largest augmented residual {:.3g} J",
                         *certificate.max_augmented_residual_J);
+  }
+  if (certificate.max_fejer_residual_J) {
+    text += fmt::format("\n               largest Fejer residual {:.3g} J",
+                        *certificate.max_fejer_residual_J);
   }
   if (certificate.min_fne_margin) {
     text += fmt::format("\n               smallest firm-nonexpansiveness margin {:.3g}",
@@ -102,6 +127,10 @@ std::string certificate_text(const RunSummary& summary) {
   if (certificate.steps_without_fixed_point > 0) {
     text += fmt::format("\n               fixed point not found in {} steps",
                         certificate.steps_without_fixed_point);
+  }
+  if (certificate.steps_without_margin > 0) {
+    text += fmt::format("\n               margin not sampled in {} steps",
+                        certificate.steps_without_margin);
   }
   return text;
 }
@@ -169,7 +198,7 @@ std::string summary_text(const RunSummary& summary) {
       "  energy       {}\n"
       "  certificate  {}\n"
       "  time         {}\n",
-      summary.scenario, summary.steps, summary.step_s, summary.simulated_s(),
+      shown(summary.scenario), summary.steps, summary.step_s, summary.simulated_s(),
       summary.completed ? "" : " (interrupted)", method_text(summary), iterations_text(summary),
       energy_text(summary.energy), certificate_text(summary), speed_text(summary));
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "part_types.hpp"
+#include "portwave/subsystems/printable.hpp"
 
 namespace portwave {
 namespace {
@@ -40,7 +41,7 @@ std::string describe(const ParameterValue& value) {
     std::string operator()(double number) { return fmt::format("the number {}", number); }
     std::string operator()(int number) { return fmt::format("the integer {}", number); }
     std::string operator()(bool truth) { return truth ? "true" : "false"; }
-    std::string operator()(const std::string& text) { return fmt::format("\"{}\"", text); }
+    std::string operator()(const std::string& text) { return quoted(text); }
     std::string operator()(const MatrixRows&) { return "a matrix"; }
     std::string operator()(const MatrixEntries&) { return "a matrix"; }
     std::string operator()(const std::vector<Port>&) { return "a list of ports"; }
@@ -122,8 +123,8 @@ class ValueCheck {
   void check_choice(const std::string& text) {
     if (std::find(info_.choices.begin(), info_.choices.end(), text) != info_.choices.end()) return;
     report(where_,
-           fmt::format("must be one of \"{}\", got \"{}\".{}", fmt::join(info_.choices, "\", \""),
-                       text, did_you_mean(text, info_.choices)));
+           fmt::format("must be one of \"{}\", got {}.{}", fmt::join(info_.choices, "\", \""),
+                       quoted(text), did_you_mean(text, info_.choices)));
   }
 
   void check_matrix(const ParameterValue& value) {
@@ -169,11 +170,10 @@ class ValueCheck {
       if (name.empty()) {
         report(where, "must not be empty");
       } else if (!is_plain_name(name)) {
-        report(where, fmt::format("must not contain dots, brackets, blanks, commas or quotes, got "
-                                  "\"{}\"",
-                                  name));
+        report(where, fmt::format("must not contain dots, brackets, blanks, commas or quotes, got {}",
+                                  quoted(name)));
       } else if (!seen.insert(name).second) {
-        report(where, fmt::format("the name \"{}\" is already taken", name));
+        report(where, fmt::format("the name {} is already taken", quoted(name)));
       }
     }
   }
@@ -203,7 +203,7 @@ void check_known(Issues& issues, const PartType& type, const Parameters& paramet
     if (name == kAllowActive || std::find(names.begin(), names.end(), name) != names.end())
       continue;
     issues.push_back(
-        {"/" + name, fmt::format("{} has no such parameter. parameters: \"{}\".{}", type.name,
+        {"/" + name, fmt::format("{} has no such parameter.\nparameters: \"{}\".{}", type.name,
                                  fmt::join(names, "\", \""), did_you_mean(name, names))});
   }
 }

@@ -46,8 +46,9 @@ class MatrixReader {
 
   Triplets from_rows(std::string_view name, const MatrixRows& given, int rows, int columns) {
     const std::size_t given_columns = given.empty() ? 0 : given.front().size();
-    const bool fits = given.size() == static_cast<std::size_t>(rows) &&
-                      (rows == 0 || given_columns == static_cast<std::size_t>(columns));
+    const bool is_empty = given.empty() && (rows == 0 || columns == 0);  // [] is n×0 too
+    const bool fits = is_empty || (given.size() == static_cast<std::size_t>(rows) &&
+                                   given_columns == static_cast<std::size_t>(columns));
     if (!fits) {
       issues_.push_back(
           {fmt::format("/{}", name), fmt::format("must be {}×{} ({}), got {}×{}", rows, columns,

@@ -22,17 +22,6 @@ struct StepMaps {
   Vector sigma;
 };
 
-/// Entries of a state vary over many orders of magnitude (metres beside newton seconds); scaling
-/// x̂ᵢ = √Q_ii xᵢ makes them energies' roots before anything is factorised.
-Vector energy_scaling(const SparseMatrix& Q) {
-  Vector d = Vector::Ones(Q.rows());
-  for (Eigen::Index i = 0; i < Q.rows(); ++i) {
-    const double q = Q.coeff(i, i);
-    if (q > 0.0) d[i] = std::sqrt(q);
-  }
-  return d;
-}
-
 StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
                    double h) {
   const Eigen::Index n = part.signature().state_size();

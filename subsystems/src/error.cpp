@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "portwave/subsystems/printable.hpp"
+
 namespace portwave {
 namespace {
 
@@ -11,7 +13,7 @@ std::string describe(const Issues& issues) {
   std::string text;
   for (const Issue& issue : issues) {
     if (!text.empty()) text += '\n';
-    if (!issue.where.empty()) text += issue.where + ": ";
+    if (!issue.where.empty()) text += printable(issue.where, issue.where.size()) + ": ";
     text += issue.what;
   }
   return text;
@@ -92,7 +94,7 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string name = nearest_name(word, candidates);
-  return name.empty() ? std::string{} : " Did you mean \"" + name + "\"?";
+  return name.empty() ? std::string{} : " Did you mean " + quoted(name) + "?";
 }
 
 }  // namespace portwave

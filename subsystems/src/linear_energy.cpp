@@ -6,6 +6,16 @@
 
 namespace portwave {
 
+Eigen::VectorXd energy_scaling(const SparseMatrix& Q) {
+  Eigen::VectorXd d = Eigen::VectorXd::Ones(Q.rows());
+  for (int j = 0; j < Q.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(Q, j); it; ++it) {
+      if (it.row() == j && it.value() > 0.0) d[j] = std::sqrt(it.value());
+    }
+  }
+  return d;
+}
+
 LinearEnergy::LinearEnergy(const LinearPortHamiltonian& part, std::vector<PortClosure> closures,
                            double step_s)
     : n_(part.signature().state_size()),

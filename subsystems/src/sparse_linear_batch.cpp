@@ -33,16 +33,6 @@ struct SparseLane {
   RowMatrix C_u;  // p×q
 };
 
-Vector energy_scaling(const SparseMatrix& Q) {
-  Vector d = Vector::Ones(Q.rows());
-  for (int j = 0; j < Q.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(Q, j); it; ++it) {
-      if (it.row() == j && it.value() > 0.0) d[j] = std::sqrt(it.value());
-    }
-  }
-  return d;
-}
-
 Matrix solve_columns(const SparseFactors& lhs, const Matrix& rhs) {
   Matrix x(rhs.rows(), rhs.cols());
   Vector scratch(rhs.rows());

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "definiteness.hpp"
+#include "portwave/subsystems/printable.hpp"
 
 namespace portwave {
 namespace {
@@ -83,7 +84,9 @@ class MatrixCheck {
 };
 
 std::string name_of(int index, int states, const std::vector<std::string>& names) {
-  if (static_cast<std::size_t>(index) < names.size()) return names[static_cast<std::size_t>(index)];
+  if (static_cast<std::size_t>(index) < names.size()) {
+    return printable(names[static_cast<std::size_t>(index)]);
+  }
   return index < states ? fmt::format("state {}", index) : fmt::format("input {}", index - states);
 }
 

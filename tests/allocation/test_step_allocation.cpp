@@ -1,14 +1,19 @@
 // No step after the first takes memory from the heap. Counted at malloc (Eigen calls it directly)
 // and at operator new; see the link options of this program.
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <oneapi/tbb/global_control.h>
 
 #include "portwave/runtime/stepper.hpp"
 #include "portwave/subsystems/nonlinear_part.hpp"
@@ -154,6 +159,93 @@ TEST(Allocation, NoneInTheGenericNewtonBatch) {
           << to_string(kind) << " hessian=" << with_hessian;
     }
   }
+}
+
+/// Inputs of every kind on parts of every kind.
+System driven_system(Signal callback) {
+  SystemBuilder builder;
+  builder.add("duffing",
+              duffing_oscillator({.mass_kg = 8,
+                                  .stiffness_N_per_m = 100,
+                                  .cubic_stiffness_N_per_m3 = 8000,
+                                  .coupling_stiffness_N_per_m = 120,
+                                  .coupling_damping_Ns_per_m = 0.05}),
+              {.initial_state = {},
+               .inputs = {{"force", Signal::sine_product(3.0, {{1.5, 0.2}, {0.3, 0.0}}, 1.0)}}});
+  builder.add(
+      "chain",
+      mass_spring_damper_chain(
+          {.masses = 3, .mass_kg = 0.5, .stiffness_N_per_m = 30, .coupling_stiffness_N_per_m = 40}),
+      {.initial_state = {},
+       .inputs = {{"force_1", Signal::constant(2.0)},
+                  {"force_3", Signal::piecewise_linear({{0, 0}, {0.1, 5}, {0.15, -1}})}}});
+  builder.add("linear", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}),
+              {.initial_state = {}, .inputs = {{"force", std::move(callback)}}});
+  builder.connect("duffing.coupling", "chain.left");
+  builder.connect("chain.right", "linear.coupling");
+  return builder.build();
+}
+
+TEST(Allocation, NoneInADrivenSystem) {
+  const System system = driven_system(Signal::callback([](double t) { return std::cos(t); }));
+  Stepper stepper(system, serial(0.1));
+  const long construction = allocations;
+  stepper.run(21);
+  EXPECT_EQ(allocations - construction, 0) << "not even in the first step";
+  EXPECT_NE(stepper.energy().supplied_J, 0.0);
+}
+
+TEST(AllocationControl, CountsWhatAnInputTakes) {
+  const System system = driven_system(Signal::callback([](double t) {
+    ::operator delete(::operator new(8));  // a new expression might be optimised away
+    return t;
+  }));
+  EXPECT_EQ(allocations_while_stepping(system, serial(0.1)), 20);
+}
+
+/// Two threads for oneTBB whatever the machine has.
+class TwoThreads {
+ private:
+  tbb::global_control control_{tbb::global_control::max_allowed_parallelism,
+                               std::max<std::size_t>(2, std::thread::hardware_concurrency())};
+};
+
+StepperOptions on_two_threads(double gamma) {
+  StepperOptions options = serial(gamma);
+  options.threads = 2;
+  options.lanes_per_task = 1;
+  return options;
+}
+
+// What oneTBB takes for its tasks is taken inside libtbb, where neither count sees it: this is about
+// what portwave itself takes, on either thread.
+TEST(Allocation, NoneOfOurOwnOnTwoThreads) {
+  const TwoThreads allowed;
+  for (const testing::NamedSystem& sample : testing::sample_systems()) {
+    const System system = sample.make();
+    StepperOptions options = on_two_threads(sample.impedance);
+    EXPECT_EQ(allocations_while_stepping(system, options), 0) << sample.name;
+    options.method.tolerance = 1e-8;
+    options.method.tolerance_per_part = true;
+    EXPECT_EQ(allocations_while_stepping(system, options), 0) << sample.name << " tolerance";
+  }
+  const System driven = driven_system(Signal::callback([](double t) { return std::cos(t); }));
+  EXPECT_EQ(allocations_while_stepping(driven, on_two_threads(0.1)), 0);
+  EXPECT_EQ(allocations_while_stepping(generic_nonlinear_pair(DiscreteGradient::gonzalez, true),
+                                       on_two_threads(0.1)),
+            0);
+}
+
+TEST(AllocationControl, CountsOnOtherThreads) {
+  long counted = 0;
+  std::thread([&] {
+    const long before = allocations;
+    ::operator delete(::operator new(8));
+    void* volatile memory = std::malloc(10);  // NOLINT
+    std::free(memory);
+    counted = allocations - before;
+  }).join();
+  EXPECT_EQ(counted, 2);
 }
 
 TEST(AllocationControl, CountsNewAndMalloc) {

@@ -123,6 +123,34 @@ TEST(Interconnection, KeepsClosedForms) {
   EXPECT_EQ(form(DiracStructure::gyrator(3), {1, 0.2}), Form::dense);
 }
 
+TEST(Interconnection, KeepsClosedFormsWhenImpedancesAreFarApart) {
+  const int k = 64;
+  std::vector<double> gamma;
+  std::vector<int> waves;
+  for (int j = 0; j < k; ++j) {
+    gamma.push_back(std::pow(10.0, -4.0 + 8.0 * ((7 * j) % k) / (k - 1.0)));
+    waves.push_back(j);
+  }
+  const Interconnection coupling({{DiracStructure::common_effort(k), waves}}, gamma);
+  ASSERT_EQ(coupling.form(0), Interconnection::Form::reflection);
+  VectorXd n(k);  // P = 2nnᵀ − I, n_j ∝ γ_j^−½
+  for (int j = 0; j < k; ++j) n[j] = 1.0 / std::sqrt(gamma[static_cast<std::size_t>(j)]);
+  n.normalize();
+  const MatrixXd expected = 2.0 * n * n.transpose() - MatrixXd::Identity(k, k);
+  EXPECT_LT((coupling.block(0) - expected).cwiseAbs().maxCoeff(), 1e-15);
+}
+
+TEST(Interconnection, RecognisesAReflectionInAMixedKernel) {
+  // A 0-junction whose kernel rows are mixed, so that none is a plain balance.
+  const DiracStructure plain = DiracStructure::common_effort(3);
+  const MatrixXd mix = (MatrixXd(3, 3) << 1, 2, 0, 0, 1, -1, 1, 0, 1).finished();
+  const DiracStructure mixed{mix * plain.E, mix * plain.F};
+  const std::vector<double> gamma = {1, 2, 3};
+  const Interconnection a({{plain, {0, 1, 2}}}, gamma), b({{mixed, {0, 1, 2}}}, gamma);
+  EXPECT_EQ(b.form(0), Interconnection::Form::reflection);
+  EXPECT_LT((a.block(0) - b.block(0)).cwiseAbs().maxCoeff(), 1e-14);
+}
+
 TEST(Interconnection, GyratorWithMatchedImpedancesHasTheClosedResolvent) {
   const double r = 3.0;
   const Interconnection coupling({{DiracStructure::gyrator(r), {0, 1}}},

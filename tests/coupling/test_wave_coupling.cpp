@@ -156,11 +156,11 @@ TEST(FejerControl, LargeImpedanceBreaksFirmNonexpansivenessAndFejer) {
 /// One macro-step from the frozen state, by hand: K Douglas–Rachford iterations, shadow, commit.
 struct HandStep {
   HandStep(const System& system, Frozen& frozen, double relaxation, int iterations,
-           std::vector<double> u_start)
-      : u_start(std::move(u_start)), u_end(this->u_start) {
+           std::vector<double> start)
+      : u_start(std::move(start)), u_end(u_start) {
     WaveDiscretisation& waves = frozen.waves;
     const Interconnection& coupling = waves.interconnection();
-    std::vector<double> a = this->u_start, b(a.size());
+    std::vector<double> a = u_start, b(a.size());
     for (int k = 0; k < iterations; ++k) {
       EXPECT_TRUE(waves.scatter_all(u_end.data(), b.data()).ok());
       coupling.exchange(coupling.all(), b.data(), a.data());
@@ -181,7 +181,7 @@ struct HandStep {
     for (std::size_t j = 0; j < a.size(); ++j) mismatch_J += 0.5 * (b[j] * b[j] - a[j] * a[j]);
     evidence = {.index = 0,
                 .iterations = iterations,
-                .u_start = this->u_start,
+                .u_start = u_start,
                 .stored_change_J = stored_change_J,
                 .mismatch_J = mismatch_J,
                 .supplied_J = supplied_J};
@@ -249,12 +249,11 @@ System pair_with_damper(double c) {
   SystemBuilder builder;
   builder.add("A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 10}),
               {.initial_state = {1, 0}});
-  builder.add("B",
-              linear_oscillator({.mass_kg = 1.5,
-                                 .stiffness_N_per_m = 20,
-                                 .damping_Ns_per_m = c,
-                                 .allow_active = true}),
-              {.initial_state = {0, 2}});
+  builder.add(
+      "B",
+      linear_oscillator(
+          {.mass_kg = 1.5, .stiffness_N_per_m = 20, .damping_Ns_per_m = c, .allow_active = true}),
+      {.initial_state = {0, 2}});
   builder.connect("A.coupling", "B.coupling");
   return builder.build();
 }
@@ -422,8 +421,7 @@ TEST(EnergyLedgerControl, ATamperedEntryBreaksTheBalanceByJustThat) {
     constexpr double gain = 1.0 + 1e-6;
     const double louder = run({.wave_gain = gain}).imbalance() - honest.imbalance();
     EXPECT_GT(honest.outgoing_J, 1e-4) << sample.name;
-    EXPECT_NEAR(louder, (gain * gain - 1.0) * honest.outgoing_J,
-                1e-12 * (1.0 + honest.outgoing_J))
+    EXPECT_NEAR(louder, (gain * gain - 1.0) * honest.outgoing_J, 1e-12 * (1.0 + honest.outgoing_J))
         << sample.name;
   }
 }

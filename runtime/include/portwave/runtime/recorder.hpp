@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,13 +30,35 @@ bool resolve_observable(const System& system, const std::string& label, const st
 
 double observe(const Stepper& stepper, const Observable& observable);
 
+/// A folder for results, made with its parents if missing. Unless kept it goes again, if it was made
+/// here and is empty.
+class OutputFolder {
+ public:
+  /// Finds out before the work whether the files can be written: the folder takes files, and no
+  /// name of theirs is taken by a folder.
+  /// Errors: std::runtime_error naming the folder or file and the system's reason.
+  OutputFolder(std::filesystem::path path, std::initializer_list<const char*> names_of_files);
+  ~OutputFolder();
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+  std::filesystem::path file(const char* name) const { return path_ / name; }
+  void keep() { created_ = false; }
+
+ private:
+  explicit OutputFolder(std::filesystem::path path);
+
+  std::filesystem::path path_;
+  bool created_;
+};
+
 /// Writes trajectory.csv (time_s and the observables) and energy.csv (the ledger) of a run, a row
 /// for the state at t = 0 and one for every `every`-th step. A row of energy.csv holds the sums of
 /// supplied_J, dissipated_J, mismatch_J and iterations and the largest passivity residual over the
 /// steps since the row before, so that the ledger closes row by row at any `every`.
 ///
 /// The folder is made if missing. Rows go to hidden temporary files in it; `finish` moves them to
-/// their names, so a name never holds half a file. Numbers have 17 significant digits and read back
+/// their names when all are complete, so a name never holds half a file. Numbers have 17 significant digits and read back
 /// to the same double. Recording does not allocate.
 /// Errors: std::runtime_error naming the file and the system's reason.
 class CsvRecorder {
@@ -50,6 +73,9 @@ class CsvRecorder {
   void record_initial(const Stepper& stepper);
   void record(const Stepper& stepper, const StepReport& report);
   void finish();
+  /// The same, with `summary` as summary.json. It takes its name last and an earlier one is removed
+  /// first: where there is a summary.json, the files beside it are of the same run.
+  void finish(const std::string& summary);
 
  private:
   struct Impl;

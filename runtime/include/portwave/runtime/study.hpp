@@ -17,16 +17,18 @@ struct BudgetRow {
   std::optional<double> max_augmented_residual_J;
   std::optional<double> min_fne_margin;
   std::optional<double> max_energy_ratio;
-  CertificateStatus status = CertificateStatus::holds;
+  CertificateStatus status = CertificateStatus::holds;  ///< of this run, certified in full
 };
 
 /// Samples of the observables at t = 0, h, …: row-major, one row per sample.
 using Samples = std::vector<double>;
 
 /// Steps the monolithic reference and samples the scenario's observables (states only).
+/// Errors: ConfigError for other observables; std::runtime_error when the samples do not fit memory.
 Samples monolithic_samples(const Scenario& scenario);
 
-/// Runs the scenario at every budget, certified in full. Errors: StepError.
+/// Runs the scenario at every budget, certified in full. Errors: StepError, and those of
+/// monolithic_samples.
 std::vector<BudgetRow> study_budget(const Scenario& scenario, const std::vector<int>& budgets,
                                     int threads = 1);
 

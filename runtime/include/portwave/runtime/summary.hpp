@@ -40,7 +40,8 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
 /// The summary as summary.json holds it; numbers that are not finite become null.
 nlohmann::ordered_json summary_json(const RunSummary& summary);
 
-/// The summary as people read it: a few lines, each ended by a newline.
+/// The summary as people read it: a few lines, each ended by a newline. Names are made safe for a
+/// terminal: control characters are escaped.
 std::string summary_text(const RunSummary& summary);
 
 /// The library's version, "major.minor.patch".
