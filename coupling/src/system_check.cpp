@@ -83,8 +83,8 @@ std::string list_ports(const std::vector<Port>& ports) {
   if (ports.empty()) return "It has no ports.";
   std::string text = "ports: ";
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    text +=
-        fmt::format("{}{} ({})", i > 0 ? ", " : "", quoted(ports[i].name), to_string(ports[i].domain));
+    text += fmt::format("{}{} ({})", i > 0 ? ", " : "", in_quotes(ports[i].name),
+                        to_string(ports[i].domain));
   }
   return text + ".";
 }
@@ -93,7 +93,7 @@ std::string list_inputs(const std::vector<InputChannel>& inputs) {
   if (inputs.empty()) return "It has no inputs.";
   std::string text = "inputs: ";
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    text += fmt::format("{}{}", i > 0 ? ", " : "", quoted(inputs[i].name));
+    text += fmt::format("{}{}", i > 0 ? ", " : "", in_quotes(inputs[i].name));
   }
   return text + ".";
 }
@@ -133,14 +133,14 @@ void SystemBuilder::Draft::check_name(int part) {
   if (!is_plain_name(name)) {
     add(where, fmt::format("must not contain dots, brackets, blanks, commas or quotes (it names "
                            "columns of results), got {}",
-                           quoted(name)));
+                           in_quotes(name)));
   }
   const auto [place, is_new] = part_by_name.emplace(name, part);
   if (is_new) return;
   shares_name[part] = true;
   shares_name[place->second] = true;
-  add(where,
-      fmt::format("the name {} is already taken by /subsystems/{}", quoted(name), place->second));
+  add(where, fmt::format("the name {} is already taken by /subsystems/{}", in_quotes(name),
+                         place->second));
 }
 
 void SystemBuilder::Draft::check_signature(int part) {
@@ -154,7 +154,8 @@ void SystemBuilder::Draft::check_signature(int part) {
     add(fmt::format("/subsystems/{}", part),
         fmt::format("a part of type {} must give its ports distinct names and dimensions >= 1; "
                     "see port {} of dimension {}",
-                    quoted(pending.subsystem->signature().type), quoted(port.name), port.dimension));
+                    in_quotes(pending.subsystem->signature().type), in_quotes(port.name),
+                    port.dimension));
   }
 }
 
@@ -184,7 +185,7 @@ void SystemBuilder::Draft::check_inputs(int part) {
   for (const auto& [name, signal] : pending.options.inputs) {
     if (index_of(name, inputs) >= 0) continue;
     add(fmt::format("/subsystems/{}/inputs/{}", part, escaped(name)),
-        fmt::format("subsystem {} has no input {}.\n{}{}", quoted(pending.name), quoted(name),
+        fmt::format("subsystem {} has no input {}.\n{}{}", in_quotes(pending.name), in_quotes(name),
                     list_inputs(inputs), did_you_mean(name, names_of(inputs))));
   }
 }
@@ -214,7 +215,7 @@ SystemBuilder::Draft::PortReference SystemBuilder::Draft::resolve(const std::str
       hint = "\n" + list_ports(parts[found->second].subsystem->signature().ports);
       excuse(found->second, "");
     }
-    add(where, fmt::format("expected \"part.port\", got {}.{}", quoted(path), hint));
+    add(where, fmt::format("expected \"part.port\", got {}.{}", in_quotes(path), hint));
     return {};
   }
   const std::string_view port_name = std::string_view(path).substr(dot + 1);
@@ -237,11 +238,11 @@ void SystemBuilder::Draft::report_unknown_part(std::string_view name, std::strin
       parts.size() <= kSearched ? names_of(parts) : std::vector<std::string>{};
   std::string list;
   for (std::size_t i = 0; i < names.size() && names.size() <= kListed; ++i) {
-    list += fmt::format("{}{}", i > 0 ? ", " : "\nsubsystems: ", quoted(names[i]));
+    list += fmt::format("{}{}", i > 0 ? ", " : "\nsubsystems: ", in_quotes(names[i]));
   }
   if (!list.empty()) list += ".";
-  add(where,
-      fmt::format("there is no subsystem {}.{}{}", quoted(name), list, did_you_mean(name, names)));
+  add(where, fmt::format("there is no subsystem {}.{}{}", in_quotes(name), list,
+                         did_you_mean(name, names)));
   const auto meant = part_by_name.find(nearest_name(name, names));
   if (meant != part_by_name.end()) excuse(meant->second, port);
 }
@@ -249,8 +250,8 @@ void SystemBuilder::Draft::report_unknown_part(std::string_view name, std::strin
 void SystemBuilder::Draft::report_unknown_port(int part, std::string_view port,
                                                const std::string& where) {
   const std::vector<Port>& ports = parts[part].subsystem->signature().ports;
-  add(where, fmt::format("subsystem {} has no port {}.\n{}{}", quoted(parts[part].name), quoted(port),
-                         list_ports(ports), did_you_mean(port, names_of(ports))));
+  add(where, fmt::format("subsystem {} has no port {}.\n{}{}", in_quotes(parts[part].name),
+                         in_quotes(port), list_ports(ports), did_you_mean(port, names_of(ports))));
   excuse(part, nearest_name(port, names_of(ports)));
 }
 
@@ -272,10 +273,9 @@ void SystemBuilder::Draft::note_use(int joint, int position) {
     return;
   }
   add(fmt::format("/couplings/{}/ports/{}", joint, position),
-      fmt::format(
-          "port {} is already used by /couplings/{}/ports/{}; a port belongs to exactly "
-          "one coupling",
-          quoted(joints[joint].ports[position]), use.joint, use.position));
+      fmt::format("port {} is already used by /couplings/{}/ports/{}; a port belongs to exactly "
+                  "one coupling",
+                  in_quotes(joints[joint].ports[position]), use.joint, use.position));
 }
 
 void SystemBuilder::Draft::check_arity(int joint) {
@@ -304,20 +304,19 @@ void SystemBuilder::Draft::check_ports_match(int joint) {
     if (with_domain == none && port.domain != Domain::generic) with_domain = i;
     const Port& first = port_of(joined[with_dimension]);
     if (rules.component_by_component && port.dimension != first.dimension) {
-      add(where, fmt::format("port {} has dimension {}, but {} has {}; {} joins ports "
-                             "component by component",
-                             quoted(pending.ports[i]), port.dimension,
-                             quoted(pending.ports[with_dimension]),
-                             first.dimension, rules.name));
+      add(where,
+          fmt::format("port {} has dimension {}, but {} has {}; {} joins ports "
+                      "component by component",
+                      in_quotes(pending.ports[i]), port.dimension,
+                      in_quotes(pending.ports[with_dimension]), first.dimension, rules.name));
     }
     if (!rules.same_domain || with_domain == none || port.domain == Domain::generic) continue;
     const Domain domain = port_of(joined[with_domain]).domain;
     if (port.domain == domain) continue;
     add(where, fmt::format("port {} is {}, but {} is {}; different domains meet only in a "
                            "transformer, gyrator, skew gain or kernel",
-                           quoted(pending.ports[i]), to_string(port.domain),
-                           quoted(pending.ports[with_domain]),
-                           to_string(domain)));
+                           in_quotes(pending.ports[i]), to_string(port.domain),
+                           in_quotes(pending.ports[with_domain]), to_string(domain)));
   }
 }
 
@@ -386,7 +385,7 @@ void SystemBuilder::Draft::check_open_ports() {
       add(fmt::format("/subsystems/{}", i),
           fmt::format("port {} is neither connected nor terminated; connect it or terminate "
                       "it with \"free\", \"fixed\" or \"resistive\"",
-                      quoted(parts[i].name + "." + ports[k].name)));
+                      in_quotes(parts[i].name + "." + ports[k].name)));
     }
   }
 }

@@ -168,7 +168,8 @@ std::string budgets_defect(const std::string& list) {
   const auto entries = split_at_commas(list);
   for (const std::string_view entry : entries) {
     if (entry.empty()) {
-      return fmt::format("\"{}\" has an empty entry; write integers with a comma between them", list);
+      return fmt::format("\"{}\" has an empty entry; write integers with a comma between them",
+                         list);
     }
     if (std::string defect = IntegerRange{0, kMostIterations}.defect(entry); !defect.empty()) {
       return defect;

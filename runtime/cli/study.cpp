@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <ostream>
 #include <string_view>
@@ -49,13 +50,15 @@ std::string cell(std::optional<double> value) {
 
 /// Six significant digits, columns aligned to the right.
 std::string rows_table(const std::vector<BudgetRow>& rows) {
-  constexpr std::string_view kLine = "{:>10} {:>12} {:>12} {:>12} {:>13} {:>13} {:>13} {:>12} {:>11}\n";
+  constexpr std::string_view kLine =
+      "{:>10} {:>12} {:>12} {:>12} {:>13} {:>13} {:>13} {:>12} {:>11}\n";
   std::string text = fmt::format(kLine, "iterations", "rms", "max", "final", "passivity_J",
                                  "augmented_J", "fne_margin", "energy_ratio", "status");
   for (const BudgetRow& row : rows) {
-    text += fmt::format(kLine, row.iterations, cell(row.rms), cell(row.max), cell(row.final),
-                        cell(row.max_passivity_residual_J), cell(row.max_augmented_residual_J),
-                        cell(row.min_fne_margin), cell(row.max_energy_ratio), to_string(row.status));
+    text +=
+        fmt::format(kLine, row.iterations, cell(row.rms), cell(row.max), cell(row.final),
+                    cell(row.max_passivity_residual_J), cell(row.max_augmented_residual_J),
+                    cell(row.min_fne_margin), cell(row.max_energy_ratio), to_string(row.status));
   }
   return text;
 }
@@ -80,7 +83,7 @@ int exit_code_of(const std::vector<BudgetRow>& rows) {
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err) {
   const Scenario scenario = load(arguments.scenario);
   std::optional<OutputFolder> folder;
-  if (arguments.out) folder.emplace(*arguments.out, {kFileName});
+  if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName});
   const ThreadAllowance allowance(arguments.threads);
 
   const std::vector<BudgetRow> rows = rows_of(scenario, arguments);

@@ -146,8 +146,9 @@ std::string joined(const std::vector<std::string>& names) {
 std::string unknown_quantity(const System& system, int part, const std::string& label) {
   const std::vector<std::string> labels = labels_of(system, part);
   const std::string& name = name_of(system, part);
-  return fmt::format("subsystem {} has nothing named {}.\n  It has: {}.{}", quoted(name),
-                     quoted(std::string_view(label).substr(name.size() + 1)), joined(labels), did_you_mean(label, labels));
+  return fmt::format("subsystem {} has nothing named {}.\n  It has: {}.{}", in_quotes(name),
+                     in_quotes(std::string_view(label).substr(name.size() + 1)), joined(labels),
+                     did_you_mean(label, labels));
 }
 
 std::string unknown_part(const System& system, const std::string& label) {
@@ -157,19 +158,19 @@ std::string unknown_part(const System& system, const std::string& label) {
   const auto dot = label.find('.');
   if (dot != std::string::npos) {
     const std::string name = label.substr(0, dot);
-    return fmt::format("there is no subsystem {}.\n  subsystems: {}.{}", quoted(name), joined(names),
-                       did_you_mean(name, names));
+    return fmt::format("there is no subsystem {}.\n  subsystems: {}.{}", in_quotes(name),
+                       joined(names), did_you_mean(name, names));
   }
   // A bare state name is the likely slip: offer the parts that have it.
   for (int part = 0; part < static_cast<int>(names.size()); ++part) {
     Observable ignored;
     std::string defect;
     if (find_in_part(system, part, label, ignored, defect) == PortMatch::found) {
-      return fmt::format("{} names no subsystem; expected {}. Did you mean {}?", quoted(label),
-                         kForms, quoted(names[static_cast<std::size_t>(part)] + "." + label));
+      return fmt::format("{} names no subsystem; expected {}. Did you mean {}?", in_quotes(label),
+                         kForms, in_quotes(names[static_cast<std::size_t>(part)] + "." + label));
     }
   }
-  return fmt::format("{} is not a quantity; expected {}", quoted(label), kForms);
+  return fmt::format("{} is not a quantity; expected {}", in_quotes(label), kForms);
 }
 
 }  // namespace

@@ -134,7 +134,8 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
 }
 
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides) {
-  const scenario_file::FileText content = scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
+  const scenario_file::FileText content =
+      scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
   if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
   return parse_scenario(content.text, file.string(), file.parent_path(), overrides);
 }

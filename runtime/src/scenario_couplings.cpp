@@ -168,14 +168,15 @@ void settle_names(SystemDraft& draft, Defects& defects) {
       defects.add(fmt::format("/subsystems/{}/name", i),
                   fmt::format("must not contain dots, brackets, blanks, commas or quotes (it names "
                               "columns of results), got {}",
-                              quoted(name)));
+                              in_quotes(name)));
       name.clear();
       continue;
     }
+    if (name.empty()) continue;
     const auto [first, is_new] = taken.emplace(name, i);
-    if (is_new || name.empty()) continue;
+    if (is_new) continue;
     defects.add(fmt::format("/subsystems/{}/name", i),
-                fmt::format("the name {} is already taken by /subsystems/{}", quoted(name),
+                fmt::format("the name {} is already taken by /subsystems/{}", in_quotes(name),
                             first->second));
     name.clear();
   }
@@ -190,6 +191,7 @@ void settle_names(SystemDraft& draft, Defects& defects) {
     std::string name = stand_in_of(i);
     if (rename_in_couplings(draft.couplings, part.given_name, name)) part.name = std::move(name);
   }
+  taken.emplace("", 0);  // no name to go by
   std::vector<std::string> wanted;
   for (const CouplingDraft& coupling : draft.couplings) {
     for (const std::string& port : coupling.ports) {

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <string_view>
 #include <unordered_map>
@@ -128,7 +129,7 @@ class Builder {
   void fail_duplicate(const std::string& key, std::size_t first, std::size_t again) {
     if (is_full()) return;  // lines take a while to count
     fail(place(), fmt::format("duplicate key {}: first on line {}, again on line {}",
-                              quoted(key), line_of(text_, first), line_of(text_, again)));
+                              in_quotes(key), line_of(text_, first), line_of(text_, again)));
   }
 
   Json* put(Json value) {
@@ -148,8 +149,7 @@ class Builder {
 
   bool open(Json container) {
     if (levels_.size() >= static_cast<std::size_t>(scenario_limits::kNesting)) {
-      fail("", fmt::format("{}: nested deeper than {} levels",
-                           line_and_column(text_, offset()),
+      fail("", fmt::format("{}: nested deeper than {} levels", line_and_column(text_, offset()),
                            scenario_limits::kNesting));
       return false;
     }
@@ -288,16 +288,18 @@ bool is_too_large(std::string_view text) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc::result_out_of_range || stop != end) return false;
+  // Out of range on which side: the place of the first digit that counts, moved by the exponent.
   const std::size_t e = std::min(text.find_first_of("eE"), text.size());
-  const bool shrinks = e + 1 < text.size() && text[e + 1] == '-';
-  if (!shrinks) return true;
-  // 1000...000e-5: its whole digits outweigh the exponent or do not.
-  long long exponent = 0;
-  const auto [exponent_end, too_long] = std::from_chars(text.data() + e + 2, end, exponent);
+  const std::size_t sign = std::min(e + 1, text.size());
+  std::int64_t exponent = 0;
+  const char* const digits = text.data() + sign + (text.substr(sign).starts_with('+') ? 1 : 0);
+  if (std::from_chars(digits, end, exponent).ec == std::errc::result_out_of_range) {
+    return !text.substr(sign).starts_with('-');
+  }
   const std::size_t first = text.find_first_of("123456789");
   const std::size_t point = std::min(text.find('.'), e);
-  return exponent_end == end && too_long == std::errc{} && first < point &&
-         std::cmp_greater(point - first, exponent);
+  const auto place = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);
+  return place > -exponent;
 }
 
 // "" unless the word was meant as a number and is none.
@@ -317,7 +319,7 @@ bool is_key(std::string_view rest) {
 }
 
 // Puts "" in the place of every bad number, so that one pass of the parser gets beyond them all;
-// the text keeps its length and lines.
+// the text keeps its length and lines. Of more than can be listed, only the first are named.
 std::vector<BadNumber> blank_bad_numbers(std::string& text) {
   std::vector<BadNumber> found;
   bool in_string = false;
@@ -327,16 +329,15 @@ std::vector<BadNumber> blank_bad_numbers(std::string& text) {
     } else if (text[i] == '"') {
       in_string = !in_string;
     } else if (!in_string && is_in_word(text[i])) {
-      const auto stop = std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(i), text.end(),
-                                         is_in_word);
+      const auto stop =
+          std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(i), text.end(), is_in_word);
       const auto end = static_cast<std::size_t>(stop - text.begin());
       const std::string_view word = std::string_view(text).substr(i, end - i);
       std::string problem = number_defect(word);
       if (!problem.empty() && !is_key(std::string_view(text).substr(end))) {
         text.replace(i, end - i, end - i, ' ');
         text.replace(i, 2, "\"\"");
-        found.push_back({i + 2, std::move(problem)});
-        if (found.size() > scenario_limits::kDefects) return found;
+        if (found.size() < scenario_limits::kDefects) found.push_back({i + 2, std::move(problem)});
       }
       i = end - 1;
     }
@@ -355,8 +356,9 @@ Document parse_document(std::string text) {
   const std::vector<BadNumber> bad_numbers = blank_bad_numbers(text);
   const char* latest = text.data();
   Builder builder(text, bad_numbers, latest, document);
-  document.readable = Json::sax_parse(CountingIterator(text.data(), &latest),
-                                      CountingIterator(text.data() + text.size(), &latest), &builder);
+  document.readable =
+      Json::sax_parse(CountingIterator(text.data(), &latest),
+                      CountingIterator(text.data() + text.size(), &latest), &builder);
   return document;
 }
 

@@ -82,7 +82,7 @@ void fail_unknown_port(const Node& node, const std::string& path, const Names& n
   const std::size_t count = paths.size();
   paths.resize(std::min(count, kShown));
   const std::string more = count > kShown ? fmt::format(", ... ({} in all)", count) : "";
-  node.fail(fmt::format("there is no port {}.\nports: {}{}.{}", quoted(path), list_of(paths),
+  node.fail(fmt::format("there is no port {}.\nports: {}{}.{}", in_quotes(path), list_of(paths),
                         more, hint));
 }
 
@@ -233,7 +233,7 @@ void read_outputs(const Node& node, RunSettings& settings) {
     if (!label) continue;
     const auto [first, is_new] = places.emplace(*label, i);
     if (is_new) continue;
-    element.fail(fmt::format("{} is already observed by /outputs/observe/{}", quoted(*label),
+    element.fail(fmt::format("{} is already observed by /outputs/observe/{}", in_quotes(*label),
                              first->second));
   }
 }

@@ -64,7 +64,7 @@ Json* descend(Json& value, const std::string& key, bool may_create, std::string&
       member = &value.get_ref<Json::object_t&>().emplace_back(key, nullptr).second;
     }
     if (member == nullptr) {
-      problem = fmt::format("has no key {}.{}", quoted(key), did_you_mean(key, keys_of(value)));
+      problem = fmt::format("has no key {}.{}", in_quotes(key), did_you_mean(key, keys_of(value)));
     }
     return member;
   }
@@ -78,7 +78,7 @@ Json* descend(Json& value, const std::string& key, bool may_create, std::string&
   const bool is_index = error == std::errc{} && stop == end && (key == "0" || key[0] != '0');
   if (is_index && index < value.size()) return &value[index];
   problem =
-      fmt::format("is an array of {}; {} is not an index into it", value.size(), quoted(key));
+      fmt::format("is an array of {}; {} is not an index into it", value.size(), in_quotes(key));
   return nullptr;
 }
 
@@ -89,7 +89,7 @@ void apply(Document& document, const Override& setting) {
   const auto keys = split_pointer(setting.pointer);
   if (!keys) {
     return fail("", fmt::format("{}: must be a JSON pointer such as /time/step_s",
-                                quoted(setting.pointer)));
+                                in_quotes(setting.pointer)));
   }
   Json* place = &document.root;
   std::string where;

@@ -27,7 +27,7 @@ void fail_unknown_parameter(const Node& node, const std::string& key, const Part
   }
   std::vector<std::string> names;
   for (const ParameterInfo& info : type.parameters) names.push_back(info.name);
-  node.fail(fmt::format("{} has no parameter {}.\nparameters: {}.{}", type.name, quoted(key),
+  node.fail(fmt::format("{} has no parameter {}.\nparameters: {}.{}", type.name, in_quotes(key),
                         list_of(names), did_you_mean(key, names)));
 }
 
@@ -69,10 +69,9 @@ void point_into_entries(Issues& issues, const Parameters& parameters) {
 void place_derived(Issues& issues, const PartType& type) {
   for (Issue& issue : issues) {
     const std::string_view key = std::string_view(issue.where).substr(issue.where.empty() ? 0 : 1);
-    const bool is_known =
-        std::any_of(type.parameters.begin(), type.parameters.end(), [&](const ParameterInfo& info) {
-          return info.name == key.substr(0, key.find('/'));
-        });
+    const bool is_known = std::any_of(
+        type.parameters.begin(), type.parameters.end(),
+        [&](const ParameterInfo& info) { return info.name == key.substr(0, key.find('/')); });
     if (issue.where.empty() || is_known) continue;
     issue = {"", "these values give a matrix that cannot be computed with: " + issue.what};
   }
@@ -146,7 +145,7 @@ std::optional<std::vector<double>> read_named_state(const Node& node, const Subs
     const auto place = places.find(key);
     if (place == places.end()) {
       member.fail(fmt::format("{} has no state {}.\nstates: {}.{}", part.signature().type,
-                              quoted(key), shown(names), did_you_mean(key, names)));
+                              in_quotes(key), shown(names), did_you_mean(key, names)));
     } else if (const auto number = member.number()) {
       state[place->second] = *number;
     }

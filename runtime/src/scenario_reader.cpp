@@ -87,7 +87,7 @@ std::string describe(const Json& value) {
     case Json::value_t::array:
       return fmt::format("an array of {}", value.size());
     case Json::value_t::string:
-      return fmt::format("the string {}", quoted(value.get_ref<const std::string&>()));
+      return fmt::format("the string {}", in_quotes(value.get_ref<const std::string&>()));
     case Json::value_t::number_float:
       return fmt::format("{}", value.get<double>());
     default:
@@ -99,7 +99,7 @@ std::string list_of(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) {
     text += text.empty() ? "" : ", ";
-    text += quoted(name);
+    text += in_quotes(name);
   }
   return text;
 }
@@ -170,7 +170,7 @@ ObjectReader::ObjectReader(const Node& node, std::vector<std::string> keys) : no
   for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
     node.member(key, value)
-        .fail(fmt::format("unknown key {}.\nkeys: {}.{}", quoted(key), list_of(keys),
+        .fail(fmt::format("unknown key {}.\nkeys: {}.{}", in_quotes(key), list_of(keys),
                           did_you_mean(key, keys)));
   }
 }

@@ -97,13 +97,13 @@ std::optional<Signal> read_table_file(const Node& node, const std::filesystem::p
   if (!name) return std::nullopt;
   const FileText file = read_text_file(folder / *name);
   if (!file.ok()) {
-    node.fail(fmt::format("the table {} {}", quoted(*name), file.problem));
+    node.fail(fmt::format("the table {} {}", in_quotes(*name), file.problem));
     return std::nullopt;
   }
   std::vector<std::string> defects;
   std::vector<Signal::Knot> knots = parse_table(file.text, defects);
   for (const std::string& defect : defects) {
-    node.fail(fmt::format("the table {}{}", quoted(*name), defect));
+    node.fail(fmt::format("the table {}{}", in_quotes(*name), defect));
   }
   if (!defects.empty()) return std::nullopt;
   return Signal::piecewise_linear(std::move(knots));
@@ -166,7 +166,7 @@ std::vector<Signal::Knot> parse_table(const std::string& text, std::vector<std::
     if (!knot) {
       defects.push_back(
           fmt::format(", line {}: must be two finite numbers \"time_s,value\", got {}", number,
-                      quoted(line)));
+                      in_quotes(line)));
     } else if (!knots.empty() && knot->time_s <= knots.back().time_s) {
       defects.push_back(fmt::format(", line {}: times must increase: {} follows {}", number,
                                     knot->time_s, knots.back().time_s));

@@ -279,7 +279,8 @@ Json coupling_variant(const std::string& kind) {
   if (kind == "transformer" || kind == "gyrator") {
     const char* const law = kind == "gyrator" ? "r in e1 = r f2, e2 = -r f1; not 0"
                                               : "n in e1 = n e2, f2 = -n f1; not 0";
-    return variant(kind, {{"ports", ports_of_coupling(2, 2)}, {"ratio", described(not_zero(), law)}},
+    return variant(kind,
+                   {{"ports", ports_of_coupling(2, 2)}, {"ratio", described(not_zero(), law)}},
                    {"ports", "ratio"});
   }
   if (kind == "skew_gain") {

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "scenario_text.hpp"
+#include "portwave/subsystems/printable.hpp"
 
 namespace portwave {
 namespace {
@@ -17,23 +17,6 @@ using Json = nlohmann::ordered_json;
 /// Not all numbers have a place in JSON.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
-
-/// Safe to show on a terminal. Scenario files may hold any control character in a name, also those
-/// of U+0080 to U+009F, which some terminals obey.
-std::string shown(std::string_view name) {
-  std::string text;
-  for (const char c : scenario_file::printable(name)) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool is_c1 = !text.empty() && text.back() == '\xC2' && byte < 0xA0U;
-    if (is_c1) {
-      text.back() = '\\';
-      text += fmt::format("u{:04x}", static_cast<unsigned>(byte));
-    } else {
-      text += c;
-    }
-  }
-  return text;
-}
 
 std::string_view name_of(MethodKind kind) {
   switch (kind) {
@@ -108,9 +91,11 @@ std::string certificate_text(const RunSummary& summary) {
   const Certificate& certificate = summary.certificate;
   std::string text(to_string(certificate.status));
   if (certificate.worst_passivity_step >= 0) {
-    text += fmt::format(": largest passivity residual {:.3g} J (\"{}\", step {})",
-                        certificate.max_passivity_residual_J, shown(summary.worst_passivity_part),
-                        certificate.worst_passivity_step);
+    const bool violated = certificate.status == CertificateStatus::violated;
+    text += fmt::format(": largest passivity residual {:.3g} J; {} its limit \"{}\" in step {}",
+                        certificate.max_passivity_residual_J,
+                        violated ? "farthest beyond" : "nearest to",
+                        printable(summary.worst_passivity_part), certificate.worst_passivity_step);
   }
   if (certificate.max_augmented_residual_J) {
     text += fmt::format("\n               largest augmented residual {:.3g} J",
@@ -198,7 +183,7 @@ std::string summary_text(const RunSummary& summary) {
       "  energy       {}\n"
       "  certificate  {}\n"
       "  time         {}\n",
-      shown(summary.scenario), summary.steps, summary.step_s, summary.simulated_s(),
+      printable(summary.scenario), summary.steps, summary.step_s, summary.simulated_s(),
       summary.completed ? "" : " (interrupted)", method_text(summary), iterations_text(summary),
       energy_text(summary.energy), certificate_text(summary), speed_text(summary));
 }

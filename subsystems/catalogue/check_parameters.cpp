@@ -41,7 +41,7 @@ std::string describe(const ParameterValue& value) {
     std::string operator()(double number) { return fmt::format("the number {}", number); }
     std::string operator()(int number) { return fmt::format("the integer {}", number); }
     std::string operator()(bool truth) { return truth ? "true" : "false"; }
-    std::string operator()(const std::string& text) { return quoted(text); }
+    std::string operator()(const std::string& text) { return in_quotes(text); }
     std::string operator()(const MatrixRows&) { return "a matrix"; }
     std::string operator()(const MatrixEntries&) { return "a matrix"; }
     std::string operator()(const std::vector<Port>&) { return "a list of ports"; }
@@ -124,7 +124,7 @@ class ValueCheck {
     if (std::find(info_.choices.begin(), info_.choices.end(), text) != info_.choices.end()) return;
     report(where_,
            fmt::format("must be one of \"{}\", got {}.{}", fmt::join(info_.choices, "\", \""),
-                       quoted(text), did_you_mean(text, info_.choices)));
+                       in_quotes(text), did_you_mean(text, info_.choices)));
   }
 
   void check_matrix(const ParameterValue& value) {
@@ -170,10 +170,11 @@ class ValueCheck {
       if (name.empty()) {
         report(where, "must not be empty");
       } else if (!is_plain_name(name)) {
-        report(where, fmt::format("must not contain dots, brackets, blanks, commas or quotes, got {}",
-                                  quoted(name)));
+        report(where,
+               fmt::format("must not contain dots, brackets, blanks, commas or quotes, got {}",
+                           in_quotes(name)));
       } else if (!seen.insert(name).second) {
-        report(where, fmt::format("the name {} is already taken", quoted(name)));
+        report(where, fmt::format("the name {} is already taken", in_quotes(name)));
       }
     }
   }

@@ -94,7 +94,7 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string name = nearest_name(word, candidates);
-  return name.empty() ? std::string{} : " Did you mean " + quoted(name) + "?";
+  return name.empty() ? std::string{} : " Did you mean " + in_quotes(name) + "?";
 }
 
 }  // namespace portwave

@@ -76,6 +76,6 @@ std::string printable(std::string_view text, std::size_t most) {
   return result;
 }
 
-std::string quoted(std::string_view text) { return '"' + printable(text) + '"'; }
+std::string in_quotes(std::string_view text) { return '"' + printable(text) + '"'; }
 
 }  // namespace portwave

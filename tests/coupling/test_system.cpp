@@ -92,21 +92,21 @@ std::vector<Case> naming_cases() {
        [](SystemBuilder& b) {
          b.add("A", part({}), {.initial_state = {}, .inputs = {{"froce", Signal::constant(1.0)}}});
        },
-       "/subsystems/0/inputs/froce: subsystem \"A\" has no input \"froce\". inputs: \"force\". Did "
+       "/subsystems/0/inputs/froce: subsystem \"A\" has no input \"froce\".\ninputs: \"force\". Did "
        "you mean \"force\"?"},
       {"unknown port",
        [](SystemBuilder& b) {
          b.add("motor", motor());
          b.join(joint::Free{}, {"motor.shaft2"}).join(joint::Free{}, {"motor.terminals"});
        },
-       "/couplings/0/ports/0: subsystem \"motor\" has no port \"shaft2\". ports: \"shaft\" "
+       "/couplings/0/ports/0: subsystem \"motor\" has no port \"shaft2\".\nports: \"shaft\" "
        "(rotation), \"terminals\" (electrical). Did you mean \"shaft\"?"},
       {"unknown port beside an open one",
        [](SystemBuilder& b) {
          b.add("motor", motor());
          b.join(joint::Free{}, {"motor.shaft2"});
        },
-       "/couplings/0/ports/0: subsystem \"motor\" has no port \"shaft2\". ports: \"shaft\" "
+       "/couplings/0/ports/0: subsystem \"motor\" has no port \"shaft2\".\nports: \"shaft\" "
        "(rotation), \"terminals\" (electrical). Did you mean \"shaft\"?\n"
        "/subsystems/0: port \"motor.terminals\" is neither connected nor terminated; connect it or "
        "terminate it with \"free\", \"fixed\" or \"resistive\""},
@@ -115,21 +115,21 @@ std::vector<Case> naming_cases() {
          b.add("motor", motor());
          b.join(joint::Free{}, {"motor.wheel"});
        },
-       "/couplings/0/ports/0: subsystem \"motor\" has no port \"wheel\". ports: \"shaft\" "
+       "/couplings/0/ports/0: subsystem \"motor\" has no port \"wheel\".\nports: \"shaft\" "
        "(rotation), \"terminals\" (electrical)."},
       {"unknown part",
        [](SystemBuilder& b) {
          b.add("motor", motor());
          b.join(joint::Free{}, {"moter.shaft"}).join(joint::Free{}, {"motor.terminals"});
        },
-       "/couplings/0/ports/0: there is no subsystem \"moter\". subsystems: \"motor\". Did you mean "
+       "/couplings/0/ports/0: there is no subsystem \"moter\".\nsubsystems: \"motor\". Did you mean "
        "\"motor\"?"},
       {"no dot",
        [](SystemBuilder& b) {
          b.add("motor", motor());
          b.join(joint::Free{}, {"motor"});
        },
-       "/couplings/0/ports/0: expected \"part.port\", got \"motor\". ports: \"shaft\" (rotation), "
+       "/couplings/0/ports/0: expected \"part.port\", got \"motor\".\nports: \"shaft\" (rotation), "
        "\"terminals\" (electrical)."},
       {"open port",
        [](SystemBuilder& b) {

@@ -1,7 +1,11 @@
 // Runs the program as its users do: as a process, seen through its output and exit code.
 #ifdef PORTWAVE_CLI
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <optional>
+#include <sys/resource.h>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -95,12 +99,25 @@ TEST(CliLine, RefusesWhatItDoesNotKnow) {
            Case{{"run", kPair, "--threads"}, "--threads"},
            Case{{"run", kPair, "--steps", "-1"}, "--steps"},
            Case{{"run", kPair, "--steps", "1.5"}, "--steps"},
+           Case{{"run", kPair, "--threads", "0x2"}, "must be an integer"},
+           Case{{"run", kPair, "--threads", " 2"}, "must be an integer"},
+           Case{{"run", kPair, "--threads", "two"}, "must be an integer"},
+           Case{{"run", kPair, "--threads", "99999999999999999999"}, "not in 1 to 1024"},
+           Case{{"run", kPair, "--steps", "0"}, "not in 1 to"},
+           Case{{"run", kPair, "--steps", "1e3"}, "must be an integer"},
+           Case{{"study", "budget", kPair, "--steps", "0"}, "not in 1 to"},
            Case{{"run", kPair, "--certify", "ful"}, "--certify"},
+           Case{{"run", kPair, "--certify", "FULL"}, "neither energy nor full"},
+           Case{{"list", ""}, "no type of part \"\""},
            Case{{"run", kPair, "--out", ""}, "--out"},
            Case{{"run", kPair, "--set", "method/iterations=3"}, "/json/pointer=value"},
            Case{{"run", kPair, "--set", "/method/iterations"}, "/json/pointer=value"},
            Case{{"study", "budget", kPair, "--budgets", "3,x"}, "--budgets"},
+           Case{{"study", "budget", kPair, "--budgets", "3,x"}, "must be an integer"},
            Case{{"study", "budget", kPair, "--budgets", "3,-1"}, "--budgets"},
+           Case{{"study", "budget", kPair, "--budgets", "0,"}, "empty entry"},
+           Case{{"study", "budget", kPair, "--budgets", ",0"}, "empty entry"},
+           Case{{"study", "budget", kPair, "--budgets", "0,,3"}, "empty entry"},
            Case{{"study", "budget", kPair, "--budgets", "3 8"}, "--budgets"},
            Case{{"schema", "extra"}, "unexpected argument \"extra\""},
        }) {
@@ -197,13 +214,22 @@ TEST(CliRun, SettingsReplaceTheScenarios) {
   EXPECT_EQ(json["scenario"], "a=b");
 }
 
-TEST(CliRun, NoStepsAreARunToo) {
-  const TemporaryFolder folder;
+TEST(CliRun, NamesCannotCommandTheTerminal) {
   const ProcessResult result =
-      portwave_cli({"run", kPair, "--steps", "0", "--json", "--out", folder.path().string()});
+      portwave_cli({"run", kPair, "--steps", "2", "--set", R"(/name="a\u001b[31mb\nc\u009b")"});
   ASSERT_EQ(result.exit_code, 0) << said(result);
-  EXPECT_TRUE(Json::parse(result.out)["certificate"]["max_passivity_residual_J"].is_null());
-  EXPECT_EQ(read_csv(folder / "trajectory.csv").rows.size(), 1u);
+  EXPECT_TRUE(contains(result.err, R"(a\u001b[31mb\nc\u009b: 2 steps)")) << said(result);
+  EXPECT_FALSE(contains(result.err, "\x1b")) << "raw escape";
+  EXPECT_FALSE(contains(result.err, "\xC2\x9B")) << "raw 8-bit escape";
+}
+
+TEST(CliRun, HasTheThreadsThatWereAskedFor) {
+  for (const Words& verb : {Words{"run", kPair, "--steps", "5", "--quiet"},
+                            Words{"study", "budget", kPair, "--steps", "5", "--budgets", "1"}}) {
+    const ProcessResult result = portwave_cli(verb + Words{"--threads", "64"});
+    EXPECT_EQ(result.exit_code, 0) << said(result);
+    EXPECT_EQ(result.err, "") << "oneTBB warned";
+  }
 }
 
 TEST(CliRun, RefusesBadScenariosAndWritesNothing) {
@@ -293,6 +319,85 @@ TEST(CliRun, FolderThatCannotBeWrittenIsExitCodeThree) {
   EXPECT_EQ(names_in(folder.path()), (Words{"file"}));
 }
 
+/// What a run of before left: a set of files that belong together.
+void write_earlier_results(const std::filesystem::path& folder) {
+  for (const char* name : {"energy.csv", "summary.json", "trajectory.csv"}) {
+    write_text(folder / name, "earlier\n");
+  }
+}
+
+TEST(CliRun, NamesTakenByFoldersAreToldBeforeTheRun) {
+  for (const std::string name : {"summary.json", "trajectory.csv", "energy.csv"}) {
+    const TemporaryFolder folder;
+    write_earlier_results(folder.path());
+    std::filesystem::remove(folder / name);
+    std::filesystem::create_directory(folder / name);
+    // Minutes, should it begin.
+    Subprocess process(command({"run", kPair, "--steps", "100000000", "--set",
+                                "/outputs/every=1000", "--out", folder.path().string()}));
+    for (int i = 0; i < 1000 && !process.has_ended(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ASSERT_TRUE(process.has_ended()) << name;
+    const ProcessResult result = process.wait();
+    EXPECT_EQ(result.exit_code, 3) << said(result);
+    EXPECT_TRUE(contains(result.err, (folder / name).string())) << said(result);
+    EXPECT_TRUE(contains(result.err, "Is a directory")) << said(result);
+    for (const std::string other : {"summary.json", "trajectory.csv", "energy.csv"}) {
+      if (other == name) continue;
+      EXPECT_EQ(read_text(folder / other), "earlier\n") << name;
+    }
+    EXPECT_EQ(names_in(folder.path()).size(), 3u) << name;
+  }
+}
+
+/// Children started meanwhile have a limit, which this process does not reach itself.
+class LimitForChildren {
+ public:
+  LimitForChildren(decltype(RLIMIT_FSIZE) resource, rlim_t amount) : resource_(resource) {
+    ::getrlimit(resource_, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = amount;
+    ::setrlimit(resource_, &limit);
+  }
+  ~LimitForChildren() { ::setrlimit(resource_, &before_); }
+  LimitForChildren(const LimitForChildren&) = delete;
+  LimitForChildren& operator=(const LimitForChildren&) = delete;
+
+ private:
+  decltype(RLIMIT_FSIZE) resource_;
+  rlimit before_ = {};
+};
+
+ProcessResult with_files_of_at_most(rlim_t bytes, const Words& line) {
+  std::optional<Subprocess> process;
+  {
+    const LimitForChildren limit(RLIMIT_FSIZE, bytes);
+    process.emplace(command(line));
+  }
+  return process->wait();
+}
+
+TEST(CliRun, FilesThatMayNotGrowAreExitCodeThree) {
+  // The limits fall on the tables and on the summary.
+  struct Case {
+    rlim_t bytes;
+    const char* steps;
+  };
+  for (const Case& full : {Case{100'000, "3000"}, Case{600, "1"}}) {
+    const TemporaryFolder folder;
+    write_earlier_results(folder.path());
+    const ProcessResult result = with_files_of_at_most(
+        full.bytes, {"run", kPair, "--steps", full.steps, "--out", folder.path().string()});
+    EXPECT_EQ(result.exit_code, 3) << said(result);
+    EXPECT_TRUE(contains(result.err, "File too large")) << said(result);
+    EXPECT_EQ(names_in(folder.path()), (Words{"energy.csv", "summary.json", "trajectory.csv"}));
+    for (const std::string& name : names_in(folder.path())) {
+      EXPECT_EQ(read_text(folder / name), "earlier\n") << name << " at " << full.bytes;
+    }
+  }
+}
+
 // Ends from outside ----------------------------------------------------------------------------
 
 /// A run of minutes, should nothing end it. Every thousandth step is recorded, so that it cannot
@@ -312,10 +417,35 @@ class RecordingRun {
   Subprocess process;
 };
 
+/// Children started meanwhile inherit what this process does about a signal.
+class ChildDisposition {
+ public:
+  ChildDisposition(int signal, void (*handler)(int))
+      : signal_(signal), before_(std::signal(signal, handler)) {}
+  ~ChildDisposition() { std::signal(signal_, before_); }
+  ChildDisposition(const ChildDisposition&) = delete;
+  ChildDisposition& operator=(const ChildDisposition&) = delete;
+
+ private:
+  int signal_;
+  void (*before_)(int);
+};
+
+TEST(CliInterrupt, OutlivesItsTerminalWhenToldTo) {
+  const TemporaryFolder folder;
+  const ChildDisposition nohup(SIGHUP, SIG_IGN);
+  RecordingRun run(folder / "out");
+  run.process.send(SIGHUP);
+  run.process.send(SIGTERM);
+  const ProcessResult result = run.process.wait();
+  EXPECT_EQ(result.exit_code, 128 + SIGTERM) << said(result);
+}
+
 TEST(CliInterrupt, KeepsWhatWasRecorded) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const TemporaryFolder folder;
     const auto out = folder / "out";
+    const ChildDisposition obeys(signal, SIG_DFL);
     RecordingRun run(out);
     run.process.send(signal);
     const ProcessResult result = run.process.wait();
@@ -492,6 +622,7 @@ TEST(CliStudy, WritesRowsAsJson) {
   EXPECT_EQ(read_text(folder / "out/study.json"), result.out);
   const Json rows = Json::parse(result.out);
   ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1]["status"], "holds");
   for (const char* key : {"iterations", "rms", "max", "final", "max_passivity_residual_J",
                           "max_augmented_residual_J", "min_fne_margin", "max_energy_ratio"}) {
     EXPECT_TRUE(rows[1][key].is_number()) << key;
@@ -501,6 +632,76 @@ TEST(CliStudy, WritesRowsAsJson) {
 
   const ProcessResult threaded = portwave_cli(line + Words{"--threads", "2"});
   EXPECT_EQ(threaded.out, result.out);
+}
+
+TEST(CliStudy, ViolatedCertificateIsExitCodeOneWithRows) {
+  const TemporaryFolder folder;
+  const Words active = {
+      "study", "budget", kPair, "--budgets", "3,8", "--set", "/subsystems/0/allow_active=true"};
+  const Words negative = {"--set", "/subsystems/0/parameters/coupling_damping_Ns_per_m=-0.05"};
+  const ProcessResult table = portwave_cli(active + negative);
+  EXPECT_EQ(table.exit_code, 1) << said(table);
+  EXPECT_TRUE(contains(table.out, " violated\n")) << said(table);
+
+  const Words as_file = {"--json", "--out", folder.path().string()};
+  const ProcessResult json = portwave_cli(active + negative + as_file);
+  EXPECT_EQ(json.exit_code, 1) << said(json);
+  EXPECT_EQ(Json::parse(read_text(folder / "study.json"))[0]["status"], "violated");
+
+  // Control: the permission alone violates nothing.
+  const ProcessResult passive = portwave_cli(active);
+  EXPECT_EQ(passive.exit_code, 0) << said(passive);
+  EXPECT_FALSE(contains(passive.out, "violated")) << said(passive);
+}
+
+TEST(CliStudy, RunsEachBudgetOnceInTheOrderGiven) {
+  const ProcessResult result = portwave_cli({"study", "budget", kPair, "--steps", "5", "--json",
+                                             "--budgets", "8,3,8", "--budgets", "0,3"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  std::vector<int> budgets;
+  for (const Json& row : Json::parse(result.out)) budgets.push_back(row["iterations"]);
+  EXPECT_EQ(budgets, (std::vector<int>{8, 3, 0}));
+}
+
+TEST(CliStudy, FindsOutFirstWhetherItCanWrite) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "study.json");
+  // So many rows that it could not compute them first.
+  std::string many = "0";
+  for (int i = 1; i < 1000; ++i) many += "," + std::to_string(i);
+  Subprocess process(command({"study", "budget", kPair, "--steps", "100000", "--budgets", many,
+                              "--out", folder.path().string()}));
+  for (int i = 0; i < 1000 && !process.has_ended(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_TRUE(process.has_ended());
+  const ProcessResult result = process.wait();
+  EXPECT_EQ(result.exit_code, 3) << said(result);
+  EXPECT_TRUE(contains(result.err, (folder / "study.json").string())) << said(result);
+}
+
+TEST(CliStudy, PrintsTheTableWhenTheFileFails) {
+  const TemporaryFolder folder;
+  const ProcessResult result =
+      with_files_of_at_most(100, {"study", "budget", kPair, "--steps", "5", "--budgets", "0,3",
+                                  "--out", (folder / "out").string()});
+  EXPECT_EQ(result.exit_code, 3) << said(result);
+  EXPECT_TRUE(contains(result.err, "study.json")) << said(result);
+  EXPECT_TRUE(contains(result.err, "File too large")) << said(result);
+  EXPECT_TRUE(contains(result.out, "fne_margin")) << said(result);
+  EXPECT_EQ(names_in(folder.path()), Words{});
+}
+
+TEST(CliStudy, TellsHowManySamplesDoNotFit) {
+  for (const std::string steps : {"8999999999999999", "1000000000000"}) {
+    const ProcessResult result = portwave_cli({"study", "budget", kPair, "--steps", steps});
+    EXPECT_EQ(result.exit_code, 3) << said(result);
+    for (const std::string& word : {std::string("not enough memory"), std::string("samples"),
+                                    std::to_string(std::stoll(steps) + 1)}) {
+      EXPECT_TRUE(contains(result.err, word)) << word << "\n" << said(result);
+    }
+    EXPECT_EQ(result.out, "");
+  }
 }
 
 TEST(CliStudy, ComparesStatesOnly) {

@@ -381,6 +381,62 @@ TEST(CsvRecorder, ReportsADiskThatIsFull) {
   }
 }
 
+TEST(CsvRecorder, SummaryIsThereOnlyBesideItsOwnFiles) {
+  const System system = duffing_linear_pair();
+  const Stepper stepper(system, pair_options(1));
+  for (const std::string taken : {"", "energy.csv", "trajectory.csv"}) {
+    const TemporaryFolder folder;
+    for (const char* name : {"energy.csv", "summary.json", "trajectory.csv"}) {
+      write_text(folder / name, "earlier\n");
+    }
+    CsvRecorder recorder(folder.path(), {observable(system, "A.q1")}, 1);
+    recorder.record_initial(stepper);
+    if (taken.empty()) {
+      recorder.finish("{}\n");
+      EXPECT_EQ(names_in(folder.path()), (Names{"energy.csv", "summary.json", "trajectory.csv"}));
+      EXPECT_EQ(read_text(folder / "summary.json"), "{}\n");
+      EXPECT_EQ(read_csv(folder / "trajectory.csv").rows.size(), 1u);
+      continue;
+    }
+    // A name that is taken during the run: the set stays mixed, and no summary vouches for it.
+    std::filesystem::remove(folder / taken);
+    std::filesystem::create_directory(folder / taken);
+    EXPECT_TRUE(failure_of([&] { recorder.finish("{}\n"); })) << taken;
+    EXPECT_FALSE(std::filesystem::exists(folder / "summary.json")) << taken;
+  }
+}
+
+TEST(CsvRecorder, KeepsEarlierFilesWhenTheSummaryCannotBeWritten) {
+  const TemporaryFolder folder;
+  for (const char* name : {"energy.csv", "summary.json", "trajectory.csv"}) {
+    write_text(folder / name, "earlier\n");
+  }
+  {
+    CsvRecorder recorder(folder.path(), {}, 1);
+    const FileSizeLimit full(1000);
+    const auto message = failure_of([&] { recorder.finish(std::string(2000, 'x')); });
+    ASSERT_TRUE(message);
+    EXPECT_NE(message->find("summary.json"), std::string::npos) << *message;
+  }
+  EXPECT_EQ(names_in(folder.path()), (Names{"energy.csv", "summary.json", "trajectory.csv"}));
+  for (const std::string& name : names_in(folder.path())) {
+    EXPECT_EQ(read_text(folder / name), "earlier\n") << name;
+  }
+}
+
+TEST(OutputFolder, TellsBeforehandThatANameIsTaken) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "b.json");
+  const auto message = failure_of([&] { OutputFolder taken(folder.path(), {"a.json", "b.json"}); });
+  ASSERT_TRUE(message);
+  EXPECT_NE(message->find((folder / "b.json").string()), std::string::npos) << *message;
+  EXPECT_EQ(names_in(folder.path()), (Names{"b.json"}));
+  { const OutputFolder unused(folder / "new", {"a.json"}); }
+  EXPECT_FALSE(std::filesystem::exists(folder / "new"));
+  OutputFolder(folder / "new", {"a.json"}).keep();
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "new"));
+}
+
 TEST(WriteFileAtomically, ReplacesOrLeavesAlone) {
   const TemporaryFolder folder;
   const auto path = folder / "summary.json";

@@ -141,6 +141,20 @@ TEST(Scenario, MatricesByRowsAndByEntriesAreTheSame) {
   EXPECT_TRUE(rows.system.junctions()[3].dirac.F == entries.system.junctions()[3].dirac.F);
 }
 
+TEST(Scenario, AnEmptyArrayIsAMatrixWithoutColumns) {
+  const std::string closed = R"([
+    ["/subsystems/2/parameters/ports", []], ["/subsystems/2/parameters/inputs", []],
+    ["/subsystems/2/inputs"], ["/method/impedance/ports", {}], ["/outputs/observe/2", "motor.flux"],
+    ["/couplings", [{"kind": "connection", "ports": ["A.coupling", "B.coupling"]},
+                    {"kind": "free", "ports": ["C.left"]}, {"kind": "free", "ports": ["C.right"]}]],
+    ["/subsystems/2/parameters/G", )";
+  for (const std::string G : {"[]", "[[], []]"}) {
+    EXPECT_EQ(part_of(parse_edited(closed + G + "]]"), "motor").subsystem->structure().G.cols(), 0)
+        << G;
+  }
+  EXPECT_THROW(parse_edited(R"([["/subsystems/2/parameters/G", []]])"), ScenarioError);  // control
+}
+
 TEST(Scenario, SignalsFollowTheirFormulas) {
   const Scenario scenario = parse(base_text());
   for (const double t : {0.0, 0.1, 0.25, 0.7, 2.0}) {

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <string>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -16,6 +19,7 @@ using testing::edited;
 using testing::issues_of;
 using testing::Json;
 using testing::lines_of;
+using testing::parse;
 using testing::replaced;
 using testing::report_of;
 using testing::scenario_defects;
@@ -182,6 +186,51 @@ TEST(ScenarioErrors, NumbersThatAreNotFiniteAreAllReportedAtOnce) {
                    "/method/iterations: must be an integer from 0 to 1000000, got -1"}));
 }
 
+TEST(ScenarioErrors, ANumberIsJudgedAlikeInTheFileAndOnTheCommandLine) {
+  for (const std::string& number :
+       Lines{"NaN", "-inf", "Infinity", "1e999", "-1e999", "1" + std::string(400, '0')}) {
+    const std::string text = replaced(base_text(), "\"tolerance\": 0", "\"tolerance\": " + number);
+    const Lines in_file = lines_of(issues_of(text));
+    ASSERT_EQ(in_file.size(), 1U) << number;
+    EXPECT_TRUE(in_file.front().starts_with("/method/tolerance: ")) << in_file.front();
+    EXPECT_EQ(in_file, lines_of(issues_of(base_text(), {{"/method/tolerance", number}}))) << number;
+  }
+  // Control: too small for a double is no defect, and a word is not a number.
+  for (const std::string& number : Lines{"1e-999", "0." + std::string(400, '0') + "1", "0e999",
+                                         "1" + std::string(400, '0') + "e-400"}) {
+    EXPECT_EQ(lines_of(issues_of(base_text(), {{"/method/tolerance", number}})), Lines{}) << number;
+  }
+  EXPECT_EQ(parse(base_text(), {{"/name", "nano"}}).name, "nano");
+}
+
+TEST(ScenarioErrors, BadNumbersAreAllFoundHoweverMany) {
+  Json scenario = base_scenario();
+  for (int i = 0; i < 300; ++i) scenario["time"].push_back({"key_" + std::to_string(i), "#"});
+  std::string text = scenario.dump();
+  for (std::size_t at = text.find("\"#\""); at != std::string::npos; at = text.find("\"#\"")) {
+    text.replace(at, 3, "NaN");
+  }
+  int numbers = 0;
+  for (const Issue& issue : issues_of(text)) {
+    numbers += issue.what == "must be a finite number, got NaN" ? 1 : 0;
+  }
+  EXPECT_EQ(numbers, 300);
+
+  std::string many = "{\"name\": [NaN";
+  for (int i = 0; i < 200'000; ++i) many += ", NaN";
+  const Issues issues = issues_of(many + "]}");  // in one pass: with one each this takes minutes
+  ASSERT_EQ(issues.size(), 1001U);
+  EXPECT_EQ(issues.front().what, "there are more errors than can be listed");
+}
+
+TEST(ScenarioErrors, BadNumbersInTextAndKeysAreLeftAlone) {
+  EXPECT_EQ(parse(replaced(base_text(), "\"base\"", R"("\\\"NaN, 1e999")")).name, "\\\"NaN, 1e999");
+  EXPECT_EQ(
+      lines_of(issues_of("{NaN: 1}")),
+      Lines{": line 1, column 2: this is not JSON: invalid literal; expected string literal, at "
+            "'NaN: 1}'"});
+}
+
 TEST(ScenarioErrors, DuplicateKeysNameBothLines) {
   std::string text = replaced(base_text(), "\"mass_kg\": 8,", "\"mass_kg\": 8,\n\"mass_kg\": 9,");
   text = replaced(text, "\"time\": {", "\"time\": {\"end_s\": 2.0, ");
@@ -229,6 +278,40 @@ TEST(ScenarioErrors, FilesThatCannotBeRead) {
   write_text(large, "{}");
   std::filesystem::resize_file(large, (std::uintmax_t{64} << 20) + 1);
   EXPECT_EQ(error_of(large), large + ": is larger than 64 MiB.\n1 error; nothing was run.\n");
+}
+
+TEST(ScenarioErrors, APipeByNameIsRefused) {
+  const TemporaryFolder folder;
+  const std::string pipe = (folder / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {pipe, "is a pipe, not a file"}, {"/dev/zero", "is a device, not a file"}};
+  for (const auto& [file, problem] : cases) {
+    EXPECT_THROW(
+        {
+          try {
+            load_scenario(file);
+          } catch (const ScenarioError& error) {
+            EXPECT_EQ(lines_of(error.issues()), Lines{": " + problem});
+            throw;
+          }
+        },
+        ScenarioError);
+    Json scenario = base_scenario();
+    scenario["subsystems"][0]["inputs"]["force"] = {{"kind", "table"}, {"file", file}};
+    const Issues issues = issues_of(scenario.dump());
+    ASSERT_EQ(issues.size(), 1U);
+    EXPECT_TRUE(issues.front().what.ends_with(problem)) << issues.front().what;
+  }
+}
+
+TEST(ScenarioErrors, APipeFromTheShellIsRead) {
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  ASSERT_EQ(::write(ends[1], base_text().data(), base_text().size()), std::ssize(base_text()));
+  ::close(ends[1]);
+  EXPECT_EQ(load_scenario("/dev/fd/" + std::to_string(ends[0])).name, "base");
+  ::close(ends[0]);
 }
 
 // What is said about a scenario whose force comes from "force.csv" in the folder.
@@ -296,7 +379,7 @@ TEST(ScenarioErrors, Overrides) {
           "mean \"step_s\"?",
           "/subsystems/9/name: --set does not fit: /subsystems is an array of 4; \"9\" is not an "
           "index into it",
-          "/method/tolerance: must be a number >= 0, got the string \"NaN\""}));
+          "/method/tolerance: must be a finite number, got NaN"}));
 }
 
 TEST(ScenarioReport, ReadsAsSentencesWithHintsAndACount) {
@@ -324,6 +407,59 @@ TEST(ScenarioReport, StopsCollectingBeforeMemoryRunsOut) {
   const Issues issues = issues_of(scenario.dump());
   EXPECT_EQ(issues.size(), 1001U);
   EXPECT_EQ(issues.front().what, "there are more errors than can be listed");
+}
+
+TEST(ScenarioReport, NamesAndNumbersDoNotBreakSentences) {
+  Json scenario = base_scenario();
+  scenario["couplings"][2]["ports"][0] = "motor.a. b";
+  scenario["time"]["step. s"] = 1;
+  const std::string text =
+      replaced(scenario.dump(), "\"tolerance\":0", "\"tolerance\":1" + std::string(400, '0'));
+  const std::string report = report_of(text);
+  EXPECT_NE(report.find("subsystem \"motor\" has no port \"a. b\".\n  ports: "), std::string::npos)
+      << report;
+  EXPECT_NE(report.find("unknown key \"step. s\".\n  keys: "), std::string::npos) << report;
+  EXPECT_NE(report.find("0... is too large.\n"), std::string::npos) << report;
+}
+
+TEST(ScenarioReport, EscapesControlCharactersOfEveryName) {
+  const std::string evil = "x\x1b[31m\n\u009b2J";
+  const std::vector<std::string> edits = {"/subsystems/1/name",
+                                          "/subsystems/1/type",
+                                          "/subsystems/2/parameters/ports/0/name",
+                                          "/subsystems/2/parameters/states/1",
+                                          "/couplings/2/ports/0",
+                                          "/outputs/observe/0",
+                                          "/subsystems/3/parameters/right_end"};
+  std::vector<Json> scenarios;
+  for (const std::string& place : edits) {
+    scenarios.push_back(edited(base_scenario(), Json::array({Json::array({place, evil})})));
+  }
+  for (const std::string& port : {"motor." + evil, evil + ".shaft"}) {
+    scenarios.push_back(base_scenario());
+    scenarios.back()["couplings"][2]["ports"][0] = port;
+    scenarios.back()["outputs"]["observe"][0] = port;
+    scenarios.back()["method"]["initial_waves"][port] = 1;
+    scenarios.back()["subsystems"][0]["inputs"][port] = {{"kind", "constant"}, {"value", 1}};
+    scenarios.back()["subsystems"][0]["inputs"]["force"] = {{"kind", "table"}, {"file", port}};
+  }
+  for (const Json& scenario : scenarios) {
+    for (const Issue& issue : issues_of(scenario.dump())) {
+      EXPECT_EQ(issue.what.find('\x1b'), std::string::npos) << issue.where;
+      EXPECT_EQ(issue.what.find("\u009b"), std::string::npos) << issue.where;
+    }
+    const std::string report = report_of(scenario.dump());
+    EXPECT_NE(report.find("\\u001b[31m"), std::string::npos) << report;
+    EXPECT_EQ(report.find('\x1b'), std::string::npos) << report;
+  }
+}
+
+TEST(ScenarioReport, CutsLongNames) {
+  const std::string report = report_of(
+      edited(base_scenario(), Json::array({Json::array(
+                                  {"/couplings/2/ports/0", "motor." + std::string(100'000, 'x')})}))
+          .dump());
+  EXPECT_LT(report.size(), 1000U);
 }
 
 TEST(ScenarioReport, CannotBeUsedToWriteToTheTerminal) {

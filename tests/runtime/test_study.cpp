@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <portwave/runtime/study.hpp>
+#include <portwave/subsystems/catalogue.hpp>
 
 #include "oscillator_pair.hpp"
 
@@ -89,11 +90,42 @@ TEST(BudgetStudyLaw, ManyIterationsAreTheMonolithicStep) {
   EXPECT_LE(row.max, 1e-11);
 }
 
+TEST(BudgetStudyLaw, JudgesEveryRow) {
+  for (const bool active : {false, true}) {
+    SystemBuilder builder;
+    Parameters parameters = find_part_type("duffing_oscillator")->example;
+    parameters["coupling_damping_Ns_per_m"] = active ? -0.05 : 0.05;
+    builder.add("A", make_part("duffing_oscillator", parameters, /*allow_active=*/true),
+                {.initial_state = {0.4, 0.0, 0.4}});
+    builder.add("B", linear_oscillator({.stiffness_N_per_m = 1.0}));
+    builder.connect("A.coupling", "B.coupling");
+    Scenario scenario = pair_scenario();
+    scenario.system = builder.build();
+    for (const BudgetRow& row : study_budget(scenario, {0, 8})) {
+      EXPECT_EQ(row.status == CertificateStatus::violated, active) << "K=" << row.iterations;
+    }
+  }
+}
+
+TEST(BudgetStudyErrors, TellHowManySamplesDoNotFit) {
+  Scenario scenario = pair_scenario();
+  scenario.steps = 8'999'999'999'999'999;
+  try {
+    study_budget(scenario, {0});
+    FAIL() << "accepted";
+  } catch (const std::runtime_error& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("not enough memory"), std::string::npos) << message;
+    EXPECT_NE(message.find("9000000000000000 samples"), std::string::npos) << message;
+  }
+}
+
 bool same_bits(const BudgetRow& a, const BudgetRow& b) {
   return a.iterations == b.iterations && a.rms == b.rms && a.max == b.max && a.final == b.final &&
          a.max_passivity_residual_J == b.max_passivity_residual_J &&
          a.max_augmented_residual_J == b.max_augmented_residual_J &&
-         a.min_fne_margin == b.min_fne_margin && a.max_energy_ratio == b.max_energy_ratio;
+         a.min_fne_margin == b.min_fne_margin && a.max_energy_ratio == b.max_energy_ratio &&
+         a.status == b.status;
 }
 
 TEST(BudgetStudyLaw, ThreadsDoNotChangeABit) {

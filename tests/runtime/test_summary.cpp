@@ -52,7 +52,10 @@ TEST(Summary, HasTheKeysThatReadersRelyOn) {
                               "/certificate/status",
                               "/certificate/max_passivity_residual_J",
                               "/certificate/max_augmented_residual_J",
+                              "/certificate/max_fejer_residual_J",
                               "/certificate/min_fne_margin",
+                              "/certificate/steps_without_fixed_point",
+                              "/certificate/steps_without_margin",
                               "/threads",
                               "/wall_s",
                               "/steps_per_s",
@@ -92,6 +95,7 @@ TEST(Summary, LeavesOutWhatWasNotSampled) {
     const Json certificate = summary_json(run_pair(certify, 1))["certificate"];
     const bool sampled = certify == Certify::full;
     EXPECT_EQ(certificate["max_augmented_residual_J"].is_number(), sampled);
+    EXPECT_EQ(certificate["max_fejer_residual_J"].is_number(), sampled);
     EXPECT_EQ(certificate["min_fne_margin"].is_number(), sampled);
     EXPECT_TRUE(certificate["max_passivity_residual_J"].is_number());
   }
@@ -138,22 +142,40 @@ TEST(Summary, ReadsBackToTheSameDoubles) {
 TEST(SummaryText, NamesWhatAReaderLooksFor) {
   RunSummary summary = run_pair(Certify::full, 1);
   std::string text = summary_text(summary);
-  for (const char* word : {"pair: 50 steps", "douglas-rachford", "8 per step", "68.8 J", "holds",
-                           "steps/s", "real time", "firm-nonexpansiveness", "augmented residual"}) {
+  for (const char* word :
+       {"pair: 50 steps", "douglas-rachford", "8 per step", "68.8 J", "holds", "steps/s",
+        "real time", "firm-nonexpansiveness", "augmented residual", "Fejer residual"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
   }
   EXPECT_EQ(text.find("interrupted"), std::string::npos);
   EXPECT_EQ(text.find("tolerance"), std::string::npos);
+  EXPECT_EQ(text.find("margin not sampled"), std::string::npos);
   EXPECT_EQ(text.back(), '\n');
 
   summary.completed = false;
   summary.method.tolerance = 1e-9;
   summary.iterations.not_converged = 3;
   summary.certificate.status = CertificateStatus::violated;
+  summary.certificate.steps_without_margin = 7;
+  EXPECT_EQ(summary_json(summary)["certificate"]["steps_without_margin"], 7);
   text = summary_text(summary);
-  for (const char* word : {"interrupted", "3 of 50 steps missed the tolerance", "violated"}) {
+  for (const char* word : {"interrupted", "3 of 50 steps missed the tolerance", "violated",
+                           "margin not sampled in 7 steps"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
   }
+}
+
+TEST(SummaryText, EscapesWhatATerminalWouldObey) {
+  RunSummary summary = run_pair(Certify::energy, 1, 1);
+  summary.scenario = "a\x1b[2Jb\r\xC2\x9B c\u00e4";
+  summary.worst_passivity_part = "p\x07";
+  const std::string text = summary_text(summary);
+  EXPECT_EQ(text.find_first_of("\x1b\r\x07"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\xC2\x9B"), std::string::npos) << text;
+  for (const char* word : {R"(a\u001b[2Jb\u000d\u009b c)", "c\u00e4:", R"("p\u0007")"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
+  }
+  EXPECT_EQ(summary_json(summary)["scenario"], summary.scenario) << "data is not changed";
 }
 
 TEST(SummaryText, ReadsWellBeforeTheFirstStep) {

@@ -188,7 +188,7 @@ TEST(Parameters, MessagesSayWhatWasExpected) {
       {"linear_oscillator", with(oscillator, "mass_kg", std::string("4")),
        "/mass_kg: expected a number, got \"4\""},
       {"linear_oscillator", with(oscillator, "mass", 1.0),
-       "/mass: linear_oscillator has no such parameter. parameters: \"mass_kg\", "
+       "/mass: linear_oscillator has no such parameter.\nparameters: \"mass_kg\", "
        "\"stiffness_N_per_m\", \"damping_Ns_per_m\". Did you mean \"mass_kg\"?"},
       {"linear_oscillator",
        {{"mass_kg", 1.0}},

@@ -16,6 +16,6 @@ std::size_t utf8_length(std::string_view text);
 std::string printable(std::string_view text, std::size_t most = 80);
 
 /// printable() between double quotes: how every message quotes what a user wrote.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace portwave
