@@ -104,9 +104,8 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
     }
     for (int j = 0; j < batch.input_size(); ++j) {
       if (!part.input_is_driven[static_cast<std::size_t>(j)]) continue;
-      driven_.push_back(
-          {&part.inputs[static_cast<std::size_t>(j)],
-           input_size_ + lane * batch.input_size() + j, index, j});
+      driven_.push_back({&part.inputs[static_cast<std::size_t>(j)],
+                         input_size_ + lane * batch.input_size() + j, index, j});
       place.driven = true;
     }
     part_of_energy_.push_back(index);

@@ -28,16 +28,14 @@ class ForkJoin {
 
   template <class Body>
   void run(int count, const Body& body) {
-    release(&fork_);
     arena_.execute([&] {
-      tbb::parallel_for(
-          0, count,
-          [&](int i) {
-            acquire(&fork_);
-            body(i);
-            release(&join_);
-          },
-          tbb::static_partitioner());
+      const auto task = [&](int i) {
+        acquire(&fork_);
+        body(i);
+        release(&join_);
+      };
+      release(&fork_);  // here: the workers read the captures written above
+      tbb::parallel_for(0, count, task, tbb::static_partitioner());
     });
     acquire(&join_);
   }
@@ -55,8 +53,9 @@ class ForkJoin {
   }
 
   tbb::task_arena arena_;
-  char fork_ = 0;
-  char join_ = 0;
+  // Names of the two orderings. Static, since a worker must acquire before it reads any object.
+  static inline char fork_ = 0;
+  static inline char join_ = 0;
 };
 
 }  // namespace portwave

@@ -17,10 +17,14 @@ namespace {
 
 std::string_view describe(StepFault fault) {
   switch (fault) {
-    case StepFault::none: return "no fault";
-    case StepFault::not_converged: return "the implicit step did not converge";
-    case StepFault::not_finite: return "a wave or state is not finite";
-    case StepFault::threw: return "a callback threw";
+    case StepFault::none:
+      return "no fault";
+    case StepFault::not_converged:
+      return "the implicit step did not converge";
+    case StepFault::not_finite:
+      return "a wave or state is not finite";
+    case StepFault::threw:
+      return "a callback threw";
   }
   return "unknown fault";
 }
@@ -168,7 +172,8 @@ struct Stepper::Impl {
             options.method.iterations);
     if (!all_finite(x_next) || !all_finite(b_next)) find_non_finite(inner);
     for (std::size_t i = 0; i < energy.size(); ++i) {
-      if (std::isfinite(energy[i].storage_J) && std::isfinite(energy[i].external_supply_J)) continue;
+      if (std::isfinite(energy[i].storage_J) && std::isfinite(energy[i].external_supply_J))
+        continue;
       fail_if({waves.part_of_energy()[i], StepFault::not_finite, "its energy overflows"},
               options.method.iterations);
     }

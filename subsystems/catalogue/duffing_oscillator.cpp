@@ -151,7 +151,8 @@ class DuffingBatch final : public StepBatch {
     const double k12 = p.coupling_stiffness_N_per_m;
     const double w = f.base + increment;
     const double u = (m.s * a - k12 * f.delta + m.kappa * w) * m.share;
-    const double q = f.q + m.h * w, v = f.v + 2.0 * ((f.base - f.v) + increment), delta = f.delta + m.h * (u - w);
+    const double q = f.q + m.h * w, v = f.v + 2.0 * ((f.base - f.v) + increment),
+                 delta = f.delta + m.h * (u - w);
     next[kPosition] = q;
     next[kVelocity] = v;
     next[kElongation] = delta;

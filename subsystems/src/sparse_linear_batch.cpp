@@ -22,12 +22,12 @@ using Vector = Eigen::VectorXd;
 /// with x̂ᵢ = √Q_ii xᵢ. Increments for the reason given in dense_linear_batch.cpp.
 struct SparseLane {
   SparseFactors lhs;
-  SparseMatrix W;  // n×n
-  Vector d;        // x̂ = d∘x
-  Matrix B_a;      // n×p
+  SparseMatrix W;    // n×n
+  Vector d;          // x̂ = d∘x
+  Matrix B_a;        // n×p
   SparseMatrix B_u;  // n×q
-  RowMatrix C;     // p×n
-  RowMatrix D;     // p×p
+  RowMatrix C;       // p×n
+  RowMatrix D;       // p×p
   RowMatrix D_minus_sigma;
   Vector sigma;   // ±1
   RowMatrix C_u;  // p×q

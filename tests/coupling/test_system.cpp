@@ -92,7 +92,8 @@ std::vector<Case> naming_cases() {
        [](SystemBuilder& b) {
          b.add("A", part({}), {.initial_state = {}, .inputs = {{"froce", Signal::constant(1.0)}}});
        },
-       "/subsystems/0/inputs/froce: subsystem \"A\" has no input \"froce\".\ninputs: \"force\". Did "
+       "/subsystems/0/inputs/froce: subsystem \"A\" has no input \"froce\".\ninputs: \"force\". "
+       "Did "
        "you mean \"force\"?"},
       {"unknown port",
        [](SystemBuilder& b) {
@@ -122,7 +123,8 @@ std::vector<Case> naming_cases() {
          b.add("motor", motor());
          b.join(joint::Free{}, {"moter.shaft"}).join(joint::Free{}, {"motor.terminals"});
        },
-       "/couplings/0/ports/0: there is no subsystem \"moter\".\nsubsystems: \"motor\". Did you mean "
+       "/couplings/0/ports/0: there is no subsystem \"moter\".\nsubsystems: \"motor\". Did you "
+       "mean "
        "\"motor\"?"},
       {"no dot",
        [](SystemBuilder& b) {

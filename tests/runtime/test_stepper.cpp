@@ -374,9 +374,10 @@ TEST(StepperFaults, AThrowingInputIsNamed) {
     stepper.step();
     ADD_FAILURE() << "accepted";
   } catch (const StepError& error) {
-    EXPECT_STREQ(error.what(),
-                 "part \"A\" failed in step 0, freezing: a callback threw (input \"force\": no such "
-                 "sensor); the state is that before the step");
+    EXPECT_STREQ(
+        error.what(),
+        "part \"A\" failed in step 0, freezing: a callback threw (input \"force\": no such "
+        "sensor); the state is that before the step");
   }
   EXPECT_EQ(stepper.step_index(), 0);
 }

@@ -47,7 +47,7 @@ class EnergyBook {
   std::vector<PartBook> parts_;
   std::vector<double> storage_;    // by part
   std::vector<double> magnitude_;  // by part
-  std::vector<double> tank_;     // by island
+  std::vector<double> tank_;       // by island
   EnergyTotals totals_;
   std::int64_t steps_ = 0;
   double max_residual_;
