@@ -335,8 +335,8 @@ std::vector<BadNumber> blank_bad_numbers(std::string& text) {
       const std::string_view word = std::string_view(text).substr(i, end - i);
       std::string problem = number_defect(word);
       if (!problem.empty() && !is_key(std::string_view(text).substr(end))) {
-        text.replace(i, end - i, end - i, ' ');
-        text.replace(i, 2, "\"\"");
+        std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(i), end - i, ' ');
+        text[i] = text[i + 1] = '"';  // every bad number has two characters or more
         if (found.size() < scenario_limits::kDefects) found.push_back({i + 2, std::move(problem)});
       }
       i = end - 1;
