@@ -9,3 +9,7 @@ string(FIND "${readme}" "${example}" place)
 if(place EQUAL -1)
   message(FATAL_ERROR "README.md does not show ${EXAMPLE} as it is")
 endif()
+
+if(readme MATCHES "@@")
+  message(FATAL_ERROR "README.md has an unfilled placeholder")
+endif()

@@ -11,8 +11,8 @@ function(portwave_target_defaults target)
     target_compile_options(${target} PRIVATE -Wduplicated-cond -Wlogical-op)
     # GCC 12 reports these wrongly in std::string and in inlined Eigen code.
     target_compile_options(${target} PRIVATE
-      -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
-      -Wno-error=array-bounds -Wno-error=maybe-uninitialized)
+      -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds
+      -Wno-error=maybe-uninitialized)
   endif()
   if(PORTWAVE_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)

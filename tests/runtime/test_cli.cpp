@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <fcntl.h>
 #include <optional>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -471,7 +474,16 @@ TEST(CliInterrupt, KilledLeavesNoFileUnderItsName) {
   }
 }
 
+/// False in a sandbox without /dev/pts.
+bool machine_has_pseudo_terminals() {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0) return false;
+  ::close(terminal);
+  return true;
+}
+
 TEST(CliOutput, ShowsProgressOnATerminal) {
+  if (!machine_has_pseudo_terminals()) GTEST_SKIP() << "this machine has no pseudo-terminals";
   const TemporaryFolder folder;
   RecordingRun elsewhere(folder / "out");
   Subprocess process(command(kLongRun), {.stderr_is_terminal = true});
