@@ -20,6 +20,33 @@ function(portwave_target_defaults target)
   target_compile_definitions(${target} PRIVATE PORTWAVE_VERSION="${PROJECT_VERSION}")
 endfunction()
 
+# portwave_kernels(<target>): compiles <folder>/src/kernels/*.cpp once per instruction set, each into a
+# namespace of its own; instruction_set.hpp says which one runs. They fuse multiply and add where they
+# say so, and nowhere else, so all give the same bits.
+function(portwave_kernels target)
+  file(GLOB kernels CONFIGURE_DEPENDS src/kernels/*.cpp)
+  set(names baseline)
+  set(flags_baseline "")
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    list(APPEND names v3 v4)
+    set(flags_v3 -march=x86-64-v3)
+    set(flags_v4 -march=x86-64-v4)
+    target_compile_definitions(${target} PRIVATE PORTWAVE_X86_64_KERNELS)
+  endif()
+  foreach(name IN LISTS names)
+    set(objects ${target}_kernels_${name})
+    add_library(${objects} OBJECT ${kernels})
+    target_compile_features(${objects} PRIVATE cxx_std_20)
+    target_include_directories(${objects} PRIVATE
+      "${CMAKE_CURRENT_SOURCE_DIR}/src" "${CMAKE_CURRENT_SOURCE_DIR}/include"
+      "${PROJECT_SOURCE_DIR}/subsystems/include")
+    portwave_target_defaults(${objects})
+    target_compile_options(${objects} PRIVATE ${flags_${name}} -O3 -Wno-psabi -Wno-ignored-attributes)
+    target_compile_definitions(${objects} PRIVATE PORTWAVE_ISA=${name})
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${objects}>)
+  endforeach()
+endfunction()
+
 # portwave_precompile(<target> <header>...): standard headers are added to the list.
 function(portwave_precompile target)
   if(PORTWAVE_PRECOMPILE)
@@ -35,6 +62,7 @@ endfunction()
 function(portwave_add_room room)
   set(target portwave_${room})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/*.cpp catalogue/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/src/kernels/")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/portwave/${room}/*.hpp)
   if(NOT sources)
     set(sources "${CMAKE_CURRENT_BINARY_DIR}/empty.cpp")

@@ -9,9 +9,14 @@
 namespace portwave {
 namespace {
 
-double half_square_distance(std::span<const double> u, std::span<const double> v) {
+/// In the order of the system's ports, whatever the layout.
+double half_square_distance(const WaveDiscretisation& waves, std::span<const double> u,
+                            std::span<const double> v) {
   double sum = 0.0;
-  for (std::size_t j = 0; j < u.size(); ++j) sum += (u[j] - v[j]) * (u[j] - v[j]);
+  for (int port = 0; port < static_cast<int>(waves.system().scalar_ports().size()); ++port) {
+    const auto j = static_cast<std::size_t>(waves.wave_of_port(port));
+    sum += (u[j] - v[j]) * (u[j] - v[j]);
+  }
   return 0.5 * sum;
 }
 
@@ -38,16 +43,23 @@ FneSampler::FneSampler(const WaveDiscretisation& waves, std::uint64_t seed) : se
   for (auto* v : {&alpha_, &beta_, &s_alpha_, &s_beta_}) v->resize(size);
 }
 
-std::optional<FneSampler::Result> FneSampler::sample(WaveDiscretisation& waves, std::int64_t step) {
+std::optional<FneSampler::Result> FneSampler::sample(const WaveDiscretisation& waves,
+                                                     double* record, std::int64_t step) {
   constexpr std::uint64_t kOddStride = 0x9e3779b97f4a7c15U;
   std::mt19937_64 generator(seed_ + kOddStride * static_cast<std::uint64_t>(step));
   std::normal_distribution<double> normal;
+  const int ports = static_cast<int>(waves.system().scalar_ports().size());
+  const auto draw = [&](AlignedVector& out) {
+    for (int port = 0; port < ports; ++port) {
+      out[static_cast<std::size_t>(waves.wave_of_port(port))] = normal(generator);
+    }
+  };
   Result result{std::numeric_limits<double>::infinity(), false};
   for (int pair = 0; pair < kPairs; ++pair) {
-    for (double& value : alpha_) value = normal(generator);
-    for (double& value : beta_) value = normal(generator);
-    if (!waves.scatter_all(alpha_.data(), s_alpha_.data()).ok()) return std::nullopt;
-    if (!waves.scatter_all(beta_.data(), s_beta_.data()).ok()) return std::nullopt;
+    draw(alpha_);
+    draw(beta_);
+    if (!waves.scatter_all(record, alpha_.data(), s_alpha_.data()).ok()) return std::nullopt;
+    if (!waves.scatter_all(record, beta_.data(), s_beta_.data()).ok()) return std::nullopt;
     for (std::size_t i = 0; i < waves.places().size(); ++i) take_margin(waves, i, result);
   }
   return result;
@@ -56,11 +68,11 @@ std::optional<FneSampler::Result> FneSampler::sample(WaveDiscretisation& waves, 
 void FneSampler::take_margin(const WaveDiscretisation& waves, std::size_t part,
                              Result& result) const {
   const PartPlace& place = waves.places()[part];
-  const int size = waves.batches()[static_cast<std::size_t>(place.batch)].batch->wave_size();
+  const int size = waves.batch(place.batch).batch->wave_size();
   if (size == 0) return;
   double inner = 0.0, image = 0.0, source = 0.0;
-  for (auto j = static_cast<std::size_t>(place.wave);
-       j < static_cast<std::size_t>(place.wave + size); ++j) {
+  for (int k = 0; k < size; ++k) {
+    const auto j = static_cast<std::size_t>(place.wave + k * place.stride);
     const double difference = alpha_[j] - beta_[j];
     const double mapped = s_alpha_[j] - s_beta_[j];
     inner += mapped * difference;
@@ -77,23 +89,24 @@ StepCertifier::StepCertifier(const WaveDiscretisation& waves, double relaxation)
   for (auto* v : {&u_, &u_next_, &b_}) v->resize(static_cast<std::size_t>(waves.wave_size()));
 }
 
-void StepCertifier::examine(WaveDiscretisation& waves, const Step& step, Certificate& certificate) {
-  examine_margins(waves, step.index, certificate);
+void StepCertifier::examine(const WaveDiscretisation& waves, double* record, const Step& step,
+                            Certificate& certificate) {
+  examine_margins(waves, record, step.index, certificate);
   std::span<const double> fixed_point;
   try {
-    fixed_point = fixed_point_.solve(waves, step.u_start);
+    fixed_point = fixed_point_.solve(waves, record, step.u_start);
   } catch (const std::bad_alloc&) {  // the step itself is sound: go without this evidence
   }
   if (fixed_point.size() != step.u_start.size()) {
     ++certificate.steps_without_fixed_point;
     return;
   }
-  examine_iterates(waves, step, fixed_point, certificate);
+  examine_iterates(waves, record, step, fixed_point, certificate);
 }
 
-void StepCertifier::examine_margins(WaveDiscretisation& waves, std::int64_t index,
-                                    Certificate& certificate) {
-  const auto margins = sampler_.sample(waves, index);
+void StepCertifier::examine_margins(const WaveDiscretisation& waves, double* record,
+                                    std::int64_t index, Certificate& certificate) {
+  const auto margins = sampler_.sample(waves, record, index);
   if (!margins) ++certificate.steps_without_margin;
   if (!margins || !std::isfinite(margins->min_margin)) return;  // no margin: a system without ports
   certificate.min_fne_margin =
@@ -103,24 +116,33 @@ void StepCertifier::examine_margins(WaveDiscretisation& waves, std::int64_t inde
   }
 }
 
-void StepCertifier::examine_iterates(WaveDiscretisation& waves, const Step& step,
-                                     std::span<const double> fixed_point,
+void StepCertifier::examine_iterates(const WaveDiscretisation& waves, double* record,
+                                     const Step& step, std::span<const double> fixed_point,
                                      Certificate& certificate) {
-  const Interconnection& coupling = waves.interconnection();
   std::copy(step.u_start.begin(), step.u_start.end(), u_.begin());
-  const double start = half_square_distance(u_, fixed_point);
+  const auto distance_of = [&](std::span<const double> u) {
+    return half_square_distance(waves, u, fixed_point);
+  };
+  const double start = distance_of(u_);
   double distance = start;
-  for (int k = 0; k < step.iterations; ++k) {
-    if (!waves.scatter_all(u_.data(), b_.data()).ok()) {
+  const int last = *std::max_element(step.iterations.begin(), step.iterations.end());
+  for (int k = 0; k < last; ++k) {
+    if (!waves.scatter_all(record, u_.data(), b_.data()).ok()) {
       ++certificate.steps_without_fixed_point;
       return;
     }
     u_next_ = u_;
-    coupling.douglas_rachford(coupling.all(), relaxation_, b_.data(), u_next_.data());
-    const double next = half_square_distance(u_next_, fixed_point);
-    raise_to(
-        certificate.max_fejer_residual_J,
-        next - distance + (2.0 - relaxation_) / relaxation_ * half_square_distance(u_next_, u_));
+    waves.interconnection().douglas_rachford(relaxation_, b_.data(), u_next_.data());
+    for (std::size_t j = 0; j < u_.size(); ++j) {  // islands that have stopped stay as they are
+      const int part = waves.part_of_wave(static_cast<int>(j));
+      if (part < 0) continue;
+      const int island = waves.system().island_of_part(part);
+      if (k >= step.iterations[static_cast<std::size_t>(island)]) u_next_[j] = u_[j];
+    }
+    const double next = distance_of(u_next_);
+    raise_to(certificate.max_fejer_residual_J,
+             next - distance +
+                 (2.0 - relaxation_) / relaxation_ * half_square_distance(waves, u_next_, u_));
     distance = next;
     u_.swap(u_next_);
   }

@@ -5,14 +5,10 @@
 #include <cstddef>
 #include <limits>
 
+#include "kernels/book_kernels.hpp"
+
 namespace portwave {
 namespace {
-
-double half_square(const double* w, int first, int last) {
-  double sum = 0.0;
-  for (int j = first; j < last; ++j) sum += w[j] * w[j];
-  return 0.5 * sum;
-}
 
 /// StepEnergy::magnitude_J of a state that no step has made: |H| + Σ|∂H/∂xᵢ xᵢ|.
 double magnitude(const Subsystem& subsystem, const double* x, double storage) {
@@ -25,48 +21,78 @@ double magnitude(const Subsystem& subsystem, const double* x, double storage) {
 
 }  // namespace
 
-EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* x, const double* b)
-    : tank_(static_cast<std::size_t>(waves.system().island_count()), 0.0),
-      max_residual_(-std::numeric_limits<double>::infinity()) {
-  const auto batches = waves.batches();
-  for (std::size_t i = 0; i < waves.places().size(); ++i) {
-    const PartPlace& place = waves.places()[i];
-    const BatchPlace& batch = batches[static_cast<std::size_t>(place.batch)];
-    const int island = waves.system().island_of_part(static_cast<int>(i));
-    parts_.push_back(
-        {place.wave, place.wave + batch.batch->wave_size(), batch.energy + place.lane, island});
-    const Subsystem& subsystem = *waves.system().parts()[i].subsystem;
-    storage_.push_back(subsystem.storage(x + place.state));
-    magnitude_.push_back(magnitude(subsystem, x + place.state, storage_.back()));
-    totals_.initial_J += storage_.back();
-    tank_[static_cast<std::size_t>(island)] +=
-        half_square(b, parts_.back().wave_first, parts_.back().wave_last);
+EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b)
+    : waves_(waves),
+      all_(all_parts(waves)),
+      islands_(island_lists(waves)),
+      max_residual_(-std::numeric_limits<double>::infinity()),
+      worst_ratio_(-std::numeric_limits<double>::infinity()) {
+  for (AlignedVector& c : columns_) c.resize(static_cast<std::size_t>(waves.entry_count()), 0.0);
+  std::vector<double> x;
+  for (int i = 0; i < static_cast<int>(waves.places().size()); ++i) {
+    const PartPlace& place = waves.place(i);
+    const StepBatch& batch = *waves.batch(place.batch).batch;
+    const Subsystem& subsystem = *waves.system().parts()[static_cast<std::size_t>(i)].subsystem;
+    x.resize(static_cast<std::size_t>(batch.state_size()));
+    waves.get_state(i, record, x.data());
+    const double storage = subsystem.storage(x.data());
+    column(kStorageBefore)[place.entry] = storage;
+    column(kMagnitudeBefore)[place.entry] = magnitude(subsystem, x.data(), storage);
+    double energy = 0.0;
+    for (int j = 0; j < batch.wave_size(); ++j) {
+      const double wave = b[place.wave + j * place.stride];
+      energy += 0.5 * wave * wave;
+    }
+    column(kMismatch)[place.entry] = energy;
   }
+  totals_.initial_J = all_.sum(column(kStorageBefore));
   totals_.final_J = totals_.max_J = totals_.initial_J;
+  for (const PartList& island : islands_) tank_.push_back(island.sum(column(kMismatch)));
   totals_.tank_J = totals_.initial_tank_J = tank_sum();
   totals_.max_energy_ratio = -std::numeric_limits<double>::infinity();
   update_energy_ratio();
 }
 
-StepLedger EnergyBook::book(const double* a, const double* b, const StepEnergy* energy) {
-  StepLedger step;
-  step.max_passivity_residual_J = -std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const PartBook& part = parts_[i];
-    const StepEnergy& e = energy[part.energy];
-    const double in = half_square(a, part.wave_first, part.wave_last);
-    const double out = half_square(b, part.wave_first, part.wave_last);
-    const double residual = (e.storage_J - storage_[i]) - (in - out) - e.external_supply_J;
-    check_passivity(i, residual,
-                    magnitude_[i] + e.magnitude_J + in + out + std::abs(e.external_supply_J), step);
-    storage_[i] = e.storage_J;
-    magnitude_[i] = e.magnitude_J;
-    tank_[static_cast<std::size_t>(part.island)] += out - in;
-    step.stored_J += e.storage_J;
-    step.supplied_J += e.external_supply_J;
-    step.dissipated_J += e.dissipated_J;
-    step.mismatch_J += out - in;
+EnergyColumns EnergyBook::columns() {
+  return {column(kStorage), column(kSupply), column(kDissipated), column(kMagnitude)};
+}
+
+void EnergyBook::examine(int batch, LaneRange lanes, const double* a, const double* b) {
+  const BatchPlace& place = waves_.batch(batch);
+  const int entry = place.entry;
+  book_kernels().book({lanes.first, lanes.last, place.batch->wave_size(), place.batch->stride(),
+                       a + place.wave, b + place.wave, columns().from(entry),
+                       column(kStorageBefore) + entry, column(kMagnitudeBefore) + entry,
+                       column(kResidual) + entry, column(kTolerance) + entry,
+                       column(kMismatch) + entry});
+}
+
+std::optional<StepLedger> EnergyBook::book(const double* a, const double* b) {
+  for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
+    examine(i, waves_.batch(i).all(), a, b);
   }
+  return close();
+}
+
+std::optional<StepLedger> EnergyBook::close() {
+  StepLedger step;
+  step.stored_J = all_.sum(column(kStorage));
+  step.supplied_J = all_.sum(column(kSupply));
+  if (!std::isfinite(step.stored_J) || !std::isfinite(step.supplied_J)) return std::nullopt;
+  step.dissipated_J = all_.sum(column(kDissipated));
+  if (islands_.size() == 1) {
+    step.mismatch_J = all_.sum(column(kMismatch));
+    tank_[0] += step.mismatch_J;
+  } else {
+    for (std::size_t i = 0; i < islands_.size(); ++i) {
+      const double mismatch = islands_[i].sum(column(kMismatch));
+      tank_[i] += mismatch;
+      step.mismatch_J += mismatch;
+    }
+  }
+  judge_passivity(step);
+  columns_[kStorage].swap(columns_[kStorageBefore]);
+  columns_[kMagnitude].swap(columns_[kMagnitudeBefore]);
   step.tank_J = tank_sum();
   totals_.final_J = step.stored_J;
   totals_.max_J = std::max(totals_.max_J, step.stored_J);
@@ -79,19 +105,36 @@ StepLedger EnergyBook::book(const double* a, const double* b, const StepEnergy* 
   return step;
 }
 
-void EnergyBook::check_passivity(std::size_t part, double residual, double magnitude,
-                                 StepLedger& step) {
-  step.max_passivity_residual_J = std::max(step.max_passivity_residual_J, residual);
-  max_residual_ = std::max(max_residual_, residual);
-  const double tolerance = passivity_tolerance(magnitude);
-  if (!(residual <= tolerance)) violated_ = true;
-  // Products, not quotients: a part at rest has tolerance 0.
-  if (worst_part_ < 0 || residual * worst_tolerance_ > worst_residual_ * tolerance) {
-    worst_residual_ = residual;
-    worst_tolerance_ = tolerance;
-    worst_part_ = static_cast<int>(part);
-    worst_step_ = steps_;
+void EnergyBook::judge_passivity(StepLedger& step) {
+  step.max_passivity_residual_J = all_.largest(column(kResidual));
+  max_residual_ = std::max(max_residual_, step.max_passivity_residual_J);
+  const double ratio = all_.largest_ratio(column(kResidual), column(kTolerance));
+  if (!(ratio <= 1.0)) violated_ = true;
+  if (!(ratio > worst_ratio_)) return;
+  worst_ratio_ = ratio;
+  worst_step_ = steps_;
+  double best = -std::numeric_limits<double>::infinity();
+  for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
+    const int entry = waves_.place(i).entry;
+    const double own = column(kResidual)[entry] /
+                       std::max(column(kTolerance)[entry], std::numeric_limits<double>::min());
+    if (own > best) {
+      best = own;
+      worst_part_ = i;
+    }
   }
+}
+
+int EnergyBook::first_non_finite() const {
+  for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
+    const int entry = waves_.place(i).entry;
+    if (!std::isfinite(column(kStorage)[entry]) || !std::isfinite(column(kSupply)[entry])) return i;
+  }
+  return -1;
+}
+
+double EnergyBook::storage(int part) const {
+  return column(kStorageBefore)[waves_.place(part).entry];
 }
 
 double EnergyBook::tank_sum() const {

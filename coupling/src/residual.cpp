@@ -4,51 +4,69 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kernels/book_kernels.hpp"
+
 namespace portwave {
 namespace {
 
 /// max that keeps a NaN.
 double largest_or_nan(double a, double b) { return (a >= b || std::isnan(a)) ? a : b; }
 
-}  // namespace
-
-void InterfaceResidual::Norms::add(const Norms& other) {
-  gap += other.gap;
-  incident += other.incident;
-  outgoing += other.outgoing;
-}
-
-double InterfaceResidual::Norms::residual() const {
+double residual_of(double gap, double incident, double outgoing) {
   return gap == 0.0 ? 0.0 : std::sqrt(gap / std::max(incident, outgoing));
 }
 
+}  // namespace
+
 InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves)
-    : islands_(static_cast<std::size_t>(waves.system().island_count())) {
+    : waves_(waves), islands_(island_lists(waves)) {
+  for (auto* v : {&gap_, &incident_, &outgoing_}) {
+    v->resize(static_cast<std::size_t>(waves.entry_count()));
+  }
+  entries_.resize(islands_.size());
   for (std::size_t i = 0; i < waves.places().size(); ++i) {
-    const PartPlace& place = waves.places()[i];
-    const int size = waves.batches()[static_cast<std::size_t>(place.batch)].batch->wave_size();
-    parts_.push_back(
-        {place.wave, place.wave + size, waves.system().island_of_part(static_cast<int>(i))});
+    entries_[static_cast<std::size_t>(waves.system().island_of_part(static_cast<int>(i)))].push_back(
+        waves.places()[i].entry);
   }
 }
 
-double InterfaceResidual::largest(const double* u, const double* b, const double* exchanged,
-                                  bool per_part) {
-  std::fill(islands_.begin(), islands_.end(), Norms{});
-  double worst = 0.0;
-  for (const PartWaves& part : parts_) {
-    Norms norms;
-    for (int j = part.first; j < part.last; ++j) {
-      const double gap = exchanged[j] - u[j];
-      norms.gap += gap * gap;
-      norms.incident += u[j] * u[j];
-      norms.outgoing += b[j] * b[j];
-    }
-    islands_[static_cast<std::size_t>(part.island)].add(norms);
-    if (per_part) worst = largest_or_nan(worst, norms.residual());
+void InterfaceResidual::measure(int batch, LaneRange lanes, const double* u, const double* b,
+                                const double* exchanged) {
+  const BatchPlace& place = waves_.batch(batch);
+  book_kernels().norms({lanes.first, lanes.last, place.batch->wave_size(), place.batch->stride(),
+                        u + place.wave, b + place.wave, exchanged + place.wave,
+                        gap_.data() + place.entry, incident_.data() + place.entry,
+                        outgoing_.data() + place.entry});
+}
+
+void InterfaceResidual::measure_all(const double* u, const double* b, const double* exchanged) {
+  for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
+    measure(i, waves_.batch(i).all(), u, b, exchanged);
   }
-  for (const Norms& island : islands_) worst = largest_or_nan(worst, island.residual());
-  return worst;
+}
+
+InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
+  const auto index = static_cast<std::size_t>(island);
+  const PartList& parts = islands_[index];
+  const double gap = parts.sum(gap_.data());
+  InterfaceGap out{residual_of(gap, parts.sum(incident_.data()), parts.sum(outgoing_.data())),
+                   0.5 * gap};
+  if (!per_part) return out;
+  for (const int entry : entries_[index]) {
+    const auto e = static_cast<std::size_t>(entry);
+    out.residual = largest_or_nan(out.residual, residual_of(gap_[e], incident_[e], outgoing_[e]));
+  }
+  return out;
+}
+
+InterfaceGap InterfaceResidual::largest(bool per_part) const {
+  InterfaceGap out;
+  for (int island = 0; island < static_cast<int>(islands_.size()); ++island) {
+    const InterfaceGap own = gap(island, per_part);
+    out.residual = largest_or_nan(out.residual, own.residual);
+    out.energy_J += own.energy_J;
+  }
+  return out;
 }
 
 }  // namespace portwave

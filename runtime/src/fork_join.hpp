@@ -40,6 +40,21 @@ class ForkJoin {
     acquire(&join_);
   }
 
+  /// The same order for other oneTBB constructs: called before tasks are spawned, around each body,
+  /// and after they are awaited. Bodies are ordered one after another as the construct promises for
+  /// those that depend on one another; see GraphExecutor.
+  static void before_fork() { release(&fork_); }
+  static void after_join() { acquire(&join_); }
+  struct Ordered {
+    Ordered() {
+      acquire(&fork_);
+      acquire(&join_);
+    }
+    ~Ordered() { release(&join_); }
+    Ordered(const Ordered&) = delete;
+    Ordered& operator=(const Ordered&) = delete;
+  };
+
  private:
   static void acquire([[maybe_unused]] char* address) {
 #ifdef PORTWAVE_THREAD_SANITIZER

@@ -1,54 +1,79 @@
-#include <cstddef>
+#include <vector>
 
-#include "inner_loop.hpp"
+#include "solo_step.hpp"
 
 namespace portwave {
 namespace {
 
 class SerialExecutor final : public Executor {
  public:
-  explicit SerialExecutor(WaveDiscretisation& waves) : waves_(waves), residual_(waves) {}
+  SerialExecutor(const WaveDiscretisation& waves, const Partition& packs) : graph_(waves, packs) {
+    for (int i = 0; i < graph_.size(); ++i) steps_.emplace_back(graph_.task(i), waves);
+  }
 
   int threads() const override { return 1; }
+  int tasks() const override { return graph_.size(); }
+  std::size_t bytes() const override { return graph_.bytes(); }
 
-  PhaseStatus freeze(const double* x, const double* input) override {
-    PhaseStatus status;
-    for (int i = 0; i < batch_count(); ++i) status.merge(waves_.freeze(i, lanes(i), x, input));
-    return status;
-  }
-  InnerResult iterate(const InnerIteration& inner, double* u, double* b, double* a) override {
-    return run_inner_loop(*this, residual_, waves_.wave_size(), inner, u, b, a);
-  }
-  PhaseStatus advance(const double* a, double* x_next, double* b, StepEnergy* energy) override {
-    PhaseStatus status;
-    for (int i = 0; i < batch_count(); ++i) {
-      status.merge(waves_.advance(i, lanes(i), a, x_next, b, energy));
+  StepResult run(const StepArrays& s, const StepPlan& plan,
+                 std::span<IslandOutcome> outcomes) override {
+    StepResult result;
+    for (SoloStep& step : steps_) step.begin(s, plan.rule, outcomes);
+    if (plan.deadline == nullptr) {
+      for (SoloStep& step : steps_) step.iterate(s, plan.rule, plan.rule.budget, outcomes);
+    } else {
+      iterate_until_deadline(s, plan, outcomes, result);
     }
-    return status;
-  }
-  void exchange(const double* b, double* a) override {
-    waves_.interconnection().exchange(waves_.interconnection().all(), b, a);
-  }
-
-  PhaseStatus scatter(const double* a, double* b) { return waves_.scatter_all(a, b); }
-  void douglas_rachford(double relaxation, const double* b, double* u) {
-    waves_.interconnection().douglas_rachford(waves_.interconnection().all(), relaxation, b, u);
+    if (plan.timed) result.inner_end = DeadlineScheduler::Clock::now();
+    bool failed = false;
+    for (int i = 0; i < graph_.size(); ++i) failed = failed || graph_.task(i).outcome.failed_at >= 0;
+    if (!failed) {
+      for (SoloStep& step : steps_) step.commit(s, plan.rule);
+    }
+    take_failure(graph_, result);
+    return result;
   }
 
  private:
-  int batch_count() const { return static_cast<int>(waves_.batches().size()); }
-  LaneRange lanes(int batch) const {
-    return {0, waves_.batches()[static_cast<std::size_t>(batch)].batch->lanes()};
+  void iterate_until_deadline(const StepArrays& s, const StepPlan& plan,
+                              std::span<IslandOutcome> outcomes, StepResult& result) {
+    int done = 0;
+    while (done < plan.rule.budget) {
+      const int horizon =
+          plan.deadline->horizon(done, plan.rule.budget, DeadlineScheduler::Clock::now());
+      if (horizon == done) {
+        result.out_of_time = true;
+        return;
+      }
+      bool open = false;
+      for (SoloStep& step : steps_) open = step.iterate(s, plan.rule, horizon, outcomes) || open;
+      done = horizon;
+      if (!open) return;
+    }
   }
 
-  WaveDiscretisation& waves_;
-  InterfaceResidual residual_;
+  TaskGraph graph_;
+  std::vector<SoloStep> steps_;
 };
 
 }  // namespace
 
-std::unique_ptr<Executor> make_serial_executor(WaveDiscretisation& waves) {
-  return std::make_unique<SerialExecutor>(waves);
+void take_failure(const TaskGraph& graph, StepResult& result) {
+  for (int i = 0; i < graph.size(); ++i) {
+    const TaskOutcome& outcome = graph.task(i).outcome;
+    if (outcome.failed_at < 0) continue;
+    if (result.failed_at < 0 || outcome.failed_at < result.failed_at) {
+      result.failed_at = outcome.failed_at;
+      result.failure = outcome.failure;
+    } else if (outcome.failed_at == result.failed_at) {
+      result.failure.merge(outcome.failure);
+    }
+  }
+}
+
+std::unique_ptr<Executor> make_serial_executor(const WaveDiscretisation& waves,
+                                               const Partition& packs) {
+  return std::make_unique<SerialExecutor>(waves, packs);
 }
 
 }  // namespace portwave

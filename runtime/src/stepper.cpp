@@ -5,116 +5,104 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "executor.hpp"
 #include "portwave/coupling/energy_book.hpp"
-#include "portwave/runtime/executor.hpp"
+#include "stepper_options.hpp"
 
 namespace portwave {
 namespace {
 
-std::string_view describe(StepFault fault) {
-  switch (fault) {
-    case StepFault::none:
-      return "no fault";
-    case StepFault::not_converged:
-      return "the implicit step did not converge";
-    case StepFault::not_finite:
-      return "a wave or state is not finite";
-    case StepFault::threw:
-      return "a callback threw";
+using Clock = DeadlineScheduler::Clock;
+
+/// Below this a step is over before a second thread could help.
+constexpr double kWorthThreads_ns = 4000.0;
+
+double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+struct Runner {
+  std::unique_ptr<Executor> executor;
+  std::string description;
+};
+
+Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& options,
+                   const double* record, LaneCosts& costs) {
+  const int threads = options.threads;
+  const bool automatic = options.executor == ExecutorKind::automatic;
+  const auto serial = [&] { return make_serial_executor(waves, whole_packs(waves, costs)); };
+  if (options.executor == ExecutorKind::serial) return {serial(), "serial"};
+  if (automatic && threads == 1) return {serial(), "serial"};
+  costs = measured_costs(waves, record);
+  const Partition partition =
+      make_partition(waves, costs, options.grain, threads, options.method.iterations);
+  const double step_ns =
+      partition.iteration_cost_ns * options.method.iterations + partition.commit_cost_ns;
+  if (automatic && step_ns < kWorthThreads_ns) {
+    return {serial(), fmt::format("serial (a step of about {:.2g} us is too short for {} threads)",
+                                  step_ns * 1e-3, threads)};
   }
-  return "unknown fault";
+  if (automatic && partition.tasks.size() == 1) {
+    return {serial(), "serial (one task: nothing to share)"};
+  }
+  const std::string tasks =
+      fmt::format("{} task{}", partition.tasks.size(), partition.tasks.size() == 1 ? "" : "s");
+  switch (options.executor) {
+    case ExecutorKind::graph:
+      return {make_graph_executor(waves, partition, threads), "graph, " + tasks};
+    case ExecutorKind::barrier:
+      return {make_barrier_executor(waves, partition, threads), "barrier, " + tasks};
+    case ExecutorKind::waves:
+      return {make_wave_executor(waves, partition, threads), "waves, " + tasks};
+    default:
+      return {make_automatic_executor(serial(), make_wave_executor(waves, partition, threads)),
+              "serial or waves, whichever is faster, " + tasks};
+  }
 }
 
-std::string step_error_text(const std::string& part, std::int64_t step, int iteration, int budget,
-                            StepFault fault, const std::string& detail) {
-  std::string where = fmt::format("inner iteration {}", iteration);
-  if (iteration < 0) where = "freezing";
-  if (iteration >= budget) where = "the commit";
-  std::string text =
-      fmt::format("part \"{}\" failed in step {}, {}: {}", part, step, where, describe(fault));
-  if (!detail.empty()) text += " (" + detail + ")";
-  return text + "; the state is that before the step";
-}
-
-/// Runs of doubles are all finite; written so that it vectorises.
-bool all_finite(const std::vector<double>& values) {
-  int bad = 0;
-  for (const double v : values) bad |= std::abs(v) <= std::numeric_limits<double>::max() ? 0 : 1;
-  return bad == 0;
-}
-
-Issues check(const System& system, const StepperOptions& options) {
-  Issues issues;
-  const CouplingMethod& m = options.method;
-  const auto expect = [&](bool good, const char* where, const char* what) {
-    if (!good) issues.push_back({where, what});
-  };
-  expect(m.iterations >= 0, "/method/iterations", "must be >= 0");
-  expect(m.relaxation > 0.0 && m.relaxation < 2.0, "/method/relaxation", "must be in (0, 2)");
-  expect(m.tolerance >= 0.0 && std::isfinite(m.tolerance), "/method/tolerance",
-         "must be finite and >= 0");
-  expect(options.threads >= 1 && options.threads <= kMaxThreads, "/threads", "must be in 1..1024");
-  expect(options.lanes_per_task >= 1, "/lanes_per_task", "must be >= 1");
-  const std::size_t ports = system.scalar_ports().size();
-  expect(m.impedance.size() == ports || m.impedance.size() == 1, "/method/impedance",
-         "must have one value, or one per scalar port");
-  expect(m.initial_waves.empty() || m.initial_waves.size() == ports, "/method/initial_waves",
-         "must be empty or have one value per scalar port");
-  expect(std::all_of(m.initial_waves.begin(), m.initial_waves.end(),
-                     [](double b) { return std::isfinite(b); }),
-         "/method/initial_waves", "must be finite");
-  return issues;
-}
-
-std::vector<double> impedance_by_port(const System& system, const CouplingMethod& method) {
-  if (method.impedance.size() == system.scalar_ports().size()) return method.impedance;
-  return std::vector<double>(system.scalar_ports().size(), method.impedance.front());
-}
-
-const System& checked(const System& system, const StepperOptions& options) {
-  throw_if_any(check(system, options));
-  return system;
+WaveDiscretisation::Grouping grouping_for(const StepperOptions& options) {
+  return options.grain.kind == Grain::Kind::part ? WaveDiscretisation::Grouping::none
+                                                 : WaveDiscretisation::Grouping::by_shape;
 }
 
 }  // namespace
 
-StepError::StepError(std::string part, std::int64_t step, int iteration, int budget,
-                     StepFault fault, const std::string& detail)
-    : std::runtime_error(step_error_text(part, step, iteration, budget, fault, detail)),
-      part_(std::move(part)),
-      step_(step),
-      iteration_(iteration),
-      fault_(fault) {}
-
-/// A macro-step in order: freeze, iterate, commit, book. Vectors with a `next` are written by the
-/// step and become current only when all of it has succeeded.
+/// A macro-step in order: freeze, iterate, commit, book. Arrays with a `next` are written by the step
+/// and become current only when all of it has succeeded.
 struct Stepper::Impl {
   Impl(const System& system, const StepperOptions& given)
       : options(given),
-        waves(checked(system, given), given.step_s, impedance_by_port(system, given.method)),
-        executor(given.threads == 1
-                     ? make_serial_executor(waves)
-                     : make_tbb_executor(waves, given.threads, given.lanes_per_task)),
-        x(waves.initial_state()),
-        x_next(x.size()),
+        waves(checked(system, given), given.step_s, impedance_by_port(system, given.method),
+              grouping_for(given)),
+        record(waves.initial_record()),
+        next(record),
         b(initial_waves()),
-        b_next(b.size()),
-        a(b.size()),
-        a_next(b.size()),
-        u(b.size()),
-        b_trial(b.size()),
-        input(static_cast<std::size_t>(waves.input_size())),
-        energy(system.parts().size()),
-        book(waves, x.data(), b.data()) {
+        b_next(b.size(), 0.0),
+        a(b.size(), 0.0),
+        a_next(b.size(), 0.0),
+        u(b.size(), 0.0),
+        b_trial(b.size(), 0.0),
+        input(waves.input_size(), 0.0),
+        outcomes(static_cast<std::size_t>(system.island_count())),
+        book(waves, record.data(), b.data()),
+        residual(waves),
+        costs(declared_costs(waves)) {
     refuse_non_finite_start();
     certificate.max_passivity_residual_J = book.max_passivity_residual();
+    runner = make_runner(waves, options, record.data(), costs);
+    prepare_views();
     if (options.certify == Certify::full) {
-      u_start.resize(b.size());
+      u_start.resize(b.size(), 0.0);
+      iterations_by_island.resize(outcomes.size());
       certifier.emplace(waves, options.method.relaxation);
+    }
+    if (options.time.active()) {
+      const Partition whole = whole_packs(waves, costs);
+      scheduler.emplace(options.time.deadline_s, 1e-9 * whole.iteration_cost_ns,
+                        1e-9 * whole.commit_cost_ns);
     }
   }
 
@@ -131,8 +119,8 @@ struct Stepper::Impl {
     throw_if_any(std::move(issues));
   }
 
-  std::vector<double> initial_waves() const {
-    std::vector<double> out(static_cast<std::size_t>(waves.wave_size()), 0.0);
+  AlignedVector initial_waves() const {
+    AlignedVector out(static_cast<std::size_t>(waves.wave_size()), 0.0);
     const std::vector<double>& by_port = options.method.initial_waves;
     for (std::size_t j = 0; j < by_port.size(); ++j) {
       out[static_cast<std::size_t>(waves.wave_of_port(static_cast<int>(j)))] = by_port[j];
@@ -140,69 +128,146 @@ struct Stepper::Impl {
     return out;
   }
 
+  void prepare_views() {
+    std::size_t size = 0;
+    for (const Part& part : waves.system().parts()) {
+      view_begin.push_back(size);
+      size += static_cast<std::size_t>(part.subsystem->signature().state_size());
+    }
+    view.resize(size);
+    view_step.assign(waves.places().size(), -1);
+  }
+
   StepReport step() {
+    const bool timed = options.timed || scheduler.has_value();
+    Clock::time_point start{}, ready{}, end{};
+    if (timed) start = await_turn();
     freeze();
-    const InnerResult inner = iterate();
-    commit(inner);
-    return record(inner);
-  }
-
-  void freeze() {
-    const double* driven = nullptr;
-    if (waves.driven()) {
-      fail_if(waves.sample_inputs(time(), input.data()), -1);
-      driven = input.data();
+    if (timed) ready = Clock::now();
+    const StepResult result = run(timed);
+    StepReport report = summarise(result);
+    if (book_used()) {
+      const double stored_before = book.totals().final_J;
+      const auto ledger = book.close();
+      if (!ledger) refuse_energy();
+      report.energy = *ledger;
+      if (certifier) certify(report, stored_before);
+      update_certificate();
     }
-    fail_if(executor->freeze(x.data(), driven), -1);
-  }
-
-  InnerResult iterate() {
-    executor->exchange(b.data(), u.data());
-    if (certifier) std::copy(u.begin(), u.end(), u_start.begin());
-    const CouplingMethod& m = options.method;
-    InnerResult inner =
-        executor->iterate({m.iterations, m.relaxation, m.tolerance, m.tolerance_per_part}, u.data(),
-                          b_trial.data(), a_next.data());
-    fail_if(inner.status, inner.failed_at);
-    return inner;
-  }
-
-  void commit(const InnerResult& inner) {
-    fail_if(executor->advance(a_next.data(), x_next.data(), b_next.data(), energy.data()),
-            options.method.iterations);
-    if (!all_finite(x_next) || !all_finite(b_next)) find_non_finite(inner);
-    for (std::size_t i = 0; i < energy.size(); ++i) {
-      if (std::isfinite(energy[i].storage_J) && std::isfinite(energy[i].external_supply_J))
-        continue;
-      fail_if({waves.part_of_energy()[i], StepFault::not_finite, "its energy overflows"},
-              options.method.iterations);
-    }
-  }
-
-  StepReport record(const InnerResult& inner) {
-    const double stored_before = book.totals().final_J;
-    StepReport report{inner.iterations, inner.residual, inner.converged,
-                      book.book(a_next.data(), b_next.data(), energy.data())};
-    if (certifier) {
-      certifier->examine(waves,
-                         {.index = steps,
-                          .iterations = inner.iterations,
-                          .u_start = u_start,
-                          .stored_change_J = report.energy.stored_J - stored_before,
-                          .mismatch_J = report.energy.mismatch_J,
-                          .supplied_J = report.energy.supplied_J},
-                         certificate);
-    }
-    update_certificate();
-    x.swap(x_next);
+    record.swap(next);
     b.swap(b_next);
     a.swap(a_next);
     ++steps;
-    ++statistics.steps;
-    statistics.total += inner.iterations;
-    statistics.max = std::max(statistics.max, inner.iterations);
-    if (options.method.tolerance > 0.0 && !inner.converged) ++statistics.not_converged;
+    count(report);
+    if (timed) {
+      end = Clock::now();
+      report.times = {seconds(ready - start), seconds(result.inner_end - ready),
+                      seconds(end - result.inner_end)};
+      if (scheduler) report.slack_s = scheduler->finish(report.iterations, result.inner_end, end);
+    }
     return report;
+  }
+
+  bool book_used() const { return options.certify != Certify::none; }
+
+  /// Waits until the step is due, if there is a pace, and sets its deadline.
+  Clock::time_point await_turn() {
+    Clock::time_point now = Clock::now();
+    if (!scheduler) return now;
+    double deadline = options.time.deadline_s > 0.0 ? options.time.deadline_s
+                                                    : std::numeric_limits<double>::infinity();
+    if (options.time.pace > 0.0) {
+      const double wall_step = options.step_s / options.time.pace;
+      if (!paced) {
+        paced = true;
+        pace_start = now;
+        pace_first = steps;
+      }
+      const auto due_at = [&](std::int64_t step) {
+        return pace_start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                                wall_step * static_cast<double>(step - pace_first)));
+      };
+      const Clock::time_point due = due_at(steps);
+      // Sleeping is coarse: the last stretch is spun.
+      constexpr std::chrono::microseconds kCoarse{100};
+      if (now + kCoarse < due) std::this_thread::sleep_until(due - kCoarse);
+      while (now < due) now = Clock::now();
+      deadline = std::min(deadline, seconds(due_at(steps + 1) - now));
+    }
+    scheduler->set_deadline(deadline);
+    scheduler->begin(now);
+    return now;
+  }
+
+  void freeze() {
+    if (!waves.driven()) return;
+    PhaseStatus failure;
+    if (!waves.sample_inputs(time(), input.data(), failure)) fail(failure, -1);
+    fail_if(waves.freeze_all(record.data(), input.data(), /*driven_only=*/true), -1);
+  }
+
+  StepResult run(bool timed) {
+    if (certifier) waves.interconnection().exchange(b.data(), u_start.data());
+    const CouplingMethod& m = options.method;
+    const StepArrays arrays{record.data(),  next.data(),   b.data(),
+                            b_next.data(),  u.data(),      b_trial.data(),
+                            a_next.data(),  book_used() ? &book : nullptr,
+                            &residual};
+    const StepPlan plan{
+        {m.iterations, m.relaxation, m.tolerance, m.energy_tolerance_J, m.tolerance_per_part},
+        scheduler ? &*scheduler : nullptr,
+        timed};
+    StepResult result = runner.executor->run(arrays, plan, outcomes);
+    if (result.failed_at < 0) return result;
+    if (result.failed_at != TaskOutcome::kCommit) fail(result.failure, result.failed_at);
+    if (result.failure.fault == StepFault::not_finite) find_non_finite();
+    fail(result.failure, m.iterations);
+  }
+
+  StepReport summarise(const StepResult& result) const {
+    StepReport report;
+    bool converged = !outcomes.empty(), by_energy = false;
+    for (const IslandOutcome& outcome : outcomes) {
+      report.iterations = std::max(report.iterations, outcome.iterations);
+      if (!(report.residual >= outcome.gap.residual)) report.residual = outcome.gap.residual;
+      report.gap_J += outcome.gap.energy_J;
+      converged = converged && outcome.converged;
+      by_energy = by_energy || outcome.by_energy;
+    }
+    report.converged = converged;
+    if (converged) {
+      report.reason = by_energy ? StopReason::energy_tolerance : StopReason::tolerance;
+    } else if (result.out_of_time) {
+      report.reason = StopReason::deadline;
+    }
+    return report;
+  }
+
+  void certify(const StepReport& report, double stored_before) {
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      iterations_by_island[i] = outcomes[i].iterations;
+    }
+    certifier->examine(waves, record.data(),
+                       {.index = steps,
+                        .iterations = iterations_by_island,
+                        .u_start = u_start,
+                        .stored_change_J = report.energy.stored_J - stored_before,
+                        .mismatch_J = report.energy.mismatch_J,
+                        .supplied_J = report.energy.supplied_J},
+                       certificate);
+  }
+
+  void count(const StepReport& report) {
+    ++statistics.steps;
+    statistics.total += report.iterations;
+    statistics.max = std::max(statistics.max, report.iterations);
+    ++statistics.histogram[static_cast<std::size_t>(
+        std::min(report.iterations, IterationStatistics::kHistogram - 1))];
+    ++statistics.reasons[static_cast<std::size_t>(report.reason)];
+    const CouplingMethod& m = options.method;
+    if ((m.tolerance > 0.0 || m.energy_tolerance_J > 0.0) && !report.converged) {
+      ++statistics.not_converged;
+    }
   }
 
   void update_certificate() {
@@ -212,64 +277,77 @@ struct Stepper::Impl {
     if (book.violated()) certificate.status = CertificateStatus::violated;
   }
 
+  [[noreturn]] void fail(const PhaseStatus& status, int iteration) const {
+    throw StepError(waves.system().parts()[static_cast<std::size_t>(std::max(status.part, 0))].name,
+                    steps, iteration, options.method.iterations, status.fault, status.detail);
+  }
   void fail_if(const PhaseStatus& status, int iteration) const {
-    if (status.ok()) return;
-    throw StepError(waves.system().parts()[static_cast<std::size_t>(status.part)].name, steps,
-                    iteration, options.method.iterations, status.fault, status.detail);
+    if (!status.ok()) fail(status, iteration);
   }
 
-  /// A NaN or infinity reached the commit: frozen maps are pure, so the iteration is run again,
-  /// looking at every wave, to name the first part and iteration that made one.
-  [[noreturn]] void find_non_finite(const InnerResult& inner);
+  [[noreturn]] void refuse_energy() const {
+    fail({book.first_non_finite(), StepFault::not_finite, "its energy overflows"},
+         options.method.iterations);
+  }
+
+  /// A NaN or infinity reached the commit: the iteration is run again, looking at every wave, to name
+  /// the first part and iteration that made one. Returns when none did before the commit.
+  void find_non_finite();
 
   double time() const { return static_cast<double>(steps) * options.step_s; }
 
   StepperOptions options;
   WaveDiscretisation waves;
-  std::unique_ptr<Executor> executor;
-  std::vector<double> x, x_next;
-  std::vector<double> b, b_next;
-  std::vector<double> a, a_next;
-  std::vector<double> u, b_trial;  // inner iterate and trial outgoing waves
-  std::vector<double> input;
-  std::vector<StepEnergy> energy;
+  AlignedVector record, next;
+  AlignedVector b, b_next;
+  AlignedVector a, a_next;
+  AlignedVector u, b_trial;  // inner iterate and trial outgoing waves
+  AlignedVector input;
+  std::vector<IslandOutcome> outcomes;
   EnergyBook book;
+  InterfaceResidual residual;
+  LaneCosts costs;
+  Runner runner;
+  std::optional<DeadlineScheduler> scheduler;  // with a time budget
+  bool paced = false;
+  Clock::time_point pace_start{};
+  std::int64_t pace_first = 0;
   std::int64_t steps = 0;
   IterationStatistics statistics;
   Certificate certificate;
-  std::vector<double> u_start;             // Certify::full
+  AlignedVector u_start;                   // Certify::full
+  std::vector<int> iterations_by_island;   // Certify::full
   std::optional<StepCertifier> certifier;  // Certify::full
+  // Committed states in signature order, unpacked when somebody looks.
+  std::vector<std::size_t> view_begin;
+  std::vector<double> view;
+  std::vector<std::int64_t> view_step;
 };
 
-void Stepper::Impl::find_non_finite(const InnerResult& inner) {
-  const auto first_bad = [&](const std::vector<double>& b_now) {
-    for (std::size_t part = 0; part < waves.places().size(); ++part) {
-      const PartPlace& place = waves.places()[part];
-      const int size = waves.batches()[static_cast<std::size_t>(place.batch)].batch->wave_size();
-      for (int j = place.wave; j < place.wave + size; ++j) {
-        if (!std::isfinite(b_now[static_cast<std::size_t>(j)])) return static_cast<int>(part);
+void Stepper::Impl::find_non_finite() {
+  const int parts = static_cast<int>(waves.places().size());
+  int last = 0;
+  for (const IslandOutcome& outcome : outcomes) last = std::max(last, outcome.iterations);
+  const auto spoiled = [&](int part) {
+    const PartPlace& place = waves.place(part);
+    for (int j = 0; j < waves.batch(place.batch).batch->wave_size(); ++j) {
+      if (!std::isfinite(b_trial[static_cast<std::size_t>(place.wave + j * place.stride)])) {
+        return true;
       }
     }
-    return -1;
+    return false;
   };
-  executor->exchange(b.data(), u.data());
-  for (int k = 0; k < inner.iterations; ++k) {
-    fail_if(waves.scatter_all(u.data(), b_trial.data()), k);
-    if (const int part = first_bad(b_trial); part >= 0) {
-      fail_if({part, StepFault::not_finite, {}}, k);
+  waves.interconnection().exchange(b.data(), u.data());
+  for (int k = 0; k < last; ++k) {
+    const PhaseStatus status = waves.scatter_all(record.data(), u.data(), b_trial.data());
+    for (int part = 0; part < parts; ++part) {
+      const int island = waves.system().island_of_part(part);
+      if (k >= outcomes[static_cast<std::size_t>(island)].iterations) continue;
+      if (status.part == part) fail(status, k);
+      if (spoiled(part)) fail({part, StepFault::not_finite, {}}, k);
     }
-    const Interconnection& coupling = waves.interconnection();
-    coupling.douglas_rachford(coupling.all(), options.method.relaxation, b_trial.data(), u.data());
+    waves.interconnection().douglas_rachford(options.method.relaxation, b_trial.data(), u.data());
   }
-  int part = first_bad(b_next);
-  for (std::size_t i = 0; part < 0 && i < waves.places().size(); ++i) {
-    const int size = waves.system().parts()[i].subsystem->signature().state_size();
-    for (int j = waves.places()[i].state; j < waves.places()[i].state + size; ++j) {
-      if (!std::isfinite(x_next[static_cast<std::size_t>(j)])) part = static_cast<int>(i);
-    }
-  }
-  fail_if({std::max(part, 0), StepFault::not_finite, {}}, options.method.iterations);
-  throw std::logic_error("unreachable: fail_if throws for a fault");
 }
 
 Stepper::Stepper(const System& system, const StepperOptions& options)
@@ -287,13 +365,20 @@ void Stepper::run(std::int64_t steps) {
 const System& Stepper::system() const { return impl_->waves.system(); }
 std::int64_t Stepper::step_index() const { return impl_->steps; }
 double Stepper::time_s() const { return impl_->time(); }
-int Stepper::threads() const { return impl_->executor->threads(); }
+int Stepper::threads() const { return impl_->runner.executor->threads(); }
+int Stepper::tasks() const { return impl_->runner.executor->tasks(); }
+const std::string& Stepper::execution() const { return impl_->runner.description; }
 
 std::span<const double> Stepper::state(int part) const {
   const auto index = static_cast<std::size_t>(part);
   const auto size =
       static_cast<std::size_t>(system().parts()[index].subsystem->signature().state_size());
-  return {impl_->x.data() + impl_->waves.places()[index].state, size};
+  double* view = impl_->view.data() + impl_->view_begin[index];
+  if (impl_->view_step[index] != impl_->steps) {
+    impl_->waves.get_state(part, impl_->record.data(), view);
+    impl_->view_step[index] = impl_->steps;
+  }
+  return {view, size};
 }
 
 std::span<const double> Stepper::state(std::string_view part) const {
@@ -319,7 +404,11 @@ EffortFlow Stepper::effort_flow(int scalar_port) const {
 
 double Stepper::effort(int scalar_port) const { return effort_flow(scalar_port).effort; }
 double Stepper::flow(int scalar_port) const { return effort_flow(scalar_port).flow; }
-double Stepper::storage(int part) const { return impl_->book.storage(part); }
+
+double Stepper::storage(int part) const {
+  if (impl_->book_used()) return impl_->book.storage(part);
+  return system().parts()[static_cast<std::size_t>(part)].subsystem->storage(state(part).data());
+}
 
 void Stepper::set_iterations(int iterations) {
   if (iterations < 0) throw ConfigError("/method/iterations", "must be >= 0");
@@ -329,5 +418,15 @@ void Stepper::set_iterations(int iterations) {
 const EnergyTotals& Stepper::energy() const { return impl_->book.totals(); }
 const Certificate& Stepper::certificate() const { return impl_->certificate; }
 const IterationStatistics& Stepper::iterations() const { return impl_->statistics; }
+
+int Stepper::iterations_of_island(int island) const {
+  return impl_->outcomes[static_cast<std::size_t>(island)].iterations;
+}
+
+DeadlineScheduler::Statistics Stepper::deadline() const {
+  return impl_->scheduler ? impl_->scheduler->statistics() : DeadlineScheduler::Statistics{};
+}
+
+std::size_t Stepper::overhead_bytes() const { return impl_->runner.executor->bytes(); }
 
 }  // namespace portwave

@@ -61,7 +61,8 @@ Run run(const Subsystem& part, const ConformanceOptions& options, const VectorXd
   batch->prepare(h, impedance.data());
   const auto closures = port_closures(part.signature(), h, impedance.data());
   const VectorXd drive = options.wave_scale * (2.0 * rate * impedance.array()).sqrt();
-  VectorXd x = x_0, x_next = x_0;
+  AlignedVector record(batch->record_size()), next(batch->record_size());
+  batch->set_state(0, x_0.data(), record.data());
   VectorXd a = VectorXd::Zero(impedance.size()), b = a;
   VectorXd input = VectorXd::Zero(part.signature().input_size());
   for (int k = 0; k < steps; ++k) {
@@ -73,12 +74,14 @@ Run run(const Subsystem& part, const ConformanceOptions& options, const VectorXd
     for (Eigen::Index j = 0; j < input.size(); ++j) {
       input[j] = options.input_scale * std::sin(0.7 * phase - static_cast<double>(j));
     }
-    StepEnergy energy;
-    batch->freeze({0, 1}, x.data(), input.data());
-    const LaneStatus status = batch->advance({0, 1}, a.data(), x_next.data(), b.data(), &energy);
-    if (!status.ok()) return {status, x};
-    x = x_next;
+    batch->freeze({0, 1}, record.data(), input.data());
+    const LaneStatus status =
+        batch->advance({0, 1}, record.data(), a.data(), next.data(), b.data(), {});
+    if (!status.ok()) return {status, x_0};
+    record.swap(next);
   }
+  VectorXd x = x_0;
+  batch->get_state(0, record.data(), x.data());
   return {{}, x};
 }
 

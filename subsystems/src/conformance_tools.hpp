@@ -13,6 +13,7 @@
 #include <Eigen/Core>
 #include <fmt/format.h>
 
+#include "portwave/subsystems/aligned.hpp"
 #include "portwave/subsystems/conformance.hpp"
 
 namespace portwave::conformance {
@@ -114,13 +115,23 @@ class FrozenMap {
  public:
   FrozenMap(std::unique_ptr<StepBatch> batch, double step_s, const VectorXd& impedance, VectorXd x,
             VectorXd input)
-      : batch_(std::move(batch)), x_(std::move(x)), input_(std::move(input)) {
+      : batch_(std::move(batch)),
+        x_(std::move(x)),
+        input_(std::move(input)),
+        record_(batch_->record_size()),
+        next_(batch_->record_size()) {
     batch_->prepare(step_s, impedance.data());
     freeze();
   }
 
-  void freeze() { batch_->freeze({0, 1}, x_.data(), input_.data()); }
+  void freeze() { freeze(input_.data()); }
+  /// With other inputs than those given; null: none.
+  void freeze(const double* input) {
+    batch_->set_state(0, x_.data(), record_.data());
+    batch_->freeze({0, 1}, record_.data(), input);
+  }
   StepBatch& batch() { return *batch_; }
+  const double* record() const { return record_.data(); }
   const VectorXd& state() const { return x_; }
   const VectorXd& input() const { return input_; }
 
@@ -132,18 +143,23 @@ class FrozenMap {
   };
   Outcome scatter(const VectorXd& a) {
     Outcome out{{}, VectorXd::Zero(a.size()), {}, {}};
-    out.status = batch_->scatter({0, 1}, a.data(), out.b.data());
+    out.status = batch_->scatter({0, 1}, record_.data(), a.data(), out.b.data());
     return out;
   }
   Outcome advance(const VectorXd& a) {
     Outcome out{{}, VectorXd::Zero(a.size()), VectorXd::Zero(x_.size()), {}};
-    out.status = batch_->advance({0, 1}, a.data(), out.x_next.data(), out.b.data(), &out.energy);
+    StepEnergy& e = out.energy;
+    out.status = batch_->advance(
+        {0, 1}, record_.data(), a.data(), next_.data(), out.b.data(),
+        {&e.storage_J, &e.external_supply_J, &e.dissipated_J, &e.magnitude_J});
+    batch_->get_state(0, next_.data(), out.x_next.data());
     return out;
   }
 
  private:
   std::unique_ptr<StepBatch> batch_;
-  VectorXd x_, input_;  // the batch may keep pointers to them
+  VectorXd x_, input_;
+  AlignedVector record_, next_;
 };
 
 inline std::unique_ptr<StepBatch> own_batch(const Subsystem& part) {

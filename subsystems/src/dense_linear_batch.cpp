@@ -1,10 +1,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include <Eigen/Dense>
 
+#include "kernels/linear_kernels.hpp"
+#include "lane_coefficients.hpp"
 #include "linear_batches.hpp"
 #include "linear_energy.hpp"
 
@@ -95,156 +100,345 @@ StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClos
   return maps;
 }
 
-/// Parts of equal shape with dense step maps. Matrices row-major, one block per lane.
+using Entries = std::vector<LinearEnergy::Entry>;
+
+/// The step maps of one lane, as the kernels read them (see LinearGroup).
+struct FlatMaps {
+  std::vector<double> scatter, step, input, energy;
+  bool operator==(const FlatMaps&) const = default;
+};
+
+void append(const Matrix& m, std::vector<double>& out) {
+  for (Eigen::Index i = 0; i < m.rows(); ++i) {
+    for (Eigen::Index j = 0; j < m.cols(); ++j) out.push_back(m(i, j));
+  }
+}
+
+/// The union of the places of non-zeros of several parts, row by row. A coefficient of 0 where a part
+/// has none changes no bit of a sum.
+class Pattern {
+ public:
+  void add(const Entries& entries) {
+    for (const LinearEnergy::Entry& e : entries) places_.insert({e.row, e.column});
+  }
+  std::vector<LinearEntry> list() const {
+    std::vector<LinearEntry> out;
+    for (const auto& [row, column] : places_) out.push_back({row, column});
+    return out;
+  }
+
+ private:
+  std::set<std::pair<int, int>> places_;
+};
+
+void append_values(const std::vector<LinearEntry>& pattern, const Entries& entries,
+                   std::vector<double>& out) {
+  const std::size_t begin = out.size();
+  out.resize(begin + pattern.size(), 0.0);
+  for (const LinearEnergy::Entry& e : entries) {
+    const auto it = std::lower_bound(pattern.begin(), pattern.end(), e,
+                                     [](const LinearEntry& l, const LinearEnergy::Entry& r) {
+                                       return std::pair(l.row, l.column) < std::pair(r.row, r.column);
+                                     });
+    out[begin + static_cast<std::size_t>(it - pattern.begin())] += e.value;
+  }
+}
+
+bool same_entries(const SparseMatrix& a, const SparseMatrix& b) {
+  return a.nonZeros() == b.nonZeros() && a.isCompressed() && b.isCompressed() &&
+         std::equal(a.outerIndexPtr(), a.outerIndexPtr() + a.outerSize() + 1, b.outerIndexPtr()) &&
+         std::equal(a.innerIndexPtr(), a.innerIndexPtr() + a.nonZeros(), b.innerIndexPtr()) &&
+         std::equal(a.valuePtr(), a.valuePtr() + a.nonZeros(), b.valuePtr());
+}
+
+bool same_physics(const LinearPortHamiltonian& a, const LinearPortHamiltonian& b) {
+  if (&a == &b) return true;
+  const Structure& s = a.structure();
+  const Structure& t = b.structure();
+  return same_entries(a.Q(), b.Q()) && same_entries(s.J, t.J) && same_entries(s.R, t.R) &&
+         same_entries(s.G, t.G) && same_entries(s.P, t.P) && same_entries(s.S, t.S) &&
+         same_entries(s.N, t.N);
+}
+
+/// Parts of equal shape with dense step maps. Coefficients lie eight lanes side by side; lane groups
+/// whose eight parts are equal, impedances too, share one set with all others of the same values.
 class DenseLinearBatch final : public StepBatch {
  public:
   explicit DenseLinearBatch(std::span<const Subsystem* const> parts)
       : StepBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
-                  parts[0]->signature().wave_size(), parts[0]->signature().input_size()) {
+                  parts[0]->signature().wave_size(), parts[0]->signature().input_size()),
+        kernels_(linear_kernels()),
+        width_(lanes() == 1 ? 1 : kLaneGroup) {
     for (const Subsystem* part : parts) {
       parts_.push_back(dynamic_cast<const LinearPortHamiltonian*>(part));
     }
-    const auto count = static_cast<std::size_t>(lanes());
-    n_ = static_cast<std::size_t>(state_size());
-    p_ = static_cast<std::size_t>(wave_size());
-    q_ = static_cast<std::size_t>(input_size());
-    phi_minus_i_.resize(count * n_ * n_);
-    psi_.resize(count * n_ * p_);
-    psi_u_.resize(count * n_ * q_);
-    c_.resize(count * p_ * n_);
-    d_.resize(count * p_ * p_);
-    d_minus_sigma_.resize(count * p_ * p_);
-    sigma_.resize(count * p_);
-    c_u_.resize(count * p_ * q_);
-    b0_.resize(count * p_);
-    frozen_.resize(count);
-    scratch_.resize(count * (n_ + p_ + q_));
+    shape_.n = state_size();
+    shape_.p = wave_size();
+    shape_.q = input_size();
+    for (const Port& port : parts[0]->signature().ports) {
+      sign_.insert(sign_.end(), static_cast<std::size_t>(port.dimension),
+                   port.causality == Causality::effort_in ? 1.0 : -1.0);
+    }
+  }
+
+  double advance_cost_ns() const override {
+    return 2.0 + 0.06 * (shape_.n + shape_.p) * (shape_.n + shape_.p);
   }
 
   void prepare(double step_s, const double* impedance) override {
-    energy_.clear();
-    for (int l = 0; l < lanes(); ++l) {
-      const auto lane = static_cast<std::size_t>(l);
-      const LinearPortHamiltonian& part = *parts_[lane];
-      auto closures = port_closures(part.signature(), step_s, impedance + lane * p_);
-      const StepMaps maps = step_maps(part, closures, step_s);
-      store(maps.Phi_minus_I, phi_minus_i_, lane);
-      store(maps.Psi, psi_, lane);
-      store(maps.Psi_u, psi_u_, lane);
-      store(maps.C, c_, lane);
-      store(maps.D_minus_sigma, d_minus_sigma_, lane);
-      store(maps.D_minus_sigma + Matrix(maps.sigma.asDiagonal()), d_, lane);
-      store(maps.sigma, sigma_, lane);
-      store(maps.C_u, c_u_, lane);
-      energy_.emplace_back(part, std::move(closures), step_s);
+    Distinct distinct = find_distinct(impedance);
+    std::vector<LinearEnergy> energies;
+    for (const Distinct::Representative& r : distinct.representatives) {
+      energies.emplace_back(*r.part, port_closures(r.part->signature(), step_s, r.impedance.data()),
+                            step_s);
     }
+    make_patterns(energies);
+    std::vector<FlatMaps> maps;
+    for (std::size_t i = 0; i < energies.size(); ++i) {
+      const Distinct::Representative& r = distinct.representatives[i];
+      maps.push_back(flatten(*r.part, energies[i], step_s, r.impedance));
+    }
+    store(maps, distinct.of_lane);
   }
 
-  void freeze(LaneRange range, const double* x, const double* input) override {
+  std::size_t record_size() const override {
+    return static_cast<std::size_t>(group_count()) * group_size();
+  }
+  void set_state(int lane, const double* x, double* record) const override {
+    double* own = record + place_in_record(lane);
+    for (int i = 0; i < shape_.n; ++i) own[i * width_] = x[i];
+    if (lane + 1 < lanes()) return;
+    for (int copy = lane + 1; copy < group_count() * width_; ++copy) {
+      double* padding = record + place_in_record(copy);
+      for (int i = 0; i < shape_.n; ++i) padding[i * width_] = 0.0;
+    }
+  }
+  void get_state(int lane, const double* record, double* x) const override {
+    const double* own = record + place_in_record(lane);
+    for (int i = 0; i < shape_.n; ++i) x[i] = own[i * width_];
+  }
+
+  void freeze(LaneRange range, double* record, const double* input) override {
     for (int l = range.first; l < range.last; ++l) {
-      const auto lane = static_cast<std::size_t>(l);
-      frozen_[lane] = {x + lane * n_, input == nullptr ? nullptr : input + lane * q_};
-      const double* c = c_.data() + lane * p_ * n_;
-      const double* xl = x + lane * n_;
-      double* b0 = b0_.data() + lane * p_;
-      for (std::size_t i = 0; i < p_; ++i) {
-        double sum = 0.0;
-        for (std::size_t j = 0; j < n_; ++j) sum += c[i * n_ + j] * xl[j];
-        b0[i] = sum;
+      double* own = record + place_in_record(l) + (shape_.n + shape_.p) * width_;
+      for (int j = 0; j < shape_.q; ++j) {
+        own[j * width_] = input == nullptr ? 0.0 : input[l * shape_.q + j];
       }
-      if (input != nullptr) add_product(c_u_, lane, p_, q_, frozen_[lane].input, b0);
     }
+    LinearTask task = task_for(range, record);
+    task.driven = input != nullptr && shape_.q > 0;
+    kernels_.freeze(task);
   }
 
-  LaneStatus scatter(LaneRange range, const double* a, double* b) override {
-    scatter_lanes(range, a, b);
+  LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) override {
+    LinearTask task = task_for(range, record);
+    task.a = a;
+    task.b = b;
+    kernels_.scatter(task);
     return {};
   }
 
-  LaneStatus advance(LaneRange range, const double* a, double* x_next, double* b,
-                     StepEnergy* energy) override {
-    scatter_lanes(range, a, b);
-    for (int l = range.first; l < range.last; ++l) {
-      const auto lane = static_cast<std::size_t>(l);
-      const auto [x, input] = frozen_[lane];
-      const double* al = a + lane * p_;
-      double* next = x_next + lane * n_;
-      std::fill(next, next + n_, 0.0);
-      add_product(phi_minus_i_, lane, n_, n_, x, next);
-      add_product(psi_, lane, n_, p_, al, next);
-      if (input != nullptr) add_product(psi_u_, lane, n_, q_, input, next);
-      for (std::size_t i = 0; i < n_; ++i) next[i] += x[i];
-      energy[lane] = energy_[lane].book(x, next, al, b + lane * p_, input,
-                                        scratch_.data() + lane * (n_ + p_ + q_));
-    }
+  LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
+                     const EnergyColumns& energy) override {
+    LinearTask task = task_for(range, record);
+    task.a = a;
+    task.b = b;
+    task.next = next;
+    task.energy = energy;
+    task.work = work_.data();
+    const int bad = kernels_.advance(task);
+    if (bad >= 0 && bad < range.last) return {bad, StepFault::not_finite};
     return {};
   }
 
-  const double* affine_matrix(int lane) const override {
-    return d_.data() + static_cast<std::size_t>(lane) * p_ * p_;
+  bool affine_matrix(int lane, double* matrix) const override {
+    const LinearGroup& group = groups_[static_cast<std::size_t>(lane / width_)];
+    const int step = group.shared ? 1 : width_;
+    const double* sigma = group.scatter + (group.shared ? 0 : lane % width_);
+    const double* gain = sigma + shape_.p * step;
+    for (int i = 0; i < shape_.p; ++i) {
+      for (int j = 0; j < shape_.p; ++j) {
+        matrix[i * shape_.p + j] = gain[(i * shape_.p + j) * step] + (i == j ? sigma[i * step] : 0.0);
+      }
+    }
+    return true;
   }
-  const double* affine_offset(int lane) const override {
-    return b0_.data() + static_cast<std::size_t>(lane) * p_;
+  bool affine_offset(int lane, const double* record, double* offset) const override {
+    const double* own = record + place_in_record(lane) + shape_.n * width_;
+    for (int i = 0; i < shape_.p; ++i) offset[i] = own[i * width_];
+    return true;
   }
 
  private:
-  struct Frozen {
-    const double* x = nullptr;
-    const double* input = nullptr;  // null: no external input
+  /// The parts that differ in anything that the step maps depend on.
+  struct Distinct {
+    struct Representative {
+      const LinearPortHamiltonian* part;
+      std::vector<double> impedance;
+    };
+    std::vector<Representative> representatives;
+    std::vector<int> of_lane;
   };
 
-  static void store(const Matrix& m, std::vector<double>& out, std::size_t lane) {
-    const auto size = static_cast<std::size_t>(m.size());
-    Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(
-        out.data() + lane * size, m.rows(), m.cols()) = m;
+  int group_count() const { return (lanes() + width_ - 1) / width_; }
+  std::size_t group_size() const {
+    return static_cast<std::size_t>((shape_.n + shape_.p + shape_.q) * width_);
+  }
+  std::size_t place_in_record(int lane) const {
+    return static_cast<std::size_t>(lane / width_) * group_size() +
+           static_cast<std::size_t>(lane % width_);
+  }
+  LinearTask task_for(LaneRange range, double* record) const {
+    LinearTask task;
+    task.shape = &shape_;
+    task.groups = groups_.data();
+    task.first = range.first / width_;
+    task.last = (range.last + width_ - 1) / width_;
+    task.width = width_;
+    task.stride = stride();
+    task.record = record;
+    return task;
   }
 
-  static void add_product(const std::vector<double>& matrices, std::size_t lane, std::size_t rows,
-                          std::size_t columns, const double* v, double* out) {
-    const double* m = matrices.data() + lane * rows * columns;
-    for (std::size_t i = 0; i < rows; ++i) {
-      double sum = out[i];
-      for (std::size_t j = 0; j < columns; ++j) sum += m[i * columns + j] * v[j];
-      out[i] = sum;
-    }
+  /// A hash of what is cheap to read; equality is decided by all of it.
+  static std::size_t hash_of(const LinearPortHamiltonian& part, const double* gamma, int p,
+                             int stride) {
+    std::size_t h = 0;
+    const auto mix = [&h](double v) {
+      h = (h ^ std::hash<double>{}(v)) * 0x9E3779B97F4A7C15u;
+      h ^= h >> 29;
+    };
+    for (int i = 0; i < part.Q().nonZeros(); ++i) mix(part.Q().valuePtr()[i]);
+    const SparseMatrix& R = part.structure().R;
+    for (int i = 0; i < R.nonZeros(); ++i) mix(R.valuePtr()[i]);
+    for (int j = 0; j < p; ++j) mix(gamma[j * stride]);
+    return h;
   }
 
-  void scatter_lanes(LaneRange range, const double* a, double* b) const {
-    const auto first = static_cast<std::size_t>(range.first);
-    const auto last = static_cast<std::size_t>(range.last);
-    const double* d = d_minus_sigma_.data();
-    const double* sigma = sigma_.data();
-    const double* b0 = b0_.data();
-    if (p_ == 1) {
-      for (std::size_t l = first; l < last; ++l) b[l] = sigma[l] * a[l] + (b0[l] + d[l] * a[l]);
-    } else if (p_ == 2) {
-      for (std::size_t l = first; l < last; ++l) {
-        const double a0 = a[2 * l], a1 = a[2 * l + 1];
-        b[2 * l] = sigma[2 * l] * a0 + (b0[2 * l] + d[4 * l] * a0 + d[4 * l + 1] * a1);
-        b[2 * l + 1] =
-            sigma[2 * l + 1] * a1 + (b0[2 * l + 1] + d[4 * l + 2] * a0 + d[4 * l + 3] * a1);
+  Distinct find_distinct(const double* impedance) const {
+    Distinct out;
+    std::unordered_multimap<std::size_t, int> known;
+    const int p = shape_.p;
+    for (int l = 0; l < lanes(); ++l) {
+      const LinearPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
+      const double* gamma = impedance + l;
+      const auto equal = [&](int index) {
+        const auto& r = out.representatives[static_cast<std::size_t>(index)];
+        for (int j = 0; j < p; ++j) {
+          if (r.impedance[static_cast<std::size_t>(j)] != gamma[j * stride()]) return false;
+        }
+        return same_physics(*r.part, part);
+      };
+      int found = !out.of_lane.empty() && equal(out.of_lane.back()) ? out.of_lane.back() : -1;
+      if (found < 0) {
+        const std::size_t hash = hash_of(part, gamma, p, stride());
+        const auto [begin, end] = known.equal_range(hash);
+        for (auto it = begin; it != end && found < 0; ++it) {
+          if (equal(it->second)) found = it->second;
+        }
+        if (found < 0) {
+          found = static_cast<int>(out.representatives.size());
+          out.representatives.push_back({&part, {}});
+          for (int j = 0; j < p; ++j) {
+            out.representatives.back().impedance.push_back(gamma[j * stride()]);
+          }
+          known.emplace(hash, found);
+        }
       }
-    } else {
-      for (std::size_t l = first; l < last; ++l) {
-        double* bl = b + l * p_;
-        for (std::size_t i = 0; i < p_; ++i) bl[i] = b0[l * p_ + i];
-        add_product(d_minus_sigma_, l, p_, p_, a + l * p_, bl);
-        for (std::size_t i = 0; i < p_; ++i) bl[i] += sigma[l * p_ + i] * a[l * p_ + i];
-      }
+      out.of_lane.push_back(found);
     }
+    return out;
   }
 
+  void make_patterns(const std::vector<LinearEnergy>& energies) {
+    Pattern storage, gradient, dissipation, output;
+    for (const LinearEnergy& energy : energies) {
+      storage.add(energy.storage());
+      gradient.add(energy.gradient());
+      dissipation.add(energy.dissipation());
+      output.add(energy.output());
+    }
+    storage_ = storage.list();
+    gradient_ = gradient.list();
+    dissipation_ = dissipation.list();
+    output_ = output.list();
+    shape_.storage = storage_.data();
+    shape_.gradient = gradient_.data();
+    shape_.dissipation = dissipation_.data();
+    shape_.output = output_.data();
+    shape_.storage_count = static_cast<int>(storage_.size());
+    shape_.gradient_count = static_cast<int>(gradient_.size());
+    shape_.dissipation_count = static_cast<int>(dissipation_.size());
+    shape_.output_count = static_cast<int>(output_.size());
+    shape_.input_sign = sign_.data();
+  }
+
+  FlatMaps flatten(const LinearPortHamiltonian& part, const LinearEnergy& energy, double step_s,
+                   const std::vector<double>& impedance) const {
+    const auto closures = port_closures(part.signature(), step_s, impedance.data());
+    const StepMaps maps = step_maps(part, closures, step_s);
+    FlatMaps flat;
+    append(maps.sigma, flat.scatter);
+    append(maps.D_minus_sigma, flat.scatter);
+    append(maps.Phi_minus_I, flat.step);
+    append(maps.Psi, flat.step);
+    append(maps.C, flat.step);
+    append(maps.Psi_u, flat.input);
+    append(maps.C_u, flat.input);
+    append_values(storage_, energy.storage(), flat.energy);
+    append_values(gradient_, energy.gradient(), flat.energy);
+    append_values(dissipation_, energy.dissipation(), flat.energy);
+    append_values(output_, energy.output(), flat.energy);
+    for (const PortClosure& c : closures) {
+      flat.energy.push_back(c.effort_in ? 0.5 * c.s : 0.5 * c.s / c.impedance);
+    }
+    return flat;
+  }
+
+  void store(const std::vector<FlatMaps>& maps, const std::vector<int>& of_lane) {
+    static constexpr std::vector<double> FlatMaps::*kBlocks[] = {
+        &FlatMaps::scatter, &FlatMaps::step, &FlatMaps::input, &FlatMaps::energy};
+    std::vector<std::vector<double>> block(maps.size());
+    for (std::size_t k = 0; k < 4; ++k) {
+      for (std::size_t i = 0; i < maps.size(); ++i) block[i] = maps[i].*kBlocks[k];
+      coefficients_[k].build(block, of_lane, width_);
+    }
+    groups_.clear();
+    for (int g = 0; g < group_count(); ++g) {
+      groups_.push_back({coefficients_[0].group(g), coefficients_[1].group(g),
+                         coefficients_[2].group(g), coefficients_[3].group(g),
+                         coefficients_[0].shared(g)});
+    }
+    const bool on_stack = shape_.n + shape_.p + shape_.q <= LinearTask::kOnStack;
+    work_.assign(on_stack ? 0 : record_size(), 0.0);
+  }
+
+  const LinearKernels& kernels_;
+  int width_;
   std::vector<const LinearPortHamiltonian*> parts_;
-  std::size_t n_ = 0, p_ = 0, q_ = 0;
-  std::vector<double> phi_minus_i_, psi_, psi_u_, c_, d_minus_sigma_, sigma_, c_u_;
-  std::vector<double> d_;  // D, for those who ask
-  std::vector<LinearEnergy> energy_;
-  std::vector<double> b0_;       // set by freeze
-  std::vector<double> scratch_;  // energy book, one stretch per lane
-  std::vector<Frozen> frozen_;   // set by freeze
+  LinearShape shape_;
+  std::vector<double> sign_;
+  std::vector<LinearEntry> storage_, gradient_, dissipation_, output_;
+  std::vector<LinearGroup> groups_;
+  LaneCoefficients coefficients_[4];
+  AlignedVector work_;
 };
 
 }  // namespace
+
+const LinearKernels& linear_kernels() {
+#ifdef PORTWAVE_X86_64_KERNELS
+  switch (instruction_set()) {
+    case InstructionSet::x86_64_v4:
+      return v4::kLinearKernels;
+    case InstructionSet::x86_64_v3:
+      return v3::kLinearKernels;
+    case InstructionSet::baseline:
+      break;
+  }
+#endif
+  return baseline::kLinearKernels;
+}
 
 std::unique_ptr<StepBatch> make_dense_linear_batch(std::span<const Subsystem* const> parts) {
   return std::make_unique<DenseLinearBatch>(parts);

@@ -16,6 +16,12 @@ Eigen::VectorXd energy_scaling(const SparseMatrix& Q);
 /// from flat entry lists. A part without losses and driven inputs costs only H.
 class LinearEnergy {
  public:
+  struct Entry {
+    int row;
+    int column;
+    double value;
+  };
+
   LinearEnergy(const LinearPortHamiltonian& part, std::vector<PortClosure> closures, double step_s);
 
   /// Doubles of scratch that `book` needs.
@@ -26,12 +32,12 @@ class LinearEnergy {
   StepEnergy book(const double* x, const double* x_next, const double* a, const double* b,
                   const double* input, double* scratch) const;
 
+  const std::vector<Entry>& storage() const { return storage_; }
+  const std::vector<Entry>& gradient() const { return gradient_; }
+  const std::vector<Entry>& dissipation() const { return dissipation_; }
+  const std::vector<Entry>& output() const { return output_; }
+
  private:
-  struct Entry {
-    int row;
-    int column;
-    double value;
-  };
   int n_;
   int p_;
   int q_;

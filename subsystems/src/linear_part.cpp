@@ -86,9 +86,13 @@ void LinearPortHamiltonian::discrete_gradient_jacobian(
 
 std::string LinearPortHamiltonian::batch_key() const {
   const Signature& s = signature();
-  return std::string(uses_sparse_step_maps() ? "linear/sparse/" : "linear/dense/") +
-         std::to_string(s.state_size()) + "/" + std::to_string(s.wave_size()) + "/" +
-         std::to_string(s.input_size());
+  std::string key = uses_sparse_step_maps() ? "linear/sparse/" : "linear/dense/";
+  key += std::to_string(s.state_size()) + "/" + std::to_string(s.input_size()) + "/";
+  for (const Port& port : s.ports) {
+    key.append(static_cast<std::size_t>(port.dimension),
+               port.causality == Causality::effort_in ? 'e' : 'f');
+  }
+  return key;
 }
 
 std::unique_ptr<StepBatch> LinearPortHamiltonian::make_batch(

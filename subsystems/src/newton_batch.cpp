@@ -99,56 +99,51 @@ class LaneSolver {
   Eigen::PartialPivLU<Eigen::MatrixXd> lu_;
 };
 
-class NewtonBatch final : public StepBatch {
+class NewtonBatch final : public LanewiseBatch {
  public:
   NewtonBatch(std::span<const Subsystem* const> parts, NewtonOptions options)
-      : StepBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
-                  parts[0]->signature().wave_size(), parts[0]->signature().input_size()) {
+      : LanewiseBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
+                      parts[0]->signature().wave_size(), parts[0]->signature().input_size()) {
     lanes_.reserve(parts.size());
     for (const Subsystem* part : parts) lanes_.emplace_back(*part, options);
   }
 
+  double scatter_cost_ns() const override {
+    const double n = state_size();
+    return 1000.0 + 100.0 * n + 2.0 * n * n * n;
+  }
+  double advance_cost_ns() const override { return scatter_cost_ns(); }
+
   void prepare(double step_s, const double* impedance) override {
+    std::vector<double> gamma(static_cast<std::size_t>(wave_size()));
     for (int l = 0; l < lanes(); ++l) {
-      lane(l).part().prepare(step_s, impedance + at(l, wave_size()));
+      for (int j = 0; j < wave_size(); ++j) {
+        gamma[static_cast<std::size_t>(j)] = impedance[j * stride() + l];
+      }
+      lane(l).part().prepare(step_s, gamma.data());
     }
-  }
-
-  void freeze(LaneRange range, const double* x, const double* input) override {
-    for (int l = range.first; l < range.last; ++l) {
-      lane(l).part().freeze(x + at(l, state_size()),
-                            input == nullptr ? nullptr : input + at(l, input_size()));
-    }
-  }
-
-  LaneStatus scatter(LaneRange range, const double* a, double* b) override {
-    for (int l = range.first; l < range.last; ++l) {
-      const std::size_t wave = at(l, wave_size());
-      const StepFault fault = lane(l).solve(a + wave);
-      if (fault != StepFault::none) return {l, fault};
-      lane(l).part().outgoing(a + wave, b + wave);
-    }
-    return {};
-  }
-
-  LaneStatus advance(LaneRange range, const double* a, double* x_next, double* b,
-                     StepEnergy* energy) override {
-    for (int l = range.first; l < range.last; ++l) {
-      const std::size_t wave = at(l, wave_size());
-      LaneSolver& solver = lane(l);
-      const StepFault fault = solver.solve(a + wave);
-      if (fault != StepFault::none) return {l, fault};
-      solver.part().outgoing(a + wave, b + wave);
-      energy[l] = solver.part().commit(solver.increment(), x_next + at(l, state_size()));
-    }
-    return {};
   }
 
  private:
-  LaneSolver& lane(int l) { return lanes_[static_cast<std::size_t>(l)]; }
-  static std::size_t at(int l, int size) {
-    return static_cast<std::size_t>(l) * static_cast<std::size_t>(size);
+  void freeze_lane(int l, const Lane& frozen) override {
+    lane(l).part().freeze(frozen.x, frozen.input);
   }
+  StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) override {
+    LaneSolver& solver = lane(l);
+    solver.part().freeze(frozen.x, frozen.input);
+    const StepFault fault = solver.solve(a);
+    if (fault == StepFault::none) solver.part().outgoing(a, b);
+    return fault;
+  }
+  StepFault advance_lane(int l, const Lane& frozen, const double* a, double* x_next, double* b,
+                         StepEnergy& energy) override {
+    const StepFault fault = scatter_lane(l, frozen, a, b);
+    if (fault != StepFault::none) return fault;
+    energy = lane(l).part().commit(lane(l).increment(), x_next);
+    return StepFault::none;
+  }
+
+  LaneSolver& lane(int l) { return lanes_[static_cast<std::size_t>(l)]; }
 
   std::vector<LaneSolver> lanes_;
 };

@@ -116,117 +116,112 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
   return lane;
 }
 
-class SparseLinearBatch final : public StepBatch {
+class SparseLinearBatch final : public LanewiseBatch {
  public:
   explicit SparseLinearBatch(std::span<const Subsystem* const> parts)
-      : StepBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
-                  parts[0]->signature().wave_size(), parts[0]->signature().input_size()) {
+      : LanewiseBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
+                      parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
+                      /*extra: b⁰ and work=*/2 * parts[0]->signature().wave_size() +
+                          2 * parts[0]->signature().state_size() +
+                          parts[0]->signature().input_size()) {
     for (const Subsystem* part : parts) {
       parts_.push_back(dynamic_cast<const LinearPortHamiltonian*>(part));
     }
     n_ = state_size();
     p_ = wave_size();
     q_ = input_size();
-    const auto count = static_cast<std::size_t>(lanes());
-    b0_.resize(count * static_cast<std::size_t>(p_));
-    frozen_.resize(count);
-    scratch_size_ = static_cast<std::size_t>(2 * n_ + p_ + q_);
-    scratch_.resize(count * scratch_size_);
   }
+
+  double scatter_cost_ns() const override { return 5.0 + p_ * p_; }
+  double advance_cost_ns() const override { return 20.0 + (20.0 + 2.0 * p_) * n_; }
 
   void prepare(double step_s, const double* impedance) override {
     lane_.clear();
     energy_.clear();
+    std::vector<double> gamma(static_cast<std::size_t>(p_));
     for (int l = 0; l < lanes(); ++l) {
       const LinearPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
-      auto closures = port_closures(part.signature(), step_s, impedance + l * p_);
+      for (int j = 0; j < p_; ++j) {
+        gamma[static_cast<std::size_t>(j)] = impedance[j * stride() + l];
+      }
+      auto closures = port_closures(part.signature(), step_s, gamma.data());
       lane_.push_back(make_lane(part, closures, step_s));
       energy_.emplace_back(part, std::move(closures), step_s);
     }
   }
 
-  void freeze(LaneRange range, const double* x, const double* input) override {
-    for (int l = range.first; l < range.last; ++l) {
-      Frozen& frozen = frozen_[static_cast<std::size_t>(l)];
-      frozen = {x + l * n_, input == nullptr ? nullptr : input + l * q_};
-      const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
-      for (int i = 0; i < p_; ++i) {
-        double sum = 0.0;
-        for (int j = 0; j < n_; ++j) sum += lane.C(i, j) * frozen.x[j];
-        if (input != nullptr) {
-          for (int j = 0; j < q_; ++j) sum += lane.C_u(i, j) * frozen.input[j];
-        }
-        b0_[static_cast<std::size_t>(l * p_ + i)] = sum;
-      }
-    }
+  bool affine_matrix(int l, double* matrix) const override {
+    const RowMatrix& D = lane_[static_cast<std::size_t>(l)].D;
+    std::copy(D.data(), D.data() + D.size(), matrix);
+    return true;
   }
-
-  LaneStatus scatter(LaneRange range, const double* a, double* b) override {
-    for (int l = range.first; l < range.last; ++l) {
-      const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
-      for (int i = 0; i < p_; ++i) {
-        double sum = b0_[static_cast<std::size_t>(l * p_ + i)];
-        for (int j = 0; j < p_; ++j) sum += lane.D_minus_sigma(i, j) * a[l * p_ + j];
-        b[l * p_ + i] = lane.sigma[i] * a[l * p_ + i] + sum;
-      }
-    }
-    return {};
+  bool affine_offset(int l, const double* record, double* offset) const override {
+    const double* b0 = extra_of(l, record);
+    std::copy(b0, b0 + p_, offset);
+    return true;
   }
-
-  LaneStatus advance(LaneRange range, const double* a, double* x_next, double* b,
-                     StepEnergy* energy) override {
-    const LaneStatus status = scatter(range, a, b);
-    for (int l = range.first; l < range.last; ++l) {
-      const auto index = static_cast<std::size_t>(l);
-      const SparseLane& lane = lane_[index];
-      const auto [x, input] = frozen_[index];
-      double* next = x_next + l * n_;
-      double* scratch = scratch_.data() + index * scratch_size_;
-      std::fill(next, next + n_, 0.0);
-      for (int j = 0; j < n_; ++j) {
-        const double scaled = lane.d[j] * x[j];
-        for (SparseMatrix::InnerIterator it(lane.W, j); it; ++it) {
-          next[it.row()] += it.value() * scaled;
-        }
-      }
-      for (int i = 0; i < n_; ++i) {
-        double sum = next[i];
-        for (int j = 0; j < p_; ++j) sum += lane.B_a(i, j) * a[l * p_ + j];
-        next[i] = sum;
-      }
-      if (input != nullptr) {
-        for (int j = 0; j < q_; ++j) {
-          for (SparseMatrix::InnerIterator it(lane.B_u, j); it; ++it) {
-            next[it.row()] += it.value() * input[j];
-          }
-        }
-      }
-      lane.lhs.solve(next, next, scratch);
-      for (int i = 0; i < n_; ++i) next[i] = x[i] + 2.0 * (next[i] / lane.d[i]);
-      energy[l] = energy_[index].book(x, next, a + l * p_, b + l * p_, input, scratch);
-    }
-    return status;
-  }
-
-  const double* affine_matrix(int lane) const override {
-    return lane_[static_cast<std::size_t>(lane)].D.data();
-  }
-  const double* affine_offset(int lane) const override { return b0_.data() + lane * p_; }
 
  private:
-  struct Frozen {
-    const double* x = nullptr;
-    const double* input = nullptr;  // null: no external input
-  };
+  void freeze_lane(int l, const Lane& frozen) override {
+    const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
+    for (int i = 0; i < p_; ++i) {
+      double sum = 0.0;
+      for (int j = 0; j < n_; ++j) sum += lane.C(i, j) * frozen.x[j];
+      for (int j = 0; j < q_; ++j) sum += lane.C_u(i, j) * frozen.input[j];
+      frozen.extra[i] = sum;
+    }
+  }
+
+  StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) override {
+    const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
+    for (int i = 0; i < p_; ++i) {
+      double sum = frozen.extra[i];
+      for (int j = 0; j < p_; ++j) sum += lane.D_minus_sigma(i, j) * a[j];
+      b[i] = lane.sigma[i] * a[i] + sum;
+    }
+    return StepFault::none;
+  }
+
+  StepFault advance_lane(int l, const Lane& frozen, const double* a, double* next, double* b,
+                         StepEnergy& energy) override {
+    (void)scatter_lane(l, frozen, a, b);
+    const auto index = static_cast<std::size_t>(l);
+    const SparseLane& lane = lane_[index];
+    double* scratch = frozen.extra + p_;
+    std::fill(next, next + n_, 0.0);
+    for (int j = 0; j < n_; ++j) {
+      const double scaled = lane.d[j] * frozen.x[j];
+      for (SparseMatrix::InnerIterator it(lane.W, j); it; ++it) {
+        next[it.row()] += it.value() * scaled;
+      }
+    }
+    for (int i = 0; i < n_; ++i) {
+      double sum = next[i];
+      for (int j = 0; j < p_; ++j) sum += lane.B_a(i, j) * a[j];
+      next[i] = sum;
+    }
+    bool driven = false;
+    for (int j = 0; j < q_; ++j) {
+      if (frozen.input[j] == 0.0) continue;
+      driven = true;
+      for (SparseMatrix::InnerIterator it(lane.B_u, j); it; ++it) {
+        next[it.row()] += it.value() * frozen.input[j];
+      }
+    }
+    lane.lhs.solve(next, next, scratch);
+    bool finite = true;
+    for (int i = 0; i < n_; ++i) {
+      next[i] = frozen.x[i] + 2.0 * (next[i] / lane.d[i]);
+      finite = finite && std::isfinite(next[i]);
+    }
+    energy = energy_[index].book(frozen.x, next, a, b, driven ? frozen.input : nullptr, scratch);
+    return finite ? StepFault::none : StepFault::not_finite;
+  }
 
   std::vector<const LinearPortHamiltonian*> parts_;
   std::vector<SparseLane> lane_;
   std::vector<LinearEnergy> energy_;
   int n_ = 0, p_ = 0, q_ = 0;
-  std::size_t scratch_size_ = 0;
-  std::vector<double> b0_;      // set by freeze
-  std::vector<Frozen> frozen_;  // set by freeze
-  std::vector<double> scratch_;
 };
 
 }  // namespace

@@ -46,7 +46,7 @@ struct Certificate {
 inline double passivity_tolerance(double magnitude_J) { return 1e-12 * magnitude_J; }
 
 /// Firm-nonexpansiveness margins of every frozen part map, sampled at 32 pairs of N(0,1) incident
-/// waves drawn from a fixed seed and the step number. Needs the batches frozen; leaves them so.
+/// waves drawn from a fixed seed and the step number. Needs a frozen record; leaves it so.
 class FneSampler {
  public:
   static constexpr int kPairs = 32;
@@ -58,13 +58,13 @@ class FneSampler {
 
   explicit FneSampler(const WaveDiscretisation& waves, std::uint64_t seed = 20260316);
   /// Empty when a part's port solve fails at a sampled wave.
-  std::optional<Result> sample(WaveDiscretisation& waves, std::int64_t step);
+  std::optional<Result> sample(const WaveDiscretisation& waves, double* record, std::int64_t step);
 
  private:
   void take_margin(const WaveDiscretisation& waves, std::size_t part, Result& result) const;
 
   std::uint64_t seed_;
-  std::vector<double> alpha_, beta_, s_alpha_, s_beta_;
+  AlignedVector alpha_, beta_, s_alpha_, s_beta_;
 };
 
 /// Finds the fixed point u† = P S(u†) of the frozen macro-step to round-off: the plain iteration
@@ -74,16 +74,17 @@ class FixedPointSolver {
  public:
   FixedPointSolver(const WaveDiscretisation& waves, double relaxation, int plain_iterations = 300);
   /// Starts from `start`; the result is empty when no fixed point was found.
-  std::span<const double> solve(WaveDiscretisation& waves, std::span<const double> start);
+  std::span<const double> solve(const WaveDiscretisation& waves, double* record,
+                                std::span<const double> start);
 
  private:
-  double evaluate(WaveDiscretisation& waves);
-  bool iterate_plainly(WaveDiscretisation& waves);
-  bool iterate_newton(WaveDiscretisation& waves);
+  double evaluate(const WaveDiscretisation& waves, double* record);
+  bool iterate_plainly(const WaveDiscretisation& waves, double* record);
+  bool iterate_newton(const WaveDiscretisation& waves, double* record);
 
   double relaxation_;
   int plain_iterations_;
-  std::vector<double> u_, b_, exchanged_;
+  AlignedVector u_, b_, exchanged_;
 };
 
 /// What Certify::full looks at in every macro-step, kept apart from the stepping itself: sampled
@@ -96,25 +97,28 @@ class StepCertifier {
   /// The step's evidence beside its waves.
   struct Step {
     std::int64_t index = 0;
-    int iterations = 0;
+    /// Evaluations of S, by island: they stop on their own.
+    std::span<const int> iterations;
     std::span<const double> u_start;  ///< u⁰
     double stored_change_J = 0.0;
     double mismatch_J = 0.0;  ///< ½(|bⁿ⁺¹|² − |â|²)
     double supplied_J = 0.0;
   };
-  /// Needs the batches still frozen at xⁿ. Updates the optional entries of `certificate`, and its
+  /// Needs the record still frozen at xⁿ. Updates the optional entries of `certificate`, and its
   /// status from `holds` to `conditional` when a margin is negative.
-  void examine(WaveDiscretisation& waves, const Step& step, Certificate& certificate);
+  void examine(const WaveDiscretisation& waves, double* record, const Step& step,
+               Certificate& certificate);
 
  private:
-  void examine_margins(WaveDiscretisation& waves, std::int64_t index, Certificate& certificate);
-  void examine_iterates(WaveDiscretisation& waves, const Step& step,
+  void examine_margins(const WaveDiscretisation& waves, double* record, std::int64_t index,
+                       Certificate& certificate);
+  void examine_iterates(const WaveDiscretisation& waves, double* record, const Step& step,
                         std::span<const double> fixed_point, Certificate& certificate);
 
   double relaxation_;
   FneSampler sampler_;
   FixedPointSolver fixed_point_;
-  std::vector<double> u_, u_next_, b_;
+  AlignedVector u_, u_next_, b_;
 };
 
 }  // namespace portwave

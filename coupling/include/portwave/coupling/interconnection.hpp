@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 
 #include "portwave/coupling/dirac.hpp"
+#include "portwave/coupling/junction_program.hpp"
 
 namespace portwave {
 
@@ -16,12 +17,6 @@ struct Junction {
   std::vector<int> waves;  ///< dirac.size() distinct places in the wave vector
 };
 
-/// Junctions [first, last) in the order of an Interconnection.
-struct JunctionRange {
-  int first = 0;
-  int last = 0;
-};
-
 /// The orthogonal wave coupling a = P b of a whole system, one block per junction, and the
 /// resolvent (2I − P)⁻¹ of the Douglas–Rachford iteration.
 ///
@@ -29,79 +24,66 @@ struct JunctionRange {
 /// P = ±(2nnᵀ − I) (common-effort and common-flow junctions of any arity, free and fixed ends,
 /// connections, transformers); both satisfy P² = I, hence (2I − P)⁻¹ = (2I + P)/3. The others hold a
 /// dense block of their own size and its resolvent: (2I + P)/5 where P² = −I, a factorised inverse
-/// else. Every place of the wave vector must be in exactly one junction. Different ranges touch
-/// different places, so threads may share the work; no call allocates.
+/// else. `program` compiles any choice of junctions into straight loops; junctions of one form whose
+/// places follow one another become one vectorised run.
 class Interconnection {
  public:
-  /// `impedance` has one entry per place of the wave vector.
-  Interconnection(std::vector<Junction> junctions, std::span<const double> impedance);
+  /// `impedance` has one entry per place of the wave vector. Places in no junction are padding, which
+  /// nothing here touches. Errors: ConfigError when a place is used twice.
+  Interconnection(std::span<const Junction> junctions, std::span<const double> impedance);
+  /// The same, the waves of `junctions` being numbers that `place_of` maps to places.
+  Interconnection(std::span<const Junction> junctions, std::span<const int> place_of,
+                  std::span<const double> impedance);
 
-  int size() const { return junction_count_; }
+  int size() const { return static_cast<int>(blocks_.size()); }
   int wave_size() const { return wave_size_; }
-  JunctionRange all() const { return {0, junction_count_}; }
-  /// Number of places that junctions [first, last) touch: the cost of a range.
-  int wave_count(JunctionRange range) const;
 
-  /// a = P b.
-  void exchange(JunctionRange range, const double* b, double* a) const;
-  /// u += λ((2I − P)⁻¹(2b − u) − b): one Douglas–Rachford update given b = S(u).
-  void douglas_rachford(JunctionRange range, double relaxation, const double* b, double* u) const;
+  /// a = P b and the Douglas–Rachford update, of all junctions (see JunctionProgram).
+  void exchange(const double* b, double* a) const { all_.exchange(b, a); }
+  void douglas_rachford(double relaxation, const double* b, double* u) const {
+    all_.douglas_rachford(relaxation, b, u);
+  }
+  const JunctionProgram& all() const { return all_; }
 
-  /// The junctions as given to the constructor.
-  std::span<const Junction> junctions() const { return junctions_; }
-  /// P of the junction at position `index` of the constructor's list, as the hot path applies it.
+  /// The program of some junctions. `renumbering`, when not empty, maps places to those of a smaller
+  /// wave array.
+  JunctionProgram program(std::span<const int> junctions,
+                          std::span<const int> renumbering = {}) const;
+
+  /// Places of a junction.
+  std::span<const int> waves(int index) const;
+  /// P of a junction, as the hot path applies it.
   Eigen::MatrixXd block(int index) const { return apply_to_basis(index, false); }
-  /// (2I − P)⁻¹ of that junction, as the hot path applies it.
+  /// (2I − P)⁻¹ of a junction, as the hot path applies it.
   Eigen::MatrixXd resolvent_block(int index) const { return apply_to_basis(index, true); }
+  JunctionForm form(int index) const { return blocks_[static_cast<std::size_t>(index)].form; }
 
-  /// How the hot path holds a junction.
-  enum class Form { swap, reflection, dense };
-  Form form(int index) const { return order_[static_cast<std::size_t>(index)].form; }
+  /// What the hot path needs of a junction: for a reflection its normal, for a dense one P and its
+  /// resolvent, row-major.
+  struct Coefficients {
+    double sign;
+    std::span<const double> values;
+  };
+  Coefficients coefficients(int index) const;
 
  private:
-  struct Swap {
-    int first;
-    int second;
-  };
-  /// P = sign (2nnᵀ − I) over `count` places from `begin` in reflection_waves_ and normals_.
-  struct Reflection {
-    int begin;
-    int count;
+  struct Block {
+    JunctionForm form;
+    int arity;
+    int waves;   ///< begin in waves_
+    int values;  ///< begin in values_
     double sign;
   };
-  /// Row-major P, then its resolvent, from `matrix` in dense_values_.
-  struct Dense {
-    int begin;
-    int count;
-    int matrix;
-  };
-  /// Where a junction went.
-  struct Order {
-    Form form;
-    int position;
-  };
-  struct Ranges {
-    JunctionRange swaps, reflections, dense;
-  };
 
-  void add(const Junction& junction, std::span<const double> impedance);
-  Ranges split(JunctionRange range) const;
-  void dense_update(const Dense& d, double relaxation, const double* b, double* u) const;
+  void add(const DiracStructure& dirac, std::span<const int> places,
+           std::span<const double> impedance);
   Eigen::MatrixXd apply_to_basis(int index, bool resolvent) const;
-  JunctionRange position(int index) const;
 
-  int junction_count_ = 0;
   int wave_size_ = 0;
-  std::vector<Swap> swaps_;
-  std::vector<Reflection> reflections_;
-  std::vector<int> reflection_waves_;
-  std::vector<double> normals_;
-  std::vector<Dense> dense_;
-  std::vector<int> dense_waves_;
-  std::vector<double> dense_values_;
-  std::vector<Order> order_;
-  std::vector<Junction> junctions_;
-  mutable std::vector<double> gap_;  // work of large dense junctions, each its own stretch
+  std::vector<Block> blocks_;
+  std::vector<int> waves_;
+  std::vector<double> values_;
+  JunctionProgram all_;
 };
 
 }  // namespace portwave

@@ -19,8 +19,11 @@ struct CouplingMethod {
   int iterations = 20;
   /// Relaxation λ ∈ (0, 2).
   double relaxation = 1.0;
-  /// Stop when |P b̂ − u| ≤ tolerance · max(|u|, |b̂|) on every island; 0: always use the budget.
+  /// Stop an island when |P b̂ − u| ≤ tolerance · max(|u|, |b̂|) on it; 0: always use the budget.
   double tolerance = 0.0;
+  /// Stop when ½|P b̂ − u|² ≤ this [J] on every island; 0: never for this reason. With a tolerance
+  /// too, whichever is met first.
+  double energy_tolerance_J = 0.0;
   /// Apply the tolerance to every part's waves too, so that a weak part does not hide behind a
   /// strong one.
   bool tolerance_per_part = false;
@@ -32,6 +35,7 @@ struct CouplingMethod {
 
 /// How much evidence a run gathers about its own correctness.
 enum class Certify {
+  none,    ///< no ledger at all: a step is its states and waves only
   energy,  ///< energy ledger and per-part passivity, every step (nearly free)
   full,    ///< also sampled firm nonexpansiveness and the Theorem 1 residual, every step
 };

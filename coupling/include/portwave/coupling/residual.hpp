@@ -2,31 +2,40 @@
 
 #include <vector>
 
+#include "portwave/coupling/part_list.hpp"
 #include "portwave/coupling/wave_discretisation.hpp"
 
 namespace portwave {
 
-/// The interface residual |P b̂ − u| / max(|u|, |b̂|) of an inner iteration, per island and per part.
-/// Sums run in part order; nothing is allocated after construction.
+/// How far an island is from a common interface.
+struct InterfaceGap {
+  double residual = 0.0;  ///< |P b̂ − u| / max(|u|, |b̂|); 0 when all waves are zero
+  double energy_J = 0.0;  ///< ½|P b̂ − u|²
+};
+
+/// Measures the gap P b̂ − u of an inner iteration, per island and per part. Sums run in part order;
+/// nothing is allocated after construction. Different lanes may be measured by different threads, and
+/// then different islands judged by different threads.
 class InterfaceResidual {
  public:
   explicit InterfaceResidual(const WaveDiscretisation& waves);
 
-  /// The largest island residual; with `per_part` the largest over islands and parts. `exchanged` is
-  /// P b̂. A group of waves that are all zero counts as converged. NaN when a wave is NaN.
-  double largest(const double* u, const double* b, const double* exchanged, bool per_part);
+  /// Takes the norms of some lanes. `exchanged` is P b̂; arrays are the whole system's.
+  void measure(int batch, LaneRange lanes, const double* u, const double* b,
+               const double* exchanged);
+  void measure_all(const double* u, const double* b, const double* exchanged);
+
+  /// From norms that are all measured. `per_part`: the largest over the parts too, so that a weak part
+  /// does not hide behind a strong one. NaN when a wave is NaN.
+  InterfaceGap gap(int island, bool per_part) const;
+  /// The largest residual and the sum of the energies over all islands.
+  InterfaceGap largest(bool per_part) const;
 
  private:
-  struct Norms {
-    double gap = 0.0, incident = 0.0, outgoing = 0.0;
-    void add(const Norms& other);
-    double residual() const;
-  };
-  struct PartWaves {
-    int first, last, island;
-  };
-  std::vector<PartWaves> parts_;
-  std::vector<Norms> islands_;
+  const WaveDiscretisation& waves_;
+  std::vector<PartList> islands_;
+  AlignedVector gap_, incident_, outgoing_;  // squared norms by entry
+  std::vector<std::vector<int>> entries_;    // of the parts of each island
 };
 
 }  // namespace portwave

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -7,20 +8,22 @@
 
 #include "portwave/coupling/interconnection.hpp"
 #include "portwave/coupling/system.hpp"
+#include "portwave/subsystems/aligned.hpp"
 #include "portwave/subsystems/step_batch.hpp"
 
 namespace portwave {
 
-/// Where a part lives in the state and wave vectors of a WaveDiscretisation.
+/// Where a part lives in a WaveDiscretisation.
 struct PartPlace {
   int batch = 0;
   int lane = 0;
-  int state = 0;  ///< first place in the state vector
-  int wave = 0;   ///< first place in the wave vector
+  int wave = 0;    ///< place of its first scalar port in the wave vector; the others follow at
+  int stride = 1;  ///< this distance
+  int entry = 0;   ///< place in arrays with one entry per lane
 };
 
-/// How a phase of a macro-step ended: ok, or the failing part with the lowest number.
-struct [[nodiscard]] PhaseStatus {
+/// How a phase of a macro-step failed: the part with the lowest number.
+struct PhaseStatus {
   int part = -1;
   StepFault fault = StepFault::none;
   std::string detail;  ///< text of the exception, for StepFault::threw
@@ -33,85 +36,124 @@ struct [[nodiscard]] PhaseStatus {
 /// A batch of equal-shaped parts and where its lanes begin.
 struct BatchPlace {
   std::unique_ptr<StepBatch> batch;
-  std::vector<int> parts;  ///< part of each lane
-  int state = 0;
-  int wave = 0;
-  int input = 0;
-  int energy = 0;       ///< first place in arrays with one entry per part in lane order
-  bool driven = false;  ///< some external input of some lane is driven
+  std::vector<int> parts;      ///< part of each lane
+  int pack = 0;                ///< its pack (see WaveDiscretisation)
+  std::size_t record = 0;      ///< first place in the record of the system
+  int wave = 0;                ///< first place in the wave vector
+  std::size_t input = 0;       ///< first place in the input vector
+  int entry = 0;               ///< first place in arrays with one entry per lane
+  bool driven = false;         ///< some external input of some lane is driven
+
+  LaneRange all() const { return {0, batch->lanes()}; }
 };
 
 /// A system cut for one step size and one impedance per scalar port: parts gathered into batches,
-/// their one-step solvers prepared, the coupling turned into waves. Vectors of states and waves are
-/// ordered batch by batch, lane by lane. The System must outlive it.
+/// their one-step solvers prepared, the coupling turned into waves. The System must outlive it.
+///
+/// Parts are taken in an order that puts coupled ones close to one another (see locality_order).
+/// Whole islands are gathered into *packs*: a large island is a pack of its own, small ones share a
+/// pack. A batch never holds parts of two packs, so packs touch no common cache line of states or
+/// waves. Waves lie batch by batch, port by port, lane by lane (StepBatch::stride); between batches
+/// there may be padding, which holds zeros. None of this depends on the number of threads.
 class WaveDiscretisation {
  public:
+  enum class Grouping {
+    by_shape,  ///< parts of one class and key share a batch
+    none,      ///< every part is a batch of its own
+  };
+
   /// `impedance`: one per scalar port of the system. Errors: ConfigError (step ≤ 0, impedance ≤ 0,
   /// not finite, a singular implicit step).
-  WaveDiscretisation(const System& system, double step_s, std::span<const double> impedance);
+  WaveDiscretisation(const System& system, double step_s, std::span<const double> impedance,
+                     Grouping grouping = Grouping::by_shape);
 
   const System& system() const { return system_; }
   double step_s() const { return step_s_; }
   std::span<BatchPlace> batches() { return batches_; }
   std::span<const BatchPlace> batches() const { return batches_; }
+  BatchPlace& batch(int i) { return batches_[static_cast<std::size_t>(i)]; }
+  const BatchPlace& batch(int i) const { return batches_[static_cast<std::size_t>(i)]; }
   const Interconnection& interconnection() const { return *interconnection_; }
   std::span<const PartPlace> places() const { return places_; }
+  const PartPlace& place(int part) const { return places_[static_cast<std::size_t>(part)]; }
 
-  int state_size() const { return state_size_; }
-  int wave_size() const { return wave_size_; }
-  int input_size() const { return input_size_; }
+  std::size_t record_size() const { return record_size_; }
+  int wave_size() const { return wave_size_; }  ///< with padding
+  std::size_t input_size() const { return input_size_; }
+  int entry_count() const { return entry_count_; }  ///< lanes of all batches, with padding
   /// Some external input is driven.
   bool driven() const { return !driven_.empty(); }
 
-  /// Impedance by place in the wave vector.
+  int pack_count() const { return pack_count_; }
+  int pack_of_part(int part) const { return pack_of_part_[static_cast<std::size_t>(part)]; }
+  /// Position of a part in the locality order.
+  int rank_of_part(int part) const { return rank_of_part_[static_cast<std::size_t>(part)]; }
+
+  /// Impedance by place in the wave vector; 1 at padding.
   std::span<const double> impedance() const { return impedance_; }
   /// Place in the wave vector of a scalar port of the system.
   int wave_of_port(int scalar_port) const {
     return wave_of_port_[static_cast<std::size_t>(scalar_port)];
   }
-  /// Part of a lane-order index (see BatchPlace::energy).
-  std::span<const int> part_of_energy() const { return part_of_energy_; }
+  /// Part at a place of the wave vector; −1 at padding.
+  int part_of_wave(int place) const { return part_of_wave_[static_cast<std::size_t>(place)]; }
 
-  std::vector<double> initial_state() const;
-  /// The three acts for lanes of one batch; vectors are the whole system's. A callback's exception
-  /// becomes StepFault::threw.
-  PhaseStatus freeze(int batch, LaneRange lanes, const double* x, const double* input);
-  PhaseStatus scatter(int batch, LaneRange lanes, const double* a, double* b);
-  PhaseStatus advance(int batch, LaneRange lanes, const double* a, double* x_next, double* b,
-                      StepEnergy* energy);
-  /// b = S(a) of every part, on this thread.
-  PhaseStatus scatter_all(const double* a, double* b);
+  /// A record at the system's initial states, frozen without external inputs.
+  AlignedVector initial_record();
+  /// The state of a part in a record, in signature order.
+  void get_state(int part, const double* record, double* x) const;
+
+  /// The acts of StepBatch for lanes of one batch; arrays are the whole system's. False when a lane
+  /// fails: `failure` then says which, an exception of a callback being StepFault::threw.
+  bool freeze(int batch, LaneRange lanes, double* record, const double* input,
+              PhaseStatus& failure) const;
+  bool scatter(int batch, LaneRange lanes, double* record, const double* a, double* b,
+               PhaseStatus& failure) const;
+  bool advance(int batch, LaneRange lanes, double* record, const double* a, double* next, double* b,
+               const EnergyColumns& energy, PhaseStatus& failure) const;
+  /// All batches, on this thread. `driven_only`: those with driven inputs.
+  PhaseStatus freeze_all(double* record, const double* input, bool driven_only = false) const;
+  PhaseStatus scatter_all(double* record, const double* a, double* b) const;
+  PhaseStatus advance_all(double* record, const double* a, double* next, double* b,
+                          const EnergyColumns& energy) const;
 
   /// ū of the step that starts at `time_s`: every driven channel at its midpoint t + h/2.
   /// A callback's exception becomes StepFault::threw, naming the part and the channel.
-  PhaseStatus sample_inputs(double time_s, double* input) const;
+  bool sample_inputs(double time_s, double* input, PhaseStatus& failure) const;
 
  private:
   struct DrivenInput {
     const Signal* signal;
-    int place;
+    std::size_t place;
     int part;
     int channel;
   };
 
+  void gather_packs(std::span<const int> order);
   void add_batch(const std::vector<int>& parts);
   void prepare_batches();
-  bool scatter_unguarded(const double* a, double* b);
-  template <class Act>
-  PhaseStatus guarded(int batch, LaneRange lanes, Act act);
 
   const System& system_;
   double step_s_;
   std::vector<BatchPlace> batches_;
   std::vector<PartPlace> places_;
-  std::vector<int> part_of_energy_;
   std::vector<int> wave_of_port_;
-  std::vector<double> impedance_;
+  std::vector<int> part_of_wave_;
+  std::vector<int> pack_of_part_;
+  std::vector<int> rank_of_part_;
+  AlignedVector impedance_;
   std::vector<DrivenInput> driven_;
   std::unique_ptr<Interconnection> interconnection_;
-  int state_size_ = 0;
+  std::size_t record_size_ = 0;
+  std::size_t input_size_ = 0;
   int wave_size_ = 0;
-  int input_size_ = 0;
+  int entry_count_ = 0;
+  int pack_count_ = 0;
 };
+
+/// The parts, island by island in the order of their numbers, within an island so that coupled parts
+/// are close: the given order or, where the distances over the junctions are shorter, that of Cuthill
+/// and McKee from the part farthest from the first one.
+std::vector<int> locality_order(const System& system);
 
 }  // namespace portwave

@@ -6,12 +6,15 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "portwave/coupling/certificate.hpp"
 #include "portwave/coupling/ledger.hpp"
 #include "portwave/coupling/method.hpp"
 #include "portwave/coupling/system.hpp"
 #include "portwave/coupling/wave_discretisation.hpp"
+#include "portwave/runtime/budget.hpp"
+#include "portwave/runtime/partition.hpp"
 #include "portwave/subsystems/wave.hpp"
 
 namespace portwave {
@@ -37,20 +40,45 @@ class StepError : public std::runtime_error {
 
 inline constexpr int kMaxThreads = 1024;
 
+/// Who runs the tasks of a step. Results do not depend on it.
+enum class ExecutorKind {
+  automatic,  ///< serial where a step is too small for threads, else whichever is faster lately
+  serial,     ///< the calling thread
+  waves,      ///< tasks claimed by workers that never wait for one another
+  graph,      ///< a plain tbb::flow::graph, for comparison
+  barrier,    ///< tbb::parallel_for with a barrier per phase, for comparison
+};
+
+std::string_view to_string(ExecutorKind kind);
+
 struct StepperOptions {
   double step_s = 0.01;  ///< macro-step h > 0
   CouplingMethod method;
   Certify certify = Certify::energy;
-  int threads = 1;          ///< ≥ 1; 1 runs on the calling thread
-  int lanes_per_task = 64;  ///< grain of the parallel loops; results do not depend on it
+  int threads = 1;  ///< ≥ 1; with 1, `automatic` is `serial`
+  Grain grain;
+  ExecutorKind executor = ExecutorKind::automatic;
+  TimeBudget time;
+  bool timed = false;  ///< fill StepReport::times; always so with a time budget
+};
+
+/// Wall time of the phases of one macro-step [s]; zeros unless timed.
+struct StepTimes {
+  double begin_s = 0.0;    ///< inputs and freezing
+  double iterate_s = 0.0;  ///< inner iteration
+  double commit_s = 0.0;   ///< advance and ledger
 };
 
 /// What one macro-step did.
 struct StepReport {
-  int iterations = 0;      ///< evaluations of S before the commit
+  int iterations = 0;      ///< evaluations of S before the commit: the most over islands
   double residual = 0.0;   ///< largest island residual at the last iteration; 0 without tolerance
-  bool converged = false;  ///< the tolerance was met (false without one)
-  StepLedger energy;
+  double gap_J = 0.0;      ///< ½|P b̂ − u|² at the last iteration, all islands; 0 without tolerance
+  bool converged = false;  ///< every island met a tolerance (false without one)
+  StopReason reason = StopReason::budget;
+  double slack_s = 0.0;  ///< deadline − duration; 0 without a time budget
+  StepTimes times;
+  StepLedger energy;  ///< zeros with Certify::none
 };
 
 /// Iterations per step over a run.
@@ -58,6 +86,10 @@ struct IterationStatistics {
   std::int64_t steps = 0;
   std::int64_t total = 0;
   int max = 0;
+  /// Steps by their number of iterations, counts above kHistogram − 1 in the last entry.
+  static constexpr int kHistogram = 257;
+  std::vector<std::int64_t> histogram = std::vector<std::int64_t>(kHistogram, 0);
+  std::int64_t reasons[4] = {0, 0, 0, 0};  ///< steps by StopReason
   std::int64_t not_converged = 0;  ///< steps that spent the budget without meeting the tolerance
 
   double mean() const {
@@ -66,8 +98,8 @@ struct IterationStatistics {
 };
 
 /// Steps a system: freeze, iterate, commit, book. Memory is taken at construction; a step of
-/// Certify::energy does not allocate (oneTBB's own task memory apart). Bitwise equal results for any
-/// number of threads.
+/// Certify::energy does not allocate (oneTBB's own task memory apart). Without a time budget results
+/// are equal bit by bit for any number of threads, grain and executor.
 ///
 /// The system must outlive the stepper and stay where it is. One thread at a time may call it.
 class Stepper {
@@ -88,8 +120,12 @@ class Stepper {
   std::int64_t step_index() const;  ///< macro-steps committed
   double time_s() const;            ///< step_index · h
   int threads() const;
+  int tasks() const;
+  /// What runs: "serial", "auto (serial or waves)", "waves", "graph", "barrier"; and why, if it was
+  /// not asked for.
+  const std::string& execution() const;
 
-  /// Committed state of a part, in signature order.
+  /// Committed state of a part, in signature order; valid until the next step.
   std::span<const double> state(int part) const;
   std::span<const double> state(std::string_view part) const;  ///< std::out_of_range if unknown
   /// Mean effort and flow of the last step at a scalar port; 0 before the first.
@@ -107,6 +143,12 @@ class Stepper {
   const EnergyTotals& energy() const;
   const Certificate& certificate() const;
   const IterationStatistics& iterations() const;
+  /// Evaluations of S in the last step, by island.
+  int iterations_of_island(int island) const;
+  /// Deadline statistics; all zero without a time budget.
+  DeadlineScheduler::Statistics deadline() const;
+  /// Bytes held beside states, step maps and waves: tasks, junction programs, ledger.
+  std::size_t overhead_bytes() const;
 
  private:
   EffortFlow effort_flow(int scalar_port) const;

@@ -1,9 +1,15 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace portwave {
+
+/// Lanes that the kernels take side by side.
+inline constexpr int kLaneGroup = 8;
 
 /// Lanes [first, last) of a batch.
 struct LaneRange {
@@ -39,18 +45,53 @@ struct StepEnergy {
   double magnitude_J = 0.0;
 };
 
-/// The one-step solver of a batch of equal-shaped parts: the frozen port map S: a ↦ b in three acts.
+/// Where a batch writes the energies of a step: one array per quantity, one entry per lane.
+struct EnergyColumns {
+  double* storage_J = nullptr;
+  double* external_supply_J = nullptr;
+  double* dissipated_J = nullptr;
+  double* magnitude_J = nullptr;
+
+  bool wanted() const { return storage_J != nullptr; }
+  void set(int lane, const StepEnergy& energy) const;
+  StepEnergy at(int lane) const;
+  /// The columns of lanes from `lane` on.
+  EnergyColumns from(int lane) const;
+};
+
+/// An exception that a part's callback threw inside a batch, with the lane it came from.
+class LaneException : public std::runtime_error {
+ public:
+  LaneException(int lane, const std::string& what) : std::runtime_error(what), lane_(lane) {}
+  int lane() const { return lane_; }
+
+ private:
+  int lane_;
+};
+
+/// The one-step solver of a batch of equal-shaped parts: the frozen port map S: a ↦ b.
 ///
-///   freeze   takes the committed states xⁿ and the external inputs ū of the step;
-///   scatter  b = S(a), any number of times; discards the trial state;
-///   advance  the same solve, kept: x⁺, b and the step's energies.
+/// After `prepare` a batch holds nothing but step maps. What changes from step to step lies in a
+/// *record* that the caller keeps, `record_size()` doubles aligned to 64 bytes: the committed states
+/// xⁿ, the external inputs ū and what the batch derives from them. So two records make a step that
+/// is taken or discarded as a whole:
 ///
-/// A batch is one virtual call however many parts it holds. Lane l of an array of `w` doubles per
-/// part is at [l·w, (l+1)·w). Every act works on a range of lanes; different lanes may be worked on
-/// by different threads at the same time, one lane by one thread at a time. `scatter` and `advance`
-/// are pure functions of (xⁿ, ū, a): neither the committed state nor earlier calls have a part in
-/// their result, bit by bit. `prepare` may allocate and throw; the three acts do not allocate, and
-/// throw only if a user's callback does.
+///   set_state  puts a state into the record;
+///   freeze     completes a record for the step with external inputs ū;
+///   scatter    b = S(a), any number of times; discards the trial state;
+///   advance    the same solve, kept: writes x⁺ into another record and freezes it with ū = 0, so
+///              that `freeze` need only be called again where external inputs are driven.
+///
+/// A batch is one virtual call however many parts it holds. Port j of lane l is at [j·stride() + l] of
+/// a wave array; stride() is lanes() rounded up to whole lane groups, or 1 for a single lane. What
+/// lies at the padding is unspecified but finite, and is never read by another lane.
+///
+/// Ranges begin at multiples of `lane_group()` and end there or at lanes(). Different ranges may be
+/// worked on by different threads at the same time. `scatter` and `advance` depend on (xⁿ, ū, a) and
+/// on nothing of other lanes; a solver may keep a warm start in the record, so that the last bits
+/// also depend on the lane's own scatters since it was frozen. The same calls give the same bits,
+/// whether a part is alone or in a batch. `prepare` may allocate and throw; the others do not
+/// allocate, and throw only if a user's callback does (LaneException where the lane is known).
 class StepBatch {
  public:
   virtual ~StepBatch() = default;
@@ -62,34 +103,101 @@ class StepBatch {
 
   int lanes() const { return lanes_; }
   int state_size() const { return state_size_; }  ///< doubles per part in x
-  int wave_size() const { return wave_size_; }    ///< scalar ports per part: doubles in a and b
+  int wave_size() const { return wave_size_; }    ///< scalar ports per part
   int input_size() const { return input_size_; }  ///< external input channels per part
 
-  /// (Re)computes the step maps for step h [s] and impedances γ (lanes × wave_size, all > 0).
+  /// Places between the waves of one port and the next.
+  int stride() const {
+    return lanes_ == 1 ? 1 : (lanes_ + kLaneGroup - 1) / kLaneGroup * kLaneGroup;
+  }
+  /// Lanes that belong together: ranges begin at multiples of it.
+  virtual int lane_group() const { return lanes_ == 1 ? 1 : kLaneGroup; }
+  /// Doubles in a wave array of the whole batch.
+  int wave_count() const { return stride() * wave_size_; }
+
+  /// A guess at the cost of one port solve and of one commit of a lane [ns]; a measurement replaces
+  /// it where it matters.
+  virtual double scatter_cost_ns() const;
+  virtual double advance_cost_ns() const;
+
+  /// (Re)computes the step maps for step h [s] and impedances γ > 0, laid out like waves.
   /// Errors: ConfigError when the implicit step is singular.
   virtual void prepare(double step_s, const double* impedance) = 0;
 
-  /// Freezes at x (lanes × state_size) with external inputs ū (lanes × input_size; null: all zero).
-  /// Both arrays must stay as they are until the lanes are frozen again.
-  virtual void freeze(LaneRange lanes, const double* x, const double* input) = 0;
+  /// Doubles in a record of the whole batch.
+  virtual std::size_t record_size() const = 0;
+  /// The committed state of one lane, in signature order.
+  virtual void set_state(int lane, const double* x, double* record) const = 0;
+  virtual void get_state(int lane, const double* record, double* x) const = 0;
 
-  /// b = S(a), both lanes × wave_size.
-  virtual LaneStatus scatter(LaneRange lanes, const double* a, double* b) = 0;
+  /// Completes the record for the step with external inputs ū (lanes × input_size; null: all zero).
+  virtual void freeze(LaneRange lanes, double* record, const double* input) = 0;
 
-  /// x⁺ and b for the incident wave a; `energy` has one entry per lane.
-  virtual LaneStatus advance(LaneRange lanes, const double* a, double* x_next, double* b,
-                             StepEnergy* energy) = 0;
+  /// b = S(a).
+  virtual LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) = 0;
 
-  /// Linear parts: S(a) = b⁰ + D a with D constant between calls of prepare (wave_size × wave_size,
-  /// row-major) and b⁰ set by freeze. Null for parts that are not affine.
-  virtual const double* affine_matrix([[maybe_unused]] int lane) const { return nullptr; }
-  virtual const double* affine_offset([[maybe_unused]] int lane) const { return nullptr; }
+  /// The committed step with incident wave a: writes `next`, b and, if wanted, the energies.
+  virtual LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next,
+                             double* b, const EnergyColumns& energy) = 0;
+
+  /// Linear parts: S(a) = b⁰ + D a with D constant between calls of prepare. `matrix` is
+  /// wave_size × wave_size, row-major. False for parts that are not affine.
+  virtual bool affine_matrix([[maybe_unused]] int lane, [[maybe_unused]] double* matrix) const {
+    return false;
+  }
+  /// b⁰ of a frozen record, wave_size doubles.
+  virtual bool affine_offset([[maybe_unused]] int lane, [[maybe_unused]] const double* record,
+                             [[maybe_unused]] double* offset) const {
+    return false;
+  }
 
  private:
   int lanes_;
   int state_size_;
   int wave_size_;
   int input_size_;
+};
+
+/// A batch whose lanes are solved one by one by a virtual call each, for parts that cost far more
+/// than that: sparse linear parts, the generic Newton, users' own solvers. The record is, per lane,
+/// x, ū, room for a and b, and `extra` doubles of the solver's own.
+class LanewiseBatch : public StepBatch {
+ public:
+  LanewiseBatch(int lanes, int state_size, int wave_size, int input_size, int extra = 0);
+
+  int lane_group() const final { return 1; }
+  std::size_t record_size() const final;
+  void set_state(int lane, const double* x, double* record) const final;
+  void get_state(int lane, const double* record, double* x) const final;
+  void freeze(LaneRange lanes, double* record, const double* input) final;
+  LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) final;
+  LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next, double* b,
+                     const EnergyColumns& energy) final;
+
+ protected:
+  /// What a lane's solver is given; a and b are wave_size doubles.
+  struct Lane {
+    const double* x;
+    const double* input;  ///< zeros where no external input is driven
+    double* extra;
+  };
+  const double* extra_of(int lane, const double* record) const {
+    return record + static_cast<std::size_t>(lane) * lane_size_ + lane_size_ - extra_;
+  }
+
+ private:
+  virtual void freeze_lane(int lane, const Lane& frozen) = 0;
+  virtual StepFault scatter_lane(int lane, const Lane& frozen, const double* a, double* b) = 0;
+  virtual StepFault advance_lane(int lane, const Lane& frozen, const double* a, double* x_next,
+                                 double* b, StepEnergy& energy) = 0;
+
+  Lane lane_of(int lane, double* record) const;
+  template <class Solve>
+  LaneStatus for_lanes(LaneRange lanes, double* record, const double* a, double* b,
+                       const Solve& solve) const;
+
+  std::size_t extra_;
+  std::size_t lane_size_;
 };
 
 }  // namespace portwave

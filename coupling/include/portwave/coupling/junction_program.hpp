@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "portwave/coupling/junction_run.hpp"
+#include "portwave/subsystems/aligned.hpp"
+
+namespace portwave {
+
+/// The coupling of some junctions as straight loops over a wave array. Compiled once, from an
+/// Interconnection; immutable; allocates nothing. Several threads may run programs at once on arrays
+/// whose places do not meet.
+class JunctionProgram {
+ public:
+  /// a = P b on the places of these junctions.
+  void exchange(const double* b, double* a) const;
+  /// u += λ((2I − P)⁻¹(2b − u) − b): one Douglas–Rachford update given b = S(u).
+  void douglas_rachford(double relaxation, const double* b, double* u) const;
+
+  bool empty() const { return runs_.empty(); }
+  /// Runs, for those who want to know how well the places are numbered.
+  const std::vector<JunctionRun>& runs() const { return runs_; }
+  std::size_t bytes() const;
+
+ private:
+  friend class JunctionCompiler;
+
+  std::vector<JunctionRun> runs_;
+  std::vector<int> places_;
+  AlignedVector values_;
+  mutable AlignedVector work_;  // of dense junctions with many ports, each its own stretch
+  std::vector<int> work_begin_;  // by run
+};
+
+}  // namespace portwave

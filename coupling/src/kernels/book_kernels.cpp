@@ -1,0 +1,136 @@
+#include "kernels/book_kernels.hpp"
+
+#ifndef PORTWAVE_ISA
+#error "kernel sources are compiled with PORTWAVE_ISA set to a namespace"
+#endif
+
+namespace portwave::PORTWAVE_ISA {
+namespace {
+
+constexpr double kSmallest = 0x1.0p-1022;
+
+inline double magnitude_of(double v) { return __builtin_fabs(v); }
+
+/// P ports, or any number of them for P = 0.
+template <int P>
+void book_lanes(const BookTask& t) {
+  const int ports = P > 0 ? P : t.ports;
+  const double* a = t.a;
+  const double* b = t.b;
+  const double* storage = t.step.storage_J;
+  const double* supply = t.step.external_supply_J;
+  const double* magnitude = t.step.magnitude_J;
+#pragma GCC ivdep
+  for (int l = t.first; l < t.last; ++l) {
+    double in = 0.0, out = 0.0;
+    for (int j = 0; j < ports; ++j) {
+      in = __builtin_fma(a[j * t.stride + l], a[j * t.stride + l], in);
+      out = __builtin_fma(b[j * t.stride + l], b[j * t.stride + l], out);
+    }
+    in *= 0.5;
+    out *= 0.5;
+    t.mismatch[l] = out - in;
+    t.residual[l] = (storage[l] - t.storage_before[l]) - (in - out) - supply[l];
+    t.tolerance[l] = 1e-12 * (t.magnitude_before[l] + magnitude[l] + in + out + magnitude_of(supply[l]));
+  }
+}
+
+void book(const BookTask& t) {
+  switch (t.ports) {
+    case 1:
+      return book_lanes<1>(t);
+    case 2:
+      return book_lanes<2>(t);
+    case 4:
+      return book_lanes<4>(t);
+    default:
+      return book_lanes<0>(t);
+  }
+}
+
+template <int P>
+void norm_lanes(const NormTask& t) {
+  const int ports = P > 0 ? P : t.ports;
+#pragma GCC ivdep
+  for (int l = t.first; l < t.last; ++l) {
+    double gap = 0.0, incident = 0.0, outgoing = 0.0;
+    for (int j = 0; j < ports; ++j) {
+      const int w = j * t.stride + l;
+      const double g = t.exchanged[w] - t.u[w];
+      gap = __builtin_fma(g, g, gap);
+      incident = __builtin_fma(t.u[w], t.u[w], incident);
+      outgoing = __builtin_fma(t.b[w], t.b[w], outgoing);
+    }
+    t.gap[l] = gap;
+    t.incident[l] = incident;
+    t.outgoing[l] = outgoing;
+  }
+}
+
+void norms(const NormTask& t) {
+  switch (t.ports) {
+    case 1:
+      return norm_lanes<1>(t);
+    case 2:
+      return norm_lanes<2>(t);
+    case 4:
+      return norm_lanes<4>(t);
+    default:
+      return norm_lanes<0>(t);
+  }
+}
+
+constexpr int kSums = 8;
+
+double sum(const double* values, const int* index, int count) {
+  double part[kSums] = {};
+  int i = 0;
+  if (index == nullptr) {
+    for (; i + kSums <= count; i += kSums) {
+      for (int k = 0; k < kSums; ++k) part[k] += values[i + k];
+    }
+    for (; i < count; ++i) part[i % kSums] += values[i];
+  } else {
+    for (; i + kSums <= count; i += kSums) {
+      for (int k = 0; k < kSums; ++k) part[k] += values[index[i + k]];
+    }
+    for (; i < count; ++i) part[i % kSums] += values[index[i]];
+  }
+  return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+}
+
+/// Keeps a NaN.
+inline double larger(double a, double b) { return (a >= b || a != a) ? a : b; }
+
+template <class Value>
+double largest_of(int count, const Value& value) {
+  double part[kSums];
+  for (double& p : part) p = -__builtin_inf();
+  int i = 0;
+  for (; i + kSums <= count; i += kSums) {
+    for (int k = 0; k < kSums; ++k) part[k] = larger(part[k], value(i + k));
+  }
+  for (; i < count; ++i) part[0] = larger(part[0], value(i));
+  for (int k = 1; k < kSums; ++k) part[0] = larger(part[0], part[k]);
+  return part[0];
+}
+
+double largest_ratio(const double* residual, const double* tolerance, const int* index, int count) {
+  const auto ratio = [&](int at) {
+    const double scale = tolerance[at] > kSmallest ? tolerance[at] : kSmallest;
+    return residual[at] / scale;
+  };
+  if (index == nullptr) return largest_of(count, ratio);
+  return largest_of(count, [&](int i) { return ratio(index[i]); });
+}
+
+double largest(const double* values, const int* index, int count) {
+  if (index == nullptr) return largest_of(count, [&](int i) { return values[i]; });
+  return largest_of(count, [&](int i) { return values[index[i]]; });
+}
+
+}  // namespace
+
+const BookKernels kBookKernels = {book, norms, sum, largest_ratio, largest};
+
+}  // namespace portwave::PORTWAVE_ISA

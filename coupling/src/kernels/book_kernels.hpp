@@ -1,0 +1,63 @@
+#pragma once
+
+#include "portwave/subsystems/step_batch.hpp"
+
+namespace portwave {
+
+/// Energies of the lanes [first, last) of one batch over one step; every pointer is to an array whose
+/// entry 0 belongs to the batch's lane 0.
+struct BookTask {
+  int first = 0;
+  int last = 0;
+  int ports = 0;
+  int stride = 0;
+  const double* a = nullptr;
+  const double* b = nullptr;
+  EnergyColumns step;                     ///< of the step that is booked
+  const double* storage_before = nullptr;
+  const double* magnitude_before = nullptr;
+  double* residual = nullptr;   ///< r = H⁺ − H − ½(|a|² − |b|²) − supply
+  double* tolerance = nullptr;  ///< 1e-12 of the terms of r
+  double* mismatch = nullptr;   ///< ½(|b|² − |a|²)
+};
+
+/// Squared norms per lane.
+struct NormTask {
+  int first = 0;
+  int last = 0;
+  int ports = 0;
+  int stride = 0;
+  const double* u = nullptr;
+  const double* b = nullptr;
+  const double* exchanged = nullptr;
+  double* gap = nullptr;  ///< |P b − u|²
+  double* incident = nullptr;
+  double* outgoing = nullptr;
+};
+
+struct BookKernels {
+  void (*book)(const BookTask&);
+  void (*norms)(const NormTask&);
+  /// Σ values[index[i]], i < count (index null: values[i]), in eight interleaved partial sums that
+  /// are then added pairwise: the order depends on count alone.
+  double (*sum)(const double* values, const int* index, int count);
+  /// max over i of residual[i]/tolerance[i], 0/0 counting as 0; NaN when one is NaN.
+  double (*largest_ratio)(const double* residual, const double* tolerance, const int* index,
+                          int count);
+  /// max over i; NaN when one is NaN.
+  double (*largest)(const double* values, const int* index, int count);
+};
+
+const BookKernels& book_kernels();
+
+namespace baseline {
+extern const BookKernels kBookKernels;
+}
+namespace v3 {
+extern const BookKernels kBookKernels;
+}
+namespace v4 {
+extern const BookKernels kBookKernels;
+}
+
+}  // namespace portwave

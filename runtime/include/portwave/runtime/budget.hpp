@@ -1,0 +1,98 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace portwave {
+
+/// What limits a macro-step besides K and the tolerances of the method: time.
+struct TimeBudget {
+  /// A step is to be committed within this time of its beginning [s]; 0: no deadline.
+  double deadline_s = 0.0;
+  /// Simulated time per wall time: step n does not begin before (n − n₀) h / pace after the first one
+  /// and is to be committed when the next one is due; 0: as fast as possible.
+  double pace = 0.0;
+
+  bool active() const { return deadline_s > 0.0 || pace > 0.0; }
+};
+
+/// Why an inner iteration ended.
+enum class StopReason : std::uint8_t {
+  budget,            ///< K evaluations were made
+  tolerance,         ///< the residual tolerance was met on every island
+  energy_tolerance,  ///< the energy tolerance was met on every island, or a mixture of the two
+  deadline,          ///< time ran out
+};
+
+std::string_view to_string(StopReason reason);
+
+/// Decides how many inner iterations fit into what is left of a macro-step. Costs are running
+/// quantiles of what earlier steps took, so that a preempted step does not spoil the estimate; the
+/// clock is read once per chunk of iterations, and chunks shrink towards the deadline. Time comes in
+/// from outside: the class itself never reads a clock.
+///
+/// One thread at a time may call it, except that `horizon` may be called by several at once.
+class DeadlineScheduler {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Time = Clock::time_point;
+
+  /// Prior guesses [s], used until there is experience.
+  DeadlineScheduler(double deadline_s, double iteration_s, double commit_s);
+
+  /// Time for the steps to come [s].
+  void set_deadline(double deadline_s) { deadline_s_ = deadline_s; }
+  double deadline_s() const { return deadline_s_; }
+
+  /// A macro-step begins.
+  void begin(Time now) { begin_ = now; }
+  Time step_begin() const { return begin_; }
+
+  /// How many iterations in all may be done before time must be looked at again, `done` of at most
+  /// `budget` being done. `done` itself: stop now.
+  int horizon(int done, int budget, Time now) const;
+
+  /// The step is over: `iterations` ended at `inner_end`, the commit at `end`. Returns the slack,
+  /// deadline − duration [s].
+  double finish(int iterations, Time inner_end, Time end);
+
+  /// Current estimates [s].
+  double iteration_s() const { return iteration_.value; }
+  double commit_s() const { return commit_.value; }
+
+  struct Statistics {
+    std::int64_t steps = 0;
+    std::int64_t misses = 0;  ///< committed after the deadline
+    /// Of them, those in which some stretch between two looks at the clock took so much longer than
+    /// usual that only losing the processor explains it.
+    std::int64_t preempted_misses = 0;
+    double worst_slack_s = 0.0;  ///< the smallest deadline − duration
+    /// Slack quantiles over the last steps: 1 %, 50 %, 99 % [s].
+    double slack_p01_s = 0.0, slack_p50_s = 0.0, slack_p99_s = 0.0;
+  };
+  Statistics statistics() const;
+
+ private:
+  /// Quantile of the last kWindow samples, recomputed every few samples.
+  struct RunningQuantile {
+    static constexpr int kWindow = 128;
+    double level = 0.9;
+    double value = 0.0;
+    std::vector<double> samples;
+    std::int64_t count = 0;
+    std::vector<double> sorted;
+
+    void add(double sample);
+  };
+
+  double deadline_s_;
+  Time begin_{};
+  RunningQuantile iteration_, commit_;
+  std::int64_t steps_ = 0, misses_ = 0, preempted_misses_ = 0;
+  double worst_slack_s_ = 0.0;
+  std::vector<double> slack_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,87 @@
+#include "solo_step.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace portwave {
+
+SoloStep::SoloStep(Task& task, const WaveDiscretisation& waves)
+    : task_(task), waves_(waves), stopped_(task.islands().size(), 0) {
+  if (stopped_.size() > 1) exchanged_.resize(static_cast<std::size_t>(waves.wave_size()), 0.0);
+}
+
+void SoloStep::begin(const StepArrays& s, const IterationRule& rule,
+                     std::span<IslandOutcome> outcomes) {
+  task_.outcome.failed_at = -1;
+  done_ = 0;
+  open_ = static_cast<int>(stopped_.size());
+  std::fill(stopped_.begin(), stopped_.end(), 0);
+  for (const int island : task_.islands()) outcomes[static_cast<std::size_t>(island)] = {};
+  task_.start(s, rule.budget == 0 ? s.a : s.u);
+}
+
+bool SoloStep::has_stopped(int part) const {
+  const int island = waves_.system().island_of_part(part);
+  for (std::size_t i = 0; i < stopped_.size(); ++i) {
+    if (task_.islands()[i] == island) return stopped_[i] != 0;
+  }
+  return false;
+}
+
+bool SoloStep::solve(const StepArrays& s, const IterationRule& rule) {
+  PhaseStatus failure;
+  task_.iterate(s, done_, rule.relaxation, 0, [&](PhaseStatus&& found) {
+    if (!has_stopped(found.part)) failure.merge(std::move(found));
+  });
+  if (failure.ok()) return true;
+  task_.outcome = {done_, std::move(failure)};
+  return false;
+}
+
+void SoloStep::judge(const StepArrays& s, const IterationRule& rule,
+                     std::span<IslandOutcome> outcomes) {
+  double* exchanged = stopped_.size() > 1 ? exchanged_.data() : s.a;
+  task_.exchange(s, 0, exchanged);
+  task_.measure(s, exchanged);
+  for (std::size_t i = 0; i < stopped_.size(); ++i) {
+    if (stopped_[i] != 0) continue;
+    IslandOutcome& outcome = outcomes[static_cast<std::size_t>(task_.islands()[i])];
+    outcome.iterations = done_;
+    outcome.gap = s.residual->gap(task_.islands()[i], rule.tolerance_per_part);
+    rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
+    // The last one is kept too: the budget or the clock may end the iteration here.
+    if (stopped_.size() > 1) task_.copy_island(i, exchanged, s.a);
+    if (!outcome.converged) continue;
+    stopped_[i] = 1;
+    --open_;
+  }
+}
+
+bool SoloStep::iterate(const StepArrays& s, const IterationRule& rule, int limit,
+                       std::span<IslandOutcome> outcomes) {
+  if (task_.outcome.failed_at >= 0) return false;
+  while (done_ < limit && open_ > 0) {
+    if (!solve(s, rule)) return false;
+    ++done_;
+    if (rule.checked()) judge(s, rule, outcomes);
+  }
+  if (!rule.checked()) {
+    for (const int island : task_.islands()) {
+      outcomes[static_cast<std::size_t>(island)].iterations = done_;
+    }
+  }
+  return open_ > 0 && done_ < rule.budget;
+}
+
+void SoloStep::commit(const StepArrays& s, const IterationRule& rule) {
+  if (task_.outcome.failed_at >= 0) return;
+  if (done_ == 0 && rule.budget > 0) {
+    task_.start(s, s.a);
+  } else if (done_ > 0 && !rule.checked()) {
+    task_.exchange(s, 0, s.a);
+  }
+  PhaseStatus failure;
+  if (!task_.commit(s, failure)) task_.outcome = {TaskOutcome::kCommit, std::move(failure)};
+}
+
+}  // namespace portwave

@@ -1,0 +1,163 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "portwave/runtime/partition.hpp"
+#include "step_arrays.hpp"
+
+namespace portwave {
+
+/// Outgoing waves on their way from one task to another: two slots, for even and odd iterations, each
+/// beginning a cache line of its own with an epoch followed by the waves. Written by one task only.
+/// See docs/concepts/wave-exchange.md.
+class Message {
+ public:
+  explicit Message(int waves);
+
+  /// The waves of an iteration, between `publish` of that iteration and the next but one.
+  double* waves(std::uint64_t number) { return slot(number) + 1; }
+  const double* waves(std::uint64_t number) const { return slot(number) + 1; }
+  void publish(std::uint64_t number) { epoch(number).store(number, std::memory_order_release); }
+  bool arrived(std::uint64_t number) const {
+    return epoch(number).load(std::memory_order_acquire) >= number;
+  }
+
+ private:
+  double* slot(std::uint64_t number) { return lines_.data() + (number % 2) * slot_size_; }
+  const double* slot(std::uint64_t number) const {
+    return lines_.data() + (number % 2) * slot_size_;
+  }
+  std::atomic<std::uint64_t>& epoch(std::uint64_t number) const {
+    return *epochs_[number % 2];
+  }
+
+  std::size_t slot_size_;
+  AlignedVector lines_;
+  std::atomic<std::uint64_t>* epochs_[2];
+};
+
+/// Where an inner iteration of a task stands, and what became of it.
+struct TaskOutcome {
+  static constexpr int kCommit = INT32_MAX;
+
+  int failed_at = -1;  ///< iteration whose port solve failed; kCommit: the commit
+  PhaseStatus failure;
+};
+
+/// One task: some lane groups, the junctions among them, and its share of the junctions that it has
+/// in common with other tasks. The phases of a macro-step are its member functions; each touches
+/// only the task's own places of the arrays, and messages.
+class Task {
+ public:
+  Task(const WaveDiscretisation& waves, const Partition::Task& cut);
+
+  int pack() const { return pack_; }
+  double cost_ns() const { return cost_ns_; }
+  std::span<const int> islands() const { return islands_; }
+  /// It shares no junction with another task.
+  bool alone() const { return inbound_.empty(); }
+
+  /// u⁰ = P bⁿ into `out`.
+  void start(const StepArrays& s, double* out);
+  /// Iteration k of a step, its messages being `number` (those of the one before: `number` − 1):
+  /// the update of u, for k > 0, then b̂ = S(u). Lanes that other tasks wait for come first; their
+  /// waves are sent before the rest is done. `on_fault` takes the PhaseStatus of a failure, and has
+  /// taken it before anything that depends on it is sent.
+  template <class OnFault>
+  void iterate(const StepArrays& s, int k, double relaxation, std::uint64_t number,
+               const OnFault& on_fault) {
+    PhaseStatus failure;
+    if (k > 0) update_edge(s, relaxation, number - 1);
+    if (!solve(edge_, s, failure)) on_fault(std::move(failure));
+    send(s, number);
+    if (k > 0) core_program_.douglas_rachford(relaxation, s.b_trial, s.u);
+    failure = {};
+    if (!solve(core_, s, failure)) on_fault(std::move(failure));
+  }
+  /// â = P b̂ of iteration `number` into `out`.
+  void exchange(const StepArrays& s, std::uint64_t number, double* out);
+  /// Norms of the gap between u and `exchanged`.
+  void measure(const StepArrays& s, const double* exchanged) const;
+  /// x⁺, b⁺, energies for the incident waves in s.a.
+  bool commit(const StepArrays& s, PhaseStatus& failure) const;
+  /// Publishes whatever is there, so that the others can drain.
+  void publish(std::uint64_t number);
+
+  /// The messages of iteration `number` of all neighbours are here.
+  bool ready(std::uint64_t number) const {
+    for (const Inbound& in : inbound_) {
+      if (!in.message->arrived(number)) return false;
+    }
+    return true;
+  }
+  /// Copies `from` to `to` on the places of an island of this task.
+  void copy_island(std::size_t index, const double* from, double* to) const;
+
+  int neighbour_count() const { return static_cast<int>(inbound_.size()); }
+  std::span<const int> neighbours() const { return neighbours_; }
+  std::size_t bytes() const;
+
+  TaskOutcome outcome;
+
+ private:
+  friend class TaskGraph;
+
+  /// Junctions shared with other tasks, on a small wave array of their own: both sides do the same
+  /// update, so that only b̂ has to travel.
+  struct Shared {
+    JunctionProgram program;
+    std::vector<int> places;      ///< in the wave vector, by local place
+    std::vector<int> own;         ///< local places of the task's own waves
+    AlignedVector u, b, a;
+  };
+  struct Inbound {
+    const Message* message;
+    std::vector<int> local;  ///< local places of its waves
+  };
+  struct Outbound {
+    Message* message;
+    std::vector<int> places;
+  };
+
+  void gather(const StepArrays& s, std::uint64_t number);
+  void scatter_own(const AlignedVector& from, double* out) const;
+  void update_edge(const StepArrays& s, double relaxation, std::uint64_t number);
+  bool solve(const std::vector<TaskSlice>& slices, const StepArrays& s, PhaseStatus& failure) const;
+  void send(const StepArrays& s, std::uint64_t number);
+
+  const WaveDiscretisation& waves_;
+  int pack_;
+  double cost_ns_;
+  std::vector<int> islands_;
+  std::vector<std::vector<int>> island_waves_;  ///< places by island, if there are several
+  std::vector<TaskSlice> edge_, core_;          ///< lanes with and without shared ports
+  JunctionProgram edge_program_, core_program_;
+  Shared shared_;
+  std::vector<Inbound> inbound_;
+  std::vector<Outbound> outbound_;
+  std::vector<int> neighbours_;
+};
+
+/// The tasks of a system and the messages among them.
+class TaskGraph {
+ public:
+  TaskGraph(const WaveDiscretisation& waves, const Partition& partition);
+
+  int size() const { return static_cast<int>(tasks_.size()); }
+  Task& task(int i) { return *tasks_[static_cast<std::size_t>(i)]; }
+  const Task& task(int i) const { return *tasks_[static_cast<std::size_t>(i)]; }
+  const WaveDiscretisation& waves() const { return waves_; }
+  std::size_t bytes() const;
+
+ private:
+  const WaveDiscretisation& waves_;
+  std::vector<std::unique_ptr<Task>> tasks_;
+  std::vector<std::unique_ptr<Message>> messages_;
+};
+
+}  // namespace portwave

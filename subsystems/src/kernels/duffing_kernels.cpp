@@ -1,0 +1,252 @@
+#include "kernels/duffing_kernels.hpp"
+
+#include "kernels/simd.hpp"
+
+namespace portwave::PORTWAVE_ISA {
+namespace {
+
+using namespace duffing;
+
+/// Steps after which a lane is given up: Newton on an increasing cubic needs a few dozen at most.
+constexpr int kMaxSteps = 200;
+/// Relative error that counts as round-off.
+constexpr double kRoundOff = 1e-16;
+/// A reciprocal of the slope that is off by more is computed anew instead of refined.
+constexpr double kRefinable = 0.03;
+
+template <int W, bool kShared, int kSprings, int kMasses>
+struct Lanes {
+  static constexpr int S = kShared ? 1 : W;
+  static constexpr int kPorts = kSprings + kMasses;
+  static constexpr int kRecord = record_size(kSprings, kMasses);
+  using V = Vec<W>;
+
+  static V scatter_of(const Group& g, int i) { return coefficient<W, kShared>(g.scatter, i); }
+  static V port_of(const Group& g, int port, int i) {
+    return coefficient<W, kShared>(g.scatter, kScatterCount + 3 * port + i);
+  }
+  static V step_of(const Group& g, int i) { return coefficient<W, kShared>(g.step, i); }
+  static V spring_of(const Group& g, int spring, int i) {
+    return coefficient<W, kShared>(g.step, kStepCount + kSpringCount * spring + i);
+  }
+  static V mass_of(const Group& g, int mass, int i) {
+    return coefficient<W, kShared>(g.step,
+                                   kStepCount + kSpringCount * kSprings + kMassCount * mass + i);
+  }
+
+  /// Root of ((c₃d + c₂)d + c₁)d + c₀ − r by Newton from the tangent at the last solve. The slope's
+  /// reciprocal is carried along and refined, so that no division is needed near the last root. A lane
+  /// stops on its own test, whatever the others do. False when a lane did not converge.
+  [[gnu::always_inline]] static bool solve(V c3, V c2, V c1, V c0, V r, double* record, V& root) {
+    const V one = V::all(1.0), two = V::all(2.0), three = V::all(3.0), zero = V::all(0.0);
+    V inverse = V::load(record + kWarmInverse * W);
+    V d = fma(r - V::load(record + kWarmDrive * W), inverse,
+              V::load(record + kWarmIncrement * W));
+    const V constant = c0 - r;
+    V open = one;  // 0 once a lane has stopped
+    bool solved = false;
+    for (int k = 0; k < kMaxSteps; ++k) {
+      const V value = fma(fma(fma(c3, d, c2), d, c1), d, constant);
+      const V curvature = fma(three * c3, d, c2);  // ½f''
+      const V slope = fma(fma(three * c3, d, two * c2), d, c1);
+      V defect = fma(negate(slope), inverse, one);
+      if (!all_at_most(abs(defect), V::all(kRefinable))) {
+        const V fresh = one / slope;
+        inverse = where_at_most(abs(defect), V::all(kRefinable), inverse, fresh);
+        defect = fma(negate(slope), inverse, one);
+      }
+      const V refined = fma(inverse, defect, inverse);
+      const V step = value * refined;
+      const V error = abs(step) * fma(abs(step * curvature), abs(refined), defect * defect);
+      const V moved = d - step;
+      if (k == 0) {
+        d = moved;
+        inverse = refined;
+      } else {
+        d = where_at_most(open, zero, d, moved);
+        inverse = where_at_most(open, zero, inverse, refined);
+      }
+      open = where_at_most(error, V::all(kRoundOff) * abs(moved), zero, open);
+      if (all_at_most(open, zero)) {
+        solved = true;
+        break;
+      }
+    }
+    d.store(record + kWarmIncrement * W);
+    r.store(record + kWarmDrive * W);
+    inverse.store(record + kWarmInverse * W);
+    root = d;
+    return solved;
+  }
+
+  /// b for the increment that a solves for. Returns the first lane that failed, or W.
+  [[gnu::always_inline]] static int scatter(const Task& t, long g, V& d) {
+    const Group& group = t.groups[g];
+    double* record = t.record + g * kRecord * W;
+    V a[kPorts];
+    V r = V::all(0.0);
+    for (int j = 0; j < kPorts; ++j) {
+      a[j] = V::load(t.a + j * t.stride + g * W);
+      r = fma(port_of(group, j, 0), a[j], r);
+    }
+    const bool solved =
+        solve(scatter_of(group, kCubic), V::load(record + kC2 * W), V::load(record + kC1 * W),
+              V::load(record + kC0 * W), r, record, d);
+    for (int j = 0; j < kPorts; ++j) {
+      const V offset = V::load(record + offset_place(j) * W);
+      const V change = fma(port_of(group, j, 1), a[j], fma(port_of(group, j, 2), d, offset));
+      (a[j] - change).store(t.b + j * t.stride + g * W);
+    }
+    if (solved) return W;
+    // Which lane: the one whose root does not satisfy its own test, or is not a number.
+    const V c3 = scatter_of(group, kCubic), c2 = V::load(record + kC2 * W),
+            c1 = V::load(record + kC1 * W), c0 = V::load(record + kC0 * W);
+    const V value = fma(fma(fma(c3, d, c2), d, c1), d, c0 - r);
+    const V size = fma(abs(d), fma(abs(d), fma(abs(d), c3, abs(c2)), c1), abs(c0) + abs(r));
+    return first_above(abs(value), V::all(1e-14) * size);
+  }
+
+  /// Coefficients of the cubic and b⁰ at the state in the record. It is solved for the increment
+  /// w − v, whose rounding errors are smaller than those of w by a factor of the order of h; where the
+  /// spring outweighs the inertia (h far beyond the period) v is the larger, and w is solved for.
+  [[gnu::always_inline]] static void freeze(const Group& group, double* record) {
+    const double* state = record + state_place(kPorts) * W;
+    const V q = V::load(state), v = V::load(state + W);
+    const V force = V::load(record + force_place(kSprings, kMasses) * W);
+    const V h = step_of(group, kStep), k3 = step_of(group, kCubicStiffness);
+    const V c3 = scatter_of(group, kCubic), inertia = step_of(group, kInertia);
+    const V w2 = k3 * q * h * h;
+    const V w1 = fma(V::all(1.5) * k3 * q, q * h, step_of(group, kLinear));
+    const V pull = abs(fma(fma(c3, v, w2), v, w1));
+    const V w0 = where_at_most(pull, inertia, v, V::all(0.0));
+    const V three = V::all(3.0), two = V::all(2.0);
+    const V c1 = inertia + fma(fma(three * c3, w0, two * w2), w0, w1);
+    V c0 = fma(fma(fma(c3, w0, w2), w0, w1), w0, inertia * (w0 - v));
+    c0 = fma(fma(k3 * q, q, step_of(group, kStiffness)), q, c0) - force;
+    for (int j = 0; j < kSprings; ++j) {
+      const V delta = V::load(state + (2 + j) * W);
+      c0 = c0 - spring_of(group, j, kElongationForce) * delta;
+      const V pulled = spring_of(group, j, kCouplingStiffness) * delta;
+      (spring_of(group, j, kWavePerForce) * fma(spring_of(group, j, kKappa), w0, negate(pulled)))
+          .store(record + offset_place(j) * W);
+    }
+    for (int j = 0; j < kMasses; ++j) {
+      negate(mass_of(group, j, kWavePerVelocity) * w0)
+          .store(record + offset_place(kSprings + j) * W);
+    }
+    w0.store(record + base_place(kPorts) * W);
+    fma(three * c3, w0, w2).store(record + kC2 * W);
+    c1.store(record + kC1 * W);
+    c0.store(record + kC0 * W);
+    V::all(0.0).store(record + kWarmIncrement * W);
+    c0.store(record + kWarmDrive * W);
+    (V::all(1.0) / c1).store(record + kWarmInverse * W);
+  }
+
+  static int advance(const Task& t, long g) {
+    const Group& group = t.groups[g];
+    const V half = V::all(0.5), two = V::all(2.0);
+    V d;
+    const int failed = scatter(t, g, d);
+    double* record = t.record + g * kRecord * W;
+    double* next = t.next + g * kRecord * W;
+    const double* state = record + state_place(kPorts) * W;
+    double* state_next = next + state_place(kPorts) * W;
+    const V q = V::load(state), v = V::load(state + W);
+    const V force = V::load(record + force_place(kSprings, kMasses) * W);
+    const V base = V::load(record + base_place(kPorts) * W);
+    const V h = step_of(group, kStep);
+    const V w = base + d;
+    const V q_next = fma(h, w, q);
+    const V v_next = fma(two, (base - v) + d, v);
+    V check = (q_next + v_next) * V::all(0.0);
+    V elastic = V::all(0.0);
+    V lost = step_of(group, kDamping) * w * w;
+    q_next.store(state_next);
+    v_next.store(state_next + W);
+    for (int j = 0; j < kSprings; ++j) {
+      const V k12 = spring_of(group, j, kCouplingStiffness);
+      const V delta = V::load(state + (2 + j) * W);
+      const V a = V::load(t.a + j * t.stride + g * W);
+      const V u = fma(spring_of(group, j, kWaveScale), a,
+                      fma(spring_of(group, j, kKappa), w, negate(k12 * delta))) *
+                  spring_of(group, j, kShare);
+      const V slip = u - w;
+      const V delta_next = fma(h, slip, delta);
+      delta_next.store(state_next + (2 + j) * W);
+      check = fma(delta_next, V::all(0.0), check);
+      elastic = fma(k12 * delta_next, delta_next, elastic);
+      lost = fma(spring_of(group, j, kCouplingDamping) * slip, slip, lost);
+    }
+    for (int j = 0; j < kPorts; ++j) {
+      check = fma(V::load(t.b + j * t.stride + g * W), V::all(0.0), check);
+    }
+    if (t.energy.wanted()) {
+      const V q2 = q_next * q_next;
+      const V quartic = half * step_of(group, kCubicStiffness) * q2 * q2;
+      const V storage =
+          half * (fma(step_of(group, kMass) * v_next, v_next,
+                      fma(step_of(group, kStiffness), q2, quartic)) +
+                  elastic);
+      storage.store(t.energy.storage_J + g * W);
+      // No term is negative, none of degree above 4.
+      (V::all(4.0) * storage).store(t.energy.magnitude_J + g * W);
+      (h * lost).store(t.energy.dissipated_J + g * W);
+      (h * force * w).store(t.energy.external_supply_J + g * W);
+    }
+    V::all(0.0).store(next + force_place(kSprings, kMasses) * W);
+    freeze(group, next);
+    if (failed < W) return failed;
+    return all_at_most(check, V::all(0.0)) ? W : first_above(check, V::all(0.0));
+  }
+};
+
+template <int W, int kSprings, int kMasses, class Act>
+int for_groups(const Task& t, const Act& act) {
+  int bad = -1;
+  for (long g = t.first; g < t.last; ++g) {
+    const int lane = t.groups[g].shared ? act(Lanes<W, true, kSprings, kMasses>{}, g)
+                                        : act(Lanes<W, false, kSprings, kMasses>{}, g);
+    if (lane < W && bad < 0) bad = static_cast<int>(g) * W + lane;
+  }
+  return bad;
+}
+
+template <int W, int kSprings, int kMasses>
+int scatter(const Task& t) {
+  return for_groups<W, kSprings, kMasses>(t, [&](auto lanes, long g) {
+    Vec<W> d;
+    return decltype(lanes)::scatter(t, g, d);
+  });
+}
+
+template <int W, int kSprings, int kMasses>
+int advance(const Task& t) {
+  return for_groups<W, kSprings, kMasses>(
+      t, [&](auto lanes, long g) { return decltype(lanes)::advance(t, g); });
+}
+
+template <int W, int kSprings, int kMasses>
+int freeze(const Task& t) {
+  return for_groups<W, kSprings, kMasses>(t, [&](auto lanes, long g) {
+    using L = decltype(lanes);
+    L::freeze(t.groups[g], t.record + g * L::kRecord * W);
+    return W;
+  });
+}
+
+template <int S, int M>
+constexpr Kernels kernels_for() {
+  return {
+      [](const Task& t) { return t.width == 1 ? scatter<1, S, M>(t) : scatter<kLaneGroup, S, M>(t); },
+      [](const Task& t) { return t.width == 1 ? advance<1, S, M>(t) : advance<kLaneGroup, S, M>(t); },
+      [](const Task& t) { return t.width == 1 ? freeze<1, S, M>(t) : freeze<kLaneGroup, S, M>(t); },
+  };
+}
+
+}  // namespace
+
+const Kernels kDuffingOscillator = kernels_for<1, 0>();
+const Kernels kDuffingNode = kernels_for<2, 2>();
+
+}  // namespace portwave::PORTWAVE_ISA

@@ -1,0 +1,95 @@
+#pragma once
+
+#include "portwave/subsystems/instruction_set.hpp"
+#include "portwave/subsystems/step_batch.hpp"
+
+namespace portwave {
+
+/// A mass on a hardening spring with S spring ports (flow-in, the free end of a coupling spring and
+/// damper) and M mass ports (effort-in, on the mass), in this order. State q, v, δ₁ … δ_S; one force F.
+///
+/// With the mean velocity w = v̄ and per port r = Σ drive_j a_j, the step is the root d = w − w₀ of the
+/// increasing cubic ((c₃d + c₂)d + c₁)d + c₀ − r = 0, and b_j = a_j − (T_j a_j + b⁰_j + W_j d).
+namespace duffing {
+
+/// Coefficients of the scatter block, in order; then drive, T, W of every port.
+enum ScatterCoefficient { kCubic, kScatterCount };
+/// Coefficients of the step block, in order; then those of every spring port, then of every mass port.
+enum StepCoefficient {
+  kStep,
+  kInertia,
+  kLinear,
+  kStiffness,
+  kCubicStiffness,
+  kMass,
+  kDamping,
+  kStepCount
+};
+enum SpringCoefficient {
+  kCouplingStiffness,
+  kCouplingDamping,
+  kKappa,
+  kShare,           ///< 1/(κ + γ)
+  kWaveScale,       ///< s
+  kElongationForce, ///< γ k₁₂/(κ + γ)
+  kWavePerForce,    ///< 2γ/(s (κ + γ))
+  kSpringCount
+};
+enum MassCoefficient { kWavePerVelocity /* 2γ/s */, kMassCount };
+
+/// Places in a record: what a scatter reads first. b⁰ has one entry per port, δ one per spring.
+enum RecordPlace { kC2, kC1, kC0, kWarmIncrement, kWarmDrive, kWarmInverse, kFixedRecord };
+
+inline constexpr int record_size(int springs, int masses) {
+  return kFixedRecord + (springs + masses) + 1 /* w₀ */ + 2 + springs + 1 /* F */;
+}
+inline constexpr int offset_place(int port) { return kFixedRecord + port; }
+inline constexpr int base_place(int ports) { return kFixedRecord + ports; }
+inline constexpr int state_place(int ports) { return base_place(ports) + 1; }
+inline constexpr int force_place(int springs, int masses) {
+  return record_size(springs, masses) - 1;
+}
+
+struct Group {
+  const double* scatter;
+  const double* step;
+  bool shared;
+};
+
+struct Task {
+  const Group* groups = nullptr;
+  int first = 0;
+  int last = 0;
+  int width = kLaneGroup;
+  int stride = 0;
+  const double* a = nullptr;
+  double* b = nullptr;
+  double* record = nullptr;
+  double* next = nullptr;
+  EnergyColumns energy;
+};
+
+/// Each returns the first lane that failed, or −1.
+struct Kernels {
+  int (*scatter)(const Task&);
+  int (*advance)(const Task&);
+  int (*freeze)(const Task&);
+};
+
+/// For (S, M) = (1, 0) and (2, 2).
+const Kernels& oscillator_kernels();
+const Kernels& node_kernels();
+
+}  // namespace duffing
+
+namespace baseline {
+extern const duffing::Kernels kDuffingOscillator, kDuffingNode;
+}
+namespace v3 {
+extern const duffing::Kernels kDuffingOscillator, kDuffingNode;
+}
+namespace v4 {
+extern const duffing::Kernels kDuffingOscillator, kDuffingNode;
+}
+
+}  // namespace portwave

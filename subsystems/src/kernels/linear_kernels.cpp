@@ -1,0 +1,250 @@
+#include "kernels/linear_kernels.hpp"
+
+#include "kernels/simd.hpp"
+
+namespace portwave::PORTWAVE_ISA {
+namespace {
+
+/// P ports, or any number of them for P = 0.
+template <int W, bool kShared, int P>
+[[gnu::always_inline]] inline void scatter_group(const LinearTask& t, long group) {
+  constexpr int S = kShared ? 1 : W;
+  const LinearShape& shape = *t.shape;
+  const int p = P > 0 ? P : shape.p;
+  const double* sigma = t.groups[group].scatter;
+  const double* gain = sigma + p * S;
+  const double* b0 = t.record + (group * (shape.n + p + shape.q) + shape.n) * W;
+  const double* a = t.a + group * W;
+  double* b = t.b + group * W;
+  if constexpr (P > 0) {
+    Vec<W> in[P];
+    for (int j = 0; j < P; ++j) in[j] = Vec<W>::load(a + j * t.stride);
+    for (int i = 0; i < P; ++i) {
+      Vec<W> sum = Vec<W>::load(b0 + i * W);
+      for (int j = 0; j < P; ++j) {
+        sum = fma(coefficient<W, kShared>(gain, i * P + j), in[j], sum);
+      }
+      fma(coefficient<W, kShared>(sigma, i), in[i], sum).store(b + i * t.stride);
+    }
+  } else {
+    for (int i = 0; i < p; ++i) {
+      Vec<W> sum = Vec<W>::load(b0 + i * W);
+      for (int j = 0; j < p; ++j) {
+        sum = fma(coefficient<W, kShared>(gain, i * p + j), Vec<W>::load(a + j * t.stride), sum);
+      }
+      fma(coefficient<W, kShared>(sigma, i), Vec<W>::load(a + i * t.stride), sum)
+          .store(b + i * t.stride);
+    }
+  }
+}
+
+template <int W, int P>
+void scatter_groups(const LinearTask& t) {
+  for (long g = t.first; g < t.last; ++g) {
+    if (t.groups[g].shared) {
+      scatter_group<W, true, P>(t, g);
+    } else {
+      scatter_group<W, false, P>(t, g);
+    }
+  }
+}
+
+template <int W>
+void scatter(const LinearTask& t) {
+  switch (t.shape->p) {
+    case 1:
+      return scatter_groups<W, 1>(t);
+    case 2:
+      return scatter_groups<W, 2>(t);
+    case 3:
+      return scatter_groups<W, 3>(t);
+    case 4:
+      return scatter_groups<W, 4>(t);
+    default:
+      return scatter_groups<W, 0>(t);
+  }
+}
+
+/// Rows [row, row + kRows) of sum += M v, M with `columns` columns, v's entries `step` apart.
+template <int W, bool kShared, int kRows>
+inline void add_rows(const double* M, int row, int columns, const double* v, int step,
+                     Vec<W> (&sum)[kRows]) {
+  for (int j = 0; j < columns; ++j) {
+    const Vec<W> in = Vec<W>::load(v + j * step);
+    for (int r = 0; r < kRows; ++r) {
+      sum[r] = fma(coefficient<W, kShared>(M, (row + r) * columns + j), in, sum[r]);
+    }
+  }
+}
+
+/// The group's arrays.
+struct Place {
+  const double* x;
+  const double* input;
+  double* next;
+  const double* a;
+  const double* b;
+  bool driven;  ///< some ū of the group is not zero
+};
+
+template <int W, bool kShared, int kRows>
+inline void advance_rows(const LinearTask& t, const LinearGroup& group, const Place& at, int row,
+                         Vec<W>& check) {
+  constexpr int S = kShared ? 1 : W;
+  const int n = t.shape->n, p = t.shape->p, q = t.shape->q;
+  Vec<W> sum[kRows];
+  for (int r = 0; r < kRows; ++r) sum[r] = Vec<W>::all(0.0);
+  add_rows<W, kShared, kRows>(group.step, row, n, at.x, W, sum);
+  add_rows<W, kShared, kRows>(group.step + n * n * S, row, p, at.a, t.stride, sum);
+  if (at.driven) add_rows<W, kShared, kRows>(group.input, row, q, at.input, W, sum);
+  for (int r = 0; r < kRows; ++r) {
+    const Vec<W> next = Vec<W>::load(at.x + (row + r) * W) + sum[r];
+    next.store(at.next + (row + r) * W);
+    check = fma(next, Vec<W>::all(0.0), check);
+  }
+}
+
+/// b⁰ = Cx (+ C_u ū) into the group of `record` that begins at x.
+template <int W, bool kShared>
+inline void freeze_group(const LinearTask& t, const LinearGroup& group, double* x, bool driven) {
+  constexpr int S = kShared ? 1 : W;
+  const int n = t.shape->n, p = t.shape->p, q = t.shape->q;
+  const double* C = group.step + (n * n + n * p) * S;
+  const double* C_u = group.input + n * q * S;
+  const double* input = x + (n + p) * W;
+  int i = 0;
+  for (; i + 2 <= p; i += 2) {
+    Vec<W> sum[2] = {Vec<W>::all(0.0), Vec<W>::all(0.0)};
+    add_rows<W, kShared, 2>(C, i, n, x, W, sum);
+    if (driven) add_rows<W, kShared, 2>(C_u, i, q, input, W, sum);
+    for (int r = 0; r < 2; ++r) sum[r].store(x + (n + i + r) * W);
+  }
+  for (; i < p; ++i) {
+    Vec<W> sum[1] = {Vec<W>::all(0.0)};
+    add_rows<W, kShared, 1>(C, i, n, x, W, sum);
+    if (driven) add_rows<W, kShared, 1>(C_u, i, q, input, W, sum);
+    sum[0].store(x + (n + i) * W);
+  }
+}
+
+template <int W, bool kShared>
+void book_group(const LinearTask& t, const LinearGroup& group, const Place& at, long g,
+                double* work) {
+  constexpr int S = kShared ? 1 : W;
+  const LinearShape& s = *t.shape;
+  const Vec<W> zero = Vec<W>::all(0.0), half = Vec<W>::all(0.5), two = Vec<W>::all(2.0);
+  Vec<W> storage = zero, magnitude = zero, dissipated = zero, supply = zero;
+  const double* value = group.energy;
+  for (int e = 0; e < s.storage_count; ++e) {
+    const Vec<W> term = coefficient<W, kShared>(value, e) *
+                        Vec<W>::load(at.next + s.storage[e].row * W) *
+                        Vec<W>::load(at.next + s.storage[e].column * W);
+    storage = storage + term;
+    magnitude = magnitude + abs(term);
+  }
+  value += s.storage_count * S;
+  if (s.dissipation_count > 0 || at.driven) {
+    // z = [∇̄H; u]
+    for (int i = 0; i < s.n; ++i) zero.store(work + i * W);
+    for (int e = 0; e < s.gradient_count; ++e) {
+      const int column = s.gradient[e].column;
+      const Vec<W> mid =
+          half * (Vec<W>::load(at.x + column * W) + Vec<W>::load(at.next + column * W));
+      double* entry = work + s.gradient[e].row * W;
+      fma(coefficient<W, kShared>(value, e), mid, Vec<W>::load(entry)).store(entry);
+    }
+    value += s.gradient_count * S;
+    const double* output = value + s.dissipation_count * S;
+    const double* factor = output + s.output_count * S;
+    for (int j = 0; j < s.p; ++j) {
+      const Vec<W> sign = Vec<W>::all(s.input_sign[j]);
+      const Vec<W> waves =
+          fma(sign, Vec<W>::load(at.b + j * t.stride), Vec<W>::load(at.a + j * t.stride));
+      (coefficient<W, kShared>(factor, j) * waves).store(work + (s.n + j) * W);
+    }
+    for (int j = 0; j < s.q; ++j) {
+      Vec<W>::load(at.input + j * W).store(work + (s.n + s.p + j) * W);
+    }
+    for (int e = 0; e < s.dissipation_count; ++e) {
+      const Vec<W> product = coefficient<W, kShared>(value, e) *
+                             Vec<W>::load(work + s.dissipation[e].row * W);
+      dissipated = fma(product, Vec<W>::load(work + s.dissipation[e].column * W), dissipated);
+    }
+    if (at.driven) {
+      for (int e = 0; e < s.output_count; ++e) {
+        const Vec<W> product = coefficient<W, kShared>(output, e) *
+                               Vec<W>::load(at.input + s.output[e].row * W);
+        supply = fma(product, Vec<W>::load(work + s.output[e].column * W), supply);
+      }
+    }
+  }
+  storage.store(t.energy.storage_J + g * W);
+  (two * magnitude).store(t.energy.magnitude_J + g * W);
+  dissipated.store(t.energy.dissipated_J + g * W);
+  supply.store(t.energy.external_supply_J + g * W);
+}
+
+/// First lane of the group that is not finite, or W.
+template <int W, bool kShared>
+int advance_group(const LinearTask& t, long g) {
+  const LinearShape& s = *t.shape;
+  const LinearGroup& group = t.groups[g];
+  const int size = s.n + s.p + s.q;
+  double* x = t.record + g * size * W;
+  const Vec<W> zero = Vec<W>::all(0.0);
+  Place at{x, x + (s.n + s.p) * W, t.next + g * size * W, t.a + g * W, t.b + g * W, false};
+  for (int j = 0; j < s.q; ++j) {
+    at.driven = at.driven || !all_at_most(abs(Vec<W>::load(at.input + j * W)), zero);
+  }
+  scatter_group<W, kShared, 0>(t, g);
+  Vec<W> check = zero;
+  int row = 0;
+  for (; row + 4 <= s.n; row += 4) advance_rows<W, kShared, 4>(t, group, at, row, check);
+  for (; row + 2 <= s.n; row += 2) advance_rows<W, kShared, 2>(t, group, at, row, check);
+  for (; row < s.n; ++row) advance_rows<W, kShared, 1>(t, group, at, row, check);
+  freeze_group<W, kShared>(t, group, at.next, false);
+  for (int j = 0; j < s.q; ++j) zero.store(at.next + (s.n + s.p + j) * W);
+  for (int j = 0; j < s.p; ++j) {
+    check = fma(Vec<W>::load(at.b + j * t.stride), zero, check);
+  }
+  if (t.energy.wanted()) {
+    if (size <= LinearTask::kOnStack) {
+      alignas(64) double work[LinearTask::kOnStack * W];
+      book_group<W, kShared>(t, group, at, g, work);
+    } else {
+      book_group<W, kShared>(t, group, at, g, t.work + g * size * W);
+    }
+  }
+  return all_at_most(check, zero) ? W : first_above(check, zero);
+}
+
+template <int W>
+int advance(const LinearTask& t) {
+  int bad = -1;
+  for (long g = t.first; g < t.last; ++g) {
+    const int lane =
+        t.groups[g].shared ? advance_group<W, true>(t, g) : advance_group<W, false>(t, g);
+    if (lane < W && bad < 0) bad = static_cast<int>(g) * W + lane;
+  }
+  return bad;
+}
+
+template <int W>
+void freeze(const LinearTask& t) {
+  const int size = t.shape->n + t.shape->p + t.shape->q;
+  for (long g = t.first; g < t.last; ++g) {
+    double* x = t.record + g * size * W;
+    t.groups[g].shared ? freeze_group<W, true>(t, t.groups[g], x, t.driven)
+                       : freeze_group<W, false>(t, t.groups[g], x, t.driven);
+  }
+}
+
+}  // namespace
+
+const LinearKernels kLinearKernels = {
+    [](const LinearTask& t) { t.width == 1 ? scatter<1>(t) : scatter<kLaneGroup>(t); },
+    [](const LinearTask& t) { return t.width == 1 ? advance<1>(t) : advance<kLaneGroup>(t); },
+    [](const LinearTask& t) { t.width == 1 ? freeze<1>(t) : freeze<kLaneGroup>(t); },
+};
+
+}  // namespace portwave::PORTWAVE_ISA

@@ -1,0 +1,87 @@
+#pragma once
+
+#include "portwave/subsystems/instruction_set.hpp"
+#include "portwave/subsystems/step_batch.hpp"
+
+namespace portwave {
+
+/// One entry of a matrix whose values lie, lane by lane, in a group's `energy` block.
+struct LinearEntry {
+  int row;
+  int column;
+};
+
+/// What all lanes of a dense linear batch share. Counts are of entries in the energy block, which
+/// holds, one after another: upper triangle of ½Q with off-diagonal entries doubled (storage); Q
+/// (gradient); h[R P; Pᵀ S] (dissipation); h[(G+P)ᵀ, S+N] of the external inputs (output); and per port
+/// the factor c of u = c(a ± b).
+struct LinearShape {
+  int n = 0;  ///< states
+  int p = 0;  ///< scalar ports
+  int q = 0;  ///< external inputs
+  int storage_count = 0;
+  int gradient_count = 0;
+  int dissipation_count = 0;
+  int output_count = 0;
+  const LinearEntry* storage = nullptr;
+  const LinearEntry* gradient = nullptr;
+  const LinearEntry* dissipation = nullptr;
+  const LinearEntry* output = nullptr;
+  const double* input_sign = nullptr;  ///< p: +1 effort-in, −1 flow-in
+};
+
+/// The step maps of one lane group: every coefficient W times side by side, or once if `shared`.
+///   scatter  [σ (p) | D − σ (p×p)]
+///   step     [Φ − I (n×n) | Ψ (n×p) | C (p×n)]
+///   input    [Ψ_u (n×q) | C_u (p×q)]
+struct LinearGroup {
+  const double* scatter = nullptr;
+  const double* step = nullptr;
+  const double* input = nullptr;
+  const double* energy = nullptr;
+  bool shared = false;
+};
+
+/// The groups [first, last) of a batch and its arrays, all from the beginning of the batch.
+struct LinearTask {
+  const LinearShape* shape = nullptr;
+  const LinearGroup* groups = nullptr;
+  int first = 0;
+  int last = 0;
+  int width = kLaneGroup;  ///< W: lanes per group, kLaneGroup or 1
+  int stride = 0;          ///< of a and b
+  const double* a = nullptr;
+  double* b = nullptr;
+  double* record = nullptr;  ///< per group [x (n) | b⁰ (p) | ū (q)]
+  double* next = nullptr;    ///< advance: the record to write
+  double* work = nullptr;    ///< advance: (n + p + q)·W per group, where that exceeds kOnStack·W
+  EnergyColumns energy;      ///< advance
+  bool driven = false;       ///< freeze: ū is to be applied
+
+  static constexpr int kOnStack = 96;
+};
+
+struct LinearKernels {
+  /// b = σa + (b⁰ + (D − σ)a)
+  void (*scatter)(const LinearTask&);
+  /// x⁺ = x + ((Φ − I)x + Ψa + Ψ_u ū), b⁰⁺ = Cx⁺, b and the energies. Returns the first lane whose
+  /// x⁺ or b is not finite, or −1.
+  int (*advance)(const LinearTask&);
+  /// b⁰ = Cx + C_u ū in `record`.
+  void (*freeze)(const LinearTask&);
+};
+
+/// The kernels for the instruction set in use.
+const LinearKernels& linear_kernels();
+
+namespace baseline {
+extern const LinearKernels kLinearKernels;
+}
+namespace v3 {
+extern const LinearKernels kLinearKernels;
+}
+namespace v4 {
+extern const LinearKernels kLinearKernels;
+}
+
+}  // namespace portwave
