@@ -70,14 +70,14 @@ class Builder {
           const char* const& latest, Document& document)
       : text_(text), bad_numbers_(bad_numbers), latest_(latest), document_(document) {}
 
-  bool null() { return put(nullptr) != nullptr; }
-  bool boolean(bool value) { return put(value) != nullptr; }
-  bool number_integer(number_integer_t value) { return put(value) != nullptr; }
-  bool number_unsigned(number_unsigned_t value) { return put(value) != nullptr; }
-  bool number_float(number_float_t value, const string_t&) { return put(value) != nullptr; }
+  bool null() { return put_last(nullptr); }
+  bool boolean(bool value) { return put_last(value); }
+  bool number_integer(number_integer_t value) { return put_last(value); }
+  bool number_unsigned(number_unsigned_t value) { return put_last(value); }
+  bool number_float(number_float_t value, const string_t&) { return put_last(value); }
   bool string(string_t& value) {
     if (value.empty()) note_bad_number();
-    return put(std::move(value)) != nullptr;
+    return put_last(std::move(value));
   }
   bool binary(binary_t&) { return false; }
   bool start_object(std::size_t) { return open(Json::object()); }
@@ -87,11 +87,14 @@ class Builder {
 
   bool key(string_t& name) {
     Level& level = levels_.back();
-    level.key = name;
-    const std::size_t end = offset();
-    const auto [seen, is_new] = level.keys.emplace(name, end);
-    level.discards = !is_new;
-    if (level.discards) fail_duplicate(name, seen->second, end);
+    const std::size_t first = offset_of_key(level, name);
+    level.key = std::move(name);
+    level.discards = first != 0;
+    if (level.discards) {
+      fail_duplicate(level.key, first, offset());
+    } else {
+      note_key(level);
+    }
     return true;
   }
 
@@ -106,8 +109,36 @@ class Builder {
     Json* value;
     std::string key;
     bool discards = false;
-    std::unordered_map<std::string, std::size_t> keys;
+    std::vector<std::size_t> ends = {};  ///< of the keys of an object, in the order of its members
+    std::unordered_map<std::string, std::size_t> places = {};  ///< the same by key, of large objects
   };
+  static constexpr std::size_t kLargeObject = 16;
+
+  // Where the key ends that `name` repeats; 0 when it repeats none.
+  static std::size_t offset_of_key(const Level& level, const std::string& name) {
+    if (!level.places.empty()) {
+      const auto found = level.places.find(name);
+      return found == level.places.end() ? 0 : found->second;
+    }
+    const auto& members = level.value->get_ref<const Json::object_t&>();
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if ((members.begin() + static_cast<std::ptrdiff_t>(i))->first == name) return level.ends[i];
+    }
+    return 0;
+  }
+
+  void note_key(Level& level) const {
+    level.ends.push_back(offset());
+    if (!level.places.empty()) {
+      level.places.emplace(level.key, offset());
+    } else if (level.ends.size() > kLargeObject) {
+      std::size_t i = 0;
+      for (const auto& member : level.value->get_ref<const Json::object_t&>()) {
+        level.places.emplace(member.first, level.ends[i++]);
+      }
+      level.places.emplace(level.key, offset());
+    }
+  }
 
   bool is_full() const { return document_.issues.size() >= scenario_limits::kDefects; }
 
@@ -132,6 +163,16 @@ class Builder {
                               in_quotes(key), line_of(text_, first), line_of(text_, again)));
   }
 
+  // A value that nothing follows in its place, so that its key is not needed any more.
+  bool put_last(Json value) {
+    if (levels_.empty() || levels_.back().discards || levels_.back().value->is_array()) {
+      return put(std::move(value)) != nullptr;
+    }
+    auto& members = levels_.back().value->get_ref<Json::object_t&>();
+    members.emplace_back(std::move(levels_.back().key), std::move(value));
+    return true;
+  }
+
   Json* put(Json value) {
     if (levels_.empty()) {
       document_.root = std::move(value);
@@ -153,7 +194,7 @@ class Builder {
                            scenario_limits::kNesting));
       return false;
     }
-    levels_.push_back({put(std::move(container)), {}, false, {}});
+    levels_.push_back({put(std::move(container)), {}});
     return true;
   }
 
@@ -271,8 +312,11 @@ std::string text_defect(std::string_view text) {
   return {};
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 bool is_in_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-' || c == '.' ||
+  const char letter = static_cast<char>(c | 0x20);
+  return is_digit(c) || (letter >= 'a' && letter <= 'z') || c == '+' || c == '-' || c == '.' ||
          c == '_';
 }
 
@@ -304,6 +348,11 @@ bool is_too_large(std::string_view text) {
 
 // "" unless the word was meant as a number and is none.
 std::string number_defect(std::string_view word) {
+  constexpr std::size_t kSafeDigits = 300;  // without an exponent
+  if (word.size() < kSafeDigits && is_digit(word.front()) &&
+      std::all_of(word.begin(), word.end(), [](char c) { return is_digit(c) || c == '.'; })) {
+    return {};
+  }
   const std::string_view magnitude =
       word.starts_with('-') || word.starts_with('+') ? word.substr(1) : word;
   for (const std::string_view name : {"nan", "infinity", "inf"}) {
