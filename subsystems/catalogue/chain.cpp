@@ -157,8 +157,8 @@ std::shared_ptr<const Signature> chain_signature(const ChainParameters& p) {
     std::weak_ptr<const Signature> signature;
   };
   static thread_local Latest latest;
-  const bool fits = latest.masses == p.masses && latest.left_end == p.left_end &&
-                    latest.right_end == p.right_end;
+  const bool fits =
+      latest.masses == p.masses && latest.left_end == p.left_end && latest.right_end == p.right_end;
   std::shared_ptr<const Signature> signature = fits ? latest.signature.lock() : nullptr;
   if (signature == nullptr) {
     signature = std::make_shared<const Signature>(make_signature(p));
