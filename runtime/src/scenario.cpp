@@ -141,7 +141,8 @@ Scenario load_scenario(const std::filesystem::path& file, const std::vector<Over
   scenario_file::FileText content =
       scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
   if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
-  return scenario_file::parse(std::move(content.text), file.string(), file.parent_path(), overrides);
+  return scenario_file::parse(std::move(content.text), file.string(), file.parent_path(),
+                              overrides);
 }
 
 }  // namespace portwave

@@ -13,9 +13,9 @@ namespace portwave::scenario_file {
 
 /// One entry of "subsystems", as far as it could be read.
 struct PartDraft {
-  std::string name;                ///< empty: not known
-  std::string given_name;          ///< as in the file, fit for a name or not
-  const PartType* type = nullptr;  ///< null: not known
+  std::string name;                       ///< empty: not known
+  std::string given_name;                 ///< as in the file, fit for a name or not
+  const PartType* type = nullptr;         ///< null: not known
   std::shared_ptr<const Subsystem> part;  ///< null: could not be built
   SystemBuilder::PartOptions options;
 };
