@@ -17,14 +17,15 @@ using testing::Words;
 
 TEST(CliLine, HelpAndVersionAreData) {
   for (const Words& line : {Words{"--help"}, Words{"run", "--help"}, Words{"study", "--help"},
-                            Words{"study", "budget", "--help"}, Words{"list", "-h"}}) {
+                            Words{"study", "budget", "--help"}, Words{"list", "-h"},
+                            Words{"generate", "--help"}, Words{"generate", "grid", "--help"}}) {
     const ProcessResult result = portwave_cli(line);
     EXPECT_EQ(result.exit_code, 0) << said(result);
     EXPECT_TRUE(contains(result.out, "Usage")) << said(result);
     EXPECT_EQ(result.err, "");
   }
   const ProcessResult help = portwave_cli({"--help"});
-  for (const char* verb : {"run", "validate", "list", "schema", "study", "Examples:"}) {
+  for (const char* verb : {"run", "validate", "list", "schema", "study", "generate", "Examples:"}) {
     EXPECT_TRUE(contains(help.out, verb)) << verb;
   }
   const ProcessResult version = portwave_cli({"--version"});
@@ -43,7 +44,7 @@ TEST(CliLine, RefusesWhatItDoesNotKnow) {
            Case{{"rnu", kPair}, "Did you mean \"run\"?"},
            Case{{"validat", kPair}, "Did you mean \"validate\"?"},
            Case{{"--quiet", "lst"}, "Did you mean \"list\"?"},
-           Case{{"xyzzy"}, "Commands: run, validate, list, schema, study"},
+           Case{{"xyzzy"}, "Commands: run, validate, list, schema, study, generate"},
            Case{{"study"}, "subcommand"},
            Case{{"study", "budgte", kPair}, "Did you mean \"budget\"?"},
            Case{{"run"}, "SCENARIO is required"},
@@ -76,6 +77,11 @@ TEST(CliLine, RefusesWhatItDoesNotKnow) {
            Case{{"study", "budget", kPair, "--budgets", ",0"}, "empty entry"},
            Case{{"study", "budget", kPair, "--budgets", "0,,3"}, "empty entry"},
            Case{{"study", "budget", kPair, "--budgets", "3 8"}, "--budgets"},
+           Case{{"generate"}, "subcommand"},
+           Case{{"generate", "gird"}, "Did you mean \"grid\"?"},
+           Case{{"generate", "xyzzy"}, "Commands: chain, ring, grid, star, imbalanced"},
+           Case{{"generate", "grid", "--row", "3"}, "Did you mean \"--rows\"?"},
+           Case{{"generate", "chain", "--out", ""}, "--out"},
            Case{{"schema", "extra"}, "unexpected argument \"extra\""},
        }) {
     const ProcessResult result = portwave_cli(bad.line);
