@@ -262,7 +262,7 @@ void SystemBuilder::Draft::join(System& system, const Joint& joint,
   }
   const auto dirac = structures.find(joint, static_cast<int>(joined.size()), causalities);
   if (runs_over_all_scalar_ports(joint)) {
-    system.junctions_.push_back({dirac, std::move(scalar_ports)});
+    system.junctions_.emplace_back(dirac, std::move(scalar_ports));
     return;
   }
   for (int component = 0; component < dimension; ++component) {
@@ -270,7 +270,7 @@ void SystemBuilder::Draft::join(System& system, const Joint& joint,
     for (std::size_t i = 0; i < joined.size(); ++i) {
       places.push_back(scalar_ports[i * dimension + component]);
     }
-    system.junctions_.push_back({dirac, std::move(places)});
+    system.junctions_.emplace_back(dirac, std::move(places));
   }
 }
 

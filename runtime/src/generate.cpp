@@ -258,6 +258,7 @@ std::vector<std::string> write(const network::Star& star, ScenarioText& text) {
   for (int i = 0; i < star.limbs; ++i) text.block(i, limb);
   text.end_list();
   std::vector<std::string> hub;
+  hub.reserve(static_cast<std::size_t>(star.limbs));
   for (int i = 0; i < star.limbs; ++i) hub.push_back(block_name(i) + ".right");
   text.begin_list("couplings");
   text.couple("common_flow", hub);
