@@ -61,12 +61,40 @@ DiracStructure dirac_of(const Joint& joint, int ports, const std::vector<Causali
   return std::visit(Visitor{ports, causalities}, joint);
 }
 
+/// True when the structure follows from the kind of joint and its number of ports.
+bool is_plain(const Joint& joint) {
+  return std::holds_alternative<joint::Connection>(joint) ||
+         std::holds_alternative<joint::CommonEffort>(joint) ||
+         std::holds_alternative<joint::CommonFlow>(joint) ||
+         std::holds_alternative<joint::Free>(joint) ||
+         std::holds_alternative<joint::Fixed>(joint) ||
+         std::holds_alternative<joint::Resistive>(joint);
+}
+
 bool runs_over_all_scalar_ports(const Joint& joint) {
   return std::holds_alternative<joint::SkewGain>(joint) ||
          std::holds_alternative<joint::Kernel>(joint);
 }
 
 }  // namespace
+
+/// One structure for all junctions of a kind and size that has no parameters.
+class SystemBuilder::Draft::SharedStructures {
+ public:
+  std::shared_ptr<const DiracStructure> find(const Joint& joint, int ports,
+                                             const std::vector<Causality>& causalities) {
+    const auto make = [&] {
+      return std::make_shared<const DiracStructure>(dirac_of(joint, ports, causalities));
+    };
+    if (!is_plain(joint)) return make();
+    std::shared_ptr<const DiracStructure>& shared = structures_[{joint.index(), ports}];
+    if (shared == nullptr) shared = make();
+    return shared;
+  }
+
+ private:
+  std::map<std::pair<std::size_t, int>, std::shared_ptr<const DiracStructure>> structures_;
+};
 
 int System::first_scalar_port(int part, int port) const {
   const std::vector<Port>& ports = parts_[part].subsystem->signature().ports;
@@ -76,8 +104,10 @@ int System::first_scalar_port(int part, int port) const {
 }
 
 int System::find_part(std::string_view name) const {
-  const auto found = part_index_.find(name);
-  return found == part_index_.end() ? -1 : found->second;
+  const auto found = std::lower_bound(
+      parts_by_name_.begin(), parts_by_name_.end(), name,
+      [this](int part, std::string_view wanted) { return parts_[part].name < wanted; });
+  return found == parts_by_name_.end() || parts_[*found].name != name ? -1 : *found;
 }
 
 std::pair<int, int> System::find_port(std::string_view path) const {
@@ -101,7 +131,7 @@ std::string System::port_label(int scalar_port) const {
   return port.dimension == 1 ? label : label + "[" + std::to_string(place.component) + "]";
 }
 
-SystemBuilder& SystemBuilder::add(std::string name, std::unique_ptr<const Subsystem> subsystem,
+SystemBuilder& SystemBuilder::add(std::string name, std::shared_ptr<const Subsystem> subsystem,
                                   PartOptions options) {
   parts_.push_back({std::move(name), std::move(subsystem), std::move(options)});
   return *this;
@@ -109,6 +139,12 @@ SystemBuilder& SystemBuilder::add(std::string name, std::unique_ptr<const Subsys
 
 SystemBuilder& SystemBuilder::join(Joint joint, std::vector<std::string> ports) {
   joints_.push_back({std::move(joint), std::move(ports)});
+  return *this;
+}
+
+SystemBuilder& SystemBuilder::reserve(std::size_t parts, std::size_t couplings) {
+  parts_.reserve(parts);
+  joints_.reserve(couplings);
   return *this;
 }
 
@@ -145,30 +181,42 @@ System SystemBuilder::build() {
 }
 
 System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
+  const auto is_resistive = [](const PendingJoint& pending) {
+    return std::holds_alternative<joint::Resistive>(pending.joint);
+  };
   System system;
+  system.parts_.reserve(from.size() + static_cast<std::size_t>(std::count_if(
+                                          joints.begin(), joints.end(), is_resistive)));
+  system.junctions_.reserve(joints.size());
   for (PendingPart& pending : from) {
     Part part;
     part.name = std::move(pending.name);
     part.subsystem = std::move(pending.subsystem);
-    part.initial_state = pending.options.initial_state.empty() ? part.subsystem->default_state()
-                                                               : pending.options.initial_state;
-    for (const InputChannel& input : part.subsystem->signature().inputs) {
-      const auto given = pending.options.inputs.find(input.name);
-      const bool is_driven = given != pending.options.inputs.end();
-      part.inputs.push_back(is_driven ? given->second : Signal{});
-      part.input_is_driven.push_back(is_driven);
+    part.initial_state = pending.options.initial_state.empty()
+                             ? part.subsystem->default_state()
+                             : std::move(pending.options.initial_state);
+    const std::vector<InputChannel>& inputs = part.subsystem->signature().inputs;
+    part.inputs.resize(inputs.size());
+    part.input_is_driven.resize(inputs.size(), false);
+    for (const auto& [name, signal] : pending.options.inputs) {
+      const auto channel = static_cast<std::size_t>(index_of(name, inputs));
+      part.inputs[channel] = signal;
+      part.input_is_driven[channel] = true;
     }
     place(system, std::move(part));
   }
-  for (std::size_t j = 0; j < joints.size(); ++j) join(system, joints[j].joint, references[j]);
+  SharedStructures structures;
+  for (std::size_t j = 0; j < joints.size(); ++j) {
+    join(system, joints[j].joint, references.of(j), structures);
+  }
   number_islands(system);
+  order_names(system);
   return system;
 }
 
 void SystemBuilder::Draft::place(System& system, Part part) {
   const int number = static_cast<int>(system.parts_.size());
   system.first_scalar_port_.push_back(static_cast<int>(system.scalar_ports_.size()));
-  system.part_index_.emplace(part.name, number);
   const std::vector<Port>& ports = part.subsystem->signature().ports;
   for (int port = 0; port < static_cast<int>(ports.size()); ++port) {
     for (int component = 0; component < ports[port].dimension; ++component) {
@@ -194,8 +242,9 @@ SystemBuilder::Draft::PortReference SystemBuilder::Draft::add_termination(System
 }
 
 void SystemBuilder::Draft::join(System& system, const Joint& joint,
-                                const std::vector<PortReference>& ports) {
-  std::vector<PortReference> joined = ports;
+                                std::span<const PortReference> ports,
+                                SharedStructures& structures) {
+  std::vector<PortReference> joined(ports.begin(), ports.end());
   if (const auto* end = std::get_if<joint::Resistive>(&joint)) {
     joined.push_back(add_termination(system, end->resistance, ports.front()));
   }
@@ -211,9 +260,9 @@ void SystemBuilder::Draft::join(System& system, const Joint& joint,
       causalities.push_back(port.causality);
     }
   }
-  const DiracStructure dirac = dirac_of(joint, static_cast<int>(joined.size()), causalities);
+  const auto dirac = structures.find(joint, static_cast<int>(joined.size()), causalities);
   if (runs_over_all_scalar_ports(joint)) {
-    system.junctions_.push_back({dirac, std::move(scalar_ports)});
+    system.junctions_.emplace_back(dirac, std::move(scalar_ports));
     return;
   }
   for (int component = 0; component < dimension; ++component) {
@@ -221,8 +270,16 @@ void SystemBuilder::Draft::join(System& system, const Joint& joint,
     for (std::size_t i = 0; i < joined.size(); ++i) {
       places.push_back(scalar_ports[i * dimension + component]);
     }
-    system.junctions_.push_back({dirac, std::move(places)});
+    system.junctions_.emplace_back(dirac, std::move(places));
   }
+}
+
+void SystemBuilder::Draft::order_names(System& system) {
+  const std::vector<Part>& parts = system.parts_;
+  system.parts_by_name_.resize(parts.size());
+  std::iota(system.parts_by_name_.begin(), system.parts_by_name_.end(), 0);
+  std::sort(system.parts_by_name_.begin(), system.parts_by_name_.end(),
+            [&parts](int a, int b) { return parts[a].name < parts[b].name; });
 }
 
 void SystemBuilder::Draft::number_islands(System& system) {

@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
-#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -70,15 +68,6 @@ std::vector<std::string> names_of(const std::vector<Named>& things) {
   return names;
 }
 
-// -1 when there is none of that name.
-template <class Named>
-int index_of(std::string_view name, const std::vector<Named>& things) {
-  for (std::size_t i = 0; i < things.size(); ++i) {
-    if (things[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
-}
-
 std::string list_ports(const std::vector<Port>& ports) {
   if (ports.empty()) return "It has no ports.";
   std::string text = "ports: ";
@@ -115,41 +104,44 @@ void SystemBuilder::Draft::add(std::string where, std::string what) {
 
 void SystemBuilder::Draft::check_parts() {
   shares_name.assign(parts.size(), false);
-  uses.resize(parts.size());
+  part_by_name.reserve(parts.size());
+  first_use.reserve(parts.size() + 1);
   if (parts.empty()) add("/subsystems", "a system needs at least one subsystem");
   for (int i = 0; i < static_cast<int>(parts.size()); ++i) {
     check_name(i);
+    first_use.push_back(uses.size());
     if (parts[i].subsystem == nullptr) continue;
+    uses.resize(uses.size() + parts[i].subsystem->signature().ports.size());
     check_signature(i);
     check_initial_state(i);
     check_inputs(i);
   }
+  first_use.push_back(uses.size());
 }
 
 void SystemBuilder::Draft::check_name(int part) {
   const std::string& name = parts[part].name;
-  const std::string where = fmt::format("/subsystems/{}/name", part);
-  if (name.empty()) return add(where, "must not be empty");
+  const auto where = [part] { return fmt::format("/subsystems/{}/name", part); };
+  if (name.empty()) return add(where(), "must not be empty");
   if (!is_plain_name(name)) {
-    add(where, fmt::format("must not contain dots, brackets, blanks, commas or quotes (it names "
-                           "columns of results), got {}",
-                           in_quotes(name)));
+    add(where(), fmt::format("must not contain dots, brackets, blanks, commas or quotes (it names "
+                             "columns of results), got {}",
+                             in_quotes(name)));
   }
   const auto [place, is_new] = part_by_name.emplace(name, part);
   if (is_new) return;
   shares_name[part] = true;
   shares_name[place->second] = true;
-  add(where, fmt::format("the name {} is already taken by /subsystems/{}", in_quotes(name),
-                         place->second));
+  add(where(), fmt::format("the name {} is already taken by /subsystems/{}", in_quotes(name),
+                           place->second));
 }
 
 void SystemBuilder::Draft::check_signature(int part) {
   const PendingPart& pending = parts[part];
   const std::vector<Port>& ports = pending.subsystem->signature().ports;
-  uses[part].resize(ports.size());
-  std::set<std::string_view> names;
-  for (const Port& port : ports) {
-    const bool is_new = names.insert(port.name).second;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const Port& port = ports[i];
+    const bool is_new = index_of(port.name, ports) == static_cast<int>(i);
     if (is_new && !port.name.empty() && port.dimension > 0) continue;
     add(fmt::format("/subsystems/{}", part),
         fmt::format("a part of type {} must give its ports distinct names and dimensions >= 1; "
@@ -163,18 +155,20 @@ void SystemBuilder::Draft::check_initial_state(int part) {
   const PendingPart& pending = parts[part];
   const std::vector<StateVariable>& states = pending.subsystem->signature().states;
   const bool is_given = !pending.options.initial_state.empty();
-  const std::vector<double> state =
-      is_given ? pending.options.initial_state : pending.subsystem->default_state();
-  const std::string where = is_given ? fmt::format("/subsystems/{}/initial_state", part)
-                                     : fmt::format("/subsystems/{}", part);
+  const std::vector<double> by_default =
+      is_given ? std::vector<double>() : pending.subsystem->default_state();
+  const std::vector<double>& state = is_given ? pending.options.initial_state : by_default;
+  const auto where = [&] {
+    return fmt::format("/subsystems/{}{}", part, is_given ? "/initial_state" : "");
+  };
   if (state.size() != states.size()) {
-    return add(where, fmt::format("{} must have {} numbers ({}), got {}",
-                                  is_given ? "the initial state" : "the part's default state",
-                                  states.size(), list_states(states), state.size()));
+    return add(where(), fmt::format("{} must have {} numbers ({}), got {}",
+                                    is_given ? "the initial state" : "the part's default state",
+                                    states.size(), list_states(states), state.size()));
   }
   for (std::size_t i = 0; i < state.size(); ++i) {
     if (std::isfinite(state[i])) continue;
-    add(is_given ? fmt::format("{}/{}", where, i) : where,
+    add(is_given ? fmt::format("{}/{}", where(), i) : where(),
         fmt::format("{} must be finite, got {}", printable(states[i].name), state[i]));
   }
 }
@@ -191,11 +185,10 @@ void SystemBuilder::Draft::check_inputs(int part) {
 }
 
 void SystemBuilder::Draft::check_joints() {
-  references.resize(joints.size());
   for (int j = 0; j < static_cast<int>(joints.size()); ++j) {
-    const std::vector<std::string>& ports = joints[j].ports;
-    for (int i = 0; i < static_cast<int>(ports.size()); ++i) {
-      references[j].push_back(resolve(ports[i], fmt::format("/couplings/{}/ports/{}", j, i)));
+    references.begin_joint();
+    for (std::size_t i = 0; i < joints[j].ports.size(); ++i) {
+      references.add(resolve(j, i));
       note_use(j, i);
     }
     check_arity(j);
@@ -204,8 +197,16 @@ void SystemBuilder::Draft::check_joints() {
   }
 }
 
-SystemBuilder::Draft::PortReference SystemBuilder::Draft::resolve(const std::string& path,
-                                                                  const std::string& where) {
+std::string SystemBuilder::Draft::place_of(int joint, std::size_t position) {
+  return fmt::format("/couplings/{}/ports/{}", joint, position);
+}
+
+std::span<SystemBuilder::Draft::Use> SystemBuilder::Draft::uses_of(int part) {
+  return std::span(uses).subspan(first_use[part], first_use[part + 1] - first_use[part]);
+}
+
+SystemBuilder::Draft::PortReference SystemBuilder::Draft::resolve(int joint, std::size_t position) {
+  const std::string& path = joints[joint].ports[position];
   const std::size_t dot = path.find('.');
   const std::string_view part_name = std::string_view(path).substr(0, dot);
   const auto found = part_by_name.find(part_name);
@@ -215,18 +216,19 @@ SystemBuilder::Draft::PortReference SystemBuilder::Draft::resolve(const std::str
       hint = "\n" + list_ports(parts[found->second].subsystem->signature().ports);
       excuse(found->second, "");
     }
-    add(where, fmt::format("expected \"part.port\", got {}.{}", in_quotes(path), hint));
+    add(place_of(joint, position),
+        fmt::format("expected \"part.port\", got {}.{}", in_quotes(path), hint));
     return {};
   }
   const std::string_view port_name = std::string_view(path).substr(dot + 1);
   if (found == part_by_name.end()) {
-    report_unknown_part(part_name, port_name, where);
+    report_unknown_part(part_name, port_name, place_of(joint, position));
     return {};
   }
   const int part = found->second;
   if (parts[part].subsystem == nullptr) return {part, -1};
   const int port = index_of(port_name, parts[part].subsystem->signature().ports);
-  if (port < 0) report_unknown_port(part, port_name, where);
+  if (port < 0) report_unknown_port(part, port_name, place_of(joint, position));
   return {part, port};
 }
 
@@ -258,21 +260,22 @@ void SystemBuilder::Draft::report_unknown_port(int part, std::string_view port,
 void SystemBuilder::Draft::excuse(int part, std::string_view port) {
   if (parts[part].subsystem == nullptr) return;
   const int meant = index_of(port, parts[part].subsystem->signature().ports);
-  for (int k = 0; k < static_cast<int>(uses[part].size()); ++k) {
-    if (meant < 0 || k == meant) uses[part][k].excused = true;
+  const std::span<Use> its_uses = uses_of(part);
+  for (int k = 0; k < static_cast<int>(its_uses.size()); ++k) {
+    if (meant < 0 || k == meant) its_uses[k].excused = true;
   }
 }
 
-void SystemBuilder::Draft::note_use(int joint, int position) {
-  const PortReference reference = references[joint][position];
+void SystemBuilder::Draft::note_use(int joint, std::size_t position) {
+  const PortReference reference = references.of(joint)[position];
   if (!reference.known() || shares_name[reference.part]) return;
-  Use& use = uses[reference.part][reference.port];
+  Use& use = uses_of(reference.part)[reference.port];
   if (use.joint < 0) {
     use.joint = joint;
     use.position = position;
     return;
   }
-  add(fmt::format("/couplings/{}/ports/{}", joint, position),
+  add(place_of(joint, position),
       fmt::format("port {} is already used by /couplings/{}/ports/{}; a port belongs to exactly "
                   "one coupling",
                   in_quotes(joints[joint].ports[position]), use.joint, use.position));
@@ -291,7 +294,7 @@ void SystemBuilder::Draft::check_arity(int joint) {
 
 void SystemBuilder::Draft::check_ports_match(int joint) {
   const PendingJoint& pending = joints[joint];
-  const std::vector<PortReference>& joined = references[joint];
+  const std::span<const PortReference> joined = references.of(joint);
   const JointRules rules = rules_of(pending.joint);
   const std::size_t none = joined.size();
   std::size_t with_dimension = none;  // the first port, and the first that is not generic
@@ -299,12 +302,11 @@ void SystemBuilder::Draft::check_ports_match(int joint) {
   for (std::size_t i = 0; i < joined.size(); ++i) {
     if (!joined[i].known()) continue;
     const Port& port = port_of(joined[i]);
-    const std::string where = fmt::format("/couplings/{}/ports/{}", joint, i);
     if (with_dimension == none) with_dimension = i;
     if (with_domain == none && port.domain != Domain::generic) with_domain = i;
     const Port& first = port_of(joined[with_dimension]);
     if (rules.component_by_component && port.dimension != first.dimension) {
-      add(where,
+      add(place_of(joint, i),
           fmt::format("port {} has dimension {}, but {} has {}; {} joins ports "
                       "component by component",
                       in_quotes(pending.ports[i]), port.dimension,
@@ -313,67 +315,12 @@ void SystemBuilder::Draft::check_ports_match(int joint) {
     if (!rules.same_domain || with_domain == none || port.domain == Domain::generic) continue;
     const Domain domain = port_of(joined[with_domain]).domain;
     if (port.domain == domain) continue;
-    add(where, fmt::format("port {} is {}, but {} is {}; different domains meet only in a "
-                           "transformer, gyrator, skew gain or kernel",
-                           in_quotes(pending.ports[i]), to_string(port.domain),
-                           in_quotes(pending.ports[with_domain]), to_string(domain)));
+    add(place_of(joint, i),
+        fmt::format("port {} is {}, but {} is {}; different domains meet only in a "
+                    "transformer, gyrator, skew gain or kernel",
+                    in_quotes(pending.ports[i]), to_string(port.domain),
+                    in_quotes(pending.ports[with_domain]), to_string(domain)));
   }
-}
-
-void SystemBuilder::Draft::check_values(int joint) {
-  const std::string where = fmt::format("/couplings/{}", joint);
-  const int size = scalar_size(joint);
-  const auto check_ratio = [&](double ratio) {
-    if (std::isfinite(ratio) && ratio != 0.0) return;
-    add(where + "/ratio", fmt::format("must be finite and not 0, got {}", ratio));
-  };
-  std::visit(
-      [&](const auto& kind) {
-        using T = std::decay_t<decltype(kind)>;
-        if constexpr (std::is_same_v<T, joint::Transformer> || std::is_same_v<T, joint::Gyrator>) {
-          check_ratio(kind.ratio);
-        } else if constexpr (std::is_same_v<T, joint::Resistive>) {
-          if (std::isfinite(kind.resistance) && kind.resistance >= 0.0) return;
-          add(where + "/resistance",
-              fmt::format("must be finite and >= 0, got {}", kind.resistance));
-        } else if constexpr (std::is_same_v<T, joint::SkewGain>) {
-          check_gain(kind, where + "/gain", size);
-        } else if constexpr (std::is_same_v<T, joint::Kernel>) {
-          check_kernel(kind, where, size);
-        }
-      },
-      joints[joint].joint);
-}
-
-void SystemBuilder::Draft::check_gain(const joint::SkewGain& gain, const std::string& where,
-                                      int size) {
-  const Eigen::MatrixXd& C = gain.gain;
-  const Eigen::Index expected = size < 0 ? C.rows() : size;
-  if (C.rows() != expected || C.cols() != expected) {
-    return add(where,
-               fmt::format("must be {0}×{0}, one row and column per scalar port, got {1}×{2}",
-                           expected, C.rows(), C.cols()));
-  }
-  if (!C.allFinite()) return add(where, "every entry must be finite");
-  if (C.size() == 0) return;
-  Eigen::Index i = 0;
-  Eigen::Index j = 0;
-  const double worst = (C + C.transpose()).cwiseAbs().maxCoeff(&i, &j);
-  if (worst <= 1e-12 * C.cwiseAbs().maxCoeff()) return;
-  if (i > j) std::swap(i, j);
-  add(where, i == j ? fmt::format("must be skew, but gain({0},{0}) = {1}", i, C(i, i))
-                    : fmt::format("must be skew, but gain({0},{1}) = {2} and gain({1},{0}) = {3}",
-                                  i, j, C(i, j), C(j, i)));
-}
-
-void SystemBuilder::Draft::check_kernel(const joint::Kernel& kernel, const std::string& where,
-                                        int size) {
-  if (size >= 0 && kernel.E.rows() != size) {
-    return add(where + "/E", fmt::format("must be {0}×{0}, one row and column per scalar port, got "
-                                         "{1}×{2}",
-                                         size, kernel.E.rows(), kernel.E.cols()));
-  }
-  append(issues, where, validate(DiracStructure{kernel.E, kernel.F}));
 }
 
 void SystemBuilder::Draft::check_open_ports() {
@@ -381,7 +328,8 @@ void SystemBuilder::Draft::check_open_ports() {
     if (parts[i].subsystem == nullptr || shares_name[i]) continue;
     const std::vector<Port>& ports = parts[i].subsystem->signature().ports;
     for (std::size_t k = 0; k < ports.size(); ++k) {
-      if (uses[i][k].joint >= 0 || uses[i][k].excused) continue;
+      const Use& use = uses[first_use[i] + k];
+      if (use.joint >= 0 || use.excused) continue;
       add(fmt::format("/subsystems/{}", i),
           fmt::format("port {} is neither connected nor terminated; connect it or terminate "
                       "it with \"free\", \"fixed\" or \"resistive\"",
@@ -396,7 +344,7 @@ const Port& SystemBuilder::Draft::port_of(PortReference reference) const {
 
 int SystemBuilder::Draft::scalar_size(int joint) const {
   int size = 0;
-  for (const PortReference reference : references[joint]) {
+  for (const PortReference reference : references.of(joint)) {
     if (!reference.known()) return -1;
     size += port_of(reference).dimension;
   }

@@ -15,6 +15,8 @@
 #include <portwave/runtime/summary.hpp>
 #include <portwave/subsystems/error.hpp>
 
+#include "generate.hpp"
+
 namespace portwave::cli {
 namespace {
 
@@ -24,6 +26,7 @@ constexpr std::string_view kExamples = R"(Examples:
   portwave validate examples/two_oscillators.json
   portwave list duffing_oscillator
   portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
+  portwave generate chain --blocks 1000 --out chain.json
 
 Data goes to stdout, everything else to stderr.
 Exit codes: 0 done, 1 certificate violated, 2 bad input, 3 failure while running.)";
@@ -40,12 +43,19 @@ constexpr std::string_view kStudyExamples = R"(Examples:
   portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
   portwave study budget examples/two_oscillators.json --budgets 20 --json)";
 
+constexpr std::string_view kGenerateExamples = R"(Examples:
+  portwave generate chain --blocks 1000 --vary 0.2 --out chain.json
+  portwave generate grid --rows 30 --columns 40 --step 0.01 | portwave validate /dev/stdin
+
+"portwave generate KIND --help" shows the options of one kind.)";
+
 /// What the options are read into, whichever verb they belong to.
 struct Draft {
   RunArguments run;
   ValidateArguments validate;
   ListArguments list;
   StudyBudgetArguments study;
+  GenerateArguments generate;
 };
 
 constexpr std::int64_t kMostSteps = 9'000'000'000'000'000;
@@ -229,6 +239,31 @@ void add_study(CLI::App& app, StudyBudgetArguments& study) {
   verb.footer(std::string(kStudyExamples));
 }
 
+/// The values are read later, so that everything wrong with them is told at once.
+void add_generate(CLI::App& app, GenerateArguments& generate) {
+  CLI::App& group = *app.add_subcommand("generate", "Write the scenario of a regular network");
+  group.require_subcommand(1);
+  group.footer(std::string(kGenerateExamples));
+  for (const GenerateKind& kind : generate_kinds()) {
+    CLI::App& verb = *group.add_subcommand(std::string(kind.name), std::string(kind.summary));
+    for (const GenerateOption& option : kind.options) {
+      const std::string name(option.name);
+      verb.add_option_function<std::string>(
+              name, [&generate, name](const std::string& text) { generate.given[name] = text; },
+              std::string(option.summary))
+          ->type_name(std::string(option.value))
+          ->default_str(std::string(option.by_default));
+    }
+    verb.add_option_function<std::string>(
+            "--out", [&generate](const std::string& file) { generate.out = file; },
+            "File to write, in place of stdout")
+        ->type_name("FILE")
+        ->check(check([](const std::string& file) {
+          return file.empty() ? std::string("needs a file") : std::string();
+        }));
+  }
+}
+
 void add_verbs(CLI::App& app, Draft& draft) {
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("portwave {}", version()));
@@ -244,6 +279,7 @@ void add_verbs(CLI::App& app, Draft& draft) {
   add_json(list, draft.list.json, "the catalogue");
   app.add_subcommand("schema", "Write the JSON Schema of scenario files to stdout");
   add_study(app, draft.study);
+  add_generate(app, draft.generate);
 }
 
 /// The innermost verb that the line reached.
@@ -305,6 +341,10 @@ Command command_of(const CLI::App& verb, Draft& draft) {
   if (verb.get_name() == "validate") return std::move(draft.validate);
   if (verb.get_name() == "list") return std::move(draft.list);
   if (verb.get_name() == "schema") return SchemaArguments{};
+  if (verb.get_parent()->get_name() == "generate") {
+    draft.generate.kind = verb.get_name();
+    return std::move(draft.generate);
+  }
   return std::move(draft.study);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iosfwd>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -50,8 +51,14 @@ struct StudyBudgetArguments {
   bool json = false;
 };
 
+struct GenerateArguments {
+  std::string kind;                          ///< of network, as generate_kinds() lists them
+  std::map<std::string, std::string> given;  ///< values by option, unread
+  std::optional<std::filesystem::path> out;  ///< none: stdout
+};
+
 using Command = std::variant<RunArguments, ValidateArguments, ListArguments, SchemaArguments,
-                             StudyBudgetArguments>;
+                             StudyBudgetArguments, GenerateArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
@@ -60,6 +67,7 @@ int run_command(const ValidateArguments& arguments, std::ostream& out, std::ostr
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const SchemaArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const GenerateArguments& arguments, std::ostream& out, std::ostream& err);
 
 /// Loads the scenario of a command. Errors: ScenarioError.
 Scenario load(const ScenarioArguments& arguments);

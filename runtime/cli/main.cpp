@@ -68,7 +68,7 @@ int run_program(const std::vector<std::string>& arguments) {
   std::ostringstream out;
   CommandLine line = parse_arguments(arguments, out, std::cerr);
   const int exit_code = line.command ? execute(*line.command, out, std::cerr) : line.exit_code;
-  if (const int error = write_to_stdout(out.str()); error != 0) {
+  if (const int error = write_to_stdout(out.view()); error != 0) {
     std::cerr << "portwave: cannot write to stdout: " << std::generic_category().message(error)
               << '\n';
     return kFailed;

@@ -46,7 +46,7 @@ std::string read_name(const ObjectReader& object) {
 std::vector<std::string> unbuilt_parts(const SystemDraft& draft) {
   std::vector<std::string> names;
   for (const PartDraft& part : draft.parts) {
-    if (part.is_built) continue;
+    if (part.part != nullptr) continue;
     names.push_back(part.name);
     if (part.given_name != part.name) names.push_back(part.given_name);
   }
@@ -101,6 +101,19 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
                   settings.record_every};
 }
 
+Scenario parse(std::string text, const std::string& file, const std::filesystem::path& folder,
+               const std::vector<Override>& overrides) {
+  Document document = parse_document(std::move(text));
+  if (document.readable) apply_overrides(document, overrides);
+  Defects defects(document);
+  std::optional<Scenario> scenario;
+  if (document.readable) scenario = read_scenario(Node(document.root, defects), folder);
+  if (scenario) return *std::move(scenario);
+  Issues issues = defects.take();
+  sort_by_place(issues, document.root);
+  throw ScenarioError(file, std::move(issues));
+}
+
 }  // namespace
 }  // namespace scenario_file
 
@@ -121,23 +134,15 @@ std::string ScenarioError::report() const {
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder,
                         const std::vector<Override>& overrides) {
-  using namespace scenario_file;
-  Document document = parse_document(text);
-  if (document.readable) apply_overrides(document, overrides);
-  Defects defects(document);
-  std::optional<Scenario> scenario;
-  if (document.readable) scenario = read_scenario(Node(document.root, defects), folder);
-  if (scenario) return *std::move(scenario);
-  Issues issues = defects.take();
-  sort_by_place(issues, document.root);
-  throw ScenarioError(file, std::move(issues));
+  return scenario_file::parse(text, file, folder, overrides);
 }
 
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides) {
-  const scenario_file::FileText content =
+  scenario_file::FileText content =
       scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
   if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
-  return parse_scenario(content.text, file.string(), file.parent_path(), overrides);
+  return scenario_file::parse(std::move(content.text), file.string(), file.parent_path(),
+                              overrides);
 }
 
 }  // namespace portwave

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -62,43 +64,58 @@ std::optional<Joint> read_kernel(const ObjectReader& object, int size) {
 
 struct CouplingKind {
   std::string_view name;
-  std::vector<std::string> keys;  // besides "kind" and "ports"
+  std::vector<std::string_view> keys;
   JointReader read;
 };
 
 const std::vector<CouplingKind>& kinds() {
   static const std::vector<CouplingKind> all = {
-      {"connection", {}, read_plain<joint::Connection>},
-      {"common_effort", {}, read_plain<joint::CommonEffort>},
-      {"common_flow", {}, read_plain<joint::CommonFlow>},
-      {"transformer", {"ratio"}, read_ratio<joint::Transformer>},
-      {"gyrator", {"ratio"}, read_ratio<joint::Gyrator>},
-      {"skew_gain", {"gain"}, read_skew_gain},
-      {"kernel", {"E", "F"}, read_kernel},
-      {"free", {}, read_plain<joint::Free>},
-      {"fixed", {}, read_plain<joint::Fixed>},
-      {"resistive", {"resistance"}, read_resistive},
+      {"connection", {"kind", "ports"}, read_plain<joint::Connection>},
+      {"common_effort", {"kind", "ports"}, read_plain<joint::CommonEffort>},
+      {"common_flow", {"kind", "ports"}, read_plain<joint::CommonFlow>},
+      {"transformer", {"kind", "ports", "ratio"}, read_ratio<joint::Transformer>},
+      {"gyrator", {"kind", "ports", "ratio"}, read_ratio<joint::Gyrator>},
+      {"skew_gain", {"kind", "ports", "gain"}, read_skew_gain},
+      {"kernel", {"kind", "ports", "E", "F"}, read_kernel},
+      {"free", {"kind", "ports"}, read_plain<joint::Free>},
+      {"fixed", {"kind", "ports"}, read_plain<joint::Fixed>},
+      {"resistive", {"kind", "ports", "resistance"}, read_resistive},
   };
   return all;
 }
 
-// Ports by "part.port", of all parts that were built.
-using PortSizes = std::map<std::string, int, std::less<>>;
-
-PortSizes port_sizes(const std::vector<PartDraft>& parts) {
-  PortSizes sizes;
-  for (const PartDraft& part : parts) {
-    for (const Port& port : part.ports) sizes.emplace(part.name + "." + port.name, port.dimension);
+// The dimensions of the ports of all parts that were built.
+class PortSizes {
+ public:
+  explicit PortSizes(const std::vector<PartDraft>& parts) {
+    parts_.reserve(parts.size());
+    for (const PartDraft& part : parts) {
+      if (part.part != nullptr) parts_.emplace(part.name, part.part.get());
+    }
   }
-  return sizes;
-}
+
+  // Of "part.port"; -1 when it is not known.
+  int of(std::string_view path) const {
+    const std::size_t dot = std::min(path.rfind('.'), path.size());
+    const auto [begin, end] = parts_.equal_range(path.substr(0, dot));
+    for (auto part = begin; part != end; ++part) {
+      for (const Port& port : part->second->signature().ports) {
+        if (path.substr(std::min(dot + 1, path.size())) == port.name) return port.dimension;
+      }
+    }
+    return -1;
+  }
+
+ private:
+  std::unordered_multimap<std::string_view, const Subsystem*> parts_;
+};
 
 int scalar_size(const std::vector<std::string>& ports, const PortSizes& sizes) {
   int size = 0;
   for (const std::string& port : ports) {
-    const auto found = sizes.find(port);
-    if (found == sizes.end()) return -1;
-    size += found->second;
+    const int dimension = sizes.of(port);
+    if (dimension < 0) return -1;
+    size += dimension;
   }
   return size;
 }
@@ -108,11 +125,12 @@ bool read_port_names(const ObjectReader& object, std::vector<std::string>& names
   const std::optional<Node> ports = object.require("ports");
   if (!ports || !ports->is_array("an array of ports \"part.port\"")) return false;
   bool is_sound = true;
+  names.reserve(ports->size());
   for (std::size_t i = 0; i < ports->size(); ++i) {
     const Node element = ports->at(i);
-    const auto name = element.text();
+    auto name = element.text();
     is_sound = is_sound && name && name->find('.') != std::string::npos;
-    names.push_back(name.value_or(""));
+    names.push_back(std::move(name).value_or(""));
   }
   return is_sound;
 }
@@ -121,11 +139,10 @@ CouplingDraft read_coupling(const Node& node, const PortSizes& sizes, bool& know
   CouplingDraft draft{stand_in(), {}, false};
   const auto kind_name = read_kind(node, coupling_kinds());
   const auto kind = std::find_if(kinds().begin(), kinds().end(), [&kind_name](const auto& each) {
-    return each.name == kind_name.value_or("");
+    return kind_name && each.name == *kind_name;
   });
-  std::vector<std::string> keys = {"kind", "ports"};
-  if (kind != kinds().end()) keys.insert(keys.end(), kind->keys.begin(), kind->keys.end());
-  const ObjectReader object = kind != kinds().end() ? ObjectReader(node, keys) : ObjectReader(node);
+  const ObjectReader object =
+      kind != kinds().end() ? ObjectReader(node, kind->keys) : ObjectReader(node);
 
   knows_ports = read_port_names(object, draft.ports) && knows_ports;
   const int size = scalar_size(draft.ports, sizes);
@@ -157,10 +174,19 @@ bool rename_in_couplings(std::vector<CouplingDraft>& couplings, const std::strin
   return is_named;
 }
 
+bool are_sound_names(const std::vector<PartDraft>& parts) {
+  std::unordered_set<std::string_view> names;
+  names.reserve(parts.size());
+  return std::all_of(parts.begin(), parts.end(), [&names](const PartDraft& part) {
+    return is_plain_name(part.name) && names.insert(part.name).second;
+  });
+}
+
 // Notes every name that is unfit or taken. A part with no name of its own, which can play no further
 // role, gets a stand-in: one that the couplings are told too if they use the unfit name, else one
 // that some coupling uses and no part has, probably the name that was meant.
 void settle_names(SystemDraft& draft, Defects& defects) {
+  if (are_sound_names(draft.parts)) return;
   std::map<std::string, std::size_t> taken;
   for (std::size_t i = 0; i < draft.parts.size(); ++i) {
     std::string& name = draft.parts[i].name;
@@ -205,7 +231,6 @@ void settle_names(SystemDraft& draft, Defects& defects) {
     if (part.name == part.given_name && !part.name.empty()) continue;
     if (part.name.empty()) part.name = next != wanted.end() ? *next++ : stand_in_of(i);
     part.part = nullptr;
-    part.is_built = false;
   }
 }
 
@@ -242,7 +267,8 @@ void read_couplings(const Node& node, SystemDraft& draft) {
     draft.knows_all_ports = false;
     return;
   }
-  const PortSizes sizes = port_sizes(draft.parts);
+  const PortSizes sizes(draft.parts);
+  draft.couplings.reserve(node.size());
   for (std::size_t i = 0; i < node.size(); ++i) {
     const Node element = node.at(i);
     draft.couplings.push_back(read_coupling(element, sizes, draft.knows_all_ports));
@@ -253,16 +279,23 @@ std::optional<System> build_system(SystemDraft& draft, Defects& defects) {
   if (!draft.knows_all_parts) return std::nullopt;
   settle_names(draft, defects);
   SystemBuilder builder;
+  builder.reserve(draft.parts.size(), draft.couplings.size());
   for (PartDraft& part : draft.parts) {
-    builder.add(part.name, std::move(part.part), std::move(part.options));
+    builder.add(part.name, part.part, std::move(part.options));
   }
   for (CouplingDraft& coupling : draft.couplings) {
-    builder.join(std::move(coupling.joint), coupling.ports);
+    builder.join(std::move(coupling.joint), std::move(coupling.ports));
   }
-  Issues issues = builder.check();
-  const auto is_ready = [](const auto& each) { return each.is_built; };
-  if (issues.empty() && std::all_of(draft.parts.begin(), draft.parts.end(), is_ready)) {
-    return builder.build();
+  const auto is_ready = [](const auto& each) { return each.part != nullptr; };
+  Issues issues;
+  if (std::all_of(draft.parts.begin(), draft.parts.end(), is_ready)) {
+    try {
+      return builder.build();
+    } catch (const ConfigError& error) {
+      issues = error.issues();
+    }
+  } else {
+    issues = builder.check();
   }
   std::erase_if(issues, [&](const Issue& issue) { return is_echo(issue, draft, defects); });
   defects.add(issues);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -12,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "scenario_bad_numbers.hpp"
 #include "scenario_limits.hpp"
 #include "scenario_text.hpp"
 
@@ -51,12 +51,6 @@ class CountingIterator {
   const char** latest_;
 };
 
-// A value that is no JSON number but was meant as one.
-struct BadNumber {
-  std::size_t end = 0;  ///< of the empty string that stands in for it
-  std::string problem;
-};
-
 // Builds the document from the parser's events. Of duplicate keys the first is kept.
 class Builder {
  public:
@@ -70,14 +64,14 @@ class Builder {
           const char* const& latest, Document& document)
       : text_(text), bad_numbers_(bad_numbers), latest_(latest), document_(document) {}
 
-  bool null() { return put(nullptr) != nullptr; }
-  bool boolean(bool value) { return put(value) != nullptr; }
-  bool number_integer(number_integer_t value) { return put(value) != nullptr; }
-  bool number_unsigned(number_unsigned_t value) { return put(value) != nullptr; }
-  bool number_float(number_float_t value, const string_t&) { return put(value) != nullptr; }
+  bool null() { return put_last(nullptr); }
+  bool boolean(bool value) { return put_last(value); }
+  bool number_integer(number_integer_t value) { return put_last(value); }
+  bool number_unsigned(number_unsigned_t value) { return put_last(value); }
+  bool number_float(number_float_t value, const string_t&) { return put_last(value); }
   bool string(string_t& value) {
     if (value.empty()) note_bad_number();
-    return put(std::move(value)) != nullptr;
+    return put_last(std::move(value));
   }
   bool binary(binary_t&) { return false; }
   bool start_object(std::size_t) { return open(Json::object()); }
@@ -87,11 +81,14 @@ class Builder {
 
   bool key(string_t& name) {
     Level& level = levels_.back();
-    level.key = name;
-    const std::size_t end = offset();
-    const auto [seen, is_new] = level.keys.emplace(name, end);
-    level.discards = !is_new;
-    if (level.discards) fail_duplicate(name, seen->second, end);
+    const std::size_t first = offset_of_key(level, name);
+    level.key = std::move(name);
+    level.discards = first != 0;
+    if (level.discards) {
+      fail_duplicate(level.key, first, offset());
+    } else {
+      note_key(level);
+    }
     return true;
   }
 
@@ -106,8 +103,37 @@ class Builder {
     Json* value;
     std::string key;
     bool discards = false;
-    std::unordered_map<std::string, std::size_t> keys;
+    std::vector<std::size_t> ends = {};  ///< of the keys of an object, in the order of its members
+    std::unordered_map<std::string, std::size_t> places =
+        {};  ///< the same by key, of large objects
   };
+  static constexpr std::size_t kLargeObject = 16;
+
+  // Where the key ends that `name` repeats; 0 when it repeats none.
+  static std::size_t offset_of_key(const Level& level, const std::string& name) {
+    if (!level.places.empty()) {
+      const auto found = level.places.find(name);
+      return found == level.places.end() ? 0 : found->second;
+    }
+    const auto& members = level.value->get_ref<const Json::object_t&>();
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if ((members.begin() + static_cast<std::ptrdiff_t>(i))->first == name) return level.ends[i];
+    }
+    return 0;
+  }
+
+  void note_key(Level& level) const {
+    level.ends.push_back(offset());
+    if (!level.places.empty()) {
+      level.places.emplace(level.key, offset());
+    } else if (level.ends.size() > kLargeObject) {
+      std::size_t i = 0;
+      for (const auto& member : level.value->get_ref<const Json::object_t&>()) {
+        level.places.emplace(member.first, level.ends[i++]);
+      }
+      level.places.emplace(level.key, offset());
+    }
+  }
 
   bool is_full() const { return document_.issues.size() >= scenario_limits::kDefects; }
 
@@ -132,6 +158,16 @@ class Builder {
                               in_quotes(key), line_of(text_, first), line_of(text_, again)));
   }
 
+  // A value that nothing follows in its place, so that its key is not needed any more.
+  bool put_last(Json value) {
+    if (levels_.empty() || levels_.back().discards || levels_.back().value->is_array()) {
+      return put(std::move(value)) != nullptr;
+    }
+    auto& members = levels_.back().value->get_ref<Json::object_t&>();
+    members.emplace_back(std::move(levels_.back().key), std::move(value));
+    return true;
+  }
+
   Json* put(Json value) {
     if (levels_.empty()) {
       document_.root = std::move(value);
@@ -153,7 +189,7 @@ class Builder {
                            scenario_limits::kNesting));
       return false;
     }
-    levels_.push_back({put(std::move(container)), {}, false, {}});
+    levels_.push_back({put(std::move(container)), {}});
     return true;
   }
 
@@ -269,80 +305,6 @@ std::string text_defect(std::string_view text) {
     return fmt::format("{}: a zero byte; this is not a text file", line_and_column(text, zero));
   }
   return {};
-}
-
-bool is_in_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-' || c == '.' ||
-         c == '_';
-}
-
-bool is_word(std::string_view text, std::string_view word) {
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  return std::equal(text.begin(), text.end(), word.begin(), word.end(),
-                    [&lower](char found, char wanted) { return lower(found) == wanted; });
-}
-
-// True for a decimal number beyond the largest double; one that is too small is taken as 0.
-bool is_too_large(std::string_view text) {
-  double value = 0.0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc::result_out_of_range || stop != end) return false;
-  // Out of range on which side: the place of the first digit that counts, moved by the exponent.
-  const std::size_t e = std::min(text.find_first_of("eE"), text.size());
-  const std::size_t sign = std::min(e + 1, text.size());
-  std::int64_t exponent = 0;
-  const char* const digits = text.data() + sign + (text.substr(sign).starts_with('+') ? 1 : 0);
-  if (std::from_chars(digits, end, exponent).ec == std::errc::result_out_of_range) {
-    return !text.substr(sign).starts_with('-');
-  }
-  const std::size_t first = text.find_first_of("123456789");
-  const std::size_t point = std::min(text.find('.'), e);
-  const auto place = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);
-  return place > -exponent;
-}
-
-// "" unless the word was meant as a number and is none.
-std::string number_defect(std::string_view word) {
-  const std::string_view magnitude =
-      word.starts_with('-') || word.starts_with('+') ? word.substr(1) : word;
-  for (const std::string_view name : {"nan", "infinity", "inf"}) {
-    if (is_word(magnitude, name)) return fmt::format("must be a finite number, got {}", word);
-  }
-  if (is_too_large(word)) return fmt::format("the number {} is too large", printable(word, 40));
-  return {};
-}
-
-bool is_key(std::string_view rest) {
-  const std::size_t next = rest.find_first_not_of(" \t\r\n");
-  return next != std::string_view::npos && rest[next] == ':';
-}
-
-// Puts "" in the place of every bad number, so that one pass of the parser gets beyond them all;
-// the text keeps its length and lines. Of more than can be listed, only the first are named.
-std::vector<BadNumber> blank_bad_numbers(std::string& text) {
-  std::vector<BadNumber> found;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (in_string && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      in_string = !in_string;
-    } else if (!in_string && is_in_word(text[i])) {
-      const auto stop =
-          std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(i), text.end(), is_in_word);
-      const auto end = static_cast<std::size_t>(stop - text.begin());
-      const std::string_view word = std::string_view(text).substr(i, end - i);
-      std::string problem = number_defect(word);
-      if (!problem.empty() && !is_key(std::string_view(text).substr(end))) {
-        std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(i), end - i, ' ');
-        text[i] = text[i + 1] = '"';  // every bad number has two characters or more
-        if (found.size() < scenario_limits::kDefects) found.push_back({i + 2, std::move(problem)});
-      }
-      i = end - 1;
-    }
-  }
-  return found;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "scenario_method.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -14,15 +15,6 @@
 
 namespace portwave::scenario_file {
 namespace {
-
-// The number of steps that make `end_s`; nothing unless it is a whole number up to round-off.
-std::optional<std::int64_t> whole_steps(double end_s, double step_s) {
-  const double ratio = end_s / step_s;
-  const double steps = std::round(ratio);
-  const double round_off = 1e-6 + 4.0 * std::numeric_limits<double>::epsilon() * ratio;
-  if (steps < 1.0 || std::abs(ratio - steps) > round_off) return std::nullopt;
-  return static_cast<std::int64_t>(steps);
-}
 
 void read_end(const Node& node, std::optional<double> step_s, RunSettings& settings) {
   const auto end_s = node.number(NumberRange::positive());
@@ -123,10 +115,9 @@ void match_terminations(const System& system, const std::vector<bool>& is_given,
   }
 }
 
-std::vector<std::string> impedance_keys(const std::string& kind) {
-  std::vector<std::string> keys = {"kind", "value"};
-  if (kind == "per_port") keys.emplace_back("ports");
-  return keys;
+ObjectReader::Keys impedance_keys(const std::string& kind) {
+  static constexpr std::array<std::string_view, 3> kKeys = {"kind", "value", "ports"};
+  return ObjectReader::Keys(kKeys).first(kind == "per_port" ? 3 : 2);
 }
 
 void read_impedance(const Node& node, CouplingMethod& method) {
@@ -168,6 +159,14 @@ const std::vector<std::string>& method_kinds() {
 const std::vector<std::string>& impedance_kinds() {
   static const std::vector<std::string> kinds = {"uniform", "per_port"};
   return kinds;
+}
+
+std::optional<std::int64_t> whole_steps(double end_s, double step_s) {
+  const double ratio = end_s / step_s;
+  const double steps = std::round(ratio);
+  const double round_off = 1e-6 + 4.0 * std::numeric_limits<double>::epsilon() * ratio;
+  if (steps < 1.0 || std::abs(ratio - steps) > round_off) return std::nullopt;
+  return static_cast<std::int64_t>(steps);
 }
 
 void read_time(const Node& node, RunSettings& settings) {

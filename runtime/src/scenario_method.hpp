@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Names {
   /// True when a path leads to what is lacking, so that nothing can be said about it.
   bool is_missing(const std::string& path) const;
 };
+
+/// The number of steps that make `end_s`; nothing unless it is a whole number up to round-off.
+std::optional<std::int64_t> whole_steps(double end_s, double step_s);
 
 /// "time".
 void read_time(const Node& node, RunSettings& settings);

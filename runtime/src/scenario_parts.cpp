@@ -15,11 +15,44 @@
 namespace portwave::scenario_file {
 namespace {
 
-std::vector<std::string> type_names() {
-  std::vector<std::string> names;
-  for (const PartType& type : catalogue()) names.push_back(type.name);
+const std::vector<std::string>& type_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const PartType& type : catalogue()) all.push_back(type.name);
+    return all;
+  }();
   return names;
 }
+
+// What decides the physics of a part, and the part as it was built from it.
+struct PartModel {
+  const PartType* type;
+  bool allow_active;
+  const Json* parameters;  // as in the file
+  std::shared_ptr<const Subsystem> part;
+};
+
+// The parts that were built so far, so that those with equal parameters share one.
+class PartModels {
+ public:
+  std::shared_ptr<const Subsystem> find(const PartType& type, bool allow_active,
+                                        const Json& parameters) const {
+    const auto [begin, end] = models_.equal_range(std::hash<Json>()(parameters));
+    const auto found = std::find_if(begin, end, [&](const auto& entry) {
+      const PartModel& model = entry.second;
+      return model.type == &type && model.allow_active == allow_active &&
+             *model.parameters == parameters;
+    });
+    return found == end ? nullptr : found->second.part;
+  }
+  void add(PartModel model) {
+    const std::size_t hash = std::hash<Json>()(*model.parameters);
+    models_.emplace(hash, std::move(model));
+  }
+
+ private:
+  std::unordered_multimap<std::size_t, PartModel> models_;
+};
 
 void fail_unknown_parameter(const Node& node, const std::string& key, const PartType& type) {
   if (key == "allow_active") {
@@ -31,21 +64,21 @@ void fail_unknown_parameter(const Node& node, const std::string& key, const Part
                         list_of(names), did_you_mean(key, names)));
 }
 
-// Reads what is given into draft.parameters; false if some of it has a defect. Nothing is said about
-// what is missing.
-bool read_given_parameters(const Node& node, PartDraft& draft) {
+// Reads what is given into `given`; false if some of it has a defect. Nothing is said about what is
+// missing.
+bool read_given_parameters(const Node& node, const PartType& type, Parameters& given) {
   if (!node.is_object("an object of parameters")) return false;
   bool is_sound = true;
-  const std::vector<ParameterInfo>& known = draft.type->parameters;
+  const std::vector<ParameterInfo>& known = type.parameters;
   for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
     const Node member = node.member(key, value);
     const auto info = std::find_if(known.begin(), known.end(),
                                    [&key = key](const auto& each) { return each.name == key; });
     if (info == known.end()) {
-      fail_unknown_parameter(member, key, *draft.type);
+      fail_unknown_parameter(member, key, type);
       is_sound = false;
     } else if (auto parameter = read_parameter(member, *info)) {
-      draft.parameters.insert_or_assign(key, *std::move(parameter));
+      given.insert_or_assign(key, *std::move(parameter));
     } else {
       is_sound = false;
     }
@@ -78,47 +111,57 @@ void place_derived(Issues& issues, const PartType& type) {
 }
 
 // Ranges, and what is required and not there. What could not be read is not missing.
-bool check_ranges(const PartDraft& draft, const std::string& where, Defects& defects) {
+bool check_ranges(const PartType& type, Parameters& parameters, bool allow_active,
+                  const std::string& where, Defects& defects) {
   Issues issues;
-  Parameters checked = draft.parameters;
-  append(issues, where, check_parameters(*draft.type, checked, draft.allow_active));
+  append(issues, where, check_parameters(type, parameters, allow_active));
   std::erase_if(issues, [&](const Issue& issue) { return defects.has_within(issue.where); });
   defects.add(issues);
   return issues.empty();
 }
 
-void make_part_of(PartDraft& draft, const std::string& where, Defects& defects) {
+// Of parameters that are checked; null, and noted, when that fails.
+std::shared_ptr<const Subsystem> build_part(const PartType& type, const Parameters& parameters,
+                                            const std::string& where, Defects& defects) {
   try {
-    draft.part = make_part(draft.type->name, draft.parameters, draft.allow_active);
-    draft.ports = draft.part->signature().ports;
-    draft.is_built = true;
+    return type.build(parameters);
   } catch (const ConfigError& error) {
     Issues found = error.issues();
-    point_into_entries(found, draft.parameters);
-    place_derived(found, *draft.type);
+    point_into_entries(found, parameters);
+    place_derived(found, type);
     Issues placed;
     append(placed, where, found);
     defects.add(placed);
   } catch (const std::bad_alloc&) {
     defects.add(where, "not enough memory for a part of this size");
   }
+  return nullptr;
 }
 
-void read_parameters(const ObjectReader& object, PartDraft& draft) {
-  Defects& defects = object.node().defects();
+// The part of this type, built or shared; null when there are defects.
+std::shared_ptr<const Subsystem> read_physics(const ObjectReader& object, const PartType& type,
+                                              PartModels& models) {
   bool is_sound = true;
+  bool is_active = false;
   if (const auto allow_active = object.find("allow_active")) {
     const auto value = allow_active->boolean();
     is_sound = value.has_value();
-    draft.allow_active = value.value_or(true);
+    is_active = value.value_or(true);
   }
-  if (const auto parameters = object.find("parameters")) {
-    is_sound = read_given_parameters(*parameters, draft) && is_sound;
-    if (!parameters->json().is_object()) return;
+  Parameters parameters;
+  const auto given = object.find("parameters");
+  if (given) {
+    if (auto part = models.find(type, is_active, given->json()); part && is_sound) return part;
+    is_sound = read_given_parameters(*given, type, parameters) && is_sound;
+    if (!given->json().is_object()) return nullptr;
   }
+  Defects& defects = object.node().defects();
   const std::string where = object.node().where() + "/parameters";
-  is_sound = check_ranges(draft, where, defects) && is_sound;
-  if (is_sound) make_part_of(draft, where, defects);
+  is_sound = check_ranges(type, parameters, is_active, where, defects) && is_sound;
+  if (!is_sound) return nullptr;
+  auto part = build_part(type, parameters, where, defects);
+  if (part && given) models.add({&type, is_active, &given->json(), part});
+  return part;
 }
 
 std::vector<std::string> state_names(const Subsystem& part) {
@@ -184,7 +227,7 @@ std::string read_name(const Node& node) {
   return name.value_or("");
 }
 
-PartDraft read_part(const Node& node, const std::filesystem::path& folder) {
+PartDraft read_part(const Node& node, const std::filesystem::path& folder, PartModels& models) {
   PartDraft draft;
   const ObjectReader object(
       node, {"name", "type", "parameters", "initial_state", "inputs", "allow_active"});
@@ -192,7 +235,7 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder) {
   if (const auto type = object.require("type")) {
     draft.type = find_part_type(type->choice(type_names()).value_or(""));
   }
-  if (draft.type != nullptr) read_parameters(object, draft);
+  if (draft.type != nullptr) draft.part = read_physics(object, *draft.type, models);
   if (const auto state = object.find("initial_state")) read_initial_state(*state, draft);
   if (const auto inputs = object.find("inputs")) read_inputs(*inputs, draft, folder);
   return draft;
@@ -230,9 +273,11 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
     return;
   }
   SizeCount sizes;
+  PartModels models;
+  draft.parts.reserve(node.size());
   for (std::size_t i = 0; i < node.size() && draft.knows_all_parts; ++i) {
     const Node element = node.at(i);
-    draft.parts.push_back(read_part(element, folder));
+    draft.parts.push_back(read_part(element, folder, models));
     draft.knows_all_parts = sizes.add(draft.parts.back(), element);
   }
 }
@@ -242,9 +287,11 @@ std::optional<System> build_name_table(const SystemDraft& draft, const Defects& 
   bool is_empty = true;
   for (std::size_t i = 0; i < draft.parts.size(); ++i) {
     const PartDraft& part = draft.parts[i];
-    if (!part.is_built || defects.has(fmt::format("/subsystems/{}/name", i))) continue;
-    builder.add(part.name, make_part(part.type->name, part.parameters, part.allow_active));
-    for (const Port& port : part.ports) builder.join(joint::Free{}, {part.name + "." + port.name});
+    if (part.part == nullptr || defects.has(fmt::format("/subsystems/{}/name", i))) continue;
+    builder.add(part.name, part.part);
+    for (const Port& port : part.part->signature().ports) {
+      builder.join(joint::Free{}, {part.name + "." + port.name});
+    }
     is_empty = false;
   }
   if (is_empty || !builder.check().empty()) return std::nullopt;

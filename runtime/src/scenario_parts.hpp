@@ -13,14 +13,10 @@ namespace portwave::scenario_file {
 
 /// One entry of "subsystems", as far as it could be read.
 struct PartDraft {
-  std::string name;                ///< empty: not known
-  std::string given_name;          ///< as in the file, fit for a name or not
-  const PartType* type = nullptr;  ///< null: not known
-  Parameters parameters;           ///< those that could be read
-  bool allow_active = false;
-  std::unique_ptr<const Subsystem> part;  ///< null: could not be built, or is spent
-  bool is_built = false;
-  std::vector<Port> ports;  ///< of a part that was built
+  std::string name;                       ///< empty: not known
+  std::string given_name;                 ///< as in the file, fit for a name or not
+  const PartType* type = nullptr;         ///< null: not known
+  std::shared_ptr<const Subsystem> part;  ///< null: could not be built
   SystemBuilder::PartOptions options;
 };
 
@@ -45,7 +41,7 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
 void read_couplings(const Node& node, SystemDraft& draft);
 
 /// Builds the system out of the draft, noting every defect; nothing if it has any.
-/// The draft's parts and couplings are spent.
+/// The draft's couplings and the options of its parts are spent.
 std::optional<System> build_system(SystemDraft& draft, Defects& defects);
 /// The parts of a spent draft that are sound, with all ports free: it knows the names that other
 /// sections may use. Nothing if no part is sound.

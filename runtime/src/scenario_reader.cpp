@@ -165,13 +165,14 @@ bool Node::is_object(std::string_view expected) const {
   return false;
 }
 
-ObjectReader::ObjectReader(const Node& node, std::vector<std::string> keys) : node_(node) {
+ObjectReader::ObjectReader(const Node& node, Keys keys) : node_(node) {
   if (!node.is_object("an object")) return;
   for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    const std::vector<std::string> known(keys.begin(), keys.end());
     node.member(key, value)
-        .fail(fmt::format("unknown key {}.\nkeys: {}.{}", in_quotes(key), list_of(keys),
-                          did_you_mean(key, keys)));
+        .fail(fmt::format("unknown key {}.\nkeys: {}.{}", in_quotes(key), list_of(known),
+                          did_you_mean(key, known)));
   }
 }
 
@@ -190,7 +191,8 @@ std::optional<Node> ObjectReader::require(std::string_view key) const {
 }
 
 std::optional<std::string> read_kind(const Node& node, const std::vector<std::string>& kinds) {
-  if (!node.is_object(fmt::format("an object with the key \"kind\", one of {}", list_of(kinds)))) {
+  if (!node.json().is_object()) {
+    node.fail_expected(fmt::format("an object with the key \"kind\", one of {}", list_of(kinds)));
     return std::nullopt;
   }
   const Json* const kind = find_member(node.json(), "kind");

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -98,9 +99,14 @@ class Node {
 /// An object with a known set of keys.
 class ObjectReader {
  public:
+  using Keys = std::span<const std::string_view>;
+
   /// Notes a value that is not an object, and every key that is not in `keys`.
-  ObjectReader(const Node& node, std::vector<std::string> keys);
-  ObjectReader(const Node&& node, std::vector<std::string> keys) = delete;
+  ObjectReader(const Node& node, Keys keys);
+  ObjectReader(const Node& node, std::initializer_list<std::string_view> keys)
+      : ObjectReader(node, Keys(keys.begin(), keys.size())) {}
+  ObjectReader(const Node&& node, Keys keys) = delete;
+  ObjectReader(const Node&& node, std::initializer_list<std::string_view> keys) = delete;
   /// For an object whose keys are not known: notes nothing.
   explicit ObjectReader(const Node& node) : node_(node) {}
   explicit ObjectReader(const Node&& node) = delete;

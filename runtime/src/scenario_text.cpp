@@ -34,6 +34,10 @@ bool is_descriptor(const std::filesystem::path& file) {
 
 std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
   for (std::size_t offset = 0; offset < text.size();) {
+    if (static_cast<unsigned char>(text[offset]) < 0x80U) {
+      ++offset;
+      continue;
+    }
     const std::size_t length = utf8_length(text.substr(offset));
     if (length == 0) return offset;
     offset += length;

@@ -130,7 +130,7 @@ class ChainMatrices {
   std::vector<Eigen::Triplet<double>> J_, R_, G_, P_, S_, Q_;
 };
 
-Signature chain_signature(const ChainParameters& p) {
+Signature make_signature(const ChainParameters& p) {
   const auto causality = [](ChainEnd end) {
     return end == ChainEnd::spring ? Causality::flow_in : Causality::effort_in;
   };
@@ -146,6 +146,34 @@ Signature chain_signature(const ChainParameters& p) {
   signature.ports = {{"left", causality(p.left_end), Domain::translation, 1},
                      {"right", causality(p.right_end), Domain::translation, 1}};
   return signature;
+}
+
+/// One signature for chains of a shape that are built one after the other.
+std::shared_ptr<const Signature> chain_signature(const ChainParameters& p) {
+  struct Latest {
+    int masses = 0;
+    ChainEnd left_end = ChainEnd::mass;
+    ChainEnd right_end = ChainEnd::mass;
+    std::weak_ptr<const Signature> signature;
+  };
+  static thread_local Latest latest;
+  const bool fits =
+      latest.masses == p.masses && latest.left_end == p.left_end && latest.right_end == p.right_end;
+  std::shared_ptr<const Signature> signature = fits ? latest.signature.lock() : nullptr;
+  if (signature == nullptr) {
+    signature = std::make_shared<const Signature>(make_signature(p));
+    latest = {p.masses, p.left_end, p.right_end, signature};
+  }
+  return signature;
+}
+
+/// Of parameters that are checked.
+std::unique_ptr<Subsystem> build(const ChainParameters& p) {
+  const ChainMatrices matrices(p);
+  LinearPortHamiltonian::Options options;
+  options.allow_active = p.allow_active;
+  return std::make_unique<LinearPortHamiltonian>(chain_signature(p), matrices.structure(),
+                                                 matrices.Q(), std::move(options));
 }
 
 ParameterInfo end_choice(std::string name, std::string side, ChainEnd by_default) {
@@ -167,11 +195,7 @@ ParameterInfo optional(ParameterInfo info, double by_default) {
 
 std::unique_ptr<Subsystem> mass_spring_damper_chain(const ChainParameters& parameters) {
   require_valid(mass_spring_damper_chain_type(), to_map(parameters), parameters.allow_active);
-  const ChainMatrices matrices(parameters);
-  LinearPortHamiltonian::Options options;
-  options.allow_active = parameters.allow_active;
-  return std::make_unique<LinearPortHamiltonian>(chain_signature(parameters), matrices.structure(),
-                                                 matrices.Q(), std::move(options));
+  return build(parameters);
 }
 
 PartType mass_spring_damper_chain_type() {
@@ -205,9 +229,7 @@ PartType mass_spring_damper_chain_type() {
       end_choice("left_end", "left", defaults.left_end),
       end_choice("right_end", "right", defaults.right_end),
   };
-  type.build = [](const Parameters& parameters) {
-    return mass_spring_damper_chain(from(parameters));
-  };
+  type.build = [](const Parameters& parameters) { return build(from(parameters)); };
   type.example = {{"masses", 3},
                   {"mass_kg", 2.0},
                   {"stiffness_N_per_m", 30.0},

@@ -10,6 +10,7 @@ namespace portwave {
 
 // One declaration per part type; catalogue() in registry.cpp lists them in this order.
 PartType duffing_oscillator_type();
+PartType duffing_node_type();
 PartType linear_oscillator_type();
 PartType mass_spring_damper_chain_type();
 PartType linear_port_hamiltonian_type();

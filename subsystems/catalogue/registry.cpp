@@ -18,9 +18,8 @@ std::vector<std::string> type_names() {
 
 std::span<const PartType> catalogue() {
   static const std::vector<PartType> types = {
-      duffing_oscillator_type(),
-      linear_oscillator_type(),
-      mass_spring_damper_chain_type(),
+      duffing_oscillator_type(),      duffing_node_type(),
+      linear_oscillator_type(),       mass_spring_damper_chain_type(),
       linear_port_hamiltonian_type(),
   };
   return types;

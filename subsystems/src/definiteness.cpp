@@ -99,6 +99,24 @@ double smallest_eigenvalue(const Block& block) {
       .minCoeff();
 }
 
+// Every diagonal entry outweighs the rest of its column: sufficient for a symmetric matrix to be
+// positive semidefinite (Gershgorin), and what networks of springs and dampers give.
+bool is_diagonally_dominant(const SparseMatrix& M) {
+  for (int column = 0; column < M.outerSize(); ++column) {
+    double diagonal = 0.0;
+    double others = 0.0;
+    for (SparseMatrix::InnerIterator it(M, column); it; ++it) {
+      if (it.row() == column) {
+        diagonal += it.value();
+      } else {
+        others += std::abs(it.value());
+      }
+    }
+    if (!(diagonal >= others)) return false;
+  }
+  return true;
+}
+
 bool shifted_is_definite(const Block& block, double shift) {
   Entries entries = block.entries;
   for (int i = 0; i < block.size; ++i) entries.emplace_back(i, i, shift);
@@ -111,6 +129,7 @@ bool shifted_is_definite(const Block& block, double shift) {
 }  // namespace
 
 std::optional<NegativeBlock> find_negative_block(const SparseMatrix& M, double relative_tolerance) {
+  if (is_diagonally_dominant(M)) return std::nullopt;
   std::vector<int> place(static_cast<std::size_t>(M.rows()));
   std::optional<NegativeBlock> worst;
   double worst_scaled = -relative_tolerance;

@@ -9,25 +9,35 @@ namespace {
 
 constexpr int kLargestDensePart = 64;
 
-Signature checked(Signature signature, const Structure& structure, const SparseMatrix& Q,
-                  const LinearPortHamiltonian::Options& options) {
+Issues defects(const Signature& signature, const Structure& structure, const SparseMatrix& Q,
+               bool allow_active, const std::vector<std::string>& names) {
   const int n = signature.state_size();
   const int m = signature.wave_size() + signature.input_size();
-  Issues issues = validate(
-      structure, n, m, {.allow_active = options.allow_active, .names = variable_names(signature)});
-  append(issues, "", validate_storage(Q, n, variable_names(signature)));
+  Issues issues = validate(structure, n, m, {.allow_active = allow_active, .names = names});
+  append(issues, "", validate_storage(Q, n, names));
+  return issues;
+}
+
+std::shared_ptr<const Signature> checked(std::shared_ptr<const Signature> given,
+                                         const Structure& structure, const SparseMatrix& Q,
+                                         const LinearPortHamiltonian::Options& options) {
+  const Signature& signature = *given;
+  Issues issues = defects(signature, structure, Q, options.allow_active, {});
+  if (!issues.empty()) {  // only then are names worth their while
+    issues = defects(signature, structure, Q, options.allow_active, variable_names(signature));
+  }
   if (!options.default_state.empty() &&
-      options.default_state.size() != static_cast<std::size_t>(n)) {
+      std::cmp_not_equal(options.default_state.size(), signature.state_size())) {
     issues.push_back({"/default_state", "must have one entry per state"});
   }
   throw_if_any(std::move(issues));
-  return signature;
+  return given;
 }
 
 }  // namespace
 
-LinearPortHamiltonian::LinearPortHamiltonian(Signature signature, Structure structure,
-                                             SparseMatrix Q, Options options)
+LinearPortHamiltonian::LinearPortHamiltonian(std::shared_ptr<const Signature> signature,
+                                             Structure structure, SparseMatrix Q, Options options)
     : Subsystem(checked(std::move(signature), structure, Q, options)),
       structure_(std::move(structure)),
       Q_(std::move(Q)),

@@ -72,6 +72,7 @@ Signal Signal::callback(std::function<double(double)> function) {
 }
 
 double Signal::operator()(double time_s) const {
+  if (kind_ == nullptr) return 0.0;
   return std::visit(
       [time_s](const auto& kind) -> double {
         using T = std::decay_t<decltype(kind)>;
@@ -90,7 +91,7 @@ double Signal::operator()(double time_s) const {
           return kind(time_s);
         }
       },
-      kind_);
+      *kind_);
 }
 
 }  // namespace portwave

@@ -13,7 +13,7 @@ int Signature::wave_size() const {
 }
 
 std::vector<double> Subsystem::default_state() const {
-  return std::vector<double>(signature_.states.size(), 0.0);
+  return std::vector<double>(signature_->states.size(), 0.0);
 }
 
 void Subsystem::structure_at([[maybe_unused]] const double* x_mid, Structure& out) const {

@@ -319,6 +319,30 @@ TEST(System, JoinsComponentByComponentExceptMatrices) {
   }
 }
 
+TEST(System, PartsAndJunctionsMayShareWhatIsEqual) {
+  const std::shared_ptr<const Subsystem> shared = bar();
+  SystemBuilder builder;
+  builder.add("A", shared, {.initial_state = std::vector<double>(shared->default_state().size())});
+  builder.add("B", shared);
+  builder.connect("A.right", "B.left").connect("B.right", "A.left");
+  const System system = builder.build();
+  EXPECT_EQ(system.parts()[0].subsystem, system.parts()[1].subsystem);
+  EXPECT_EQ(&system.junctions()[0].dirac, &system.junctions()[1].dirac);
+  EXPECT_NE(system.junctions()[0].waves, system.junctions()[1].waves);
+}
+
+TEST(System, JunctionsOfOtherArityOrRatioDoNotShare) {
+  SystemBuilder builder;
+  for (const std::string name : {"A", "B", "C"}) builder.add(name, bar());
+  builder.join(joint::CommonEffort{}, {"A.left", "B.left", "C.left"});
+  builder.join(joint::Transformer{2.0}, {"A.right", "B.right"});
+  builder.join(joint::Free{}, {"C.right"});
+  const System system = builder.build();
+  EXPECT_EQ(system.junctions()[0].dirac.size(), 3);
+  EXPECT_EQ(system.junctions()[1].dirac.E(0, 1), -2.0);
+  EXPECT_EQ(system.junctions()[2].dirac.E(0, 0), 1.0);
+}
+
 TEST(System, FindsPartsAndPortsByName) {
   SystemBuilder builder;
   two_bars(builder);

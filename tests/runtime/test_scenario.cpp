@@ -41,6 +41,38 @@ std::size_t scalar_port(const Scenario& scenario, const std::string& path) {
   return static_cast<std::size_t>(scenario.system.first_scalar_port(part, port));
 }
 
+Json oscillator(const std::string& name, const std::string& parameters, bool allow_active) {
+  return {{"name", name},
+          {"type", "linear_oscillator"},
+          {"parameters", Json::parse(parameters)},
+          {"allow_active", allow_active}};
+}
+
+TEST(Scenario, PartsOfEqualParametersShareTheirPhysics) {
+  Json scenario = base_scenario();
+  const std::string parameters = R"({"mass_kg": 4, "stiffness_N_per_m": 50})";
+  scenario["subsystems"] = {
+      oscillator("A", parameters, false), oscillator("B", parameters, false),
+      oscillator("stiffer", R"({"mass_kg": 4, "stiffness_N_per_m": 51})", false),
+      oscillator("active", parameters, true)};
+  scenario["subsystems"][1]["initial_state"] = {1.0, 2.0};
+  scenario["couplings"] = Json::array();
+  for (const char* name : {"A", "B", "stiffer", "active"}) {
+    scenario["couplings"].push_back(
+        {{"kind", "free"}, {"ports", {name + std::string(".coupling")}}});
+  }
+  scenario["method"] = {{"impedance", {{"kind", "uniform"}, {"value", 1.0}}}};
+  scenario.erase("outputs");
+  const Scenario built = parse(scenario.dump());
+  const auto physics = [&](const char* name) { return part_of(built, name).subsystem.get(); };
+  EXPECT_EQ(physics("A"), physics("B"));
+  EXPECT_NE(physics("A"), physics("stiffer"));
+  EXPECT_NE(physics("A"), physics("active"));
+  EXPECT_TRUE(physics("active")->is_active());
+  EXPECT_EQ(part_of(built, "A").initial_state, (std::vector<double>{0.0, 0.0}));
+  EXPECT_EQ(part_of(built, "B").initial_state, (std::vector<double>{1.0, 2.0}));
+}
+
 TEST(Scenario, HoldsWhatTheFileSays) {
   const Scenario scenario = parse(base_text());
   EXPECT_EQ(scenario.name, "base");

@@ -240,6 +240,24 @@ TEST(ScenarioErrors, DuplicateKeysNameBothLines) {
                    "again on line 8"}));
 }
 
+TEST(ScenarioErrors, DuplicateKeysAreFoundInLargeObjects) {
+  std::string keys;
+  for (int i = 0; i < 40; ++i) keys += "\n\"k" + std::to_string(i) + "\": 1,";
+  for (const int again : {0, 15, 16, 17, 39}) {
+    const std::string key = "\"k" + std::to_string(again) + "\"";
+    const Lines lines = lines_of(issues_of("{" + keys + key + ": [2, {\"k\": 1}], \"last\": 1}"));
+    const std::string expected = "/k" + std::to_string(again) + ": duplicate key " + key +
+                                 ": first on line " + std::to_string(again + 2) +
+                                 ", again on line 41";
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), expected), 1) << expected;
+    EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
+                            [](const std::string& line) {
+                              return line.find("duplicate") != std::string::npos;
+                            }),
+              1);
+  }
+}
+
 TEST(ScenarioErrorsControl, EqualKeysInDifferentObjectsAreNoDuplicates) {
   EXPECT_EQ(lines_of(issues_of(R"({"a": {"x": 1}, "b": {"x": 1}, "c": [{"x": 1}, {"x": 1}]})"))
                 .front()

@@ -2,14 +2,11 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
 
 #include <portwave/subsystems/catalogue.hpp>
 
 #include "scenario_fixtures.hpp"
+#include "schema_checker.hpp"
 
 namespace portwave {
 namespace {
@@ -20,26 +17,7 @@ using testing::example_files;
 using testing::read_text;
 using testing::scenario_defects;
 using testing::ScenarioDefect;
-
-/// A JSON Schema as valijson, an implementation that shares nothing with ours, understands it.
-class SchemaChecker {
- public:
-  explicit SchemaChecker(const nlohmann::ordered_json& schema) {
-    const auto plain = nlohmann::json::parse(schema.dump());
-    const valijson::adapters::NlohmannJsonAdapter adapter(plain);
-    valijson::SchemaParser(valijson::SchemaParser::kDraft7).populateSchema(adapter, schema_);
-  }
-
-  bool accepts(const std::string& scenario) const {
-    const auto document = nlohmann::json::parse(scenario);
-    const valijson::adapters::NlohmannJsonAdapter target(document);
-    valijson::Validator validator;
-    return validator.validate(schema_, target, nullptr);
-  }
-
- private:
-  valijson::Schema schema_;
-};
+using testing::SchemaChecker;
 
 TEST(ScenarioSchema, TheCommittedFileIsUpToDate) {
   const auto file = testing::source_folder() / "docs" / "reference" / "scenario.schema.json";

@@ -49,7 +49,7 @@ TEST(Catalogue, FindsItsTypesByName) {
     ASSERT_NE(find_part_type(name), nullptr) << name;
     EXPECT_EQ(find_part_type(name)->name, name) << "a name is taken twice";
   }
-  for (const std::string name : {"duffing_oscillator", "linear_oscillator",
+  for (const std::string name : {"duffing_oscillator", "duffing_node", "linear_oscillator",
                                  "mass_spring_damper_chain", "linear_port_hamiltonian"}) {
     EXPECT_NE(find_part_type(name), nullptr) << name;
   }
@@ -255,6 +255,7 @@ TEST(Parameters, EveryDefectIsReported) {
 
 TEST(Parameters, StructsAreCheckedLikeScenarios) {
   EXPECT_THROW(linear_oscillator({.mass_kg = 0.0}), ConfigError);
+  EXPECT_THROW(duffing_node({.mass_kg = 0.0}), ConfigError);
   EXPECT_THROW(linear_oscillator({.damping_Ns_per_m = -1.0}), ConfigError);
   EXPECT_NO_THROW(linear_oscillator({.damping_Ns_per_m = -1.0, .allow_active = true}));
   EXPECT_THROW(mass_spring_damper_chain({.masses = 0}), ConfigError);

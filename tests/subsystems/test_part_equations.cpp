@@ -188,6 +188,54 @@ TEST(DuffingOscillatorEquations, AreNewtons) {
   }
 }
 
+// m v' = −k₁q − k₃q³ − c₁v + e_E + e_S − e_W − e_N + F,  δ' = u − v,  e = k₁₂δ + c₁₂(u − v).
+TEST(DuffingNodeEquations, AreNewtons) {
+  const auto part = duffing_node({.mass_kg = 8.0,
+                                  .stiffness_N_per_m = 100.0,
+                                  .cubic_stiffness_N_per_m3 = 800.0,
+                                  .damping_Ns_per_m = 0.3,
+                                  .coupling_stiffness_N_per_m = 120.0,
+                                  .coupling_damping_Ns_per_m = 0.05});
+  std::mt19937_64 random(kSeed);
+  for (int draw = 0; draw < 20; ++draw) {
+    const Eigen::VectorXd x = random_vector(random, 4), u = random_vector(random, 5);
+    const double q = x[0], v = x[1];
+    const double east = 120.0 * x[2] + 0.05 * (u[0] - v);
+    const double south = 120.0 * x[3] + 0.05 * (u[1] - v);
+    const double own = -100.0 * q - 800.0 * q * q * q - 0.3 * v;
+    const Response r = by_matrices(*part, x, u);
+    EXPECT_NEAR(r.rate[0], v, 1e-13);
+    EXPECT_NEAR(r.rate[1], (own + east + south - u[2] - u[3] + u[4]) / 8.0, 1e-10);
+    EXPECT_NEAR(r.rate[2], u[0] - v, 1e-13);
+    EXPECT_NEAR(r.rate[3], u[1] - v, 1e-13);
+    EXPECT_NEAR(r.output[0], east, 1e-11);
+    EXPECT_NEAR(r.output[1], south, 1e-11);
+    EXPECT_NEAR(r.output[2], -v, 1e-13);
+    EXPECT_NEAR(r.output[3], -v, 1e-13);
+    EXPECT_NEAR(r.output[4], v, 1e-13);
+  }
+}
+
+// A node whose other ports are free is the oscillator, east being its coupling.
+TEST(DuffingNodeEquations, AreTheOscillatorsAlongOneAxis) {
+  const DuffingOscillatorParameters p = {.mass_kg = 8.0,
+                                         .stiffness_N_per_m = 100.0,
+                                         .cubic_stiffness_N_per_m3 = 8000.0,
+                                         .damping_Ns_per_m = 0.3,
+                                         .coupling_stiffness_N_per_m = 120.0};
+  const auto node = duffing_node(p);
+  const auto oscillator = duffing_oscillator(p);
+  std::mt19937_64 random(kSeed);
+  for (int draw = 0; draw < 20; ++draw) {
+    const Eigen::VectorXd x = random_vector(random, 3), u = random_vector(random, 2);
+    const Response one = by_matrices(*oscillator, x, u);
+    const Response four = by_matrices(*node, Eigen::Vector4d(x[0], x[1], x[2], 0.0),
+                                      (Eigen::VectorXd(5) << u[0], 0.0, 0.0, 0.0, u[1]).finished());
+    EXPECT_NEAR((one.rate - four.rate.head(3)).cwiseAbs().maxCoeff(), 0.0, 1e-11);
+    EXPECT_NEAR(one.output[0], four.output[0], 1e-11);
+  }
+}
+
 // e = r f, with f into the resistor.
 TEST(ResistorEquations, AreOhmsLaw) {
   const auto part = make_resistor(2.5, {"end", Causality::effort_in, Domain::electrical, 2});

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Core>
@@ -11,9 +13,16 @@
 
 namespace portwave {
 
-/// A Dirac structure over places of the wave vector.
+/// A Dirac structure over places of the wave vector. Copies share the structure, and so may all
+/// junctions of one kind.
 struct Junction {
-  DiracStructure dirac;
+  Junction(DiracStructure structure, std::vector<int> places)
+      : Junction(std::make_shared<const DiracStructure>(std::move(structure)), std::move(places)) {}
+  Junction(std::shared_ptr<const DiracStructure> structure, std::vector<int> places)
+      : shared(std::move(structure)), dirac(*shared), waves(std::move(places)) {}
+
+  std::shared_ptr<const DiracStructure> shared;  ///< not null
+  const DiracStructure& dirac;                   ///< *shared
   std::vector<int> waves;  ///< dirac.size() distinct places in the wave vector
 };
 

@@ -49,7 +49,7 @@ using Joint = std::variant<joint::Connection, joint::CommonEffort, joint::Common
 /// A part in place: its name, physics, initial state and external inputs.
 struct Part {
   std::string name;
-  std::unique_ptr<const Subsystem> subsystem;
+  std::shared_ptr<const Subsystem> subsystem;  ///< immutable: equal parts may share one
   std::vector<double> initial_state;
   std::vector<Signal> inputs;         ///< one per input channel
   std::vector<bool> input_is_driven;  ///< false: that channel stays 0
@@ -67,6 +67,9 @@ struct ScalarPort {
 /// Steppers and references keep its address: do not move it while one is alive.
 class System {
  public:
+  System(System&&) = default;
+  System& operator=(System&&) = default;
+
   std::span<const Part> parts() const { return parts_; }
   /// Junctions, `waves` being scalar port numbers.
   std::span<const Junction> junctions() const { return junctions_; }
@@ -100,7 +103,7 @@ class System {
   std::vector<int> first_scalar_port_;
   std::vector<int> island_of_part_;
   int island_count_ = 0;
-  std::map<std::string, int, std::less<>> part_index_;
+  std::vector<int> parts_by_name_;  ///< part numbers in the order of the names
 };
 
 /// Collects parts and couplings, then checks everything at once.
@@ -116,12 +119,15 @@ class SystemBuilder {
 
   /// Adds a part. A null subsystem stands for one that could not be built (its defects are reported
   /// elsewhere): the name stays known, and couplings to it are not reported as missing.
-  SystemBuilder& add(std::string name, std::unique_ptr<const Subsystem> subsystem,
+  /// Parts of equal physics may share one subsystem.
+  SystemBuilder& add(std::string name, std::shared_ptr<const Subsystem> subsystem,
                      PartOptions options);
-  SystemBuilder& add(std::string name, std::unique_ptr<const Subsystem> subsystem) {
+  SystemBuilder& add(std::string name, std::shared_ptr<const Subsystem> subsystem) {
     return add(std::move(name), std::move(subsystem), {});
   }
   SystemBuilder& join(Joint joint, std::vector<std::string> ports);
+  /// Makes room for so many parts and couplings to come.
+  SystemBuilder& reserve(std::size_t parts, std::size_t couplings);
   /// join(Connection)
   SystemBuilder& connect(std::string port_1, std::string port_2);
 
@@ -136,7 +142,7 @@ class SystemBuilder {
  private:
   struct PendingPart {
     std::string name;
-    std::unique_ptr<const Subsystem> subsystem;
+    std::shared_ptr<const Subsystem> subsystem;
     PartOptions options;
   };
   struct PendingJoint {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "portwave/subsystems/subsystem.hpp"
@@ -32,7 +33,12 @@ class LinearPortHamiltonian : public Subsystem {
   };
 
   /// `structure` counts the scalar ports first, then the external inputs of `signature`.
-  LinearPortHamiltonian(Signature signature, Structure structure, SparseMatrix Q, Options options);
+  LinearPortHamiltonian(Signature signature, Structure structure, SparseMatrix Q, Options options)
+      : LinearPortHamiltonian(std::make_shared<const Signature>(std::move(signature)),
+                              std::move(structure), std::move(Q), std::move(options)) {}
+  /// With a signature that other parts share; not null.
+  LinearPortHamiltonian(std::shared_ptr<const Signature> signature, Structure structure,
+                        SparseMatrix Q, Options options);
   LinearPortHamiltonian(Signature signature, Structure structure, SparseMatrix Q)
       : LinearPortHamiltonian(std::move(signature), std::move(structure), std::move(Q), {}) {}
 

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace portwave {
 
-/// An external input u(t): a pure function of time, cheap to copy.
+/// An external input u(t): a pure function of time. Copies share what describes it.
 /// Evaluation does not allocate. A callback may be called from the stepping thread only.
 class Signal {
  public:
@@ -50,8 +51,8 @@ class Signal {
   using Callback = std::function<double(double)>;
   using Kind = std::variant<Constant, SineProduct, Table, Callback>;
 
-  explicit Signal(Kind kind) : kind_(std::move(kind)) {}
-  Kind kind_ = Constant{};
+  explicit Signal(Kind kind) : kind_(std::make_shared<const Kind>(std::move(kind))) {}
+  std::shared_ptr<const Kind> kind_;  ///< null: u(t) = 0
 };
 
 }  // namespace portwave

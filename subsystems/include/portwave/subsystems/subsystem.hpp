@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <Eigen/SparseCore>
@@ -43,12 +44,16 @@ std::vector<std::string> variable_names(const Signature& signature);
 /// order. Const functions may be called from several threads.
 class Subsystem {
  public:
-  explicit Subsystem(Signature signature) : signature_(std::move(signature)) {}
+  explicit Subsystem(Signature signature)
+      : Subsystem(std::make_shared<const Signature>(std::move(signature))) {}
+  /// With a signature that other parts of the type share; not null.
+  explicit Subsystem(std::shared_ptr<const Signature> signature)
+      : signature_(std::move(signature)) {}
   virtual ~Subsystem() = default;
   Subsystem(const Subsystem&) = delete;
   Subsystem& operator=(const Subsystem&) = delete;
 
-  const Signature& signature() const { return signature_; }
+  const Signature& signature() const { return *signature_; }
 
   /// The state that a scenario starts from when it names none. Zero unless overridden.
   virtual std::vector<double> default_state() const;
@@ -81,7 +86,7 @@ class Subsystem {
   virtual std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const;
 
  private:
-  Signature signature_;
+  std::shared_ptr<const Signature> signature_;
 };
 
 }  // namespace portwave

@@ -28,6 +28,22 @@ struct DuffingOscillatorParameters {
 /// Errors   ConfigError at construction; stepping: not_converged only on non-finite input.
 std::unique_ptr<Subsystem> duffing_oscillator(const DuffingOscillatorParameters& parameters);
 
+/// Parameters of `duffing_node`: those of the oscillator, k₁₂ and c₁₂ in either direction.
+using DuffingNodeParameters = DuffingOscillatorParameters;
+
+/// Node of a two-dimensional grid: the mass of `duffing_oscillator` with two coupling springs and
+/// dampers, one reaching east and one south, and two ports for its neighbours' springs.
+///   H(q,v,δ) = ½ m v² + ½ k₁ q² + ¼ k₃ q⁴ + ½ k₁₂ (δ_E² + δ_S²)
+///   q̇ = v,  m v̇ = −k₁ q − k₃ q³ − c₁ v + e_E + e_S − e_W − e_N + F
+/// Ports    "east", "south", translation, flow-in: u = f velocity of the spring's end [m/s],
+///            δ̇ = u − v,  e = k₁₂ δ + c₁₂ (u − v);
+///          "west", "north", translation, effort-in: f = −v, as `linear_oscillator`.
+///          A connection joins east to west and south to north. Input "force" F [N] on the mass.
+/// State    (q [m], v [m/s], δ_E [m], δ_S [m]), "delta_east" and "delta_south" being elongations.
+/// Step     discrete gradient, exact for the quartic; dense Newton on the four states.
+/// Errors   ConfigError at construction; stepping: not_converged only on non-finite input.
+std::unique_ptr<Subsystem> duffing_node(const DuffingNodeParameters& parameters);
+
 /// Parameters of `linear_oscillator`. Mass > 0, the others ≥ 0.
 struct LinearOscillatorParameters {
   double mass_kg = 1.0;

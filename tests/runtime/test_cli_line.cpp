@@ -1,0 +1,97 @@
+// The command line itself: help, and what is refused.
+#ifdef PORTWAVE_CLI
+
+#include <gtest/gtest.h>
+
+#include "cli_process.hpp"
+
+namespace portwave {
+namespace {
+
+using testing::contains;
+using testing::kPair;
+using testing::portwave_cli;
+using testing::ProcessResult;
+using testing::said;
+using testing::Words;
+
+TEST(CliLine, HelpAndVersionAreData) {
+  for (const Words& line : {Words{"--help"}, Words{"run", "--help"}, Words{"study", "--help"},
+                            Words{"study", "budget", "--help"}, Words{"list", "-h"},
+                            Words{"generate", "--help"}, Words{"generate", "grid", "--help"}}) {
+    const ProcessResult result = portwave_cli(line);
+    EXPECT_EQ(result.exit_code, 0) << said(result);
+    EXPECT_TRUE(contains(result.out, "Usage")) << said(result);
+    EXPECT_EQ(result.err, "");
+  }
+  const ProcessResult help = portwave_cli({"--help"});
+  for (const char* verb : {"run", "validate", "list", "schema", "study", "generate", "Examples:"}) {
+    EXPECT_TRUE(contains(help.out, verb)) << verb;
+  }
+  const ProcessResult version = portwave_cli({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_TRUE(version.out.starts_with("portwave 0.") || version.out.starts_with("portwave 1."))
+      << said(version);
+}
+
+TEST(CliLine, RefusesWhatItDoesNotKnow) {
+  struct Case {
+    Words line;
+    const char* says;
+  };
+  for (const Case& bad : {
+           Case{{}, "Usage"},
+           Case{{"rnu", kPair}, "Did you mean \"run\"?"},
+           Case{{"validat", kPair}, "Did you mean \"validate\"?"},
+           Case{{"--quiet", "lst"}, "Did you mean \"list\"?"},
+           Case{{"xyzzy"}, "Commands: run, validate, list, schema, study, generate"},
+           Case{{"study"}, "subcommand"},
+           Case{{"study", "budgte", kPair}, "Did you mean \"budget\"?"},
+           Case{{"run"}, "SCENARIO is required"},
+           Case{{"run", kPair, "--thread", "2"}, "Did you mean \"--threads\"?"},
+           Case{{"run", kPair, "--jsno"}, "Did you mean \"--json\"?"},
+           Case{{"run", kPair, "another.json"}, "unexpected argument \"another.json\""},
+           Case{{"run", kPair, "--threads", "0"}, "--threads"},
+           Case{{"run", kPair, "--threads", "two"}, "--threads"},
+           Case{{"run", kPair, "--threads", "100000"}, "--threads"},
+           Case{{"run", kPair, "--threads"}, "--threads"},
+           Case{{"run", kPair, "--steps", "-1"}, "--steps"},
+           Case{{"run", kPair, "--steps", "1.5"}, "--steps"},
+           Case{{"run", kPair, "--threads", "0x2"}, "must be an integer"},
+           Case{{"run", kPair, "--threads", " 2"}, "must be an integer"},
+           Case{{"run", kPair, "--threads", "two"}, "must be an integer"},
+           Case{{"run", kPair, "--threads", "99999999999999999999"}, "not in 1 to 1024"},
+           Case{{"run", kPair, "--steps", "0"}, "not in 1 to"},
+           Case{{"run", kPair, "--steps", "1e3"}, "must be an integer"},
+           Case{{"study", "budget", kPair, "--steps", "0"}, "not in 1 to"},
+           Case{{"run", kPair, "--certify", "ful"}, "--certify"},
+           Case{{"run", kPair, "--certify", "FULL"}, "neither energy nor full"},
+           Case{{"list", ""}, "no type of part \"\""},
+           Case{{"run", kPair, "--out", ""}, "--out"},
+           Case{{"run", kPair, "--set", "method/iterations=3"}, "/json/pointer=value"},
+           Case{{"run", kPair, "--set", "/method/iterations"}, "/json/pointer=value"},
+           Case{{"study", "budget", kPair, "--budgets", "3,x"}, "--budgets"},
+           Case{{"study", "budget", kPair, "--budgets", "3,x"}, "must be an integer"},
+           Case{{"study", "budget", kPair, "--budgets", "3,-1"}, "--budgets"},
+           Case{{"study", "budget", kPair, "--budgets", "0,"}, "empty entry"},
+           Case{{"study", "budget", kPair, "--budgets", ",0"}, "empty entry"},
+           Case{{"study", "budget", kPair, "--budgets", "0,,3"}, "empty entry"},
+           Case{{"study", "budget", kPair, "--budgets", "3 8"}, "--budgets"},
+           Case{{"generate"}, "subcommand"},
+           Case{{"generate", "gird"}, "Did you mean \"grid\"?"},
+           Case{{"generate", "xyzzy"}, "Commands: chain, ring, grid, star, imbalanced"},
+           Case{{"generate", "grid", "--row", "3"}, "Did you mean \"--rows\"?"},
+           Case{{"generate", "chain", "--out", ""}, "--out"},
+           Case{{"schema", "extra"}, "unexpected argument \"extra\""},
+       }) {
+    const ProcessResult result = portwave_cli(bad.line);
+    EXPECT_EQ(result.exit_code, 2) << bad.says << "\n" << said(result);
+    EXPECT_TRUE(contains(result.err, bad.says)) << bad.says << "\n" << said(result);
+    EXPECT_EQ(result.out, "") << bad.says;
+  }
+}
+
+}  // namespace
+}  // namespace portwave
+
+#endif
