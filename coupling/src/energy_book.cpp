@@ -75,13 +75,18 @@ std::optional<StepLedger> EnergyBook::book(const double* a, const double* b) {
 }
 
 std::optional<StepLedger> EnergyBook::close() {
+  const int shift = all_.entries() == nullptr ? all_.first() : 0;
+  const BookTotals sums = book_kernels().totals(
+      {column(kStorage) + shift, column(kSupply) + shift, column(kDissipated) + shift,
+       column(kMismatch) + shift, column(kResidual) + shift, column(kTolerance) + shift},
+      all_.entries(), all_.size());
+  if (!std::isfinite(sums.storage) || !std::isfinite(sums.supply)) return std::nullopt;
   StepLedger step;
-  step.stored_J = all_.sum(column(kStorage));
-  step.supplied_J = all_.sum(column(kSupply));
-  if (!std::isfinite(step.stored_J) || !std::isfinite(step.supplied_J)) return std::nullopt;
-  step.dissipated_J = all_.sum(column(kDissipated));
+  step.stored_J = sums.storage;
+  step.supplied_J = sums.supply;
+  step.dissipated_J = sums.dissipated;
   if (islands_.size() == 1) {
-    step.mismatch_J = all_.sum(column(kMismatch));
+    step.mismatch_J = sums.mismatch;
     tank_[0] += step.mismatch_J;
   } else {
     for (std::size_t i = 0; i < islands_.size(); ++i) {
@@ -90,7 +95,8 @@ std::optional<StepLedger> EnergyBook::close() {
       step.mismatch_J += mismatch;
     }
   }
-  judge_passivity(step);
+  step.max_passivity_residual_J = sums.largest_residual;
+  judge_passivity(sums.largest_residual, sums.largest_ratio);
   columns_[kStorage].swap(columns_[kStorageBefore]);
   columns_[kMagnitude].swap(columns_[kMagnitudeBefore]);
   step.tank_J = tank_sum();
@@ -105,10 +111,8 @@ std::optional<StepLedger> EnergyBook::close() {
   return step;
 }
 
-void EnergyBook::judge_passivity(StepLedger& step) {
-  step.max_passivity_residual_J = all_.largest(column(kResidual));
-  max_residual_ = std::max(max_residual_, step.max_passivity_residual_J);
-  const double ratio = all_.largest_ratio(column(kResidual), column(kTolerance));
+void EnergyBook::judge_passivity(double residual, double ratio) {
+  max_residual_ = std::max(max_residual_, residual);
   if (!(ratio <= 1.0)) violated_ = true;
   if (!(ratio > worst_ratio_)) return;
   worst_ratio_ = ratio;

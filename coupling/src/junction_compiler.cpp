@@ -59,8 +59,9 @@ JunctionProgram JunctionCompiler::compile(std::span<const int> junctions) const 
     if (!scattered.empty()) add_run(scattered, false, out);
   }
   std::size_t work = 0;
-  for (const JunctionRun& run : out.runs_) {
-    out.work_begin_.push_back(static_cast<int>(work));
+  for (JunctionRun& run : out.runs_) {
+    junction_kernels().choose(run);
+    run.work = static_cast<int>(work);
     if (run.form == JunctionForm::dense) work += static_cast<std::size_t>(run.arity);
   }
   out.work_.resize(work);
@@ -117,22 +118,6 @@ const JunctionKernels& junction_kernels() {
   if (instruction_set() == InstructionSet::x86_64_v3) return v3::kJunctionKernels;
 #endif
   return baseline::kJunctionKernels;
-}
-
-void JunctionProgram::exchange(const double* b, double* a) const {
-  static const JunctionKernels& kernels = junction_kernels();
-  for (const JunctionRun& run : runs_) {
-    kernels.exchange(run, places_.data() + run.places, values_.data() + run.values, b, a);
-  }
-}
-
-void JunctionProgram::douglas_rachford(double relaxation, const double* b, double* u) const {
-  static const JunctionKernels& kernels = junction_kernels();
-  for (std::size_t i = 0; i < runs_.size(); ++i) {
-    const JunctionRun& run = runs_[i];
-    kernels.douglas_rachford(run, places_.data() + run.places, values_.data() + run.values,
-                             relaxation, b, u, work_.data() + work_begin_[i]);
-  }
 }
 
 std::size_t JunctionProgram::bytes() const {

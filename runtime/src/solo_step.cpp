@@ -60,12 +60,18 @@ void SoloStep::judge(const StepArrays& s, const IterationRule& rule,
 bool SoloStep::iterate(const StepArrays& s, const IterationRule& rule, int limit,
                        std::span<IslandOutcome> outcomes) {
   if (task_.outcome.failed_at >= 0) return false;
-  while (done_ < limit && open_ > 0) {
+  while (rule.checked() && done_ < limit && open_ > 0) {
     if (!solve(s, rule)) return false;
     ++done_;
-    if (rule.checked()) judge(s, rule, outcomes);
+    judge(s, rule, outcomes);
   }
   if (!rule.checked()) {
+    PhaseStatus failure;
+    done_ = task_.iterate_alone(s, done_, limit, rule.relaxation, failure);
+    if (done_ < limit) {
+      task_.outcome = {done_, std::move(failure)};
+      return false;
+    }
     for (const int island : task_.islands()) {
       outcomes[static_cast<std::size_t>(island)].iterations = done_;
     }

@@ -59,17 +59,42 @@ void Task::update_edge(const StepArrays& s, double relaxation, std::uint64_t num
   edge_program_.douglas_rachford(relaxation, s.b_trial, s.u);
 }
 
-bool Task::solve(const std::vector<TaskSlice>& slices, const StepArrays& s,
-                 PhaseStatus& failure) const {
-  bool sound = true;
-  for (const TaskSlice& slice : slices) {
-    PhaseStatus own;
-    if (!waves_.scatter(slice.batch, slice.lanes, s.record, s.u, s.b_trial, own)) {
-      failure.merge(std::move(own));
-      sound = false;
+const Task::Bound& Task::bind(const StepArrays& s) {
+  Bound& bound = bound_[bound_[0].record == nullptr ? 0 : 1];
+  bound.record = s.record;
+  const auto bind_all = [&](const std::vector<TaskSlice>& slices, std::vector<Call>& calls) {
+    calls.clear();
+    for (const TaskSlice& slice : slices) {
+      const BatchPlace& place = waves_.batch(slice.batch);
+      calls.push_back({place.batch->bind_scatter(slice.lanes, s.record + place.record,
+                                                 s.u + place.wave, s.b_trial + place.wave),
+                       slice});
+    }
+  };
+  bind_all(edge_, bound.edge);
+  bind_all(core_, bound.core);
+  return bound;
+}
+
+int Task::iterate_alone(const StepArrays& s, int from, int to, double relaxation,
+                        PhaseStatus& failure) {
+  const std::vector<Call>& calls = bound_for(s).core;
+  for (int k = from; k < to; ++k) {
+    if (k > 0) core_program_.douglas_rachford(relaxation, s.b_trial, s.u);
+    if (!solve(calls, s)) {
+      failure = std::move(failure_);
+      return k;
     }
   }
-  return sound;
+  return to;
+}
+
+bool Task::solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first) {
+  PhaseStatus own;
+  if (waves_.scatter(slice.batch, slice.lanes, s.record, s.u, s.b_trial, own)) return true;
+  if (first) failure_ = {};
+  failure_.merge(std::move(own));
+  return false;
 }
 
 void Task::send(const StepArrays& s, std::uint64_t number) {

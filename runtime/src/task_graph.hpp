@@ -71,14 +71,18 @@ class Task {
   template <class OnFault>
   void iterate(const StepArrays& s, int k, double relaxation, std::uint64_t number,
                const OnFault& on_fault) {
-    PhaseStatus failure;
-    if (k > 0) update_edge(s, relaxation, number - 1);
-    if (!solve(edge_, s, failure)) on_fault(std::move(failure));
-    send(s, number);
+    const Bound& bound = bound_for(s);
+    if (!edge_.empty()) {
+      if (k > 0) update_edge(s, relaxation, number - 1);
+      if (!solve(bound.edge, s)) on_fault(std::move(failure_));
+      send(s, number);
+    }
     if (k > 0) core_program_.douglas_rachford(relaxation, s.b_trial, s.u);
-    failure = {};
-    if (!solve(core_, s, failure)) on_fault(std::move(failure));
+    if (!solve(bound.core, s)) on_fault(std::move(failure_));
   }
+  /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done when
+  /// a port solve fails (`failure` says which), and `to` when none does.
+  int iterate_alone(const StepArrays& s, int from, int to, double relaxation, PhaseStatus& failure);
   /// â = P b̂ of iteration `number` into `out`.
   void exchange(const StepArrays& s, std::uint64_t number, double* out);
   /// Norms of the gap between u and `exchanged`.
@@ -127,7 +131,31 @@ class Task {
   void gather(const StepArrays& s, std::uint64_t number);
   void scatter_own(const AlignedVector& from, double* out) const;
   void update_edge(const StepArrays& s, double relaxation, std::uint64_t number);
-  bool solve(const std::vector<TaskSlice>& slices, const StepArrays& s, PhaseStatus& failure) const;
+  /// A port solve of a slice, bound to one of the two records where its batch can do that.
+  struct Call {
+    BoundScatter bound;
+    TaskSlice slice;
+  };
+  struct Bound {
+    const double* record = nullptr;
+    std::vector<Call> edge, core;
+  };
+  const Bound& bound_for(const StepArrays& s) {
+    for (const Bound& bound : bound_) {
+      if (bound.record == s.record) return bound;
+    }
+    return bind(s);
+  }
+  const Bound& bind(const StepArrays& s);
+  /// False when a lane failed; failure_ then says which.
+  bool solve(const std::vector<Call>& calls, const StepArrays& s) {
+    bool sound = true;
+    for (const Call& call : calls) {
+      if (!call.bound || call.bound() >= 0) sound = solve_slowly(call.slice, s, sound) && sound;
+    }
+    return sound;
+  }
+  bool solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first);
   void send(const StepArrays& s, std::uint64_t number);
 
   const WaveDiscretisation& waves_;
@@ -141,6 +169,8 @@ class Task {
   std::vector<Inbound> inbound_;
   std::vector<Outbound> outbound_;
   std::vector<int> neighbours_;
+  Bound bound_[2];
+  PhaseStatus failure_;
 };
 
 /// The tasks of a system and the messages among them.

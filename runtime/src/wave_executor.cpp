@@ -30,12 +30,19 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
         graph_(waves, partition),
         words_(static_cast<std::size_t>(graph_.size())),
         packs_(static_cast<std::size_t>(waves.pack_count())),
+        posts_(static_cast<std::size_t>(threads)),
         team_(threads, *this) {
     for (int i = 0; i < graph_.size(); ++i) {
       Task& task = graph_.task(i);
       solo_.push_back(task.alone() ? std::make_unique<SoloStep>(task, waves) : nullptr);
       Pack& pack = packs_[static_cast<std::size_t>(task.pack())];
       if (pack.tasks++ == 0) pack.first = &task;
+    }
+    for (int w = 0; w < threads; ++w) {
+      Post& post = posts_[static_cast<std::size_t>(w)];
+      post.first = graph_.size() * w / threads;
+      post.last = graph_.size() * (w + 1) / threads;
+      post.cursor.store(post.first, std::memory_order_relaxed);
     }
   }
 
@@ -71,6 +78,18 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     int tasks = 0;
     const Task* first = nullptr;
   };
+  /// A worker's own tasks, [first, last). Where more workers come than there are posts, some share.
+  struct alignas(128) Post {
+    int first = 0;
+    int last = 0;
+    std::atomic<int> cursor{0};
+    std::atomic<int> vain{0};  ///< looks in vain since the last find
+  };
+  static bool found(Post& post, int next) {
+    post.cursor.store(next < post.last ? next : post.first, std::memory_order_relaxed);
+    post.vain.store(0, std::memory_order_relaxed);
+    return true;
+  }
   enum class Act { none, iterate, check, commit };
   struct Phase {
     Act act = Act::none;
@@ -125,16 +144,20 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
   bool try_work(int worker) override {
     const std::uint64_t limit = limit_.load(std::memory_order_acquire);
     const int count = graph_.size();
-    const int first = worker >= threads_ ? 0 : count * worker / threads_;
-    const int last = worker >= threads_ ? count : count * (worker + 1) / threads_;
-    for (int i = first; i < last; ++i) {
-      if (try_task(i, limit)) return true;
+    Post& post = posts_[static_cast<std::size_t>(std::min(worker, threads_ - 1))];
+    // Where the last task was found, so that a sweep over many tasks is one pass, not one per task.
+    const int cursor = post.cursor.load(std::memory_order_relaxed);
+    for (int i = cursor; i < post.last; ++i) {
+      if (try_task(i, limit)) return found(post, i + 1);
+    }
+    for (int i = post.first; i < cursor; ++i) {
+      if (try_task(i, limit)) return found(post, i + 1);
     }
     // Others' tasks only after a while, unless those others are not there.
-    thread_local int vain = 0;
-    if (++vain < kLoyalty && team_.present() == threads_ - 1) return false;
-    vain = 0;
-    for (int i = last; i < last + count - (last - first); ++i) {
+    const int vain = post.vain.load(std::memory_order_relaxed) + 1;
+    post.vain.store(vain, std::memory_order_relaxed);
+    if (vain < kLoyalty && team_.present() == threads_ - 1) return false;
+    for (int i = post.last; i < post.last + count - (post.last - post.first); ++i) {
       if (try_task(i % count, limit)) return true;
     }
     return false;
@@ -356,6 +379,7 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
   std::uint64_t base_ = 0;
   std::vector<Word> words_;
   std::vector<Pack> packs_;
+  std::vector<Post> posts_;
   alignas(128) std::atomic<std::uint64_t> limit_{0};
   std::atomic<std::uint64_t> hint_base_{0};
   std::atomic<bool> hint_checked_{false};

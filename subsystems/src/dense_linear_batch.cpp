@@ -121,6 +121,12 @@ class Pattern {
   void add(const Entries& entries) {
     for (const LinearEnergy::Entry& e : entries) places_.insert({e.row, e.column});
   }
+  /// Those in the given rows.
+  void add(const Entries& entries, const std::set<int>& rows) {
+    for (const LinearEnergy::Entry& e : entries) {
+      if (rows.count(e.row) > 0) places_.insert({e.row, e.column});
+    }
+  }
   std::vector<LinearEntry> list() const {
     std::vector<LinearEntry> out;
     for (const auto& [row, column] : places_) out.push_back({row, column});
@@ -131,7 +137,8 @@ class Pattern {
   std::set<std::pair<int, int>> places_;
 };
 
-void append_values(const std::vector<LinearEntry>& pattern, const Entries& entries,
+/// Values at the places of the pattern, times `factor`; entries elsewhere are left out.
+void append_values(const std::vector<LinearEntry>& pattern, const Entries& entries, double factor,
                    std::vector<double>& out) {
   const std::size_t begin = out.size();
   out.resize(begin + pattern.size(), 0.0);
@@ -140,7 +147,8 @@ void append_values(const std::vector<LinearEntry>& pattern, const Entries& entri
                                      [](const LinearEntry& l, const LinearEnergy::Entry& r) {
                                        return std::pair(l.row, l.column) < std::pair(r.row, r.column);
                                      });
-    out[begin + static_cast<std::size_t>(it - pattern.begin())] += e.value;
+    if (it == pattern.end() || it->row != e.row || it->column != e.column) continue;
+    out[begin + static_cast<std::size_t>(it - pattern.begin())] += factor * e.value;
   }
 }
 
@@ -236,6 +244,14 @@ class DenseLinearBatch final : public StepBatch {
     task.b = b;
     kernels_.scatter(task);
     return {};
+  }
+
+  BoundScatter bind_scatter(LaneRange range, double* record, const double* a,
+                            double* b) const override {
+    LinearTask task = task_for(range, record);
+    task.a = a;
+    task.b = b;
+    return BoundScatter::of(kernels_.scatter_of(width_, shape_.p), task);
   }
 
   LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
@@ -352,12 +368,22 @@ class DenseLinearBatch final : public StepBatch {
 
   void make_patterns(const std::vector<LinearEnergy>& energies) {
     Pattern storage, gradient, dissipation, output;
+    std::set<int> needed;
     for (const LinearEnergy& energy : energies) {
       storage.add(energy.storage());
-      gradient.add(energy.gradient());
       dissipation.add(energy.dissipation());
       output.add(energy.output());
+      for (const LinearEnergy::Entry& e : energy.dissipation()) {
+        needed.insert(e.row);
+        needed.insert(e.column);
+      }
+      for (const LinearEnergy::Entry& e : energy.output()) needed.insert(e.column);
     }
+    for (const LinearEnergy& energy : energies) gradient.add(energy.gradient(), needed);
+    for (const int row : needed) {  // rows without an entry are written too, as zeros
+      if (row < shape_.n) gradient.add({{row, row, 0.0}});
+    }
+    shape_.ports_dissipate = !needed.empty() && *needed.rbegin() >= shape_.n;
     storage_ = storage.list();
     gradient_ = gradient.list();
     dissipation_ = dissipation.list();
@@ -385,10 +411,15 @@ class DenseLinearBatch final : public StepBatch {
     append(maps.C, flat.step);
     append(maps.Psi_u, flat.input);
     append(maps.C_u, flat.input);
-    append_values(storage_, energy.storage(), flat.energy);
-    append_values(gradient_, energy.gradient(), flat.energy);
-    append_values(dissipation_, energy.dissipation(), flat.energy);
-    append_values(output_, energy.output(), flat.energy);
+    append_values(storage_, energy.storage(), 1.0, flat.energy);
+    std::vector<double> bound(static_cast<std::size_t>(shape_.n), 0.0);
+    for (const LinearEnergy::Entry& e : energy.gradient()) {
+      bound[static_cast<std::size_t>(e.row)] += std::abs(e.value);
+    }
+    flat.energy.insert(flat.energy.end(), bound.begin(), bound.end());
+    append_values(gradient_, energy.gradient(), 0.5, flat.energy);
+    append_values(dissipation_, energy.dissipation(), 1.0, flat.energy);
+    append_values(output_, energy.output(), 1.0, flat.energy);
     for (const PortClosure& c : closures) {
       flat.energy.push_back(c.effort_in ? 0.5 * c.s : 0.5 * c.s / c.impedance);
     }

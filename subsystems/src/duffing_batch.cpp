@@ -126,7 +126,14 @@ class DuffingBatch final : public StepBatch {
     Task task = task_for(range, record);
     task.a = a;
     task.b = b;
-    return outcome(kernels_.scatter(task), range, a);
+    return outcome(scatter_kernel()(&task), range, a);
+  }
+  BoundScatter bind_scatter(LaneRange range, double* record, const double* a,
+                            double* b) const override {
+    Task task = task_for(range, record);
+    task.a = a;
+    task.b = b;
+    return BoundScatter::of(scatter_kernel(), task);
   }
 
   LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
@@ -140,6 +147,9 @@ class DuffingBatch final : public StepBatch {
   }
 
  private:
+  int (*scatter_kernel() const)(const void*) {
+    return width_ == 1 ? kernels_.scatter_alone : kernels_.scatter;
+  }
   int group_count() const { return (lanes() + width_ - 1) / width_; }
   std::size_t group_size() const {
     return static_cast<std::size_t>(duffing::record_size(springs_, masses_) * width_);

@@ -115,6 +115,40 @@ double largest_of(int count, const Value& value) {
   return part[0];
 }
 
+template <class At>
+inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
+  double storage[kSums] = {}, supply[kSums] = {}, dissipated[kSums] = {}, mismatch[kSums] = {};
+  double residual[kSums], ratio[kSums];
+  for (int k = 0; k < kSums; ++k) residual[k] = ratio[k] = -__builtin_inf();
+  const auto take = [&](int k, int e) {
+    storage[k] += c.storage[e];
+    supply[k] += c.supply[e];
+    dissipated[k] += c.dissipated[e];
+    mismatch[k] += c.mismatch[e];
+    const double scale = c.tolerance[e] > kSmallest ? c.tolerance[e] : kSmallest;
+    residual[k] = larger(residual[k], c.residual[e]);
+    ratio[k] = larger(ratio[k], c.residual[e] / scale);
+  };
+  int i = 0;
+  for (; i + kSums <= count; i += kSums) {
+    for (int k = 0; k < kSums; ++k) take(k, at(i + k));
+  }
+  for (; i < count; ++i) take(i % kSums, at(i));
+  for (int k = 1; k < kSums; ++k) {
+    residual[0] = larger(residual[0], residual[k]);
+    ratio[0] = larger(ratio[0], ratio[k]);
+  }
+  const auto add = [](const double* v) {
+    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+  };
+  return {add(storage), add(supply), add(dissipated), add(mismatch), residual[0], ratio[0]};
+}
+
+BookTotals totals(const BookColumns& c, const int* index, int count) {
+  if (index == nullptr) return totals_of(c, count, [](int i) { return i; });
+  return totals_of(c, count, [index](int i) { return index[i]; });
+}
+
 double largest_ratio(const double* residual, const double* tolerance, const int* index, int count) {
   const auto ratio = [&](int at) {
     const double scale = tolerance[at] > kSmallest ? tolerance[at] : kSmallest;
@@ -131,6 +165,6 @@ double largest(const double* values, const int* index, int count) {
 
 }  // namespace
 
-const BookKernels kBookKernels = {book, norms, sum, largest_ratio, largest};
+const BookKernels kBookKernels = {book, totals, norms, sum, largest_ratio, largest};
 
 }  // namespace portwave::PORTWAVE_ISA

@@ -35,8 +35,22 @@ struct NormTask {
   double* outgoing = nullptr;
 };
 
+/// Sums of a step over parts, in the order and manner of BookKernels::sum, and its two maxima.
+struct BookTotals {
+  double storage, supply, dissipated, mismatch, largest_residual, largest_ratio;
+};
+struct BookColumns {
+  const double* storage;
+  const double* supply;
+  const double* dissipated;
+  const double* mismatch;
+  const double* residual;
+  const double* tolerance;
+};
+
 struct BookKernels {
   void (*book)(const BookTask&);
+  BookTotals (*totals)(const BookColumns& columns, const int* index, int count);
   void (*norms)(const NormTask&);
   /// Σ values[index[i]], i < count (index null: values[i]), in eight interleaved partial sums that
   /// are then added pairwise: the order depends on count alone.

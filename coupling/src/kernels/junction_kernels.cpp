@@ -20,7 +20,8 @@ struct Places {
 };
 
 template <bool kContiguous>
-void exchange_swaps(const JunctionRun& run, const int* places, const double* b, double* a) {
+void exchange_swaps(const JunctionRun& run, const int* places, const double* /*values*/,
+                    const double* b, double* a) {
   if constexpr (kContiguous) {
     const double* b1 = b + places[0];
     const double* b2 = b + places[1];
@@ -43,9 +44,19 @@ void exchange_swaps(const JunctionRun& run, const int* places, const double* b, 
 
 /// With R = (2I − P)⁻¹, R(2b − u) − b = R g, g = Pb − u: at the fixed point the update vanishes to the
 /// last bit. Where P² = I, R g = (2g + Pg)/3.
+/// For a swap u₁ += ⅓λ(2g₁ + g₂), g₁ = b₂ − u₁, g₂ = b₁ − u₂, with b₁ and b₂ entering as late as can
+/// be: the next port solve waits for nothing else.
+inline void update_swap(double third, double b1, double b2, double& u1, double& u2) {
+  const double old1 = u1, old2 = u2;
+  const double rest1 = __builtin_fma(-2.0, old1, -old2), rest2 = __builtin_fma(-2.0, old2, -old1);
+  u1 = __builtin_fma(third, __builtin_fma(2.0, b2, rest1) + b1, old1);
+  u2 = __builtin_fma(third, __builtin_fma(2.0, b1, rest2) + b2, old2);
+}
+
 template <bool kContiguous>
-void update_swaps(const JunctionRun& run, const int* places, double third, const double* b,
-                  double* u) {
+void update_swaps(const JunctionRun& run, const int* places, const double* /*values*/,
+                  double relaxation, const double* b, double* u, double* /*work*/) {
+  const double third = relaxation / 3.0;
   if constexpr (kContiguous) {
     const double* b1 = b + places[0];
     const double* b2 = b + places[1];
@@ -53,16 +64,12 @@ void update_swaps(const JunctionRun& run, const int* places, double third, const
     double* u2 = u + places[1];
 #pragma GCC ivdep
     for (int i = 0; i < run.count; ++i) {
-      const double g1 = b2[i] - u1[i], g2 = b1[i] - u2[i];
-      u1[i] = __builtin_fma(third, __builtin_fma(2.0, g1, g2), u1[i]);
-      u2[i] = __builtin_fma(third, __builtin_fma(2.0, g2, g1), u2[i]);
+      update_swap(third, b1[i], b2[i], u1[i], u2[i]);
     }
   } else {
     for (int i = 0; i < run.count; ++i) {
       const int p = places[i], q = places[run.count + i];
-      const double g1 = b[q] - u[p], g2 = b[p] - u[q];
-      u[p] = __builtin_fma(third, __builtin_fma(2.0, g1, g2), u[p]);
-      u[q] = __builtin_fma(third, __builtin_fma(2.0, g2, g1), u[q]);
+      update_swap(third, b[p], b[q], u[p], u[q]);
     }
   }
 }
@@ -87,8 +94,9 @@ void exchange_reflections(const JunctionRun& run, const int* places, const doubl
 }
 
 template <bool kContiguous, bool kShared, int K>
-void update_reflections(const JunctionRun& run, const int* places, const double* n, double third,
-                        const double* b, double* u) {
+void update_reflections(const JunctionRun& run, const int* places, const double* n,
+                        double relaxation, const double* b, double* u, double* /*work*/) {
+  const double third = relaxation / 3.0;
   const int arity = K > 0 ? K : run.arity;
   const Places<kContiguous> at{places, run.count};
 #pragma GCC ivdep
@@ -108,36 +116,6 @@ void update_reflections(const JunctionRun& run, const int* places, const double*
       const double image = run.sign * __builtin_fma(2.0 * g_along, normal, -g);
       u[w] = __builtin_fma(third, __builtin_fma(2.0, g, image), u[w]);
     }
-  }
-}
-
-template <bool kContiguous, bool kShared>
-void exchange_reflections(const JunctionRun& run, const int* places, const double* n,
-                          const double* b, double* a) {
-  switch (run.arity) {
-    case 1:
-      return exchange_reflections<kContiguous, kShared, 1>(run, places, n, b, a);
-    case 2:
-      return exchange_reflections<kContiguous, kShared, 2>(run, places, n, b, a);
-    case 3:
-      return exchange_reflections<kContiguous, kShared, 3>(run, places, n, b, a);
-    default:
-      return exchange_reflections<kContiguous, kShared, 0>(run, places, n, b, a);
-  }
-}
-
-template <bool kContiguous, bool kShared>
-void update_reflections(const JunctionRun& run, const int* places, const double* n, double third,
-                        const double* b, double* u) {
-  switch (run.arity) {
-    case 1:
-      return update_reflections<kContiguous, kShared, 1>(run, places, n, third, b, u);
-    case 2:
-      return update_reflections<kContiguous, kShared, 2>(run, places, n, third, b, u);
-    case 3:
-      return update_reflections<kContiguous, kShared, 3>(run, places, n, third, b, u);
-    default:
-      return update_reflections<kContiguous, kShared, 0>(run, places, n, third, b, u);
   }
 }
 
@@ -176,43 +154,45 @@ void update_dense(const JunctionRun& run, const int* places, const double* value
   }
 }
 
-void exchange(const JunctionRun& run, const int* places, const double* values, const double* b,
-              double* a) {
-  const int form = (run.contiguous ? 1 : 0) + (run.shared ? 2 : 0);
-  switch (run.form) {
-    case JunctionForm::swap:
-      return run.contiguous ? exchange_swaps<true>(run, places, b, a)
-                            : exchange_swaps<false>(run, places, b, a);
-    case JunctionForm::reflection:
-      return form == 0   ? exchange_reflections<false, false>(run, places, values, b, a)
-             : form == 1 ? exchange_reflections<true, false>(run, places, values, b, a)
-             : form == 2 ? exchange_reflections<false, true>(run, places, values, b, a)
-                         : exchange_reflections<true, true>(run, places, values, b, a);
-    case JunctionForm::dense:
-      return exchange_dense(run, places, values, b, a);
+template <bool kContiguous, bool kShared, int K>
+void choose_reflections(JunctionRun& run) {
+  run.exchange = exchange_reflections<kContiguous, kShared, K>;
+  run.update = update_reflections<kContiguous, kShared, K>;
+}
+
+template <bool kContiguous, bool kShared>
+void choose_arity(JunctionRun& run) {
+  switch (run.arity) {
+    case 1:
+      return choose_reflections<kContiguous, kShared, 1>(run);
+    case 2:
+      return choose_reflections<kContiguous, kShared, 2>(run);
+    case 3:
+      return choose_reflections<kContiguous, kShared, 3>(run);
+    default:
+      return choose_reflections<kContiguous, kShared, 0>(run);
   }
 }
 
-void douglas_rachford(const JunctionRun& run, const int* places, const double* values,
-                      double relaxation, const double* b, double* u, double* work) {
-  const double third = relaxation / 3.0;
-  const int form = (run.contiguous ? 1 : 0) + (run.shared ? 2 : 0);
+void choose(JunctionRun& run) {
   switch (run.form) {
     case JunctionForm::swap:
-      return run.contiguous ? update_swaps<true>(run, places, third, b, u)
-                            : update_swaps<false>(run, places, third, b, u);
+      run.exchange = run.contiguous ? exchange_swaps<true> : exchange_swaps<false>;
+      run.update = run.contiguous ? update_swaps<true> : update_swaps<false>;
+      return;
     case JunctionForm::reflection:
-      return form == 0   ? update_reflections<false, false>(run, places, values, third, b, u)
-             : form == 1 ? update_reflections<true, false>(run, places, values, third, b, u)
-             : form == 2 ? update_reflections<false, true>(run, places, values, third, b, u)
-                         : update_reflections<true, true>(run, places, values, third, b, u);
+      if (run.contiguous) {
+        return run.shared ? choose_arity<true, true>(run) : choose_arity<true, false>(run);
+      }
+      return run.shared ? choose_arity<false, true>(run) : choose_arity<false, false>(run);
     case JunctionForm::dense:
-      return update_dense(run, places, values, relaxation, b, u, work);
+      run.exchange = exchange_dense;
+      run.update = update_dense;
   }
 }
 
 }  // namespace
 
-const JunctionKernels kJunctionKernels = {exchange, douglas_rachford};
+const JunctionKernels kJunctionKernels = {choose};
 
 }  // namespace portwave::PORTWAVE_ISA

@@ -4,13 +4,9 @@
 
 namespace portwave {
 
-/// The loops behind JunctionProgram, for one run.
 struct JunctionKernels {
-  void (*exchange)(const JunctionRun& run, const int* places, const double* values, const double* b,
-                   double* a);
-  /// `work` has arity doubles; only dense runs use it.
-  void (*douglas_rachford)(const JunctionRun& run, const int* places, const double* values,
-                           double relaxation, const double* b, double* u, double* work);
+  /// Sets `exchange` and `update` of a run that is complete otherwise.
+  void (*choose)(JunctionRun& run);
 };
 
 const JunctionKernels& junction_kernels();

@@ -34,49 +34,76 @@ struct Lanes {
                                    kStepCount + kSpringCount * kSprings + kMassCount * mass + i);
   }
 
-  /// Root of ((c₃d + c₂)d + c₁)d + c₀ − r by Newton from the tangent at the last solve. The slope's
-  /// reciprocal is carried along and refined, so that no division is needed near the last root. A lane
-  /// stops on its own test, whatever the others do. False when a lane did not converge.
+  /// Root of ((c₃d + c₂)d + c₁)d + c₀ − r, the cubic being taken around the root of the last solve,
+  /// d_w for r_w:  f'δ + ½f''δ² + c₃δ³ = r − r_w − ρ, ρ the residual left there. What belongs to d_w is
+  /// computed before r is needed; from r on there are two multiplications and two additions to
+  /// δ = δ₀ − δ₀²(½f'' + c₃δ₀)/f', whose error is known from the next term. Where that is not round-off
+  /// yet, Newton goes on. The reciprocal of f' is carried along and refined, so that no division is
+  /// needed near the last root. A lane stops on its own test, whatever the others do. False when a
+  /// lane did not converge.
   [[gnu::always_inline]] static bool solve(V c3, V c2, V c1, V c0, V r, double* record, V& root) {
-    const V one = V::all(1.0), two = V::all(2.0), three = V::all(3.0), zero = V::all(0.0);
+    const V one = V::all(1.0), three = V::all(3.0), zero = V::all(0.0);
+    const V warm = V::load(record + kWarmIncrement * W);
+    const V warm_drive = V::load(record + kWarmDrive * W);
     V inverse = V::load(record + kWarmInverse * W);
-    V d = fma(r - V::load(record + kWarmDrive * W), inverse,
-              V::load(record + kWarmIncrement * W));
-    const V constant = c0 - r;
-    V open = one;  // 0 once a lane has stopped
-    bool solved = false;
-    for (int k = 0; k < kMaxSteps; ++k) {
-      const V value = fma(fma(fma(c3, d, c2), d, c1), d, constant);
-      const V curvature = fma(three * c3, d, c2);  // ½f''
-      const V slope = fma(fma(three * c3, d, two * c2), d, c1);
-      V defect = fma(negate(slope), inverse, one);
-      if (!all_at_most(abs(defect), V::all(kRefinable))) {
-        const V fresh = one / slope;
-        inverse = where_at_most(abs(defect), V::all(kRefinable), inverse, fresh);
-        defect = fma(negate(slope), inverse, one);
-      }
-      const V refined = fma(inverse, defect, inverse);
-      const V step = value * refined;
-      const V error = abs(step) * fma(abs(step * curvature), abs(refined), defect * defect);
-      const V moved = d - step;
-      if (k == 0) {
-        d = moved;
-        inverse = refined;
-      } else {
-        d = where_at_most(open, zero, d, moved);
-        inverse = where_at_most(open, zero, inverse, refined);
-      }
-      open = where_at_most(error, V::all(kRoundOff) * abs(moved), zero, open);
-      if (all_at_most(open, zero)) {
-        solved = true;
-        break;
-      }
-    }
+    const V left = fma(fma(fma(c3, warm, c2), warm, c1), warm, c0 - warm_drive);
+    const V bend = fma(three * c3, warm, c2);  // ½f''
+    const V slope = fma(bend + c2, warm, c1);
+    V defect = refine(slope, inverse);
+    const V shift = warm_drive + left;
+
+    const V linear = (r - shift) * inverse;
+    const V curved = fma(c3, linear, bend) * inverse;
+    const V step = linear * linear * curved;
+    V d = warm + (linear - step);
+    const V relative = fma(V::all(2.0), abs(bend * linear), three * c3 * linear * linear);
+    V error = abs(step) * fma(relative, abs(inverse), defect * defect);
+    V open = where_at_most(error, V::all(kRoundOff) * abs(d), zero, one);
+    bool solved = all_at_most(open, zero);
+    if (!solved) solved = newton(c3, c2, c1, c0 - r, open, d, inverse);
     d.store(record + kWarmIncrement * W);
     r.store(record + kWarmDrive * W);
     inverse.store(record + kWarmInverse * W);
     root = d;
     return solved;
+  }
+
+  /// Makes `inverse` that of `slope`, by a Newton step for the reciprocal where it is close. Returns
+  /// 1 − slope·inverse of before, whose square is what remains.
+  [[gnu::always_inline]] static V refine(V slope, V& inverse) {
+    const V one = V::all(1.0), near = V::all(kRefinable);
+    V defect = fma(negate(slope), inverse, one);
+    if (!all_at_most(abs(defect), near)) {
+      inverse = where_at_most(abs(defect), near, inverse, one / slope);
+      defect = fma(negate(slope), inverse, one);
+    }
+    inverse = fma(inverse, defect, inverse);
+    return defect;
+  }
+
+  /// Newton steps for the lanes that are `open` (1, the others 0).
+  [[gnu::noinline]] static bool newton(V c3, V c2, V c1, V constant, V open, V& root, V& inverse) {
+    const V three = V::all(3.0), zero = V::all(0.0);
+    V d = root;
+    for (int k = 0; k < kMaxSteps; ++k) {
+      const V value = fma(fma(fma(c3, d, c2), d, c1), d, constant);
+      const V bend = fma(three * c3, d, c2);
+      const V slope = fma(bend + c2, d, c1);
+      V refined = inverse;
+      const V defect = refine(slope, refined);
+      const V step = value * refined;
+      const V moved = d - step;
+      const V error = abs(step) * fma(abs(step * bend), abs(refined), defect * defect);
+      d = where_at_most(open, zero, d, moved);
+      inverse = where_at_most(open, zero, inverse, refined);
+      open = where_at_most(error, V::all(kRoundOff) * abs(moved), zero, open);
+      if (all_at_most(open, zero)) {
+        root = d;
+        return true;
+      }
+    }
+    root = d;
+    return false;
   }
 
   /// b for the increment that a solves for. Returns the first lane that failed, or W.
@@ -92,10 +119,11 @@ struct Lanes {
     const bool solved =
         solve(scatter_of(group, kCubic), V::load(record + kC2 * W), V::load(record + kC1 * W),
               V::load(record + kC0 * W), r, record, d);
+    // b = (a − Ta − b⁰) − W d: what is in brackets does not wait for d.
     for (int j = 0; j < kPorts; ++j) {
-      const V offset = V::load(record + offset_place(j) * W);
-      const V change = fma(port_of(group, j, 1), a[j], fma(port_of(group, j, 2), d, offset));
-      (a[j] - change).store(t.b + j * t.stride + g * W);
+      const V rest = fma(negate(port_of(group, j, 1)), a[j],
+                         a[j] - V::load(record + offset_place(j) * W));
+      fma(negate(port_of(group, j, 2)), d, rest).store(t.b + j * t.stride + g * W);
     }
     if (solved) return W;
     // Which lane: the one whose root does not satisfy its own test, or is not a number.
@@ -213,7 +241,8 @@ int for_groups(const Task& t, const Act& act) {
 }
 
 template <int W, int kSprings, int kMasses>
-int scatter(const Task& t) {
+int scatter(const void* task) {
+  const Task& t = *static_cast<const Task*>(task);
   return for_groups<W, kSprings, kMasses>(t, [&](auto lanes, long g) {
     Vec<W> d;
     return decltype(lanes)::scatter(t, g, d);
@@ -238,7 +267,8 @@ int freeze(const Task& t) {
 template <int S, int M>
 constexpr Kernels kernels_for() {
   return {
-      [](const Task& t) { return t.width == 1 ? scatter<1, S, M>(t) : scatter<kLaneGroup, S, M>(t); },
+      scatter<kLaneGroup, S, M>,
+      scatter<1, S, M>,
       [](const Task& t) { return t.width == 1 ? advance<1, S, M>(t) : advance<kLaneGroup, S, M>(t); },
       [](const Task& t) { return t.width == 1 ? freeze<1, S, M>(t) : freeze<kLaneGroup, S, M>(t); },
   };

@@ -9,7 +9,7 @@ namespace portwave {
 /// damper) and M mass ports (effort-in, on the mass), in this order. State q, v, δ₁ … δ_S; one force F.
 ///
 /// With the mean velocity w = v̄ and per port r = Σ drive_j a_j, the step is the root d = w − w₀ of the
-/// increasing cubic ((c₃d + c₂)d + c₁)d + c₀ − r = 0, and b_j = a_j − (T_j a_j + b⁰_j + W_j d).
+/// increasing cubic ((c₃d + c₂)d + c₁)d + c₀ − r = 0, and b_j = (a_j − b⁰_j − T_j a_j) − W_j d.
 namespace duffing {
 
 /// Coefficients of the scatter block, in order; then drive, T, W of every port.
@@ -71,7 +71,8 @@ struct Task {
 
 /// Each returns the first lane that failed, or −1.
 struct Kernels {
-  int (*scatter)(const Task&);
+  int (*scatter)(const void* task);  ///< a Task
+  int (*scatter_alone)(const void* task);  ///< a Task of width 1
   int (*advance)(const Task&);
   int (*freeze)(const Task&);
 };

@@ -49,21 +49,24 @@ void scatter_groups(const LinearTask& t) {
   }
 }
 
-template <int W>
-void scatter(const LinearTask& t) {
-  switch (t.shape->p) {
-    case 1:
-      return scatter_groups<W, 1>(t);
-    case 2:
-      return scatter_groups<W, 2>(t);
-    case 3:
-      return scatter_groups<W, 3>(t);
-    case 4:
-      return scatter_groups<W, 4>(t);
-    default:
-      return scatter_groups<W, 0>(t);
-  }
+template <int W, int P>
+int bound_scatter(const void* task) {
+  scatter_groups<W, P>(*static_cast<const LinearTask*>(task));
+  return -1;
 }
+
+template <int W>
+constexpr int (*kScatterOfPorts[])(const void*) = {bound_scatter<W, 0>, bound_scatter<W, 1>,
+                                                   bound_scatter<W, 2>, bound_scatter<W, 3>,
+                                                   bound_scatter<W, 4>};
+
+using BoundCall = int (*)(const void*);
+BoundCall scatter_of(int width, int ports) {
+  const int p = ports <= 4 ? ports : 0;
+  return width == 1 ? kScatterOfPorts<1>[p] : kScatterOfPorts<kLaneGroup>[p];
+}
+
+void scatter(const LinearTask& t) { scatter_of(t.width, t.shape->p)(&t); }
 
 /// Rows [row, row + kRows) of sum += M v, M with `columns` columns, v's entries `step` apart.
 template <int W, bool kShared, int kRows>
@@ -104,6 +107,27 @@ inline void advance_rows(const LinearTask& t, const LinearGroup& group, const Pl
   }
 }
 
+constexpr int kRowsAtOnce = 6;
+
+template <int W, bool kShared>
+[[gnu::always_inline]] inline void advance_any(const LinearTask& t, const LinearGroup& group,
+                                               const Place& at, int row, int rows, Vec<W>& check) {
+  switch (rows) {
+    case 1:
+      return advance_rows<W, kShared, 1>(t, group, at, row, check);
+    case 2:
+      return advance_rows<W, kShared, 2>(t, group, at, row, check);
+    case 3:
+      return advance_rows<W, kShared, 3>(t, group, at, row, check);
+    case 4:
+      return advance_rows<W, kShared, 4>(t, group, at, row, check);
+    case 5:
+      return advance_rows<W, kShared, 5>(t, group, at, row, check);
+    default:
+      return advance_rows<W, kShared, 6>(t, group, at, row, check);
+  }
+}
+
 /// b⁰ = Cx (+ C_u ū) into the group of `record` that begins at x.
 template <int W, bool kShared>
 inline void freeze_group(const LinearTask& t, const LinearGroup& group, double* x, bool driven) {
@@ -128,58 +152,66 @@ inline void freeze_group(const LinearTask& t, const LinearGroup& group, double* 
 }
 
 template <int W, bool kShared>
-void book_group(const LinearTask& t, const LinearGroup& group, const Place& at, long g,
-                double* work) {
+[[gnu::always_inline]] inline void book_group(const LinearTask& t, const LinearGroup& group,
+                                              const Place& at, long g, double* work) {
   constexpr int S = kShared ? 1 : W;
   const LinearShape& s = *t.shape;
-  const Vec<W> zero = Vec<W>::all(0.0), half = Vec<W>::all(0.5), two = Vec<W>::all(2.0);
+  const Vec<W> zero = Vec<W>::all(0.0);
   Vec<W> storage = zero, magnitude = zero, dissipated = zero, supply = zero;
   const double* value = group.energy;
   for (int e = 0; e < s.storage_count; ++e) {
-    const Vec<W> term = coefficient<W, kShared>(value, e) *
-                        Vec<W>::load(at.next + s.storage[e].row * W) *
-                        Vec<W>::load(at.next + s.storage[e].column * W);
-    storage = storage + term;
-    magnitude = magnitude + abs(term);
+    const Vec<W> left =
+        coefficient<W, kShared>(value, e) * Vec<W>::load(at.next + s.storage[e].row * W);
+    storage = fma(left, Vec<W>::load(at.next + s.storage[e].column * W), storage);
   }
   value += s.storage_count * S;
+  // |Q_ij x_i x_j| ≤ ½|Q_ij|(x_i² + x_j²)
+  for (int i = 0; i < s.n; ++i) {
+    const Vec<W> x = Vec<W>::load(at.next + i * W);
+    magnitude = fma(coefficient<W, kShared>(value, i) * x, x, magnitude);
+  }
+  value += s.n * S;
   if (s.dissipation_count > 0 || at.driven) {
-    // z = [∇̄H; u]
-    for (int i = 0; i < s.n; ++i) zero.store(work + i * W);
-    for (int e = 0; e < s.gradient_count; ++e) {
-      const int column = s.gradient[e].column;
-      const Vec<W> mid =
-          half * (Vec<W>::load(at.x + column * W) + Vec<W>::load(at.next + column * W));
-      double* entry = work + s.gradient[e].row * W;
-      fma(coefficient<W, kShared>(value, e), mid, Vec<W>::load(entry)).store(entry);
+    // z = [∇̄H; u], as far as it is needed. Entries of a row follow one another.
+    const double* output = value + (s.gradient_count + s.dissipation_count) * S;
+    const double* factor = output + s.output_count * S;
+    for (int e = 0; e < s.gradient_count;) {
+      const int row = s.gradient[e].row;
+      Vec<W> sum = zero;
+      for (; e < s.gradient_count && s.gradient[e].row == row; ++e) {
+        const int column = s.gradient[e].column * W;
+        sum = fma(coefficient<W, kShared>(value, e),
+                  Vec<W>::load(at.x + column) + Vec<W>::load(at.next + column), sum);
+      }
+      sum.store(work + row * W);
     }
     value += s.gradient_count * S;
-    const double* output = value + s.dissipation_count * S;
-    const double* factor = output + s.output_count * S;
-    for (int j = 0; j < s.p; ++j) {
-      const Vec<W> sign = Vec<W>::all(s.input_sign[j]);
-      const Vec<W> waves =
-          fma(sign, Vec<W>::load(at.b + j * t.stride), Vec<W>::load(at.a + j * t.stride));
-      (coefficient<W, kShared>(factor, j) * waves).store(work + (s.n + j) * W);
-    }
-    for (int j = 0; j < s.q; ++j) {
-      Vec<W>::load(at.input + j * W).store(work + (s.n + s.p + j) * W);
+    if (s.ports_dissipate) {
+      for (int j = 0; j < s.p; ++j) {
+        const Vec<W> sign = Vec<W>::all(s.input_sign[j]);
+        const Vec<W> waves =
+            fma(sign, Vec<W>::load(at.b + j * t.stride), Vec<W>::load(at.a + j * t.stride));
+        (coefficient<W, kShared>(factor, j) * waves).store(work + (s.n + j) * W);
+      }
+      for (int j = 0; j < s.q; ++j) {
+        Vec<W>::load(at.input + j * W).store(work + (s.n + s.p + j) * W);
+      }
     }
     for (int e = 0; e < s.dissipation_count; ++e) {
-      const Vec<W> product = coefficient<W, kShared>(value, e) *
-                             Vec<W>::load(work + s.dissipation[e].row * W);
+      const Vec<W> product =
+          coefficient<W, kShared>(value, e) * Vec<W>::load(work + s.dissipation[e].row * W);
       dissipated = fma(product, Vec<W>::load(work + s.dissipation[e].column * W), dissipated);
     }
     if (at.driven) {
       for (int e = 0; e < s.output_count; ++e) {
-        const Vec<W> product = coefficient<W, kShared>(output, e) *
-                               Vec<W>::load(at.input + s.output[e].row * W);
+        const Vec<W> product =
+            coefficient<W, kShared>(output, e) * Vec<W>::load(at.input + s.output[e].row * W);
         supply = fma(product, Vec<W>::load(work + s.output[e].column * W), supply);
       }
     }
   }
   storage.store(t.energy.storage_J + g * W);
-  (two * magnitude).store(t.energy.magnitude_J + g * W);
+  magnitude.store(t.energy.magnitude_J + g * W);
   dissipated.store(t.energy.dissipated_J + g * W);
   supply.store(t.energy.external_supply_J + g * W);
 }
@@ -198,10 +230,13 @@ int advance_group(const LinearTask& t, long g) {
   }
   scatter_group<W, kShared, 0>(t, g);
   Vec<W> check = zero;
-  int row = 0;
-  for (; row + 4 <= s.n; row += 4) advance_rows<W, kShared, 4>(t, group, at, row, check);
-  for (; row + 2 <= s.n; row += 2) advance_rows<W, kShared, 2>(t, group, at, row, check);
-  for (; row < s.n; ++row) advance_rows<W, kShared, 1>(t, group, at, row, check);
+  // Blocks of rows as equal as can be: each pass over x feeds as many sums as there are registers.
+  const int blocks = (s.n + kRowsAtOnce - 1) / kRowsAtOnce;
+  for (int k = 0, row = 0; k < blocks; ++k) {
+    const int rows = (s.n - row) / (blocks - k) + ((s.n - row) % (blocks - k) != 0 ? 1 : 0);
+    advance_any<W, kShared>(t, group, at, row, rows, check);
+    row += rows;
+  }
   freeze_group<W, kShared>(t, group, at.next, false);
   for (int j = 0; j < s.q; ++j) zero.store(at.next + (s.n + s.p + j) * W);
   for (int j = 0; j < s.p; ++j) {
@@ -242,7 +277,8 @@ void freeze(const LinearTask& t) {
 }  // namespace
 
 const LinearKernels kLinearKernels = {
-    [](const LinearTask& t) { t.width == 1 ? scatter<1>(t) : scatter<kLaneGroup>(t); },
+    scatter,
+    scatter_of,
     [](const LinearTask& t) { return t.width == 1 ? advance<1>(t) : advance<kLaneGroup>(t); },
     [](const LinearTask& t) { t.width == 1 ? freeze<1>(t) : freeze<kLaneGroup>(t); },
 };

@@ -12,9 +12,10 @@ struct LinearEntry {
 };
 
 /// What all lanes of a dense linear batch share. Counts are of entries in the energy block, which
-/// holds, one after another: upper triangle of ½Q with off-diagonal entries doubled (storage); Q
-/// (gradient); h[R P; Pᵀ S] (dissipation); h[(G+P)ᵀ, S+N] of the external inputs (output); and per port
-/// the factor c of u = c(a ± b).
+/// holds, one after another: upper triangle of ½Q with off-diagonal entries doubled (storage); the
+/// bound Σ_j|Q_ij| of every state (magnitude); rows of ½Q that the rest refers to (gradient);
+/// h[R P; Pᵀ S] (dissipation); h[(G+P)ᵀ, S+N] of the external inputs (output); and per port the factor c
+/// of u = c(a ± b). Rows and columns from n on are ports and inputs.
 struct LinearShape {
   int n = 0;  ///< states
   int p = 0;  ///< scalar ports
@@ -23,6 +24,7 @@ struct LinearShape {
   int gradient_count = 0;
   int dissipation_count = 0;
   int output_count = 0;
+  bool ports_dissipate = false;  ///< dissipation or output entries refer to ports
   const LinearEntry* storage = nullptr;
   const LinearEntry* gradient = nullptr;
   const LinearEntry* dissipation = nullptr;
@@ -64,6 +66,9 @@ struct LinearTask {
 struct LinearKernels {
   /// b = σa + (b⁰ + (D − σ)a)
   void (*scatter)(const LinearTask&);
+  /// The function that does the same for tasks of this width and number of ports, given a LinearTask;
+  /// it returns −1.
+  int (*(*scatter_of)(int width, int ports))(const void*);
   /// x⁺ = x + ((Φ − I)x + Ψa + Ψ_u ū), b⁰⁺ = Cx⁺, b and the energies. Returns the first lane whose
   /// x⁺ or b is not finite, or −1.
   int (*advance)(const LinearTask&);

@@ -69,7 +69,7 @@ class EnergyBook {
   const double* column(Column c) const { return columns_[c].data(); }
   double tank_sum() const;
   void update_energy_ratio();
-  void judge_passivity(StepLedger& step);
+  void judge_passivity(double residual, double ratio);
 
   const WaveDiscretisation& waves_;
   AlignedVector columns_[kColumns];  // by entry

@@ -14,9 +14,18 @@ namespace portwave {
 class JunctionProgram {
  public:
   /// a = P b on the places of these junctions.
-  void exchange(const double* b, double* a) const;
+  void exchange(const double* b, double* a) const {
+    for (const JunctionRun& run : runs_) {
+      run.exchange(run, places_.data() + run.places, values_.data() + run.values, b, a);
+    }
+  }
   /// u += λ((2I − P)⁻¹(2b − u) − b): one Douglas–Rachford update given b = S(u).
-  void douglas_rachford(double relaxation, const double* b, double* u) const;
+  void douglas_rachford(double relaxation, const double* b, double* u) const {
+    for (const JunctionRun& run : runs_) {
+      run.update(run, places_.data() + run.places, values_.data() + run.values, relaxation, b, u,
+                 work_.data() + run.work);
+    }
+  }
 
   bool empty() const { return runs_.empty(); }
   /// Runs, for those who want to know how well the places are numbered.
@@ -30,7 +39,6 @@ class JunctionProgram {
   std::vector<int> places_;
   AlignedVector values_;
   mutable AlignedVector work_;  // of dense junctions with many ports, each its own stretch
-  std::vector<int> work_begin_;  // by run
 };
 
 }  // namespace portwave

@@ -9,9 +9,20 @@ enum class JunctionForm {
   dense,       ///< P and (2I − P)⁻¹ as matrices
 };
 
+struct JunctionRun;
+
+/// The loops over a run: a = P b, and the Douglas–Rachford update of u (`work` has arity doubles;
+/// only dense runs use it).
+using ExchangeLoop = void (*)(const JunctionRun& run, const int* places, const double* values,
+                              const double* b, double* a);
+using UpdateLoop = void (*)(const JunctionRun& run, const int* places, const double* values,
+                            double relaxation, const double* b, double* u, double* work);
+
 /// Junctions of one form and arity, `count` of them. Position k of junction i touches the place
 /// places[k] + i where they lie side by side (`contiguous`), places[k·count + i] elsewhere.
 struct JunctionRun {
+  ExchangeLoop exchange = nullptr;
+  UpdateLoop update = nullptr;
   JunctionForm form = JunctionForm::swap;
   bool contiguous = false;
   bool shared = false;  ///< reflection: one normal for all
@@ -21,6 +32,7 @@ struct JunctionRun {
   int places = 0;  ///< begin in the program's places
   int values = 0;  ///< begin in its values: n_k of junction i at [k·count + i], or at [k] if shared;
                    ///< dense: per junction P, then the resolvent, row-major
+  int work = 0;    ///< begin in its work
 };
 
 }  // namespace portwave

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace portwave {
 
@@ -57,6 +59,27 @@ struct EnergyColumns {
   StepEnergy at(int lane) const;
   /// The columns of lanes from `lane` on.
   EnergyColumns from(int lane) const;
+};
+
+/// A scatter with its arguments set up once, for loops in which that and a virtual call would count.
+struct BoundScatter {
+  static constexpr std::size_t kTaskBytes = 192;
+
+  /// Runs it; returns the first lane that failed, or −1.
+  int operator()() const { return run(task); }
+  explicit operator bool() const { return run != nullptr; }
+
+  template <class Task>
+  static BoundScatter of(int (*function)(const void*), const Task& arguments) {
+    static_assert(sizeof(Task) <= kTaskBytes && std::is_trivially_copyable_v<Task>);
+    BoundScatter out;
+    out.run = function;
+    std::memcpy(out.task, &arguments, sizeof(Task));
+    return out;
+  }
+
+  int (*run)(const void* task) = nullptr;
+  alignas(16) unsigned char task[kTaskBytes];
 };
 
 /// An exception that a part's callback threw inside a batch, with the lane it came from.
@@ -135,6 +158,15 @@ class StepBatch {
 
   /// b = S(a).
   virtual LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) = 0;
+
+  /// The same scatter as a call that allocates and throws nothing; unbound when there is none. The
+  /// arrays must stay where they are for as long as it is used.
+  virtual BoundScatter bind_scatter([[maybe_unused]] LaneRange lanes,
+                                    [[maybe_unused]] double* record,
+                                    [[maybe_unused]] const double* a,
+                                    [[maybe_unused]] double* b) const {
+    return {};
+  }
 
   /// The committed step with incident wave a: writes `next`, b and, if wanted, the energies.
   virtual LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next,
