@@ -199,11 +199,18 @@ struct Stepper::Impl {
     return now;
   }
 
+  /// The commit has frozen the record but for external inputs. After a failed step all of it is
+  /// frozen again, for solvers keep warm starts there.
   void freeze() {
-    if (!waves.driven()) return;
+    if (!waves.driven() && !stale) return;
+    const double* driven = nullptr;
     PhaseStatus failure;
-    if (!waves.sample_inputs(time(), input.data(), failure)) fail(failure, -1);
-    fail_if(waves.freeze_all(record.data(), input.data(), /*driven_only=*/true), -1);
+    if (waves.driven()) {
+      if (!waves.sample_inputs(time(), input.data(), failure)) fail(failure, -1);
+      driven = input.data();
+    }
+    fail_if(waves.freeze_all(record.data(), driven, /*driven_only=*/!stale), -1);
+    stale = false;
   }
 
   StepResult run(bool timed) {
@@ -277,15 +284,16 @@ struct Stepper::Impl {
     if (book.violated()) certificate.status = CertificateStatus::violated;
   }
 
-  [[noreturn]] void fail(const PhaseStatus& status, int iteration) const {
+  [[noreturn]] void fail(const PhaseStatus& status, int iteration) {
+    stale = true;
     throw StepError(waves.system().parts()[static_cast<std::size_t>(std::max(status.part, 0))].name,
                     steps, iteration, options.method.iterations, status.fault, status.detail);
   }
-  void fail_if(const PhaseStatus& status, int iteration) const {
+  void fail_if(const PhaseStatus& status, int iteration) {
     if (!status.ok()) fail(status, iteration);
   }
 
-  [[noreturn]] void refuse_energy() const {
+  [[noreturn]] void refuse_energy() {
     fail({book.first_non_finite(), StepFault::not_finite, "its energy overflows"},
          options.method.iterations);
   }
@@ -313,6 +321,7 @@ struct Stepper::Impl {
   Clock::time_point pace_start{};
   std::int64_t pace_first = 0;
   std::int64_t steps = 0;
+  bool stale = false;  // the record has seen port solves of a step that failed
   IterationStatistics statistics;
   Certificate certificate;
   AlignedVector u_start;                   // Certify::full

@@ -88,7 +88,7 @@ class Task {
   /// Norms of the gap between u and `exchanged`.
   void measure(const StepArrays& s, const double* exchanged) const;
   /// x⁺, b⁺, energies for the incident waves in s.a.
-  bool commit(const StepArrays& s, PhaseStatus& failure) const;
+  bool commit(const StepArrays& s, PhaseStatus& failure);
   /// Publishes whatever is there, so that the others can drain.
   void publish(std::uint64_t number);
 
@@ -131,14 +131,16 @@ class Task {
   void gather(const StepArrays& s, std::uint64_t number);
   void scatter_own(const AlignedVector& from, double* out) const;
   void update_edge(const StepArrays& s, double relaxation, std::uint64_t number);
-  /// A port solve of a slice, bound to one of the two records where its batch can do that.
+  /// A port solve or commit of a slice, bound to one of the two records where its batch can do that.
   struct Call {
-    BoundScatter bound;
+    BoundCall bound;
     TaskSlice slice;
   };
+  /// The arrays of a step come in two sets, told apart by the record: what is next in one step is
+  /// current in the other.
   struct Bound {
     const double* record = nullptr;
-    std::vector<Call> edge, core;
+    std::vector<Call> edge, core, commit;
   };
   const Bound& bound_for(const StepArrays& s) {
     for (const Bound& bound : bound_) {

@@ -246,23 +246,22 @@ class DenseLinearBatch final : public StepBatch {
     return {};
   }
 
-  BoundScatter bind_scatter(LaneRange range, double* record, const double* a,
-                            double* b) const override {
+  BoundCall bind_scatter(LaneRange range, double* record, const double* a,
+                         double* b) const override {
     LinearTask task = task_for(range, record);
     task.a = a;
     task.b = b;
-    return BoundScatter::of(kernels_.scatter_of(width_, shape_.p), task);
+    return BoundCall::of(kernels_.scatter_of(width_, shape_.p), task);
+  }
+  BoundCall bind_advance(LaneRange range, double* record, const double* a, double* next, double* b,
+                         const EnergyColumns& energy) const override {
+    return BoundCall::of(kernels_.advance, advance_task(range, record, a, next, b, energy));
   }
 
   LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
                      const EnergyColumns& energy) override {
-    LinearTask task = task_for(range, record);
-    task.a = a;
-    task.b = b;
-    task.next = next;
-    task.energy = energy;
-    task.work = work_.data();
-    const int bad = kernels_.advance(task);
+    const LinearTask task = advance_task(range, record, a, next, b, energy);
+    const int bad = kernels_.advance(&task);
     if (bad >= 0 && bad < range.last) return {bad, StepFault::not_finite};
     return {};
   }
@@ -313,6 +312,17 @@ class DenseLinearBatch final : public StepBatch {
     task.width = width_;
     task.stride = stride();
     task.record = record;
+    return task;
+  }
+
+  LinearTask advance_task(LaneRange range, double* record, const double* a, double* next, double* b,
+                          const EnergyColumns& energy) const {
+    LinearTask task = task_for(range, record);
+    task.a = a;
+    task.b = b;
+    task.next = next;
+    task.energy = energy;
+    task.work = work_.data();
     return task;
   }
 
@@ -452,7 +462,7 @@ class DenseLinearBatch final : public StepBatch {
   std::vector<LinearEntry> storage_, gradient_, dissipation_, output_;
   std::vector<LinearGroup> groups_;
   LaneCoefficients coefficients_[4];
-  AlignedVector work_;
+  mutable AlignedVector work_;  // of wide parts, each lane group its own stretch
 };
 
 }  // namespace

@@ -128,22 +128,22 @@ class DuffingBatch final : public StepBatch {
     task.b = b;
     return outcome(scatter_kernel()(&task), range, a);
   }
-  BoundScatter bind_scatter(LaneRange range, double* record, const double* a,
-                            double* b) const override {
+  BoundCall bind_scatter(LaneRange range, double* record, const double* a,
+                         double* b) const override {
     Task task = task_for(range, record);
     task.a = a;
     task.b = b;
-    return BoundScatter::of(scatter_kernel(), task);
+    return BoundCall::of(scatter_kernel(), task);
   }
 
   LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
                      const EnergyColumns& energy) override {
-    Task task = task_for(range, record);
-    task.a = a;
-    task.b = b;
-    task.next = next;
-    task.energy = energy;
-    return outcome(kernels_.advance(task), range, a);
+    const Task task = advance_task(range, record, a, next, b, energy);
+    return outcome(kernels_.advance(&task), range, a);
+  }
+  BoundCall bind_advance(LaneRange range, double* record, const double* a, double* next, double* b,
+                         const EnergyColumns& energy) const override {
+    return BoundCall::of(kernels_.advance, advance_task(range, record, a, next, b, energy));
   }
 
  private:
@@ -166,6 +166,15 @@ class DuffingBatch final : public StepBatch {
     task.width = width_;
     task.stride = stride();
     task.record = record;
+    return task;
+  }
+  Task advance_task(LaneRange range, double* record, const double* a, double* next, double* b,
+                    const EnergyColumns& energy) const {
+    Task task = task_for(range, record);
+    task.a = a;
+    task.b = b;
+    task.next = next;
+    task.energy = energy;
     return task;
   }
   LaneStatus outcome(int bad, LaneRange range, const double* a) const {

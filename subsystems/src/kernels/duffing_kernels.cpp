@@ -269,7 +269,10 @@ constexpr Kernels kernels_for() {
   return {
       scatter<kLaneGroup, S, M>,
       scatter<1, S, M>,
-      [](const Task& t) { return t.width == 1 ? advance<1, S, M>(t) : advance<kLaneGroup, S, M>(t); },
+      [](const void* task) {
+        const Task& t = *static_cast<const Task*>(task);
+        return t.width == 1 ? advance<1, S, M>(t) : advance<kLaneGroup, S, M>(t);
+      },
       [](const Task& t) { return t.width == 1 ? freeze<1, S, M>(t) : freeze<kLaneGroup, S, M>(t); },
   };
 }

@@ -73,7 +73,7 @@ struct Task {
 struct Kernels {
   int (*scatter)(const void* task);  ///< a Task
   int (*scatter_alone)(const void* task);  ///< a Task of width 1
-  int (*advance)(const Task&);
+  int (*advance)(const void* task);
   int (*freeze)(const Task&);
 };
 

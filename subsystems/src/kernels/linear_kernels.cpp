@@ -279,7 +279,10 @@ void freeze(const LinearTask& t) {
 const LinearKernels kLinearKernels = {
     scatter,
     scatter_of,
-    [](const LinearTask& t) { return t.width == 1 ? advance<1>(t) : advance<kLaneGroup>(t); },
+    [](const void* task) {
+      const LinearTask& t = *static_cast<const LinearTask*>(task);
+      return t.width == 1 ? advance<1>(t) : advance<kLaneGroup>(t);
+    },
     [](const LinearTask& t) { t.width == 1 ? freeze<1>(t) : freeze<kLaneGroup>(t); },
 };
 

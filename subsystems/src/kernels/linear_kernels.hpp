@@ -71,7 +71,7 @@ struct LinearKernels {
   int (*(*scatter_of)(int width, int ports))(const void*);
   /// x⁺ = x + ((Φ − I)x + Ψa + Ψ_u ū), b⁰⁺ = Cx⁺, b and the energies. Returns the first lane whose
   /// x⁺ or b is not finite, or −1.
-  int (*advance)(const LinearTask&);
+  int (*advance)(const void* task);  ///< a LinearTask
   /// b⁰ = Cx + C_u ū in `record`.
   void (*freeze)(const LinearTask&);
 };

@@ -23,7 +23,8 @@ class EnergyBook {
   /// `record` and `b` are the initial states and outgoing waves, in the order of `waves`.
   EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b);
 
-  /// Where `WaveDiscretisation::advance` is to write the energies of the step.
+  /// Where `WaveDiscretisation::advance` is to write the energies of the step. The answer alternates
+  /// between two sets of columns from one closed step to the next.
   EnergyColumns columns();
 
   /// Looks at lanes that committed incident waves `a` and outgoing waves `b`; `columns` are written.

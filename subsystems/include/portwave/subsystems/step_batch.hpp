@@ -61,8 +61,9 @@ struct EnergyColumns {
   EnergyColumns from(int lane) const;
 };
 
-/// A scatter with its arguments set up once, for loops in which that and a virtual call would count.
-struct BoundScatter {
+/// A scatter or advance with its arguments set up once, for loops in which that and a virtual call would
+/// count.
+struct BoundCall {
   static constexpr std::size_t kTaskBytes = 192;
 
   /// Runs it; returns the first lane that failed, or −1.
@@ -70,9 +71,9 @@ struct BoundScatter {
   explicit operator bool() const { return run != nullptr; }
 
   template <class Task>
-  static BoundScatter of(int (*function)(const void*), const Task& arguments) {
+  static BoundCall of(int (*function)(const void*), const Task& arguments) {
     static_assert(sizeof(Task) <= kTaskBytes && std::is_trivially_copyable_v<Task>);
-    BoundScatter out;
+    BoundCall out;
     out.run = function;
     std::memcpy(out.task, &arguments, sizeof(Task));
     return out;
@@ -161,7 +162,7 @@ class StepBatch {
 
   /// The same scatter as a call that allocates and throws nothing; unbound when there is none. The
   /// arrays must stay where they are for as long as it is used.
-  virtual BoundScatter bind_scatter([[maybe_unused]] LaneRange lanes,
+  virtual BoundCall bind_scatter([[maybe_unused]] LaneRange lanes,
                                     [[maybe_unused]] double* record,
                                     [[maybe_unused]] const double* a,
                                     [[maybe_unused]] double* b) const {
@@ -171,6 +172,14 @@ class StepBatch {
   /// The committed step with incident wave a: writes `next`, b and, if wanted, the energies.
   virtual LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next,
                              double* b, const EnergyColumns& energy) = 0;
+
+  /// The same advance as a call, as with bind_scatter.
+  virtual BoundCall bind_advance([[maybe_unused]] LaneRange lanes, [[maybe_unused]] double* record,
+                                 [[maybe_unused]] const double* a, [[maybe_unused]] double* next,
+                                 [[maybe_unused]] double* b,
+                                 [[maybe_unused]] const EnergyColumns& energy) const {
+    return {};
+  }
 
   /// Linear parts: S(a) = b⁰ + D a with D constant between calls of prepare. `matrix` is
   /// wave_size × wave_size, row-major. False for parts that are not affine.
