@@ -12,6 +12,7 @@
 
 #include "chain_system.hpp"
 #include "peers/midpoint.hpp"
+#include "portwave/subsystems/instruction_set.hpp"
 #include "report.hpp"
 
 namespace {
@@ -113,7 +114,8 @@ void compare(const Report& report, const std::string& kind, const Chain& chain) 
     engines.push_back(std::make_unique<Stepper>(system, chain_options(chain, kStep, budget)));
     contenders.push_back(timed([&engine = *engines.back()] { engine.step(); }));
     notes.push_back(
-        fmt::format("the engine differs from the monolithic state by {:.1e} after {} steps",
+        fmt::format("{}; the engine differs from the monolithic state by {:.1e} after {} steps",
+                    to_string(portwave::instruction_set()),
                     difference(run(system, chain, budget, kChecked), expected), kChecked));
   }
   for (const Peer& peer : peers()) {

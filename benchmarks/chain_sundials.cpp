@@ -20,6 +20,7 @@
 #include "chain_system.hpp"
 #include "peers/midpoint.hpp"
 #include "peers/ode.hpp"
+#include "portwave/subsystems/instruction_set.hpp"
 #include "report.hpp"
 
 namespace {
@@ -215,8 +216,9 @@ void compare_at(const Report& report, int exponent, const Way& ours, const Way& 
     texts.push_back({.name = fmt::format("chain_to_2s/h=2^-{}/{}", exponent, peer),
                      .sense = Sense::at_least,
                      .goal = exponent == kGoalExponent ? goal : std::nullopt,
-                     .note = fmt::format("{} error {:.2e}; {} error {:.2e}", ours.name, ours.error,
-                                         way.name, way.error)});
+                     .note = fmt::format("{}; {} error {:.2e}; {} error {:.2e}",
+                                         to_string(portwave::instruction_set()), ours.name,
+                                         ours.error, way.name, way.error)});
   };
   text("monolithic", {}, monolithic);
   for (const Family& family : families) {

@@ -10,6 +10,8 @@
 //   spread     interquartile range of the ratio over its median, within this process
 //   goal       null: printed, no goal; then holds is null too
 //   processes  how often `./dev bench` runs the program anew, to take medians over processes
+// A row with a "unit" is a quantity of its own: "ratio" is its value, "ours_us" and "reference_us" are
+// null.
 // It exits with 1, and prints no row, when its answers are wrong.
 
 #include <algorithm>
@@ -18,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <functional>
 #include <optional>
 #include <string>
@@ -52,11 +55,29 @@ Timer timed(Call call) {
   };
 }
 
+/// The same in processor time of this thread: for contenders that run on no other thread, on machines
+/// that others keep busy.
+template <class Call>
+Timer processor_timed(Call call) {
+  return [call](std::int64_t calls) mutable {
+    const auto now = [] {
+      timespec time{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    };
+    const double start = now();
+    for (std::int64_t i = 0; i < calls; ++i) call();
+    return now() - start;
+  };
+}
+
 /// Times per call of several contenders that took turns.
 class Contest {
  public:
   explicit Contest(std::vector<std::vector<double>> seconds) : seconds_(std::move(seconds)) {}
 
+  /// By round.
+  const std::vector<double>& seconds(std::size_t contender) const { return seconds_[contender]; }
   double median_us(std::size_t contender) const { return quantile(seconds_[contender], 0.5) * 1e6; }
   /// time(a) / time(b), one value per round.
   std::vector<double> ratios(std::size_t a, std::size_t b) const {
@@ -124,27 +145,39 @@ class Report {
 
   void add(const RowText& text, const Contest& contest, std::size_t ours,
            std::size_t reference) const {
-    const bool overhead = text.sense == Sense::at_most;
-    const std::vector<double> ratios =
-        overhead ? contest.ratios(ours, reference) : contest.ratios(reference, ours);
-    const double ratio = quantile(ratios, 0.5);
-    const double spread = (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / ratio;
-    std::string goal = "null", holds = "null";
-    if (text.goal) {
-      goal = fmt::format("{}", *text.goal);
-      holds = (overhead ? ratio <= *text.goal : ratio >= *text.goal) ? "true" : "false";
-    }
-    fmt::print(R"({{"name": "{}", "ours_us": {:.5g}, "reference_us": {:.5g}, "sense": "{}", )"
-               R"("ratio": {:.4g}, "spread": {:.2g}, "goal": {}, "holds": {}, "note": "{}", )"
-               R"("processes": {}}})"
-               "\n",
-               text.name, contest.median_us(ours), contest.median_us(reference),
-               overhead ? "at most" : "at least", ratio, spread, goal, holds, text.note,
-               processes_);
-    std::fflush(stdout);
+    print(text,
+          text.sense == Sense::at_most ? contest.ratios(ours, reference)
+                                       : contest.ratios(reference, ours),
+          fmt::format(R"("ours_us": {:.5g}, "reference_us": {:.5g})", contest.median_us(ours),
+                      contest.median_us(reference)));
+  }
+
+  /// A quantity that is no ratio of two times, or one that was made from more than two: its samples.
+  void add(const RowText& text, const std::vector<double>& samples, const std::string& unit) const {
+    print(text, samples,
+          fmt::format(R"("ours_us": null, "reference_us": null, "unit": "{}")", unit));
   }
 
  private:
+  void print(const RowText& text, const std::vector<double>& samples,
+             const std::string& fields) const {
+    const bool at_most = text.sense == Sense::at_most;
+    const double value = quantile(samples, 0.5);
+    const double spread =
+        value == 0.0 ? 0.0 : std::abs((quantile(samples, 0.75) - quantile(samples, 0.25)) / value);
+    std::string goal = "null", holds = "null";
+    if (text.goal) {
+      goal = fmt::format("{}", *text.goal);
+      holds = (at_most ? value <= *text.goal : value >= *text.goal) ? "true" : "false";
+    }
+    fmt::print(R"({{"name": "{}", {}, "sense": "{}", "ratio": {:.4g}, "spread": {:.2g}, )"
+               R"("goal": {}, "holds": {}, "note": "{}", "processes": {}}})"
+               "\n",
+               text.name, fields, at_most ? "at most" : "at least", value, spread, goal, holds,
+               text.note, processes_);
+    std::fflush(stdout);
+  }
+
   std::string program_;
   int processes_;
 };

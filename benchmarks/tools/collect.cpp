@@ -9,6 +9,7 @@
 // Exit code 1: a program failed, which usually means that its answers were wrong.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -85,10 +86,12 @@ Json merged(const std::vector<Json>& rows) {
     const std::vector<double> values = sorted(field);
     return 0.5 * (values[(values.size() - 1) / 2] + values[values.size() / 2]);
   };
-  for (const char* field : {"ours_us", "reference_us", "ratio"}) result[field] = median(field);
+  for (const char* field : {"ours_us", "reference_us", "ratio"}) {
+    if (result[field].is_number()) result[field] = median(field);
+  }
   const std::vector<double> ratios = sorted("ratio");
   const double ratio = result["ratio"].get<double>();
-  result["spread"] = (ratios.back() - ratios.front()) / ratio;
+  result["spread"] = ratio == 0.0 ? 0.0 : std::abs((ratios.back() - ratios.front()) / ratio);
   if (const Json& goal = result["goal"]; !goal.is_null()) {
     const bool at_most = result["sense"] == "at most";
     result["holds"] = at_most ? ratio <= goal.get<double>() : ratio >= goal.get<double>();
@@ -102,9 +105,14 @@ void tell(const Json& row) {
           ? ""
           : fmt::format("  goal {} {:g}: {}", row["sense"].get<std::string>(),
                         row["goal"].get<double>(), row["holds"].get<bool>() ? "holds" : "missed");
-  fmt::print(stderr, "  {:42} {:10.5g} us beside {:10.5g} us  ratio {:8.4g} ±{:2.0f} %{}\n",
-             row["name"].get<std::string>(), row["ours_us"].get<double>(),
-             row["reference_us"].get<double>(), row["ratio"].get<double>(),
+  const std::string value =
+      row.contains("unit")
+          ? fmt::format("{:39} {:8.4g} {}", "", row["ratio"].get<double>(),
+                        row["unit"].get<std::string>())
+          : fmt::format("{:10.5g} us beside {:10.5g} us  ratio {:8.4g}",
+                        row["ours_us"].get<double>(), row["reference_us"].get<double>(),
+                        row["ratio"].get<double>());
+  fmt::print(stderr, "  {:42} {} ±{:2.0f} %{}\n", row["name"].get<std::string>(), value,
              50.0 * row["spread"].get<double>(), goal);
 }
 

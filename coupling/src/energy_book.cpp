@@ -57,6 +57,10 @@ EnergyColumns EnergyBook::columns() {
   return {column(kStorage), column(kSupply), column(kDissipated), column(kMagnitude)};
 }
 
+EnergyColumns EnergyBook::next_columns() {
+  return {column(kStorageBefore), column(kSupply), column(kDissipated), column(kMagnitudeBefore)};
+}
+
 void EnergyBook::examine(int batch, LaneRange lanes, const double* a, const double* b) {
   const BatchPlace& place = waves_.batch(batch);
   const int entry = place.entry;

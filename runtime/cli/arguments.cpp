@@ -1,12 +1,8 @@
 #include "arguments.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <functional>
-#include <memory>
 #include <ostream>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -14,8 +10,10 @@
 
 #include <portwave/runtime/summary.hpp>
 #include <portwave/subsystems/error.hpp>
+#include <portwave/subsystems/printable.hpp>
 
 #include "generate.hpp"
+#include "verb.hpp"
 
 namespace portwave::cli {
 namespace {
@@ -26,6 +24,7 @@ constexpr std::string_view kExamples = R"(Examples:
   portwave validate examples/two_oscillators.json
   portwave list duffing_oscillator
   portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
+  portwave study scaling examples/chain_64.json --threads 1,2,4
   portwave generate chain --blocks 1000 --out chain.json
 
 Data goes to stdout, everything else to stderr.
@@ -35,6 +34,10 @@ constexpr std::string_view kRunExamples = R"(Examples:
   portwave run examples/two_oscillators.json --out results --threads 4
   portwave run examples/two_oscillators.json --json --quiet | jq .energy
   portwave run examples/two_oscillators.json --set /subsystems/0/parameters/mass_kg=9
+  portwave run examples/two_oscillators.json --pace 1 --deadline-us 200
+
+With --deadline-us or --pace the inner iteration ends when time runs out: the results then depend on
+the clock, and differ from run to run. Without, they are the same for any threads, grain and executor.
 
 With --out the folder gets summary.json, trajectory.csv and energy.csv. Ctrl-C stops after the
 current step and keeps what was recorded.)";
@@ -42,6 +45,14 @@ current step and keeps what was recorded.)";
 constexpr std::string_view kStudyExamples = R"(Examples:
   portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
   portwave study budget examples/two_oscillators.json --budgets 20 --json)";
+
+constexpr std::string_view kScalingExamples = R"(Examples:
+  portwave study scaling examples/chain_64.json --threads 1,2,4
+  portwave study scaling --generate chain --sizes 10000 --threads 1,2,4,8 --out results
+  portwave study scaling --generate grid --sizes 4096,8192,16384 --threads 1,2,4
+
+Rows marked "predicted" were not run: a simulation schedules the measured costs of the tasks on that
+many cores. Speed-ups are against one thread, of weak scaling against the first size.)";
 
 constexpr std::string_view kGenerateExamples = R"(Examples:
   portwave generate chain --blocks 1000 --vary 0.2 --out chain.json
@@ -54,232 +65,212 @@ struct Draft {
   RunArguments run;
   ValidateArguments validate;
   ListArguments list;
-  StudyBudgetArguments study;
+  StudyBudgetArguments budget;
+  StudyScalingArguments scaling;
   GenerateArguments generate;
 };
 
 constexpr std::int64_t kMostSteps = 9'000'000'000'000'000;
 constexpr std::int64_t kMostIterations = 1'000'000;
+constexpr std::int64_t kMostParts = 1'000'000'000;
+constexpr std::int64_t kMostRepetitions = 10'000;
 
-/// A whole number from `least` to `most`, in decimal digits and nothing else.
-struct IntegerRange {
-  std::int64_t least;
-  std::int64_t most;
-
-  /// What is wrong with `text`, or nothing. CLI11's own check takes "0x2", " 2" and "010" for 8.
-  std::string defect(std::string_view text) const {
-    std::int64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, value);
-    if (read.ptr != end || read.ec == std::errc::invalid_argument) {
-      return fmt::format("\"{}\" must be an integer from {} to {}", text, least, most);
-    }
-    const bool inside = read.ec == std::errc{} && value >= least && value <= most;
-    return inside ? std::string() : fmt::format("{} is not in {} to {}", text, least, most);
-  }
-};
-
-/// Of a text without defect.
-std::int64_t integer(std::string_view text) {
-  std::int64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+void add_json(Verb& verb, bool& json, const std::string& what) {
+  verb.flag("--json", "Write " + what + " as JSON to stdout", json);
 }
 
-/// "3,8," is "3", "8" and "".
-std::vector<std::string_view> split_at_commas(std::string_view list) {
-  std::vector<std::string_view> entries;
-  for (;;) {
-    const auto comma = list.find(',');
-    entries.push_back(list.substr(0, comma));
-    if (comma == std::string_view::npos) return entries;
-    list.remove_prefix(comma + 1);
-  }
+void add_out(Verb& verb, std::optional<std::filesystem::path>& out, const std::string& what) {
+  verb.path("--out", "DIR", "Folder to write " + what + " to", out);
 }
 
-CLI::Validator check(std::function<std::string(const std::string&)> defect_of) {
-  return {[defect_of = std::move(defect_of)](std::string& text) { return defect_of(text); }, ""};
-}
-
-CLI::Option* add_integer(CLI::App& app, const std::string& name, const std::string& what,
-                         IntegerRange range, std::function<void(std::int64_t)> take) {
-  return app
-      .add_option_function<std::string>(
-          name, [take = std::move(take)](const std::string& text) { take(integer(text)); }, what)
-      ->type_name("N")
-      ->check(check([range](const std::string& text) { return range.defect(text); }));
-}
-
-void add_json(CLI::App& app, bool& json, const std::string& what) {
-  app.add_flag("--json", json, "Write " + what + " as JSON to stdout");
-}
-
-void add_out(CLI::App& app, std::optional<std::filesystem::path>& out, const std::string& what) {
-  app.add_option_function<std::string>(
-         "--out", [&out](const std::string& folder) { out = folder; },
-         "Folder to write " + what + " to")
-      ->type_name("DIR")
-      ->check(check([](const std::string& folder) {
-        return folder.empty() ? std::string("needs a folder") : std::string();
-      }));
-}
-
-void add_threads(CLI::App& app, int& threads) {
-  add_integer(app, "--threads", "Threads; the results do not depend on it", {1, kMaxThreads},
-              [&threads](std::int64_t count) { threads = static_cast<int>(count); })
+void add_threads(Verb& verb, int& threads) {
+  verb.integer("--threads", "Threads; the results do not depend on it", {1, kMaxThreads},
+               [&threads](std::int64_t count) { threads = static_cast<int>(count); })
       ->default_str(std::to_string(threads));
 }
 
 /// "/json/pointer=value"
-void add_overrides(CLI::App& app, std::vector<Override>& overrides) {
-  app.add_option_function<std::vector<std::string>>(
-         "--set",
-         [&overrides](const std::vector<std::string>& settings) {
-           for (const std::string& setting : settings) {
-             const auto equals = setting.find('=');
-             overrides.push_back({setting.substr(0, equals), setting.substr(equals + 1)});
-           }
-         },
-         "Change an entry of the scenario; may be repeated")
-      ->type_name("/json/pointer=value")
-      ->allow_extra_args(false)
-      ->check(check([](const std::string& setting) {
+void add_overrides(Verb& verb, std::vector<Override>& overrides) {
+  verb.texts(
+      "--set", "/json/pointer=value", "Change an entry of the scenario; may be repeated",
+      [](const std::string& setting) {
         const bool good = setting.rfind('/', 0) == 0 && setting.find('=') != std::string::npos;
         return good ? std::string()
-                    : fmt::format("\"{}\" is not of the form /json/pointer=value", setting);
-      }));
+                    : fmt::format("{} is not of the form /json/pointer=value", in_quotes(setting));
+      },
+      [&overrides](const std::vector<std::string>& settings) {
+        for (const std::string& setting : settings) {
+          const auto equals = setting.find('=');
+          overrides.push_back({setting.substr(0, equals), setting.substr(equals + 1)});
+        }
+      });
 }
 
-void add_scenario(CLI::App& app, ScenarioArguments& scenario) {
-  app.add_option("SCENARIO", scenario.file, "Scenario file (JSON)")->required()->type_name("");
-  add_overrides(app, scenario.overrides);
+void add_scenario(Verb& verb, ScenarioArguments& scenario) {
+  verb.app()
+      .add_option("SCENARIO", scenario.file, "Scenario file (JSON)")
+      ->required()
+      ->type_name("");
+  add_overrides(verb, scenario.overrides);
 }
 
-void add_steps(CLI::App& app, std::optional<std::int64_t>& steps) {
-  add_integer(app, "--steps", "Number of macro-steps, in place of the scenario's", {1, kMostSteps},
-              [&steps](std::int64_t count) { steps = count; });
+void add_steps(Verb& verb, std::optional<std::int64_t>& steps) {
+  verb.integer("--steps", "Number of macro-steps, in place of the scenario's", {1, kMostSteps},
+               [&steps](std::int64_t count) { steps = count; });
 }
 
-void add_certify(CLI::App& app, Certify& certify) {
-  app.add_option_function<std::string>(
-         "--certify",
-         [&certify](const std::string& name) {
-           certify = name == "full" ? Certify::full : Certify::energy;
-         },
-         "full adds sampled FNE margins and augmented residuals, at a cost")
-      ->type_name("energy|full")
-      ->check(check([](const std::string& name) {
-        const bool known = name == "energy" || name == "full";
-        return known ? std::string() : fmt::format("\"{}\" is neither energy nor full", name);
-      }));
+void add_certify(Verb& verb, Certify& certify) {
+  verb.choice("--certify", {"none", "energy", "full"},
+              "none keeps no energy ledger; full adds sampled FNE margins and augmented residuals, "
+              "at a cost",
+              [&certify](std::size_t i) {
+                constexpr Certify kLevels[] = {Certify::none, Certify::energy, Certify::full};
+                certify = kLevels[i];
+              })
+      ->default_str("energy");
 }
 
-std::string budgets_defect(const std::string& list) {
-  const auto entries = split_at_commas(list);
-  for (const std::string_view entry : entries) {
-    if (entry.empty()) {
-      return fmt::format("\"{}\" has an empty entry; write integers with a comma between them",
-                         list);
-    }
-    if (std::string defect = IntegerRange{0, kMostIterations}.defect(entry); !defect.empty()) {
-      return defect;
-    }
-  }
-  return {};
+/// How a step is executed: the results do not depend on it.
+void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor) {
+  verb.text(
+          "--grain", "auto|part|N",
+          "How finely a step is cut into tasks: by cost, a task per part, or about N parts each",
+          [](const std::string& text) {
+            if (text == "auto" || text == "part") return std::string();
+            const std::string defect = IntegerRange{1, kMostParts}.defect(text);
+            return defect.empty()
+                       ? defect
+                       : fmt::format("{} is neither auto, part nor an integer from 1 to {}",
+                                     in_quotes(text), kMostParts);
+          },
+          [&grain](const std::string& text) {
+            grain = text == "auto"   ? Grain::automatic()
+                    : text == "part" ? Grain::per_part()
+                                     : Grain::of_parts(static_cast<int>(integer(text)));
+          })
+      ->default_str("auto");
+  static constexpr ExecutorKind kKinds[] = {ExecutorKind::automatic, ExecutorKind::serial,
+                                            ExecutorKind::waves, ExecutorKind::graph,
+                                            ExecutorKind::barrier};
+  std::vector<std::string> names;
+  for (const ExecutorKind kind : kKinds) names.emplace_back(to_string(kind));
+  verb.choice("--executor", names, "Who runs the tasks; graph and barrier are there for comparison",
+              [&executor](std::size_t i) { executor = kKinds[i]; })
+      ->default_str("auto");
 }
 
-/// In the order given, each once.
-std::vector<int> distinct_budgets(const std::vector<std::string>& lists) {
-  std::vector<int> budgets;
-  for (const std::string& list : lists) {
-    for (const std::string_view entry : split_at_commas(list)) {
-      const int budget = static_cast<int>(integer(entry));
-      if (std::find(budgets.begin(), budgets.end(), budget) == budgets.end()) {
-        budgets.push_back(budget);
-      }
-    }
-  }
-  return budgets;
+void add_time_budget(Verb& verb, TimeBudget& time) {
+  verb.real("--deadline-us", "T",
+            "Stop the inner iteration so that a step is committed within T us of its beginning; "
+            "results then depend on the clock",
+            {1e-3, 1e12}, [&time](double us) { time.deadline_s = 1e-6 * us; });
+  verb.real("--pace", "X",
+            "Simulated time per wall time, 1 for real time: no step begins early, and each is to "
+            "be committed when the next is due; results then depend on the clock",
+            {1e-6, 1e9}, [&time](double pace) { time.pace = pace; });
 }
 
-void add_budgets(CLI::App& app, std::vector<int>& budgets) {
-  app.add_option_function<std::vector<std::string>>(
-         "--budgets",
-         [&budgets](const std::vector<std::string>& lists) { budgets = distinct_budgets(lists); },
-         "Inner iterations per step, one run each")
-      ->type_name("K,K,...")
-      ->allow_extra_args(false)
-      ->check(check(budgets_defect))
-      ->default_str("0,3,8,20,35,50");
-}
-
-void add_run(CLI::App& app, RunArguments& run) {
-  CLI::App& verb = *app.add_subcommand("run", "Step a scenario and certify it");
+void add_run(Verb& top, RunArguments& run) {
+  Verb verb = top.add("run", "Step a scenario and certify it");
   add_scenario(verb, run.scenario);
   add_out(verb, run.out, "summary.json, trajectory.csv and energy.csv");
   add_threads(verb, run.threads);
+  add_execution(verb, run.grain, run.executor);
+  add_time_budget(verb, run.time);
   add_steps(verb, run.scenario.steps);
   add_certify(verb, run.certify);
   add_json(verb, run.json, "the summary");
-  verb.add_flag("--quiet", run.quiet, "No progress and no summary on stderr");
-  verb.footer(std::string(kRunExamples));
+  verb.flag("--quiet", "No progress and no summary on stderr", run.quiet);
+  verb.app().footer(std::string(kRunExamples));
 }
 
-void add_study(CLI::App& app, StudyBudgetArguments& study) {
-  CLI::App& group = *app.add_subcommand("study", "Studies over many runs of a scenario");
-  group.require_subcommand(1);
-  CLI::App& verb = *group.add_subcommand(
-      "budget", "Error against the monolithic reference, by inner iterations");
+void add_study_budget(Verb& group, StudyBudgetArguments& study) {
+  Verb verb = group.add("budget", "Error against the monolithic reference, by inner iterations");
   add_scenario(verb, study.scenario);
-  add_budgets(verb, study.budgets);
+  verb.integers("--budgets", "K,K,...", "Inner iterations per step, one run each",
+                {0, kMostIterations},
+                [&study](std::vector<int> budgets) { study.budgets = std::move(budgets); })
+      ->default_str("0,3,8,20,35,50");
   add_out(verb, study.out, "study.json");
   add_threads(verb, study.threads);
   add_steps(verb, study.scenario.steps);
   add_json(verb, study.json, "the rows");
-  verb.footer(std::string(kStudyExamples));
+  verb.app().footer(std::string(kStudyExamples));
+}
+
+void add_study_scaling(Verb& group, StudyScalingArguments& study) {
+  Verb verb =
+      group.add("scaling", "Time per step by threads: measured, and predicted for more cores");
+  verb.app()
+      .add_option("SCENARIO", study.scenario.file, "Scenario file (JSON): strong scaling")
+      ->type_name("");
+  add_overrides(verb, study.scenario.overrides);
+  verb.choice("--generate", scaling_kinds(), "A generated network in place of a file",
+              [&study](std::size_t i) { study.kind = scaling_kinds()[i]; });
+  verb.integers("--sizes", "N,N,...",
+                "Blocks, limbs or nodes of the network. One: strong scaling; one per thread count, "
+                "in proportion to them: weak scaling",
+                {1, kMostParts},
+                [&study](std::vector<int> sizes) { study.sizes = std::move(sizes); });
+  verb.integers("--threads", "N,N,...",
+                "Thread counts; those beyond this machine's cores are predicted, not measured",
+                {1, kMaxThreads},
+                [&study](std::vector<int> threads) { study.options.threads = std::move(threads); })
+      ->default_str("1,2,4");
+  add_execution(verb, study.options.grain, study.options.executor);
+  verb.integer("--repetitions", "Measurements of each configuration, taken in turn",
+               {1, kMostRepetitions},
+               [&study](std::int64_t n) { study.options.repetitions = static_cast<int>(n); })
+      ->default_str(std::to_string(study.options.repetitions));
+  verb.integer("--steps", "Macro-steps of one measurement; otherwise chosen by what they take",
+               {1, kMostSteps}, [&study](std::int64_t steps) { study.options.steps = steps; });
+  add_out(verb, study.out, "scaling.json");
+  add_json(verb, study.json, "the rows");
+  verb.app().footer(std::string(kScalingExamples));
+}
+
+void add_study(Verb& top, Draft& draft) {
+  Verb group = top.add("study", "Studies over many runs of a scenario");
+  group.app().require_subcommand(1);
+  add_study_budget(group, draft.budget);
+  add_study_scaling(group, draft.scaling);
 }
 
 /// The values are read later, so that everything wrong with them is told at once.
-void add_generate(CLI::App& app, GenerateArguments& generate) {
-  CLI::App& group = *app.add_subcommand("generate", "Write the scenario of a regular network");
-  group.require_subcommand(1);
-  group.footer(std::string(kGenerateExamples));
+void add_generate(Verb& top, GenerateArguments& generate) {
+  Verb group = top.add("generate", "Write the scenario of a regular network");
+  group.app().require_subcommand(1);
+  group.app().footer(std::string(kGenerateExamples));
   for (const GenerateKind& kind : generate_kinds()) {
-    CLI::App& verb = *group.add_subcommand(std::string(kind.name), std::string(kind.summary));
+    Verb verb = group.add(std::string(kind.name), std::string(kind.summary));
     for (const GenerateOption& option : kind.options) {
       const std::string name(option.name);
-      verb.add_option_function<std::string>(
-              name, [&generate, name](const std::string& text) { generate.given[name] = text; },
-              std::string(option.summary))
-          ->type_name(std::string(option.value))
+      verb.text(
+              name, std::string(option.value), std::string(option.summary),
+              [](const std::string&) { return std::string(); },
+              [&generate, name](const std::string& text) { generate.given[name] = text; })
           ->default_str(std::string(option.by_default));
     }
-    verb.add_option_function<std::string>(
-            "--out", [&generate](const std::string& file) { generate.out = file; },
-            "File to write, in place of stdout")
-        ->type_name("FILE")
-        ->check(check([](const std::string& file) {
-          return file.empty() ? std::string("needs a file") : std::string();
-        }));
+    verb.path("--out", "FILE", "File to write, in place of stdout", generate.out);
   }
 }
 
-void add_verbs(CLI::App& app, Draft& draft) {
-  app.require_subcommand(1);
-  app.set_version_flag("--version", fmt::format("portwave {}", version()));
-  app.footer(std::string(kExamples));
+void add_verbs(Verb& top, Draft& draft) {
+  top.app().require_subcommand(1);
+  top.app().set_version_flag("--version", fmt::format("portwave {}", version()));
+  top.app().footer(std::string(kExamples));
 
-  add_run(app, draft.run);
-  CLI::App& validate = *app.add_subcommand("validate", "Check a scenario and run nothing");
+  add_run(top, draft.run);
+  Verb validate = top.add("validate", "Check a scenario and run nothing");
   add_scenario(validate, draft.validate.scenario);
-  CLI::App& list = *app.add_subcommand("list", "Show the catalogue, or one type of part in full");
-  list.add_option_function<std::string>(
-          "TYPE", [&draft](const std::string& type) { draft.list.type = type; }, "Type of part")
-      ->type_name("");
+  Verb list = top.add("list", "Show the catalogue, or one type of part in full");
+  list.text(
+      "TYPE", "", "Type of part", [](const std::string&) { return std::string(); },
+      [&draft](const std::string& type) { draft.list.type = type; });
   add_json(list, draft.list.json, "the catalogue");
-  app.add_subcommand("schema", "Write the JSON Schema of scenario files to stdout");
-  add_study(app, draft.study);
-  add_generate(app, draft.generate);
+  top.add("schema", "Write the JSON Schema of scenario files to stdout");
+  add_study(top, draft);
+  add_generate(top, draft.generate);
 }
 
 /// The innermost verb that the line reached.
@@ -345,7 +336,8 @@ Command command_of(const CLI::App& verb, Draft& draft) {
     draft.generate.kind = verb.get_name();
     return std::move(draft.generate);
   }
-  return std::move(draft.study);
+  if (verb.get_name() == "scaling") return std::move(draft.scaling);
+  return std::move(draft.budget);
 }
 
 void allow_extras(CLI::App& app) {
@@ -353,8 +345,10 @@ void allow_extras(CLI::App& app) {
   for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) allow_extras(*verb);
 }
 
-CommandLine refuse(const CLI::App& verb, const std::string& why, std::ostream& err) {
-  err << fmt::format("portwave: {}\nSee \"{} --help\".\n", why, full_name(verb));
+/// Everything that is wrong, a line each.
+CommandLine refuse(const CLI::App& verb, const std::vector<std::string>& whys, std::ostream& err) {
+  for (const std::string& why : whys) err << fmt::format("portwave: {}\n", why);
+  err << fmt::format("See \"{} --help\".\n", full_name(verb));
   return {std::nullopt, kBadInput};
 }
 
@@ -364,7 +358,9 @@ CommandLine parse_arguments(const std::vector<std::string>& arguments, std::ostr
                             std::ostream& err) {
   CLI::App app("Passive co-simulation of port-Hamiltonian subsystems", "portwave");
   Draft draft;
-  add_verbs(app, draft);
+  std::vector<std::string> defects;
+  Verb top(app, defects);
+  add_verbs(top, draft);
   allow_extras(app);
 
   if (arguments.empty()) {
@@ -372,7 +368,7 @@ CommandLine parse_arguments(const std::vector<std::string>& arguments, std::ostr
     return {std::nullopt, kBadInput};
   }
   if (const std::string why = unknown_verb(app, arguments); !why.empty()) {
-    return refuse(app, why, err);
+    return refuse(app, {why}, err);
   }
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
@@ -382,11 +378,17 @@ CommandLine parse_arguments(const std::vector<std::string>& arguments, std::ostr
   } catch (const CLI::ParseError& error) {
     CLI::App& verb = innermost(app);
     const std::string rest = leftovers(verb);
-    return refuse(verb, rest.empty() ? error.what() : rest, err);
+    defects.insert(defects.begin(), rest.empty() ? error.what() : rest);
+    return refuse(verb, defects, err);
   }
   CLI::App& verb = innermost(app);
-  if (const std::string rest = leftovers(app); !rest.empty()) return refuse(app, rest, err);
-  if (const std::string rest = leftovers(verb); !rest.empty()) return refuse(verb, rest, err);
+  for (const CLI::App* at : {&app, &verb}) {
+    if (std::string rest = leftovers(*at); !rest.empty()) {
+      defects.insert(defects.begin(), std::move(rest));
+      return refuse(*at, defects, err);
+    }
+  }
+  if (!defects.empty()) return refuse(verb, defects, err);
   return {command_of(verb, draft), kOk};
 }
 

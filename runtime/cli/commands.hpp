@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include <portwave/runtime/scaling.hpp>
 #include <portwave/runtime/scenario.hpp>
 
 namespace portwave::cli {
@@ -27,6 +28,9 @@ struct RunArguments {
   ScenarioArguments scenario;
   std::optional<std::filesystem::path> out;
   int threads = 1;
+  Grain grain;
+  ExecutorKind executor = ExecutorKind::automatic;
+  TimeBudget time;
   Certify certify = Certify::energy;
   bool json = false;
   bool quiet = false;
@@ -51,6 +55,16 @@ struct StudyBudgetArguments {
   bool json = false;
 };
 
+/// A scenario file, or networks of a kind and of some sizes.
+struct StudyScalingArguments {
+  ScenarioArguments scenario;
+  std::string kind;  ///< one of scaling_kinds(), or "": the scenario file
+  std::vector<int> sizes;
+  ScalingOptions options;
+  std::optional<std::filesystem::path> out;
+  bool json = false;
+};
+
 struct GenerateArguments {
   std::string kind;                          ///< of network, as generate_kinds() lists them
   std::map<std::string, std::string> given;  ///< values by option, unread
@@ -58,7 +72,7 @@ struct GenerateArguments {
 };
 
 using Command = std::variant<RunArguments, ValidateArguments, ListArguments, SchemaArguments,
-                             StudyBudgetArguments, GenerateArguments>;
+                             StudyBudgetArguments, StudyScalingArguments, GenerateArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
@@ -67,7 +81,11 @@ int run_command(const ValidateArguments& arguments, std::ostream& out, std::ostr
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const SchemaArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const GenerateArguments& arguments, std::ostream& out, std::ostream& err);
+
+/// The kinds of networks that `study scaling` makes in any size.
+const std::vector<std::string>& scaling_kinds();
 
 /// Loads the scenario of a command. Errors: ScenarioError.
 Scenario load(const ScenarioArguments& arguments);

@@ -21,13 +21,17 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Steps and records until the end or a signal; returns the signal or 0.
+/// Steps and records until the end or a signal; returns the signal or 0. Adds up the times of the
+/// phases.
 int step_through(Stepper& stepper, std::int64_t steps, CsvRecorder* recorder, Progress& progress,
-                 const InterruptWatch& interrupt) {
+                 const InterruptWatch& interrupt, StepTimes& times) {
   if (recorder != nullptr) recorder->record_initial(stepper);
   while (stepper.step_index() < steps) {
     if (const int signal = interrupt.signal(); signal != 0) return signal;
     const StepReport report = stepper.step();
+    times.begin_s += report.times.begin_s;
+    times.iterate_s += report.times.iterate_s;
+    times.commit_s += report.times.commit_s;
     if (recorder != nullptr) recorder->record(stepper, report);
     progress.update(stepper.step_index());
   }
@@ -38,6 +42,9 @@ StepperOptions options_of(const Scenario& scenario, const RunArguments& argument
   StepperOptions options = scenario.options;
   options.threads = arguments.threads;
   options.certify = arguments.certify;
+  options.grain = arguments.grain;
+  options.executor = arguments.executor;
+  options.time = arguments.time;
   return options;
 }
 
@@ -60,12 +67,13 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
 
   const auto start = std::chrono::steady_clock::now();
   int signal = 0;
+  StepTimes times;
   {
     Progress progress(err, !arguments.quiet && ::isatty(STDERR_FILENO) == 1, scenario.steps);
-    signal =
-        step_through(stepper, scenario.steps, recorder ? &*recorder : nullptr, progress, interrupt);
+    signal = step_through(stepper, scenario.steps, recorder ? &*recorder : nullptr, progress,
+                          interrupt, times);
   }
-  RunSummary summary = summarize(scenario.name, options, stepper, seconds_since(start));
+  RunSummary summary = summarize(scenario.name, options, stepper, seconds_since(start), times);
   summary.completed = signal == 0;
 
   const std::string json = summary_json(summary).dump(2) + "\n";

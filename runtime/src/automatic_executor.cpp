@@ -20,6 +20,9 @@ class AutomaticExecutor final : public Executor {
   int tasks() const override { return executors_[1]->tasks(); }
   std::size_t bytes() const override { return executors_[0]->bytes() + executors_[1]->bytes(); }
 
+  void bind(const StepArrays& arrays) override {
+    for (const auto& executor : executors_) executor->bind(arrays);
+  }
   StepResult run(const StepArrays& arrays, const StepPlan& plan,
                  std::span<IslandOutcome> outcomes) override {
     const auto start = Clock::now();
@@ -27,7 +30,9 @@ class AutomaticExecutor final : public Executor {
     const double took = std::chrono::duration<double>(Clock::now() - start).count();
     block_s_ += took;
     ++block_steps_;
-    if (block_s_ >= block_length_s_ && block_steps_ >= kShortestBlock) end_block();
+    if (block_s_ >= block_length_s_ && block_steps_ >= kShortestBlock) {
+      end_block(/*may_try=*/plan.deadline == nullptr || !known_[0] || !known_[1]);
+    }
     return result;
   }
 
@@ -42,7 +47,8 @@ class AutomaticExecutor final : public Executor {
   /// What threads must bring to be used.
   static constexpr double kWorthwhile = 0.97;
 
-  void end_block() {
+  /// Under a deadline the first comparison stands: a trial of the slower one might miss it.
+  void end_block(bool may_try) {
     const double step_s = block_s_ / block_steps_;
     block_s_ = 0.0;
     block_steps_ = 0;
@@ -62,7 +68,7 @@ class AutomaticExecutor final : public Executor {
       block_length_s_ = term_s_;
       return;
     }
-    try_the_other();
+    if (may_try) try_the_other();
   }
 
   void try_the_other() {

@@ -44,6 +44,9 @@ class Executor {
   virtual int tasks() const = 0;
   /// Memory of tasks, messages and junction programs.
   virtual std::size_t bytes() const = 0;
+  /// Makes ready for steps with these arrays, so that none of them allocates. Steps come with two sets
+  /// of arrays in turn.
+  virtual void bind(const StepArrays& arrays) = 0;
   virtual StepResult run(const StepArrays& arrays, const StepPlan& plan,
                          std::span<IslandOutcome> outcomes) = 0;
 };

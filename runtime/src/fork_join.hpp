@@ -44,6 +44,8 @@ class ForkJoin {
   /// and after they are awaited. Bodies are ordered one after another as the construct promises for
   /// those that depend on one another; see GraphExecutor.
   static void before_fork() { release(&fork_); }
+  static void after_fork() { acquire(&fork_); }
+  static void before_join() { release(&join_); }
   static void after_join() { acquire(&join_); }
   struct Ordered {
     Ordered() {

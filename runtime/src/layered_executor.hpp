@@ -18,6 +18,7 @@ class LayeredExecutor : public Executor {
   int threads() const override { return threads_; }
   int tasks() const override { return graph_.size(); }
   std::size_t bytes() const override { return graph_.bytes(); }
+  void bind(const StepArrays& s) override { graph_.bind(s); }
   StepResult run(const StepArrays& arrays, const StepPlan& plan,
                  std::span<IslandOutcome> outcomes) override;
 

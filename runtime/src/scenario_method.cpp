@@ -186,8 +186,9 @@ void read_time(const Node& node, RunSettings& settings) {
 }
 
 void read_method(const Node& node, CouplingMethod& method) {
-  const ObjectReader object(node, {"kind", "iterations", "tolerance", "tolerance_per_part",
-                                   "relaxation", "impedance", "initial_waves"});
+  const ObjectReader object(
+      node, {"kind", "iterations", "tolerance", "energy_tolerance_J", "tolerance_per_part",
+             "relaxation", "impedance", "initial_waves"});
   if (const auto kind = object.find("kind")) kind->choice(method_kinds());
   if (const auto iterations = object.find("iterations")) {
     method.iterations =
@@ -195,6 +196,9 @@ void read_method(const Node& node, CouplingMethod& method) {
   }
   if (const auto tolerance = object.find("tolerance")) {
     method.tolerance = tolerance->number(NumberRange::non_negative()).value_or(0.0);
+  }
+  if (const auto tolerance = object.find("energy_tolerance_J")) {
+    method.energy_tolerance_J = tolerance->number(NumberRange::non_negative()).value_or(0.0);
   }
   if (const auto per_part = object.find("tolerance_per_part")) {
     method.tolerance_per_part = per_part->boolean().value_or(false);

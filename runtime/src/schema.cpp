@@ -357,6 +357,10 @@ Json method_schema() {
                      defaults.iterations)},
        {"tolerance", with_default(described(non_negative(), "relative; 0: use the whole budget"),
                                   plain(defaults.tolerance))},
+       {"energy_tolerance_J",
+        with_default(
+            described(non_negative(), "energy of the gap at the ports [J] to stop at; 0: none"),
+            plain(defaults.energy_tolerance_J))},
        {"tolerance_per_part",
         with_default(described(boolean(), "hold every part to the tolerance by itself"),
                      defaults.tolerance_per_part)},

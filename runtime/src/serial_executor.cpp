@@ -14,6 +14,7 @@ class SerialExecutor final : public Executor {
   int threads() const override { return 1; }
   int tasks() const override { return graph_.size(); }
   std::size_t bytes() const override { return graph_.bytes(); }
+  void bind(const StepArrays& s) override { graph_.bind(s); }
 
   StepResult run(const StepArrays& s, const StepPlan& plan,
                  std::span<IslandOutcome> outcomes) override {

@@ -16,6 +16,7 @@ struct StepArrays {
   double* b_trial = nullptr;   ///< S(u)
   double* a = nullptr;         ///< â: incident waves of the commit
   EnergyBook* book = nullptr;  ///< null: no ledger
+  EnergyColumns columns;       ///< of the book, for this step
   InterfaceResidual* residual = nullptr;
 };
 

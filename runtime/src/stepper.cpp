@@ -93,6 +93,8 @@ struct Stepper::Impl {
     refuse_non_finite_start();
     certificate.max_passivity_residual_J = book.max_passivity_residual();
     runner = make_runner(waves, options, record.data(), costs);
+    runner.executor->bind(arrays());
+    runner.executor->bind(next_arrays());
     prepare_views();
     if (options.certify == Certify::full) {
       u_start.resize(b.size(), 0.0);
@@ -168,6 +170,20 @@ struct Stepper::Impl {
     return report;
   }
 
+  StepArrays arrays() {
+    return {record.data(), next.data(),    b.data(),
+            b_next.data(), u.data(),       b_trial.data(),
+            a_next.data(), used_book(),    used_book() ? book.columns() : EnergyColumns{},
+            &residual};
+  }
+  /// Those of the step after.
+  StepArrays next_arrays() {
+    return {next.data(), record.data(), b_next.data(),
+            b.data(),    u.data(),      b_trial.data(),
+            a.data(),    used_book(),   used_book() ? book.next_columns() : EnergyColumns{},
+            &residual};
+  }
+  EnergyBook* used_book() { return book_used() ? &book : nullptr; }
   bool book_used() const { return options.certify != Certify::none; }
 
   /// Waits until the step is due, if there is a pace, and sets its deadline.
@@ -216,19 +232,15 @@ struct Stepper::Impl {
   StepResult run(bool timed) {
     if (certifier) waves.interconnection().exchange(b.data(), u_start.data());
     const CouplingMethod& m = options.method;
-    const StepArrays arrays{record.data(),  next.data(),   b.data(),
-                            b_next.data(),  u.data(),      b_trial.data(),
-                            a_next.data(),  book_used() ? &book : nullptr,
-                            &residual};
     const StepPlan plan{
         {m.iterations, m.relaxation, m.tolerance, m.energy_tolerance_J, m.tolerance_per_part},
         scheduler ? &*scheduler : nullptr,
         timed};
-    StepResult result = runner.executor->run(arrays, plan, outcomes);
+    StepResult result = runner.executor->run(arrays(), plan, outcomes);
     if (result.failed_at < 0) return result;
-    if (result.failed_at != TaskOutcome::kCommit) fail(result.failure, result.failed_at);
-    if (result.failure.fault == StepFault::not_finite) find_non_finite();
-    fail(result.failure, m.iterations);
+    const bool at_commit = result.failed_at == TaskOutcome::kCommit;
+    if (result.failure.fault == StepFault::not_finite) find_non_finite(result.failed_at);
+    fail(result.failure, at_commit ? m.iterations : result.failed_at);
   }
 
   StepReport summarise(const StepResult& result) const {
@@ -298,9 +310,10 @@ struct Stepper::Impl {
          options.method.iterations);
   }
 
-  /// A NaN or infinity reached the commit: the iteration is run again, looking at every wave, to name
-  /// the first part and iteration that made one. Returns when none did before the commit.
-  void find_non_finite();
+  /// A NaN or infinity was noticed at some iteration or the commit, perhaps by a part that was given
+  /// it: the iteration is run again, looking at every wave, to name the first part and iteration that
+  /// made one. Returns when none did before.
+  void find_non_finite(int noticed_at);
 
   double time() const { return static_cast<double>(steps) * options.step_s; }
 
@@ -333,10 +346,13 @@ struct Stepper::Impl {
   std::vector<std::int64_t> view_step;
 };
 
-void Stepper::Impl::find_non_finite() {
+void Stepper::Impl::find_non_finite(int noticed_at) {
   const int parts = static_cast<int>(waves.places().size());
-  int last = 0;
-  for (const IslandOutcome& outcome : outcomes) last = std::max(last, outcome.iterations);
+  const bool at_commit = noticed_at == TaskOutcome::kCommit;
+  int last = at_commit ? 0 : noticed_at;
+  for (const IslandOutcome& outcome : outcomes) {
+    if (at_commit) last = std::max(last, outcome.iterations);
+  }
   const auto spoiled = [&](int part) {
     const PartPlace& place = waves.place(part);
     for (int j = 0; j < waves.batch(place.batch).batch->wave_size(); ++j) {
@@ -346,12 +362,14 @@ void Stepper::Impl::find_non_finite() {
     }
     return false;
   };
+  // Warm starts may hold the NaN.
+  fail_if(waves.freeze_all(record.data(), waves.driven() ? input.data() : nullptr), -1);
   waves.interconnection().exchange(b.data(), u.data());
   for (int k = 0; k < last; ++k) {
     const PhaseStatus status = waves.scatter_all(record.data(), u.data(), b_trial.data());
     for (int part = 0; part < parts; ++part) {
       const int island = waves.system().island_of_part(part);
-      if (k >= outcomes[static_cast<std::size_t>(island)].iterations) continue;
+      if (at_commit && k >= outcomes[static_cast<std::size_t>(island)].iterations) continue;
       if (status.part == part) fail(status, k);
       if (spoiled(part)) fail({part, StepFault::not_finite, {}}, k);
     }

@@ -125,6 +125,7 @@ BudgetRow run_budget(const Scenario& scenario, const Samples& reference, int ite
   StepperOptions options = scenario.options;
   options.method.iterations = iterations;
   options.method.tolerance = 0.0;  // a budget is spent, whatever the residual
+  options.method.energy_tolerance_J = 0.0;
   options.certify = Certify::full;
   options.threads = threads;
   Stepper stepper(scenario.system, options);

@@ -1,12 +1,15 @@
 #include "portwave/runtime/summary.hpp"
 
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "portwave/subsystems/instruction_set.hpp"
 #include "portwave/subsystems/printable.hpp"
 
 namespace portwave {
@@ -26,7 +29,9 @@ std::string_view name_of(MethodKind kind) {
   return "douglas-rachford";
 }
 
-Json energy_json(const EnergyTotals& energy) {
+Json energy_json(const RunSummary& summary) {
+  if (summary.certify == Certify::none) return nullptr;
+  const EnergyTotals& energy = summary.energy;
   return {{"initial_J", number(energy.initial_J)},
           {"final_J", number(energy.final_J)},
           {"max_J", number(energy.max_J)},
@@ -41,9 +46,11 @@ Json energy_json(const EnergyTotals& energy) {
 Json certificate_json(const RunSummary& summary) {
   const Certificate& certificate = summary.certificate;
   const bool has_worst = certificate.worst_passivity_step >= 0;
+  const bool is_checked = summary.certify != Certify::none;
   return {
-      {"status", std::string(to_string(certificate.status))},
-      {"max_passivity_residual_J", number(certificate.max_passivity_residual_J)},
+      {"status", is_checked ? std::string(to_string(certificate.status)) : "not_checked"},
+      {"max_passivity_residual_J",
+       is_checked ? number(certificate.max_passivity_residual_J) : Json(nullptr)},
       {"worst_passivity_part", has_worst ? Json(summary.worst_passivity_part) : Json(nullptr)},
       {"worst_passivity_step", has_worst ? Json(certificate.worst_passivity_step) : Json(nullptr)},
       {"max_augmented_residual_J", number(certificate.max_augmented_residual_J)},
@@ -51,6 +58,62 @@ Json certificate_json(const RunSummary& summary) {
       {"min_fne_margin", number(certificate.min_fne_margin)},
       {"steps_without_fixed_point", certificate.steps_without_fixed_point},
       {"steps_without_margin", certificate.steps_without_margin}};
+}
+
+/// Non-zero bins, [iterations, steps] each.
+Json histogram_json(const IterationStatistics& iterations) {
+  Json bins = Json::array();
+  for (std::size_t k = 0; k < iterations.histogram.size(); ++k) {
+    if (iterations.histogram[k] > 0) bins.push_back({k, iterations.histogram[k]});
+  }
+  return bins;
+}
+
+Json iterations_json(const IterationStatistics& iterations) {
+  Json reasons = Json::object();
+  for (std::size_t i = 0; i < std::size(iterations.reasons); ++i) {
+    reasons[std::string(to_string(static_cast<StopReason>(i)))] = iterations.reasons[i];
+  }
+  return {
+      {"mean", number(iterations.mean())},          {"max", iterations.max},
+      {"p50", iteration_quantile(iterations, 0.5)}, {"p95", iteration_quantile(iterations, 0.95)},
+      {"not_converged", iterations.not_converged},  {"histogram", histogram_json(iterations)},
+      {"stop_reasons", std::move(reasons)}};
+}
+
+Json execution_json(const RunSummary& summary) {
+  return {{"description", summary.execution},
+          {"executor", std::string(to_string(summary.executor))},
+          {"grain", to_string(summary.grain)},
+          {"threads", summary.threads},
+          {"tasks", summary.tasks},
+          {"instruction_set", std::string(to_string(instruction_set()))}};
+}
+
+Json time_budget_json(const RunSummary& summary) {
+  if (!summary.time.active()) return nullptr;
+  const auto given = [](double value) { return value > 0.0 ? number(value) : Json(nullptr); };
+  const DeadlineScheduler::Statistics& d = summary.deadline;
+  return {{"deadline_s", given(summary.time.deadline_s)},
+          {"pace", given(summary.time.pace)},
+          {"steps", d.steps},
+          {"misses", d.misses},
+          {"unexplained_misses", d.misses - d.preempted_misses},
+          {"slack_p01_s", number(d.slack_p01_s)},
+          {"slack_p50_s", number(d.slack_p50_s)},
+          {"slack_p99_s", number(d.slack_p99_s)},
+          {"worst_slack_s", number(d.worst_slack_s)}};
+}
+
+Json times_json(const RunSummary& summary) {
+  if (!summary.timed) return nullptr;
+  return {{"begin_s", number(summary.times.begin_s)},
+          {"iterate_s", number(summary.times.iterate_s)},
+          {"commit_s", number(summary.times.commit_s)}};
+}
+
+bool has_tolerance(const CouplingMethod& method) {
+  return method.tolerance > 0.0 || method.energy_tolerance_J > 0.0;
 }
 
 std::string method_text(const RunSummary& summary) {
@@ -61,20 +124,45 @@ std::string method_text(const RunSummary& summary) {
     text += fmt::format(", tolerance {:g}{}", method.tolerance,
                         method.tolerance_per_part ? " per part" : "");
   }
+  if (method.energy_tolerance_J > 0.0) {
+    text += fmt::format(", energy tolerance {:g} J", method.energy_tolerance_J);
+  }
   return text;
 }
 
+/// "20" or, of the histogram's last entry, "256 or more".
+std::string bin_text(const IterationStatistics& iterations, int count) {
+  const bool is_last = count == IterationStatistics::kHistogram - 1 && iterations.max > count;
+  return fmt::format("{}{}", count, is_last ? " or more" : "");
+}
+
 std::string iterations_text(const RunSummary& summary) {
-  std::string text =
-      fmt::format("{:.6g} per step, at most {}", summary.iterations.mean(), summary.iterations.max);
-  if (summary.method.tolerance > 0.0) {
-    text += fmt::format("; {} of {} steps missed the tolerance", summary.iterations.not_converged,
+  const IterationStatistics& iterations = summary.iterations;
+  std::string text = fmt::format("{:.6g} per step", iterations.mean());
+  if (iterations.steps == 0) return text;
+  text += fmt::format(": {} (p50) {} (p95) {} (max)",
+                      bin_text(iterations, iteration_quantile(iterations, 0.5)),
+                      bin_text(iterations, iteration_quantile(iterations, 0.95)), iterations.max);
+  if (!has_tolerance(summary.method) && !summary.time.active()) return text;
+  text += "\n               steps ended by";
+  const char* separator = " ";
+  for (std::size_t i = 0; i < std::size(iterations.reasons); ++i) {
+    if (iterations.reasons[i] == 0) continue;
+    std::string name(to_string(static_cast<StopReason>(i)));
+    for (char& c : name) c = c == '_' ? ' ' : c;
+    text += fmt::format("{}{} {}", separator, name, iterations.reasons[i]);
+    separator = ", ";
+  }
+  if (has_tolerance(summary.method)) {
+    text += fmt::format("; {} of {} steps missed the tolerance", iterations.not_converged,
                         summary.steps);
   }
   return text;
 }
 
-std::string energy_text(const EnergyTotals& energy) {
+std::string energy_text(const RunSummary& summary) {
+  if (summary.certify == Certify::none) return "no ledger was kept";
+  const EnergyTotals& energy = summary.energy;
   std::string text = fmt::format("{:.6g} J -> {:.6g} J, largest {:.6g} J\n", energy.initial_J,
                                  energy.final_J, energy.max_J);
   text += fmt::format(
@@ -88,6 +176,7 @@ std::string energy_text(const EnergyTotals& energy) {
 }
 
 std::string certificate_text(const RunSummary& summary) {
+  if (summary.certify == Certify::none) return "not checked";
   const Certificate& certificate = summary.certificate;
   std::string text(to_string(certificate.status));
   if (certificate.worst_passivity_step >= 0) {
@@ -120,9 +209,51 @@ std::string certificate_text(const RunSummary& summary) {
   return text;
 }
 
+std::string execution_text(const RunSummary& summary) {
+  return fmt::format("{}, {} thread{}, {}", printable(summary.execution), summary.threads,
+                     summary.threads == 1 ? "" : "s", to_string(instruction_set()));
+}
+
+/// Four digits, in a unit that needs no exponent.
+std::string duration_text(double time_s) {
+  const double size = std::abs(time_s);
+  if (size >= 10.0) return fmt::format("{:.4g} s", time_s);
+  return size >= 10e-3 ? fmt::format("{:.4g} ms", 1e3 * time_s)
+                       : fmt::format("{:.4g} us", 1e6 * time_s);
+}
+
+/// The line of the time budget, or nothing.
+std::string time_budget_text(const RunSummary& summary) {
+  if (!summary.time.active()) return {};
+  std::string text = "  deadline     ";
+  if (summary.time.deadline_s > 0.0) text += duration_text(summary.time.deadline_s);
+  if (summary.time.deadline_s > 0.0 && summary.time.pace > 0.0) text += ", ";
+  if (summary.time.pace > 0.0) {
+    text += fmt::format("pace {:g} (a step every {})", summary.time.pace,
+                        duration_text(summary.step_s / summary.time.pace));
+  }
+  text += "; the results depend on the clock\n";
+  const DeadlineScheduler::Statistics& d = summary.deadline;
+  if (d.steps == 0) return text;
+  text += fmt::format("               {} of {} steps missed it, {} not explained by preemption\n",
+                      d.misses, d.steps, d.misses - d.preempted_misses);
+  text += fmt::format("               slack {} (p1) {} (p50) {} (p99), worst {}\n",
+                      duration_text(d.slack_p01_s), duration_text(d.slack_p50_s),
+                      duration_text(d.slack_p99_s), duration_text(d.worst_slack_s));
+  return text;
+}
+
+/// The line of the times per phase, or nothing.
+std::string phases_text(const RunSummary& summary) {
+  if (!summary.timed || summary.steps == 0) return {};
+  const auto us = [&](double s) { return 1e6 * s / static_cast<double>(summary.steps); };
+  return fmt::format(
+      "  phases       begin {:.3g} us, iterate {:.3g} us, commit {:.3g} us per step\n",
+      us(summary.times.begin_s), us(summary.times.iterate_s), us(summary.times.commit_s));
+}
+
 std::string speed_text(const RunSummary& summary) {
-  std::string text = fmt::format("{:.3g} s on {} thread{}", summary.wall_s, summary.threads,
-                                 summary.threads == 1 ? "" : "s");
+  std::string text = fmt::format("{:.3g} s", summary.wall_s);
   if (summary.steps > 0 && summary.wall_s > 0.0) {
     text += fmt::format(", {:.3g} steps/s, {:.3g} times real time", summary.steps_per_s(),
                         summary.real_time_factor());
@@ -133,7 +264,7 @@ std::string speed_text(const RunSummary& summary) {
 }  // namespace
 
 RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
-                     double wall_s) {
+                     double wall_s, const StepTimes& times) {
   RunSummary summary;
   summary.scenario = std::move(scenario);
   summary.steps = stepper.step_index();
@@ -145,9 +276,28 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   if (const int worst = summary.certificate.worst_passivity_part; worst >= 0) {
     summary.worst_passivity_part = stepper.system().parts()[static_cast<std::size_t>(worst)].name;
   }
+  summary.certify = options.certify;
+  summary.time = options.time;
+  summary.deadline = stepper.deadline();
+  summary.timed = options.timed || options.time.active();
+  summary.times = times;
   summary.threads = stepper.threads();
+  summary.tasks = stepper.tasks();
+  summary.grain = options.grain;
+  summary.executor = options.executor;
+  summary.execution = stepper.execution();
   summary.wall_s = wall_s;
   return summary;
+}
+
+int iteration_quantile(const IterationStatistics& iterations, double level) {
+  const double wanted = level * static_cast<double>(iterations.steps);
+  std::int64_t steps = 0;
+  for (std::size_t k = 0; k < iterations.histogram.size(); ++k) {
+    steps += iterations.histogram[k];
+    if (steps > 0 && static_cast<double>(steps) >= wanted) return static_cast<int>(k);
+  }
+  return 0;
 }
 
 nlohmann::ordered_json summary_json(const RunSummary& summary) {
@@ -162,13 +312,14 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
            {{"iterations", method.iterations},
             {"relaxation", number(method.relaxation)},
             {"tolerance", number(method.tolerance)},
+            {"energy_tolerance_J", number(method.energy_tolerance_J)},
             {"tolerance_per_part", method.tolerance_per_part}}},
-          {"iterations",
-           {{"mean", number(summary.iterations.mean())},
-            {"max", summary.iterations.max},
-            {"not_converged", summary.iterations.not_converged}}},
-          {"energy", energy_json(summary.energy)},
+          {"iterations", iterations_json(summary.iterations)},
+          {"energy", energy_json(summary)},
           {"certificate", certificate_json(summary)},
+          {"execution", execution_json(summary)},
+          {"time_budget", time_budget_json(summary)},
+          {"times", times_json(summary)},
           {"threads", summary.threads},
           {"wall_s", number(summary.wall_s)},
           {"steps_per_s", number(summary.steps_per_s())},
@@ -182,10 +333,13 @@ std::string summary_text(const RunSummary& summary) {
       "  iterations   {}\n"
       "  energy       {}\n"
       "  certificate  {}\n"
+      "  execution    {}\n"
+      "{}{}"
       "  time         {}\n",
       printable(summary.scenario), summary.steps, summary.step_s, summary.simulated_s(),
       summary.completed ? "" : " (interrupted)", method_text(summary), iterations_text(summary),
-      energy_text(summary.energy), certificate_text(summary), speed_text(summary));
+      energy_text(summary), certificate_text(summary), execution_text(summary),
+      time_budget_text(summary), phases_text(summary), speed_text(summary));
 }
 
 std::string_view version() { return PORTWAVE_VERSION; }

@@ -74,14 +74,13 @@ const Task::Bound& Task::bind(const StepArrays& s) {
   bind_all(edge_, bound.edge);
   bind_all(core_, bound.core);
   bound.commit.clear();
-  const EnergyColumns columns = s.book == nullptr ? EnergyColumns{} : s.book->columns();
   for (const auto* slices : {&edge_, &core_}) {
     for (const TaskSlice& slice : *slices) {
       const BatchPlace& place = waves_.batch(slice.batch);
       bound.commit.push_back(
           {place.batch->bind_advance(slice.lanes, s.record + place.record, s.a + place.wave,
                                      s.next + place.record, s.b_next + place.wave,
-                                     columns.from(place.entry)),
+                                     s.columns.from(place.entry)),
            slice});
     }
   }
@@ -145,9 +144,9 @@ bool Task::commit(const StepArrays& s, PhaseStatus& failure) {
   for (const Call& call : bound.commit) {
     if (call.bound && call.bound() < 0) continue;
     PhaseStatus own;
-    const EnergyColumns columns = s.book == nullptr ? EnergyColumns{} : s.book->columns();
     const TaskSlice& slice = call.slice;
-    if (!waves_.advance(slice.batch, slice.lanes, s.record, s.a, s.next, s.b_next, columns, own)) {
+    if (!waves_.advance(slice.batch, slice.lanes, s.record, s.a, s.next, s.b_next, s.columns,
+                        own)) {
       failure.merge(std::move(own));
       sound = false;
     }

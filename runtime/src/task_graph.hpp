@@ -185,6 +185,10 @@ class TaskGraph {
   const Task& task(int i) const { return *tasks_[static_cast<std::size_t>(i)]; }
   const WaveDiscretisation& waves() const { return waves_; }
   std::size_t bytes() const;
+  /// Makes all tasks ready for steps with these arrays.
+  void bind(const StepArrays& s) {
+    for (const auto& task : tasks_) task->bind(s);
+  }
 
  private:
   const WaveDiscretisation& waves_;

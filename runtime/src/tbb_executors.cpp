@@ -42,35 +42,40 @@ class GraphExecutor final : public LayeredExecutor {
   static constexpr int kMostLayers = 64;
 
   void for_tasks(const std::function<void(int)>& body) override {
-    ForkJoin::before_fork();
+    body_ = &body;
     arena_.execute([&] {
-      tbb::flow::graph graph;
-      tbb::flow::broadcast_node<tbb::flow::continue_msg> start(graph);
-      std::vector<std::unique_ptr<Node>> nodes;
-      for (int i = 0; i < tasks(); ++i) {
-        nodes.push_back(std::make_unique<Node>(graph, [&body, i](tbb::flow::continue_msg message) {
-          ForkJoin::Ordered ordered;
-          body(i);
-          return message;
-        }));
-        tbb::flow::make_edge(start, *nodes.back());
-      }
-      start.try_put({});
-      graph.wait_for_all();
+      if (flat_ == nullptr) make_flat();
+      ForkJoin::before_fork();
+      flat_->start.try_put({});
+      flat_->graph.wait_for_all();
+      ForkJoin::after_join();
     });
-    ForkJoin::after_join();
+  }
+
+  /// One layer, for whatever body there is.
+  void make_flat() {
+    flat_ = std::make_unique<Layers>();
+    for (int i = 0; i < tasks(); ++i) {
+      flat_->nodes.push_back(std::make_unique<Node>(
+          flat_->graph, [this, i](tbb::flow::continue_msg message) {
+            ForkJoin::Ordered ordered;
+            (*body_)(i);
+            return message;
+          }));
+      tbb::flow::make_edge(flat_->start, *flat_->nodes.back());
+    }
   }
 
   bool run_fixed(int iterations) override {
     for (first_ = 0; first_ < iterations; first_ += kMostLayers) {
       const int layers = std::min(kMostLayers, iterations - first_);
-      ForkJoin::before_fork();
       arena_.execute([&] {
         Layers& ready = layered(layers);
+        ForkJoin::before_fork();
         ready.start.try_put({});
         ready.graph.wait_for_all();
+        ForkJoin::after_join();
       });
-      ForkJoin::after_join();
     }
     return true;
   }
@@ -105,6 +110,8 @@ class GraphExecutor final : public LayeredExecutor {
 
   tbb::task_arena arena_;
   std::map<int, std::unique_ptr<Layers>> graphs_;
+  std::unique_ptr<Layers> flat_;
+  const std::function<void(int)>* body_ = nullptr;
   int first_ = 0;  // iteration of the first layer in the graph that runs
 };
 

@@ -54,6 +54,7 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
   int threads() const override { return threads_; }
   int tasks() const override { return graph_.size(); }
   std::size_t bytes() const override { return graph_.bytes(); }
+  void bind(const StepArrays& s) override { graph_.bind(s); }
 
   StepResult run(const StepArrays& s, const StepPlan& plan,
                  std::span<IslandOutcome> outcomes) override {
@@ -131,10 +132,10 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     const std::uint64_t end = 2 * limit_.load(std::memory_order_relaxed);
     int turns = 0;
     for (std::size_t i = 0; i < words_.size();) {
-      if (try_work(0)) {
-        turns = 0;
-      } else if (words_[i].value.load(std::memory_order_acquire) == end) {
+      if (words_[i].value.load(std::memory_order_acquire) == end) {
         ++i;
+      } else if (try_work(0)) {
+        turns = 0;
       } else {
         back_off(++turns);
       }
@@ -311,12 +312,6 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
 
   void commit(Task& task, std::int64_t k) {
     note_inner_end();
-    if (is_void(kNever)) return;
-    if (k == 0) {
-      task.start(arrays_, arrays_.a);
-    } else if (!plan_.rule.checked()) {
-      task.exchange(arrays_, number(k - 1), arrays_.a);
-    }
     if (!plan_.rule.checked() || k == 0) {
       const Pack& pack = packs_[static_cast<std::size_t>(task.pack())];
       if (pack.first == &task) {
@@ -324,6 +319,12 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
           outcomes_[static_cast<std::size_t>(island)] = {static_cast<int>(k), false, false, {}};
         }
       }
+    }
+    if (is_void(kNever)) return;
+    if (k == 0) {
+      task.start(arrays_, arrays_.a);
+    } else if (!plan_.rule.checked()) {
+      task.exchange(arrays_, number(k - 1), arrays_.a);
     }
     PhaseStatus failure;
     if (!task.commit(arrays_, failure)) fail(task, kNever, std::move(failure));
@@ -356,13 +357,13 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     return limit;
   }
 
+  /// The first task that turns to its commit: what follows, iterations of slower tasks included, is
+  /// what has to fit between the decision to stop and the deadline.
   void note_inner_end() {
-    if (!plan_.timed) return;
+    if (!plan_.timed || inner_end_ns_.load(std::memory_order_relaxed) != 0) return;
     const std::int64_t now = DeadlineScheduler::Clock::now().time_since_epoch().count();
-    std::int64_t latest = inner_end_ns_.load(std::memory_order_relaxed);
-    while (latest < now &&
-           !inner_end_ns_.compare_exchange_weak(latest, now, std::memory_order_relaxed)) {
-    }
+    std::int64_t none = 0;
+    inner_end_ns_.compare_exchange_strong(none, now, std::memory_order_relaxed);
   }
   DeadlineScheduler::Time inner_end() const {
     return DeadlineScheduler::Time(

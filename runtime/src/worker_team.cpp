@@ -51,7 +51,8 @@ void WorkerTeam::summon() {
   while (called < threads_ - 1) {
     if (!state_->called.compare_exchange_weak(called, called + 1, std::memory_order_relaxed)) continue;
     ++called;
-    arena_.enqueue([state = state_, threads = threads_] { serve(*state, threads); });
+    const Call call(state_, threads_);
+    arena_.enqueue(call);
   }
 }
 

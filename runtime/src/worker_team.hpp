@@ -3,8 +3,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include <oneapi/tbb/task_arena.h>
+
+#include "fork_join.hpp"
 
 namespace portwave {
 
@@ -43,6 +46,28 @@ class WorkerTeam {
     std::atomic<bool> closed{false};
     std::atomic<std::uint64_t> places{0};  ///< worker numbers in use, as bits
     Work* work = nullptr;
+  };
+  /// What is given to oneTBB. Its library is not built for the thread sanitizer, which is therefore told
+  /// that a call is complete before it is made, and done with before its memory is used again.
+  struct Call {
+    Call(std::shared_ptr<State> s, int t) : state(std::move(s)), threads(t) {}
+    Call(const Call& other) : state(other.state), threads(other.threads) {
+      ForkJoin::before_fork();
+    }
+    Call& operator=(const Call&) = delete;
+    void operator()() const {
+      ForkJoin::after_fork();
+      serve(*state, threads);
+    }
+    struct Memory {
+      Memory() { ForkJoin::after_join(); }
+      ~Memory() { ForkJoin::before_join(); }
+      Memory(const Memory&) = delete;
+      Memory& operator=(const Memory&) = delete;
+    };
+    Memory memory;  // first: made before the others, unmade after them
+    std::shared_ptr<State> state;
+    int threads;
   };
   static void serve(State& state, int threads);
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -210,10 +211,11 @@ class TwoThreads {
                                std::max<std::size_t>(2, std::thread::hardware_concurrency())};
 };
 
-StepperOptions on_two_threads(double gamma) {
+StepperOptions on_two_threads(double gamma, ExecutorKind executor = ExecutorKind::waves) {
   StepperOptions options = serial(gamma);
   options.threads = 2;
-  options.lanes_per_task = 1;
+  options.grain = Grain::per_part();
+  options.executor = executor;
   return options;
 }
 
@@ -223,11 +225,14 @@ TEST(Allocation, NoneOfOurOwnOnTwoThreads) {
   const TwoThreads allowed;
   for (const testing::NamedSystem& sample : testing::sample_systems()) {
     const System system = sample.make();
-    StepperOptions options = on_two_threads(sample.impedance);
-    EXPECT_EQ(allocations_while_stepping(system, options), 0) << sample.name;
-    options.method.tolerance = 1e-8;
-    options.method.tolerance_per_part = true;
-    EXPECT_EQ(allocations_while_stepping(system, options), 0) << sample.name << " tolerance";
+    for (const ExecutorKind executor : {ExecutorKind::waves, ExecutorKind::barrier}) {
+      StepperOptions options = on_two_threads(sample.impedance, executor);
+      const std::string where = sample.name + ", " + std::string(to_string(executor));
+      EXPECT_EQ(allocations_while_stepping(system, options), 0) << where;
+      options.method.tolerance = 1e-8;
+      options.method.tolerance_per_part = true;
+      EXPECT_EQ(allocations_while_stepping(system, options), 0) << where << ", tolerance";
+    }
   }
   const System driven = driven_system(Signal::callback([](double t) { return std::cos(t); }));
   EXPECT_EQ(allocations_while_stepping(driven, on_two_threads(0.1)), 0);

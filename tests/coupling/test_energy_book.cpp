@@ -133,23 +133,24 @@ ByHand by_hand(const RawRun& run, Formula f) {
 
 /// Places of the three parts in the vectors of a discretisation.
 struct Places {
-  explicit Places(const WaveDiscretisation& waves) {
+  explicit Places(const WaveDiscretisation& waves)
+      : wave_size(static_cast<std::size_t>(waves.wave_size())) {
     for (std::size_t i = 0; i < kParts; ++i) {
-      const PartPlace& place = waves.places()[i];
-      wave[i] = static_cast<std::size_t>(place.wave);
-      energy[i] = static_cast<std::size_t>(
-          waves.batches()[static_cast<std::size_t>(place.batch)].energy + place.lane);
+      wave[i] = static_cast<std::size_t>(waves.places()[i].wave);
+      entry[i] = waves.places()[i].entry;
     }
   }
-  std::vector<double> waves(const ByPart& by_part) const {
-    std::vector<double> out(kParts);
+  AlignedVector waves(const ByPart& by_part) const {
+    AlignedVector out(wave_size, 0.0);
     for (std::size_t i = 0; i < kParts; ++i) out[wave[i]] = by_part[i];
     return out;
   }
-  ByPart by_part(const std::vector<double>& waves) const {
+  ByPart by_part(const AlignedVector& waves) const {
     return {waves[wave[0]], waves[wave[1]], waves[wave[2]]};
   }
-  std::array<std::size_t, kParts> wave = {}, energy = {};
+  std::size_t wave_size;
+  std::array<std::size_t, kParts> wave = {};
+  std::array<int, kParts> entry = {};
 };
 
 ByPart initial_storage(const System& system) {
@@ -162,24 +163,34 @@ ByPart initial_storage(const System& system) {
 
 constexpr double kStep_s = 0.01;
 
+AlignedVector initial_record_of(const WaveDiscretisation& waves) {
+  AlignedVector record(waves.record_size(), 0.0);
+  for (std::size_t i = 0; i < kParts; ++i) {
+    const BatchPlace& own = waves.batch(waves.places()[i].batch);
+    own.batch->set_state(waves.places()[i].lane, waves.system().parts()[i].initial_state.data(),
+                         record.data() + own.record);
+  }
+  return record;
+}
+
 /// Books `run` as it stands and checks every ledger on the way.
 EnergyTotals book(const System& system, const RawRun& run) {
   const WaveDiscretisation waves(system, kStep_s, std::vector<double>(kParts, 1.0));
   const Places places(waves);
-  const std::vector<double> x = waves.initial_state(), b0 = places.waves(run.b0);
-  EnergyBook book(waves, x.data(), b0.data());
+  const AlignedVector b0 = places.waves(run.b0);
+  EnergyBook book(waves, initial_record_of(waves).data(), b0.data());
   RawRun so_far{run.b0, run.storage_J, {}};
   for (const RawStep& step : run.steps) {
     so_far.steps.push_back(step);
-    const std::vector<double> a = places.waves(step.a), b = places.waves(step.b);
-    std::vector<StepEnergy> energy(kParts);
+    const AlignedVector a = places.waves(step.a), b = places.waves(step.b);
     for (std::size_t i = 0; i < kParts; ++i) {
-      energy[places.energy[i]].storage_J = step.storage_J[i];
-      energy[places.energy[i]].external_supply_J = step.supplied_J[i];
+      book.columns().set(places.entry[i],
+                         {.storage_J = step.storage_J[i], .external_supply_J = step.supplied_J[i]});
     }
-    const StepLedger ledger = book.book(a.data(), b.data(), energy.data());
+    const auto ledger = book.book(a.data(), b.data());
+    EXPECT_TRUE(ledger.has_value());
     const ByHand hand = by_hand(so_far, Formula::right);
-    EXPECT_NEAR(ledger.tank_J, hand.tank[0] + hand.tank[1],
+    EXPECT_NEAR(ledger.value_or(StepLedger{}).tank_J, hand.tank[0] + hand.tank[1],
                 1e-13 * (1.0 + hand.highest_tank - hand.lowest_tank));
     EXPECT_NEAR(book.totals().max_energy_ratio, hand.ratio, 1e-13 * hand.ratio);
   }
@@ -226,31 +237,30 @@ RawRun step_two_islands(const System& system, const ByPart& b0, int steps) {
   WaveDiscretisation waves(system, kStep_s, std::vector<double>(kParts, 0.5));
   const Places places(waves);
   const Interconnection& coupling = waves.interconnection();
-  std::vector<double> x = waves.initial_state(), x_next(x.size());
-  std::vector<double> b = places.waves(b0), u(kParts), a(kParts);
-  std::vector<double> input(static_cast<std::size_t>(waves.input_size()));
-  std::vector<StepEnergy> energy(kParts);
+  AlignedVector record = waves.initial_record(), next(record.size());
+  AlignedVector b = places.waves(b0), u(b.size()), a(b.size());
+  AlignedVector input(waves.input_size());
+  AlignedVector columns[4];
+  for (AlignedVector& column : columns)
+    column.resize(static_cast<std::size_t>(waves.entry_count()));
+  const EnergyColumns energy{columns[0].data(), columns[1].data(), columns[2].data(),
+                             columns[3].data()};
   RawRun run{b0, initial_storage(system), {}};
+  PhaseStatus failure;
   for (int n = 0; n < steps; ++n) {
-    EXPECT_TRUE(waves.sample_inputs(n * kStep_s, input.data()).ok());
-    for (int i = 0; i < static_cast<int>(waves.batches().size()); ++i) {
-      const LaneRange all{0, waves.batches()[static_cast<std::size_t>(i)].batch->lanes()};
-      EXPECT_TRUE(waves.freeze(i, all, x.data(), input.data()).ok());
-    }
-    coupling.exchange(coupling.all(), b.data(), u.data());
-    EXPECT_TRUE(waves.scatter_all(u.data(), b.data()).ok());
-    coupling.exchange(coupling.all(), b.data(), a.data());
-    for (int i = 0; i < static_cast<int>(waves.batches().size()); ++i) {
-      const LaneRange all{0, waves.batches()[static_cast<std::size_t>(i)].batch->lanes()};
-      EXPECT_TRUE(waves.advance(i, all, a.data(), x_next.data(), b.data(), energy.data()).ok());
-    }
+    EXPECT_TRUE(waves.sample_inputs(n * kStep_s, input.data(), failure));
+    EXPECT_TRUE(waves.freeze_all(record.data(), input.data()).ok());
+    coupling.exchange(b.data(), u.data());
+    EXPECT_TRUE(waves.scatter_all(record.data(), u.data(), b.data()).ok());
+    coupling.exchange(b.data(), a.data());
+    EXPECT_TRUE(waves.advance_all(record.data(), a.data(), next.data(), b.data(), energy).ok());
     RawStep step{places.by_part(a), places.by_part(b), {}, {}};
     for (std::size_t i = 0; i < kParts; ++i) {
-      step.storage_J[i] = energy[places.energy[i]].storage_J;
-      step.supplied_J[i] = energy[places.energy[i]].external_supply_J;
+      step.storage_J[i] = energy.at(places.entry[i]).storage_J;
+      step.supplied_J[i] = energy.at(places.entry[i]).external_supply_J;
     }
     run.steps.push_back(step);
-    x.swap(x_next);
+    record.swap(next);
   }
   return run;
 }
@@ -293,12 +303,15 @@ TEST(EnergyBookByHand, RatioIsNullWithoutInitialEnergyOnly) {
   const auto ratio = [&](const ByPart& b0, bool booked) {
     const WaveDiscretisation waves(system, kStep_s, std::vector<double>(kParts, 2.0));
     const Places places(waves);
-    const std::vector<double> x = waves.initial_state(), b = places.waves(b0);
-    EnergyBook book(waves, x.data(), b.data());
+    const AlignedVector b = places.waves(b0);
+    EnergyBook book(waves, initial_record_of(waves).data(), b.data());
     if (booked) {
-      const std::vector<double> a(kParts, 0.5), b_next(kParts, 0.25);
-      const std::vector<StepEnergy> energy(kParts, {.storage_J = 1, .external_supply_J = 0.5});
-      book.book(a.data(), b_next.data(), energy.data());
+      const AlignedVector a = places.waves({0.5, 0.5, 0.5}),
+                          b_next = places.waves({0.25, 0.25, 0.25});
+      for (const int entry : places.entry) {
+        book.columns().set(entry, {.storage_J = 1, .external_supply_J = 0.5});
+      }
+      EXPECT_TRUE(book.book(a.data(), b_next.data()).has_value());
     }
     return book.totals().max_energy_ratio;
   };

@@ -48,6 +48,10 @@ std::vector<Junction> side_by_side(const std::vector<Named>& all, int& size) {
   return junctions;
 }
 
+Interconnection couple(const std::vector<Junction>& junctions, const std::vector<double>& gamma) {
+  return Interconnection(junctions, gamma);
+}
+
 std::vector<double> random_values(int count, std::uint64_t seed, bool positive) {
   std::mt19937_64 generator(seed);
   std::uniform_real_distribution<double> exponent(-2, 2);
@@ -107,11 +111,11 @@ TEST(Interconnection, ResolventInvertsTwoMinusP) {
 }
 
 TEST(Interconnection, KeepsClosedForms) {
-  using Form = Interconnection::Form;
+  using Form = JunctionForm;
   const auto form = [](const DiracStructure& dirac, std::vector<double> gamma) {
     std::vector<int> waves(gamma.size());
     std::iota(waves.begin(), waves.end(), 0);
-    return Interconnection({{dirac, waves}}, gamma).form(0);
+    return couple({{dirac, waves}}, gamma).form(0);
   };
   EXPECT_EQ(form(DiracStructure::connection(), {0.4, 0.4}), Form::swap);
   EXPECT_EQ(form(DiracStructure::connection(), {0.4, 3.0}), Form::reflection);
@@ -131,8 +135,8 @@ TEST(Interconnection, KeepsClosedFormsWhenImpedancesAreFarApart) {
     gamma.push_back(std::pow(10.0, -4.0 + 8.0 * ((7 * j) % k) / (k - 1.0)));
     waves.push_back(j);
   }
-  const Interconnection coupling({{DiracStructure::common_effort(k), waves}}, gamma);
-  ASSERT_EQ(coupling.form(0), Interconnection::Form::reflection);
+  const Interconnection coupling = couple({{DiracStructure::common_effort(k), waves}}, gamma);
+  ASSERT_EQ(coupling.form(0), JunctionForm::reflection);
   VectorXd n(k);  // P = 2nnᵀ − I, n_j ∝ γ_j^−½
   for (int j = 0; j < k; ++j) n[j] = 1.0 / std::sqrt(gamma[static_cast<std::size_t>(j)]);
   n.normalize();
@@ -146,15 +150,16 @@ TEST(Interconnection, RecognisesAReflectionInAMixedKernel) {
   const MatrixXd mix = (MatrixXd(3, 3) << 1, 2, 0, 0, 1, -1, 1, 0, 1).finished();
   const DiracStructure mixed{mix * plain.E, mix * plain.F};
   const std::vector<double> gamma = {1, 2, 3};
-  const Interconnection a({{plain, {0, 1, 2}}}, gamma), b({{mixed, {0, 1, 2}}}, gamma);
-  EXPECT_EQ(b.form(0), Interconnection::Form::reflection);
+  const Interconnection a = couple({{plain, {0, 1, 2}}}, gamma);
+  const Interconnection b = couple({{mixed, {0, 1, 2}}}, gamma);
+  EXPECT_EQ(b.form(0), JunctionForm::reflection);
   EXPECT_LT((a.block(0) - b.block(0)).cwiseAbs().maxCoeff(), 1e-14);
 }
 
 TEST(Interconnection, GyratorWithMatchedImpedancesHasTheClosedResolvent) {
   const double r = 3.0;
-  const Interconnection coupling({{DiracStructure::gyrator(r), {0, 1}}},
-                                 std::vector<double>{1.5, r * r / 1.5});
+  const Interconnection coupling =
+      couple({{DiracStructure::gyrator(r), {0, 1}}}, std::vector<double>{1.5, r * r / 1.5});
   const MatrixXd P = coupling.block(0);
   const MatrixXd I = MatrixXd::Identity(2, 2);
   EXPECT_LT((P * P + I).cwiseAbs().maxCoeff(), 1e-14);
@@ -172,7 +177,7 @@ TEST(Interconnection, DouglasRachfordUpdateIsItsDefinition) {
       const std::vector<double> b = random_values(size, seed + 100, false);
       const std::vector<double> u = random_values(size, seed + 200, false);
       std::vector<double> updated = u;
-      coupling.douglas_rachford(coupling.all(), relaxation, b.data(), updated.data());
+      coupling.douglas_rachford(relaxation, b.data(), updated.data());
       for (std::size_t i = 0; i < all.size(); ++i) {
         const std::vector<int>& waves = junctions[i].waves;
         const MatrixXd P = wave_map(junctions[i].dirac, gather(waves, gamma));
@@ -194,18 +199,17 @@ TEST(Interconnection, PiecesEqualTheWholeBitByBit) {
   const std::vector<double> b = random_values(size, 4, false);
   std::vector<double> whole_a(b.size()), whole_u = random_values(size, 5, false);
   std::vector<double> piece_a(b.size()), piece_u = whole_u;
-  coupling.exchange(coupling.all(), b.data(), whole_a.data());
-  coupling.douglas_rachford(coupling.all(), 1.2, b.data(), whole_u.data());
-  int touched = 0;
+  coupling.exchange(b.data(), whole_a.data());
+  coupling.douglas_rachford(1.2, b.data(), whole_u.data());
   for (int first = 0; first < coupling.size(); first += 3) {
-    const JunctionRange piece{first, std::min(first + 3, coupling.size())};
-    coupling.exchange(piece, b.data(), piece_a.data());
-    coupling.douglas_rachford(piece, 1.2, b.data(), piece_u.data());
-    touched += coupling.wave_count(piece);
+    std::vector<int> piece(static_cast<std::size_t>(std::min(3, coupling.size() - first)));
+    std::iota(piece.begin(), piece.end(), first);
+    const JunctionProgram program = coupling.program(piece);
+    program.exchange(b.data(), piece_a.data());
+    program.douglas_rachford(1.2, b.data(), piece_u.data());
   }
   EXPECT_EQ(whole_a, piece_a);
   EXPECT_EQ(whole_u, piece_u);
-  EXPECT_EQ(touched, size);
 }
 
 TEST(Interconnection, JunctionsLargerThanTheStackBufferWork) {
@@ -220,7 +224,8 @@ TEST(Interconnection, JunctionsLargerThanTheStackBufferWork) {
   std::vector<int> waves(static_cast<std::size_t>(k));
   std::iota(waves.begin(), waves.end(), 0);
   const std::vector<double> gamma = random_values(k, 2, true);
-  const Interconnection coupling({{DiracStructure::skew_gain(skew, causalities), waves}}, gamma);
+  const Interconnection coupling =
+      couple({{DiracStructure::skew_gain(skew, causalities), waves}}, gamma);
   const MatrixXd P = coupling.block(0);
   const MatrixXd I = MatrixXd::Identity(k, k);
   EXPECT_LT(((2 * I - P) * coupling.resolvent_block(0) - I).cwiseAbs().maxCoeff(), 1e-10);
@@ -229,9 +234,25 @@ TEST(Interconnection, JunctionsLargerThanTheStackBufferWork) {
 TEST(Interconnection, RefusesWavesThatAreNotInExactlyOneJunction) {
   const DiracStructure connection = DiracStructure::connection();
   const std::vector<double> gamma = {1, 1, 1};
-  EXPECT_THROW(Interconnection({{connection, {0, 1}}}, gamma), ConfigError);
-  EXPECT_THROW(Interconnection({{connection, {0, 1}}, {connection, {1, 2}}}, gamma), ConfigError);
-  EXPECT_THROW(Interconnection({{connection, {0, 3}}}, gamma), ConfigError);
+  EXPECT_THROW(couple({{connection, {0, 1}}}, gamma), ConfigError);
+  EXPECT_THROW(couple({{connection, {0, 1}}, {connection, {1, 2}}}, gamma), ConfigError);
+  EXPECT_THROW(couple({{connection, {0, 3}}}, gamma), ConfigError);
+}
+
+TEST(Interconnection, LeavesPaddingAlone) {
+  const std::vector<double> gamma = {1, 7, 3, 7};
+  const std::vector<Junction> junctions = {{DiracStructure::connection(), {0, 1}}};
+  const std::vector<int> place_of = {0, 2};
+  const Interconnection coupling(junctions, place_of, gamma);
+  const std::vector<double> b = {0.5, NAN, -0.25, NAN};
+  std::vector<double> a(4, 11.0), u = {0.1, 13.0, 0.2, 13.0};
+  coupling.exchange(b.data(), a.data());
+  coupling.douglas_rachford(1.0, b.data(), u.data());
+  EXPECT_EQ(a[1], 11.0);
+  EXPECT_EQ(a[3], 11.0);
+  EXPECT_EQ(u[1], 13.0);
+  EXPECT_EQ(u[3], 13.0);
+  EXPECT_TRUE(std::isfinite(a[0]) && std::isfinite(u[2]));
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ inline StepperOptions pair_options(int iterations, int threads = 1) {
   options.method.iterations = iterations;
   options.method.impedance = {0.4};
   options.threads = threads;
-  options.lanes_per_task = 1;
+  options.grain = Grain::per_part();
+  if (threads > 1) options.executor = ExecutorKind::waves;  // too small a system for `automatic`
   return options;
 }
 

@@ -16,9 +16,10 @@ using testing::said;
 using testing::Words;
 
 TEST(CliLine, HelpAndVersionAreData) {
-  for (const Words& line : {Words{"--help"}, Words{"run", "--help"}, Words{"study", "--help"},
-                            Words{"study", "budget", "--help"}, Words{"list", "-h"},
-                            Words{"generate", "--help"}, Words{"generate", "grid", "--help"}}) {
+  for (const Words& line :
+       {Words{"--help"}, Words{"run", "--help"}, Words{"study", "--help"},
+        Words{"study", "budget", "--help"}, Words{"study", "scaling", "--help"},
+        Words{"list", "-h"}, Words{"generate", "--help"}, Words{"generate", "grid", "--help"}}) {
     const ProcessResult result = portwave_cli(line);
     EXPECT_EQ(result.exit_code, 0) << said(result);
     EXPECT_TRUE(contains(result.out, "Usage")) << said(result);
@@ -65,7 +66,29 @@ TEST(CliLine, RefusesWhatItDoesNotKnow) {
            Case{{"run", kPair, "--steps", "1e3"}, "must be an integer"},
            Case{{"study", "budget", kPair, "--steps", "0"}, "not in 1 to"},
            Case{{"run", kPair, "--certify", "ful"}, "--certify"},
-           Case{{"run", kPair, "--certify", "FULL"}, "neither energy nor full"},
+           Case{{"run", kPair, "--certify", "FULL"},
+                "none of none, energy, full. Did you mean \"full\"?"},
+           Case{{"run", kPair, "--grain", "0"}, "neither auto, part nor an integer from 1"},
+           Case{{"run", kPair, "--grain", "parts"}, "neither auto, part nor an integer from 1"},
+           Case{{"run", kPair, "--grain", ""}, "--grain"},
+           Case{{"run", kPair, "--executor", "wave"}, "Did you mean \"waves\"?"},
+           Case{{"run", kPair, "--executor", ""}, "none of auto, serial, waves, graph, barrier"},
+           Case{{"run", kPair, "--deadline-us", "0"}, "not in 0.001 to"},
+           Case{{"run", kPair, "--deadline-us", "-3"}, "not in 0.001 to"},
+           Case{{"run", kPair, "--deadline-us", "nan"}, "must be a number"},
+           Case{{"run", kPair, "--deadline-us", "inf"}, "--deadline-us"},
+           Case{{"run", kPair, "--deadline-us", "1e999"}, "--deadline-us"},
+           Case{{"run", kPair, "--deadline-us", "200us"}, "must be a number"},
+           Case{{"run", kPair, "--deadline", "200"}, "Did you mean \"--deadline-us\"?"},
+           Case{{"run", kPair, "--pace", "0"}, "not in 1e-06 to"},
+           Case{{"run", kPair, "--pace", "real"}, "must be a number"},
+           Case{{"study", "scalin", kPair}, "Did you mean \"scaling\"?"},
+           Case{{"study", "scaling", kPair, "--threads", "1,0"}, "not in 1 to 1024"},
+           Case{{"study", "scaling", kPair, "--threads", "1,,2"}, "empty entry"},
+           Case{{"study", "scaling", kPair, "--repetitions", "0"}, "--repetitions"},
+           Case{{"study", "scaling", kPair, "--steps", "0"}, "--steps"},
+           Case{{"study", "scaling", "--generate", "rng", "--sizes", "3"},
+                "Did you mean \"ring\"?"},
            Case{{"list", ""}, "no type of part \"\""},
            Case{{"run", kPair, "--out", ""}, "--out"},
            Case{{"run", kPair, "--set", "method/iterations=3"}, "/json/pointer=value"},
@@ -88,6 +111,30 @@ TEST(CliLine, RefusesWhatItDoesNotKnow) {
     EXPECT_EQ(result.exit_code, 2) << bad.says << "\n" << said(result);
     EXPECT_TRUE(contains(result.err, bad.says)) << bad.says << "\n" << said(result);
     EXPECT_EQ(result.out, "") << bad.says;
+  }
+}
+
+TEST(CliLine, TellsEverythingWrongAtOnce) {
+  const ProcessResult result = portwave_cli(
+      {"run", kPair, "--threads", "0", "--grain", "coarse", "--executor", "wave", "--deadline-us",
+       "soon", "--pace", "-1", "--certify", "al", "--steps", "1.5", "--set", "name=x"});
+  EXPECT_EQ(result.exit_code, 2) << said(result);
+  for (const char* option : {"--threads: ", "--grain: ", "--executor: ", "--deadline-us: ",
+                             "--pace: ", "--certify: ", "--steps: ", "--set: "}) {
+    EXPECT_TRUE(contains(result.err, std::string("portwave: ") + option)) << said(result);
+  }
+  const ProcessResult missing = portwave_cli({"run", "--threads", "0"});
+  EXPECT_EQ(missing.exit_code, 2);
+  for (const char* says : {"SCENARIO is required", "--threads: 0 is not in 1 to 1024"}) {
+    EXPECT_TRUE(contains(missing.err, says)) << said(missing);
+  }
+}
+
+TEST(CliLine, HelpSaysWhatTheClockChanges) {
+  const ProcessResult help = portwave_cli({"run", "--help"});
+  for (const char* says : {"--grain", "--executor", "--deadline-us", "--pace", "none|energy|full",
+                           "auto|serial|waves|graph|barrier", "depend on"}) {
+    EXPECT_TRUE(contains(help.out, says)) << says << "\n" << said(help);
   }
 }
 

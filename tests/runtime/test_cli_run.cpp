@@ -104,6 +104,100 @@ TEST(CliRun, ThreadsDoNotChangeAByte) {
   }
 }
 
+TEST(CliRun, GrainAndExecutorDoNotChangeAByte) {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& name, const Words& more) {
+    const ProcessResult result = portwave_cli(Words{"run", kPair, "--steps", "100", "--quiet",
+                                                    "--json", "--out", (folder / name).string()} +
+                                              more);
+    EXPECT_EQ(result.exit_code, 0) << said(result);
+    return Json::parse(result.out)["execution"];
+  };
+  run("plain", {});
+  const auto plain = read_text(folder / "plain/trajectory.csv");
+  for (const std::string executor : {"auto", "serial", "waves", "graph", "barrier"}) {
+    for (const std::string grain : {"auto", "part", "1"}) {
+      const std::string name = executor + "_" + grain;
+      const Json execution =
+          run(name, {"--executor", executor, "--grain", grain, "--threads", "2"});
+      EXPECT_EQ(execution["executor"], executor) << name;
+      EXPECT_EQ(execution["grain"], grain) << name;
+      EXPECT_TRUE(plain == read_text(folder / (name + "/trajectory.csv"))) << name;
+      EXPECT_TRUE(read_text(folder / "plain/energy.csv") ==
+                  read_text(folder / (name + "/energy.csv")))
+          << name;
+      const auto described = execution["description"].get<std::string>();
+      EXPECT_TRUE(executor == "auto" || described.starts_with(executor)) << described;
+    }
+  }
+}
+
+TEST(CliRun, ADeadlineIsReported) {
+  // So long that no step can miss it.
+  const ProcessResult result =
+      portwave_cli({"run", kPair, "--steps", "20", "--json", "--deadline-us", "1e12"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  const Json json = Json::parse(result.out);
+  const Json& budget = json["time_budget"];
+  EXPECT_DOUBLE_EQ(budget["deadline_s"].get<double>(), 1e6);
+  EXPECT_TRUE(budget["pace"].is_null());
+  EXPECT_EQ(budget["steps"], 20);
+  EXPECT_EQ(budget["misses"], 0);
+  EXPECT_EQ(budget["unexplained_misses"], 0);
+  EXPECT_LE(budget["worst_slack_s"].get<double>(), budget["slack_p99_s"].get<double>());
+  EXPECT_EQ(json["iterations"]["stop_reasons"]["deadline"], 0);
+  EXPECT_TRUE(json["times"]["iterate_s"].is_number());
+  for (const char* word : {"deadline", "0 of 20 steps missed it", "depend on the clock", "slack",
+                           "phases", "execution"}) {
+    EXPECT_TRUE(contains(result.err, word)) << word << "\n" << said(result);
+  }
+  // Control: so short that every step must.
+  const ProcessResult hopeless =
+      portwave_cli({"run", kPair, "--steps", "20", "--json", "--deadline-us", "0.001"});
+  ASSERT_EQ(hopeless.exit_code, 0) << said(hopeless);
+  const Json late = Json::parse(hopeless.out);
+  EXPECT_EQ(late["time_budget"]["misses"], 20);
+  EXPECT_EQ(late["iterations"]["stop_reasons"]["deadline"], 20);
+  EXPECT_TRUE(contains(hopeless.err, "20 of 20 steps missed it")) << said(hopeless);
+}
+
+TEST(CliRun, APaceIsReported) {
+  // A step every 10 us: it ends soon, whether in time or not.
+  const ProcessResult result =
+      portwave_cli({"run", kPair, "--steps", "20", "--json", "--pace", "1000"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json["time_budget"]["pace"], 1000.0);
+  EXPECT_TRUE(json["time_budget"]["deadline_s"].is_null());
+  EXPECT_TRUE(contains(result.err, "pace 1000 (a step every 10 us)")) << said(result);
+}
+
+TEST(CliRun, WithoutATimeBudgetNothingIsSaidOfTime) {
+  const ProcessResult result = portwave_cli({"run", kPair, "--steps", "20", "--json"});
+  const Json json = Json::parse(result.out);
+  EXPECT_TRUE(json["time_budget"].is_null());
+  EXPECT_TRUE(json["times"].is_null());
+  for (const char* word : {"deadline", "phases", "slack", "clock"}) {
+    EXPECT_FALSE(contains(result.err, word)) << word << "\n" << said(result);
+  }
+}
+
+TEST(CliRun, AnUncertifiedRunClaimsNothing) {
+  const ProcessResult result =
+      portwave_cli({"run", kPair, "--steps", "20", "--json", "--certify", "none"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  const Json json = Json::parse(result.out);
+  EXPECT_TRUE(json["energy"].is_null());
+  EXPECT_EQ(json["certificate"]["status"], "not_checked");
+  EXPECT_TRUE(json["certificate"]["max_passivity_residual_J"].is_null());
+  EXPECT_FALSE(contains(result.err, "holds")) << said(result);
+  EXPECT_TRUE(contains(result.err, "not checked")) << said(result);
+  // Nothing is checked, so nothing is found: the part that makes energy goes unnoticed.
+  const ProcessResult active = portwave_cli(
+      Words{"run", kPair, "--steps", "50", "--certify", "none"} + kNegativeDamper + kAllowActive);
+  EXPECT_EQ(active.exit_code, 0) << said(active);
+}
+
 TEST(CliRun, SettingsReplaceTheScenarios) {
   const ProcessResult result =
       portwave_cli({"run", kPair, "--steps", "5", "--json", "--set", "/method/iterations=3",

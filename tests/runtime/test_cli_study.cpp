@@ -97,6 +97,15 @@ TEST(CliStudy, RunsEachBudgetOnceInTheOrderGiven) {
   EXPECT_EQ(budgets, (std::vector<int>{8, 3, 0}));
 }
 
+TEST(CliStudy, SpendsTheBudgetWhateverTheTolerances) {
+  const Words line = {"study", "budget", kPair, "--steps", "20", "--json", "--budgets", "8"};
+  const ProcessResult plain = portwave_cli(line);
+  ASSERT_EQ(plain.exit_code, 0) << said(plain);
+  for (const char* setting : {"/method/tolerance=0.5", "/method/energy_tolerance_J=1e9"}) {
+    EXPECT_EQ(portwave_cli(line + Words{"--set", setting}).out, plain.out) << setting;
+  }
+}
+
 TEST(CliStudy, FindsOutFirstWhetherItCanWrite) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "study.json");

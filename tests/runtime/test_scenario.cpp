@@ -81,6 +81,7 @@ TEST(Scenario, HoldsWhatTheFileSays) {
   EXPECT_EQ(scenario.options.step_s, 0.01);
   EXPECT_EQ(scenario.options.method.iterations, 20);
   EXPECT_EQ(scenario.options.method.tolerance, 0.0);
+  EXPECT_EQ(scenario.options.method.energy_tolerance_J, 0.0);
   EXPECT_FALSE(scenario.options.method.tolerance_per_part);
   EXPECT_EQ(scenario.options.method.relaxation, 1.0);
   ASSERT_EQ(scenario.system.parts().size(), 5U);  // four and the resistor
@@ -94,6 +95,12 @@ TEST(Scenario, HoldsWhatTheFileSays) {
   EXPECT_EQ(scenario.observables[2].kind, Observable::Kind::storage);
 }
 
+TEST(Scenario, TakesAnEnergyTolerance) {
+  const Scenario scenario = parse_edited(R"([["/method/energy_tolerance_J", 1e-9]])");
+  EXPECT_EQ(scenario.options.method.energy_tolerance_J, 1e-9);
+  EXPECT_EQ(scenario.options.method.tolerance, 0.0);
+}
+
 TEST(Scenario, EveryOptionalKeyHasItsDefault) {
   const Scenario scenario = parse_edited(R"([
     ["/description"], ["/outputs"], ["/method/kind"], ["/method/iterations"],
@@ -105,6 +112,7 @@ TEST(Scenario, EveryOptionalKeyHasItsDefault) {
   EXPECT_EQ(method.kind, defaults.kind);
   EXPECT_EQ(method.iterations, defaults.iterations);
   EXPECT_EQ(method.tolerance, defaults.tolerance);
+  EXPECT_EQ(method.energy_tolerance_J, defaults.energy_tolerance_J);
   EXPECT_EQ(method.tolerance_per_part, defaults.tolerance_per_part);
   EXPECT_EQ(method.relaxation, defaults.relaxation);
   EXPECT_EQ(method.impedance, std::vector<double>{0.4});

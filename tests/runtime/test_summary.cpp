@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -56,6 +57,20 @@ TEST(Summary, HasTheKeysThatReadersRelyOn) {
                               "/certificate/min_fne_margin",
                               "/certificate/steps_without_fixed_point",
                               "/certificate/steps_without_margin",
+                              "/method_options/energy_tolerance_J",
+                              "/iterations/p50",
+                              "/iterations/p95",
+                              "/iterations/histogram",
+                              "/iterations/stop_reasons/budget",
+                              "/iterations/stop_reasons/tolerance",
+                              "/iterations/stop_reasons/energy_tolerance",
+                              "/iterations/stop_reasons/deadline",
+                              "/execution/description",
+                              "/execution/executor",
+                              "/execution/grain",
+                              "/execution/threads",
+                              "/execution/tasks",
+                              "/execution/instruction_set",
                               "/threads",
                               "/wall_s",
                               "/steps_per_s",
@@ -104,13 +119,97 @@ TEST(Summary, LeavesOutWhatWasNotSampled) {
 TEST(Summary, IsTheSameBitByBitForAnyNumberOfThreads) {
   const auto text = [](int threads, int steps) {
     Json json = summary_json(run_pair(Certify::full, threads, steps));
-    for (const char* timing : {"threads", "wall_s", "steps_per_s", "real_time_factor"}) {
+    for (const char* timing :
+         {"threads", "execution", "wall_s", "steps_per_s", "real_time_factor"}) {
       json.erase(timing);
     }
     return json.dump();
   };
   for (const int threads : {2, 4}) EXPECT_EQ(text(1, 50), text(threads, 50)) << threads;
   EXPECT_NE(text(1, 50), text(1, 51)) << "the comparison sees nothing";
+}
+
+TEST(Summary, CountsIterationsByStep) {
+  const System system = duffing_linear_pair();
+  StepperOptions options = pair_options(60);
+  options.method.tolerance = 1e-6;
+  Stepper stepper(system, options);
+  std::map<int, int> counted;
+  for (int n = 0; n < 50; ++n) ++counted[stepper.step().iterations];
+  const RunSummary summary = summarize("pair", options, stepper, 0.25);
+  const Json json = summary_json(summary)["iterations"];
+  std::map<int, int> told;
+  for (const Json& bin : json["histogram"]) told[bin[0]] = bin[1];
+  EXPECT_EQ(told, counted);
+  EXPECT_GT(counted.size(), 1U) << "the tolerance makes no difference between steps";
+  EXPECT_EQ(json["stop_reasons"]["tolerance"], 50);
+  EXPECT_EQ(json["max"], counted.rbegin()->first);
+  const std::string text = summary_text(summary);
+  for (const char* word : {"(p50)", "(p95)", "(max)", "steps ended by tolerance 50"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
+  }
+}
+
+TEST(Summary, QuantilesOfIterationsAreCountsThatOccurred) {
+  IterationStatistics iterations;
+  EXPECT_EQ(iteration_quantile(iterations, 0.5), 0);
+  iterations.steps = 100;
+  iterations.histogram[3] = 60;
+  iterations.histogram[7] = 36;
+  iterations.histogram[12] = 4;
+  EXPECT_EQ(iteration_quantile(iterations, 0.0), 3);
+  EXPECT_EQ(iteration_quantile(iterations, 0.5), 3);
+  EXPECT_EQ(iteration_quantile(iterations, 0.6), 3);
+  EXPECT_EQ(iteration_quantile(iterations, 0.95), 7);
+  EXPECT_EQ(iteration_quantile(iterations, 0.97), 12);
+  EXPECT_EQ(iteration_quantile(iterations, 1.0), 12);
+
+  RunSummary summary;
+  summary.iterations = iterations;
+  summary.iterations.max = 12;
+  EXPECT_NE(summary_text(summary).find("3 (p50) 7 (p95) 12 (max)"), std::string::npos);
+  summary.iterations.histogram.assign(IterationStatistics::kHistogram, 0);
+  summary.iterations.histogram.back() = 100;
+  summary.iterations.max = 4000;
+  EXPECT_NE(summary_text(summary).find("256 or more (p50) 256 or more (p95) 4000 (max)"),
+            std::string::npos);
+}
+
+TEST(Summary, TellsOfATimeBudgetAndOfPhases) {
+  RunSummary summary = run_pair(Certify::energy, 1);
+  EXPECT_TRUE(summary_json(summary)["time_budget"].is_null());
+  EXPECT_TRUE(summary_json(summary)["times"].is_null());
+  summary.time = {.deadline_s = 200e-6, .pace = 2.0};
+  summary.deadline = {.steps = 50,
+                      .misses = 5,
+                      .preempted_misses = 3,
+                      .worst_slack_s = -40e-6,
+                      .slack_p01_s = -20e-6,
+                      .slack_p50_s = 10e-6,
+                      .slack_p99_s = 30e-6};
+  summary.timed = true;
+  summary.times = {50e-6, 500e-6, 100e-6};
+  const Json json = summary_json(summary);
+  EXPECT_EQ(json["time_budget"]["misses"], 5);
+  EXPECT_EQ(json["time_budget"]["unexplained_misses"], 2);
+  EXPECT_EQ(json["time_budget"]["slack_p50_s"], 10e-6);
+  EXPECT_EQ(json["times"]["iterate_s"], 500e-6);
+  const std::string text = summary_text(summary);
+  for (const char* word :
+       {"200 us, pace 2 (a step every 5000 us)", "5 of 50 steps missed it, 2 not explained",
+        "-20 us (p1) 10 us (p50) 30 us (p99), worst -40 us",
+        "begin 1 us, iterate 10 us, commit 2 us per step", "depend on the clock"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
+  }
+}
+
+TEST(Summary, ClaimsNothingThatWasNotChecked) {
+  const RunSummary summary = run_pair(Certify::none, 1);
+  const Json json = summary_json(summary);
+  EXPECT_TRUE(json["energy"].is_null());
+  EXPECT_EQ(json["certificate"]["status"], "not_checked");
+  EXPECT_TRUE(json["certificate"]["max_passivity_residual_J"].is_null());
+  EXPECT_EQ(summary_text(summary).find("holds"), std::string::npos);
 }
 
 TEST(Summary, WritesNumbersThatAreNotFiniteAsNull) {

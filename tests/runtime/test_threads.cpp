@@ -94,7 +94,7 @@ System attending_hub(Meeting* meeting) {
 }
 
 /// States, waves and energies of eight steps. oneTBB may use two threads whatever the machine has.
-std::vector<double> run(Meeting& meeting, int threads, int iterations = 6) {
+std::vector<double> run(Meeting& meeting, int threads, ExecutorKind executor, int iterations = 6) {
   const tbb::global_control two_at_least(
       tbb::global_control::max_allowed_parallelism,
       std::max<std::size_t>(2, std::thread::hardware_concurrency()));
@@ -103,7 +103,8 @@ std::vector<double> run(Meeting& meeting, int threads, int iterations = 6) {
   options.method.impedance = {0.05};
   options.method.iterations = iterations;
   options.threads = threads;
-  options.lanes_per_task = 1;
+  options.grain = Grain::per_part();
+  options.executor = executor;
   Stepper stepper(system, options);
   meeting.open();
   std::vector<double> out;
@@ -123,20 +124,30 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
-TEST(Threads, TwoThreadsTakePartAndChangeNoBit) {
+class Threads : public ::testing::TestWithParam<ExecutorKind> {};
+
+TEST_P(Threads, TwoThreadsTakePartAndChangeNoBit) {
   // The wait ends when the second thread arrives; its length matters on a failure only.
   Meeting two(6, 5s), one(0, 0ms);
-  const std::vector<double> parallel = run(two, 2);
+  const std::vector<double> parallel = run(two, 2, GetParam());
   EXPECT_EQ(two.ids().size(), 2u);
-  EXPECT_TRUE(same_bits(run(one, 1), parallel));
+  EXPECT_TRUE(same_bits(run(one, 1, ExecutorKind::serial), parallel));
 }
 
+INSTANTIATE_TEST_SUITE_P(Executors, Threads,
+                         ::testing::Values(ExecutorKind::waves, ExecutorKind::graph,
+                                           ExecutorKind::barrier),
+                         [](const auto& each) { return std::string(to_string(each.param)); });
+
 TEST(ThreadsControl, OneThreadIsTheCallersAndNoOtherComes) {
-  Meeting meeting(3, 50ms);
-  const std::vector<double> serial = run(meeting, 1);
-  EXPECT_EQ(meeting.ids(), std::set<std::thread::id>{std::this_thread::get_id()});
-  Meeting other(0, 0ms);
-  EXPECT_FALSE(same_bits(serial, run(other, 1, 5))) << "an iteration fewer changes no bit";
+  for (const ExecutorKind executor : {ExecutorKind::serial, ExecutorKind::automatic}) {
+    Meeting meeting(3, 50ms);
+    const std::vector<double> serial = run(meeting, 1, executor);
+    EXPECT_EQ(meeting.ids(), std::set<std::thread::id>{std::this_thread::get_id()});
+    Meeting other(0, 0ms);
+    EXPECT_FALSE(same_bits(serial, run(other, 1, executor, 5)))
+        << "an iteration fewer changes no bit";
+  }
 }
 
 }  // namespace

@@ -248,22 +248,34 @@ class SpoiledBatch : public StepBatch {
         spoil_(std::move(spoil)) {}
 
   void prepare(double h, const double* impedance) override { honest_->prepare(h, impedance); }
-  void freeze(LaneRange range, const double* x, const double* input) override {
-    honest_->freeze(range, x, input);
+  int lane_group() const override { return honest_->lane_group(); }
+  std::size_t record_size() const override { return honest_->record_size(); }
+  void set_state(int lane, const double* x, double* record) const override {
+    honest_->set_state(lane, x, record);
   }
-  LaneStatus scatter(LaneRange range, const double* a, double* b) override {
-    const LaneStatus status = honest_->scatter(range, a, b);
+  void get_state(int lane, const double* record, double* x) const override {
+    honest_->get_state(lane, record, x);
+  }
+  void freeze(LaneRange range, double* record, const double* input) override {
+    honest_->freeze(range, record, input);
+  }
+  LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) override {
+    const LaneStatus status = honest_->scatter(range, record, a, b);
     spoil(range, b);
     return status;
   }
-  LaneStatus advance(LaneRange range, const double* a, double* x_next, double* b,
-                     StepEnergy* energy) override {
-    const LaneStatus status = honest_->advance(range, a, x_next, b, energy);
+  LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
+                     const EnergyColumns& energy) override {
+    const LaneStatus status = honest_->advance(range, record, a, next, b, energy);
     spoil(range, b);
     return status;
   }
-  const double* affine_matrix(int lane) const override { return honest_->affine_matrix(lane); }
-  const double* affine_offset(int lane) const override { return honest_->affine_offset(lane); }
+  bool affine_matrix(int lane, double* matrix) const override {
+    return honest_->affine_matrix(lane, matrix);
+  }
+  bool affine_offset(int lane, const double* record, double* offset) const override {
+    return honest_->affine_offset(lane, record, offset);
+  }
 
  private:
   void spoil(LaneRange range, double* b) {
@@ -291,10 +303,21 @@ class SpoiledPart : public Delegating {
 };
 
 TEST(ConformanceControl, PurityCatchesAMapWithMemory) {
-  expect_caught(check_frozen_map_purity, SpoiledPart([](int, int, double&) {}),
-                SpoiledPart([](int, int calls, double& b) {
-                  if (calls == 5) b = std::nextafter(b, 1e9);
-                }));
+  struct Memory {
+    const char* what;
+    int call;
+    double extra;  // 0: one bit
+  };
+  for (const Memory& memory : {Memory{"a scatter, by more than a warm start may do", 4, 1e-9},
+                               Memory{"a commit after other solves", 5, 0.0},
+                               Memory{"the first solve after freezing again", 6, 0.0}}) {
+    SCOPED_TRACE(memory.what);
+    expect_caught(check_frozen_map_purity, SpoiledPart([](int, int, double&) {}),
+                  SpoiledPart([memory](int, int calls, double& b) {
+                    if (calls != memory.call) return;
+                    b = memory.extra == 0.0 ? std::nextafter(b, 1e9) : b + memory.extra;
+                  }));
+  }
 }
 
 TEST(ConformanceControl, AffineFormCatchesAnotherOffset) {

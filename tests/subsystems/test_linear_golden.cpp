@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/linear_part.hpp"
+#include "support/lane_major.hpp"
 
 // Two public benchmark systems: their transfer functions against published or independent values,
 // and the discrete step's port response against the transfer function.
@@ -103,17 +104,16 @@ class DiscreteResponse {
       : effort_in_(part.signature().ports[0].causality == Causality::effort_in),
         impedance_(impedance) {
     const int n = part.signature().state_size(), p = part.signature().wave_size();
-    const Subsystem* const parts[] = {&part};
-    const auto batch = part.make_batch(parts);
+    testing::LaneMajor batch = testing::batch_of_one(part);
     const std::vector<double> gamma(static_cast<std::size_t>(p), impedance);
-    batch->prepare(h, gamma.data());
+    batch.prepare(h, gamma.data());
     maps_.resize(n + p, n + p);
     for (int column = 0; column < n + p; ++column) {
       Eigen::VectorXd in = Eigen::VectorXd::Unit(n + p, column), out(n + p);
       StepEnergy energy;
-      batch->freeze({0, 1}, in.data(), nullptr);
+      batch.freeze({0, 1}, in.data(), nullptr);
       const LaneStatus status =
-          batch->advance({0, 1}, in.data() + n, out.data(), out.data() + n, &energy);
+          batch.advance({0, 1}, in.data() + n, out.data(), out.data() + n, &energy);
       EXPECT_TRUE(status.ok());
       maps_.col(column) = out;
     }
@@ -187,7 +187,7 @@ struct Benchmark {
 
 void PrintTo(const Benchmark& benchmark, std::ostream* out) { *out << benchmark.name; }
 
-class DiscreteStep : public testing::TestWithParam<Benchmark> {};
+class DiscreteStep : public ::testing::TestWithParam<Benchmark> {};
 
 // The midpoint rule maps s to (2/h)(z − 1)/(z + 1): the response at z is the continuous one at the
 // warped frequency, whatever the step and the impedance.
@@ -231,7 +231,7 @@ TEST_P(DiscreteStep, ApproachesTheTransferFunctionWithSecondOrder) {
 
 INSTANTIATE_TEST_SUITE_P(
     Benchmarks, DiscreteStep,
-    testing::Values(
+    ::testing::Values(
         Benchmark{"MassSpringDamperDense", mass_spring_damper_benchmark, StepMapStorage::dense},
         Benchmark{"MassSpringDamperSparse", mass_spring_damper_benchmark, StepMapStorage::sparse},
         Benchmark{"LadderDense", ladder_benchmark, StepMapStorage::dense},

@@ -7,6 +7,7 @@
 
 #include "nonlinear_parts.hpp"
 #include "portwave/subsystems/conformance.hpp"
+#include "support/lane_major.hpp"
 
 namespace portwave {
 namespace {
@@ -133,18 +134,17 @@ TEST(NonlinearStep, BooksEnergyToRoundOffOverThousandsOfSteps) {
   for (const DiscreteGradient kind : kGradients) {
     for (const double h : {1e-3, 0.05}) {
       const auto part = testing::pendulum(with(kind));
-      const Subsystem* parts[] = {part.get()};
-      const auto batch = part->make_batch(parts);
+      testing::LaneMajor batch = testing::batch_of_one(*part);
       const double impedance = 1.5;
-      batch->prepare(h, &impedance);
+      batch.prepare(h, &impedance);
       double x[2] = {2.5, 0.0}, x_next[2], b = 0.0, supplied = 0.0, dissipated = 0.0;
       const double initial = part->storage(x);
       double turnover = 0.0;
       for (int n = 0; n < 4000; ++n) {
         const double a = 0.3 * std::sin(0.01 * n);
         StepEnergy energy;
-        batch->freeze({0, 1}, x, nullptr);
-        ASSERT_TRUE(batch->advance({0, 1}, &a, x_next, &b, &energy).ok()) << "step " << n;
+        batch.freeze({0, 1}, x, nullptr);
+        ASSERT_TRUE(batch.advance({0, 1}, &a, x_next, &b, &energy).ok()) << "step " << n;
         supplied += 0.5 * (a * a - b * b);
         turnover += 0.5 * (a * a + b * b) + part->storage(x_next);
         dissipated += energy.dissipated_J;
@@ -273,13 +273,12 @@ TEST(NonlinearValidation, ChecksAStateDependentStructureAwayFromTheDefaultState)
 TEST(NonlinearPart, ItsNewtonBudgetReachesItsBatch) {
   for (const bool generous : {true, false}) {
     const auto part = testing::coupled_quartic({.max_newton_steps = generous ? 20 : 2});
-    const Subsystem* parts[] = {part.get()};
-    const auto batch = part->make_batch(parts);
+    testing::LaneMajor batch = testing::batch_of_one(*part);
     const double x[] = {1.0, -0.5, 0.3, 2.0}, impedance = 1.0, a = 0.7;
     double b = 0.0;
-    batch->prepare(0.3, &impedance);
-    batch->freeze({0, 1}, x, nullptr);
-    const LaneStatus status = batch->scatter({0, 1}, &a, &b);
+    batch.prepare(0.3, &impedance);
+    batch.freeze({0, 1}, x, nullptr);
+    const LaneStatus status = batch.scatter({0, 1}, &a, &b);
     EXPECT_EQ(status.fault, generous ? StepFault::none : StepFault::not_converged);
   }
 }

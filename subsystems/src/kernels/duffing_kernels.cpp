@@ -166,17 +166,25 @@ struct Lanes {
     fma(three * c3, w0, w2).store(record + kC2 * W);
     c1.store(record + kC1 * W);
     c0.store(record + kC0 * W);
+    (V::all(1.0) / c1).store(record + kColdInverse * W);
+    forget(record);
+  }
+
+  /// The warm start of a lane that has not been solved yet.
+  [[gnu::always_inline]] static void forget(double* record) {
     V::all(0.0).store(record + kWarmIncrement * W);
-    c0.store(record + kWarmDrive * W);
-    (V::all(1.0) / c1).store(record + kWarmInverse * W);
+    V::load(record + kC0 * W).store(record + kWarmDrive * W);
+    V::load(record + kColdInverse * W).store(record + kWarmInverse * W);
   }
 
   static int advance(const Task& t, long g) {
     const Group& group = t.groups[g];
     const V half = V::all(0.5), two = V::all(2.0);
+    double* record = t.record + g * kRecord * W;
+    // From a cold start, so that what is committed depends on (xⁿ, ū, a) and on no earlier solve.
+    forget(record);
     V d;
     const int failed = scatter(t, g, d);
-    double* record = t.record + g * kRecord * W;
     double* next = t.next + g * kRecord * W;
     const double* state = record + state_place(kPorts) * W;
     double* state_next = next + state_place(kPorts) * W;

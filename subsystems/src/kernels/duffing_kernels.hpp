@@ -38,7 +38,16 @@ enum SpringCoefficient {
 enum MassCoefficient { kWavePerVelocity /* 2γ/s */, kMassCount };
 
 /// Places in a record: what a scatter reads first. b⁰ has one entry per port, δ one per spring.
-enum RecordPlace { kC2, kC1, kC0, kWarmIncrement, kWarmDrive, kWarmInverse, kFixedRecord };
+enum RecordPlace {
+  kC2,
+  kC1,
+  kC0,
+  kWarmIncrement,
+  kWarmDrive,
+  kWarmInverse,
+  kColdInverse,  ///< 1/c₁: the warm start of a lane that has just been frozen
+  kFixedRecord
+};
 
 inline constexpr int record_size(int springs, int masses) {
   return kFixedRecord + (springs + masses) + 1 /* w₀ */ + 2 + springs + 1 /* F */;

@@ -26,6 +26,8 @@ class EnergyBook {
   /// Where `WaveDiscretisation::advance` is to write the energies of the step. The answer alternates
   /// between two sets of columns from one closed step to the next.
   EnergyColumns columns();
+  /// What `columns` will be after the next `close`.
+  EnergyColumns next_columns();
 
   /// Looks at lanes that committed incident waves `a` and outgoing waves `b`; `columns` are written.
   void examine(int batch, LaneRange lanes, const double* a, const double* b);

@@ -53,12 +53,12 @@ std::string_view to_string(ExecutorKind kind);
 
 struct StepperOptions {
   double step_s = 0.01;  ///< macro-step h > 0
-  CouplingMethod method;
+  CouplingMethod method = {};
   Certify certify = Certify::energy;
   int threads = 1;  ///< ≥ 1; with 1, `automatic` is `serial`
-  Grain grain;
+  Grain grain = {};
   ExecutorKind executor = ExecutorKind::automatic;
-  TimeBudget time;
+  TimeBudget time = {};
   bool timed = false;  ///< fill StepReport::times; always so with a time budget
 };
 

@@ -12,8 +12,8 @@ namespace portwave {
 
 /// What a run did, in one page.
 ///
-/// All but `threads`, `wall_s` and what follows from it is the same, bit by bit, for any number of
-/// threads.
+/// Without a time budget all but `threads`, `tasks`, `execution` and what is time (`wall_s` and what
+/// follows from it, `times`) is the same, bit by bit, for any number of threads, grain and executor.
 struct RunSummary {
   std::string scenario;
   std::int64_t steps = 0;
@@ -21,11 +21,20 @@ struct RunSummary {
   bool completed = true;  ///< false: interrupted after `steps` steps
   CouplingMethod method;
   IterationStatistics iterations;
-  EnergyTotals energy;
-  Certificate certificate;
+  Certify certify = Certify::energy;
+  EnergyTotals energy;               ///< says nothing with Certify::none
+  Certificate certificate;           ///< says nothing with Certify::none
   std::string worst_passivity_part;  ///< name, empty before the first step
+  TimeBudget time;
+  DeadlineScheduler::Statistics deadline;  ///< with a time budget
+  bool timed = false;
+  StepTimes times;  ///< sums over the steps, if timed
   int threads = 1;
-  double wall_s = 0.0;  ///< stepping and recording, without set-up
+  int tasks = 1;
+  Grain grain;
+  ExecutorKind executor = ExecutorKind::automatic;  ///< asked for
+  std::string execution;                            ///< what ran, as Stepper::execution
+  double wall_s = 0.0;                              ///< stepping and recording, without set-up
 
   double simulated_s() const { return static_cast<double>(steps) * step_s; }
   double steps_per_s() const { return static_cast<double>(steps) / wall_s; }
@@ -33,9 +42,14 @@ struct RunSummary {
   double real_time_factor() const { return simulated_s() / wall_s; }
 };
 
-/// Collects the summary of what `stepper`, made with `options`, has done so far.
+/// Collects the summary of what `stepper`, made with `options`, has done so far. `times`: those of
+/// its step reports, added up.
 RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
-                     double wall_s);
+                     double wall_s, const StepTimes& times = {});
+
+/// The smallest number of iterations that at least the share `level` of the steps did not exceed; 0
+/// before the first step. Counts that share the histogram's last entry are taken for the largest.
+int iteration_quantile(const IterationStatistics& iterations, double level);
 
 /// The summary as summary.json holds it; numbers that are not finite become null.
 nlohmann::ordered_json summary_json(const RunSummary& summary);

@@ -112,9 +112,9 @@ class LaneException : public std::runtime_error {
 ///
 /// Ranges begin at multiples of `lane_group()` and end there or at lanes(). Different ranges may be
 /// worked on by different threads at the same time. `scatter` and `advance` depend on (xⁿ, ū, a) and
-/// on nothing of other lanes; a solver may keep a warm start in the record, so that the last bits
-/// also depend on the lane's own scatters since it was frozen. The same calls give the same bits,
-/// whether a part is alone or in a batch. `prepare` may allocate and throw; the others do not
+/// on nothing of other lanes. `advance` does so bit by bit; for `scatter` a solver may keep a warm
+/// start in the record, so that the last bits also depend on the lane's own scatters since it was
+/// frozen. The same calls give the same bits, whether a part is alone or in a batch. `prepare` may allocate and throw; the others do not
 /// allocate, and throw only if a user's callback does (LaneException where the lane is known).
 class StepBatch {
  public:

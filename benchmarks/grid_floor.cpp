@@ -1,0 +1,150 @@
+// One macro-step of 100 × 100 Duffing nodes, K = 5, serial, beside a hand-written loop over the whole
+// step: four nodes side by side, and one by one.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "peers/grid_loop.hpp"
+#include "portwave/runtime/stepper.hpp"
+#include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/instruction_set.hpp"
+#include "report.hpp"
+
+namespace {
+
+using namespace portwave::bench;
+using portwave::Certify;
+using portwave::Stepper;
+using portwave::System;
+
+constexpr int kIterations = 5, kChecked = 200;
+constexpr double kTolerance = 1e-10;
+constexpr GridSetting kSetting;
+
+System grid_system(double stiffer = 1.0) {
+  const std::size_t rows = kSetting.rows, columns = kSetting.columns;
+  portwave::SystemBuilder builder;
+  const auto name = [](std::size_t i, std::size_t j) {
+    return "n" + std::to_string(i) + "_" + std::to_string(j);
+  };
+  const std::shared_ptr<const portwave::Subsystem> node =
+      portwave::duffing_node({.mass_kg = 8,
+                              .stiffness_N_per_m = 100,
+                              .cubic_stiffness_N_per_m3 = 8000 * stiffer,
+                              .coupling_stiffness_N_per_m = 120,
+                              .coupling_damping_Ns_per_m = 0.05});
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < columns; ++j) {
+      const std::size_t n = i * columns + j;
+      const double q = grid_position(n);
+      const double east = j + 1 < columns ? grid_position(n + 1) - q : 0.0;
+      const double south = i + 1 < rows ? grid_position(n + columns) - q : 0.0;
+      builder.add(name(i, j), node, {.initial_state = {q, grid_velocity(n), east, south}});
+    }
+  }
+  const auto end = [&](std::size_t i, std::size_t j, const char* port) {
+    builder.join(portwave::joint::Free{}, {name(i, j) + port});
+  };
+  for (std::size_t i = 0; i < rows; ++i) {
+    end(i, 0, ".west");
+    end(i, columns - 1, ".east");
+    for (std::size_t j = 0; j + 1 < columns; ++j) {
+      builder.connect(name(i, j) + ".east", name(i, j + 1) + ".west");
+    }
+  }
+  for (std::size_t j = 0; j < columns; ++j) {
+    end(0, j, ".north");
+    end(rows - 1, j, ".south");
+    for (std::size_t i = 0; i + 1 < rows; ++i) {
+      builder.connect(name(i, j) + ".south", name(i + 1, j) + ".north");
+    }
+  }
+  return builder.build();
+}
+
+portwave::StepperOptions options(Certify certify) {
+  portwave::StepperOptions options;
+  options.step_s = kSetting.step_s;
+  options.method.iterations = kIterations;
+  options.method.impedance = {kSetting.impedance_Ns_per_m};
+  options.certify = certify;
+  return options;
+}
+
+/// Largest difference of positions (against 0.2 m) and velocities (against 1 m/s).
+double difference(const System& system, GridFactory* make) {
+  Stepper engine(system, options(Certify::energy));
+  const auto loop = make(kSetting);
+  engine.run(kChecked);
+  for (int n = 0; n < kChecked; ++n) loop->step(kIterations);
+  double worst = 0.0;
+  for (std::size_t n = 0; n < kSetting.rows * kSetting.columns; ++n) {
+    const auto state = engine.state(static_cast<int>(n));
+    const double off = std::max(std::abs(state[0] - loop->position(n)) / 0.2,
+                                std::abs(state[1] - loop->velocity(n)));
+    worst = off <= worst ? worst : std::isfinite(off) ? off : HUGE_VAL;
+  }
+  return worst;
+}
+
+void require(const std::string& name, double difference, bool agrees) {
+  fmt::print(stderr, "  {:36} {:.1e}\n", name, difference);
+  if ((difference <= kTolerance) == agrees) return;
+  throw std::runtime_error(name + (agrees ? ": wrong answer" : ": the check saw nothing wrong"));
+}
+
+void compare(const Report& report) {
+  const System system = grid_system();
+  const double off = difference(system, vector_grid);
+  require("four by four", off, true);
+  require("four by four, series", difference(system, vector_series_grid), true);
+  require("one by one", difference(system, scalar_grid), true);
+  require("springs 1e-6 stiffer (control)", difference(grid_system(1.0 + 1e-6), vector_grid),
+          false);
+
+  Stepper bare(system, options(Certify::none)), booked(system, options(Certify::energy));
+  const auto vector = vector_grid(kSetting), series = vector_series_grid(kSetting),
+             scalar = scalar_grid(kSetting);
+  const Contest contest =
+      take_turns({processor_timed([&] { bare.step(); }), processor_timed([&] { booked.step(); }),
+                  processor_timed([&] { vector->step(kIterations); }),
+                  processor_timed([&] { series->step(kIterations); }),
+                  processor_timed([&] { scalar->step(kIterations); })},
+                 {.rounds = 61, .turn_s = 5e-3});
+  const std::string note = fmt::format("{}; differs by {:.1e} after {} steps",
+                                       to_string(portwave::instruction_set()), off, kChecked);
+  const struct {
+    const char* name;
+    std::size_t engine, reference;
+    Sense sense;
+    std::optional<double> goal;
+  } rows[] = {{"no_ledger/vector_loop", 0, 2, Sense::at_most, 1.5},
+              {"ledger/vector_loop", 1, 2, Sense::at_most, 1.5},
+              {"no_ledger/vector_series_loop", 0, 3, Sense::at_most, std::nullopt},
+              {"no_ledger/scalar_loop", 0, 4, Sense::at_least, 2.0},
+              {"ledger/scalar_loop", 1, 4, Sense::at_least, 2.0}};
+  for (const auto& row : rows) {
+    report.add({.name = fmt::format("grid_floor/{}", row.name),
+                .sense = row.sense,
+                .goal = row.goal,
+                .note = note},
+               contest, row.engine, row.reference);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Report report("grid_floor", 5);
+  if (report.only_lists(argc, argv)) return 0;
+  compare(report);
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "grid_floor: {}\n", error.what());
+  return 1;
+}

@@ -1,0 +1,200 @@
+// Two threads against one, on macro-steps of a few microseconds to a millisecond: chains of equal
+// blocks (K = 2) and Duffing grids (K = 5).
+//   waves           the wave executor beside the serial one
+//   automatic       the default, which may stay serial
+//   automatic_busy  the same while another process spins on one of the cores
+// A watchdog ends the program if a step never returns.
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "chain_system.hpp"
+#include "portwave/runtime/generate.hpp"
+#include "portwave/runtime/scenario.hpp"
+#include "portwave/subsystems/instruction_set.hpp"
+#include "report.hpp"
+
+namespace {
+
+using namespace portwave::bench;
+using portwave::ExecutorKind;
+using portwave::Stepper;
+
+constexpr double kTargets_us[] = {3, 10, 25, 50, 200, 1000};
+constexpr unsigned kWatchdog_s = 180;
+
+struct Scenario {
+  portwave::System system;
+  portwave::StepperOptions options;
+};
+
+struct Kind {
+  const char* name;
+  int iterations;
+  Scenario (*make)(int parts, int iterations);
+};
+
+Scenario chain(int parts, int iterations) {
+  const Chain blocks = equal_chain(static_cast<std::size_t>(parts));
+  return {chain_system(blocks), chain_options(blocks, 1e-3, iterations)};
+}
+Scenario grid(int parts, int iterations) {
+  const int rows = std::max(1, static_cast<int>(std::lround(std::sqrt(parts))));
+  portwave::Scenario read = portwave::parse_scenario(
+      portwave::generate_scenario(
+          portwave::network::Grid{.rows = rows, .columns = std::max(1, parts / rows)},
+          {.step_s = 1e-3, .iterations = iterations}),
+      "generated", ".");
+  return {std::move(read.system), read.options};
+}
+const Kind kKinds[] = {{"chain/K=2", 2, chain}, {"grid/K=5", 5, grid}};
+
+std::unique_ptr<Stepper> stepper(const Scenario& scenario, ExecutorKind executor, int threads,
+                                 int more_iterations = 0) {
+  portwave::StepperOptions options = scenario.options;
+  options.executor = executor;
+  options.threads = threads;
+  options.method.iterations += more_iterations;
+  return std::make_unique<Stepper>(scenario.system, options);
+}
+
+/// As many parts as make a serial step last about `target_us`.
+int parts_for(const Kind& kind, double target_us) {
+  int parts = 256;
+  for (int i = 0; i < 3; ++i) {
+    const Scenario scenario = kind.make(parts, kind.iterations);
+    const auto serial = stepper(scenario, ExecutorKind::serial, 1);
+    const Contest alone =
+        take_turns({processor_timed([&] { serial->step(); })}, {.rounds = 7, .turn_s = 2e-3});
+    const double step_us = quantile(alone.seconds(0), 0.1) * 1e6;
+    parts = std::max(8, static_cast<int>(parts * target_us / step_us));
+  }
+  return parts;
+}
+
+bool same_states(const Stepper& a, const Stepper& b) {
+  for (int i = 0; i < static_cast<int>(a.system().parts().size()); ++i) {
+    const auto x = a.state(i), y = b.state(i);
+    if (!std::equal(x.begin(), x.end(), y.begin(), y.end())) return false;
+  }
+  return true;
+}
+
+void check_answers(const Kind& kind) {
+  const Scenario scenario = kind.make(4000, kind.iterations);
+  const auto run = [&](ExecutorKind executor, int threads, int more_iterations) {
+    auto engine = stepper(scenario, executor, threads, more_iterations);
+    engine->run(300);
+    return engine;
+  };
+  const auto serial = run(ExecutorKind::serial, 1, 0);
+  for (const ExecutorKind executor : {ExecutorKind::waves, ExecutorKind::automatic}) {
+    if (same_states(*serial, *run(executor, 2, 0))) continue;
+    throw std::runtime_error(fmt::format("{}: {} gives other bits than serial", kind.name,
+                                         portwave::to_string(executor)));
+  }
+  if (same_states(*serial, *run(ExecutorKind::waves, 2, 1))) {
+    throw std::runtime_error("one more iteration: the check saw nothing wrong");
+  }
+}
+
+/// A process that does nothing but compute.
+class Competitor {
+ public:
+  Competitor() : pid_(fork()) {
+    if (pid_ < 0) throw std::runtime_error("cannot fork");
+    if (pid_ > 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (unsigned i = 0;; ++i) asm volatile("" : : "r"(i));
+  }
+  ~Competitor() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Competitor(const Competitor&) = delete;
+  Competitor& operator=(const Competitor&) = delete;
+
+ private:
+  pid_t pid_;
+};
+
+/// Wall time of steps, after a while in which threads can come back.
+Timer warmed(Stepper& engine) {
+  return [&engine, inner = timed([&engine] { engine.step(); })](std::int64_t calls) {
+    const auto start = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(800)) engine.step();
+    return inner(calls);
+  };
+}
+
+/// 150 ms of steps, so that the automatic executor has made up its mind.
+void settle(Stepper& engine) {
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds(150)) engine.step();
+}
+
+/// The speed-up in the best tenth of the rounds, when other processes of this machine kept away.
+double undisturbed(const Contest& contest, std::size_t ours) {
+  return quantile(contest.seconds(0), 0.1) / quantile(contest.seconds(ours), 0.1);
+}
+
+void compare(const Report& report, const Kind& kind, double target_us) {
+  const int parts = parts_for(kind, target_us);
+  const Scenario scenario = kind.make(parts, kind.iterations);
+  const auto serial = stepper(scenario, ExecutorKind::serial, 1);
+  const auto waves = stepper(scenario, ExecutorKind::waves, 2);
+  const auto automatic = stepper(scenario, ExecutorKind::automatic, 2);
+  settle(*automatic);
+  const Turns turns{.rounds = 31, .turn_s = 3e-3};
+  const Contest free = take_turns({warmed(*serial), warmed(*waves), warmed(*automatic)}, turns);
+  double load[1] = {0.0};
+  (void)getloadavg(load, 1);
+  const std::string name = fmt::format("threads/{}/{}us", kind.name, target_us);
+  const std::string note = fmt::format(
+      "{}; {} parts; load average {:.1f}; best tenth {:.2f} and {:.2f} (waves, automatic); ",
+      to_string(portwave::instruction_set()), scenario.system.parts().size(), load[0],
+      undisturbed(free, 1), undisturbed(free, 2));
+  std::optional<double> goal;
+  if (target_us >= 10 && kind.iterations == 2) goal = 1.3;
+  if (target_us >= 50) goal = 1.8;
+  report.add({name + "/waves", Sense::at_least, goal, note + waves->execution()}, free, 1, 0);
+  report.add({name + "/automatic", Sense::at_least, 0.95, note + automatic->execution()}, free, 2,
+             0);
+  const Competitor competitor;
+  settle(*automatic);
+  const Contest busy = take_turns({warmed(*serial), warmed(*automatic)}, turns);
+  report.add({name + "/automatic_busy", Sense::at_least, 0.85, note + automatic->execution()}, busy,
+             1, 0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Report report("threads", 5);
+  if (report.only_lists(argc, argv)) return 0;
+  std::signal(SIGALRM, [](int) {
+    constexpr char kText[] = "threads: a step hangs\n";
+    (void)!write(STDERR_FILENO, kText, sizeof kText - 1);
+    _exit(1);
+  });
+  alarm(kWatchdog_s);
+  for (const Kind& kind : kKinds) {
+    check_answers(kind);
+    for (const double target_us : kTargets_us) compare(report, kind, target_us);
+  }
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "threads: {}\n", error.what());
+  return 1;
+}

@@ -1,0 +1,246 @@
+// portwave study scaling
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <initializer_list>
+#include <optional>
+#include <ostream>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <portwave/runtime/generate.hpp>
+#include <portwave/runtime/recorder.hpp>
+#include <portwave/runtime/summary.hpp>
+#include <portwave/subsystems/instruction_set.hpp>
+
+#include "commands.hpp"
+#include "thread_allowance.hpp"
+
+namespace portwave::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFileName = "scaling.json";
+
+Json number(std::optional<double> value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+std::string_view source_of(const ScalingRow& row) {
+  return row.predicted ? "predicted" : "measured";
+}
+
+Json phases_json(const std::optional<StepTimes>& phases) {
+  if (!phases) return nullptr;
+  return {{"begin_s", number(phases->begin_s)},
+          {"iterate_s", number(phases->iterate_s)},
+          {"commit_s", number(phases->commit_s)}};
+}
+
+Json row_json(const ScalingRow& row) {
+  return {{"source", std::string(source_of(row))},
+          {"size", row.size},
+          {"threads", row.threads},
+          {"step_s", number(row.step_s)},
+          {"spread", number(row.spread)},
+          {"fastest_s", number(row.fastest_s)},
+          {"slowest_s", number(row.slowest_s)},
+          {"speed_up", number(row.speed_up)},
+          {"efficiency", number(row.efficiency)},
+          {"predicted_step_s", number(row.predicted_step_s)},
+          {"phases", phases_json(row.phases)},
+          {"tasks", row.tasks},
+          {"imbalance", number(row.imbalance)},
+          {"execution", row.execution},
+          {"fell_back_to_serial", row.fell_back ? Json(*row.fell_back) : Json(nullptr)}};
+}
+
+Json rows_json(const std::vector<ScalingRow>& rows) {
+  Json json = Json::array();
+  for (const ScalingRow& row : rows) json.push_back(row_json(row));
+  return json;
+}
+
+Json model_json(const ScalingModel& model) {
+  return {{"size", model.size},
+          {"serial_step_s", number(model.serial_step_s)},
+          {"serial_phases", phases_json(model.serial_phases)},
+          {"iterations", number(model.iterations)},
+          {"commit_tail_s", number(model.commit_tail_s)},
+          {"phase_ns", number(model.phase_ns)}};
+}
+
+Json study_json(const ScalingStudy& study, const ScalingOptions& options) {
+  Json models = Json::array();
+  for (const ScalingModel& model : study.models) models.push_back(model_json(model));
+  return {{"study", study.weak ? "weak scaling" : "strong scaling"},
+          {"scenario", study.name},
+          {"version", std::string(version())},
+          {"instruction_set", std::string(to_string(instruction_set()))},
+          {"cores", study.cores},
+          {"executor", std::string(to_string(options.executor))},
+          {"grain", to_string(options.grain)},
+          {"repetitions", study.repetitions},
+          {"steps_per_repetition", study.steps},
+          {"rows", rows_json(study.rows)},
+          {"predicted_curve", rows_json(study.curve)},
+          {"models", std::move(models)}};
+}
+
+std::string us(std::optional<double> time_s) {
+  return time_s ? fmt::format("{:.4g}", 1e6 * *time_s) : "-";
+}
+
+std::string executor_cell(const ScalingRow& row) {
+  if (!row.fell_back) return "serial|waves";
+  if (*row.fell_back) return "serial (fell back)";
+  if (row.predicted) return row.tasks > 1 ? "parallel" : "serial";
+  return row.execution.substr(0, row.execution.find(','));
+}
+
+constexpr std::string_view kLine =
+    "{:>9} {:>8} {:>8} {:>10} {:>8} {:>8} {:>10} {:>13} {:>9} {:>10} {:>9} {:>6} {:>9}  {:<18}\n";
+
+std::string row_line(const ScalingRow& row) {
+  const auto phase = [&](double StepTimes::*time) {
+    return row.phases ? us((*row.phases).*time) : std::string("-");
+  };
+  return fmt::format(kLine, source_of(row), row.size, row.threads, us(row.step_s),
+                     row.spread ? fmt::format("{:.1f} %", 100.0 * *row.spread) : "-",
+                     fmt::format("{:.3f}", row.speed_up), fmt::format("{:.3f}", row.efficiency),
+                     us(row.predicted_step_s), phase(&StepTimes::begin_s),
+                     phase(&StepTimes::iterate_s), phase(&StepTimes::commit_s), row.tasks,
+                     fmt::format("{:.3f}", row.imbalance), executor_cell(row));
+}
+
+/// Measured and asked-for rows, then the predicted curve, columns aligned.
+std::string study_table(const ScalingStudy& study) {
+  std::string text = fmt::format(kLine, "source", "parts", "threads", "step_us", "spread",
+                                 "speed_up", "efficiency", "predicted_us", "begin_us", "iterate_us",
+                                 "commit_us", "tasks", "imbalance", "executor");
+  for (const ScalingRow& row : study.rows) text += row_line(row);
+  for (const ScalingRow& row : study.curve) text += row_line(row);
+  return text;
+}
+
+/// Rows and columns of a grid of so many nodes, as square as can be.
+network::Grid grid_of(int nodes) {
+  int rows = std::max(static_cast<int>(std::sqrt(static_cast<double>(nodes))), 1);
+  while (nodes % rows != 0) --rows;
+  return {.rows = rows, .columns = nodes / rows};
+}
+
+Network network_of(const std::string& kind, int size) {
+  if (kind == "grid") return grid_of(size);
+  if (kind == "star") return network::Star{.limbs = size};
+  return network::Chain{.blocks = size, .closed = kind == "ring"};
+}
+
+/// The sizes that go with the thread counts, as far as they come out whole.
+std::string fitting_sizes(const std::vector<int>& threads, int first) {
+  std::vector<std::int64_t> sizes;
+  for (const int count : threads) {
+    sizes.push_back(std::int64_t{first} * count / threads.front());
+  }
+  return fmt::format("{}", fmt::join(sizes, ","));
+}
+
+Issues check(const StudyScalingArguments& arguments) {
+  Issues issues;
+  const bool has_file = !arguments.scenario.file.empty();
+  const std::vector<int>& sizes = arguments.sizes;
+  const std::vector<int>& threads = arguments.options.threads;
+  if (has_file && !arguments.kind.empty()) {
+    issues.push_back({"--generate", "takes the place of the scenario file; give one of them"});
+  }
+  if (!has_file && arguments.kind.empty()) {
+    issues.push_back({"", "needs a scenario file, or --generate and --sizes"});
+  }
+  if (!sizes.empty() && arguments.kind.empty()) {
+    issues.push_back({"--sizes", "needs --generate: a scenario file has one size"});
+  }
+  if (sizes.empty() && !arguments.kind.empty()) {
+    issues.push_back({"--sizes", "is required with --generate"});
+  }
+  if (sizes.size() > 1 && sizes.size() != threads.size()) {
+    issues.push_back({"--sizes", fmt::format("must be one size, or one for each of the {} thread "
+                                             "counts, got {}",
+                                             threads.size(), sizes.size())});
+  } else if (sizes.size() > 1) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (std::int64_t{sizes[i]} * threads.front() == std::int64_t{sizes.front()} * threads[i]) {
+        continue;
+      }
+      issues.push_back(
+          {"--sizes", fmt::format("must be in proportion to the threads {}: {} would do",
+                                  fmt::join(threads, ","), fitting_sizes(threads, sizes.front()))});
+      break;
+    }
+  }
+  if (arguments.kind.empty()) return issues;
+  for (const int size : sizes) {
+    for (const Issue& issue : check_network(network_of(arguments.kind, size))) {
+      issues.push_back(
+          {"--sizes", fmt::format("a {} of {}: {}", arguments.kind, size, issue.what)});
+    }
+  }
+  return issues;
+}
+
+Scenario generated(const StudyScalingArguments& arguments, int size) {
+  return parse_scenario(generate_scenario(network_of(arguments.kind, size)),
+                        fmt::format("{} of {}", arguments.kind, size),
+                        std::filesystem::current_path(), arguments.scenario.overrides);
+}
+
+ScalingStudy study(const StudyScalingArguments& arguments) {
+  const std::string name = arguments.kind.empty() ? arguments.scenario.file : arguments.kind;
+  try {
+    if (arguments.kind.empty())
+      return study_strong_scaling(load(arguments.scenario), arguments.options);
+    if (arguments.sizes.size() == 1) {
+      return study_strong_scaling(generated(arguments, arguments.sizes.front()), arguments.options);
+    }
+    std::vector<SizedScenario> scenarios;
+    for (std::size_t i = 0; i < arguments.sizes.size(); ++i) {
+      scenarios.push_back({generated(arguments, arguments.sizes[i]), arguments.options.threads[i]});
+    }
+    return study_weak_scaling(scenarios, arguments.options);
+  } catch (const ScenarioError&) {
+    throw;
+  } catch (const ConfigError& error) {
+    throw ScenarioError(name, error.issues());
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& scaling_kinds() {
+  static const std::vector<std::string> kinds = {"chain", "ring", "grid", "star"};
+  return kinds;
+}
+
+int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::ostream& err) {
+  throw_if_any(check(arguments));
+  std::optional<OutputFolder> folder;
+  if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName});
+  const std::vector<int>& threads = arguments.options.threads;
+  const ThreadAllowance allowance(*std::max_element(threads.begin(), threads.end()));
+
+  const ScalingStudy result = study(arguments);
+  const std::string json = study_json(result, arguments.options).dump(2) + "\n";
+  out << (arguments.json ? json : study_table(result));  // before the file, which may fail
+  if (folder) {
+    write_file_atomically(folder->file(kFileName), json);
+    folder->keep();
+    err << fmt::format("written to {}\n", folder->file(kFileName).string());
+  }
+  return kOk;
+}
+
+}  // namespace portwave::cli

@@ -1,0 +1,172 @@
+#include "verb.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <portwave/subsystems/error.hpp>
+#include <portwave/subsystems/printable.hpp>
+
+namespace portwave::cli {
+
+std::string IntegerRange::defect(std::string_view text) const {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ptr != end || read.ec == std::errc::invalid_argument) {
+    return fmt::format("{} must be an integer from {} to {}", in_quotes(text), least, most);
+  }
+  const bool inside = read.ec == std::errc{} && value >= least && value <= most;
+  return inside ? std::string() : fmt::format("{} is not in {} to {}", text, least, most);
+}
+
+std::string RealRange::defect(std::string_view text) const {
+  double value = 0.0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  const bool is_number = read.ptr == end && read.ec != std::errc::invalid_argument;
+  if (!is_number || std::isnan(value)) {
+    return fmt::format("{} must be a number from {:g} to {:g}", in_quotes(text), least, most);
+  }
+  const bool inside = read.ec == std::errc{} && value >= least && value <= most;
+  return inside ? std::string() : fmt::format("{} is not in {:g} to {:g}", text, least, most);
+}
+
+std::int64_t integer(std::string_view text) {
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+double real(std::string_view text) {
+  double value = 0.0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::vector<std::string_view> split_at_commas(std::string_view list) {
+  std::vector<std::string_view> entries;
+  for (;;) {
+    const auto comma = list.find(',');
+    entries.push_back(list.substr(0, comma));
+    if (comma == std::string_view::npos) return entries;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+std::string list_defect(std::string_view list, IntegerRange range) {
+  for (const std::string_view entry : split_at_commas(list)) {
+    if (entry.empty()) {
+      return fmt::format("{} has an empty entry; write integers with a comma between them",
+                         in_quotes(list));
+    }
+    if (std::string defect = range.defect(entry); !defect.empty()) return defect;
+  }
+  return {};
+}
+
+std::vector<int> distinct_integers(const std::vector<std::string>& lists) {
+  std::vector<int> numbers;
+  for (const std::string& list : lists) {
+    for (const std::string_view entry : split_at_commas(list)) {
+      const int number = static_cast<int>(integer(entry));
+      if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) {
+        numbers.push_back(number);
+      }
+    }
+  }
+  return numbers;
+}
+
+CLI::Option* Verb::text(const std::string& name, const std::string& value, const std::string& what,
+                        Defect defect_of, std::function<void(const std::string&)> take) {
+  return app_
+      .add_option_function<std::string>(
+          name,
+          [&defects = defects_, name, defect_of = std::move(defect_of),
+           take = std::move(take)](const std::string& text) {
+            if (std::string defect = defect_of(text); !defect.empty()) {
+              defects.push_back(name + ": " + defect);
+            } else {
+              take(text);
+            }
+          },
+          what)
+      ->type_name(value);
+}
+
+CLI::Option* Verb::texts(const std::string& name, const std::string& value, const std::string& what,
+                         Defect defect_of,
+                         std::function<void(const std::vector<std::string>&)> take) {
+  return app_
+      .add_option_function<std::vector<std::string>>(
+          name,
+          [&defects = defects_, name, defect_of = std::move(defect_of),
+           take = std::move(take)](const std::vector<std::string>& texts) {
+            bool sound = true;
+            for (const std::string& text : texts) {
+              std::string defect = defect_of(text);
+              if (defect.empty()) continue;
+              sound = false;
+              defects.push_back(name + ": " + defect);
+            }
+            if (sound) take(texts);
+          },
+          what)
+      ->type_name(value)
+      ->allow_extra_args(false);
+}
+
+CLI::Option* Verb::integer(const std::string& name, const std::string& what, IntegerRange range,
+                           std::function<void(std::int64_t)> take) {
+  return text(
+      name, "N", what, [range](const std::string& text) { return range.defect(text); },
+      [take = std::move(take)](const std::string& text) { take(cli::integer(text)); });
+}
+
+CLI::Option* Verb::real(const std::string& name, const std::string& value, const std::string& what,
+                        RealRange range, std::function<void(double)> take) {
+  return text(
+      name, value, what, [range](const std::string& text) { return range.defect(text); },
+      [take = std::move(take)](const std::string& text) { take(cli::real(text)); });
+}
+
+CLI::Option* Verb::choice(const std::string& name, const std::vector<std::string>& words,
+                          const std::string& what, std::function<void(std::size_t)> take) {
+  const auto place = [words](const std::string& text) {
+    return static_cast<std::size_t>(std::find(words.begin(), words.end(), text) - words.begin());
+  };
+  return text(
+      name, fmt::format("{}", fmt::join(words, "|")), what,
+      [words, place](const std::string& text) {
+        if (place(text) < words.size()) return std::string();
+        return fmt::format("{} is none of {}.{}", in_quotes(text), fmt::join(words, ", "),
+                           did_you_mean(text, words));
+      },
+      [place, take = std::move(take)](const std::string& text) { take(place(text)); });
+}
+
+CLI::Option* Verb::integers(const std::string& name, const std::string& value,
+                            const std::string& what, IntegerRange range,
+                            std::function<void(std::vector<int>)> take) {
+  return texts(
+      name, value, what, [range](const std::string& list) { return list_defect(list, range); },
+      [take = std::move(take)](const std::vector<std::string>& lists) {
+        take(distinct_integers(lists));
+      });
+}
+
+CLI::Option* Verb::path(const std::string& name, const std::string& value, const std::string& what,
+                        std::optional<std::filesystem::path>& path) {
+  const std::string kind = value == "DIR" ? "needs a folder" : "needs a file";
+  return text(
+      name, value, what,
+      [kind](const std::string& text) { return text.empty() ? kind : std::string(); },
+      [&path](const std::string& text) { path = text; });
+}
+
+}  // namespace portwave::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <vector>
+
+#include "portwave/coupling/wave_discretisation.hpp"
+#include "portwave/runtime/partition.hpp"
+#include "portwave/runtime/scaling.hpp"
+
+namespace portwave {
+
+/// The model of a partition: costs as given, neighbours as the tasks exchange messages.
+StepModel step_model(const WaveDiscretisation& waves, const LaneCosts& costs,
+                     const Partition& partition, int iterations);
+
+/// Predicts the step of a network on any number of cores.
+class ScalingPredictor {
+ public:
+  /// `measured`: of this network. Measures what its parts cost alone.
+  ScalingPredictor(const Scenario& scenario, const ScalingOptions& options,
+                   const ScalingModel& measured);
+
+  /// A row but for speed_up and efficiency, which compare it with others.
+  ScalingRow predict(int threads) const;
+  /// Tasks and imbalance of the partition for so many threads.
+  ScalingRow partition_of(int threads) const;
+
+ private:
+  StepModel model_for(int threads) const;
+
+  ScalingOptions options_;
+  ScalingModel measured_;
+  WaveDiscretisation waves_;
+  LaneCosts costs_;
+  int budget_;
+  bool waits_;
+};
+
+}  // namespace portwave

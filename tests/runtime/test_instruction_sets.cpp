@@ -1,0 +1,41 @@
+// Junctions, ledger and residual have kernels too: whole runs give the same bits on every instruction
+// set.
+
+#include <gtest/gtest.h>
+
+#include "support/instruction_sets.hpp"
+#include "support/networks.hpp"
+#include "support/trace.hpp"
+
+namespace portwave {
+namespace {
+
+// Run by the test below in processes of its own.
+TEST(RunBits, DISABLED_PrintDigests) {
+  testing::print_instruction_set();
+  std::vector<testing::NamedSystem> systems = testing::sample_systems();
+  for (testing::NamedSystem& system : testing::large_systems()) systems.push_back(system);
+  for (const testing::NamedSystem& sample : systems) {
+    const System system = sample.make();
+    StepperOptions o;
+    o.method.impedance = {sample.impedance};
+    o.method.iterations = 12;
+    for (const bool checked : {false, true}) {
+      o.method.tolerance = checked ? 1e-4 : 0.0;
+      o.method.tolerance_per_part = checked;
+      testing::Digest digest, control;
+      digest.add_all(testing::trace(system, o, 20));
+      digest.print(sample.name + (checked ? "_checked" : "_plain"));
+      if (checked) continue;
+      --o.method.iterations;
+      control.add_all(testing::trace(system, o, 20));
+      control.print(sample.name + "_plain'");
+      ++o.method.iterations;
+    }
+  }
+}
+
+TEST(RunBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("RunBits", 21); }
+
+}  // namespace
+}  // namespace portwave
