@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "kernels/book_kernels.hpp"
 
@@ -23,11 +24,14 @@ double magnitude(const Subsystem& subsystem, const double* x, double storage) {
 
 EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b)
     : waves_(waves),
+      memory_({{kColumns, static_cast<std::size_t>(waves.entry_count())}}),
       all_(all_parts(waves)),
       islands_(island_lists(waves)),
       max_residual_(-std::numeric_limits<double>::infinity()),
       worst_ratio_(-std::numeric_limits<double>::infinity()) {
-  for (AlignedVector& c : columns_) c.resize(static_cast<std::size_t>(waves.entry_count()), 0.0);
+  for (std::span<double>& c : columns_) {
+    c = memory_.take(static_cast<std::size_t>(waves.entry_count()));
+  }
   std::vector<double> x;
   for (int i = 0; i < static_cast<int>(waves.places().size()); ++i) {
     const PartPlace& place = waves.place(i);
@@ -101,8 +105,8 @@ std::optional<StepLedger> EnergyBook::close() {
   }
   step.max_passivity_residual_J = sums.largest_residual;
   judge_passivity(sums.largest_residual, sums.largest_ratio);
-  columns_[kStorage].swap(columns_[kStorageBefore]);
-  columns_[kMagnitude].swap(columns_[kMagnitudeBefore]);
+  std::swap(columns_[kStorage], columns_[kStorageBefore]);
+  std::swap(columns_[kMagnitude], columns_[kMagnitudeBefore]);
   step.tank_J = tank_sum();
   totals_.final_J = step.stored_J;
   totals_.max_J = std::max(totals_.max_J, step.stored_J);
@@ -139,6 +143,12 @@ int EnergyBook::first_non_finite() const {
     if (!std::isfinite(column(kStorage)[entry]) || !std::isfinite(column(kSupply)[entry])) return i;
   }
   return -1;
+}
+
+std::size_t EnergyBook::bytes() const {
+  std::size_t lists = all_.bytes() + tank_.capacity() * sizeof(double);
+  for (const PartList& island : islands_) lists += sizeof(PartList) + island.bytes();
+  return memory_.bytes() + lists;
 }
 
 double EnergyBook::storage(int part) const {

@@ -168,6 +168,11 @@ Interconnection::Coefficients Interconnection::coefficients(int index) const {
   return {block.sign, {values_.data() + block.values, static_cast<std::size_t>(count)}};
 }
 
+std::size_t Interconnection::bytes() const {
+  return blocks_.capacity() * sizeof(Block) + waves_.capacity() * sizeof(int) +
+         values_.capacity() * sizeof(double) + all_.bytes();
+}
+
 JunctionProgram Interconnection::program(std::span<const int> junctions,
                                          std::span<const int> renumbering) const {
   return JunctionCompiler(*this, renumbering).compile(junctions);

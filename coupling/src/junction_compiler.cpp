@@ -29,6 +29,15 @@ bool JunctionCompiler::follows(int previous, int next) const {
   return true;
 }
 
+/// The k-th value that the loops read of a reflection: its normal; for two ports, where nothing is
+/// gained by that, the entries p = ±(n₁² − n₂²) and s = ±2n₁n₂ of P.
+double JunctionCompiler::reflection_value(int junction, int k) const {
+  const Interconnection::Coefficients c = coupling_.coefficients(junction);
+  if (c.values.size() != 2) return c.values[static_cast<std::size_t>(k)];
+  const double n1 = c.values[0], n2 = c.values[1];
+  return c.sign * (k == 0 ? (n1 - n2) * (n1 + n2) : 2.0 * n1 * n2);
+}
+
 JunctionProgram JunctionCompiler::compile(std::span<const int> junctions) const {
   using Kind = std::tuple<JunctionForm, std::size_t, double>;
   std::map<Kind, std::vector<int>> kinds;
@@ -101,12 +110,9 @@ void JunctionCompiler::add_run(std::span<const int> junctions, bool contiguous,
     run.shared = std::all_of(junctions.begin(), junctions.end(), [&](int j) {
       return std::equal(normal.begin(), normal.end(), values_of(j).begin());
     });
-    for (std::size_t k = 0; k < normal.size(); ++k) {
-      if (run.shared) {
-        out.values_.push_back(normal[k]);
-        continue;
-      }
-      for (const int j : junctions) out.values_.push_back(values_of(j)[k]);
+    const std::span<const int> distinct = run.shared ? junctions.first(1) : junctions;
+    for (int k = 0; k < run.arity; ++k) {
+      for (const int j : distinct) out.values_.push_back(reflection_value(j, k));
     }
   }
   out.runs_.push_back(run);

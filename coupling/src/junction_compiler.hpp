@@ -20,6 +20,7 @@ class JunctionCompiler {
  private:
   int place(int junction, int position) const;
   bool follows(int previous, int next) const;
+  double reflection_value(int junction, int k) const;
   void add_run(std::span<const int> junctions, bool contiguous, JunctionProgram& out) const;
 
   const Interconnection& coupling_;

@@ -59,6 +59,13 @@ InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
   return out;
 }
 
+std::size_t InterfaceResidual::bytes() const {
+  std::size_t sum = 3 * gap_.capacity() * sizeof(double);
+  for (const PartList& island : islands_) sum += sizeof(PartList) + island.bytes();
+  for (const auto& entries : entries_) sum += sizeof(entries) + entries.capacity() * sizeof(int);
+  return sum;
+}
+
 InterfaceGap InterfaceResidual::largest(bool per_part) const {
   InterfaceGap out;
   for (int island = 0; island < static_cast<int>(islands_.size()); ++island) {

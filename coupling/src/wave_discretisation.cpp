@@ -284,6 +284,18 @@ PhaseStatus WaveDiscretisation::advance_all(double* record, const double* a, dou
   return status;
 }
 
+std::size_t WaveDiscretisation::bytes() const {
+  std::size_t sum = places_.capacity() * sizeof(PartPlace) + impedance_.capacity() * sizeof(double) +
+                    driven_.capacity() * sizeof(DrivenInput) + interconnection_->bytes();
+  for (const auto* v : {&wave_of_port_, &part_of_wave_, &pack_of_part_, &rank_of_part_}) {
+    sum += v->capacity() * sizeof(int);
+  }
+  for (const BatchPlace& place : batches_) {
+    sum += sizeof(BatchPlace) + place.parts.capacity() * sizeof(int);
+  }
+  return sum;
+}
+
 AlignedVector WaveDiscretisation::initial_record() {
   AlignedVector record(record_size_, 0.0);
   for (std::size_t i = 0; i < places_.size(); ++i) {

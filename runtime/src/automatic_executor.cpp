@@ -42,39 +42,54 @@ class AutomaticExecutor final : public Executor {
   static constexpr int kShortestBlock = 4;
   /// Trials are short, terms of office long: trying costs a few per cent at the most.
   static constexpr double kTrial_s = 300e-6;
-  static constexpr double kFirstTerm_s = 10e-3;
+  static constexpr double kFirstTerm_s = 5e-3;
   static constexpr double kLongestTerm_s = 320e-3;
+  static constexpr double kLongestPenance_s = 2.0;
   /// What threads must bring to be used.
   static constexpr double kWorthwhile = 0.97;
 
   /// Under a deadline the first comparison stands: a trial of the slower one might miss it.
   void end_block(bool may_try) {
-    const double step_s = block_s_ / block_steps_;
+    cost_s_[used_] = block_s_ / block_steps_;
+    known_[used_] = true;
     block_s_ = 0.0;
     block_steps_ = 0;
-    cost_s_[used_] = step_s;
-    known_[used_] = true;
-    if (!known_[1 - used_]) {
-      try_the_other();
-      return;
-    }
+    if (!known_[1 - used_]) return start(1 - used_, kTrial_s, /*on_trial=*/true);
     const int better = cost_s_[kParallel] < kWorthwhile * cost_s_[kSerial] ? kParallel : kSerial;
     if (on_trial_) {
-      // Terms grow as long as trials confirm the choice.
-      term_s_ = better == chosen_ ? std::min(2.0 * term_s_, kLongestTerm_s) : kFirstTerm_s;
+      if (better == chosen_) {
+        term_s_[chosen_] = std::min(2.0 * term_s_[chosen_], longest_term(chosen_));
+      } else if (better == kParallel) {
+        term_s_[kParallel] = kFirstTerm_s;  // on probation: a trial is too short to meet a stall
+      }
       chosen_ = better;
-      on_trial_ = false;
-      used_ = chosen_;
-      block_length_s_ = term_s_;
-      return;
+      return start(chosen_, term_s_[chosen_], false);
     }
-    if (may_try) try_the_other();
+    if (used_ == kParallel) {
+      if (better == kSerial) {
+        // What a trial promised the term did not keep: others use the machine. Longer and longer
+        // until the next trial.
+        term_s_[kSerial] = std::min(4.0 * term_s_[kSerial], kLongestPenance_s);
+        chosen_ = kSerial;
+        return start(kSerial, term_s_[kSerial], false);
+      }
+      term_s_[kSerial] = kFirstTerm_s;
+    }
+    if (may_try) {
+      start(1 - used_, kTrial_s, true);
+    } else {
+      start(used_, term_s_[used_], false);
+    }
   }
 
-  void try_the_other() {
-    used_ = 1 - used_;
-    on_trial_ = true;
-    block_length_s_ = kTrial_s;
+  double longest_term(int executor) const {
+    return executor == kSerial ? std::max(kLongestTerm_s, term_s_[kSerial]) : kLongestTerm_s;
+  }
+
+  void start(int executor, double length_s, bool on_trial) {
+    used_ = executor;
+    block_length_s_ = length_s;
+    on_trial_ = on_trial;
   }
 
   std::unique_ptr<Executor> executors_[2];
@@ -85,7 +100,7 @@ class AutomaticExecutor final : public Executor {
   double cost_s_[2] = {0.0, 0.0};
   double block_s_ = 0.0;
   double block_length_s_ = kTrial_s;
-  double term_s_ = kFirstTerm_s;
+  double term_s_[2] = {kFirstTerm_s, kFirstTerm_s};
   int block_steps_ = 0;
 };
 

@@ -11,10 +11,10 @@ namespace {
 /// Slack samples kept for quantiles.
 constexpr std::size_t kSlackWindow = 4096;
 /// Reading the clock and waking from it [s].
-constexpr double kReserve_s = 0.3e-6;
-/// A stretch this much longer than its estimate was not spent computing.
-constexpr double kPreemptionFactor = 3.0;
-constexpr double kPreemptionGap_s = 5e-6;
+constexpr double kReserve_s = 0.5e-6;
+/// A stretch that is so much longer than all but a few per cent of its like was not spent computing.
+constexpr double kPreemptionFactor = 1.3;
+constexpr double kPreemptionGap_s = 4e-6;
 
 double seconds(DeadlineScheduler::Clock::duration d) {
   return std::chrono::duration<double>(d).count();
@@ -70,7 +70,7 @@ DeadlineScheduler::DeadlineScheduler(double deadline_s, double iteration_s, doub
 }
 
 int DeadlineScheduler::horizon(int done, int budget, Time now) const {
-  const double left = deadline_s_ - seconds(now - begin_) - 1.15 * commit_.value - kReserve_s;
+  const double left = deadline_s_ - seconds(now - begin_) - 1.25 * commit_.value - kReserve_s;
   const double fit = left / std::max(1.1 * iteration_.value, 1e-10);
   if (!(fit >= 1.0)) return done;
   // Half of what fits: the rest is decided with a better look at the clock.

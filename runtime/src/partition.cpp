@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -64,24 +65,28 @@ std::vector<bool> packs_of_one_island(const WaveDiscretisation& waves) {
   return single;
 }
 
-/// Cuts where `size` of the items gathered so far reaches `wanted`.
+/// Puts an item into the task in which the middle of it lies, tasks being `wanted` long.
 template <class Size>
 Partition cut(const WaveDiscretisation& waves, const std::vector<Item>& items, double wanted,
               const Size& size) {
   const std::vector<bool> divisible = packs_of_one_island(waves);
   Partition out;
   double gathered = 0.0;
+  int previous_pack = -1;
+  double previous_task = 0.0;
   for (const Item& item : items) {
     const double own = size(item);
-    const bool same_pack = !out.tasks.empty() && out.tasks.back().pack == item.pack;
-    const bool may_cut = divisible[static_cast<std::size_t>(item.pack)];
-    // Stops short rather than overshooting by more than half of the item.
-    if (!same_pack || (may_cut && gathered > 0.0 && gathered + 0.5 * own >= wanted)) {
+    if (item.pack != previous_pack) gathered = 0.0;
+    const double task = divisible[static_cast<std::size_t>(item.pack)] && wanted > 0.0
+                            ? std::floor((gathered + 0.5 * own) / wanted)
+                            : 0.0;
+    if (item.pack != previous_pack || task != previous_task) {
       out.tasks.push_back({item.pack, {}, 0.0});
-      gathered = 0.0;
     }
     append(out.tasks.back(), item);
     gathered += own;
+    previous_pack = item.pack;
+    previous_task = task;
     out.iteration_cost_ns += item.scatter_ns;
     out.commit_cost_ns += item.advance_ns;
   }
@@ -189,11 +194,11 @@ Partition make_partition(const WaveDiscretisation& waves, const LaneCosts& costs
     total += cost(item);
     iteration += item.scatter_ns;
   }
-  // Several tasks per thread even out what the costs did not foresee and hide the wait for a
-  // neighbour; below about half a microsecond per port solve phase a task costs more than it brings.
+  // Two tasks per thread hide the wait for a neighbour; more cost more than they bring, and so does a
+  // task of less than half a microsecond per iteration. A multiple of the threads, to be even.
   constexpr double kShortestPhase_ns = 400.0;
-  const double most = std::max(iteration / kShortestPhase_ns, 1.0);
-  double tasks = std::clamp(most, static_cast<double>(threads), 4.0 * threads);
+  const double affordable = std::floor(iteration / kShortestPhase_ns / threads);
+  double tasks = threads * std::clamp(affordable, 1.0, 2.0);
   for (;;) {
     Partition out = cut(waves, items, total / tasks, cost);
     if (out.tasks.size() <= 1 || tasks <= 1.0 || message_count(waves, out) <= most_messages) {

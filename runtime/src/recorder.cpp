@@ -111,10 +111,12 @@ struct CsvRecorder::Impl {
 
   void write_energy_row(const Stepper& stepper, double stored_J, double tank_J) {
     energy.append(stepper.step_index());
-    for (const double value : {stepper.time_s(), stored_J, row.supplied_J, row.dissipated_J,
-                               row.mismatch_J, tank_J, row.max_passivity_residual_J}) {
+    energy.append(',');
+    energy.append(stepper.time_s());
+    for (const double value : {stored_J, row.supplied_J, row.dissipated_J, row.mismatch_J, tank_J,
+                               row.max_passivity_residual_J}) {
       energy.append(',');
-      energy.append(value);
+      if (stepper.keeps_ledger()) energy.append(value);  // else empty: nobody knows
     }
     energy.append(',');
     energy.append(row.iterations);

@@ -12,6 +12,7 @@
 
 #include "executor.hpp"
 #include "portwave/coupling/energy_book.hpp"
+#include "portwave/subsystems/staggered.hpp"
 #include "stepper_options.hpp"
 
 namespace portwave {
@@ -77,14 +78,15 @@ struct Stepper::Impl {
       : options(given),
         waves(checked(system, given), given.step_s, impedance_by_port(system, given.method),
               grouping_for(given)),
-        record(waves.initial_record()),
-        next(record),
-        b(initial_waves()),
-        b_next(b.size(), 0.0),
-        a(b.size(), 0.0),
-        a_next(b.size(), 0.0),
-        u(b.size(), 0.0),
-        b_trial(b.size(), 0.0),
+        memory({{2, waves.record_size()}, {6, static_cast<std::size_t>(waves.wave_size())}}),
+        record(memory.take(waves.initial_record())),
+        next(memory.take(record.size())),
+        b(memory.take(initial_waves())),
+        b_next(memory.take(b.size())),
+        a(memory.take(b.size())),
+        a_next(memory.take(b.size())),
+        u(memory.take(b.size())),
+        b_trial(memory.take(b.size())),
         input(waves.input_size(), 0.0),
         outcomes(static_cast<std::size_t>(system.island_count())),
         book(waves, record.data(), b.data()),
@@ -156,9 +158,9 @@ struct Stepper::Impl {
       if (certifier) certify(report, stored_before);
       update_certificate();
     }
-    record.swap(next);
-    b.swap(b_next);
-    a.swap(a_next);
+    std::swap(record, next);
+    std::swap(b, b_next);
+    std::swap(a, a_next);
     ++steps;
     count(report);
     if (timed) {
@@ -319,10 +321,11 @@ struct Stepper::Impl {
 
   StepperOptions options;
   WaveDiscretisation waves;
-  AlignedVector record, next;
-  AlignedVector b, b_next;
-  AlignedVector a, a_next;
-  AlignedVector u, b_trial;  // inner iterate and trial outgoing waves
+  StaggeredMemory memory;
+  std::span<double> record, next;
+  std::span<double> b, b_next;
+  std::span<double> a, a_next;
+  std::span<double> u, b_trial;  // inner iterate and trial outgoing waves
   AlignedVector input;
   std::vector<IslandOutcome> outcomes;
   EnergyBook book;
@@ -442,6 +445,7 @@ void Stepper::set_iterations(int iterations) {
   impl_->options.method.iterations = iterations;
 }
 
+bool Stepper::keeps_ledger() const { return impl_->book_used(); }
 const EnergyTotals& Stepper::energy() const { return impl_->book.totals(); }
 const Certificate& Stepper::certificate() const { return impl_->certificate; }
 const IterationStatistics& Stepper::iterations() const { return impl_->statistics; }
@@ -454,6 +458,13 @@ DeadlineScheduler::Statistics Stepper::deadline() const {
   return impl_->scheduler ? impl_->scheduler->statistics() : DeadlineScheduler::Statistics{};
 }
 
-std::size_t Stepper::overhead_bytes() const { return impl_->runner.executor->bytes(); }
+std::size_t Stepper::overhead_bytes() const {
+  const Impl& i = *impl_;
+  const auto wave = static_cast<std::size_t>(i.waves.wave_size()) * sizeof(double);
+  return i.runner.executor->bytes() + i.waves.bytes() + i.book.bytes() + i.residual.bytes() +
+         6 * wave + i.outcomes.capacity() * sizeof(IslandOutcome) +
+         i.input.capacity() * sizeof(double) + i.view_begin.capacity() * sizeof(std::size_t) +
+         i.view_step.capacity() * sizeof(std::int64_t);
+}
 
 }  // namespace portwave

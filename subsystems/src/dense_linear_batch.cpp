@@ -210,16 +210,11 @@ class DenseLinearBatch final : public StepBatch {
   }
 
   std::size_t record_size() const override {
-    return static_cast<std::size_t>(group_count()) * group_size();
+    return states() + static_cast<std::size_t>(group_count()) * group_size();
   }
   void set_state(int lane, const double* x, double* record) const override {
     double* own = record + place_in_record(lane);
     for (int i = 0; i < shape_.n; ++i) own[i * width_] = x[i];
-    if (lane + 1 < lanes()) return;
-    for (int copy = lane + 1; copy < group_count() * width_; ++copy) {
-      double* padding = record + place_in_record(copy);
-      for (int i = 0; i < shape_.n; ++i) padding[i * width_] = 0.0;
-    }
   }
   void get_state(int lane, const double* record, double* x) const override {
     const double* own = record + place_in_record(lane);
@@ -228,13 +223,14 @@ class DenseLinearBatch final : public StepBatch {
 
   void freeze(LaneRange range, double* record, const double* input) override {
     for (int l = range.first; l < range.last; ++l) {
-      double* own = record + place_in_record(l) + (shape_.n + shape_.p) * width_;
+      double* own = record + place_in_record(l) + shape_.n * width_;
       for (int j = 0; j < shape_.q; ++j) {
         own[j * width_] = input == nullptr ? 0.0 : input[l * shape_.q + j];
       }
     }
     LinearTask task = task_for(range, record);
     task.driven = input != nullptr && shape_.q > 0;
+    if (task.driven) __atomic_store_n(&ever_driven_, 1, __ATOMIC_RELAXED);
     kernels_.freeze(task);
   }
 
@@ -279,7 +275,7 @@ class DenseLinearBatch final : public StepBatch {
     return true;
   }
   bool affine_offset(int lane, const double* record, double* offset) const override {
-    const double* own = record + place_in_record(lane) + shape_.n * width_;
+    const double* own = record + (lane / width_) * shape_.p * width_ + lane % width_;
     for (int i = 0; i < shape_.p; ++i) offset[i] = own[i * width_];
     return true;
   }
@@ -297,10 +293,12 @@ class DenseLinearBatch final : public StepBatch {
 
   int group_count() const { return (lanes() + width_ - 1) / width_; }
   std::size_t group_size() const {
-    return static_cast<std::size_t>((shape_.n + shape_.p + shape_.q) * width_);
+    return static_cast<std::size_t>((shape_.n + shape_.q) * width_);
   }
+  /// Where states begin in a record: behind b⁰ of all groups.
+  std::size_t states() const { return static_cast<std::size_t>(group_count() * shape_.p * width_); }
   std::size_t place_in_record(int lane) const {
-    return static_cast<std::size_t>(lane / width_) * group_size() +
+    return states() + static_cast<std::size_t>(lane / width_) * group_size() +
            static_cast<std::size_t>(lane % width_);
   }
   LinearTask task_for(LaneRange range, double* record) const {
@@ -312,6 +310,8 @@ class DenseLinearBatch final : public StepBatch {
     task.width = width_;
     task.stride = stride();
     task.record = record;
+    task.states = static_cast<long>(states());
+    task.ever_driven = &ever_driven_;
     return task;
   }
 
@@ -380,7 +380,9 @@ class DenseLinearBatch final : public StepBatch {
     Pattern storage, gradient, dissipation, output;
     std::set<int> needed;
     for (const LinearEnergy& energy : energies) {
-      storage.add(energy.storage());
+      for (const LinearEnergy::Entry& e : energy.storage()) {
+        if (e.row != e.column) storage.add({e});
+      }
       dissipation.add(energy.dissipation());
       output.add(energy.output());
       for (const LinearEnergy::Entry& e : energy.dissipation()) {
@@ -421,12 +423,14 @@ class DenseLinearBatch final : public StepBatch {
     append(maps.C, flat.step);
     append(maps.Psi_u, flat.input);
     append(maps.C_u, flat.input);
-    append_values(storage_, energy.storage(), 1.0, flat.energy);
-    std::vector<double> bound(static_cast<std::size_t>(shape_.n), 0.0);
+    std::vector<double> of_state(2 * static_cast<std::size_t>(shape_.n), 0.0);
     for (const LinearEnergy::Entry& e : energy.gradient()) {
-      bound[static_cast<std::size_t>(e.row)] += std::abs(e.value);
+      const auto row = static_cast<std::size_t>(e.row);
+      if (e.row == e.column) of_state[2 * row] += 0.5 * e.value;
+      of_state[2 * row + 1] += std::abs(e.value);
     }
-    flat.energy.insert(flat.energy.end(), bound.begin(), bound.end());
+    flat.energy.insert(flat.energy.end(), of_state.begin(), of_state.end());
+    append_values(storage_, energy.storage(), 1.0, flat.energy);
     append_values(gradient_, energy.gradient(), 0.5, flat.energy);
     append_values(dissipation_, energy.dissipation(), 1.0, flat.energy);
     append_values(output_, energy.output(), 1.0, flat.energy);
@@ -451,11 +455,15 @@ class DenseLinearBatch final : public StepBatch {
                          coefficients_[0].shared(g)});
     }
     const bool on_stack = shape_.n + shape_.p + shape_.q <= LinearTask::kOnStack;
-    work_.assign(on_stack ? 0 : record_size(), 0.0);
+    work_.assign(on_stack ? 0
+                          : static_cast<std::size_t>(group_count() * width_ *
+                                                     (shape_.n + shape_.p + shape_.q)),
+                 0.0);
   }
 
   const LinearKernels& kernels_;
   int width_;
+  unsigned char ever_driven_ = 0;  // accessed atomically
   std::vector<const LinearPortHamiltonian*> parts_;
   LinearShape shape_;
   std::vector<double> sign_;

@@ -119,6 +119,37 @@ void update_reflections(const JunctionRun& run, const int* places, const double*
   }
 }
 
+/// Two ports: P = [[p, s], [s, −p]], with p and s as values.
+template <bool kContiguous, bool kShared>
+void exchange_pairs(const JunctionRun& run, const int* places, const double* values,
+                    const double* b, double* a) {
+  const Places<kContiguous> at{places, run.count};
+#pragma GCC ivdep
+  for (int i = 0; i < run.count; ++i) {
+    const double p = values[kShared ? 0 : i], s = values[kShared ? 1 : run.count + i];
+    const double b1 = b[at(0, i)], b2 = b[at(1, i)];
+    a[at(0, i)] = __builtin_fma(p, b1, s * b2);
+    a[at(1, i)] = __builtin_fma(-p, b2, s * b1);
+  }
+}
+
+template <bool kContiguous, bool kShared>
+void update_pairs(const JunctionRun& run, const int* places, const double* values,
+                  double relaxation, const double* b, double* u, double* /*work*/) {
+  const double third = relaxation / 3.0;
+  const Places<kContiguous> at{places, run.count};
+#pragma GCC ivdep
+  for (int i = 0; i < run.count; ++i) {
+    const double p = values[kShared ? 0 : i], s = values[kShared ? 1 : run.count + i];
+    const double b1 = b[at(0, i)], b2 = b[at(1, i)];
+    const double u1 = u[at(0, i)], u2 = u[at(1, i)];
+    const double g1 = __builtin_fma(p, b1, __builtin_fma(s, b2, -u1));
+    const double g2 = __builtin_fma(-p, b2, __builtin_fma(s, b1, -u2));
+    u[at(0, i)] = __builtin_fma(third, __builtin_fma(2.0 + p, g1, s * g2), u1);
+    u[at(1, i)] = __builtin_fma(third, __builtin_fma(2.0 - p, g2, s * g1), u2);
+  }
+}
+
 /// Dense runs are never contiguous, and their places lie junction by junction.
 void exchange_dense(const JunctionRun& run, const int* places, const double* values,
                     const double* b, double* a) {
@@ -166,7 +197,9 @@ void choose_arity(JunctionRun& run) {
     case 1:
       return choose_reflections<kContiguous, kShared, 1>(run);
     case 2:
-      return choose_reflections<kContiguous, kShared, 2>(run);
+      run.exchange = exchange_pairs<kContiguous, kShared>;
+      run.update = update_pairs<kContiguous, kShared>;
+      return;
     case 3:
       return choose_reflections<kContiguous, kShared, 3>(run);
     default:

@@ -13,7 +13,7 @@ template <int W, bool kShared, int P>
   const int p = P > 0 ? P : shape.p;
   const double* sigma = t.groups[group].scatter;
   const double* gain = sigma + p * S;
-  const double* b0 = t.record + (group * (shape.n + p + shape.q) + shape.n) * W;
+  const double* b0 = t.record + group * p * W;
   const double* a = t.a + group * W;
   double* b = t.b + group * W;
   if constexpr (P > 0) {
@@ -128,26 +128,27 @@ template <int W, bool kShared>
   }
 }
 
-/// b⁰ = Cx (+ C_u ū) into the group of `record` that begins at x.
+/// b⁰ = Cx (+ C_u ū), given x and ū behind it.
 template <int W, bool kShared>
-inline void freeze_group(const LinearTask& t, const LinearGroup& group, double* x, bool driven) {
+inline void freeze_group(const LinearTask& t, const LinearGroup& group, const double* x, double* b0,
+                         bool driven) {
   constexpr int S = kShared ? 1 : W;
   const int n = t.shape->n, p = t.shape->p, q = t.shape->q;
   const double* C = group.step + (n * n + n * p) * S;
   const double* C_u = group.input + n * q * S;
-  const double* input = x + (n + p) * W;
+  const double* input = x + n * W;
   int i = 0;
   for (; i + 2 <= p; i += 2) {
     Vec<W> sum[2] = {Vec<W>::all(0.0), Vec<W>::all(0.0)};
     add_rows<W, kShared, 2>(C, i, n, x, W, sum);
     if (driven) add_rows<W, kShared, 2>(C_u, i, q, input, W, sum);
-    for (int r = 0; r < 2; ++r) sum[r].store(x + (n + i + r) * W);
+    for (int r = 0; r < 2; ++r) sum[r].store(b0 + (i + r) * W);
   }
   for (; i < p; ++i) {
     Vec<W> sum[1] = {Vec<W>::all(0.0)};
     add_rows<W, kShared, 1>(C, i, n, x, W, sum);
     if (driven) add_rows<W, kShared, 1>(C_u, i, q, input, W, sum);
-    sum[0].store(x + (n + i) * W);
+    sum[0].store(b0 + i * W);
   }
 }
 
@@ -159,18 +160,20 @@ template <int W, bool kShared>
   const Vec<W> zero = Vec<W>::all(0.0);
   Vec<W> storage = zero, magnitude = zero, dissipated = zero, supply = zero;
   const double* value = group.energy;
+  // |Q_ij x_i x_j| ≤ ½|Q_ij|(x_i² + x_j²)
+  for (int i = 0; i < s.n; ++i) {
+    const Vec<W> x = Vec<W>::load(at.next + i * W);
+    const Vec<W> square = x * x;
+    storage = fma(coefficient<W, kShared>(value, 2 * i), square, storage);
+    magnitude = fma(coefficient<W, kShared>(value, 2 * i + 1), square, magnitude);
+  }
+  value += 2 * s.n * S;
   for (int e = 0; e < s.storage_count; ++e) {
     const Vec<W> left =
         coefficient<W, kShared>(value, e) * Vec<W>::load(at.next + s.storage[e].row * W);
     storage = fma(left, Vec<W>::load(at.next + s.storage[e].column * W), storage);
   }
   value += s.storage_count * S;
-  // |Q_ij x_i x_j| ≤ ½|Q_ij|(x_i² + x_j²)
-  for (int i = 0; i < s.n; ++i) {
-    const Vec<W> x = Vec<W>::load(at.next + i * W);
-    magnitude = fma(coefficient<W, kShared>(value, i) * x, x, magnitude);
-  }
-  value += s.n * S;
   if (s.dissipation_count > 0 || at.driven) {
     // z = [∇̄H; u], as far as it is needed. Entries of a row follow one another.
     const double* output = value + (s.gradient_count + s.dissipation_count) * S;
@@ -221,12 +224,15 @@ template <int W, bool kShared>
 int advance_group(const LinearTask& t, long g) {
   const LinearShape& s = *t.shape;
   const LinearGroup& group = t.groups[g];
-  const int size = s.n + s.p + s.q;
-  double* x = t.record + g * size * W;
+  const int size = s.n + s.q;
+  const double* x = t.record + t.states + g * size * W;
   const Vec<W> zero = Vec<W>::all(0.0);
-  Place at{x, x + (s.n + s.p) * W, t.next + g * size * W, t.a + g * W, t.b + g * W, false};
-  for (int j = 0; j < s.q; ++j) {
-    at.driven = at.driven || !all_at_most(abs(Vec<W>::load(at.input + j * W)), zero);
+  Place at{x, x + s.n * W, t.next + t.states + g * size * W, t.a + g * W, t.b + g * W, false};
+  if (__atomic_load_n(t.ever_driven, __ATOMIC_RELAXED) != 0) {
+    for (int j = 0; j < s.q; ++j) {
+      at.driven = at.driven || !all_at_most(abs(Vec<W>::load(at.input + j * W)), zero);
+      zero.store(at.next + (s.n + j) * W);
+    }
   }
   scatter_group<W, kShared, 0>(t, g);
   Vec<W> check = zero;
@@ -237,17 +243,17 @@ int advance_group(const LinearTask& t, long g) {
     advance_any<W, kShared>(t, group, at, row, rows, check);
     row += rows;
   }
-  freeze_group<W, kShared>(t, group, at.next, false);
-  for (int j = 0; j < s.q; ++j) zero.store(at.next + (s.n + s.p + j) * W);
+  freeze_group<W, kShared>(t, group, at.next, t.next + g * s.p * W, false);
   for (int j = 0; j < s.p; ++j) {
     check = fma(Vec<W>::load(at.b + j * t.stride), zero, check);
   }
   if (t.energy.wanted()) {
-    if (size <= LinearTask::kOnStack) {
+    const int sizes = s.n + s.p + s.q;
+    if (sizes <= LinearTask::kOnStack) {
       alignas(64) double work[LinearTask::kOnStack * W];
       book_group<W, kShared>(t, group, at, g, work);
     } else {
-      book_group<W, kShared>(t, group, at, g, t.work + g * size * W);
+      book_group<W, kShared>(t, group, at, g, t.work + g * sizes * W);
     }
   }
   return all_at_most(check, zero) ? W : first_above(check, zero);
@@ -266,11 +272,12 @@ int advance(const LinearTask& t) {
 
 template <int W>
 void freeze(const LinearTask& t) {
-  const int size = t.shape->n + t.shape->p + t.shape->q;
+  const int size = t.shape->n + t.shape->q;
   for (long g = t.first; g < t.last; ++g) {
-    double* x = t.record + g * size * W;
-    t.groups[g].shared ? freeze_group<W, true>(t, t.groups[g], x, t.driven)
-                       : freeze_group<W, false>(t, t.groups[g], x, t.driven);
+    const double* x = t.record + t.states + g * size * W;
+    double* b0 = t.record + g * t.shape->p * W;
+    t.groups[g].shared ? freeze_group<W, true>(t, t.groups[g], x, b0, t.driven)
+                       : freeze_group<W, false>(t, t.groups[g], x, b0, t.driven);
   }
 }
 

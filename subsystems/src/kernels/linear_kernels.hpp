@@ -12,8 +12,8 @@ struct LinearEntry {
 };
 
 /// What all lanes of a dense linear batch share. Counts are of entries in the energy block, which
-/// holds, one after another: upper triangle of ½Q with off-diagonal entries doubled (storage); the
-/// bound Σ_j|Q_ij| of every state (magnitude); rows of ½Q that the rest refers to (gradient);
+/// holds, one after another: ½Q_ii and the bound Σ_j|Q_ij| of every state; the upper triangle of Q
+/// without its diagonal (storage); rows of ½Q that the rest refers to (gradient);
 /// h[R P; Pᵀ S] (dissipation); h[(G+P)ᵀ, S+N] of the external inputs (output); and per port the factor c
 /// of u = c(a ± b). Rows and columns from n on are ports and inputs.
 struct LinearShape {
@@ -54,11 +54,16 @@ struct LinearTask {
   int stride = 0;          ///< of a and b
   const double* a = nullptr;
   double* b = nullptr;
-  double* record = nullptr;  ///< per group [x (n) | b⁰ (p) | ū (q)]
+  /// b⁰ (p) of all groups, then per group [x (n) | ū (q)] from `states` on: the inner iteration reads
+  /// what lies together.
+  double* record = nullptr;
+  long states = 0;
   double* next = nullptr;    ///< advance: the record to write
   double* work = nullptr;    ///< advance: (n + p + q)·W per group, where that exceeds kOnStack·W
   EnergyColumns energy;      ///< advance
   bool driven = false;       ///< freeze: ū is to be applied
+  /// advance: some lane was ever frozen with inputs; else ū is zero in every record.
+  const unsigned char* ever_driven = nullptr;
 
   static constexpr int kOnStack = 96;
 };

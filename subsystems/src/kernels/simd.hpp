@@ -18,15 +18,23 @@ namespace portwave::PORTWAVE_ISA {
 inline constexpr int kNative = 8;
 using Native [[gnu::vector_size(64)]] = double;
 static inline Native fused(Native a, Native b, Native c) { return _mm512_fmadd_pd(a, b, c); }
+static inline Native broadcast(double value) { return _mm512_set1_pd(value); }
+static inline Native magnitude(Native a) { return _mm512_abs_pd(a); }
 #elif defined(__AVX2__) && defined(__FMA__)
 inline constexpr int kNative = 4;
 using Native [[gnu::vector_size(32)]] = double;
 static inline Native fused(Native a, Native b, Native c) { return _mm256_fmadd_pd(a, b, c); }
+static inline Native broadcast(double value) { return _mm256_set1_pd(value); }
+static inline Native magnitude(Native a) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), a); }
 #else
 inline constexpr int kNative = 2;
 using Native [[gnu::vector_size(16)]] = double;
 static inline Native fused(Native a, Native b, Native c) {
   return Native{__builtin_fma(a[0], b[0], c[0]), __builtin_fma(a[1], b[1], c[1])};
+}
+static inline Native broadcast(double value) { return Native{value, value}; }
+static inline Native magnitude(Native a) {
+  return Native{__builtin_fabs(a[0]), __builtin_fabs(a[1])};
 }
 #endif
 
@@ -46,7 +54,7 @@ struct Vec {
   }
   static Vec all(double value) {
     Vec out;
-    for (int i = 0; i < kParts; ++i) out.part[i] = Native{} + value;
+    for (int i = 0; i < kParts; ++i) out.part[i] = broadcast(value);
     return out;
   }
   void store(double* p) const {
@@ -94,10 +102,10 @@ static inline Vec<1> negate(Vec<1> a) { return {-a.part}; }
 
 template <int W>
 static inline Vec<W> abs(Vec<W> a) {
-  for (int i = 0; i < Vec<W>::kParts; ++i) a.part[i] = a.part[i] < 0.0 ? -a.part[i] : a.part[i];
+  for (int i = 0; i < Vec<W>::kParts; ++i) a.part[i] = magnitude(a.part[i]);
   return a;
 }
-static inline Vec<1> abs(Vec<1> a) { return {a.part < 0.0 ? -a.part : a.part}; }
+static inline Vec<1> abs(Vec<1> a) { return {__builtin_fabs(a.part)}; }
 
 /// Per lane: condition a ≤ b ? yes : no. False for NaN.
 template <int W>

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "portwave/coupling/certificate.hpp"
 #include "portwave/coupling/ledger.hpp"
 #include "portwave/coupling/part_list.hpp"
 #include "portwave/coupling/wave_discretisation.hpp"
+#include "portwave/subsystems/staggered.hpp"
 
 namespace portwave {
 
@@ -22,6 +24,8 @@ class EnergyBook {
  public:
   /// `record` and `b` are the initial states and outgoing waves, in the order of `waves`.
   EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b);
+  EnergyBook(const EnergyBook&) = delete;
+  EnergyBook& operator=(const EnergyBook&) = delete;
 
   /// Where `WaveDiscretisation::advance` is to write the energies of the step. The answer alternates
   /// between two sets of columns from one closed step to the next.
@@ -46,6 +50,7 @@ class EnergyBook {
   /// T of an island [J].
   double tank(int island) const { return tank_[static_cast<std::size_t>(island)]; }
   std::int64_t steps() const { return steps_; }
+  std::size_t bytes() const;
 
   double max_passivity_residual() const { return max_residual_; }
   /// Where r was largest in relation to its tolerance; -1 before the first step.
@@ -75,7 +80,8 @@ class EnergyBook {
   void judge_passivity(double residual, double ratio);
 
   const WaveDiscretisation& waves_;
-  AlignedVector columns_[kColumns];  // by entry
+  StaggeredMemory memory_;
+  std::span<double> columns_[kColumns];  // by entry
   PartList all_;
   std::vector<PartList> islands_;
   std::vector<double> tank_;  // by island

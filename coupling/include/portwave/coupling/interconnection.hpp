@@ -74,6 +74,7 @@ class Interconnection {
     std::span<const double> values;
   };
   Coefficients coefficients(int index) const;
+  std::size_t bytes() const;
 
  private:
   struct Block {

@@ -30,7 +30,8 @@ struct JunctionRun {
   int count = 0;
   double sign = 1.0;
   int places = 0;  ///< begin in the program's places
-  int values = 0;  ///< begin in its values: n_k of junction i at [k·count + i], or at [k] if shared;
+  int values = 0;  ///< begin in its values: n_k of junction i at [k·count + i], or at [k] if shared
+                   ///< (two ports: P₁₁ and P₁₂ in place of the normal);
                    ///< dense: per junction P, then the resolvent, row-major
   int work = 0;    ///< begin in its work
 };

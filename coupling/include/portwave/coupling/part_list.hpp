@@ -20,6 +20,7 @@ class PartList {
   double largest(const double* by_entry) const;
   double largest_ratio(const double* numerator, const double* denominator) const;
   int size() const { return count_; }
+  std::size_t bytes() const { return entries_.capacity() * sizeof(int); }
   /// The first entry when entries follow one another, and the list of them otherwise.
   int first() const { return first_; }
   const int* entries() const { return entries_.empty() ? nullptr : entries_.data(); }

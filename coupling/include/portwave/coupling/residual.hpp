@@ -30,6 +30,7 @@ class InterfaceResidual {
   InterfaceGap gap(int island, bool per_part) const;
   /// The largest residual and the sum of the energies over all islands.
   InterfaceGap largest(bool per_part) const;
+  std::size_t bytes() const;
 
  private:
   const WaveDiscretisation& waves_;

@@ -98,6 +98,9 @@ class WaveDiscretisation {
   /// Part at a place of the wave vector; −1 at padding.
   int part_of_wave(int place) const { return part_of_wave_[static_cast<std::size_t>(place)]; }
 
+  /// Memory of places, numberings, impedances and junctions; batches with their step maps apart.
+  std::size_t bytes() const;
+
   /// A record at the system's initial states, frozen without external inputs.
   AlignedVector initial_record();
   /// The state of a part in a record, in signature order.

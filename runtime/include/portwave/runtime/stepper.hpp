@@ -140,6 +140,8 @@ class Stepper {
   /// Changes the budget K from the next step on; K ≥ 0.
   void set_iterations(int iterations);
 
+  /// Whether there is a ledger (not with Certify::none).
+  bool keeps_ledger() const;
   const EnergyTotals& energy() const;
   const Certificate& certificate() const;
   const IterationStatistics& iterations() const;
@@ -147,7 +149,7 @@ class Stepper {
   int iterations_of_island(int island) const;
   /// Deadline statistics; all zero without a time budget.
   DeadlineScheduler::Statistics deadline() const;
-  /// Bytes held beside states, step maps and waves: tasks, junction programs, ledger.
+  /// Bytes held beside states and step maps: waves, ledger, places, junctions, tasks.
   std::size_t overhead_bytes() const;
 
  private:
