@@ -122,9 +122,14 @@ void compare(const Report& report, const std::string& kind, const Chain& chain) 
     solvers.push_back(peer.make(chain, kStep));
     contenders.push_back(timed([&solver = *solvers.back()] { solver.step(); }));
   }
+  // The last one of the engine's: what its energy ledger costs, beside the peers that have none.
+  engines.push_back(std::make_unique<Stepper>(
+      system, chain_options(chain, kStep, kBudgets[0], portwave::Certify::energy)));
+  contenders.insert(contenders.begin() + std::size(kBudgets),
+                    timed([&engine = *engines.back()] { engine.step(); }));
   const Contest contest = take_turns(contenders);
   for (std::size_t k = 0; k < std::size(kBudgets); ++k) {
-    std::size_t reference = std::size(kBudgets);
+    std::size_t reference = std::size(kBudgets) + 1;
     for (const Peer& peer : peers()) {
       report.add({.name = fmt::format("chain/{}/K={}/{}", kind, kBudgets[k], peer.name),
                   .sense = Sense::at_least,
@@ -132,6 +137,14 @@ void compare(const Report& report, const std::string& kind, const Chain& chain) 
                   .note = notes[k]},
                  contest, k, reference++);
     }
+  }
+  std::size_t reference = std::size(kBudgets) + 1;
+  for (const Peer& peer : peers()) {
+    report.add({.name = fmt::format("chain/{}/K={}/ledger/{}", kind, kBudgets[0], peer.name),
+                .sense = Sense::at_least,
+                .goal = std::nullopt,
+                .note = notes[0]},
+               contest, std::size(kBudgets), reference++);
   }
 }
 

@@ -70,8 +70,11 @@ inline std::vector<double> matched_impedance(const Chain& chain, double h) {
   return impedance;
 }
 
-inline StepperOptions chain_options(const Chain& chain, double h, int iterations) {
+/// Without a ledger unless asked for: the peers keep none either.
+inline StepperOptions chain_options(const Chain& chain, double h, int iterations,
+                                    Certify certify = Certify::none) {
   StepperOptions options;
+  options.certify = certify;
   options.step_s = h;
   options.method.iterations = iterations;
   options.method.impedance = matched_impedance(chain, h);

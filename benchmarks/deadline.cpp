@@ -26,7 +26,8 @@ constexpr int kMostIterations = 1000, kChecked = 100;
 constexpr double kStep = 1e-3, kTolerance = 1e-6;
 
 portwave::StepperOptions options(const Chain& chain, int iterations, double deadline_s) {
-  portwave::StepperOptions options = chain_options(chain, kStep, iterations);
+  portwave::StepperOptions options =
+      chain_options(chain, kStep, iterations, portwave::Certify::energy);
   options.time.deadline_s = deadline_s;
   return options;
 }

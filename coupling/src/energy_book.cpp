@@ -88,7 +88,9 @@ std::optional<StepLedger> EnergyBook::close() {
       {column(kStorage) + shift, column(kSupply) + shift, column(kDissipated) + shift,
        column(kMismatch) + shift, column(kResidual) + shift, column(kTolerance) + shift},
       all_.entries(), all_.size());
-  if (!std::isfinite(sums.storage) || !std::isfinite(sums.supply)) return std::nullopt;
+  if (!std::isfinite(sums.storage) || !std::isfinite(sums.supply) || !std::isfinite(sums.mismatch)) {
+    return std::nullopt;
+  }
   StepLedger step;
   step.stored_J = sums.storage;
   step.supplied_J = sums.supply;
@@ -138,11 +140,18 @@ void EnergyBook::judge_passivity(double residual, double ratio) {
 }
 
 int EnergyBook::first_non_finite() const {
+  int largest = -1;
   for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
     const int entry = waves_.place(i).entry;
-    if (!std::isfinite(column(kStorage)[entry]) || !std::isfinite(column(kSupply)[entry])) return i;
+    if (!std::isfinite(column(kStorage)[entry]) || !std::isfinite(column(kSupply)[entry]) ||
+        !std::isfinite(column(kMismatch)[entry])) {
+      return i;
+    }
+    if (largest < 0 || column(kStorage)[entry] > column(kStorage)[waves_.place(largest).entry]) {
+      largest = i;
+    }
   }
-  return -1;
+  return largest;
 }
 
 std::size_t EnergyBook::bytes() const {

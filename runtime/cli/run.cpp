@@ -57,11 +57,12 @@ int exit_code_of(const RunSummary& summary, int signal) {
 
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
   const Scenario scenario = load(arguments.scenario);
-  const StepperOptions options = options_of(scenario, arguments);
+  StepperOptions options = options_of(scenario, arguments);
   const ThreadAllowance allowance(options.threads);
+  const InterruptWatch interrupt;
+  options.interrupted = [&interrupt] { return interrupt.signal() != 0; };
   Stepper stepper = make_stepper(scenario, options, arguments.scenario.file);
 
-  const InterruptWatch interrupt;
   std::optional<CsvRecorder> recorder;
   if (arguments.out) recorder.emplace(*arguments.out, scenario.observables, scenario.record_every);
 

@@ -29,6 +29,10 @@ class AutomaticExecutor final : public Executor {
     StepResult result = executors_[used_]->run(arrays, plan, outcomes);
     const double took = std::chrono::duration<double>(Clock::now() - start).count();
     block_s_ += took;
+    // Under a deadline a step takes what it may: what counts then is the time per iteration.
+    block_work_ += plan.deadline == nullptr || outcomes.empty()
+                       ? 1.0
+                       : 1.0 + outcomes.front().iterations;
     ++block_steps_;
     if (block_s_ >= block_length_s_ && block_steps_ >= kShortestBlock) {
       end_block(/*may_try=*/plan.deadline == nullptr || !known_[0] || !known_[1]);
@@ -50,7 +54,8 @@ class AutomaticExecutor final : public Executor {
 
   /// Under a deadline the first comparison stands: a trial of the slower one might miss it.
   void end_block(bool may_try) {
-    cost_s_[used_] = block_s_ / block_steps_;
+    cost_s_[used_] = block_s_ / block_work_;
+    block_work_ = 0.0;
     known_[used_] = true;
     block_s_ = 0.0;
     block_steps_ = 0;
@@ -99,6 +104,7 @@ class AutomaticExecutor final : public Executor {
   bool known_[2] = {false, false};
   double cost_s_[2] = {0.0, 0.0};
   double block_s_ = 0.0;
+  double block_work_ = 0.0;
   double block_length_s_ = kTrial_s;
   double term_s_[2] = {kFirstTerm_s, kFirstTerm_s};
   int block_steps_ = 0;

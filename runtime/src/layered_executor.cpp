@@ -16,7 +16,7 @@ LayeredExecutor::LayeredExecutor(const WaveDiscretisation& waves, const Partitio
   }
   for (int i = 0; i < graph_.size(); ++i) {
     Task& task = graph_.task(i);
-    solo_.push_back(task.alone() ? std::make_unique<SoloStep>(task, waves) : nullptr);
+    solo_.push_back(task.alone() ? std::make_unique<SoloStep>(task, waves, exchanged_) : nullptr);
   }
 }
 
@@ -26,6 +26,8 @@ StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
   plan_ = plan;
   outcomes_ = outcomes;
   std::fill(stopped_.begin(), stopped_.end(), 0);
+  std::fill(outcomes.begin(), outcomes.end(), IslandOutcome{});
+  failed_at_.store(TaskOutcome::kCommit, std::memory_order_relaxed);
   StepResult result;
   for (int i = 0; i < graph_.size(); ++i) {
     graph_.task(i).outcome = {};
@@ -61,18 +63,29 @@ StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
 }
 
 void LayeredExecutor::iterate(int index, int k) {
+  if (k > failed_at_.load(std::memory_order_relaxed)) return;  // nobody will use it
   Task& task = graph_.task(index);
   if (auto& solo = solo_[static_cast<std::size_t>(index)]) {
-    solo->iterate(arrays_, plan_.rule, k + 1, outcomes_);
+    if (!solo->iterate(arrays_, plan_.rule, k + 1, outcomes_) && task.outcome.failed_at >= 0) {
+      note_failure(task.outcome.failed_at);
+    }
     return;
   }
   if (stopped_[static_cast<std::size_t>(task.pack())] != 0) return;
   const std::uint64_t number = base_ + static_cast<std::uint64_t>(k) + 1;
   if (k == 0) task.start(arrays_, arrays_.u);
   task.iterate(arrays_, k, plan_.rule.relaxation, number, [&](PhaseStatus&& failure) {
+    note_failure(k);
     if (task.outcome.failed_at < 0) task.outcome.failed_at = k;
     if (task.outcome.failed_at == k) task.outcome.failure.merge(std::move(failure));
   });
+}
+
+void LayeredExecutor::note_failure(int k) {
+  int earliest = failed_at_.load(std::memory_order_relaxed);
+  while (k < earliest &&
+         !failed_at_.compare_exchange_weak(earliest, k, std::memory_order_relaxed)) {
+  }
 }
 
 void LayeredExecutor::check(int index, int k) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -33,13 +34,16 @@ class LayeredExecutor : public Executor {
   TaskGraph& graph() { return graph_; }
 
  private:
+  void note_failure(int k);
   void check(int index, int k);
   bool judge(int k);
   void commit(int index, int iterations);
 
   int threads_;
   TaskGraph graph_;
+  AlignedVector exchanged_;  // of SoloStep
   std::vector<std::unique_ptr<SoloStep>> solo_;
+  std::atomic<int> failed_at_{0};  ///< the earliest iteration that failed
   std::vector<char> stopped_;  // by pack, of cut packs
   std::vector<int> first_of_pack_;
   StepArrays arrays_;

@@ -44,7 +44,11 @@ std::vector<Item> lane_groups(const WaveDiscretisation& waves, const LaneCosts& 
 
 void append(Partition::Task& task, const Item& item) {
   task.cost_ns += item.scatter_ns;
-  for (TaskSlice& slice : task.slices) {
+  // A slice further back could be continued too; it need not.
+  constexpr std::size_t kLookBack = 16;
+  const std::size_t count = task.slices.size();
+  for (std::size_t i = count; i-- > (count > kLookBack ? count - kLookBack : 0);) {
+    TaskSlice& slice = task.slices[i];
     if (slice.batch == item.slice.batch && slice.lanes.last == item.slice.lanes.first) {
       slice.lanes.last = item.slice.lanes.last;
       return;

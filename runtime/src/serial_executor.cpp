@@ -8,7 +8,7 @@ namespace {
 class SerialExecutor final : public Executor {
  public:
   SerialExecutor(const WaveDiscretisation& waves, const Partition& packs) : graph_(waves, packs) {
-    for (int i = 0; i < graph_.size(); ++i) steps_.emplace_back(graph_.task(i), waves);
+    for (int i = 0; i < graph_.size(); ++i) steps_.emplace_back(graph_.task(i), waves, exchanged_);
   }
 
   int threads() const override { return 1; }
@@ -54,6 +54,7 @@ class SerialExecutor final : public Executor {
   }
 
   TaskGraph graph_;
+  AlignedVector exchanged_;  // of SoloStep
   std::vector<SoloStep> steps_;
 };
 

@@ -5,8 +5,8 @@
 
 namespace portwave {
 
-SoloStep::SoloStep(Task& task, const WaveDiscretisation& waves)
-    : task_(task), waves_(waves), stopped_(task.islands().size(), 0) {
+SoloStep::SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& exchanged)
+    : task_(task), waves_(waves), stopped_(task.islands().size(), 0), exchanged_(exchanged) {
   if (stopped_.size() > 1) exchanged_.resize(static_cast<std::size_t>(waves.wave_size()), 0.0);
 }
 
@@ -31,7 +31,11 @@ bool SoloStep::has_stopped(int part) const {
 bool SoloStep::solve(const StepArrays& s, const IterationRule& rule) {
   PhaseStatus failure;
   task_.iterate(s, done_, rule.relaxation, 0, [&](PhaseStatus&& found) {
-    if (!has_stopped(found.part)) failure.merge(std::move(found));
+    if (!has_stopped(found.part)) {
+      failure.merge(std::move(found));
+    } else {  // it may hide one that counts
+      failure.merge(task_.find_failure(s, [&](int part) { return !has_stopped(part); }));
+    }
   });
   if (failure.ok()) return true;
   task_.outcome = {done_, std::move(failure)};

@@ -12,7 +12,9 @@ namespace portwave {
 /// in the same batches, unnoticed.
 class SoloStep {
  public:
-  SoloStep(Task& task, const WaveDiscretisation& waves);
+  /// `exchanged` is scratch that the steps of one executor share: each uses the places of its task. It
+  /// is given the size of a wave array when a task needs it.
+  SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& exchanged);
 
   void begin(const StepArrays& s, const IterationRule& rule, std::span<IslandOutcome> outcomes);
   /// Iterates until `limit` iterations are done in all. False when there is nothing left to do: every
@@ -32,7 +34,7 @@ class SoloStep {
   std::vector<char> stopped_;  // by island of the task
   int open_ = 0;               // islands that have not stopped
   int done_ = 0;
-  AlignedVector exchanged_;  // P b̂, where islands stop one by one
+  AlignedVector& exchanged_;  // P b̂, where islands stop one by one
 };
 
 }  // namespace portwave

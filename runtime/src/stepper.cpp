@@ -155,13 +155,12 @@ struct Stepper::Impl {
       const auto ledger = book.close();
       if (!ledger) refuse_energy();
       report.energy = *ledger;
+      accept();
       if (certifier) certify(report, stored_before);
       update_certificate();
+    } else {
+      accept();
     }
-    std::swap(record, next);
-    std::swap(b, b_next);
-    std::swap(a, a_next);
-    ++steps;
     count(report);
     if (timed) {
       end = Clock::now();
@@ -186,6 +185,14 @@ struct Stepper::Impl {
             &residual};
   }
   EnergyBook* used_book() { return book_used() ? &book : nullptr; }
+  /// The step has happened.
+  void accept() {
+    std::swap(record, next);
+    std::swap(b, b_next);
+    std::swap(a, a_next);
+    ++steps;
+  }
+
   bool book_used() const { return options.certify != Certify::none; }
 
   /// Waits until the step is due, if there is a pace, and sets its deadline.
@@ -208,8 +215,13 @@ struct Stepper::Impl {
       const Clock::time_point due = due_at(steps);
       // Sleeping is coarse: the last stretch is spun.
       constexpr std::chrono::microseconds kCoarse{100};
-      if (now + kCoarse < due) std::this_thread::sleep_until(due - kCoarse);
-      while (now < due) now = Clock::now();
+      constexpr std::chrono::milliseconds kSlice{50};
+      const auto interrupted = [&] { return options.interrupted && options.interrupted(); };
+      while (now + kCoarse < due && !interrupted()) {
+        std::this_thread::sleep_until(std::min(due - kCoarse, now + kSlice));
+        now = Clock::now();
+      }
+      while (now < due && !interrupted()) now = Clock::now();
       deadline = std::min(deadline, seconds(due_at(steps + 1) - now));
     }
     scheduler->set_deadline(deadline);
@@ -268,8 +280,8 @@ struct Stepper::Impl {
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       iterations_by_island[i] = outcomes[i].iterations;
     }
-    certifier->examine(waves, record.data(),
-                       {.index = steps,
+    certifier->examine(waves, next.data(),  // what was the record of the step
+                       {.index = steps - 1,
                         .iterations = iterations_by_island,
                         .u_start = u_start,
                         .stored_change_J = report.energy.stored_J - stored_before,
@@ -372,7 +384,8 @@ void Stepper::Impl::find_non_finite(int noticed_at) {
     const PhaseStatus status = waves.scatter_all(record.data(), u.data(), b_trial.data());
     for (int part = 0; part < parts; ++part) {
       const int island = waves.system().island_of_part(part);
-      if (at_commit && k >= outcomes[static_cast<std::size_t>(island)].iterations) continue;
+      const IslandOutcome& outcome = outcomes[static_cast<std::size_t>(island)];
+      if ((at_commit || outcome.converged) && k >= outcome.iterations) continue;
       if (status.part == part) fail(status, k);
       if (spoiled(part)) fail({part, StepFault::not_finite, {}}, k);
     }

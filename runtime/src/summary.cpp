@@ -69,6 +69,12 @@ Json histogram_json(const IterationStatistics& iterations) {
   return bins;
 }
 
+/// Null where only a lower bound is known: in the histogram's last bin.
+Json exact_quantile(const IterationStatistics& iterations, double level) {
+  const int quantile = iteration_quantile(iterations, level);
+  return quantile < IterationStatistics::kHistogram - 1 ? Json(quantile) : Json(nullptr);
+}
+
 Json iterations_json(const IterationStatistics& iterations) {
   Json reasons = Json::object();
   for (std::size_t i = 0; i < std::size(iterations.reasons); ++i) {
@@ -76,7 +82,7 @@ Json iterations_json(const IterationStatistics& iterations) {
   }
   return {
       {"mean", number(iterations.mean())},          {"max", iterations.max},
-      {"p50", iteration_quantile(iterations, 0.5)}, {"p95", iteration_quantile(iterations, 0.95)},
+      {"p50", exact_quantile(iterations, 0.5)}, {"p95", exact_quantile(iterations, 0.95)},
       {"not_converged", iterations.not_converged},  {"histogram", histogram_json(iterations)},
       {"stop_reasons", std::move(reasons)}};
 }

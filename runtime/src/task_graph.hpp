@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -83,6 +84,26 @@ class Task {
   /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done when
   /// a port solve fails (`failure` says which), and `to` when none does.
   int iterate_alone(const StepArrays& s, int from, int to, double relaxation, PhaseStatus& failure);
+  /// Does the port solves again, lane group by lane group, and returns the lowest part that fails and
+  /// for which counts(part) holds.
+  template <class Counts>
+  PhaseStatus find_failure(const StepArrays& s, const Counts& counts) const {
+    PhaseStatus lowest;
+    for (const auto* slices : {&edge_, &core_}) {
+      for (const TaskSlice& slice : *slices) {
+        const int group = waves_.batch(slice.batch).batch->lane_group();
+        for (int first = slice.lanes.first; first < slice.lanes.last; first += group) {
+          const LaneRange lanes{first, std::min(first + group, slice.lanes.last)};
+          PhaseStatus own;
+          if (!waves_.scatter(slice.batch, lanes, s.record, s.u, s.b_trial, own) &&
+              counts(own.part)) {
+            lowest.merge(std::move(own));
+          }
+        }
+      }
+    }
+    return lowest;
+  }
   /// â = P b̂ of iteration `number` into `out`.
   void exchange(const StepArrays& s, std::uint64_t number, double* out);
   /// Norms of the gap between u and `exchanged`.

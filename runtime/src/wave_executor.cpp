@@ -34,7 +34,7 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
         team_(threads, *this) {
     for (int i = 0; i < graph_.size(); ++i) {
       Task& task = graph_.task(i);
-      solo_.push_back(task.alone() ? std::make_unique<SoloStep>(task, waves) : nullptr);
+      solo_.push_back(task.alone() ? std::make_unique<SoloStep>(task, waves, exchanged_) : nullptr);
       Pack& pack = packs_[static_cast<std::size_t>(task.pack())];
       if (pack.tasks++ == 0) pack.first = &task;
     }
@@ -112,9 +112,13 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     horizon_.store(plan.deadline == nullptr ? 2 * budget + 1 : 0, std::memory_order_relaxed);
     if (plan.deadline != nullptr && budget == 0) horizon_.store(1, std::memory_order_relaxed);
     if (plan.rule.checked()) {
+      const bool no_time = plan.deadline != nullptr && budget > 0 &&
+                           plan.deadline->horizon(0, plan.rule.budget,
+                                                  DeadlineScheduler::Clock::now()) == 0;
+      if (no_time) out_of_time_.store(true, std::memory_order_relaxed);
       for (Pack& pack : packs_) {
         pack.arrived.store(0, std::memory_order_relaxed);
-        pack.horizon.store(budget == 0 ? 1 : 2, std::memory_order_relaxed);
+        pack.horizon.store(budget == 0 || no_time ? 1 : 2, std::memory_order_relaxed);
       }
     }
     for (int i = 0; i < graph_.size(); ++i) {
@@ -142,7 +146,7 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     }
   }
 
-  bool try_work(int worker) override {
+  bool try_work(int worker) noexcept override {
     const std::uint64_t limit = limit_.load(std::memory_order_acquire);
     const int count = graph_.size();
     Post& post = posts_[static_cast<std::size_t>(std::min(worker, threads_ - 1))];
@@ -372,6 +376,7 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
 
   int threads_;
   TaskGraph graph_;
+  AlignedVector exchanged_;                      // of SoloStep
   std::vector<std::unique_ptr<SoloStep>> solo_;  // of tasks that are alone
   // Written by `begin` only, read by whoever has acquired `limit_` since.
   StepArrays arrays_;

@@ -20,7 +20,7 @@ class WorkerTeam {
   /// at once. `worker` is 1 … threads − 1.
   class Work {
    public:
-    virtual bool try_work(int worker) = 0;
+    virtual bool try_work(int worker) noexcept = 0;
 
    protected:
     ~Work() = default;

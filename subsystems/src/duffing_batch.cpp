@@ -54,6 +54,9 @@ Maps make_maps(const DuffingOscillatorParameters& p, double h, const std::vector
   if (!sound || !(inertia + linear > 0.0)) {  // only negative dampers can do that
     throw ConfigError("", "the implicit step is singular at this step size");
   }
+  if (!std::isfinite(inertia) || !std::isfinite(linear)) {
+    throw ConfigError("", "the coefficients of the implicit step overflow at this step size");
+  }
   maps.scatter = {0.25 * p.cubic_stiffness_N_per_m3 * h * h * h};
   maps.scatter.insert(maps.scatter.end(), of_ports.begin(), of_ports.end());
   maps.step = {h,         inertia,   linear,         p.stiffness_N_per_m, p.cubic_stiffness_N_per_m3,

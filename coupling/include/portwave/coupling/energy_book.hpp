@@ -37,7 +37,8 @@ class EnergyBook {
   void examine(int batch, LaneRange lanes, const double* a, const double* b);
   /// Books the step. Empty when an energy is not finite: nothing is booked then.
   std::optional<StepLedger> close();
-  /// After a failed `close`: the first part whose energy is not finite, or −1 when their sum is not.
+  /// After a failed `close`: the first part whose energy is not finite; where only the sum is not, the
+  /// part that stores most.
   int first_non_finite() const;
   /// Both acts, for all lanes.
   std::optional<StepLedger> book(const double* a, const double* b);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -59,6 +60,8 @@ struct StepperOptions {
   Grain grain = {};
   ExecutorKind executor = ExecutorKind::automatic;
   TimeBudget time = {};
+  /// Asked while a step waits for its pace; when it says true the step begins at once.
+  std::function<bool()> interrupted = {};
   bool timed = false;  ///< fill StepReport::times; always so with a time budget
 };
 
