@@ -88,7 +88,8 @@ std::optional<StepLedger> EnergyBook::close() {
       {column(kStorage) + shift, column(kSupply) + shift, column(kDissipated) + shift,
        column(kMismatch) + shift, column(kResidual) + shift, column(kTolerance) + shift},
       all_.entries(), all_.size());
-  if (!std::isfinite(sums.storage) || !std::isfinite(sums.supply) || !std::isfinite(sums.mismatch)) {
+  if (!std::isfinite(sums.storage) || !std::isfinite(sums.supply) ||
+      !std::isfinite(sums.mismatch)) {
     return std::nullopt;
   }
   StepLedger step;

@@ -113,7 +113,8 @@ std::optional<Sparse> linearised_parts(const WaveDiscretisation& waves, double* 
     }
     const int first = waves.system().first_scalar_port(part);
     for (int i = 0; i < width; ++i) {
-      for (int j = 0; j < width; ++j) entries.emplace_back(first + i, first + j, D[at(i * width + j)]);
+      for (int j = 0; j < width; ++j)
+        entries.emplace_back(first + i, first + j, D[at(i * width + j)]);
     }
   }
   for (int j = 0; j < widest_nonlinear; ++j) {

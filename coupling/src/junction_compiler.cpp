@@ -42,8 +42,8 @@ JunctionProgram JunctionCompiler::compile(std::span<const int> junctions) const 
   using Kind = std::tuple<JunctionForm, std::size_t, double>;
   std::map<Kind, std::vector<int>> kinds;
   for (const int j : junctions) {
-    kinds[{coupling_.form(j), coupling_.waves(j).size(), coupling_.coefficients(j).sign}]
-        .push_back(j);
+    kinds[{coupling_.form(j), coupling_.waves(j).size(), coupling_.coefficients(j).sign}].push_back(
+        j);
   }
   JunctionProgram out;
   for (auto& [kind, list] : kinds) {

@@ -25,8 +25,8 @@ InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves)
   }
   entries_.resize(islands_.size());
   for (std::size_t i = 0; i < waves.places().size(); ++i) {
-    entries_[static_cast<std::size_t>(waves.system().island_of_part(static_cast<int>(i)))].push_back(
-        waves.places()[i].entry);
+    entries_[static_cast<std::size_t>(waves.system().island_of_part(static_cast<int>(i)))]
+        .push_back(waves.places()[i].entry);
   }
 }
 

@@ -88,7 +88,8 @@ WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
     part_of_wave_[place] = system.scalar_ports()[j].part;
   }
   prepare_batches();
-  interconnection_ = std::make_unique<Interconnection>(system.junctions(), wave_of_port_, impedance_);
+  interconnection_ =
+      std::make_unique<Interconnection>(system.junctions(), wave_of_port_, impedance_);
 }
 
 void WaveDiscretisation::gather_packs(std::span<const int> order) {
@@ -150,14 +151,16 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
     for (int j = 0; j < batch.input_size(); ++j) {
       if (!part.input_is_driven[static_cast<std::size_t>(j)]) continue;
       const auto channel = static_cast<std::size_t>(lane * batch.input_size() + j);
-      driven_.push_back({&part.inputs[static_cast<std::size_t>(j)], input_size_ + channel, index, j});
+      driven_.push_back(
+          {&part.inputs[static_cast<std::size_t>(j)], input_size_ + channel, index, j});
       place.driven = true;
     }
   }
   record_size_ += round_up(batch.record_size(), kLine);
   wave_size_ += batch.wave_count();
   entry_count_ += batch.stride();
-  input_size_ += static_cast<std::size_t>(batch.lanes()) * static_cast<std::size_t>(batch.input_size());
+  input_size_ +=
+      static_cast<std::size_t>(batch.lanes()) * static_cast<std::size_t>(batch.input_size());
   batches_.push_back(std::move(place));
 }
 
@@ -275,8 +278,8 @@ PhaseStatus WaveDiscretisation::scatter_all(double* record, const double* a, dou
   return status;
 }
 
-PhaseStatus WaveDiscretisation::advance_all(double* record, const double* a, double* next, double* b,
-                                            const EnergyColumns& energy) const {
+PhaseStatus WaveDiscretisation::advance_all(double* record, const double* a, double* next,
+                                            double* b, const EnergyColumns& energy) const {
   PhaseStatus status, failure;
   for (int i = 0; i < static_cast<int>(batches_.size()); ++i) {
     if (!advance(i, batch(i).all(), record, a, next, b, energy, failure)) status.merge(failure);
@@ -285,7 +288,8 @@ PhaseStatus WaveDiscretisation::advance_all(double* record, const double* a, dou
 }
 
 std::size_t WaveDiscretisation::bytes() const {
-  std::size_t sum = places_.capacity() * sizeof(PartPlace) + impedance_.capacity() * sizeof(double) +
+  std::size_t sum = places_.capacity() * sizeof(PartPlace) +
+                    impedance_.capacity() * sizeof(double) +
                     driven_.capacity() * sizeof(DrivenInput) + interconnection_->bytes();
   for (const auto* v : {&wave_of_port_, &part_of_wave_, &pack_of_part_, &rank_of_part_}) {
     sum += v->capacity() * sizeof(int);

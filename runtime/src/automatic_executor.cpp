@@ -30,9 +30,8 @@ class AutomaticExecutor final : public Executor {
     const double took = std::chrono::duration<double>(Clock::now() - start).count();
     block_s_ += took;
     // Under a deadline a step takes what it may: what counts then is the time per iteration.
-    block_work_ += plan.deadline == nullptr || outcomes.empty()
-                       ? 1.0
-                       : 1.0 + outcomes.front().iterations;
+    block_work_ +=
+        plan.deadline == nullptr || outcomes.empty() ? 1.0 : 1.0 + outcomes.front().iterations;
     ++block_steps_;
     if (block_s_ >= block_length_s_ && block_steps_ >= kShortestBlock) {
       end_block(/*may_try=*/plan.deadline == nullptr || !known_[0] || !known_[1]);

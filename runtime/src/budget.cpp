@@ -21,7 +21,8 @@ double seconds(DeadlineScheduler::Clock::duration d) {
 }
 
 double quantile(std::vector<double>& values, double level) {
-  const auto rank = static_cast<std::ptrdiff_t>(level * static_cast<double>(values.size() - 1) + 0.5);
+  const auto rank =
+      static_cast<std::ptrdiff_t>(level * static_cast<double>(values.size() - 1) + 0.5);
   std::nth_element(values.begin(), values.begin() + rank, values.end());
   return values[static_cast<std::size_t>(rank)];
 }

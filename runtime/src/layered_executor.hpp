@@ -44,7 +44,7 @@ class LayeredExecutor : public Executor {
   AlignedVector exchanged_;  // of SoloStep
   std::vector<std::unique_ptr<SoloStep>> solo_;
   std::atomic<int> failed_at_{0};  ///< the earliest iteration that failed
-  std::vector<char> stopped_;  // by pack, of cut packs
+  std::vector<char> stopped_;      // by pack, of cut packs
   std::vector<int> first_of_pack_;
   StepArrays arrays_;
   StepPlan plan_;

@@ -31,7 +31,10 @@ std::vector<Item> lane_groups(const WaveDiscretisation& waves, const LaneCosts& 
       const int last = std::min(first + group, place.batch->lanes());
       const int part = place.parts[static_cast<std::size_t>(first)];
       const double count = last - first;
-      items.push_back({place.pack, waves.rank_of_part(part), {b, {first, last}}, last - first,
+      items.push_back({place.pack,
+                       waves.rank_of_part(part),
+                       {b, {first, last}},
+                       last - first,
                        count * costs.scatter_ns[static_cast<std::size_t>(b)],
                        count * costs.advance_ns[static_cast<std::size_t>(b)]});
     }
@@ -161,8 +164,8 @@ LaneCosts measured_costs(const WaveDiscretisation& waves, const double* record) 
       const auto start = Clock::now();
       sound = waves.scatter(i, all, scratch.data(), a.data(), b.data(), failure);
       const auto middle = Clock::now();
-      sound = sound && waves.advance(i, all, scratch.data(), a.data(), next.data(), b.data(), {},
-                                     failure);
+      sound = sound &&
+              waves.advance(i, all, scratch.data(), a.data(), next.data(), b.data(), {}, failure);
       const auto end = Clock::now();
       best[0] = std::min(best[0], std::chrono::duration<double, std::nano>(middle - start).count());
       best[1] = std::min(best[1], std::chrono::duration<double, std::nano>(end - middle).count());

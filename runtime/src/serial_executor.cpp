@@ -27,7 +27,8 @@ class SerialExecutor final : public Executor {
     }
     if (plan.timed) result.inner_end = DeadlineScheduler::Clock::now();
     bool failed = false;
-    for (int i = 0; i < graph_.size(); ++i) failed = failed || graph_.task(i).outcome.failed_at >= 0;
+    for (int i = 0; i < graph_.size(); ++i)
+      failed = failed || graph_.task(i).outcome.failed_at >= 0;
     if (!failed) {
       for (SoloStep& step : steps_) step.commit(s, plan.rule);
     }

@@ -172,9 +172,9 @@ struct Stepper::Impl {
   }
 
   StepArrays arrays() {
-    return {record.data(), next.data(),    b.data(),
-            b_next.data(), u.data(),       b_trial.data(),
-            a_next.data(), used_book(),    used_book() ? book.columns() : EnergyColumns{},
+    return {record.data(), next.data(), b.data(),
+            b_next.data(), u.data(),    b_trial.data(),
+            a_next.data(), used_book(), used_book() ? book.columns() : EnergyColumns{},
             &residual};
   }
   /// Those of the step after.
@@ -209,8 +209,9 @@ struct Stepper::Impl {
         pace_first = steps;
       }
       const auto due_at = [&](std::int64_t step) {
-        return pace_start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                                wall_step * static_cast<double>(step - pace_first)));
+        return pace_start +
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                   wall_step * static_cast<double>(step - pace_first)));
       };
       const Clock::time_point due = due_at(steps);
       // Sleeping is coarse: the last stretch is spun.

@@ -80,11 +80,10 @@ Json iterations_json(const IterationStatistics& iterations) {
   for (std::size_t i = 0; i < std::size(iterations.reasons); ++i) {
     reasons[std::string(to_string(static_cast<StopReason>(i)))] = iterations.reasons[i];
   }
-  return {
-      {"mean", number(iterations.mean())},          {"max", iterations.max},
-      {"p50", exact_quantile(iterations, 0.5)}, {"p95", exact_quantile(iterations, 0.95)},
-      {"not_converged", iterations.not_converged},  {"histogram", histogram_json(iterations)},
-      {"stop_reasons", std::move(reasons)}};
+  return {{"mean", number(iterations.mean())},         {"max", iterations.max},
+          {"p50", exact_quantile(iterations, 0.5)},    {"p95", exact_quantile(iterations, 0.95)},
+          {"not_converged", iterations.not_converged}, {"histogram", histogram_json(iterations)},
+          {"stop_reasons", std::move(reasons)}};
 }
 
 Json execution_json(const RunSummary& summary) {

@@ -165,7 +165,8 @@ void Task::copy_island(std::size_t index, const double* from, double* to) const 
 
 std::size_t Task::bytes() const {
   std::size_t sum = sizeof(Task) + edge_program_.bytes() + core_program_.bytes() +
-                    shared_.program.bytes() + (edge_.capacity() + core_.capacity()) * sizeof(TaskSlice);
+                    shared_.program.bytes() +
+                    (edge_.capacity() + core_.capacity()) * sizeof(TaskSlice);
   for (const auto& waves : island_waves_) sum += waves.capacity() * sizeof(int);
   return sum;
 }
@@ -275,8 +276,7 @@ TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition
     std::set<int> without_ports;
     for (const TaskSlice& slice : partition.tasks[at(t)].slices) {
       for (int l = slice.lanes.first; l < slice.lanes.last; ++l) {
-        without_ports.insert(
-            waves.system().island_of_part(waves.batch(slice.batch).parts[at(l)]));
+        without_ports.insert(waves.system().island_of_part(waves.batch(slice.batch).parts[at(l)]));
       }
     }
     for (const int island : without_ports) {

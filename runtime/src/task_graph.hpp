@@ -33,9 +33,7 @@ class Message {
   const double* slot(std::uint64_t number) const {
     return lines_.data() + (number % 2) * slot_size_;
   }
-  std::atomic<std::uint64_t>& epoch(std::uint64_t number) const {
-    return *epochs_[number % 2];
-  }
+  std::atomic<std::uint64_t>& epoch(std::uint64_t number) const { return *epochs_[number % 2]; }
 
   std::size_t slot_size_;
   AlignedVector lines_;
@@ -136,8 +134,8 @@ class Task {
   /// update, so that only b̂ has to travel.
   struct Shared {
     JunctionProgram program;
-    std::vector<int> places;      ///< in the wave vector, by local place
-    std::vector<int> own;         ///< local places of the task's own waves
+    std::vector<int> places;  ///< in the wave vector, by local place
+    std::vector<int> own;     ///< local places of the task's own waves
     AlignedVector u, b, a;
   };
   struct Inbound {

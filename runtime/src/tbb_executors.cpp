@@ -56,8 +56,8 @@ class GraphExecutor final : public LayeredExecutor {
   void make_flat() {
     flat_ = std::make_unique<Layers>();
     for (int i = 0; i < tasks(); ++i) {
-      flat_->nodes.push_back(std::make_unique<Node>(
-          flat_->graph, [this, i](tbb::flow::continue_msg message) {
+      flat_->nodes.push_back(
+          std::make_unique<Node>(flat_->graph, [this, i](tbb::flow::continue_msg message) {
             ForkJoin::Ordered ordered;
             (*body_)(i);
             return message;
@@ -89,8 +89,8 @@ class GraphExecutor final : public LayeredExecutor {
     };
     for (int layer = 0; layer < layers; ++layer) {
       for (int i = 0; i < tasks(); ++i) {
-        made->nodes.push_back(std::make_unique<Node>(
-            made->graph, [this, layer, i](tbb::flow::continue_msg message) {
+        made->nodes.push_back(
+            std::make_unique<Node>(made->graph, [this, layer, i](tbb::flow::continue_msg message) {
               ForkJoin::Ordered ordered;
               iterate(i, first_ + layer);
               return message;

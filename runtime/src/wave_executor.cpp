@@ -112,9 +112,9 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     horizon_.store(plan.deadline == nullptr ? 2 * budget + 1 : 0, std::memory_order_relaxed);
     if (plan.deadline != nullptr && budget == 0) horizon_.store(1, std::memory_order_relaxed);
     if (plan.rule.checked()) {
-      const bool no_time = plan.deadline != nullptr && budget > 0 &&
-                           plan.deadline->horizon(0, plan.rule.budget,
-                                                  DeadlineScheduler::Clock::now()) == 0;
+      const bool no_time =
+          plan.deadline != nullptr && budget > 0 &&
+          plan.deadline->horizon(0, plan.rule.budget, DeadlineScheduler::Clock::now()) == 0;
       if (no_time) out_of_time_.store(true, std::memory_order_relaxed);
       for (Pack& pack : packs_) {
         pack.arrived.store(0, std::memory_order_relaxed);
@@ -232,8 +232,8 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
   std::int64_t extend(std::int64_t horizon) {
     const std::int64_t done = horizon / 2, budget = plan_.rule.budget;
     const auto now = DeadlineScheduler::Clock::now();
-    std::int64_t wanted = plan_.deadline->horizon(static_cast<int>(done),
-                                                  static_cast<int>(budget), now);
+    std::int64_t wanted =
+        plan_.deadline->horizon(static_cast<int>(done), static_cast<int>(budget), now);
     const bool stop = wanted == done || fault_at_.load(std::memory_order_relaxed) != kNever;
     const std::int64_t next = stop ? 2 * done + 1 : 2 * wanted + (wanted == budget ? 1 : 0);
     if (!horizon_.compare_exchange_strong(horizon, next, std::memory_order_acq_rel,
@@ -272,7 +272,8 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     if (outcome.failed_at < 0) outcome = {at, {}};
     if (outcome.failed_at == at) outcome.failure.merge(std::move(failure));
     std::int64_t earliest = fault_at_.load(std::memory_order_relaxed);
-    while (k < earliest && !fault_at_.compare_exchange_weak(earliest, k, std::memory_order_relaxed)) {
+    while (k < earliest &&
+           !fault_at_.compare_exchange_weak(earliest, k, std::memory_order_relaxed)) {
     }
   }
 
@@ -389,7 +390,8 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
   alignas(128) std::atomic<std::uint64_t> limit_{0};
   std::atomic<std::uint64_t> hint_base_{0};
   std::atomic<bool> hint_checked_{false};
-  alignas(128) std::atomic<std::int64_t> horizon_{0};  ///< as Pack::horizon, of all plain iterations
+  alignas(128) std::atomic<std::int64_t> horizon_{
+      0};  ///< as Pack::horizon, of all plain iterations
   alignas(128) std::atomic<std::int64_t> fault_at_{kNever};
   std::atomic<std::int64_t> inner_end_ns_{0};
   std::atomic<bool> out_of_time_{false};

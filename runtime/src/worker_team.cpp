@@ -49,7 +49,8 @@ void WorkerTeam::dismiss() {
 void WorkerTeam::summon() {
   int called = state_->called.load(std::memory_order_relaxed);
   while (called < threads_ - 1) {
-    if (!state_->called.compare_exchange_weak(called, called + 1, std::memory_order_relaxed)) continue;
+    if (!state_->called.compare_exchange_weak(called, called + 1, std::memory_order_relaxed))
+      continue;
     ++called;
     const Call call(state_, threads_);
     arena_.enqueue(call);

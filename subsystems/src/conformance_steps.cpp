@@ -174,8 +174,7 @@ LawReport check_affine_form(const Subsystem& part, const ConformanceOptions& opt
     FrozenMap map = frozen_map(part, sampler, h);
     MatrixXd D_rows(part.signature().wave_size(), part.signature().wave_size());
     VectorXd b_offset(part.signature().wave_size());
-    const double* matrix =
-        map.batch().affine_matrix(0, D_rows.data()) ? D_rows.data() : nullptr;
+    const double* matrix = map.batch().affine_matrix(0, D_rows.data()) ? D_rows.data() : nullptr;
     if (matrix == nullptr) return;
     const double* offset =
         map.batch().affine_offset(0, map.record(), b_offset.data()) ? b_offset.data() : nullptr;
@@ -299,8 +298,9 @@ LawReport check_lane_independence(const Subsystem& part, const ConformanceOption
       ok = ok && batch->scatter(range, record.data(), incident.data(), scattered.data()).ok();
     }
     for (const LaneRange range : {LaneRange{0, 16}, LaneRange{16, 21}}) {
-      ok = ok && batch->advance(range, record.data(), incident.data(), next.data(), b.data(), energy)
-                     .ok();
+      ok =
+          ok &&
+          batch->advance(range, record.data(), incident.data(), next.data(), b.data(), energy).ok();
     }
     if (!ok) return tally.fail("port solve failed, " + where);
     for (int l = 0; l < kLanes; ++l) {

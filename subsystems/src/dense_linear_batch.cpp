@@ -143,10 +143,10 @@ void append_values(const std::vector<LinearEntry>& pattern, const Entries& entri
   const std::size_t begin = out.size();
   out.resize(begin + pattern.size(), 0.0);
   for (const LinearEnergy::Entry& e : entries) {
-    const auto it = std::lower_bound(pattern.begin(), pattern.end(), e,
-                                     [](const LinearEntry& l, const LinearEnergy::Entry& r) {
-                                       return std::pair(l.row, l.column) < std::pair(r.row, r.column);
-                                     });
+    const auto it = std::lower_bound(
+        pattern.begin(), pattern.end(), e, [](const LinearEntry& l, const LinearEnergy::Entry& r) {
+          return std::pair(l.row, l.column) < std::pair(r.row, r.column);
+        });
     if (it == pattern.end() || it->row != e.row || it->column != e.column) continue;
     out[begin + static_cast<std::size_t>(it - pattern.begin())] += factor * e.value;
   }
@@ -269,7 +269,8 @@ class DenseLinearBatch final : public StepBatch {
     const double* gain = sigma + shape_.p * step;
     for (int i = 0; i < shape_.p; ++i) {
       for (int j = 0; j < shape_.p; ++j) {
-        matrix[i * shape_.p + j] = gain[(i * shape_.p + j) * step] + (i == j ? sigma[i * step] : 0.0);
+        matrix[i * shape_.p + j] =
+            gain[(i * shape_.p + j) * step] + (i == j ? sigma[i * step] : 0.0);
       }
     }
     return true;

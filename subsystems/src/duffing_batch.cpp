@@ -41,8 +41,8 @@ Maps make_maps(const DuffingOscillatorParameters& p, double h, const std::vector
       sound = sound && kappa + gamma[j] > 0.0;
       linear += gamma[j] * kappa * share;
       const double wave_per_force = 2.0 * gamma[j] / s * share;
-      of_springs.insert(of_springs.end(), {k12, c12, kappa, share, s, gamma[j] * k12 * share,
-                                           wave_per_force});
+      of_springs.insert(of_springs.end(),
+                        {k12, c12, kappa, share, s, gamma[j] * k12 * share, wave_per_force});
       of_ports.insert(of_ports.end(),
                       {kappa * share * s, 2.0 * gamma[j] * share, wave_per_force * kappa});
     } else {
@@ -59,8 +59,9 @@ Maps make_maps(const DuffingOscillatorParameters& p, double h, const std::vector
   }
   maps.scatter = {0.25 * p.cubic_stiffness_N_per_m3 * h * h * h};
   maps.scatter.insert(maps.scatter.end(), of_ports.begin(), of_ports.end());
-  maps.step = {h,         inertia,   linear,         p.stiffness_N_per_m, p.cubic_stiffness_N_per_m3,
-               p.mass_kg, p.damping_Ns_per_m};
+  maps.step = {
+      h,         inertia,           linear, p.stiffness_N_per_m, p.cubic_stiffness_N_per_m3,
+      p.mass_kg, p.damping_Ns_per_m};
   maps.step.insert(maps.step.end(), of_springs.begin(), of_springs.end());
   maps.step.insert(maps.step.end(), of_masses.begin(), of_masses.end());
   return maps;

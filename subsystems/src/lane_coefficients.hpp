@@ -14,7 +14,8 @@ namespace portwave {
 class LaneCoefficients {
  public:
   /// `distinct` sets of equal length, `of_lane` the set of each lane. Padding repeats the last lane.
-  void build(std::span<const std::vector<double>> distinct, std::span<const int> of_lane, int width);
+  void build(std::span<const std::vector<double>> distinct, std::span<const int> of_lane,
+             int width);
 
   const double* group(int g) const { return values_.data() + begin_[static_cast<std::size_t>(g)]; }
   bool shared(int g) const { return shared_[static_cast<std::size_t>(g)]; }

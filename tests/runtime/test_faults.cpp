@@ -3,8 +3,6 @@
 // error must name the earliest iteration and of that the lowest part, and the stepper must go on as if
 // nothing had happened.
 
-#include <sched.h>
-
 #include <array>
 #include <atomic>
 #include <cmath>
@@ -12,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <sched.h>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -61,10 +60,9 @@ class FaultyBatch final : public LanewiseBatch {
                          double* b, StepEnergy& energy) override {
     load(frozen);
     return solve(a, b, [&] {
-      const LaneStatus status =
-          honest_->advance({0, 1}, record_.data(), a, next_.data(), b,
-                           {&energy.storage_J, &energy.external_supply_J, &energy.dissipated_J,
-                            &energy.magnitude_J});
+      const LaneStatus status = honest_->advance({0, 1}, record_.data(), a, next_.data(), b,
+                                                 {&energy.storage_J, &energy.external_supply_J,
+                                                  &energy.dissipated_J, &energy.magnitude_J});
       honest_->get_state(0, next_.data(), x_next);
       return status;
     });
@@ -110,7 +108,8 @@ class FaultyPart final : public Subsystem {
     honest_->discrete_gradient_jacobian(x, y, out);
   }
   const Structure& structure() const override { return honest_->structure(); }
-  std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> /*parts*/) const override {
+  std::unique_ptr<StepBatch> make_batch(
+      std::span<const Subsystem* const> /*parts*/) const override {
     return std::make_unique<FaultyBatch>(*honest_, order_);
   }
 
@@ -186,9 +185,9 @@ struct Setting {
 };
 
 void torment(const Setting& setting, int faults, std::uint64_t seed) {
-  SCOPED_TRACE(::testing::Message() << to_string(setting.executor) << ", " << setting.threads
-                                    << " threads, grain " << to_string(setting.grain) << ", seed "
-                                    << seed);
+  SCOPED_TRACE(::testing::Message()
+               << to_string(setting.executor) << ", " << setting.threads << " threads, grain "
+               << to_string(setting.grain) << ", seed " << seed);
   const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 8);
   Orders orders, peace;
   const System system = faulty_system(orders), twin_system = faulty_system(peace);

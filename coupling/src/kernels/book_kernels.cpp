@@ -31,7 +31,8 @@ void book_lanes(const BookTask& t) {
     out *= 0.5;
     t.mismatch[l] = out - in;
     t.residual[l] = (storage[l] - t.storage_before[l]) - (in - out) - supply[l];
-    t.tolerance[l] = 1e-12 * (t.magnitude_before[l] + magnitude[l] + in + out + magnitude_of(supply[l]));
+    t.tolerance[l] =
+        1e-12 * (t.magnitude_before[l] + magnitude[l] + in + out + magnitude_of(supply[l]));
   }
 }
 

@@ -13,7 +13,7 @@ struct BookTask {
   int stride = 0;
   const double* a = nullptr;
   const double* b = nullptr;
-  EnergyColumns step;                     ///< of the step that is booked
+  EnergyColumns step;  ///< of the step that is booked
   const double* storage_before = nullptr;
   const double* magnitude_before = nullptr;
   double* residual = nullptr;   ///< r = H⁺ − H − ½(|a|² − |b|²) − supply

@@ -14,9 +14,7 @@ template <bool kContiguous>
 struct Places {
   const int* places;
   int count;
-  int operator()(int k, int i) const {
-    return kContiguous ? places[k] + i : places[k * count + i];
-  }
+  int operator()(int k, int i) const { return kContiguous ? places[k] + i : places[k * count + i]; }
 };
 
 template <bool kContiguous>

@@ -116,13 +116,12 @@ struct Lanes {
       a[j] = V::load(t.a + j * t.stride + g * W);
       r = fma(port_of(group, j, 0), a[j], r);
     }
-    const bool solved =
-        solve(scatter_of(group, kCubic), V::load(record + kC2 * W), V::load(record + kC1 * W),
-              V::load(record + kC0 * W), r, record, d);
+    const bool solved = solve(scatter_of(group, kCubic), V::load(record + kC2 * W),
+                              V::load(record + kC1 * W), V::load(record + kC0 * W), r, record, d);
     // b = (a − Ta − b⁰) − W d: what is in brackets does not wait for d.
     for (int j = 0; j < kPorts; ++j) {
-      const V rest = fma(negate(port_of(group, j, 1)), a[j],
-                         a[j] - V::load(record + offset_place(j) * W));
+      const V rest =
+          fma(negate(port_of(group, j, 1)), a[j], a[j] - V::load(record + offset_place(j) * W));
       fma(negate(port_of(group, j, 2)), d, rest).store(t.b + j * t.stride + g * W);
     }
     if (solved) return W;
@@ -220,10 +219,9 @@ struct Lanes {
     if (t.energy.wanted()) {
       const V q2 = q_next * q_next;
       const V quartic = half * step_of(group, kCubicStiffness) * q2 * q2;
-      const V storage =
-          half * (fma(step_of(group, kMass) * v_next, v_next,
-                      fma(step_of(group, kStiffness), q2, quartic)) +
-                  elastic);
+      const V storage = half * (fma(step_of(group, kMass) * v_next, v_next,
+                                    fma(step_of(group, kStiffness), q2, quartic)) +
+                                elastic);
       storage.store(t.energy.storage_J + g * W);
       // No term is negative, none of degree above 4.
       (V::all(4.0) * storage).store(t.energy.magnitude_J + g * W);

@@ -29,10 +29,10 @@ enum SpringCoefficient {
   kCouplingStiffness,
   kCouplingDamping,
   kKappa,
-  kShare,           ///< 1/(κ + γ)
-  kWaveScale,       ///< s
-  kElongationForce, ///< γ k₁₂/(κ + γ)
-  kWavePerForce,    ///< 2γ/(s (κ + γ))
+  kShare,            ///< 1/(κ + γ)
+  kWaveScale,        ///< s
+  kElongationForce,  ///< γ k₁₂/(κ + γ)
+  kWavePerForce,     ///< 2γ/(s (κ + γ))
   kSpringCount
 };
 enum MassCoefficient { kWavePerVelocity /* 2γ/s */, kMassCount };
@@ -80,7 +80,7 @@ struct Task {
 
 /// Each returns the first lane that failed, or −1.
 struct Kernels {
-  int (*scatter)(const void* task);  ///< a Task
+  int (*scatter)(const void* task);        ///< a Task
   int (*scatter_alone)(const void* task);  ///< a Task of width 1
   int (*advance)(const void* task);
   int (*freeze)(const Task&);

@@ -58,10 +58,10 @@ struct LinearTask {
   /// what lies together.
   double* record = nullptr;
   long states = 0;
-  double* next = nullptr;    ///< advance: the record to write
-  double* work = nullptr;    ///< advance: (n + p + q)·W per group, where that exceeds kOnStack·W
-  EnergyColumns energy;      ///< advance
-  bool driven = false;       ///< freeze: ū is to be applied
+  double* next = nullptr;  ///< advance: the record to write
+  double* work = nullptr;  ///< advance: (n + p + q)·W per group, where that exceeds kOnStack·W
+  EnergyColumns energy;    ///< advance
+  bool driven = false;     ///< freeze: ū is to be applied
   /// advance: some lane was ever frozen with inputs; else ū is zero in every record.
   const unsigned char* ever_driven = nullptr;
 

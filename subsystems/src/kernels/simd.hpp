@@ -70,12 +70,12 @@ struct Vec<1> {
   void store(double* p) const { *p = part; }
 };
 
-#define PORTWAVE_BINARY(op)                                                              \
-  template <int W>                                                                       \
-  static inline Vec<W> operator op(Vec<W> a, Vec<W> b) {                                 \
-    for (int i = 0; i < Vec<W>::kParts; ++i) a.part[i] = a.part[i] op b.part[i];         \
-    return a;                                                                            \
-  }                                                                                      \
+#define PORTWAVE_BINARY(op)                                                      \
+  template <int W>                                                               \
+  static inline Vec<W> operator op(Vec<W> a, Vec<W> b) {                         \
+    for (int i = 0; i < Vec<W>::kParts; ++i) a.part[i] = a.part[i] op b.part[i]; \
+    return a;                                                                    \
+  }                                                                              \
   static inline Vec<1> operator op(Vec<1> a, Vec<1> b) { return {a.part op b.part}; }
 PORTWAVE_BINARY(+)
 PORTWAVE_BINARY(-)

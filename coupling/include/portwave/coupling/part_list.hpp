@@ -27,7 +27,7 @@ class PartList {
 
  private:
   int count_ = 0;
-  int first_ = 0;           ///< entries follow one another from here when entries_ is empty
+  int first_ = 0;  ///< entries follow one another from here when entries_ is empty
   std::vector<int> entries_;
 };
 

@@ -18,10 +18,10 @@ struct AlignedAllocator {
   AlignedAllocator(const AlignedAllocator<U>& /*other*/) {}  // NOLINT: allocators convert
 
   T* allocate(std::size_t count) {
-    return static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{kAlignment}));
+    return static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{kAlignment}));
   }
   void deallocate(T* p, std::size_t /*count*/) noexcept {
-    ::operator delete(p, std::align_val_t{kAlignment});
+    ::operator delete (p, std::align_val_t{kAlignment});
   }
   friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }
 };

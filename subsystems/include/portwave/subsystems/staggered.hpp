@@ -21,7 +21,8 @@ class StaggeredMemory {
   };
   explicit StaggeredMemory(std::initializer_list<Kind> kinds) {
     std::size_t total = 0;
-    for (const Kind& kind : kinds) total += static_cast<std::size_t>(kind.count) * padded(kind.size);
+    for (const Kind& kind : kinds)
+      total += static_cast<std::size_t>(kind.count) * padded(kind.size);
     memory_.resize(total, 0.0);
   }
 

@@ -162,10 +162,9 @@ class StepBatch {
 
   /// The same scatter as a call that allocates and throws nothing; unbound when there is none. The
   /// arrays must stay where they are for as long as it is used.
-  virtual BoundCall bind_scatter([[maybe_unused]] LaneRange lanes,
-                                    [[maybe_unused]] double* record,
-                                    [[maybe_unused]] const double* a,
-                                    [[maybe_unused]] double* b) const {
+  virtual BoundCall bind_scatter([[maybe_unused]] LaneRange lanes, [[maybe_unused]] double* record,
+                                 [[maybe_unused]] const double* a,
+                                 [[maybe_unused]] double* b) const {
     return {};
   }
 
