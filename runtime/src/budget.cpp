@@ -20,6 +20,10 @@ double seconds(DeadlineScheduler::Clock::duration d) {
   return std::chrono::duration<double>(d).count();
 }
 
+bool stalled(double took, double usual) {
+  return took > kPreemptionFactor * usual && took - usual > kPreemptionGap_s;
+}
+
 double quantile(std::vector<double>& values, double level) {
   const auto rank =
       static_cast<std::ptrdiff_t>(level * static_cast<double>(values.size() - 1) + 0.5);
@@ -71,6 +75,11 @@ DeadlineScheduler::DeadlineScheduler(double deadline_s, double iteration_s, doub
 }
 
 int DeadlineScheduler::horizon(int done, int budget, Time now) const {
+  const double chunk_took = seconds(now - last_look_.exchange(now, std::memory_order_relaxed));
+  const int chunk_done = done - last_done_.exchange(done, std::memory_order_relaxed);
+  if (stalled(chunk_took, chunk_done * iteration_.value)) {
+    lost_time_.store(true, std::memory_order_relaxed);
+  }
   const double left = deadline_s_ - seconds(now - begin_) - 1.25 * commit_.value - kReserve_s;
   const double fit = left / std::max(1.1 * iteration_.value, 1e-10);
   if (!(fit >= 1.0)) return done;
@@ -87,10 +96,8 @@ double DeadlineScheduler::finish(int iterations, Time inner_end, Time end) {
   worst_slack_s_ = std::min(worst_slack_s_, slack);
   if (slack < 0.0) {
     ++misses_;
-    const auto stalled = [](double took, double usual) {
-      return took > kPreemptionFactor * usual && took - usual > kPreemptionGap_s;
-    };
-    if (stalled(inner, iterations * iteration_.value) || stalled(commit, commit_.value)) {
+    if (lost_time_.load(std::memory_order_relaxed) ||
+        stalled(inner, iterations * iteration_.value) || stalled(commit, commit_.value)) {
       ++preempted_misses_;
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
@@ -47,7 +48,12 @@ class DeadlineScheduler {
   double deadline_s() const { return deadline_s_; }
 
   /// A macro-step begins.
-  void begin(Time now) { begin_ = now; }
+  void begin(Time now) {
+    begin_ = now;
+    last_look_.store(now, std::memory_order_relaxed);
+    last_done_.store(0, std::memory_order_relaxed);
+    lost_time_.store(false, std::memory_order_relaxed);
+  }
   Time step_begin() const { return begin_; }
 
   /// How many iterations in all may be done before time must be looked at again, `done` of at most
@@ -89,6 +95,10 @@ class DeadlineScheduler {
 
   double deadline_s_;
   Time begin_{};
+  // Of the step: the last look at the clock, and whether a chunk of iterations took far too long.
+  mutable std::atomic<Time> last_look_{};
+  mutable std::atomic<int> last_done_{0};
+  mutable std::atomic<bool> lost_time_{false};
   RunningQuantile iteration_, commit_;
   std::int64_t steps_ = 0, misses_ = 0, preempted_misses_ = 0;
   double worst_slack_s_ = 0.0;
