@@ -47,7 +47,8 @@ struct StepEnergy {
   double magnitude_J = 0.0;
 };
 
-/// Where a batch writes the energies of a step: one array per quantity, one entry per lane.
+/// Where a batch writes the energies of a step: one array per quantity, one entry per lane and
+/// StepBatch::stride() entries in all, since whole lane groups are written.
 struct EnergyColumns {
   double* storage_J = nullptr;
   double* external_supply_J = nullptr;
