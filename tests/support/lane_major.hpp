@@ -20,7 +20,8 @@ class LaneMajor {
         next_(record_.size()),
         a_(wave_count(), 0.0),
         b_(wave_count(), 0.0) {
-    for (AlignedVector& column : columns_) column.resize(static_cast<std::size_t>(batch_->stride()));
+    for (AlignedVector& column : columns_)
+      column.resize(static_cast<std::size_t>(batch_->stride()));
   }
 
   StepBatch& batch() { return *batch_; }
