@@ -83,13 +83,32 @@ WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
   part_of_wave_.assign(static_cast<std::size_t>(wave_size_), -1);
   impedance_.assign(static_cast<std::size_t>(wave_size_), 1.0);
   for (std::size_t j = 0; j < impedance.size(); ++j) {
-    const auto place = static_cast<std::size_t>(wave_of_port_[j]);
-    impedance_[place] = impedance[j];
-    part_of_wave_[place] = system.scalar_ports()[j].part;
+    part_of_wave_[static_cast<std::size_t>(wave_of_port_[j])] = system.scalar_ports()[j].part;
+  }
+  take_impedance(impedance);
+}
+
+void WaveDiscretisation::take_impedance(std::span<const double> impedance) {
+  for (std::size_t j = 0; j < impedance.size(); ++j) {
+    impedance_[static_cast<std::size_t>(wave_of_port_[j])] = impedance[j];
   }
   prepare_batches();
   interconnection_ =
-      std::make_unique<Interconnection>(system.junctions(), wave_of_port_, impedance_);
+      std::make_unique<Interconnection>(system_.junctions(), wave_of_port_, impedance_);
+}
+
+void WaveDiscretisation::set_impedance(std::span<const double> impedance) {
+  throw_if_any(check(system_, step_s_, impedance));
+  std::vector<double> old;
+  for (const int place : wave_of_port_) {
+    old.push_back(impedance_[static_cast<std::size_t>(place)]);
+  }
+  try {
+    take_impedance(impedance);
+  } catch (...) {
+    take_impedance(old);
+    throw;
+  }
 }
 
 void WaveDiscretisation::gather_packs(std::span<const int> order) {

@@ -30,7 +30,7 @@ bool SoloStep::has_stopped(int part) const {
 
 bool SoloStep::solve(const StepArrays& s, const IterationRule& rule) {
   PhaseStatus failure;
-  task_.iterate(s, done_, rule.relaxation, 0, [&](PhaseStatus&& found) {
+  task_.iterate(s, done_, rule.update, 0, [&](PhaseStatus&& found) {
     if (!has_stopped(found.part)) {
       failure.merge(std::move(found));
     } else {  // it may hide one that counts
@@ -71,7 +71,7 @@ bool SoloStep::iterate(const StepArrays& s, const IterationRule& rule, int limit
   }
   if (!rule.checked()) {
     PhaseStatus failure;
-    done_ = task_.iterate_alone(s, done_, limit, rule.relaxation, failure);
+    done_ = task_.iterate_alone(s, done_, limit, rule.update, failure);
     if (done_ < limit) {
       task_.outcome = {done_, std::move(failure)};
       return false;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "portwave/coupling/energy_book.hpp"
+#include "portwave/coupling/method.hpp"
 #include "portwave/coupling/residual.hpp"
 #include "portwave/subsystems/aligned.hpp"
 
@@ -23,7 +24,7 @@ struct StepArrays {
 /// When an inner iteration ends by itself.
 struct IterationRule {
   int budget = 0;                   ///< K ≥ 0: evaluations of S at the most
-  double relaxation = 1.0;          ///< λ
+  InnerUpdate update;
   double tolerance = 0.0;           ///< 0: none
   double energy_tolerance_J = 0.0;  ///< 0: none
   bool tolerance_per_part = false;

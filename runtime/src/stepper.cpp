@@ -12,8 +12,10 @@
 
 #include "executor.hpp"
 #include "portwave/coupling/energy_book.hpp"
+#include "portwave/coupling/guard.hpp"
 #include "portwave/subsystems/staggered.hpp"
 #include "stepper_options.hpp"
+#include "tuner.hpp"
 
 namespace portwave {
 namespace {
@@ -76,8 +78,8 @@ WaveDiscretisation::Grouping grouping_for(const StepperOptions& options) {
 struct Stepper::Impl {
   Impl(const System& system, const StepperOptions& given)
       : options(given),
-        waves(checked(system, given), given.step_s, impedance_by_port(system, given.method),
-              grouping_for(given)),
+        tuner(checked(system, given), given.step_s, given.method),
+        waves(system, given.step_s, tuner.choice().method.impedance, grouping_for(given)),
         memory({{2, waves.record_size()}, {6, static_cast<std::size_t>(waves.wave_size())}}),
         record(memory.take(waves.initial_record())),
         next(memory.take(record.size())),
@@ -89,10 +91,12 @@ struct Stepper::Impl {
         b_trial(memory.take(b.size())),
         input(waves.input_size(), 0.0),
         outcomes(static_cast<std::size_t>(system.island_count())),
-        book(waves, record.data(), b.data()),
+        book(waves, record.data(), b.data(), given.method.tank, given.method.guard),
         residual(waves),
         costs(declared_costs(waves)) {
+    options.method = tuner.choice().method;
     refuse_non_finite_start();
+    if (options.method.guard) guard.emplace(waves);
     certificate.max_passivity_residual_J = book.max_passivity_residual();
     runner = make_runner(waves, options, record.data(), costs);
     runner.executor->bind(arrays());
@@ -101,7 +105,7 @@ struct Stepper::Impl {
     if (options.certify == Certify::full) {
       u_start.resize(b.size(), 0.0);
       iterations_by_island.resize(outcomes.size());
-      certifier.emplace(waves, options.method.relaxation);
+      certifier.emplace(waves, update());
     }
     if (options.time.active()) {
       const Partition whole = whole_packs(waves, costs);
@@ -146,15 +150,18 @@ struct Stepper::Impl {
     const bool timed = options.timed || scheduler.has_value();
     Clock::time_point start{}, ready{}, end{};
     if (timed) start = await_turn();
+    retune();
     freeze();
     if (timed) ready = Clock::now();
     const StepResult result = run(timed);
     StepReport report = summarise(result);
     if (book_used()) {
       const double stored_before = book.totals().final_J;
-      const auto ledger = book.close();
-      if (!ledger) refuse_energy();
-      report.energy = *ledger;
+      if (!book.tally()) refuse_energy();
+      if (guard) keep_within_tanks();
+      report.energy = book.close(a_next.data(), b_next.data(), guard ? guard->alpha() : 1.0,
+                                 guard ? guard->withheld_J() : 0.0);
+      if (guard) guard->count();
       accept();
       if (certifier) certify(report, stored_before);
       update_certificate();
@@ -162,6 +169,7 @@ struct Stepper::Impl {
       accept();
     }
     count(report);
+    tuner.observe(steps, report.iterations, report.converged);
     if (timed) {
       end = Clock::now();
       report.times = {seconds(ready - start), seconds(result.inner_end - ready),
@@ -193,7 +201,69 @@ struct Stepper::Impl {
     ++steps;
   }
 
-  bool book_used() const { return options.certify != Certify::none; }
+  bool book_used() const { return options.certify != Certify::none || options.method.guard; }
+  InnerUpdate update() const { return {options.method.kind, options.method.relaxation}; }
+
+  /// Commits again what would overdraw a tank, with as much of â as there is energy for.
+  void keep_within_tanks() {
+    if (!guard->begin(book, record.data(), a_next.data(), b_next.data())) return;
+    do {
+      guard->propose(a_next.data());
+      StepPlan plan;
+      plan.recommit = guard->searching();
+      const StepResult result = runner.executor->run(arrays(), plan, outcomes);
+      if (result.failed_at >= 0) fail(result.failure, options.method.iterations);
+      if (!book.tally()) refuse_energy();
+    } while (!guard->review(book, a_next.data(), b_next.data()));
+  }
+
+  /// Where impedances follow the state: sets them anew if they are off.
+  void retune() {
+    const auto state_of = [this](int part) { return state(part); };
+    if (const auto tuned = tuner.retuned(steps, state_of)) set_impedance(*tuned);
+  }
+
+  /// Other impedances between two steps: effort and flow of the last step stay, and so do the tanks.
+  void set_impedance(std::span<const double> by_port) {
+    const std::vector<double> old(waves.impedance().begin(), waves.impedance().end());
+    const double before = half_square(b);
+    waves.set_impedance(by_port);
+    for (std::size_t w = 0; steps > 0 && w < old.size(); ++w) {
+      const double gamma = waves.impedance()[w];
+      if (gamma == old[w]) continue;
+      const EffortFlow port = WaveTransform(old[w], options.step_s).to_effort_flow({a[w], b[w]});
+      const WavePair wave = WaveTransform(gamma, options.step_s).to_waves(port);
+      a[w] = wave.incident;
+      b[w] = wave.outgoing;
+    }
+    tuning.rescattered_J += half_square(b) - before;
+    ++tuning.changes;
+    stale = true;
+    runner.executor->recompile();
+    runner.executor->bind(arrays());
+    runner.executor->bind(next_arrays());
+  }
+
+  /// In the order of the ports.
+  double half_square(std::span<const double> wave) const {
+    double sum = 0.0;
+    for (int port = 0; port < static_cast<int>(waves.system().scalar_ports().size()); ++port) {
+      const double own = wave[static_cast<std::size_t>(waves.wave_of_port(port))];
+      sum += own * own;
+    }
+    return 0.5 * sum;
+  }
+
+  std::span<const double> state(int part) {
+    const auto index = static_cast<std::size_t>(part);
+    const Signature& signature = waves.system().parts()[index].subsystem->signature();
+    double* own = view.data() + view_begin[index];
+    if (view_step[index] != steps) {
+      waves.get_state(part, record.data(), own);
+      view_step[index] = steps;
+    }
+    return {own, static_cast<std::size_t>(signature.state_size())};
+  }
 
   /// Waits until the step is due, if there is a pace, and sets its deadline.
   Clock::time_point await_turn() {
@@ -248,7 +318,7 @@ struct Stepper::Impl {
     if (certifier) waves.interconnection().exchange(b.data(), u_start.data());
     const CouplingMethod& m = options.method;
     const StepPlan plan{
-        {m.iterations, m.relaxation, m.tolerance, m.energy_tolerance_J, m.tolerance_per_part},
+        {m.iterations, update(), m.tolerance, m.energy_tolerance_J, m.tolerance_per_part},
         scheduler ? &*scheduler : nullptr,
         timed};
     StepResult result = runner.executor->run(arrays(), plan, outcomes);
@@ -332,7 +402,8 @@ struct Stepper::Impl {
 
   double time() const { return static_cast<double>(steps) * options.step_s; }
 
-  StepperOptions options;
+  StepperOptions options;  // with the method as it was resolved
+  Tuner tuner;
   WaveDiscretisation waves;
   StaggeredMemory memory;
   std::span<double> record, next;
@@ -343,6 +414,8 @@ struct Stepper::Impl {
   std::vector<IslandOutcome> outcomes;
   EnergyBook book;
   InterfaceResidual residual;
+  std::optional<PassivityGuard> guard;
+  TuningStatistics tuning;
   LaneCosts costs;
   Runner runner;
   std::optional<DeadlineScheduler> scheduler;  // with a time budget
@@ -390,7 +463,7 @@ void Stepper::Impl::find_non_finite(int noticed_at) {
       if (status.part == part) fail(status, k);
       if (spoiled(part)) fail({part, StepFault::not_finite, {}}, k);
     }
-    waves.interconnection().douglas_rachford(options.method.relaxation, b_trial.data(), u.data());
+    waves.interconnection().update(update(), b_trial.data(), u.data());
   }
 }
 
@@ -414,15 +487,7 @@ int Stepper::tasks() const { return impl_->runner.executor->tasks(); }
 const std::string& Stepper::execution() const { return impl_->runner.description; }
 
 std::span<const double> Stepper::state(int part) const {
-  const auto index = static_cast<std::size_t>(part);
-  const auto size =
-      static_cast<std::size_t>(system().parts()[index].subsystem->signature().state_size());
-  double* view = impl_->view.data() + impl_->view_begin[index];
-  if (impl_->view_step[index] != impl_->steps) {
-    impl_->waves.get_state(part, impl_->record.data(), view);
-    impl_->view_step[index] = impl_->steps;
-  }
-  return {view, size};
+  return impl_->state(part);
 }
 
 std::span<const double> Stepper::state(std::string_view part) const {
@@ -459,6 +524,21 @@ void Stepper::set_iterations(int iterations) {
   impl_->options.method.iterations = iterations;
 }
 
+void Stepper::set_impedance(std::span<const double> by_port) { impl_->set_impedance(by_port); }
+
+const MethodChoice& Stepper::method() const { return impl_->tuner.choice(); }
+double Stepper::impedance(int scalar_port) const {
+  return impl_->waves.impedance()[static_cast<std::size_t>(
+      impl_->waves.wave_of_port(scalar_port))];
+}
+const TuningStatistics& Stepper::tuning() const { return impl_->tuning; }
+double Stepper::tank(int island) const { return impl_->book.tank(island); }
+
+const GuardStatistics& Stepper::guard() const {
+  static const GuardStatistics none;
+  return impl_->guard ? impl_->guard->statistics() : none;
+}
+
 bool Stepper::keeps_ledger() const { return impl_->book_used(); }
 const EnergyTotals& Stepper::energy() const { return impl_->book.totals(); }
 const Certificate& Stepper::certificate() const { return impl_->certificate; }
@@ -476,6 +556,7 @@ std::size_t Stepper::overhead_bytes() const {
   const Impl& i = *impl_;
   const auto wave = static_cast<std::size_t>(i.waves.wave_size()) * sizeof(double);
   return i.runner.executor->bytes() + i.waves.bytes() + i.book.bytes() + i.residual.bytes() +
+         (i.guard ? i.guard->bytes() : 0) +
          6 * wave + i.outcomes.capacity() * sizeof(IslandOutcome) +
          i.input.capacity() * sizeof(double) + i.view_begin.capacity() * sizeof(std::size_t) +
          i.view_step.capacity() * sizeof(std::int64_t);

@@ -51,12 +51,12 @@ void Task::scatter_own(const AlignedVector& from, double* out) const {
   for (const int local : shared_.own) out[shared_.places[at(local)]] = from[at(local)];
 }
 
-void Task::update_edge(const StepArrays& s, double relaxation, std::uint64_t number) {
+void Task::update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number) {
   if (shared_.places.empty()) return;
   gather(s, number);
-  shared_.program.douglas_rachford(relaxation, shared_.b.data(), shared_.u.data());
+  shared_.program.update(rule, shared_.b.data(), shared_.u.data());
   scatter_own(shared_.u, s.u);
-  edge_program_.douglas_rachford(relaxation, s.b_trial, s.u);
+  edge_program_.update(rule, s.b_trial, s.u);
 }
 
 const Task::Bound& Task::bind(const StepArrays& s) {
@@ -87,11 +87,11 @@ const Task::Bound& Task::bind(const StepArrays& s) {
   return bound;
 }
 
-int Task::iterate_alone(const StepArrays& s, int from, int to, double relaxation,
+int Task::iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule,
                         PhaseStatus& failure) {
   const std::vector<Call>& calls = bound_for(s).core;
   for (int k = from; k < to; ++k) {
-    if (k > 0) core_program_.douglas_rachford(relaxation, s.b_trial, s.u);
+    if (k > 0) core_program_.update(rule, s.b_trial, s.u);
     if (!solve(calls, s)) {
       failure = std::move(failure_);
       return k;
@@ -159,6 +159,15 @@ bool Task::commit(const StepArrays& s, PhaseStatus& failure) {
   return sound;
 }
 
+void Task::recommit(const StepArrays& s, std::span<const char> islands) {
+  outcome = {};
+  const bool marked = std::any_of(islands_.begin(), islands_.end(),
+                                  [&](int island) { return islands[at(island)] != 0; });
+  if (!marked) return;
+  PhaseStatus failure;
+  if (!commit(s, failure)) outcome = {TaskOutcome::kCommit, std::move(failure)};
+}
+
 void Task::copy_island(std::size_t index, const double* from, double* to) const {
   for (const int place : island_waves_[index]) to[place] = from[place];
 }
@@ -166,6 +175,7 @@ void Task::copy_island(std::size_t index, const double* from, double* to) const 
 std::size_t Task::bytes() const {
   std::size_t sum = sizeof(Task) + edge_program_.bytes() + core_program_.bytes() +
                     shared_.program.bytes() +
+                    (edge_junctions_.capacity() + core_junctions_.capacity()) * sizeof(int) +
                     (edge_.capacity() + core_.capacity()) * sizeof(TaskSlice);
   for (const auto& waves : island_waves_) sum += waves.capacity() * sizeof(int);
   return sum;
@@ -206,7 +216,6 @@ TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition
   }
 
   std::map<std::pair<int, int>, std::vector<int>> sent;  // (from, to) → places
-  std::vector<int> local_of_wave(at(waves.wave_size()), -1);
   std::vector<int> edge_of(at(waves.wave_size()), -1);  // task in whose edge a wave lies
   for (int t = 0; t < count; ++t) {
     Task& task = *tasks_[at(t)];
@@ -228,22 +237,19 @@ TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition
         if (is_edge) for_waves(one, [&](int wave, int) { edge_of[at(wave)] = t; });
       }
     }
-    std::vector<int> edge_junctions, core_junctions;
     for (const int j : own[at(t)]) {
       const auto places = coupling.waves(j);
       const bool is_edge = std::any_of(places.begin(), places.end(),
                                        [&](int wave) { return edge_of[at(wave)] == t; });
-      (is_edge ? edge_junctions : core_junctions).push_back(j);
+      (is_edge ? task.edge_junctions_ : task.core_junctions_).push_back(j);
     }
-    task.edge_program_ = coupling.program(edge_junctions);
-    task.core_program_ = coupling.program(core_junctions);
 
     Task::Shared& s = task.shared_;
+    s.junctions = shared[at(t)];
     std::map<int, std::vector<int>> received;  // from → local places, in the sender's order
-    for (const int j : shared[at(t)]) {
+    for (const int j : s.junctions) {
       for (const int wave : coupling.waves(j)) {
         const int local = static_cast<int>(s.places.size());
-        local_of_wave[at(wave)] = local;
         s.places.push_back(wave);
         const int from = task_of_wave[at(wave)];
         if (from == t) {
@@ -254,7 +260,6 @@ TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition
         }
       }
     }
-    s.program = coupling.program(shared[at(t)], local_of_wave);
     for (auto* v : {&s.u, &s.b, &s.a}) v->resize(s.places.size(), 0.0);
     for (auto& [from, local] : received) {
       messages_.push_back(std::make_unique<Message>(static_cast<int>(local.size())));
@@ -286,6 +291,24 @@ TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition
       }
     }
   }
+  compile();
+}
+
+void Task::compile(std::vector<int>& places) {
+  const Interconnection& coupling = waves_.interconnection();
+  edge_program_ = coupling.program(edge_junctions_);
+  core_program_ = coupling.program(core_junctions_);
+  for (std::size_t i = 0; i < shared_.places.size(); ++i) {
+    places[at(shared_.places[i])] = static_cast<int>(i);
+  }
+  shared_.program = coupling.program(shared_.junctions, places);
+  for (const int place : shared_.places) places[at(place)] = -1;
+  for (Bound& bound : bound_) bound = {};
+}
+
+void TaskGraph::compile() {
+  std::vector<int> places(at(waves_.wave_size()), -1);
+  for (const auto& task : tasks_) task->compile(places);
 }
 
 std::size_t TaskGraph::bytes() const {

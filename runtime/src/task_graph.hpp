@@ -68,20 +68,20 @@ class Task {
   /// waves are sent before the rest is done. `on_fault` takes the PhaseStatus of a failure, and has
   /// taken it before anything that depends on it is sent.
   template <class OnFault>
-  void iterate(const StepArrays& s, int k, double relaxation, std::uint64_t number,
+  void iterate(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number,
                const OnFault& on_fault) {
     const Bound& bound = bound_for(s);
     if (!edge_.empty()) {
-      if (k > 0) update_edge(s, relaxation, number - 1);
+      if (k > 0) update_edge(s, rule, number - 1);
       if (!solve(bound.edge, s)) on_fault(std::move(failure_));
       send(s, number);
     }
-    if (k > 0) core_program_.douglas_rachford(relaxation, s.b_trial, s.u);
+    if (k > 0) core_program_.update(rule, s.b_trial, s.u);
     if (!solve(bound.core, s)) on_fault(std::move(failure_));
   }
   /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done when
   /// a port solve fails (`failure` says which), and `to` when none does.
-  int iterate_alone(const StepArrays& s, int from, int to, double relaxation, PhaseStatus& failure);
+  int iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule, PhaseStatus& failure);
   /// Does the port solves again, lane group by lane group, and returns the lowest part that fails and
   /// for which counts(part) holds.
   template <class Counts>
@@ -108,6 +108,9 @@ class Task {
   void measure(const StepArrays& s, const double* exchanged) const;
   /// x⁺, b⁺, energies for the incident waves in s.a.
   bool commit(const StepArrays& s, PhaseStatus& failure);
+  /// The commit once more, if an island of this task is marked in `islands`; notes a failure in
+  /// `outcome`.
+  void recommit(const StepArrays& s, std::span<const char> islands);
   /// Publishes whatever is there, so that the others can drain.
   void publish(std::uint64_t number);
 
@@ -133,6 +136,7 @@ class Task {
   /// Junctions shared with other tasks, on a small wave array of their own: both sides do the same
   /// update, so that only b̂ has to travel.
   struct Shared {
+    std::vector<int> junctions;
     JunctionProgram program;
     std::vector<int> places;  ///< in the wave vector, by local place
     std::vector<int> own;     ///< local places of the task's own waves
@@ -149,7 +153,7 @@ class Task {
 
   void gather(const StepArrays& s, std::uint64_t number);
   void scatter_own(const AlignedVector& from, double* out) const;
-  void update_edge(const StepArrays& s, double relaxation, std::uint64_t number);
+  void update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number);
   /// A port solve or commit of a slice, bound to one of the two records where its batch can do that.
   struct Call {
     BoundCall bound;
@@ -168,6 +172,9 @@ class Task {
     return bind(s);
   }
   const Bound& bind(const StepArrays& s);
+  /// Takes over the junctions and step maps as they are now. `places`: scratch, a wave array of −1s;
+  /// left so.
+  void compile(std::vector<int>& places);
   /// False when a lane failed; failure_ then says which.
   bool solve(const std::vector<Call>& calls, const StepArrays& s) {
     bool sound = true;
@@ -185,6 +192,7 @@ class Task {
   std::vector<int> islands_;
   std::vector<std::vector<int>> island_waves_;  ///< places by island, if there are several
   std::vector<TaskSlice> edge_, core_;          ///< lanes with and without shared ports
+  std::vector<int> edge_junctions_, core_junctions_;
   JunctionProgram edge_program_, core_program_;
   Shared shared_;
   std::vector<Inbound> inbound_;
@@ -204,6 +212,8 @@ class TaskGraph {
   const Task& task(int i) const { return *tasks_[static_cast<std::size_t>(i)]; }
   const WaveDiscretisation& waves() const { return waves_; }
   std::size_t bytes() const;
+  /// Takes over the junctions and step maps of `waves` as they are now; `bind` is to follow.
+  void compile();
   /// Makes all tasks ready for steps with these arrays.
   void bind(const StepArrays& s) {
     for (const auto& task : tasks_) task->bind(s);

@@ -67,6 +67,11 @@ class WaveDiscretisation {
   WaveDiscretisation(const System& system, double step_s, std::span<const double> impedance,
                      Grouping grouping = Grouping::by_shape);
 
+  /// Prepares the step maps and junctions for other impedances, by scalar port; places stay. Records
+  /// have to be frozen anew, and programs and calls that were made from this are stale. Allocates.
+  /// Errors: as for the constructor; the old impedances are then in force again.
+  void set_impedance(std::span<const double> impedance);
+
   const System& system() const { return system_; }
   double step_s() const { return step_s_; }
   std::span<BatchPlace> batches() { return batches_; }
@@ -134,6 +139,7 @@ class WaveDiscretisation {
 
   void gather_packs(std::span<const int> order);
   void add_batch(const std::vector<int>& parts);
+  void take_impedance(std::span<const double> impedance);
   void prepare_batches();
 
   const System& system_;
