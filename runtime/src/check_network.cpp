@@ -5,15 +5,13 @@
 #include <fmt/format.h>
 
 #include "network_sizes.hpp"
+#include "number_range.hpp"
 #include "portwave/runtime/generate.hpp"
 #include "scenario_limits.hpp"
 #include "scenario_method.hpp"
-#include "scenario_reader.hpp"
 
 namespace portwave {
 namespace {
-
-using scenario_file::NumberRange;
 
 constexpr int kMostParts = 1'000'000;
 

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "matched_impedance.hpp"
 #include "network_sizes.hpp"
+#include "portwave/coupling/tuning.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "scenario_limits.hpp"

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "method_rules.hpp"
 #include "scenario_limits.hpp"
 #include "scenario_text.hpp"
 #include "scenario_values.hpp"
@@ -115,18 +116,102 @@ void match_terminations(const System& system, const std::vector<bool>& is_given,
   }
 }
 
-ObjectReader::Keys impedance_keys(const std::string& kind) {
+constexpr std::string_view kUniform = "uniform";
+constexpr std::string_view kPerPort = "per_port";
+
+// The kind with that name; nothing for "uniform" and the like.
+template <typename Kind, std::size_t size>
+std::optional<Kind> kind_named(std::string_view name, const std::array<Kind, size>& kinds) {
+  const auto kind =
+      std::find_if(kinds.begin(), kinds.end(), [&](Kind each) { return to_string(each) == name; });
+  if (kind == kinds.end()) return std::nullopt;
+  return *kind;
+}
+
+constexpr std::array kMethodKinds = {MethodKind::douglas_rachford, MethodKind::peaceman_rachford,
+                                     MethodKind::automatic};
+constexpr std::array kTunedImpedances = {ImpedanceKind::fne, ImpedanceKind::matched,
+                                         ImpedanceKind::leaf, ImpedanceKind::adapted,
+                                         ImpedanceKind::automatic};
+
+// A number that method_rules judges: here only that it is one.
+void read_number(const Node& node, std::string_view expected, double& value) {
+  if (!node.json().is_number()) return node.fail_expected(expected);
+  value = node.number().value_or(value);
+}
+
+// False when it cannot be told.
+bool read_method_kind(const ObjectReader& object, CouplingMethod& method) {
+  const auto kind = object.find("kind");
+  if (!kind) return true;
+  const auto name = kind->choice(method_kinds());
+  if (name) method.kind = *kind_named(*name, kMethodKinds);
+  return name.has_value();
+}
+
+void read_tolerances(const ObjectReader& object, CouplingMethod& method) {
+  const auto relative = object.find("tolerance");
+  const auto energy = object.find("energy_tolerance_J");
+  if (!relative && !energy && method.kind == MethodKind::automatic) {
+    method.tolerance = kAutomaticTolerance;
+  }
+  if (relative) method.tolerance = relative->number(method_rules::tolerance()).value_or(0.0);
+  if (energy) method.energy_tolerance_J = energy->number(method_rules::tolerance()).value_or(0.0);
+  if (const auto per_part = object.find("tolerance_per_part")) {
+    method.tolerance_per_part = per_part->boolean().value_or(false);
+  }
+}
+
+// What "auto" chooses by itself.
+void read_iteration_options(const ObjectReader& object, CouplingMethod& method) {
+  const auto relaxation = object.find("relaxation");
+  const auto acceleration = object.find("acceleration");
+  if (method.kind == MethodKind::automatic) {
+    for (const auto* const chosen : {&relaxation, &acceleration}) {
+      if (*chosen) (*chosen)->fail("the method \"auto\" chooses its own; leave it out");
+    }
+    return;
+  }
+  if (relaxation) {
+    read_number(*relaxation, method_rules::relaxation(method.kind).describe(), method.relaxation);
+  }
+  if (acceleration) {
+    method.acceleration = static_cast<int>(acceleration->integer(0, kMaxAcceleration).value_or(0));
+  }
+}
+
+void read_given_impedance(const Node& node, std::string_view kind, CouplingMethod& method) {
   static constexpr std::array<std::string_view, 3> kKeys = {"kind", "value", "ports"};
-  return ObjectReader::Keys(kKeys).first(kind == "per_port" ? 3 : 2);
+  const ObjectReader object(node, ObjectReader::Keys(kKeys).first(kind == kPerPort ? 3 : 2));
+  const auto value = object.require("value");
+  const auto number = value ? value->number(NumberRange::positive()) : std::nullopt;
+  if (number) method.impedance = {*number};
 }
 
 void read_impedance(const Node& node, CouplingMethod& method) {
   const auto kind = read_kind(node, impedance_kinds());
   if (!kind) return;
-  const ObjectReader object(node, impedance_keys(*kind));
-  const auto value = object.require("value");
-  const auto number = value ? value->number(NumberRange::positive()) : std::nullopt;
-  if (number) method.impedance = {*number};
+  const auto tuned = kind_named(*kind, kTunedImpedances);
+  method.impedance_kind = tuned.value_or(ImpedanceKind::given);
+  if (!tuned) return read_given_impedance(node, *kind, method);
+  const ObjectReader object(node, {"kind", "retune_factor"});
+  if (const auto factor = object.find("retune_factor")) {
+    read_number(*factor, method_rules::kRetuneFactor, method.retune_factor);
+  }
+}
+
+void read_tank(const Node& node, TankOptions& tank) {
+  const ObjectReader object(node, {"initial_J", "initial_fraction", "cap_J"});
+  if (!object.is_object()) return;
+  if (const auto initial = object.find("initial_J")) {
+    tank.initial_J = initial->number(method_rules::tank());
+  }
+  if (const auto fraction = object.find("initial_fraction")) {
+    tank.initial_fraction = fraction->number(method_rules::tank()).value_or(0.0);
+  }
+  if (const auto cap = object.find("cap_J")) {
+    tank.cap_J = cap->number(method_rules::tank()).value_or(tank.cap_J);
+  }
 }
 
 void read_port_impedances(const Node& node, const Names& names, CouplingMethod& method) {
@@ -152,12 +237,30 @@ bool Names::is_missing(const std::string& path) const {
 }
 
 const std::vector<std::string>& method_kinds() {
-  static const std::vector<std::string> kinds = {"douglas-rachford"};
+  static const std::vector<std::string> kinds = [] {
+    std::vector<std::string> names;
+    for (const MethodKind kind : kMethodKinds) names.emplace_back(to_string(kind));
+    return names;
+  }();
+  return kinds;
+}
+
+const std::vector<std::string>& tuned_impedance_kinds() {
+  static const std::vector<std::string> kinds = [] {
+    std::vector<std::string> names;
+    for (const ImpedanceKind kind : kTunedImpedances) names.emplace_back(to_string(kind));
+    return names;
+  }();
   return kinds;
 }
 
 const std::vector<std::string>& impedance_kinds() {
-  static const std::vector<std::string> kinds = {"uniform", "per_port"};
+  static const std::vector<std::string> kinds = [] {
+    std::vector<std::string> names = {std::string(kUniform), std::string(kPerPort)};
+    const std::vector<std::string>& tuned = tuned_impedance_kinds();
+    names.insert(names.end(), tuned.begin(), tuned.end());
+    return names;
+  }();
   return kinds;
 }
 
@@ -188,32 +291,32 @@ void read_time(const Node& node, RunSettings& settings) {
 void read_method(const Node& node, CouplingMethod& method) {
   const ObjectReader object(
       node, {"kind", "iterations", "tolerance", "energy_tolerance_J", "tolerance_per_part",
-             "relaxation", "impedance", "initial_waves"});
-  if (const auto kind = object.find("kind")) kind->choice(method_kinds());
+             "relaxation", "acceleration", "impedance", "guard", "tank", "initial_waves"});
+  if (!object.is_object()) return;
+  const bool knows_kind = read_method_kind(object, method);
   if (const auto iterations = object.find("iterations")) {
     method.iterations =
         static_cast<int>(iterations->integer(0, scenario_limits::kIterations).value_or(0));
   }
-  if (const auto tolerance = object.find("tolerance")) {
-    method.tolerance = tolerance->number(NumberRange::non_negative()).value_or(0.0);
+  read_tolerances(object, method);
+  read_iteration_options(object, method);
+  const bool chooses_impedance = method.kind == MethodKind::automatic;
+  if (chooses_impedance) method.impedance_kind = ImpedanceKind::automatic;
+  const bool may_be_left_out = chooses_impedance || !knows_kind;
+  const auto impedance = may_be_left_out ? object.find("impedance") : object.require("impedance");
+  if (impedance) read_impedance(*impedance, method);
+  if (const auto guard = object.find("guard")) method.guard = guard->boolean().value_or(true);
+  if (const auto tank = object.find("tank")) read_tank(*tank, method.tank);
+  for (Issue& issue : method_rules::check(method)) {
+    node.defects().add(std::move(issue.where), std::move(issue.what));
   }
-  if (const auto tolerance = object.find("energy_tolerance_J")) {
-    method.energy_tolerance_J = tolerance->number(NumberRange::non_negative()).value_or(0.0);
-  }
-  if (const auto per_part = object.find("tolerance_per_part")) {
-    method.tolerance_per_part = per_part->boolean().value_or(false);
-  }
-  if (const auto relaxation = object.find("relaxation")) {
-    constexpr NumberRange kRange = {0.0, true, 2.0, true};
-    method.relaxation = relaxation->number(kRange).value_or(1.0);
-  }
-  if (const auto impedance = object.require("impedance")) read_impedance(*impedance, method);
 }
 
 void read_method_ports(const Node& node, const Names& names, CouplingMethod& method) {
   const ObjectReader object(node);
   if (const auto impedance = object.find("impedance")) {
-    if (impedance->json().is_object()) read_port_impedances(*impedance, names, method);
+    const bool is_given = method.impedance_kind == ImpedanceKind::given;
+    if (is_given && impedance->json().is_object()) read_port_impedances(*impedance, names, method);
   }
   if (const auto waves = object.find("initial_waves")) {
     method.initial_waves.assign(names.system.scalar_ports().size(), 0.0);

@@ -50,5 +50,10 @@ std::vector<Observable> all_states(const System& system);
 /// The kinds of methods and of impedances, in the order of the documentation.
 const std::vector<std::string>& method_kinds();
 const std::vector<std::string>& impedance_kinds();
+/// Those that are computed, and take no value.
+const std::vector<std::string>& tuned_impedance_kinds();
+
+/// The relative tolerance of a method "auto" without a tolerance of its own.
+inline constexpr double kAutomaticTolerance = 1e-10;
 
 }  // namespace portwave::scenario_file

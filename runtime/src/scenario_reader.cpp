@@ -66,20 +66,6 @@ void Defects::add(const Issues& issues) {
 
 Issues Defects::take() { return std::exchange(issues_, {}); }
 
-bool NumberRange::contains(double value) const {
-  const bool above = minimum_excluded ? value > minimum : value >= minimum;
-  const bool below = maximum_excluded ? value < maximum : value <= maximum;
-  return above && below && std::isfinite(value);
-}
-
-std::string NumberRange::describe() const {
-  std::string text = "a number";
-  if (std::isfinite(minimum)) text += fmt::format(" {} {}", minimum_excluded ? ">" : ">=", minimum);
-  if (!std::isfinite(maximum)) return text;
-  if (std::isfinite(minimum)) text += " and";
-  return text + fmt::format(" {} {}", maximum_excluded ? "<" : "<=", maximum);
-}
-
 std::string describe(const Json& value) {
   switch (value.type()) {
     case Json::value_t::object:

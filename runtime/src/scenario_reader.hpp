@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <optional>
 #include <set>
 #include <span>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "number_range.hpp"
 #include "scenario_document.hpp"
 
 namespace portwave::scenario_file {
@@ -36,19 +36,6 @@ class Defects {
   std::set<std::string> places_;
   Issues issues_;
   bool overflowed_ = false;
-};
-
-/// The numbers that a value may take.
-struct NumberRange {
-  double minimum = -std::numeric_limits<double>::infinity();
-  bool minimum_excluded = false;
-  double maximum = std::numeric_limits<double>::infinity();
-  bool maximum_excluded = false;
-
-  static NumberRange positive() { return {.minimum = 0.0, .minimum_excluded = true}; }
-  static NumberRange non_negative() { return {.minimum = 0.0}; }
-  bool contains(double value) const;
-  std::string describe() const;  ///< "a number > 0"
 };
 
 /// "the string \"abc\"", "an array of 3", …: a value as messages call it.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "portwave/runtime/scenario.hpp"
@@ -336,27 +337,79 @@ Json by_port(const Json& values) {
   return map_of(std::move(value));
 }
 
+Json tuned_impedance(const std::string& kind) {
+  Json factor = with_default(
+      described(
+          {{"anyOf", Json::array({{{"const", 0}}, {{"type", "number"}, {"exclusiveMinimum", 1}}})}},
+          "set them anew when the state has put one off by more than this factor; 0: never"),
+      plain(CouplingMethod().retune_factor));
+  return variant(kind, {{"retune_factor", std::move(factor)}}, {});
+}
+
 Json impedance_schema() {
   const Json value = described(positive(), "effort per flow, at every port that is not listed");
   Json ports = described(by_port(positive()), "by \"part.port\": a number, or one per component");
+  std::vector<std::pair<std::string, Json>> variants = {
+      {"uniform", variant("uniform", {{"value", value}}, {"value"})},
+      {"per_port",
+       variant("per_port", {{"value", value}, {"ports", std::move(ports)}}, {"value"})}};
+  for (const std::string& kind : scenario_file::tuned_impedance_kinds()) {
+    variants.emplace_back(kind, tuned_impedance(kind));
+  }
   return described(
-      by_kind({{"uniform", variant("uniform", {{"value", value}}, {"value"})},
-               {"per_port",
-                variant("per_port", {{"value", value}, {"ports", std::move(ports)}}, {"value"})}}),
-      "wave impedances of the ports");
+      by_kind(variants),
+      "wave impedances of the ports: given; or tuned to the parts' one-step responses. fne: the "
+      "largest that keep every part firmly nonexpansive; matched: no port reflects into its own "
+      "part; leaf: both ports of a connection matched to the side whose ports interact less; "
+      "adapted: from the leaves of a tree to its root; auto: the best of these by predicted rate");
+}
+
+Json tank_schema() {
+  return described(
+      object({{"initial_J",
+               described(non_negative(), "energy at the start [J]; absent: that of initial_waves")},
+              {"initial_fraction",
+               with_default(described(non_negative(),
+                                      "added to it: this share of the energy stored "
+                                      "at the start"),
+                            plain(TankOptions().initial_fraction))},
+              {"cap_J",
+               described(non_negative(), "what exceeds it is given up [J]; absent: no limit")}},
+             {}),
+      "energy tank of the guard, of each island");
+}
+
+// What depends on the kind of method.
+Json method_conditions() {
+  Json narrow = {{"properties", {{"relaxation", {{"maximum", 1}}}}}};
+  const Json absent = false;
+  Json automatic = {{"properties",
+                     {{"relaxation", absent},
+                      {"acceleration", absent},
+                      {"impedance", {{"properties", {{"kind", {{"const", "auto"}}}}}}}}}};
+  Json conditions = Json::array();
+  conditions.push_back(when_key_is("kind", "peaceman-rachford", std::move(narrow)));
+  conditions.push_back(when_key_is("kind", "auto", std::move(automatic)));
+  conditions.back()["else"] = {{"required", Json::array({"impedance"})}};
+  return conditions;
 }
 
 Json method_schema() {
   const CouplingMethod defaults;
-  Json relaxation = {{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 2}};
-  return object(
-      {{"kind", with_default(choice(scenario_file::method_kinds()), "douglas-rachford")},
+  const Json relaxation = {{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 2}};
+  Json schema = object(
+      {{"kind",
+        with_default(choice(scenario_file::method_kinds()), std::string(to_string(defaults.kind)))},
        {"iterations",
         with_default(described(integer(0, scenario_limits::kIterations),
                                "budget: evaluations of the parts before each step is committed"),
                      defaults.iterations)},
-       {"tolerance", with_default(described(non_negative(), "relative; 0: use the whole budget"),
-                                  plain(defaults.tolerance))},
+       {"tolerance",
+        with_default(described(non_negative(),
+                               fmt::format("relative; 0: use the whole budget. With \"auto\" and "
+                                           "no tolerance of either kind, {:g}",
+                                           scenario_file::kAutomaticTolerance)),
+                     plain(defaults.tolerance))},
        {"energy_tolerance_J",
         with_default(
             described(non_negative(), "energy of the gap at the ports [J] to stop at; 0: none"),
@@ -364,11 +417,23 @@ Json method_schema() {
        {"tolerance_per_part",
         with_default(described(boolean(), "hold every part to the tolerance by itself"),
                      defaults.tolerance_per_part)},
-       {"relaxation", with_default(std::move(relaxation), plain(defaults.relaxation))},
+       {"relaxation", with_default(described(relaxation, "at most 1 with peaceman-rachford"),
+                                   plain(defaults.relaxation))},
+       {"acceleration", with_default(described(integer(0, kMaxAcceleration),
+                                               "earlier evaluations that Anderson acceleration "
+                                               "remembers; 0: none"),
+                                     defaults.acceleration)},
        {"impedance", reference("impedance")},
+       {"guard", with_default(described(boolean(),
+                                        "no step takes more energy from an island's tank than is "
+                                        "in it"),
+                              defaults.guard)},
+       {"tank", tank_schema()},
        {"initial_waves",
         described(by_port(number()), "outgoing waves [sqrt J] by \"part.port\"; others are 0")}},
-      {"impedance"});
+      {});
+  schema["allOf"] = method_conditions();
+  return schema;
 }
 
 Json outputs_schema() {

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "method_rules.hpp"
+
 namespace portwave {
 namespace {
 
@@ -36,18 +38,12 @@ std::string step_error_text(const std::string& part, std::int64_t step, int iter
 }
 
 Issues check(const System& system, const StepperOptions& options) {
-  Issues issues;
   const CouplingMethod& m = options.method;
+  Issues issues = method_rules::check(m);
   const auto expect = [&](bool good, const char* where, const char* what) {
     if (!good) issues.push_back({where, what});
   };
-  expect(m.iterations >= 0, "/method/iterations", "must be >= 0");
-  expect(m.relaxation > 0.0 && m.relaxation < 2.0, "/method/relaxation", "must be in (0, 2)");
-  expect(m.tolerance >= 0.0 && std::isfinite(m.tolerance), "/method/tolerance",
-         "must be finite and >= 0");
   expect(options.threads >= 1 && options.threads <= kMaxThreads, "/threads", "must be in 1..1024");
-  expect(m.energy_tolerance_J >= 0.0 && std::isfinite(m.energy_tolerance_J),
-         "/method/energy_tolerance_J", "must be finite and >= 0");
   expect(options.grain.kind != Grain::Kind::parts || options.grain.count >= 1, "/grain",
          "must be \"auto\", \"part\" or a number >= 1");
   expect(options.time.deadline_s >= 0.0 && std::isfinite(options.time.deadline_s), "/deadline",
@@ -55,7 +51,8 @@ Issues check(const System& system, const StepperOptions& options) {
   expect(options.time.pace >= 0.0 && std::isfinite(options.time.pace), "/pace",
          "must be finite and >= 0");
   const std::size_t ports = system.scalar_ports().size();
-  expect(m.impedance.size() == ports || m.impedance.size() == 1, "/method/impedance",
+  const bool has_impedances = m.impedance.size() == ports || m.impedance.size() == 1;
+  expect(m.impedance_kind != ImpedanceKind::given || has_impedances, "/method/impedance",
          "must have one value, or one per scalar port");
   expect(m.initial_waves.empty() || m.initial_waves.size() == ports, "/method/initial_waves",
          "must be empty or have one value per scalar port");

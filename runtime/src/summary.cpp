@@ -21,12 +21,35 @@ using Json = nlohmann::ordered_json;
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
 
-std::string_view name_of(MethodKind kind) {
-  switch (kind) {
-    case MethodKind::douglas_rachford:
-      break;
+/// As scenario files write it.
+Json impedance_json(const CouplingMethod& method) {
+  if (method.impedance_kind != ImpedanceKind::given) {
+    return {{"kind", std::string(to_string(method.impedance_kind))},
+            {"retune_factor", number(method.retune_factor)}};
   }
-  return "douglas-rachford";
+  if (method.impedance.size() != 1) return {{"kind", "per_port"}};
+  return {{"kind", "uniform"}, {"value", number(method.impedance.front())}};
+}
+
+/// Null: half the squares of the initial waves; no cap.
+Json tank_json(const TankOptions& tank) {
+  return {{"initial_J", number(tank.initial_J)},
+          {"initial_fraction", number(tank.initial_fraction)},
+          {"cap_J", number(tank.cap_J)}};
+}
+
+/// What was asked for. Null: left to "auto".
+Json method_options_json(const CouplingMethod& method) {
+  const bool chooses = method.kind == MethodKind::automatic;
+  return {{"iterations", method.iterations},
+          {"relaxation", chooses ? Json(nullptr) : number(method.relaxation)},
+          {"tolerance", number(method.tolerance)},
+          {"energy_tolerance_J", number(method.energy_tolerance_J)},
+          {"tolerance_per_part", method.tolerance_per_part},
+          {"acceleration", chooses ? Json(nullptr) : Json(method.acceleration)},
+          {"impedance", impedance_json(method)},
+          {"guard", method.guard},
+          {"tank", tank_json(method.tank)}};
 }
 
 Json energy_json(const RunSummary& summary) {
@@ -121,10 +144,37 @@ bool has_tolerance(const CouplingMethod& method) {
   return method.tolerance > 0.0 || method.energy_tolerance_J > 0.0;
 }
 
-std::string method_text(const RunSummary& summary) {
-  const CouplingMethod& method = summary.method;
-  std::string text = fmt::format("{}, at most {} iterations, relaxation {:g}", name_of(method.kind),
-                                 method.iterations, method.relaxation);
+std::string impedance_text(const CouplingMethod& method) {
+  if (method.impedance_kind == ImpedanceKind::given) {
+    if (method.impedance.size() != 1) return "given by port";
+    return fmt::format("{:g} at every port", method.impedance.front());
+  }
+  const std::string retuned = method.retune_factor > 0.0
+                                  ? fmt::format("set anew when off by {:g}", method.retune_factor)
+                                  : "never set anew";
+  return fmt::format("{}, {}", to_string(method.impedance_kind), retuned);
+}
+
+std::string guard_text(const CouplingMethod& method) {
+  if (!method.guard) return "off";
+  std::string text = "on";
+  if (method.tank.initial_J) text += fmt::format(", tank {:g} J", *method.tank.initial_J);
+  if (method.tank.initial_fraction > 0.0) {
+    text += fmt::format("{}{:g} of the stored energy", method.tank.initial_J ? " and " : ", tank ",
+                        method.tank.initial_fraction);
+  }
+  if (std::isfinite(method.tank.cap_J)) text += fmt::format(", at most {:g} J", method.tank.cap_J);
+  return text;
+}
+
+/// What was asked for; one line, and one each for the impedance and the guard.
+std::string method_text(const CouplingMethod& method) {
+  std::string text =
+      fmt::format("{}, at most {} iterations", to_string(method.kind), method.iterations);
+  if (method.kind != MethodKind::automatic) {
+    text += fmt::format(", relaxation {:g}", method.relaxation);
+  }
+  if (method.acceleration > 0) text += fmt::format(", acceleration {}", method.acceleration);
   if (method.tolerance > 0.0) {
     text += fmt::format(", tolerance {:g}{}", method.tolerance,
                         method.tolerance_per_part ? " per part" : "");
@@ -312,13 +362,8 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
           {"steps", summary.steps},
           {"step_s", number(summary.step_s)},
           {"completed", summary.completed},
-          {"method", std::string(name_of(method.kind))},
-          {"method_options",
-           {{"iterations", method.iterations},
-            {"relaxation", number(method.relaxation)},
-            {"tolerance", number(method.tolerance)},
-            {"energy_tolerance_J", number(method.energy_tolerance_J)},
-            {"tolerance_per_part", method.tolerance_per_part}}},
+          {"method", std::string(to_string(method.kind))},
+          {"method_options", method_options_json(method)},
           {"iterations", iterations_json(summary.iterations)},
           {"energy", energy_json(summary)},
           {"certificate", certificate_json(summary)},
@@ -335,6 +380,8 @@ std::string summary_text(const RunSummary& summary) {
   return fmt::format(
       "{}: {} steps of {:g} s, {:g} s in all{}\n"
       "  method       {}\n"
+      "  impedance    {}\n"
+      "  guard        {}\n"
       "  iterations   {}\n"
       "  energy       {}\n"
       "  certificate  {}\n"
@@ -342,7 +389,8 @@ std::string summary_text(const RunSummary& summary) {
       "{}{}"
       "  time         {}\n",
       printable(summary.scenario), summary.steps, summary.step_s, summary.simulated_s(),
-      summary.completed ? "" : " (interrupted)", method_text(summary), iterations_text(summary),
+      summary.completed ? "" : " (interrupted)", method_text(summary.method),
+      impedance_text(summary.method), guard_text(summary.method), iterations_text(summary),
       energy_text(summary), certificate_text(summary), execution_text(summary),
       time_budget_text(summary), phases_text(summary), speed_text(summary));
 }

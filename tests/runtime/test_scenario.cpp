@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <numbers>
 #include <set>
 #include <string>
@@ -84,6 +85,11 @@ TEST(Scenario, HoldsWhatTheFileSays) {
   EXPECT_EQ(scenario.options.method.energy_tolerance_J, 0.0);
   EXPECT_FALSE(scenario.options.method.tolerance_per_part);
   EXPECT_EQ(scenario.options.method.relaxation, 1.0);
+  EXPECT_EQ(scenario.options.method.acceleration, 4);
+  EXPECT_FALSE(scenario.options.method.guard);
+  EXPECT_EQ(scenario.options.method.tank.initial_J, 0.5);
+  EXPECT_EQ(scenario.options.method.tank.initial_fraction, 0.01);
+  EXPECT_EQ(scenario.options.method.tank.cap_J, 20.0);
   ASSERT_EQ(scenario.system.parts().size(), 5U);  // four and the resistor
   EXPECT_EQ(part_of(scenario, "A").subsystem->signature().type, "duffing_oscillator");
   EXPECT_EQ(part_of(scenario, "motor").subsystem->signature().ports[1].domain, Domain::rotation);
@@ -101,11 +107,93 @@ TEST(Scenario, TakesAnEnergyTolerance) {
   EXPECT_EQ(scenario.options.method.tolerance, 0.0);
 }
 
+// The base with this in place of its "method".
+CouplingMethod method_of(const std::string& method) {
+  Json scenario = base_scenario();
+  scenario["method"] = Json::parse(method);
+  return parse(scenario.dump()).options.method;
+}
+
+TEST(Scenario, AMethodMayChooseEverything) {
+  for (const char* text :
+       {R"({"kind": "auto"})", R"({"kind": "auto", "impedance": {"kind": "auto"}})"}) {
+    const CouplingMethod method = method_of(text);
+    EXPECT_EQ(method.kind, MethodKind::automatic) << text;
+    EXPECT_EQ(method.impedance_kind, ImpedanceKind::automatic) << text;
+    EXPECT_EQ(method.tolerance, 1e-10) << text;
+    EXPECT_EQ(method.iterations, 20) << text;
+    EXPECT_TRUE(method.guard) << text;
+  }
+}
+
+TEST(Scenario, AToleranceOfOnesOwnReplacesThatOfAuto) {
+  EXPECT_EQ(method_of(R"({"kind": "auto", "tolerance": 0})").tolerance, 0.0);
+  EXPECT_EQ(method_of(R"({"kind": "auto", "tolerance": 1e-6})").tolerance, 1e-6);
+  const CouplingMethod by_energy = method_of(R"({"kind": "auto", "energy_tolerance_J": 1e-9})");
+  EXPECT_EQ(by_energy.tolerance, 0.0);
+  EXPECT_EQ(by_energy.energy_tolerance_J, 1e-9);
+  EXPECT_EQ(method_of(R"({"impedance": {"kind": "auto"}})").tolerance, 0.0);  // control
+}
+
+TEST(Scenario, EveryKindOfMethodTakesEveryRuleOfImpedance) {
+  const std::map<std::string, ImpedanceKind> rules = {{"fne", ImpedanceKind::fne},
+                                                      {"matched", ImpedanceKind::matched},
+                                                      {"leaf", ImpedanceKind::leaf},
+                                                      {"adapted", ImpedanceKind::adapted},
+                                                      {"auto", ImpedanceKind::automatic}};
+  const std::map<std::string, MethodKind> kinds = {
+      {"douglas-rachford", MethodKind::douglas_rachford},
+      {"peaceman-rachford", MethodKind::peaceman_rachford}};
+  for (const auto& [kind, expected] : kinds) {
+    for (const auto& [rule, impedance] : rules) {
+      const CouplingMethod method =
+          method_of(R"({"kind": ")" + kind + R"(", "impedance": {"kind": ")" + rule + R"("}})");
+      EXPECT_EQ(method.kind, expected) << kind << " " << rule;
+      EXPECT_EQ(method.impedance_kind, impedance) << kind << " " << rule;
+      EXPECT_EQ(method.retune_factor, 2.0) << kind << " " << rule;
+      EXPECT_EQ(method.tolerance, 0.0) << kind << " " << rule;
+    }
+  }
+}
+
+TEST(Scenario, TheEdgesOfTheMethodsRangesAreInside) {
+  const auto tuned = [](const std::string& more) {
+    return method_of(R"({"kind": "peaceman-rachford", )" + more + "}");
+  };
+  const std::string matched = R"("impedance": {"kind": "matched")";
+  EXPECT_EQ(tuned(matched + "}, \"relaxation\": 1").relaxation, 1.0);
+  EXPECT_EQ(tuned(matched + ", \"retune_factor\": 0}").retune_factor, 0.0);
+  EXPECT_EQ(tuned(matched + ", \"retune_factor\": 1.01}").retune_factor, 1.01);
+  EXPECT_EQ(tuned(matched + "}, \"acceleration\": 10").acceleration, 10);
+  const CouplingMethod empty =
+      tuned(matched + R"(}, "tank": {"initial_J": 0, "initial_fraction": 0, "cap_J": 0})");
+  EXPECT_EQ(empty.tank.initial_J, 0.0);
+  EXPECT_EQ(empty.tank.cap_J, 0.0);
+}
+
+TEST(Scenario, TheExamplesOfTwoOscillatorsDifferInTheMethodOnly) {
+  const auto example = [](const char* name) {
+    return load_scenario(testing::source_folder() / "examples" / name);
+  };
+  const Scenario published = example("two_oscillators.json");
+  const Scenario safe = example("two_oscillators_safe.json");
+  EXPECT_FALSE(published.options.method.guard);
+  EXPECT_TRUE(safe.options.method.guard);
+  EXPECT_EQ(safe.options.method.kind, MethodKind::automatic);
+  EXPECT_EQ(published.steps, safe.steps);
+  for (const char* name : {"A", "B"}) {
+    EXPECT_EQ(part_of(published, name).initial_state, part_of(safe, name).initial_state) << name;
+    EXPECT_EQ(part_of(published, name).subsystem->signature().type,
+              part_of(safe, name).subsystem->signature().type);
+  }
+}
+
 TEST(Scenario, EveryOptionalKeyHasItsDefault) {
   const Scenario scenario = parse_edited(R"([
     ["/description"], ["/outputs"], ["/method/kind"], ["/method/iterations"],
     ["/method/tolerance"], ["/method/tolerance_per_part"], ["/method/relaxation"],
-    ["/method/initial_waves"], ["/method/impedance", {"kind": "uniform", "value": 0.4}],
+    ["/method/acceleration"], ["/method/guard"], ["/method/tank"], ["/method/initial_waves"],
+    ["/method/impedance", {"kind": "uniform", "value": 0.4}],
     ["/subsystems/0/initial_state"], ["/subsystems/0/inputs"]])");
   const CouplingMethod defaults;
   const CouplingMethod& method = scenario.options.method;
@@ -115,7 +203,13 @@ TEST(Scenario, EveryOptionalKeyHasItsDefault) {
   EXPECT_EQ(method.energy_tolerance_J, defaults.energy_tolerance_J);
   EXPECT_EQ(method.tolerance_per_part, defaults.tolerance_per_part);
   EXPECT_EQ(method.relaxation, defaults.relaxation);
+  EXPECT_EQ(method.acceleration, defaults.acceleration);
+  EXPECT_EQ(method.impedance_kind, ImpedanceKind::given);
   EXPECT_EQ(method.impedance, std::vector<double>{0.4});
+  EXPECT_TRUE(method.guard);
+  EXPECT_FALSE(method.tank.initial_J);
+  EXPECT_EQ(method.tank.initial_fraction, 0.0);
+  EXPECT_TRUE(std::isinf(method.tank.cap_J));
   EXPECT_TRUE(method.initial_waves.empty());
   EXPECT_EQ(scenario.record_every, 1);
   EXPECT_EQ(part_of(scenario, "A").initial_state, (std::vector<double>{0, 0, 0}));

@@ -196,6 +196,52 @@ TEST(Stepper, ReportsEveryBadOptionAtOnce) {
   }
 }
 
+TEST(Stepper, JudgesEveryOptionOfTheMethod) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const System system = testing::duffing_linear_pair();
+  struct Case {
+    const char* where;
+    void (*spoil)(CouplingMethod&);
+  };
+  const Case cases[] = {
+      {"/method/relaxation",
+       [](CouplingMethod& m) {
+         m.kind = MethodKind::peaceman_rachford;
+         m.relaxation = 1.5;
+       }},
+      {"/method/relaxation", [](CouplingMethod& m) { m.relaxation = NAN; }},
+      {"/method/energy_tolerance_J", [](CouplingMethod& m) { m.energy_tolerance_J = -1; }},
+      {"/method/acceleration", [](CouplingMethod& m) { m.acceleration = -1; }},
+      {"/method/acceleration", [](CouplingMethod& m) { m.acceleration = kMaxAcceleration + 1; }},
+      {"/method/impedance/kind", [](CouplingMethod& m) { m.kind = MethodKind::automatic; }},
+      {"/method/impedance/kind",
+       [](CouplingMethod& m) {
+         m.kind = MethodKind::automatic;
+         m.impedance_kind = ImpedanceKind::leaf;
+       }},
+      {"/method/impedance/retune_factor", [](CouplingMethod& m) { m.retune_factor = 1.0; }},
+      {"/method/impedance/retune_factor", [](CouplingMethod& m) { m.retune_factor = kInfinity; }},
+      {"/method/tank/initial_J", [](CouplingMethod& m) { m.tank.initial_J = -1.0; }},
+      {"/method/tank/initial_fraction", [](CouplingMethod& m) { m.tank.initial_fraction = NAN; }},
+      {"/method/tank/cap_J", [](CouplingMethod& m) { m.tank.cap_J = -1.0; }},
+      {"/method/impedance", [](CouplingMethod& m) { m.impedance = {}; }},
+  };
+  for (const Case& bad : cases) {
+    StepperOptions o = options(0.01, 0.4, 1);
+    bad.spoil(o.method);
+    try {
+      Stepper stepper(system, o);
+      ADD_FAILURE() << "accepted " << bad.where;
+    } catch (const ConfigError& error) {
+      ASSERT_EQ(error.issues().size(), 1U) << error.what();
+      EXPECT_EQ(error.issues().front().where, bad.where);
+    }
+  }
+  StepperOptions endless = options(0.01, 0.4, 1);  // control: no cap
+  endless.method.tank.cap_J = kInfinity;
+  EXPECT_NO_THROW(Stepper(system, endless));
+}
+
 // Faults ------------------------------------------------------------------------------------------
 
 /// A mass on a spring whose gradient throws, or turns NaN, while a switch is on.

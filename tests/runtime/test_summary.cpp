@@ -105,6 +105,41 @@ TEST(Summary, SaysWhatTheStepperDid) {
   EXPECT_EQ(json["real_time_factor"], 2.0);
 }
 
+TEST(Summary, SaysWhatMethodWasAskedFor) {
+  RunSummary summary = run_pair(Certify::energy, 1, 2);
+  Json options = summary_json(summary)["method_options"];
+  EXPECT_EQ(options["impedance"], (Json{{"kind", "uniform"}, {"value", 0.4}}));
+  EXPECT_EQ(options["guard"], true);
+  EXPECT_EQ(options["acceleration"], 0);
+  EXPECT_EQ(options["tank"],
+            (Json{{"initial_J", nullptr}, {"initial_fraction", 0.0}, {"cap_J", nullptr}}));
+  EXPECT_NE(summary_text(summary).find("impedance    0.4 at every port"), std::string::npos);
+
+  summary.method = {.kind = MethodKind::peaceman_rachford,
+                    .impedance_kind = ImpedanceKind::leaf,
+                    .acceleration = 5,
+                    .guard = false,
+                    .tank = {.initial_J = 1.0, .initial_fraction = 0.5, .cap_J = 3.0}};
+  const Json json = summary_json(summary);
+  options = json["method_options"];
+  EXPECT_EQ(json["method"], "peaceman-rachford");
+  EXPECT_EQ(options["impedance"], (Json{{"kind", "leaf"}, {"retune_factor", 2.0}}));
+  EXPECT_EQ(options["guard"], false);
+  EXPECT_EQ(options["acceleration"], 5);
+  EXPECT_EQ(options["tank"], (Json{{"initial_J", 1.0}, {"initial_fraction", 0.5}, {"cap_J", 3.0}}));
+  EXPECT_NE(summary_text(summary).find("guard        off"), std::string::npos);
+
+  summary.method.guard = true;
+  EXPECT_NE(summary_text(summary).find("on, tank 1 J and 0.5 of the stored energy, at most 3 J"),
+            std::string::npos)
+      << summary_text(summary);
+  summary.method = {.kind = MethodKind::automatic, .impedance_kind = ImpedanceKind::automatic};
+  options = summary_json(summary)["method_options"];
+  EXPECT_TRUE(options["relaxation"].is_null());
+  EXPECT_TRUE(options["acceleration"].is_null());
+  EXPECT_EQ(summary_text(summary).find("relaxation"), std::string::npos);
+}
+
 TEST(Summary, LeavesOutWhatWasNotSampled) {
   for (const Certify certify : {Certify::energy, Certify::full}) {
     const Json certificate = summary_json(run_pair(certify, 1))["certificate"];

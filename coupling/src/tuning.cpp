@@ -1,0 +1,228 @@
+#include "portwave/coupling/tuning.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include <Eigen/Dense>
+#include <fmt/format.h>
+
+#include "impedance_rules.hpp"
+#include "response_tools.hpp"
+
+namespace portwave {
+namespace {
+
+using Matrix = Eigen::MatrixXd;
+using Vector = Eigen::VectorXd;
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+std::vector<double> impedances_of(const Junction& junction, std::span<const double> impedance) {
+  std::vector<double> out;
+  for (const int port : junction.waves) out.push_back(impedance[at(port)]);
+  return out;
+}
+
+/// How strongly a port of a part acts on the part's other ports: Σ |Y_jl|²/(Y_jj Y_ll). Infinite
+/// where the port has no match.
+double interaction(const Matrix& response, Eigen::Index own) {
+  double sum = 0.0;
+  for (Eigen::Index other = 0; other < response.rows(); ++other) {
+    if (other == own || response(other, other) == 0.0) continue;
+    const double there = response(own, other), back = response(other, own);
+    sum +=
+        0.5 * (there * there + back * back) / std::abs(response(own, own) * response(other, other));
+  }
+  return std::isfinite(sum) ? sum : std::numeric_limits<double>::infinity();
+}
+
+/// The side of a two-port junction whose match both take: 0 or 1.
+int leaf_side(const PortMatches& matches, const Junction& junction) {
+  constexpr double kTie = 1e-6;  // equal parts differ by round-off
+  double size[2];
+  bool linear[2];
+  for (int side : {0, 1}) {
+    const int port = junction.waves[at(side)];
+    const int part = matches.system().scalar_ports()[at(port)].part;
+    size[side] = matches.is_own(port) ? interaction(matches.responses().of(part),
+                                                    port - matches.system().first_scalar_port(part))
+                                      : std::numeric_limits<double>::infinity();
+    linear[side] = matches.system().parts()[at(part)].subsystem->is_linear();
+  }
+  const double margin = kTie * (1.0 + std::min(size[0], size[1]));
+  if (size[0] < size[1] - margin) return 0;
+  if (size[1] < size[0] - margin) return 1;
+  if (linear[0] != linear[1]) return linear[0] ? 0 : 1;
+  return junction.waves[0] < junction.waves[1] ? 0 : 1;
+}
+
+/// The largest c for which a part with impedances cγ is firmly nonexpansive; 0 when none is.
+///
+/// |Sα − Sβ|² ≤ ⟨Sα − Sβ, α − β⟩ says eᵀf ≥ Σ γf² of the differences. With inputs û in units of the
+/// waves, f̂ = F û, it is sym(M̂) ⪰ c FᵀF.
+double fne_scaling(const Matrix& response, std::span<const Causality> causality,
+                   std::span<const double> impedance) {
+  constexpr double kRoundOff = 1e-12;
+  const Matrix M = scaled_response(response, causality, impedance);
+  Matrix F = M;
+  for (Eigen::Index j = 0; j < F.rows(); ++j) {
+    if (causality[static_cast<std::size_t>(j)] == Causality::effort_in) continue;
+    F.row(j).setZero();
+    F(j, j) = 1.0;
+  }
+  const Eigen::SelfAdjointEigenSolver<Matrix> power(0.5 * (M + M.transpose()));
+  const double zero = kRoundOff * std::max(1.0, M.cwiseAbs().maxCoeff());
+  Matrix weighted = F * power.eigenvectors();
+  for (Eigen::Index j = 0; j < weighted.cols(); ++j) {
+    const double eigenvalue = power.eigenvalues()[j];
+    if (eigenvalue < -zero) return 0.0;
+    if (eigenvalue > zero) {
+      weighted.col(j) /= std::sqrt(eigenvalue);
+    } else if (weighted.col(j).squaredNorm() > 1e3 * zero) {
+      return 0.0;  // a direction without loss that still lets power through
+    } else {
+      weighted.col(j).setZero();
+    }
+  }
+  const Matrix gram = weighted.transpose() * weighted;
+  const double largest =
+      Eigen::SelfAdjointEigenSolver<Matrix>(gram, Eigen::EigenvaluesOnly).eigenvalues().maxCoeff();
+  return largest > 0.0 ? 1.0 / largest : 1.0;
+}
+
+/// γ_j over γ_k of the other port of a two-port junction without a gyrator, from e = w s.
+std::optional<Vector> common_efforts(const Matrix& balance, const Matrix& rest) {
+  Eigen::Index found = -1;
+  for (Eigen::Index i = 0; i < balance.rows(); ++i) {
+    if (balance.row(i).isZero(0.0)) continue;
+    if (found >= 0) return std::nullopt;
+    found = i;
+  }
+  if (found < 0 || !rest.row(found).isZero(0.0)) return std::nullopt;
+  return Vector(balance.row(found).transpose());
+}
+
+}  // namespace
+
+// Where one row says Σ wf = 0, e = w s and a closed port takes f = e/γ; with e and f exchanged the
+// sum is one of resistances. Otherwise (e, f) = (Fᵀλ, Eᵀλ) and the closed ports leave one λ.
+double seen_impedance(const DiracStructure& dirac, std::span<const double> impedance, int own) {
+  const Eigen::Index k = dirac.E.rows();
+  const auto others = [&](const Vector& w, auto&& term) {
+    double sum = 0.0;
+    for (Eigen::Index j = 0; j < k; ++j) {
+      if (j != own) sum += term(w[j] * w[j], impedance[static_cast<std::size_t>(j)]);
+    }
+    return sum;
+  };
+  if (const auto w = common_efforts(dirac.F, dirac.E)) {
+    const double square = (*w)[own] * (*w)[own];
+    if (k == 2) {  // exact where both are equal
+      const Eigen::Index other = 1 - own;
+      return impedance[static_cast<std::size_t>(other)] * (square / ((*w)[other] * (*w)[other]));
+    }
+    return square / others(*w, [](double w2, double gamma) { return w2 / gamma; });
+  }
+  if (const auto w = common_efforts(dirac.E, dirac.F)) {
+    return others(*w, [](double w2, double gamma) { return w2 * gamma; }) / ((*w)[own] * (*w)[own]);
+  }
+  Matrix closed(k, k - 1);  // its columns: √γ⁻¹ e − √γ f of the closed ports
+  for (Eigen::Index j = 0, column = 0; j < k; ++j) {
+    if (j == own) continue;
+    const double root = std::sqrt(impedance[static_cast<std::size_t>(j)]);
+    closed.col(column) = dirac.F.col(j) / root - dirac.E.col(j) * root;
+    const double norm = closed.col(column).norm();
+    if (norm > 0.0) closed.col(column) /= norm;
+    ++column;
+  }
+  const Matrix Q = Eigen::ColPivHouseholderQR<Matrix>(closed).householderQ();
+  const Vector lambda = Q.col(k - 1);
+  return -dirac.F.col(own).dot(lambda) / dirac.E.col(own).dot(lambda);
+}
+
+PortMatches::PortMatches(const PortResponses& responses)
+    : responses_(responses), junction_of_(system().scalar_ports().size(), -1) {
+  for (int i = 0; i < static_cast<int>(system().parts().size()); ++i) {
+    const Matrix& response = responses.of(i);
+    Eigen::Index own = 0;
+    for (const Port& port : system().parts()[at(i)].subsystem->signature().ports) {
+      for (int component = 0; component < port.dimension; ++component, ++own) {
+        values_.push_back(match_of(response(own, own), port.causality));
+        is_own_.push_back(is_impedance(values_.back()));
+      }
+    }
+  }
+  for (int i = 0; i < static_cast<int>(system().junctions().size()); ++i) {
+    const Junction& junction = system().junctions()[at(i)];
+    for (const int port : junction.waves) junction_of_[at(port)] = i;
+    if (std::ranges::all_of(junction.waves, [&](int port) { return is_own(port); })) continue;
+    std::vector<double> known = impedances_of(junction, values_);
+    for (double& value : known) {
+      if (!is_impedance(value)) value = 1.0;
+    }
+    const bool alone = std::ranges::none_of(junction.waves, [&](int port) { return is_own(port); });
+    for (std::size_t j = 0; j < known.size(); ++j) {
+      if (is_own(junction.waves[j])) continue;
+      const double seen = alone || known.size() < 2
+                              ? 1.0
+                              : seen_impedance(junction.dirac, known, static_cast<int>(j));
+      values_[at(junction.waves[j])] = is_impedance(seen) ? seen : 1.0;
+    }
+  }
+}
+
+std::vector<double> leaf_impedances(const PortMatches& matches) {
+  std::vector<double> out(matches.values().begin(), matches.values().end());
+  for (const Junction& junction : matches.system().junctions()) {
+    if (junction.waves.size() != 2) continue;
+    const int side = leaf_side(matches, junction);
+    const double across =
+        seen_impedance(junction.dirac, impedances_of(junction, matches.values()), 1 - side);
+    if (is_impedance(across)) out[at(junction.waves[at(1 - side)])] = across;
+  }
+  return out;
+}
+
+TunedImpedance fne_impedances(const PortMatches& matches) {
+  const System& system = matches.system();
+  TunedImpedance out{{matches.values().begin(), matches.values().end()}, {}};
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    const Part& part = system.parts()[at(i)];
+    const std::vector<Causality> causality = scalar_causalities(part.subsystem->signature());
+    if (causality.empty()) continue;
+    const std::span<double> own(out.by_port.data() + system.first_scalar_port(i), causality.size());
+    const double scaling = fne_scaling(matches.responses().of(i), causality, own);
+    if (!(scaling > 0.0)) {
+      return {{},
+              fmt::format("no impedance makes subsystem \"{}\" firmly nonexpansive: some motion of "
+                          "its ports takes no power but is not at rest",
+                          part.name)};
+    }
+    for (double& value : own) value *= scaling;
+  }
+  return out;
+}
+
+TunedImpedance tune_impedance(const PortResponses& responses, ImpedanceKind kind) {
+  const PortMatches matches(responses);
+  switch (kind) {
+    case ImpedanceKind::fne:
+      return fne_impedances(matches);
+    case ImpedanceKind::matched:
+      return {{matches.values().begin(), matches.values().end()}, {}};
+    case ImpedanceKind::leaf:
+      return {leaf_impedances(matches), {}};
+    case ImpedanceKind::adapted:
+      return {adapted_impedances(matches), {}};
+    case ImpedanceKind::given:
+    case ImpedanceKind::automatic:
+      break;
+  }
+  return {{}, "this is no tuning rule"};
+}
+
+}  // namespace portwave
