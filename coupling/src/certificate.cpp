@@ -45,7 +45,7 @@ MarginSampler::MarginSampler(const WaveDiscretisation& waves, MethodKind kind, s
 }
 
 std::optional<MarginSampler::Result> MarginSampler::sample(const WaveDiscretisation& waves,
-                                                     double* record, std::int64_t step) {
+                                                           double* record, std::int64_t step) {
   constexpr std::uint64_t kOddStride = 0x9e3779b97f4a7c15U;
   std::mt19937_64 generator(seed_ + kOddStride * static_cast<std::uint64_t>(step));
   std::normal_distribution<double> normal;
@@ -67,7 +67,7 @@ std::optional<MarginSampler::Result> MarginSampler::sample(const WaveDiscretisat
 }
 
 void MarginSampler::take_margin(const WaveDiscretisation& waves, std::size_t part,
-                             Result& result) const {
+                                Result& result) const {
   const PartPlace& place = waves.places()[part];
   const int size = waves.batch(place.batch).batch->wave_size();
   if (size == 0) return;
@@ -147,8 +147,7 @@ void StepCertifier::examine_iterates(const WaveDiscretisation& waves, double* re
     }
     const double next = distance_of(u_next_);
     raise_to(certificate.max_fejer_residual_J,
-             next - distance +
-                 least_gain / relaxation * half_square_distance(waves, u_next_, u_));
+             next - distance + least_gain / relaxation * half_square_distance(waves, u_next_, u_));
     distance = next;
     u_.swap(u_next_);
   }

@@ -205,8 +205,8 @@ int EnergyBook::first_non_finite() const {
 }
 
 std::size_t EnergyBook::bytes() const {
-  std::size_t lists = all_.bytes() + parts_.bytes() +
-                      (tank_.capacity() + mismatch_.capacity()) * sizeof(double);
+  std::size_t lists =
+      all_.bytes() + parts_.bytes() + (tank_.capacity() + mismatch_.capacity()) * sizeof(double);
   for (const PartList& island : islands_) lists += sizeof(PartList) + island.bytes();
   return memory_.bytes() + lists;
 }

@@ -120,8 +120,7 @@ double PassivityGuard::linear_scaling(const Search& search, const EnergyBook& bo
 
 /// ψ(α) = √(|S(αâ)|² + 2T) − α|â| for b = S(αâ).
 double PassivityGuard::psi(const Search& search, const double* b) const {
-  return std::sqrt(squares(search.island, b) + 2.0 * search.tank) -
-         search.alpha * search.incident;
+  return std::sqrt(squares(search.island, b) + 2.0 * search.tank) - search.alpha * search.incident;
 }
 
 /// Where the secant through the last point says, and a little further to the feasible side.
@@ -164,16 +163,22 @@ bool PassivityGuard::review(const EnergyBook& book, const double* a, const doubl
 /// Takes in a trial. True when it stands; otherwise search.alpha is what to commit next.
 bool PassivityGuard::settle(Search& search, bool feasible, double value) {
   ++search.trials;
+  if (feasible && search.closed_form) return true;
+  search.closed_form = false;  // round-off: a little less will do
+  const double slope = (value - search.psi_previous) / (search.alpha - search.previous);
+  search.previous = search.alpha;
+  search.psi_previous = value;
+  // −2|â| ≤ ψ' ≤ 0 where S is nonexpansive.
+  const bool plausible = slope < -1e-3 * search.incident && slope >= -4.0 * search.incident;
+  search.slope = plausible ? slope : -search.incident;
   if (feasible) {
     search.best = std::max(search.best, search.alpha);
-    const double excess = search.bound - search.alpha;
-    if (search.closed_form || excess <= kExcess * (1.0 - search.alpha)) return true;
+    const double root = std::min(search.alpha - value / search.slope, search.bound);
+    if (root - search.alpha <= kExcess * (1.0 - search.alpha)) return true;
   } else {
-    search.least = std::min(search.least, search.alpha);
-    search.bound = std::min(search.bound, search.alpha + 0.5 * std::min(value, 0.0) /
-                                                             search.incident);
+    search.bound =
+        std::min(search.bound, search.alpha + 0.5 * std::min(value, 0.0) / search.incident);
   }
-  search.closed_form = false;  // round-off: a little less will do
   if (search.trials >= kMaxTrials) {
     if (search.best == search.alpha) return true;
     search.last = true;
@@ -182,12 +187,6 @@ bool PassivityGuard::settle(Search& search, bool feasible, double value) {
                        : std::min(1.0, std::sqrt(2.0 * search.tank) / search.incident);
     return false;
   }
-  const double slope = (value - search.psi_previous) / (search.alpha - search.previous);
-  search.previous = search.alpha;
-  search.psi_previous = value;
-  // −2|â| ≤ ψ' ≤ 0 where S is nonexpansive.
-  const bool plausible = slope < -1e-3 * search.incident && slope >= -4.0 * search.incident;
-  search.slope = plausible ? slope : -search.incident;
   choose_next(search, value);
   return false;
 }

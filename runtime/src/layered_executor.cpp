@@ -117,11 +117,14 @@ bool LayeredExecutor::judge(int done) {
       continue;
     }
     IslandOutcome& outcome = outcomes_[static_cast<std::size_t>(task.islands().front())];
-    outcome = {};
     outcome.iterations = done;
     if (rule.checked()) {
-      outcome.gap = arrays_.residual->gap(task.islands().front(), rule.tolerance_per_part);
-      rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
+      const int island = task.islands().front();
+      const InterfaceGap gap = arrays_.residual->gap(island, rule.tolerance_per_part);
+      if (judge_acceleration(arrays_, island, gap)) {
+        outcome.gap = gap;
+        rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
+      }
     }
     stopped_[pack] = outcome.converged ? 1 : 0;
     open = open || !outcome.converged;
@@ -139,6 +142,8 @@ void LayeredExecutor::commit(int index, int iterations) {
     task.start(arrays_, arrays_.a);
   } else if (!plan_.rule.checked()) {
     task.exchange(arrays_, base_ + static_cast<std::uint64_t>(iterations), arrays_.a);
+  } else {
+    restore_shadow(arrays_, task);
   }
   if (!plan_.rule.checked() && first_of_pack_[static_cast<std::size_t>(task.pack())] == index) {
     outcomes_[static_cast<std::size_t>(task.islands().front())] = {iterations, false, false, {}};

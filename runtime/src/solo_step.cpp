@@ -20,6 +20,17 @@ void SoloStep::begin(const StepArrays& s, const IterationRule& rule,
   task_.start(s, rule.budget == 0 ? s.a : s.u);
 }
 
+bool judge_acceleration(const StepArrays& s, int island, const InterfaceGap& gap) {
+  if (s.acceleration == nullptr) return true;
+  s.acceleration->judge(island, 2.0 * gap.energy_J);
+  return s.acceleration->sequence(island).stands();
+}
+
+void restore_shadow(const StepArrays& s, const Task& task) {
+  if (s.acceleration == nullptr) return;
+  if (!s.acceleration->sequence(task.islands().front()).stands()) task.restore_shadow(s, 0);
+}
+
 bool SoloStep::has_stopped(int part) const {
   const int island = waves_.system().island_of_part(part);
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
@@ -51,7 +62,13 @@ void SoloStep::judge(const StepArrays& s, const IterationRule& rule,
     if (stopped_[i] != 0) continue;
     IslandOutcome& outcome = outcomes[static_cast<std::size_t>(task_.islands()[i])];
     outcome.iterations = done_;
-    outcome.gap = s.residual->gap(task_.islands()[i], rule.tolerance_per_part);
+    const InterfaceGap gap = s.residual->gap(task_.islands()[i], rule.tolerance_per_part);
+    if (!judge_acceleration(s, task_.islands()[i], gap)) {
+      // The one that stands is there already where islands have arrays of their own.
+      if (stopped_.size() == 1) task_.restore_shadow(s, i);
+      continue;
+    }
+    outcome.gap = gap;
     rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
     // The last one is kept too: the budget or the clock may end the iteration here.
     if (stopped_.size() > 1) task_.copy_island(i, exchanged, s.a);

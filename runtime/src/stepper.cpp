@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "executor.hpp"
+#include "portwave/coupling/anderson.hpp"
 #include "portwave/coupling/energy_book.hpp"
 #include "portwave/coupling/guard.hpp"
 #include "portwave/subsystems/staggered.hpp"
@@ -97,6 +98,7 @@ struct Stepper::Impl {
     options.method = tuner.choice().method;
     refuse_non_finite_start();
     if (options.method.guard) guard.emplace(waves);
+    if (options.method.acceleration > 0) acceleration.emplace(waves, options.method.acceleration);
     certificate.max_passivity_residual_J = book.max_passivity_residual();
     runner = make_runner(waves, options, record.data(), costs);
     runner.executor->bind(arrays());
@@ -180,18 +182,19 @@ struct Stepper::Impl {
   }
 
   StepArrays arrays() {
-    return {record.data(), next.data(), b.data(),
-            b_next.data(), u.data(),    b_trial.data(),
-            a_next.data(), used_book(), used_book() ? book.columns() : EnergyColumns{},
-            &residual};
+    return {record.data(), next.data(),        b.data(),
+            b_next.data(), u.data(),           b_trial.data(),
+            a_next.data(), used_book(),        used_book() ? book.columns() : EnergyColumns{},
+            &residual,     used_acceleration()};
   }
   /// Those of the step after.
   StepArrays next_arrays() {
-    return {next.data(), record.data(), b_next.data(),
-            b.data(),    u.data(),      b_trial.data(),
-            a.data(),    used_book(),   used_book() ? book.next_columns() : EnergyColumns{},
-            &residual};
+    return {next.data(), record.data(),      b_next.data(),
+            b.data(),    u.data(),           b_trial.data(),
+            a.data(),    used_book(),        used_book() ? book.next_columns() : EnergyColumns{},
+            &residual,   used_acceleration()};
   }
+  Acceleration* used_acceleration() { return acceleration ? &*acceleration : nullptr; }
   EnergyBook* used_book() { return book_used() ? &book : nullptr; }
   /// The step has happened.
   void accept() {
@@ -317,14 +320,16 @@ struct Stepper::Impl {
   StepResult run(bool timed) {
     if (certifier) waves.interconnection().exchange(b.data(), u_start.data());
     const CouplingMethod& m = options.method;
-    const StepPlan plan{
-        {m.iterations, update(), m.tolerance, m.energy_tolerance_J, m.tolerance_per_part},
-        scheduler ? &*scheduler : nullptr,
-        timed};
+    const StepPlan plan{{m.iterations, update(), m.tolerance, m.energy_tolerance_J,
+                         m.tolerance_per_part, acceleration.has_value()},
+                        scheduler ? &*scheduler : nullptr,
+                        timed};
+    if (acceleration) acceleration->begin();
     StepResult result = runner.executor->run(arrays(), plan, outcomes);
     if (result.failed_at < 0) return result;
     const bool at_commit = result.failed_at == TaskOutcome::kCommit;
-    if (result.failure.fault == StepFault::not_finite) find_non_finite(result.failed_at);
+    if (result.failure.fault == StepFault::not_finite && !acceleration)
+      find_non_finite(result.failed_at);
     fail(result.failure, at_commit ? m.iterations : result.failed_at);
   }
 
@@ -357,7 +362,8 @@ struct Stepper::Impl {
                         .u_start = u_start,
                         .stored_change_J = report.energy.stored_J - stored_before,
                         .mismatch_J = report.energy.mismatch_J,
-                        .supplied_J = report.energy.supplied_J},
+                        .supplied_J = report.energy.supplied_J,
+                        .accelerated = acceleration.has_value()},
                        certificate);
   }
 
@@ -415,6 +421,7 @@ struct Stepper::Impl {
   EnergyBook book;
   InterfaceResidual residual;
   std::optional<PassivityGuard> guard;
+  std::optional<Acceleration> acceleration;
   TuningStatistics tuning;
   LaneCosts costs;
   Runner runner;
@@ -486,9 +493,7 @@ int Stepper::threads() const { return impl_->runner.executor->threads(); }
 int Stepper::tasks() const { return impl_->runner.executor->tasks(); }
 const std::string& Stepper::execution() const { return impl_->runner.description; }
 
-std::span<const double> Stepper::state(int part) const {
-  return impl_->state(part);
-}
+std::span<const double> Stepper::state(int part) const { return impl_->state(part); }
 
 std::span<const double> Stepper::state(std::string_view part) const {
   const int index = system().find_part(part);
@@ -528,8 +533,7 @@ void Stepper::set_impedance(std::span<const double> by_port) { impl_->set_impeda
 
 const MethodChoice& Stepper::method() const { return impl_->tuner.choice(); }
 double Stepper::impedance(int scalar_port) const {
-  return impl_->waves.impedance()[static_cast<std::size_t>(
-      impl_->waves.wave_of_port(scalar_port))];
+  return impl_->waves.impedance()[static_cast<std::size_t>(impl_->waves.wave_of_port(scalar_port))];
 }
 const TuningStatistics& Stepper::tuning() const { return impl_->tuning; }
 double Stepper::tank(int island) const { return impl_->book.tank(island); }
@@ -556,7 +560,7 @@ std::size_t Stepper::overhead_bytes() const {
   const Impl& i = *impl_;
   const auto wave = static_cast<std::size_t>(i.waves.wave_size()) * sizeof(double);
   return i.runner.executor->bytes() + i.waves.bytes() + i.book.bytes() + i.residual.bytes() +
-         (i.guard ? i.guard->bytes() : 0) +
+         (i.guard ? i.guard->bytes() : 0) + (i.acceleration ? i.acceleration->bytes() : 0) +
          6 * wave + i.outcomes.capacity() * sizeof(IslandOutcome) +
          i.input.capacity() * sizeof(double) + i.view_begin.capacity() * sizeof(std::size_t) +
          i.view_step.capacity() * sizeof(std::int64_t);

@@ -51,15 +51,21 @@ void Task::scatter_own(const AlignedVector& from, double* out) const {
   for (const int local : shared_.own) out[shared_.places[at(local)]] = from[at(local)];
 }
 
-void Task::update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number) {
+void Task::update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number,
+                       bool gathered) {
   if (shared_.places.empty()) return;
-  gather(s, number);
+  if (!gathered) gather(s, number);
   shared_.program.update(rule, shared_.b.data(), shared_.u.data());
   scatter_own(shared_.u, s.u);
   edge_program_.update(rule, s.b_trial, s.u);
 }
 
 const Task::Bound& Task::bind(const StepArrays& s) {
+  if (s.acceleration != nullptr && shared_.kept_u.empty()) {
+    for (auto* kept : {&shared_.kept_u, &shared_.kept_b}) {
+      kept->assign(at(s.acceleration->slots()), AlignedVector(shared_.places.size(), 0.0));
+    }
+  }
   Bound& bound = bound_[bound_[0].record == nullptr ? 0 : 1];
   bound.record = s.record;
   const auto bind_all = [&](const std::vector<TaskSlice>& slices, std::vector<Call>& calls) {
@@ -130,12 +136,84 @@ void Task::exchange(const StepArrays& s, std::uint64_t number, double* out) {
   core_program_.exchange(s.b_trial, out);
 }
 
-void Task::measure(const StepArrays& s, const double* exchanged) const {
+void Task::measure(const StepArrays& s, const double* exchanged) {
   for (const auto* slices : {&edge_, &core_}) {
     for (const TaskSlice& slice : *slices) {
       s.residual->measure(slice.batch, slice.lanes, s.u, s.b_trial, exchanged);
+      if (s.acceleration != nullptr) {
+        s.acceleration->measure(slice.batch, slice.lanes, s.u, exchanged);
+      }
     }
   }
+  if (s.acceleration == nullptr) return;
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    keep(s, i, s.acceleration->sequence(islands_[i]).slot(), exchanged);
+  }
+}
+
+template <class Visit>
+void Task::for_places(std::size_t index, const Visit& visit) const {
+  if (!island_waves_.empty()) {
+    for (const int place : island_waves_[index]) visit(place);
+    return;
+  }
+  for (const auto* slices : {&edge_, &core_}) {
+    for (const TaskSlice& slice : *slices) {
+      const BatchPlace& place = waves_.batch(slice.batch);
+      for (int j = 0; j < place.batch->wave_size(); ++j) {
+        const int first = place.wave + j * place.batch->stride();
+        for (int l = slice.lanes.first; l < slice.lanes.last; ++l) visit(first + l);
+      }
+    }
+  }
+}
+
+void Task::keep(const StepArrays& s, std::size_t index, int slot, const double* exchanged) {
+  double* u = s.acceleration->u(slot);
+  double* b = s.acceleration->b(slot);
+  double* shadow = s.acceleration->shadow(slot);
+  for_places(index, [&](int place) {
+    u[place] = s.u[place];
+    b[place] = s.b_trial[place];
+    shadow[place] = exchanged[place];
+  });
+  if (shared_.places.empty()) return;
+  std::copy(shared_.u.begin(), shared_.u.end(), shared_.kept_u[at(slot)].begin());
+  std::copy(shared_.b.begin(), shared_.b.end(), shared_.kept_b[at(slot)].begin());
+}
+
+bool Task::combine(const StepArrays& s) {
+  bool combined = false;
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    const AndersonSequence& sequence = s.acceleration->sequence(islands_[i]);
+    if (sequence.plain()) continue;
+    combined = true;
+    const std::span<const AndersonSequence::Term> terms = sequence.terms();
+    for_places(i, [&](int place) {
+      double u = 0.0, b = 0.0;
+      for (const auto& term : terms) {
+        u += term.weight * s.acceleration->u(term.slot)[place];
+        b += term.weight * s.acceleration->b(term.slot)[place];
+      }
+      s.u[place] = u;
+      s.b_trial[place] = b;
+    });
+    for (std::size_t local = 0; local < shared_.places.size(); ++local) {
+      double u = 0.0, b = 0.0;
+      for (const auto& term : terms) {
+        u += term.weight * shared_.kept_u[at(term.slot)][local];
+        b += term.weight * shared_.kept_b[at(term.slot)][local];
+      }
+      shared_.u[local] = u;
+      shared_.b[local] = b;
+    }
+  }
+  return combined;
+}
+
+void Task::restore_shadow(const StepArrays& s, std::size_t index) const {
+  const double* shadow = s.acceleration->shadow(s.acceleration->sequence(islands_[index]).base());
+  for_places(index, [&](int place) { s.a[place] = shadow[place]; });
 }
 
 bool Task::commit(const StepArrays& s, PhaseStatus& failure) {
@@ -216,7 +294,7 @@ TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition
   }
 
   std::map<std::pair<int, int>, std::vector<int>> sent;  // (from, to) → places
-  std::vector<int> edge_of(at(waves.wave_size()), -1);  // task in whose edge a wave lies
+  std::vector<int> edge_of(at(waves.wave_size()), -1);   // task in whose edge a wave lies
   for (int t = 0; t < count; ++t) {
     Task& task = *tasks_[at(t)];
     // Lane groups with a shared port come first in every phase; so do the junctions they touch.

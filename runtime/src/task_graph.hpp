@@ -71,8 +71,9 @@ class Task {
   void iterate(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number,
                const OnFault& on_fault) {
     const Bound& bound = bound_for(s);
+    const bool combined = k > 0 && s.acceleration != nullptr && combine(s);
     if (!edge_.empty()) {
-      if (k > 0) update_edge(s, rule, number - 1);
+      if (k > 0) update_edge(s, rule, number - 1, combined);
       if (!solve(bound.edge, s)) on_fault(std::move(failure_));
       send(s, number);
     }
@@ -81,7 +82,8 @@ class Task {
   }
   /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done when
   /// a port solve fails (`failure` says which), and `to` when none does.
-  int iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule, PhaseStatus& failure);
+  int iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule,
+                    PhaseStatus& failure);
   /// Does the port solves again, lane group by lane group, and returns the lowest part that fails and
   /// for which counts(part) holds.
   template <class Counts>
@@ -104,8 +106,11 @@ class Task {
   }
   /// â = P b̂ of iteration `number` into `out`.
   void exchange(const StepArrays& s, std::uint64_t number, double* out);
-  /// Norms of the gap between u and `exchanged`.
-  void measure(const StepArrays& s, const double* exchanged) const;
+  /// Norms of the gap between u and `exchanged`. Where the iteration is accelerated, products with
+  /// earlier gaps as well, and the waves are kept.
+  void measure(const StepArrays& s, const double* exchanged);
+  /// â of an island as it was at the last evaluation that stands.
+  void restore_shadow(const StepArrays& s, std::size_t index) const;
   /// x⁺, b⁺, energies for the incident waves in s.a.
   bool commit(const StepArrays& s, PhaseStatus& failure);
   /// The commit once more, if an island of this task is marked in `islands`; notes a failure in
@@ -141,6 +146,7 @@ class Task {
     std::vector<int> places;  ///< in the wave vector, by local place
     std::vector<int> own;     ///< local places of the task's own waves
     AlignedVector u, b, a;
+    std::vector<AlignedVector> kept_u, kept_b;  ///< by slot of an accelerated iteration
   };
   struct Inbound {
     const Message* message;
@@ -153,7 +159,16 @@ class Task {
 
   void gather(const StepArrays& s, std::uint64_t number);
   void scatter_own(const AlignedVector& from, double* out) const;
-  void update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number);
+  /// `gathered`: b̂ of the shared junctions is there already.
+  void update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number,
+                   bool gathered);
+  /// u and b̂ as an accelerated iteration wants its next update to find them. False when that is
+  /// as they are.
+  bool combine(const StepArrays& s);
+  void keep(const StepArrays& s, std::size_t index, int slot, const double* exchanged);
+  /// visit(place) for the places of an island.
+  template <class Visit>
+  void for_places(std::size_t index, const Visit& visit) const;
   /// A port solve or commit of a slice, bound to one of the two records where its batch can do that.
   struct Call {
     BoundCall bound;

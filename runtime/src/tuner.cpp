@@ -16,8 +16,8 @@ constexpr std::int64_t kShortestByCount = 16;
 }  // namespace
 
 Tuner::Tuner(const System& system, double step_s, const CouplingMethod& method) {
-  const bool asked_for = method.kind != MethodKind::automatic &&
-                         method.impedance_kind == ImpedanceKind::given;
+  const bool asked_for =
+      method.kind != MethodKind::automatic && method.impedance_kind == ImpedanceKind::given;
   if (asked_for) {
     choice_.method = method;
     choice_.method.impedance = impedance_by_port(system, method);
@@ -26,9 +26,8 @@ Tuner::Tuner(const System& system, double step_s, const CouplingMethod& method) 
   responses_.emplace(system, step_s);
   choice_ = choose_method(*responses_, method);
   in_force_ = choice_.method.impedance;
-  const bool follows =
-      choice_.method.retune_factor > 0.0 && responses_->depends_on_state() &&
-      choice_.method.impedance_kind != ImpedanceKind::given;
+  const bool follows = choice_.method.retune_factor > 0.0 && responses_->depends_on_state() &&
+                       choice_.method.impedance_kind != ImpedanceKind::given;
   if (!follows) responses_.reset();
 }
 
@@ -50,8 +49,8 @@ std::optional<std::vector<double>> Tuner::retuned(
     const double ratio = tuned.by_port[i] / in_force_[i];
     off = off || std::max(ratio, 1.0 / ratio) > choice_.method.retune_factor;
   }
-  interval_ = off ? std::max<std::int64_t>(interval_ / 2, 1)
-                  : std::min(2 * interval_, kLongestInterval);
+  interval_ =
+      off ? std::max<std::int64_t>(interval_ / 2, 1) : std::min(2 * interval_, kLongestInterval);
   last_look_ = steps;
   next_look_ = steps + interval_;
   usual_iterations_ = 0;

@@ -303,8 +303,11 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     bool stop = true;
     if (fault_at_.load(std::memory_order_relaxed) > k) {
       outcome.iterations = static_cast<int>(k + 1);
-      outcome.gap = arrays_.residual->gap(island, rule.tolerance_per_part);
-      rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
+      const InterfaceGap gap = arrays_.residual->gap(island, rule.tolerance_per_part);
+      if (judge_acceleration(arrays_, island, gap)) {
+        outcome.gap = gap;
+        rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
+      }
       stop = outcome.converged || k + 1 >= rule.budget;
       if (!stop && plan_.deadline != nullptr &&
           plan_.deadline->horizon(static_cast<int>(k + 1), rule.budget,
@@ -332,6 +335,8 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
       task.start(arrays_, arrays_.a);
     } else if (!plan_.rule.checked()) {
       task.exchange(arrays_, number(k - 1), arrays_.a);
+    } else {
+      restore_shadow(arrays_, task);
     }
     PhaseStatus failure;
     if (!task.commit(arrays_, failure)) fail(task, kNever, std::move(failure));

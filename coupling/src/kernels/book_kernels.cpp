@@ -144,7 +144,8 @@ inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
   const auto add = [](const double* v) {
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
   };
-  return {add(storage), add(supply), add(dissipated), add(mismatch), add(tolerance), residual[0], ratio[0]};
+  return {add(storage),   add(supply), add(dissipated), add(mismatch),
+          add(tolerance), residual[0], ratio[0]};
 }
 
 BookTotals totals(const BookColumns& c, const int* index, int count) {

@@ -16,7 +16,7 @@ namespace portwave {
 enum class CertificateStatus {
   holds,
   conditional,  ///< a sampled margin is negative: the premise of Theorem 1 and of Fejér decrease fails
-  violated,     ///< a part created energy beyond round-off, or a law of the guard does not hold
+  violated,  ///< a part created energy beyond round-off, or a law of the guard does not hold
 };
 
 std::string_view to_string(CertificateStatus status);

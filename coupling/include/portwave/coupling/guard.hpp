@@ -52,21 +52,19 @@ class PassivityGuard {
   void count();
   const GuardStatistics& statistics() const { return statistics_; }
 
-  /// Step maps have changed.
   std::size_t bytes() const;
 
  private:
   struct Search {
     int island = 0;
-    double tank = 0.0;       // max(T, 0)
-    double incident = 0.0;   // |â|
-    double alpha = 1.0;      // of the last or next commit
-    double least = 1.0;      // smallest α known to be infeasible
-    double bound = 1.0;      // no feasible α lies above
-    double best = -1.0;      // largest feasible α tried
-    double previous = 1.0;   // another point of the secant
+    double tank = 0.0;      // max(T, 0)
+    double incident = 0.0;  // |â|
+    double alpha = 1.0;     // of the last or next commit
+    double bound = 1.0;     // no feasible α lies above
+    double best = -1.0;     // largest feasible α tried
+    double previous = 1.0;  // another point of the secant
     double psi_previous = 0.0;
-    double slope = 0.0;      // of ψ, last estimate
+    double slope = 0.0;  // of ψ, last estimate
     int trials = 0;
     bool closed_form = false;
     bool last = false;  // what is committed next is final
