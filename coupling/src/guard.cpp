@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 namespace portwave {
 namespace {
@@ -77,7 +78,7 @@ bool PassivityGuard::begin(const EnergyBook& book, const double* record, const d
     for_waves(waves_, parts_.of(island), [&](std::size_t w) { full_[w] = a[w]; });
     Search search;
     search.island = island;
-    search.tank = std::max(book.tank(island), 0.0);
+    search.tank = book.tank(island);
     search.incident = std::sqrt(squares(island, a));
     const double value = psi(search, b);
     search.psi_previous = value;
@@ -129,6 +130,9 @@ void PassivityGuard::choose_next(Search& search, double value) const {
   if (!std::isfinite(root)) root = search.bound;
   root = std::min(root, search.bound);
   double next = root - 0.5 * kExcess * (1.0 - root);
+  // Where all of this is round-off, by ever longer steps.
+  const double clear = std::ldexp(std::numeric_limits<double>::epsilon(), search.trials);
+  next = std::min(next, search.infeasible - clear);
   const double lowest = std::max(search.best, 0.0);
   if (!(next > lowest)) next = 0.5 * (lowest + search.bound);
   search.alpha = std::clamp(next, 0.0, 1.0);
@@ -182,9 +186,10 @@ bool PassivityGuard::settle(Search& search, bool feasible, double value) {
   if (search.trials >= kMaxTrials) {
     if (search.best == search.alpha) return true;
     search.last = true;
-    search.alpha = search.best >= 0.0
-                       ? search.best
-                       : std::min(1.0, std::sqrt(2.0 * search.tank) / search.incident);
+    search.alpha =
+        search.best >= 0.0
+            ? search.best
+            : std::min(1.0, std::sqrt(2.0 * std::max(search.tank, 0.0)) / search.incident);
     return false;
   }
   choose_next(search, value);

@@ -57,12 +57,13 @@ class PassivityGuard {
  private:
   struct Search {
     int island = 0;
-    double tank = 0.0;      // max(T, 0)
-    double incident = 0.0;  // |â|
-    double alpha = 1.0;     // of the last or next commit
-    double bound = 1.0;     // no feasible α lies above
-    double best = -1.0;     // largest feasible α tried
-    double previous = 1.0;  // another point of the secant
+    double tank = 0.0;        // T; round-off may have left it a little below zero
+    double incident = 0.0;    // |â|
+    double alpha = 1.0;       // of the last or next commit
+    double infeasible = 1.0;  // smallest α found to be so
+    double bound = 1.0;       // no feasible α lies above
+    double best = -1.0;       // largest feasible α tried
+    double previous = 1.0;    // another point of the secant
     double psi_previous = 0.0;
     double slope = 0.0;  // of ψ, last estimate
     int trials = 0;
