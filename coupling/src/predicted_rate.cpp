@@ -88,9 +88,9 @@ class LinearIteration {
     double largest = 0.0;
     for (const Squares& sum : sums_) {
       if (sum.gap == 0.0) continue;
-      const double share = sum.gap / std::max(sum.incident, sum.outgoing);
-      if (!(share <= largest)) largest = share;  // also NaN
-      if (std::isnan(share)) break;
+      const double size = std::max(sum.incident, sum.outgoing);
+      if (!std::isfinite(size)) return std::numeric_limits<double>::infinity();
+      largest = std::max(largest, sum.gap / size);
     }
     return std::sqrt(largest);
   }

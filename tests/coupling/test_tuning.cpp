@@ -99,7 +99,7 @@ TEST(PortResponse, FollowsTheState) {
   const std::vector<double> rest(3, 0.0);
   responses.linearise([&](int) { return std::span<const double>(rest); });
   EXPECT_NEAR(responses.of(0)(0, 0), 0.64974, 5e-6);
-  EXPECT_GT(std::abs(responses.of(0)(0, 0) - at_start), 1e-5);
+  EXPECT_GT(std::abs(responses.of(0)(0, 0) - at_start), 1e-6);
   EXPECT_FALSE(PortResponses(testing::lossless_pair(), 0.01).depends_on_state());
 }
 

@@ -117,6 +117,23 @@ inline System star_on_hub(int limbs, double spread, double hub_mass = 5.0) {
   return builder.build();
 }
 
+/// Equal blocks of `chain_of_blocks` in a ring.
+inline System ring_of_blocks(int blocks, int masses) {
+  const std::shared_ptr<const Subsystem> block =
+      mass_spring_damper_chain({.masses = masses,
+                                .mass_kg = 0.3,
+                                .stiffness_N_per_m = 50,
+                                .damping_Ns_per_m = 0.1,
+                                .coupling_stiffness_N_per_m = 50});
+  const auto name = [](int i) { return "block" + std::to_string(i); };
+  SystemBuilder builder;
+  for (int i = 0; i < blocks; ++i) builder.add(name(i), block);
+  for (int i = 0; i < blocks; ++i) {
+    builder.connect(name(i) + ".right", name((i + 1) % blocks) + ".left");
+  }
+  return builder.build();
+}
+
 /// A grid of Duffing masses with free edges, every tenth one moving.
 inline System duffing_grid(int rows, int columns) {
   const std::shared_ptr<const Subsystem> node = duffing_node({.mass_kg = 8.0,
