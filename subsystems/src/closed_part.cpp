@@ -192,26 +192,26 @@ double ClosedPart::evaluate(const double* a, const VectorXd& dx) {
   return close(a, dx);
 }
 
-double ClosedPart::evaluate(const double* a, const VectorXd& dx, const double* reach) {
+double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx) {
   x_next_ = x_ + dx;
   part_.discrete_gradient(x_.data(), x_next_.data(), g_.data());
-  g_size_ = g_.cwiseAbs() + Eigen::Map<const VectorXd>(reach, n_);
+  g_size_ = g_.cwiseAbs();
   return close(a, dx);
 }
 
-double ClosedPart::evaluate(const double* a, const VectorXd& dx, const double* reach,
-                            const double* gradient) {
+double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx, const double* gradient) {
   x_next_ = x_ + dx;
   g_ = Eigen::Map<const VectorXd>(gradient, n_);
-  g_size_ = g_.cwiseAbs() + Eigen::Map<const VectorXd>(reach, n_);
+  g_size_ = g_.cwiseAbs();
   return close(a, dx);
 }
 
-void ClosedPart::reach(double* out) const {
-  std::fill(out, out + n_, 0.0);
+void ClosedPart::stiffness(VectorXd& out) const {
+  out.setZero();
   for (const auto& d : entries_) {
-    out[d.row()] += std::abs(d.value()) * (std::abs(x_[d.col()]) + std::abs(x_next_[d.col()]));
+    if (d.row() == d.col()) out[d.row()] += d.value();
   }
+  out = out.cwiseAbs();
 }
 
 /// F and w at Δx for the ∇̄H in g_ and its magnitudes in g_size_.

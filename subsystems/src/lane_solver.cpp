@@ -18,6 +18,8 @@ constexpr double kStagnation = 1e-12;
 constexpr int kMaxHalvings = 30;
 
 // Warm solves.
+/// An error of b of this size relative to the waves is round-off.
+constexpr double kWaveRoundOff = 16.0 * std::numeric_limits<double>::epsilon();
 constexpr int kMaxEvaluations = 12;
 constexpr int kMaxFactorisations = 3;
 /// Contraction that a simplified Newton step must reach for its error estimate to be believed.
@@ -47,7 +49,7 @@ double tolerance_of(double distance, const LastSolve& last) {
 LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options)
     : part_(part), max_steps_(options.max_steps) {
   const int n = part_.size();
-  for (VectorXd* v : {&dx_, &start_, &step_, &F_, &w_, &reach_}) v->setZero(n);
+  for (VectorXd* v : {&dx_, &start_, &step_, &F_, &w_, &stiffness_}) v->setZero(n);
   for (VectorXd* v : {&b_before_, &b_now_}) v->setZero(part.signature().wave_size());
   jacobian_.setZero(n, n);
   lu_ = Eigen::PartialPivLU<Eigen::MatrixXd>(n);
@@ -127,10 +129,8 @@ StepFault LaneSolver::approach(const double* a, double* b, LastSolve last) {
   if (!warm) {
     if (!repeats) last.forget();  // a failure is forgotten, whether it returns or throws
     if (const StepFault fault = solve(a, b); fault != StepFault::none) return fault;
-    if (!repeats) {
-      last.factorised = 0.0;
-      part_.reach(reach_.data());
-    }
+    if (!repeats) last.factorised = 0.0;
+    part_.stiffness(stiffness_);
   }
   if (repeats) return StepFault::none;
   last.count = count + 1.0;
@@ -144,7 +144,7 @@ void LaneSolver::keep(const LastSolve& last) const {
   const auto n = static_cast<std::ptrdiff_t>(part_.size());
   std::copy(dx_.data(), dx_.data() + n, last.dx);
   std::copy(part_.gradient().data(), part_.gradient().data() + n, last.gradient);
-  std::copy(reach_.data(), reach_.data() + n, last.reach);
+  std::copy(stiffness_.data(), stiffness_.data() + n, last.stiffness);
   if (!factorised_) return;
   last.factorised = 1.0;
   std::copy(lu_.matrixLU().data(), lu_.matrixLU().data() + n * n, last.factors);
@@ -171,38 +171,32 @@ bool LaneSolver::iterate_warm(const double* a, double tolerance, const LastSolve
   const int n = part_.size();
   const int p = static_cast<int>(b_now_.size());
   dx_ = Eigen::Map<const VectorXd>(last.dx, n);
-  reach_ = Eigen::Map<const VectorXd>(last.reach, n);
+  stiffness_ = Eigen::Map<const VectorXd>(last.stiffness, n);
   factorised_ = false;
   bool has_factors = last.factorised != 0.0, fresh = false;
   int factorisations = 0;
-  double before = 0.0;
-  double size = part_.evaluate(a, dx_, reach_.data(), last.gradient);
+  double size = part_.evaluate_plainly(a, dx_, last.gradient);
   for (int k = 0; k < kMaxEvaluations; ++k) {
     if (!part_.residual().allFinite() || !part_.inputs_are_finite()) return false;
     part_.outgoing(a, b_now_.data());
     if (size <= kRoundOff) return true;
     F_ = part_.residual();
-    w_ = part_.magnitude();
     bool slow = !has_factors;
     if (k > 0) {
-      const double last_length = scaled_size(step_, w_);
+      const double last_length = length_of_step();
       find_simplified_step(last);
-      const double contraction = scaled_size(step_, w_) / last_length;
+      const double contraction = length_of_step() / last_length;
       const double moved = (b_now_ - b_before_).norm();
       const double error = moved * contraction / (1.0 - contraction);
-      const double round_off = kRoundOff * (norm(a, p) + b_now_.norm());
-      if (contraction < kContraction && error <= std::max(tolerance, round_off)) return true;
-      if (fresh && before <= kStagnation && !(size <= 0.25 * before)) {
-        if (size < before) return true;
-        dx_ = start_;
-        part_.evaluate(a, dx_, reach_.data());
-        b_now_ = b_before_;
-        return true;
-      }
-      if (size > before && before > kStagnation) return false;
-      slow = !(contraction < kContraction) ||
-             error * std::pow(contraction, kStepsAhead) > std::max(tolerance, round_off);
-      if (slow && fresh && !(contraction < kContraction)) return false;
+      const double waves = norm(a, p) + b_now_.norm();
+      const double wanted = std::max(tolerance, kWaveRoundOff * waves);
+      const bool contracts = contraction < kContraction;
+      if (contracts && error <= wanted) return true;
+      const bool noisy = moved <= kStagnation * waves;
+      if (noisy && fresh) return true;
+      if (size <= kStagnation && moved <= kWaveRoundOff * waves) return true;
+      if (!noisy && !(contraction < (fresh ? kContraction : 1.0))) return false;
+      slow = !contracts || error * std::pow(contraction, kStepsAhead) > wanted;
     } else if (has_factors) {
       find_simplified_step(last);
     }
@@ -214,18 +208,19 @@ bool LaneSolver::iterate_warm(const double* a, double tolerance, const LastSolve
     }
     if (!step_.allFinite()) return false;
     b_before_ = b_now_;
-    start_ = dx_;
-    before = size;
-    dx_ = start_ - step_;
-    size = part_.evaluate(a, dx_, reach_.data());
+    dx_ -= step_;
+    size = part_.evaluate_plainly(a, dx_);
   }
   return false;
 }
 
+/// Of energy: the square of a wave is one too.
+double LaneSolver::length_of_step() const { return std::sqrt(stiffness_.dot(step_.cwiseAbs2())); }
+
 /// Takes new factors at Δx, in place of those of the last solve. Spoils the evaluation.
 bool LaneSolver::factorise(const double* a) {
   part_.linearise(dx_);
-  part_.reach(reach_.data());
+  part_.stiffness(stiffness_);
   part_.assemble_jacobian(a, dx_, jacobian_);
   lu_.compute(jacobian_);
   factorised_ = true;

@@ -21,8 +21,8 @@ struct LastSolve {
         a(room + 3),
         dx(a + waves),
         gradient(dx + states),
-        reach(gradient + states),
-        factors(reach + states),
+        stiffness(gradient + states),
+        factors(stiffness + states),
         order(factors + static_cast<std::ptrdiff_t>(states) * states) {}
   static int size(int states, int waves) { return 3 + waves + (4 + states) * states; }
 
@@ -34,7 +34,7 @@ struct LastSolve {
   double* a;           ///< incident wave
   double* dx;          ///< Δx
   double* gradient;    ///< ∇̄H at Δx
-  double* reach;       ///< ClosedPart::reach of the last `linearise`
+  double* stiffness;   ///< where the factors were taken
   double* factors;     ///< L and U of ∂F/∂Δx, column by column
   double* order;       ///< rows of F in the order of L
 };
@@ -63,6 +63,7 @@ class LaneSolver {
   bool solve_warm(const double* a, double tolerance, const LastSolve& last, double* b);
   bool iterate_warm(const double* a, double tolerance, const LastSolve& last);
   void find_simplified_step(const LastSolve& last);
+  double length_of_step() const;
   bool factorise(const double* a);
   void keep(const LastSolve& last) const;
 
@@ -72,7 +73,7 @@ class LaneSolver {
   Eigen::MatrixXd jacobian_;
   Eigen::PartialPivLU<Eigen::MatrixXd> lu_;
   bool factorised_ = false;  ///< lu_ is of the solve under way
-  Eigen::VectorXd reach_;    ///< of the approach under way
+  Eigen::VectorXd stiffness_;
   Eigen::VectorXd b_before_, b_now_;
 };
 

@@ -116,9 +116,10 @@ class LaneException : public std::runtime_error {
 /// worked on by different threads at the same time. `scatter` and `advance` depend on (xⁿ, ū, a) and
 /// on nothing of other lanes. `advance` does so bit by bit; for `scatter` a solver may keep a warm
 /// start in the record, so that the last bits also depend on the lane's own scatters since it was
-/// frozen. `approach` depends on the lane's own approaches since it was frozen. The same calls give the
-/// same bits, whether a part is alone or in a batch. `prepare` may allocate and throw; the others do not
-/// allocate, and throw only if a user's callback does (LaneException where the lane is known).
+/// frozen; what `approach` gives depends, by the error that it may make, on the lane's own approaches
+/// since. The same calls give the same bits, whether a part is alone or in a batch. `prepare` may
+/// allocate and throw; the others do not allocate, and throw only if a user's callback does
+/// (LaneException where the lane is known).
 class StepBatch {
  public:
   virtual ~StepBatch() = default;
@@ -167,7 +168,8 @@ class StepBatch {
   /// most kApproachError·|a − a′|, a′ being its incident wave at its previous approach since it was
   /// frozen: |a − a′| is its share of the residual of that iteration. It is round-off where the residual
   /// says nothing about the error that matters: in the first two approaches (a budget of one or two
-  /// evaluations commits what they give) and when a repeats. A repeated a leaves no trace.
+  /// evaluations commits what they give) and when a repeats. A
+  /// repeated a moves what follows by round-off at the most.
   /// Fails only where `scatter` fails too. Where the implicit step has several solutions, it may
   /// follow another one than `scatter`.
   virtual LaneStatus approach(LaneRange lanes, double* record, const double* a, double* b) {
