@@ -267,6 +267,16 @@ bool WaveDiscretisation::scatter(int batch, LaneRange lanes, double* record, con
                  [&](int lane) { return spoiled_waves(place, lane, b); });
 }
 
+bool WaveDiscretisation::approach(int batch, LaneRange lanes, double* record, const double* a,
+                                  double* b, PhaseStatus& failure) const {
+  const BatchPlace& place = batches_[static_cast<std::size_t>(batch)];
+  const auto act = [&](LaneRange range) {
+    return place.batch->approach(range, record + place.record, a + place.wave, b + place.wave);
+  };
+  return guarded(place, lanes, failure, act,
+                 [&](int lane) { return spoiled_waves(place, lane, b); });
+}
+
 bool WaveDiscretisation::advance(int batch, LaneRange lanes, double* record, const double* a,
                                  double* next, double* b, const EnergyColumns& energy,
                                  PhaseStatus& failure) const {
@@ -293,6 +303,14 @@ PhaseStatus WaveDiscretisation::scatter_all(double* record, const double* a, dou
   PhaseStatus status, failure;
   for (int i = 0; i < static_cast<int>(batches_.size()); ++i) {
     if (!scatter(i, batch(i).all(), record, a, b, failure)) status.merge(failure);
+  }
+  return status;
+}
+
+PhaseStatus WaveDiscretisation::approach_all(double* record, const double* a, double* b) const {
+  PhaseStatus status, failure;
+  for (int i = 0; i < static_cast<int>(batches_.size()); ++i) {
+    if (!approach(i, batch(i).all(), record, a, b, failure)) status.merge(failure);
   }
   return status;
 }

@@ -15,7 +15,7 @@ struct StepArrays {
   const double* b = nullptr;   ///< bⁿ, outgoing waves of the last commit
   double* b_next = nullptr;    ///< bⁿ⁺¹
   double* u = nullptr;         ///< inner iterate
-  double* b_trial = nullptr;   ///< S(u)
+  double* b_trial = nullptr;   ///< b̂ ≈ S(u)
   double* a = nullptr;         ///< â: incident waves of the commit
   EnergyBook* book = nullptr;  ///< null: no ledger
   EnergyColumns columns;       ///< of the book, for this step

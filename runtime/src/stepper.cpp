@@ -462,7 +462,7 @@ void Stepper::Impl::find_non_finite(int noticed_at) {
   fail_if(waves.freeze_all(record.data(), waves.driven() ? input.data() : nullptr), -1);
   waves.interconnection().exchange(b.data(), u.data());
   for (int k = 0; k < last; ++k) {
-    const PhaseStatus status = waves.scatter_all(record.data(), u.data(), b_trial.data());
+    const PhaseStatus status = waves.approach_all(record.data(), u.data(), b_trial.data());
     for (int part = 0; part < parts; ++part) {
       const int island = waves.system().island_of_part(part);
       const IslandOutcome& outcome = outcomes[static_cast<std::size_t>(island)];

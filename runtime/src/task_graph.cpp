@@ -108,7 +108,7 @@ int Task::iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate
 
 bool Task::solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first) {
   PhaseStatus own;
-  if (waves_.scatter(slice.batch, slice.lanes, s.record, s.u, s.b_trial, own)) return true;
+  if (waves_.approach(slice.batch, slice.lanes, s.record, s.u, s.b_trial, own)) return true;
   if (first) failure_ = {};
   failure_.merge(std::move(own));
   return false;

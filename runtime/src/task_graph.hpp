@@ -64,7 +64,7 @@ class Task {
   /// u⁰ = P bⁿ into `out`.
   void start(const StepArrays& s, double* out);
   /// Iteration k of a step, its messages being `number` (those of the one before: `number` − 1):
-  /// the update of u, for k > 0, then b̂ = S(u). Lanes that other tasks wait for come first; their
+  /// the update of u, for k > 0, then b̂ ≈ S(u) (StepBatch::approach). Lanes that other tasks wait for come first; their
   /// waves are sent before the rest is done. `on_fault` takes the PhaseStatus of a failure, and has
   /// taken it before anything that depends on it is sent.
   template <class OnFault>
@@ -85,7 +85,8 @@ class Task {
   int iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule,
                     PhaseStatus& failure);
   /// Does the port solves again, lane group by lane group, and returns the lowest part that fails and
-  /// for which counts(part) holds.
+  /// for which counts(part) holds. What comes out is more exact than b̂, and goes to where the commit
+  /// will write: b̂ must not depend on whether another part has failed.
   template <class Counts>
   PhaseStatus find_failure(const StepArrays& s, const Counts& counts) const {
     PhaseStatus lowest;
@@ -95,7 +96,7 @@ class Task {
         for (int first = slice.lanes.first; first < slice.lanes.last; first += group) {
           const LaneRange lanes{first, std::min(first + group, slice.lanes.last)};
           PhaseStatus own;
-          if (!waves_.scatter(slice.batch, lanes, s.record, s.u, s.b_trial, own) &&
+          if (!waves_.approach(slice.batch, lanes, s.record, s.u, s.b_next, own) &&
               counts(own.part)) {
             lowest.merge(std::move(own));
           }

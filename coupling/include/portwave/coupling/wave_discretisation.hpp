@@ -117,11 +117,14 @@ class WaveDiscretisation {
               PhaseStatus& failure) const;
   bool scatter(int batch, LaneRange lanes, double* record, const double* a, double* b,
                PhaseStatus& failure) const;
+  bool approach(int batch, LaneRange lanes, double* record, const double* a, double* b,
+                PhaseStatus& failure) const;
   bool advance(int batch, LaneRange lanes, double* record, const double* a, double* next, double* b,
                const EnergyColumns& energy, PhaseStatus& failure) const;
   /// All batches, on this thread. `driven_only`: those with driven inputs.
   PhaseStatus freeze_all(double* record, const double* input, bool driven_only = false) const;
   PhaseStatus scatter_all(double* record, const double* a, double* b) const;
+  PhaseStatus approach_all(double* record, const double* a, double* b) const;
   PhaseStatus advance_all(double* record, const double* a, double* next, double* b,
                           const EnergyColumns& energy) const;
 
