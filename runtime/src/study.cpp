@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 
 #include "portwave/coupling/monolithic.hpp"
+#include "portwave/runtime/tune.hpp"
 
 namespace portwave {
 namespace {
@@ -51,13 +52,57 @@ Issues check_observables(const std::vector<Observable>& observables) {
   return issues;
 }
 
-Issues check_budgets(const std::vector<int>& budgets) {
+template <typename Value>
+bool contains(const std::vector<Value>& values, Value value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+Issues check_axes(const CouplingMethod& method, const BudgetAxes& axes) {
   Issues issues;
-  if (budgets.empty()) issues.push_back({"", "study budget needs at least one budget"});
-  for (const int budget : budgets) {
+  if (axes.budgets.empty()) issues.push_back({"", "study budget needs at least one budget"});
+  for (const int budget : axes.budgets) {
     if (budget < 0) issues.push_back({"", fmt::format("budget {} is negative", budget)});
   }
+  const bool chooses = axes.methods.empty()
+                           ? method.kind == MethodKind::automatic
+                           : std::all_of(axes.methods.begin(), axes.methods.end(),
+                                         [](MethodKind k) { return k == MethodKind::automatic; });
+  if (chooses && !axes.impedances.empty()) {
+    issues.push_back({"/method/kind",
+                      "the method \"auto\" chooses the impedances itself; name other methods to "
+                      "compare impedances"});
+  }
+  if (method.impedance_kind != ImpedanceKind::given &&
+      contains(axes.impedances, ImpedanceKind::given)) {
+    issues.push_back({"/method/impedance",
+                      fmt::format("gives no values: its kind is \"{}\"", impedance_rule(method))});
+  }
   return issues;
+}
+
+/// Every combination of the axes but the budget.
+std::vector<CouplingMethod> methods_of(const CouplingMethod& method, const BudgetAxes& axes) {
+  const auto or_own = [](auto values, auto own) {
+    if (values.empty()) values.push_back(own);
+    return values;
+  };
+  std::vector<CouplingMethod> methods;
+  for (const MethodKind kind : or_own(axes.methods, method.kind)) {
+    const bool chooses = kind == MethodKind::automatic;
+    const std::vector<ImpedanceKind> impedances =
+        chooses ? std::vector<ImpedanceKind>{ImpedanceKind::automatic}
+                : or_own(axes.impedances, method.impedance_kind);
+    for (const ImpedanceKind impedance : impedances) {
+      for (const bool guard : or_own(axes.guards, method.guard)) {
+        CouplingMethod& each = methods.emplace_back(method);
+        each.kind = kind;
+        each.impedance_kind = impedance;
+        each.guard = guard;
+        if (kind != method.kind) each.relaxation = 1.0;
+      }
+    }
+  }
+  return methods;
 }
 
 /// Euclidean distances ‖Δ_n‖ to the reference, sample by sample.
@@ -120,9 +165,10 @@ Samples room_for_samples(const Scenario& scenario) {
   }
 }
 
-BudgetRow run_budget(const Scenario& scenario, const Samples& reference, int iterations,
-                     int threads) {
+BudgetRow run_budget(const Scenario& scenario, const Samples& reference,
+                     const CouplingMethod& method, int iterations, int threads) {
   StepperOptions options = scenario.options;
+  options.method = method;
   options.method.iterations = iterations;
   options.method.tolerance = 0.0;  // a budget is spent, whatever the residual
   options.method.energy_tolerance_J = 0.0;
@@ -140,6 +186,9 @@ BudgetRow run_budget(const Scenario& scenario, const Samples& reference, int ite
   const Certificate& certificate = stepper.certificate();
   const double ratio = stepper.energy().max_energy_ratio;
   return {.iterations = iterations,
+          .method = method.kind,
+          .impedance = impedance_rule(method),
+          .guard = method.guard,
           .rms = deviation.rms(),
           .max = deviation.max(),
           .final = deviation.last(),
@@ -147,6 +196,7 @@ BudgetRow run_budget(const Scenario& scenario, const Samples& reference, int ite
           .max_augmented_residual_J = certificate.max_augmented_residual_J,
           .min_fne_margin = certificate.min_fne_margin,
           .max_energy_ratio = std::isfinite(ratio) ? std::optional(ratio) : std::nullopt,
+          .guard_steps = method.guard ? std::nullopt : std::optional<std::int64_t>(0),
           .status = certificate.status};
 }
 
@@ -170,19 +220,24 @@ Samples monolithic_samples(const Scenario& scenario) {
   return samples;
 }
 
-std::vector<BudgetRow> study_budget(const Scenario& scenario, const std::vector<int>& budgets,
-                                    int threads) {
+std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes, int threads) {
   Issues issues = check_observables(scenario.observables);
-  append(issues, "", check_budgets(budgets));
+  append(issues, "", check_axes(scenario.options.method, axes));
   throw_if_any(std::move(issues));
 
   const Samples reference = monolithic_samples(scenario);
   std::vector<BudgetRow> rows;
-  rows.reserve(budgets.size());
-  for (const int budget : budgets) {
-    rows.push_back(run_budget(scenario, reference, budget, threads));
+  for (const CouplingMethod& method : methods_of(scenario.options.method, axes)) {
+    for (const int budget : axes.budgets) {
+      rows.push_back(run_budget(scenario, reference, method, budget, threads));
+    }
   }
   return rows;
+}
+
+std::vector<BudgetRow> study_budget(const Scenario& scenario, const std::vector<int>& budgets,
+                                    int threads) {
+  return study_budget_axes(scenario, BudgetAxes{.budgets = budgets}, threads);
 }
 
 }  // namespace portwave
