@@ -21,9 +21,9 @@ inline nlohmann::ordered_json rate_json(const PredictedRate& rate) {
           {"converges", rate.converges}};
 }
 
-/// "0.58", or "inf" where it grows without bounds.
+/// "0.58"; "< 1e-10" where a single evaluation is enough, "inf" where it grows without bounds.
 inline std::string contraction_text(double contraction) {
-  return fmt::format("{:.3g}", contraction);
+  return contraction < 1e-10 ? "< 1e-10" : fmt::format("{:.3g}", contraction);
 }
 
 /// "43", or "> 100" where the limit was not enough.

@@ -54,7 +54,9 @@ std::string cell(std::optional<double> value) {
   return value && std::isfinite(*value) ? fmt::format("{:#.6g}", *value) : "-";
 }
 
-std::string cell(std::optional<std::int64_t> count) { return count ? std::to_string(*count) : "-"; }
+std::string count_cell(std::optional<std::int64_t> count) {
+  return count ? std::to_string(*count) : "-";
+}
 
 /// Six significant digits, columns aligned to the right.
 std::string rows_table(const std::vector<BudgetRow>& rows) {
@@ -67,7 +69,7 @@ std::string rows_table(const std::vector<BudgetRow>& rows) {
     text += fmt::format(kLine, row.iterations, cell(row.rms), cell(row.max), cell(row.final),
                         cell(row.max_passivity_residual_J), cell(row.max_augmented_residual_J),
                         cell(row.min_fne_margin), cell(row.max_energy_ratio), to_string(row.method),
-                        row.impedance, row.guard ? "on" : "off", cell(row.guard_steps),
+                        row.impedance, row.guard ? "on" : "off", count_cell(row.guard_steps),
                         to_string(row.status));
   }
   return text;

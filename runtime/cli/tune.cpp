@@ -83,7 +83,7 @@ std::string rules_text(const TuningReport& report) {
 
 /// Zero up to round-off is written as zero.
 std::string margin_text(double margin) {
-  constexpr double kRoundOff = 1e-12;
+  constexpr double kRoundOff = 1e-10;
   return fmt::format("{:.3g}", std::abs(margin) < kRoundOff ? 0.0 : margin);
 }
 

@@ -94,7 +94,7 @@ class Observation {
       ++k;
     }
     count(contraction, k, share <= kReduction || met_round_off, observed);
-    sum_of_logs += std::log(std::max(contraction, std::numeric_limits<double>::min()));
+    sum_of_logs += std::log(std::max(contraction, std::numeric_limits<double>::epsilon()));
     evaluations += k;
     return status;
   }

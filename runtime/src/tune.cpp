@@ -24,7 +24,7 @@ std::vector<PortTuning> ports_of(const PortResponses& responses,
                                  const std::vector<double>& impedance) {
   std::vector<PortTuning> ports;
   int with_ports = 0;
-  const std::vector<Part>& parts = responses.system().parts();
+  const auto parts = responses.system().parts();
   for (int i = 0; i < static_cast<int>(parts.size()); ++i) {
     const Eigen::MatrixXd& response = responses.of(i);
     Eigen::Index own = 0;

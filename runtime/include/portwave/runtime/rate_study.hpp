@@ -16,7 +16,7 @@ struct RateOptions {
 /// What an iteration did, as PredictedRate counts it.
 struct ObservedRate {
   int steps = 0;                   ///< in which there was a gap to close
-  double contraction = 0.0;        ///< geometric mean over the steps
+  double contraction = 0.0;        ///< geometric mean over the steps, 2.2e-16 for less
   double worst_contraction = 0.0;  ///< of the slowest step
   double evaluations = 0.0;        ///< mean over the steps
   int max_evaluations = 0;
@@ -27,10 +27,10 @@ struct ObservedRate {
 struct RateRow {
   MethodKind method = MethodKind::douglas_rachford;
   double relaxation = 1.0;
-  std::string impedance;  ///< as scenario files call the rule
-  std::string problem;    ///< not empty: why there is nothing predicted, or nothing observed
-  PredictedRate predicted;
-  ObservedRate observed;
+  std::string impedance = {};  ///< as scenario files call the rule
+  std::string problem = {};    ///< not empty: why there is nothing predicted, or nothing observed
+  PredictedRate predicted = {};
+  ObservedRate observed = {};
 };
 
 /// Predicted and observed contraction of the gap |P S(u) − u| per evaluation, for every rule of

@@ -11,28 +11,28 @@ namespace portwave {
 
 /// What the budget study varies. A list that is empty stands for what the scenario says.
 struct BudgetAxes {
-  std::vector<int> budgets;
-  std::vector<MethodKind> methods;
+  std::vector<int> budgets = {};
+  std::vector<MethodKind> methods = {};
   /// `given`: the scenario's own values. MethodKind::automatic chooses its impedances itself, and
   /// takes no part in this axis.
-  std::vector<ImpedanceKind> impedances;
-  std::vector<bool> guards;
+  std::vector<ImpedanceKind> impedances = {};
+  std::vector<bool> guards = {};
 };
 
 /// One row of the budget study: K inner iterations against the monolithic reference.
 struct BudgetRow {
   int iterations = 0;
   MethodKind method = MethodKind::douglas_rachford;
-  std::string impedance;  ///< as scenario files call the rule
+  std::string impedance = {};  ///< as scenario files call the rule
   bool guard = true;
   double rms = 0.0;    ///< √(Σ_n ‖Δ_n‖² / samples), ‖·‖ over the observed quantities
   double max = 0.0;    ///< max_n ‖Δ_n‖
   double final = 0.0;  ///< ‖Δ‖ at the last sample
   double max_passivity_residual_J = 0.0;
-  std::optional<double> max_augmented_residual_J;
-  std::optional<double> min_fne_margin;
-  std::optional<double> max_energy_ratio;
-  std::optional<std::int64_t> guard_steps;  ///< in which the guard acted; empty: not known
+  std::optional<double> max_augmented_residual_J = {};
+  std::optional<double> min_fne_margin = {};
+  std::optional<double> max_energy_ratio = {};
+  std::optional<std::int64_t> guard_steps = {};  ///< in which the guard acted; empty: not known
   CertificateStatus status = CertificateStatus::holds;  ///< of this run, certified in full
 };
 
@@ -48,7 +48,7 @@ Samples monolithic_samples(const Scenario& scenario);
 /// the scenario's, the relaxation is 1. Errors: ConfigError (an empty or impossible axis), StepError,
 /// and those of monolithic_samples.
 std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,
-                                    int threads = 1);
+                                         int threads = 1);
 /// The scenario's own method at every budget.
 std::vector<BudgetRow> study_budget(const Scenario& scenario, const std::vector<int>& budgets,
                                     int threads = 1);
