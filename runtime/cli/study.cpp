@@ -30,6 +30,10 @@ Json number(std::optional<double> value) {
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
+std::string_view status_of(const BudgetRow& row) {
+  return row.failure.empty() ? to_string(row.status) : "failed";
+}
+
 Json rows_json(const std::vector<BudgetRow>& rows) {
   Json json = Json::array();
   for (const BudgetRow& row : rows) {
@@ -37,7 +41,7 @@ Json rows_json(const std::vector<BudgetRow>& rows) {
                     {"impedance", row.impedance},
                     {"guard", row.guard},
                     {"iterations", row.iterations},
-                    {"status", std::string(to_string(row.status))},
+                    {"status", std::string(status_of(row))},
                     {"rms", number(row.rms)},
                     {"max", number(row.max)},
                     {"final", number(row.final)},
@@ -45,7 +49,8 @@ Json rows_json(const std::vector<BudgetRow>& rows) {
                     {"max_augmented_residual_J", number(row.max_augmented_residual_J)},
                     {"min_fne_margin", number(row.min_fne_margin)},
                     {"max_energy_ratio", number(row.max_energy_ratio)},
-                    {"guard_steps", row.guard_steps ? Json(*row.guard_steps) : Json(nullptr)}});
+                    {"guard_steps", row.guard_steps ? Json(*row.guard_steps) : Json(nullptr)},
+                    {"failure", row.failure.empty() ? Json(nullptr) : Json(row.failure)}});
   }
   return json;
 }
@@ -70,7 +75,7 @@ std::string rows_table(const std::vector<BudgetRow>& rows) {
                         cell(row.max_passivity_residual_J), cell(row.max_augmented_residual_J),
                         cell(row.min_fne_margin), cell(row.max_energy_ratio), to_string(row.method),
                         row.impedance, row.guard ? "on" : "off", count_cell(row.guard_steps),
-                        to_string(row.status));
+                        status_of(row));
   }
   return text;
 }
@@ -86,12 +91,12 @@ std::string rows_csv(const std::vector<BudgetRow>& rows) {
       "method,impedance,guard,iterations,rms,max,final,max_passivity_residual_J,"
       "max_augmented_residual_J,min_fne_margin,max_energy_ratio,guard_steps,status\n";
   for (const BudgetRow& row : rows) {
-    text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(row.method), row.impedance,
-        row.guard ? "on" : "off", row.iterations, field(row.rms), field(row.max), field(row.final),
-        field(row.max_passivity_residual_J), field(row.max_augmented_residual_J),
-        field(row.min_fne_margin), field(row.max_energy_ratio),
-        row.guard_steps ? std::to_string(*row.guard_steps) : "", to_string(row.status));
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(row.method),
+                        row.impedance, row.guard ? "on" : "off", row.iterations, field(row.rms),
+                        field(row.max), field(row.final), field(row.max_passivity_residual_J),
+                        field(row.max_augmented_residual_J), field(row.min_fne_margin),
+                        field(row.max_energy_ratio),
+                        row.guard_steps ? std::to_string(*row.guard_steps) : "", status_of(row));
   }
   return text;
 }
@@ -106,11 +111,23 @@ std::vector<BudgetRow> rows_of(const Scenario& scenario, const StudyBudgetArgume
   }
 }
 
+/// Says what failed, a line each.
+void report_failures(const std::vector<BudgetRow>& rows, std::ostream& err) {
+  for (const BudgetRow& row : rows) {
+    if (row.failure.empty()) continue;
+    err << fmt::format("portwave: {}, impedance {}, guard {}, {} iterations: {}\n",
+                       to_string(row.method), row.impedance, row.guard ? "on" : "off",
+                       row.iterations, row.failure);
+  }
+}
+
 int exit_code_of(const std::vector<BudgetRow>& rows) {
+  const auto some = [&](auto&& is_so) { return std::any_of(rows.begin(), rows.end(), is_so); };
+  if (some([](const BudgetRow& row) { return !row.failure.empty(); })) return kFailed;
   const auto is_violated = [](const BudgetRow& row) {
     return row.status == CertificateStatus::violated;
   };
-  return std::any_of(rows.begin(), rows.end(), is_violated) ? kViolated : kOk;
+  return some(is_violated) ? kViolated : kOk;
 }
 
 }  // namespace
@@ -126,6 +143,7 @@ int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::o
   const std::vector<BudgetRow> rows = rows_of(scenario, arguments);
   const std::string json = rows_json(rows).dump(2) + "\n";
   out << (arguments.json ? json : rows_table(rows));  // before the file, which may fail
+  report_failures(rows, err);
   if (folder) {
     write_file_atomically(folder->file(kFileName), json);
     write_file_atomically(folder->file(kTableName), rows_csv(rows));

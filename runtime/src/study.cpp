@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <new>
 #include <optional>
 #include <span>
@@ -165,11 +166,12 @@ Samples room_for_samples(const Scenario& scenario) {
   }
 }
 
-BudgetRow run_budget(const Scenario& scenario, const Samples& reference,
-                     const CouplingMethod& method, int iterations, int threads) {
+/// Fills in all that the run tells.
+void run_budget(const Scenario& scenario, const Samples& reference, const CouplingMethod& method,
+                int threads, BudgetRow& row) {
   StepperOptions options = scenario.options;
   options.method = method;
-  options.method.iterations = iterations;
+  options.method.iterations = row.iterations;
   options.method.tolerance = 0.0;  // a budget is spent, whatever the residual
   options.method.energy_tolerance_J = 0.0;
   options.certify = Certify::full;
@@ -185,19 +187,38 @@ BudgetRow run_budget(const Scenario& scenario, const Samples& reference,
 
   const Certificate& certificate = stepper.certificate();
   const double ratio = stepper.energy().max_energy_ratio;
-  return {.iterations = iterations,
-          .method = method.kind,
-          .impedance = impedance_rule(method),
-          .guard = method.guard,
-          .rms = deviation.rms(),
-          .max = deviation.max(),
-          .final = deviation.last(),
-          .max_passivity_residual_J = certificate.max_passivity_residual_J,
-          .max_augmented_residual_J = certificate.max_augmented_residual_J,
-          .min_fne_margin = certificate.min_fne_margin,
-          .max_energy_ratio = std::isfinite(ratio) ? std::optional(ratio) : std::nullopt,
-          .guard_steps = method.guard ? std::nullopt : std::optional<std::int64_t>(0),
-          .status = certificate.status};
+  row.rms = deviation.rms();
+  row.max = deviation.max();
+  row.final = deviation.last();
+  row.max_passivity_residual_J = certificate.max_passivity_residual_J;
+  row.max_augmented_residual_J = certificate.max_augmented_residual_J;
+  row.min_fne_margin = certificate.min_fne_margin;
+  if (std::isfinite(ratio)) row.max_energy_ratio = ratio;
+  if (!method.guard) row.guard_steps = 0;
+  row.status = certificate.status;
+}
+
+/// A run that fails is a row that says so.
+BudgetRow budget_row(const Scenario& scenario, const Samples& reference,
+                     const CouplingMethod& method, int iterations, int threads) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  BudgetRow row{.iterations = iterations,
+                .method = method.kind,
+                .impedance = impedance_rule(method),
+                .guard = method.guard,
+                .rms = kNone,
+                .max = kNone,
+                .final = kNone,
+                .max_passivity_residual_J = kNone};
+  try {
+    run_budget(scenario, reference, method, threads, row);
+  } catch (const StepError& error) {
+    row.failure = error.what();
+  } catch (const ConfigError& error) {
+    if (method.impedance_kind == scenario.options.method.impedance_kind) throw;
+    row.failure = error.what();
+  }
+  return row;
 }
 
 }  // namespace
@@ -220,7 +241,8 @@ Samples monolithic_samples(const Scenario& scenario) {
   return samples;
 }
 
-std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes, int threads) {
+std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,
+                                         int threads) {
   Issues issues = check_observables(scenario.observables);
   append(issues, "", check_axes(scenario.options.method, axes));
   throw_if_any(std::move(issues));
@@ -229,7 +251,7 @@ std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetA
   std::vector<BudgetRow> rows;
   for (const CouplingMethod& method : methods_of(scenario.options.method, axes)) {
     for (const int budget : axes.budgets) {
-      rows.push_back(run_budget(scenario, reference, method, budget, threads));
+      rows.push_back(budget_row(scenario, reference, method, budget, threads));
     }
   }
   return rows;

@@ -47,7 +47,7 @@ TEST(CliLine, RefusesWhatItDoesNotKnow) {
            Case{{"rnu", kPair}, "Did you mean \"run\"?"},
            Case{{"validat", kPair}, "Did you mean \"validate\"?"},
            Case{{"--quiet", "lst"}, "Did you mean \"list\"?"},
-           Case{{"xyzzy"}, "Commands: run, validate, list, schema, study, generate"},
+           Case{{"xyzzy"}, "Commands: run, validate, list, tune, schema, study, generate"},
            Case{{"study"}, "subcommand"},
            Case{{"study", "budgte", kPair}, "Did you mean \"budget\"?"},
            Case{{"run"}, "SCENARIO is required"},

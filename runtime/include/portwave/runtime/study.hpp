@@ -34,6 +34,9 @@ struct BudgetRow {
   std::optional<double> max_energy_ratio = {};
   std::optional<std::int64_t> guard_steps = {};  ///< in which the guard acted; empty: not known
   CertificateStatus status = CertificateStatus::holds;  ///< of this run, certified in full
+  /// Not empty: why the run has no numbers, which are NaN or empty then. A step failed, or a rule of
+  /// the axes has no impedances for this system.
+  std::string failure = {};
 };
 
 /// Samples of the observables at t = 0, h, …: row-major, one row per sample.
@@ -45,8 +48,8 @@ Samples monolithic_samples(const Scenario& scenario);
 
 /// Runs the scenario at every budget with every combination of the axes, certified in full: method by
 /// method, of each impedance by impedance, of each with and without guard. Where the iteration is not
-/// the scenario's, the relaxation is 1. Errors: ConfigError (an empty or impossible axis), StepError,
-/// and those of monolithic_samples.
+/// the scenario's, the relaxation is 1. Runs that fail are rows. Errors: ConfigError (an empty or
+/// impossible axis, bad options) and those of monolithic_samples.
 std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,
                                          int threads = 1);
 /// The scenario's own method at every budget.
