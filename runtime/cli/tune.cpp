@@ -81,6 +81,10 @@ std::string rules_text(const TuningReport& report) {
   return text;
 }
 
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 /// Zero up to round-off is written as zero.
 std::string margin_text(double margin) {
   constexpr double kRoundOff = 1e-10;
@@ -110,8 +114,8 @@ std::string ports_text(const TuningReport& report, int most) {
         margin_text(part.firm), margin_text(part.nonexpansive));
   }
   if (const std::size_t more = report.ports.size() - shown; more > 0) {
-    text += fmt::format("{} more port{} (--ports {} shows all, --json too)\n", more,
-                        more == 1 ? "" : "s", report.ports.size());
+    text += fmt::format("{} more (--ports {} shows all, --json too)\n", counted(more, "port"),
+                        report.ports.size());
   }
   return text;
 }
@@ -125,11 +129,12 @@ std::string choice_text(const MethodChoice& choice) {
 }
 
 std::string report_text(const Scenario& scenario, const TuningReport& report, int most) {
-  return fmt::format("{}: {} subsystem{}, {} port{}, steps of {:g} s\n\n{}\n{}\n{}",
-                     printable(scenario.name), report.parts.size(),
-                     report.parts.size() == 1 ? "" : "s", report.ports.size(),
-                     report.ports.size() == 1 ? "" : "s", scenario.options.step_s,
-                     rules_text(report), ports_text(report, most), choice_text(report.choice));
+  std::string text = fmt::format("{}: {}, {}, steps of {:g} s\n\n{}\n", printable(scenario.name),
+                                 counted(scenario.system.parts().size(), "subsystem"),
+                                 counted(report.ports.size(), "scalar port"),
+                                 scenario.options.step_s, rules_text(report));
+  if (!report.ports.empty()) text += ports_text(report, most) + "\n";
+  return text + choice_text(report.choice);
 }
 
 TuningReport tuned(const Scenario& scenario, const TuneArguments& arguments) {

@@ -31,9 +31,9 @@ TEST(CliTune, SaysWhatEveryRulePromises) {
   const ProcessResult result = portwave_cli({"tune", kPair});
   ASSERT_EQ(result.exit_code, 0) << said(result);
   EXPECT_EQ(result.err, "");
-  for (const char* part :
-       {"two_oscillators: 2 subsystems, 2 ports, steps of 0.01 s", "uniform ", "fne ", "matched ",
-        "leaf ", "adapted ", "A.coupling", "B.coupling", "choice     ", "reason     "}) {
+  for (const char* part : {"two_oscillators: 2 subsystems, 2 scalar ports, steps of 0.01 s",
+                           "uniform ", "fne ", "matched ", "leaf ", "adapted ", "A.coupling",
+                           "B.coupling", "choice     ", "reason     "}) {
     EXPECT_TRUE(contains(result.out, part)) << part << "\n" << said(result);
   }
 }
@@ -63,7 +63,7 @@ TEST(CliTune, ShowsAsManyPortsAsAsked) {
   const ProcessResult some = portwave_cli({"tune", kChain, "--ports", "3"});
   ASSERT_EQ(some.exit_code, 0) << said(some);
   EXPECT_EQ(lines_with_ports(some.out), 3) << said(some);
-  EXPECT_TRUE(contains(some.out, " more ports (--ports ")) << said(some);
+  EXPECT_TRUE(contains(some.out, " more ports (--ports 128")) << said(some);
   const ProcessResult all = portwave_cli({"tune", kChain, "--ports", "1000"});
   EXPECT_EQ(lines_with_ports(all.out), 128) << said(all);
   EXPECT_FALSE(contains(all.out, " more port")) << said(all);
