@@ -37,9 +37,6 @@ class PortGraph {
   bool is_nonlinear(int node) const {
     return is_part(node) && !system().parts()[at(node)].subsystem->is_linear();
   }
-  bool is_end(int port) const {
-    return system().junctions()[at(matches_.junction_of(port))].waves.size() == 1;
-  }
   int other(int node, int port) const {
     return is_part(node) ? parts_ + matches_.junction_of(port)
                          : system().scalar_ports()[at(port)].part;
@@ -49,7 +46,7 @@ class PortGraph {
     if (is_part(node)) {
       const int first = system().first_scalar_port(node);
       for (int port = first; port < first + ports_of_part(node); ++port) {
-        if (!is_end(port)) visit(port);
+        if (!matches_.is_end(port)) visit(port);
       }
     } else if (junction(node).waves.size() > 1) {
       for (const int port : junction(node).waves) visit(port);
@@ -105,8 +102,8 @@ class AdaptedSweep {
       const int root = choose_root(found.order);
       const PortGraph::Sweep tree = graph_.sweep(root, mark_, stamp_++, false);
       for (std::size_t i = tree.order.size(); i-- > 1;) adapt(tree.order[i], tree.upward[i]);
-      for (const int member : tree.order) close_ends(member);
     }
+    match_ends(matches_, gamma_);
     return std::move(gamma_);
   }
 
@@ -171,59 +168,31 @@ class AdaptedSweep {
     return seen_impedance(junction.dirac, impedance, own);
   }
 
-  /// What a port of a part sees when the others are closed: y = −u/g, g the impedance or admittance
-  /// of what closes them; an ideal end sets its input or its output to zero.
+  /// What a port of a part sees when the others are closed.
   double into_part(int part, int own) const {
     const System& system = matches_.system();
     const Matrix& M = matches_.responses().of(part);
+    const std::vector<Causality> causality =
+        scalar_causalities(system.parts()[at(part)].subsystem->signature());
     const int first = system.first_scalar_port(part);
     std::vector<Eigen::Index> closed;
-    std::vector<double> inverse;  // 1/g
-    Eigen::Index local = 0;
-    Causality causality_of_own = Causality::effort_in;
-    for (const Port& port : system.parts()[at(part)].subsystem->signature().ports) {
-      for (int component = 0; component < port.dimension; ++component, ++local) {
-        const int number = first + static_cast<int>(local);
-        const bool effort_in = port.causality == Causality::effort_in;
-        if (number == own) {
-          causality_of_own = port.causality;
-          continue;
-        }
-        if (graph_.is_end(number)) {
-          const DiracStructure& end = system.junctions()[at(matches_.junction_of(number))].dirac;
-          const bool effort_is_zero = end.E(0, 0) != 0.0;
-          if (effort_is_zero == effort_in || M(local, local) == 0.0) continue;  // u = 0
-          closed.push_back(local);
-          inverse.push_back(0.0);
-          continue;
-        }
-        closed.push_back(local);
-        inverse.push_back(effort_in ? 1.0 / gamma_[at(number)] : gamma_[at(number)]);
+    std::vector<double> inverse;
+    for (int j = 0; j < M.rows(); ++j) {
+      const int port = first + j;
+      if (port == own) continue;
+      if (matches_.is_end(port)) {
+        const DiracStructure& end = system.junctions()[at(matches_.junction_of(port))].dirac;
+        const bool holds_effort = end.E(0, 0) != 0.0;
+        const bool holds_input = holds_effort == (causality[at(j)] == Causality::effort_in);
+        if (holds_input || M(j, j) == 0.0) continue;
+        inverse.push_back(0.0);
+      } else {
+        inverse.push_back(closing(gamma_[at(port)], causality[at(j)]));
       }
+      closed.push_back(j);
     }
-    const Eigen::Index j = own - first;
-    double response = M(j, j);
-    if (!closed.empty()) {
-      Matrix inner = M(closed, closed);
-      for (std::size_t i = 0; i < closed.size(); ++i) {
-        inner(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(i)) += inverse[i];
-      }
-      const Eigen::VectorXd column = M(closed, j);
-      const Eigen::RowVectorXd row = M(j, closed);
-      response -= row * inner.partialPivLu().solve(column);
-    }
-    return match_of(response, causality_of_own);
-  }
-
-  /// A port with an ideal end is matched with the part's other ports as they are closed now.
-  void close_ends(int part) {
-    if (!graph_.is_part(part)) return;
-    const int first = matches_.system().first_scalar_port(part);
-    for (int port = first; port < first + graph_.ports_of_part(part); ++port) {
-      if (!graph_.is_end(port)) continue;
-      const double seen = into_part(part, port);
-      if (is_impedance(seen)) gamma_[at(port)] = seen;
-    }
+    return match_of(closed_response(M, {own - first}, closed, inverse)(0, 0),
+                    causality[at(own - first)]);
   }
 
   const PortMatches& matches_;

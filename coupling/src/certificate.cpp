@@ -38,13 +38,14 @@ std::string_view to_string(CertificateStatus status) {
   return "unknown";
 }
 
-FneSampler::FneSampler(const WaveDiscretisation& waves, std::uint64_t seed) : seed_(seed) {
+MarginSampler::MarginSampler(const WaveDiscretisation& waves, MethodKind kind, std::uint64_t seed)
+    : kind_(kind), seed_(seed) {
   const auto size = static_cast<std::size_t>(waves.wave_size());
   for (auto* v : {&alpha_, &beta_, &s_alpha_, &s_beta_}) v->resize(size);
 }
 
-std::optional<FneSampler::Result> FneSampler::sample(const WaveDiscretisation& waves,
-                                                     double* record, std::int64_t step) {
+std::optional<MarginSampler::Result> MarginSampler::sample(const WaveDiscretisation& waves,
+                                                           double* record, std::int64_t step) {
   constexpr std::uint64_t kOddStride = 0x9e3779b97f4a7c15U;
   std::mt19937_64 generator(seed_ + kOddStride * static_cast<std::uint64_t>(step));
   std::normal_distribution<double> normal;
@@ -65,8 +66,8 @@ std::optional<FneSampler::Result> FneSampler::sample(const WaveDiscretisation& w
   return result;
 }
 
-void FneSampler::take_margin(const WaveDiscretisation& waves, std::size_t part,
-                             Result& result) const {
+void MarginSampler::take_margin(const WaveDiscretisation& waves, std::size_t part,
+                                Result& result) const {
   const PartPlace& place = waves.places()[part];
   const int size = waves.batch(place.batch).batch->wave_size();
   if (size == 0) return;
@@ -79,19 +80,20 @@ void FneSampler::take_margin(const WaveDiscretisation& waves, std::size_t part,
     image += mapped * mapped;
     source += difference * difference;
   }
-  const double margin = inner - image;
+  const double margin = (kind_ == MethodKind::douglas_rachford ? inner : source) - image;
   result.min_margin = std::min(result.min_margin, margin);
   if (!(margin >= -1e-12 * source)) result.negative_beyond_tolerance = true;
 }
 
-StepCertifier::StepCertifier(const WaveDiscretisation& waves, double relaxation)
-    : relaxation_(relaxation), sampler_(waves), fixed_point_(waves, relaxation) {
+StepCertifier::StepCertifier(const WaveDiscretisation& waves, const InnerUpdate& update)
+    : update_(update), sampler_(waves, update.kind), fixed_point_(waves, update) {
   for (auto* v : {&u_, &u_next_, &b_}) v->resize(static_cast<std::size_t>(waves.wave_size()));
 }
 
 void StepCertifier::examine(const WaveDiscretisation& waves, double* record, const Step& step,
                             Certificate& certificate) {
   examine_margins(waves, record, step.index, certificate);
+  if (step.accelerated) return;
   std::span<const double> fixed_point;
   try {
     fixed_point = fixed_point_.solve(waves, record, step.u_start);
@@ -109,8 +111,10 @@ void StepCertifier::examine_margins(const WaveDiscretisation& waves, double* rec
   const auto margins = sampler_.sample(waves, record, index);
   if (!margins) ++certificate.steps_without_margin;
   if (!margins || !std::isfinite(margins->min_margin)) return;  // no margin: a system without ports
-  certificate.min_fne_margin =
-      std::min(certificate.min_fne_margin.value_or(margins->min_margin), margins->min_margin);
+  std::optional<double>& smallest = update_.kind == MethodKind::douglas_rachford
+                                        ? certificate.min_fne_margin
+                                        : certificate.min_nonexpansiveness_margin;
+  smallest = std::min(smallest.value_or(margins->min_margin), margins->min_margin);
   if (margins->negative_beyond_tolerance && certificate.status == CertificateStatus::holds) {
     certificate.status = CertificateStatus::conditional;
   }
@@ -125,6 +129,8 @@ void StepCertifier::examine_iterates(const WaveDiscretisation& waves, double* re
   };
   const double start = distance_of(u_);
   double distance = start;
+  const double relaxation = update_.relaxation;
+  const double least_gain = (update_.kind == MethodKind::douglas_rachford ? 2.0 : 1.0) - relaxation;
   const int last = *std::max_element(step.iterations.begin(), step.iterations.end());
   for (int k = 0; k < last; ++k) {
     if (!waves.scatter_all(record, u_.data(), b_.data()).ok()) {
@@ -132,7 +138,7 @@ void StepCertifier::examine_iterates(const WaveDiscretisation& waves, double* re
       return;
     }
     u_next_ = u_;
-    waves.interconnection().douglas_rachford(relaxation_, b_.data(), u_next_.data());
+    waves.interconnection().update(update_, b_.data(), u_next_.data());
     for (std::size_t j = 0; j < u_.size(); ++j) {  // islands that have stopped stay as they are
       const int part = waves.part_of_wave(static_cast<int>(j));
       if (part < 0) continue;
@@ -141,8 +147,7 @@ void StepCertifier::examine_iterates(const WaveDiscretisation& waves, double* re
     }
     const double next = distance_of(u_next_);
     raise_to(certificate.max_fejer_residual_J,
-             next - distance +
-                 (2.0 - relaxation_) / relaxation_ * half_square_distance(waves, u_next_, u_));
+             next - distance + least_gain / relaxation * half_square_distance(waves, u_next_, u_));
     distance = next;
     u_.swap(u_next_);
   }

@@ -22,11 +22,16 @@ double magnitude(const Subsystem& subsystem, const double* x, double storage) {
 
 }  // namespace
 
-EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b)
+EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b,
+                       const TankOptions& tank, bool guarded)
     : waves_(waves),
       memory_({{kColumns, static_cast<std::size_t>(waves.entry_count())}}),
       all_(all_parts(waves)),
       islands_(island_lists(waves)),
+      parts_(waves.system()),
+      cap_(tank.cap_J),
+      guarded_(guarded),
+      mismatch_(islands_.size(), 0.0),
       max_residual_(-std::numeric_limits<double>::infinity()),
       worst_ratio_(-std::numeric_limits<double>::infinity()) {
   for (std::span<double>& c : columns_) {
@@ -51,7 +56,11 @@ EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, co
   }
   totals_.initial_J = all_.sum(column(kStorageBefore));
   totals_.final_J = totals_.max_J = totals_.initial_J;
-  for (const PartList& island : islands_) tank_.push_back(island.sum(column(kMismatch)));
+  for (const PartList& island : islands_) {
+    const double initial = tank.initial_J.value_or(island.sum(column(kMismatch))) +
+                           tank.initial_fraction * island.sum(column(kStorageBefore));
+    tank_.push_back(std::min(initial, cap_));
+  }
   totals_.tank_J = totals_.initial_tank_J = tank_sum();
   totals_.max_energy_ratio = -std::numeric_limits<double>::infinity();
   update_energy_ratio();
@@ -79,35 +88,66 @@ std::optional<StepLedger> EnergyBook::book(const double* a, const double* b) {
   for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
     examine(i, waves_.batch(i).all(), a, b);
   }
-  return close();
+  if (!tally()) return std::nullopt;
+  return close(a, b);
 }
 
-std::optional<StepLedger> EnergyBook::close() {
+bool EnergyBook::tally() {
   const int shift = all_.entries() == nullptr ? all_.first() : 0;
   const BookTotals sums = book_kernels().totals(
       {column(kStorage) + shift, column(kSupply) + shift, column(kDissipated) + shift,
        column(kMismatch) + shift, column(kResidual) + shift, column(kTolerance) + shift},
       all_.entries(), all_.size());
-  if (!std::isfinite(sums.storage) || !std::isfinite(sums.supply) ||
-      !std::isfinite(sums.mismatch)) {
-    return std::nullopt;
-  }
-  StepLedger step;
-  step.stored_J = sums.storage;
-  step.supplied_J = sums.supply;
-  step.dissipated_J = sums.dissipated;
+  tallied_ = {};
+  tallied_.stored_J = sums.storage;
+  tallied_.supplied_J = sums.supply;
+  tallied_.dissipated_J = sums.dissipated;
+  tallied_.max_passivity_residual_J = sums.largest_residual;
+  worst_ratio_of_step_ = sums.largest_ratio;
+  terms_of_step_J_ = sums.tolerance / passivity_tolerance(1.0);
   if (islands_.size() == 1) {
-    step.mismatch_J = sums.mismatch;
-    tank_[0] += step.mismatch_J;
+    mismatch_[0] = tallied_.mismatch_J = sums.mismatch;
   } else {
     for (std::size_t i = 0; i < islands_.size(); ++i) {
-      const double mismatch = islands_[i].sum(column(kMismatch));
-      tank_[i] += mismatch;
-      step.mismatch_J += mismatch;
+      mismatch_[i] = islands_[i].sum(column(kMismatch));
+      tallied_.mismatch_J += mismatch_[i];
     }
   }
-  step.max_passivity_residual_J = sums.largest_residual;
-  judge_passivity(sums.largest_residual, sums.largest_ratio);
+  return std::isfinite(sums.storage) && std::isfinite(sums.supply) && std::isfinite(sums.mismatch);
+}
+
+bool EnergyBook::overdraws(int island, const double* a, const double* b) const {
+  const double after = prospect(island);
+  // A step that adds to the tank takes nothing from it, whatever round-off has left there.
+  if (after >= 0.0 || mismatch_[static_cast<std::size_t>(island)] >= 0.0) return false;
+  double terms = std::abs(tank(island));
+  for (const int part : parts_.of(island)) {
+    const PartPlace& place = waves_.place(part);
+    terms += std::abs(column(kStorage)[place.entry]);
+    for (int j = 0; j < waves_.batch(place.batch).batch->wave_size(); ++j) {
+      const int w = place.wave + j * place.stride;
+      terms += 0.5 * (a[w] * a[w] + b[w] * b[w]);
+    }
+  }
+  return after < -8.0 * std::numeric_limits<double>::epsilon() * terms;
+}
+
+StepLedger EnergyBook::close(const double* a, const double* b, double alpha, double withheld_J) {
+  StepLedger step = tallied_;
+  step.alpha = alpha;
+  step.withheld_J = withheld_J;
+  judge_passivity(step.max_passivity_residual_J, worst_ratio_of_step_);
+  terms_J_ += terms_of_step_J_;
+  if (guarded_) {
+    for (int i = 0; i < static_cast<int>(islands_.size()); ++i) {
+      if (overdraws(i, a, b)) broken_law_ = true;
+    }
+  }
+  for (std::size_t i = 0; i < tank_.size(); ++i) {
+    const double full = tank_[i] + mismatch_[i];
+    tank_[i] = std::min(full, cap_);
+    totals_.given_up_J += full - tank_[i];
+  }
   std::swap(columns_[kStorage], columns_[kStorageBefore]);
   std::swap(columns_[kMagnitude], columns_[kMagnitudeBefore]);
   step.tank_J = tank_sum();
@@ -118,8 +158,17 @@ std::optional<StepLedger> EnergyBook::close() {
   totals_.mismatch_J += step.mismatch_J;
   totals_.tank_J = step.tank_J;
   update_energy_ratio();
+  if (guarded_) judge_balance();
   ++steps_;
   return step;
+}
+
+/// The second law, up to the round-off of all that was added up.
+void EnergyBook::judge_balance() {
+  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+  const double allowance = 1e-12 * initial_energy() + 4.0 * kEpsilon * terms_J_;
+  const double excess = totals_.final_J + totals_.tank_J - totals_.supplied_J - initial_energy();
+  if (!(excess <= allowance)) broken_law_ = true;
 }
 
 void EnergyBook::judge_passivity(double residual, double ratio) {
@@ -156,7 +205,8 @@ int EnergyBook::first_non_finite() const {
 }
 
 std::size_t EnergyBook::bytes() const {
-  std::size_t lists = all_.bytes() + tank_.capacity() * sizeof(double);
+  std::size_t lists =
+      all_.bytes() + parts_.bytes() + (tank_.capacity() + mismatch_.capacity()) * sizeof(double);
   for (const PartList& island : islands_) lists += sizeof(PartList) + island.bytes();
   return memory_.bytes() + lists;
 }

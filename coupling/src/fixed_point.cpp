@@ -128,9 +128,9 @@ std::optional<Sparse> linearised_parts(const WaveDiscretisation& waves, double* 
 
 }  // namespace
 
-FixedPointSolver::FixedPointSolver(const WaveDiscretisation& waves, double relaxation,
+FixedPointSolver::FixedPointSolver(const WaveDiscretisation& waves, const InnerUpdate& update,
                                    int plain_iterations)
-    : relaxation_(relaxation), plain_iterations_(plain_iterations) {
+    : update_(update), plain_iterations_(plain_iterations) {
   for (auto* v : {&u_, &b_, &exchanged_}) v->resize(at(waves.wave_size()));
 }
 
@@ -164,7 +164,7 @@ bool FixedPointSolver::iterate_plainly(const WaveDiscretisation& waves, double* 
     const double residual = evaluate(waves, record);
     if (residual <= kRoundOff) return true;
     if (std::isnan(residual)) return false;
-    waves.interconnection().douglas_rachford(relaxation_, b_.data(), u_.data());
+    waves.interconnection().update(update_, b_.data(), u_.data());
   }
   return false;
 }

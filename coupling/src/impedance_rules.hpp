@@ -19,6 +19,10 @@ class PortMatches {
   std::span<const double> values() const { return values_; }
   /// Whether the part itself has a match there.
   bool is_own(int port) const { return is_own_[static_cast<std::size_t>(port)]; }
+  /// Whether a port has an ideal end: a junction of its own.
+  bool is_end(int port) const {
+    return system().junctions()[static_cast<std::size_t>(junction_of(port))].waves.size() == 1;
+  }
   /// Junction of a scalar port.
   int junction_of(int port) const { return junction_of_[static_cast<std::size_t>(port)]; }
 
@@ -33,6 +37,10 @@ class PortMatches {
 /// impedances given: P_jj = 0 with it. `impedance` is by port of the junction. Not positive and
 /// finite where there is none.
 double seen_impedance(const DiracStructure& dirac, std::span<const double> impedance, int own);
+
+/// Matches the ideal ends of every part together, its other ports closed by their impedances. Two
+/// ends that hold the same body would otherwise reflect a third of what they share.
+void match_ends(const PortMatches& matches, std::vector<double>& impedance);
 
 std::vector<double> leaf_impedances(const PortMatches& matches);
 std::vector<double> adapted_impedances(const PortMatches& matches);

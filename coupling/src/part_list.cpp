@@ -36,14 +36,25 @@ double PartList::largest_ratio(const double* numerator, const double* denominato
              : book_kernels().largest_ratio(numerator, denominator, entries_.data(), count_);
 }
 
-std::vector<PartList> island_lists(const WaveDiscretisation& waves) {
-  const System& system = waves.system();
-  std::vector<std::vector<int>> parts(static_cast<std::size_t>(system.island_count()));
-  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
-    parts[static_cast<std::size_t>(system.island_of_part(i))].push_back(i);
+IslandParts::IslandParts(const System& system)
+    : first_(static_cast<std::size_t>(system.island_count()) + 1, 0),
+      parts_(system.parts().size()) {
+  const int count = static_cast<int>(parts_.size());
+  for (int i = 0; i < count; ++i) {
+    ++first_[static_cast<std::size_t>(system.island_of_part(i)) + 1];
   }
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  std::vector<int> next(first_.begin(), first_.end() - 1);
+  for (int i = 0; i < count; ++i) {
+    const auto island = static_cast<std::size_t>(system.island_of_part(i));
+    parts_[static_cast<std::size_t>(next[island]++)] = i;
+  }
+}
+
+std::vector<PartList> island_lists(const WaveDiscretisation& waves) {
+  const IslandParts islands(waves.system());
   std::vector<PartList> lists;
-  for (const std::vector<int>& island : parts) lists.emplace_back(waves, island);
+  for (int i = 0; i < islands.count(); ++i) lists.emplace_back(waves, islands.of(i));
   return lists;
 }
 

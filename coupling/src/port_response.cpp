@@ -138,6 +138,17 @@ Eigen::MatrixXd scaled_response(const Eigen::MatrixXd& response,
   return scale.asDiagonal() * response * scale.asDiagonal();
 }
 
+Eigen::MatrixXd closed_response(const Eigen::MatrixXd& response,
+                                const std::vector<Eigen::Index>& open,
+                                const std::vector<Eigen::Index>& closed,
+                                const std::vector<double>& inverse) {
+  if (closed.empty()) return response(open, open);
+  Matrix inner = response(closed, closed);
+  inner.diagonal() += Eigen::Map<const Eigen::VectorXd>(inverse.data(), inner.rows());
+  const Matrix in = response(closed, open);
+  return response(open, open) - response(open, closed) * inner.partialPivLu().solve(in);
+}
+
 PortResponses::PortResponses(const System& system, double step_s)
     : system_(system), step_s_(step_s) {
   std::unordered_map<const Subsystem*, int> known;

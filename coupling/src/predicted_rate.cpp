@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "portwave/coupling/tuning.hpp"
 #include "portwave/subsystems/aligned.hpp"
@@ -29,46 +30,69 @@ class FixedNumbers {
   std::uint64_t state_ = 7;
 };
 
-/// The linearised parts and their coupling, waves in the order of the scalar ports.
+/// The linearised parts and their coupling, waves in the order of the scalar ports: b = b⁰ + Du.
+///
+/// b⁰ is that of random inputs r of the parts before the step, b⁰ = ½(Σ − D)r, Σ the signs of the
+/// causalities. It contains nothing that the parts cannot emit: where two ideal ends hold one rigid
+/// body PD has an eigenvalue −1 whatever the impedances are, but neither end can excite it.
 class LinearIteration {
  public:
   LinearIteration(const PortResponses& responses, std::span<const double> impedance)
       : system_(responses.system()), coupling_(system_.junctions(), impedance) {
+    FixedNumbers numbers;
     for (int part = 0; part < static_cast<int>(system_.parts().size()); ++part) {
       const Eigen::MatrixXd& response = responses.of(part);
       const int size = static_cast<int>(response.rows());
       const int first = system_.first_scalar_port(part);
+      const Signature& signature = system_.parts()[at(part)].subsystem->signature();
       const Eigen::MatrixXd D =
-          scattering_matrix(response, system_.parts()[at(part)].subsystem->signature(),
-                            impedance.subspan(at(first), at(size)));
+          scattering_matrix(response, signature, impedance.subspan(at(first), at(size)));
       blocks_.push_back({first, size, scattering_.size()});
       scattering_.insert(scattering_.end(), D.data(), D.data() + D.size());
+      Eigen::VectorXd input(size);
+      for (double& value : input) value = numbers.next();
+      Eigen::VectorXd offset = -D * input;
+      Eigen::Index j = 0;
+      for (const Port& port : signature.ports) {
+        for (int component = 0; component < port.dimension; ++component, ++j) {
+          offset[j] += port.causality == Causality::effort_in ? input[j] : -input[j];
+        }
+      }
+      offset_.insert(offset_.end(), offset.data(), offset.data() + size);
     }
     for (auto* wave : {&u_, &b_, &exchanged_}) wave->assign(impedance.size(), 0.0);
-    FixedNumbers numbers;
-    for (double& wave : u_) wave = numbers.next();
   }
 
-  /// b = Du, a = Pb; afterwards the gaps |a − u|², by island.
-  void evaluate(std::vector<double>& gaps) {
-    gaps.assign(at(system_.island_count()), 0.0);
+  /// b = b⁰ + Du, a = Pb. The largest |a − u|/max(|u|, |b|) of an island.
+  double residual() {
     for (const Block& block : blocks_) {
       const double* D = scattering_.data() + block.matrix;
       double* b = b_.data() + block.first;
       const double* u = u_.data() + block.first;
-      std::fill_n(b, block.size, 0.0);
+      std::copy_n(offset_.data() + block.first, block.size, b);
       for (int j = 0; j < block.size; ++j) {
         for (int i = 0; i < block.size; ++i) b[i] += *D++ * u[j];
       }
     }
     coupling_.exchange(b_.data(), exchanged_.data());
+    sums_.assign(at(system_.island_count()), {});
     for (std::size_t part = 0; part < blocks_.size(); ++part) {
-      double& gap = gaps[at(system_.island_of_part(static_cast<int>(part)))];
+      Squares& sum = sums_[at(system_.island_of_part(static_cast<int>(part)))];
       const std::size_t first = at(blocks_[part].first);
       for (std::size_t j = first; j < first + at(blocks_[part].size); ++j) {
-        gap += (exchanged_[j] - u_[j]) * (exchanged_[j] - u_[j]);
+        sum.gap += (exchanged_[j] - u_[j]) * (exchanged_[j] - u_[j]);
+        sum.incident += u_[j] * u_[j];
+        sum.outgoing += b_[j] * b_[j];
       }
     }
+    double largest = 0.0;
+    for (const Squares& sum : sums_) {
+      if (sum.gap == 0.0) continue;
+      const double size = std::max(sum.incident, sum.outgoing);
+      if (!std::isfinite(size)) return std::numeric_limits<double>::infinity();
+      largest = std::max(largest, sum.gap / size);
+    }
+    return std::sqrt(largest);
   }
 
   void update(MethodKind kind, double relaxation) {
@@ -87,39 +111,38 @@ class LinearIteration {
     std::size_t matrix;
   };
 
+  struct Squares {
+    double gap = 0.0;
+    double incident = 0.0;
+    double outgoing = 0.0;
+  };
+
   const System& system_;
   Interconnection coupling_;
   std::vector<Block> blocks_;
   std::vector<double> scattering_;  // column-major blocks
+  std::vector<double> offset_;
+  std::vector<Squares> sums_;  // by island
   AlignedVector u_, b_, exchanged_;
 };
-
-/// The largest share of its first gap that an island has left.
-double largest_share(const std::vector<double>& gaps, const std::vector<double>& first) {
-  double share = 0.0;
-  for (std::size_t i = 0; i < gaps.size(); ++i) {
-    if (!(gaps[i] <= first[i] * 1e300)) return std::numeric_limits<double>::infinity();
-    if (first[i] > 0.0) share = std::max(share, gaps[i] / first[i]);
-  }
-  return std::sqrt(share);
-}
 
 }  // namespace
 
 PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
                            MethodKind kind, double relaxation, int limit) {
   LinearIteration iteration(responses, impedance);
-  std::vector<double> first, gaps;
-  iteration.evaluate(first);
-  PredictedRate rate{.contraction = 0.0, .evaluations = 1, .converges = false};
-  for (int k = 1; k < limit; ++k) {
+  const double first = iteration.residual();
+  PredictedRate rate{.contraction = 0.0, .evaluations = 1, .converges = first == 0.0};
+  for (int k = 1; k < limit && !rate.converges; ++k) {
     iteration.update(kind, relaxation);
-    iteration.evaluate(gaps);
-    const double share = largest_share(gaps, first);
+    const double residual = iteration.residual();
+    if (!std::isfinite(residual)) {
+      rate.contraction = std::numeric_limits<double>::infinity();
+      break;
+    }
     rate.evaluations = k + 1;
-    rate.contraction = std::pow(share, 1.0 / k);
-    rate.converges = share <= kReduction;
-    if (rate.converges || !std::isfinite(share)) break;
+    rate.contraction = std::pow(residual / first, 1.0 / k);
+    rate.converges = residual <= kReduction * first;
   }
   if (!rate.converges) rate.evaluations = limit;
   return rate;

@@ -21,6 +21,19 @@ Eigen::MatrixXd scaled_response(const Eigen::MatrixXd& response,
                                 std::span<const Causality> causality,
                                 std::span<const double> impedance);
 
+/// The response of the ports `open` when y = −u/g at the ports `closed`, given 1/g ≥ 0 there: the
+/// impedance or admittance of what closes them, by causality; 0 is an ideal end that holds y at zero.
+/// (Ideal ends that hold u at zero need no closing.)
+Eigen::MatrixXd closed_response(const Eigen::MatrixXd& response,
+                                const std::vector<Eigen::Index>& open,
+                                const std::vector<Eigen::Index>& closed,
+                                const std::vector<double>& inverse);
+
+/// 1/g of a port that is closed by an impedance.
+inline double closing(double impedance, Causality causality) {
+  return causality == Causality::effort_in ? 1.0 / impedance : impedance;
+}
+
 inline bool is_impedance(double value) { return value > 0.0 && std::isfinite(value); }
 
 }  // namespace portwave

@@ -94,7 +94,7 @@ double fne_scaling(const Matrix& response, std::span<const Causality> causality,
   return largest > 0.0 ? 1.0 / largest : 1.0;
 }
 
-/// γ_j over γ_k of the other port of a two-port junction without a gyrator, from e = w s.
+/// w, where one row says Σ wf = 0 and the others bind efforts only: then e = w s.
 std::optional<Vector> common_efforts(const Matrix& balance, const Matrix& rest) {
   Eigen::Index found = -1;
   for (Eigen::Index i = 0; i < balance.rows(); ++i) {
@@ -175,6 +175,56 @@ PortMatches::PortMatches(const PortResponses& responses)
   }
 }
 
+// M̂ of the ends, with unit diagonal, is scaled by c: the modes it moves reflect (1 − cλ)/(1 + cλ). Of
+// modes that it hardly moves hardly anything is emitted.
+void match_ends(const PortMatches& matches, std::vector<double>& impedance) {
+  constexpr double kHardlyMoved = 1e-2;
+  const System& system = matches.system();
+  std::vector<Eigen::Index> ends, others;
+  std::vector<double> inverse;
+  for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
+    const Matrix& response = matches.responses().of(part);
+    const int first = system.first_scalar_port(part);
+    ends.clear();
+    for (int j = 0; j < response.rows(); ++j) {
+      if (matches.is_end(first + j)) ends.push_back(j);
+    }
+    if (ends.empty()) continue;
+    others.clear();
+    inverse.clear();
+    const std::vector<Causality> causality =
+        scalar_causalities(system.parts()[at(part)].subsystem->signature());
+    for (int j = 0; j < response.rows(); ++j) {
+      if (matches.is_end(first + j)) continue;
+      others.push_back(j);
+      inverse.push_back(closing(impedance[at(first + j)], causality[at(j)]));
+    }
+    const Matrix closed = closed_response(response, ends, others, inverse);
+    std::vector<double> match;
+    std::vector<Causality> own;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const auto row = static_cast<Eigen::Index>(i);
+      own.push_back(causality[static_cast<std::size_t>(ends[i])]);
+      match.push_back(match_of(closed(row, row), own.back()));
+    }
+    if (!std::ranges::all_of(match, is_impedance)) continue;
+    const Matrix scaled = scaled_response(closed, own, match);
+    const Vector modes = Eigen::SelfAdjointEigenSolver<Matrix>(0.5 * (scaled + scaled.transpose()),
+                                                               Eigen::EigenvaluesOnly)
+                             .eigenvalues();
+    const double largest = modes.maxCoeff();
+    double smallest = largest;
+    for (const double mode : modes) {
+      if (mode > kHardlyMoved * largest) smallest = std::min(smallest, mode);
+    }
+    const double scale = 1.0 / std::sqrt(largest * smallest);
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      impedance[at(first + static_cast<int>(ends[i]))] =
+          own[i] == Causality::effort_in ? match[i] * scale : match[i] / scale;
+    }
+  }
+}
+
 std::vector<double> leaf_impedances(const PortMatches& matches) {
   std::vector<double> out(matches.values().begin(), matches.values().end());
   for (const Junction& junction : matches.system().junctions()) {
@@ -184,6 +234,7 @@ std::vector<double> leaf_impedances(const PortMatches& matches) {
         seen_impedance(junction.dirac, impedances_of(junction, matches.values()), 1 - side);
     if (is_impedance(across)) out[at(junction.waves[at(1 - side)])] = across;
   }
+  match_ends(matches, out);
   return out;
 }
 

@@ -83,13 +83,32 @@ WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
   part_of_wave_.assign(static_cast<std::size_t>(wave_size_), -1);
   impedance_.assign(static_cast<std::size_t>(wave_size_), 1.0);
   for (std::size_t j = 0; j < impedance.size(); ++j) {
-    const auto place = static_cast<std::size_t>(wave_of_port_[j]);
-    impedance_[place] = impedance[j];
-    part_of_wave_[place] = system.scalar_ports()[j].part;
+    part_of_wave_[static_cast<std::size_t>(wave_of_port_[j])] = system.scalar_ports()[j].part;
+  }
+  take_impedance(impedance);
+}
+
+void WaveDiscretisation::take_impedance(std::span<const double> impedance) {
+  for (std::size_t j = 0; j < impedance.size(); ++j) {
+    impedance_[static_cast<std::size_t>(wave_of_port_[j])] = impedance[j];
   }
   prepare_batches();
   interconnection_ =
-      std::make_unique<Interconnection>(system.junctions(), wave_of_port_, impedance_);
+      std::make_unique<Interconnection>(system_.junctions(), wave_of_port_, impedance_);
+}
+
+void WaveDiscretisation::set_impedance(std::span<const double> impedance) {
+  throw_if_any(check(system_, step_s_, impedance));
+  std::vector<double> old;
+  for (const int place : wave_of_port_) {
+    old.push_back(impedance_[static_cast<std::size_t>(place)]);
+  }
+  try {
+    take_impedance(impedance);
+  } catch (...) {
+    take_impedance(old);
+    throw;
+  }
 }
 
 void WaveDiscretisation::gather_packs(std::span<const int> order) {
@@ -248,6 +267,16 @@ bool WaveDiscretisation::scatter(int batch, LaneRange lanes, double* record, con
                  [&](int lane) { return spoiled_waves(place, lane, b); });
 }
 
+bool WaveDiscretisation::approach(int batch, LaneRange lanes, double* record, const double* a,
+                                  double* b, PhaseStatus& failure) const {
+  const BatchPlace& place = batches_[static_cast<std::size_t>(batch)];
+  const auto act = [&](LaneRange range) {
+    return place.batch->approach(range, record + place.record, a + place.wave, b + place.wave);
+  };
+  return guarded(place, lanes, failure, act,
+                 [&](int lane) { return spoiled_waves(place, lane, b); });
+}
+
 bool WaveDiscretisation::advance(int batch, LaneRange lanes, double* record, const double* a,
                                  double* next, double* b, const EnergyColumns& energy,
                                  PhaseStatus& failure) const {
@@ -274,6 +303,14 @@ PhaseStatus WaveDiscretisation::scatter_all(double* record, const double* a, dou
   PhaseStatus status, failure;
   for (int i = 0; i < static_cast<int>(batches_.size()); ++i) {
     if (!scatter(i, batch(i).all(), record, a, b, failure)) status.merge(failure);
+  }
+  return status;
+}
+
+PhaseStatus WaveDiscretisation::approach_all(double* record, const double* a, double* b) const {
+  PhaseStatus status, failure;
+  for (int i = 0; i < static_cast<int>(batches_.size()); ++i) {
+    if (!approach(i, batch(i).all(), record, a, b, failure)) status.merge(failure);
   }
   return status;
 }

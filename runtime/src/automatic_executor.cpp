@@ -23,8 +23,12 @@ class AutomaticExecutor final : public Executor {
   void bind(const StepArrays& arrays) override {
     for (const auto& executor : executors_) executor->bind(arrays);
   }
+  void recompile() override {
+    for (const auto& executor : executors_) executor->recompile();
+  }
   StepResult run(const StepArrays& arrays, const StepPlan& plan,
                  std::span<IslandOutcome> outcomes) override {
+    if (!plan.recommit.empty()) return executors_[used_]->run(arrays, plan, outcomes);
     const auto start = Clock::now();
     StepResult result = executors_[used_]->run(arrays, plan, outcomes);
     const double took = std::chrono::duration<double>(Clock::now() - start).count();

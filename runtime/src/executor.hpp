@@ -23,6 +23,9 @@ struct StepPlan {
   IterationRule rule;
   DeadlineScheduler* deadline = nullptr;  ///< null: no deadline
   bool timed = false;                     ///< note when the inner iteration ended
+  /// Not empty: no inner iteration, only the commit once more of the tasks in which an island, by
+  /// number, is marked here, with the incident waves as they are. Outcomes stay.
+  std::span<const char> recommit = {};
 };
 
 struct StepResult {
@@ -49,6 +52,8 @@ class Executor {
   virtual void bind(const StepArrays& arrays) = 0;
   virtual StepResult run(const StepArrays& arrays, const StepPlan& plan,
                          std::span<IslandOutcome> outcomes) = 0;
+  /// The junctions and step maps have changed: `bind` is to follow.
+  virtual void recompile() = 0;
 };
 
 /// The failure to report: the earliest iteration, and of that the part with the lowest number.

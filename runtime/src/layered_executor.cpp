@@ -24,6 +24,13 @@ StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
                                 std::span<IslandOutcome> outcomes) {
   arrays_ = arrays;
   plan_ = plan;
+  if (!plan.recommit.empty()) {
+    StepResult result;
+    for (int i = 0; i < graph_.size(); ++i) graph_.task(i).outcome = {};
+    for_tasks([&](int i) { graph_.task(i).recommit(arrays_, plan_.recommit); });
+    take_failure(graph_, result);
+    return result;
+  }
   outcomes_ = outcomes;
   std::fill(stopped_.begin(), stopped_.end(), 0);
   std::fill(outcomes.begin(), outcomes.end(), IslandOutcome{});
@@ -74,7 +81,7 @@ void LayeredExecutor::iterate(int index, int k) {
   if (stopped_[static_cast<std::size_t>(task.pack())] != 0) return;
   const std::uint64_t number = base_ + static_cast<std::uint64_t>(k) + 1;
   if (k == 0) task.start(arrays_, arrays_.u);
-  task.iterate(arrays_, k, plan_.rule.relaxation, number, [&](PhaseStatus&& failure) {
+  task.iterate(arrays_, k, plan_.rule.update, number, [&](PhaseStatus&& failure) {
     note_failure(k);
     if (task.outcome.failed_at < 0) task.outcome.failed_at = k;
     if (task.outcome.failed_at == k) task.outcome.failure.merge(std::move(failure));
@@ -110,11 +117,14 @@ bool LayeredExecutor::judge(int done) {
       continue;
     }
     IslandOutcome& outcome = outcomes_[static_cast<std::size_t>(task.islands().front())];
-    outcome = {};
     outcome.iterations = done;
     if (rule.checked()) {
-      outcome.gap = arrays_.residual->gap(task.islands().front(), rule.tolerance_per_part);
-      rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
+      const int island = task.islands().front();
+      const InterfaceGap gap = arrays_.residual->gap(island, rule.tolerance_per_part);
+      if (judge_acceleration(arrays_, island, gap)) {
+        outcome.gap = gap;
+        rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
+      }
     }
     stopped_[pack] = outcome.converged ? 1 : 0;
     open = open || !outcome.converged;
@@ -132,6 +142,8 @@ void LayeredExecutor::commit(int index, int iterations) {
     task.start(arrays_, arrays_.a);
   } else if (!plan_.rule.checked()) {
     task.exchange(arrays_, base_ + static_cast<std::uint64_t>(iterations), arrays_.a);
+  } else {
+    restore_shadow(arrays_, task);
   }
   if (!plan_.rule.checked() && first_of_pack_[static_cast<std::size_t>(task.pack())] == index) {
     outcomes_[static_cast<std::size_t>(task.islands().front())] = {iterations, false, false, {}};

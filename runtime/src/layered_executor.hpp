@@ -20,6 +20,7 @@ class LayeredExecutor : public Executor {
   int tasks() const override { return graph_.size(); }
   std::size_t bytes() const override { return graph_.bytes(); }
   void bind(const StepArrays& s) override { graph_.bind(s); }
+  void recompile() override { graph_.compile(); }
   StepResult run(const StepArrays& arrays, const StepPlan& plan,
                  std::span<IslandOutcome> outcomes) override;
 

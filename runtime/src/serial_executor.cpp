@@ -15,10 +15,16 @@ class SerialExecutor final : public Executor {
   int tasks() const override { return graph_.size(); }
   std::size_t bytes() const override { return graph_.bytes(); }
   void bind(const StepArrays& s) override { graph_.bind(s); }
+  void recompile() override { graph_.compile(); }
 
   StepResult run(const StepArrays& s, const StepPlan& plan,
                  std::span<IslandOutcome> outcomes) override {
     StepResult result;
+    if (!plan.recommit.empty()) {
+      for (int i = 0; i < graph_.size(); ++i) graph_.task(i).recommit(s, plan.recommit);
+      take_failure(graph_, result);
+      return result;
+    }
     for (SoloStep& step : steps_) step.begin(s, plan.rule, outcomes);
     if (plan.deadline == nullptr) {
       for (SoloStep& step : steps_) step.iterate(s, plan.rule, plan.rule.budget, outcomes);

@@ -20,6 +20,17 @@ void SoloStep::begin(const StepArrays& s, const IterationRule& rule,
   task_.start(s, rule.budget == 0 ? s.a : s.u);
 }
 
+bool judge_acceleration(const StepArrays& s, int island, const InterfaceGap& gap) {
+  if (s.acceleration == nullptr) return true;
+  s.acceleration->judge(island, 2.0 * gap.energy_J);
+  return s.acceleration->sequence(island).stands();
+}
+
+void restore_shadow(const StepArrays& s, const Task& task) {
+  if (s.acceleration == nullptr) return;
+  if (!s.acceleration->sequence(task.islands().front()).stands()) task.restore_shadow(s, 0);
+}
+
 bool SoloStep::has_stopped(int part) const {
   const int island = waves_.system().island_of_part(part);
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
@@ -30,7 +41,7 @@ bool SoloStep::has_stopped(int part) const {
 
 bool SoloStep::solve(const StepArrays& s, const IterationRule& rule) {
   PhaseStatus failure;
-  task_.iterate(s, done_, rule.relaxation, 0, [&](PhaseStatus&& found) {
+  task_.iterate(s, done_, rule.update, 0, [&](PhaseStatus&& found) {
     if (!has_stopped(found.part)) {
       failure.merge(std::move(found));
     } else {  // it may hide one that counts
@@ -51,7 +62,13 @@ void SoloStep::judge(const StepArrays& s, const IterationRule& rule,
     if (stopped_[i] != 0) continue;
     IslandOutcome& outcome = outcomes[static_cast<std::size_t>(task_.islands()[i])];
     outcome.iterations = done_;
-    outcome.gap = s.residual->gap(task_.islands()[i], rule.tolerance_per_part);
+    const InterfaceGap gap = s.residual->gap(task_.islands()[i], rule.tolerance_per_part);
+    if (!judge_acceleration(s, task_.islands()[i], gap)) {
+      // The one that stands is there already where islands have arrays of their own.
+      if (stopped_.size() == 1) task_.restore_shadow(s, i);
+      continue;
+    }
+    outcome.gap = gap;
     rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
     // The last one is kept too: the budget or the clock may end the iteration here.
     if (stopped_.size() > 1) task_.copy_island(i, exchanged, s.a);
@@ -71,7 +88,7 @@ bool SoloStep::iterate(const StepArrays& s, const IterationRule& rule, int limit
   }
   if (!rule.checked()) {
     PhaseStatus failure;
-    done_ = task_.iterate_alone(s, done_, limit, rule.relaxation, failure);
+    done_ = task_.iterate_alone(s, done_, limit, rule.update, failure);
     if (done_ < limit) {
       task_.outcome = {done_, std::move(failure)};
       return false;

@@ -37,4 +37,12 @@ class SoloStep {
   AlignedVector& exchanged_;  // P b̂, where islands stop one by one
 };
 
+/// Tells an accelerated iteration of the gap of the evaluation just made. False when that is a trial
+/// which is rejected: then nothing is to be concluded from the gap.
+bool judge_acceleration(const StepArrays& s, int island, const InterfaceGap& gap);
+
+/// Before the commit of a task that is one of several of its island: â of the last evaluation that
+/// stands, if that was not the last.
+void restore_shadow(const StepArrays& s, const Task& task);
+
 }  // namespace portwave

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "portwave/coupling/anderson.hpp"
 #include "portwave/coupling/energy_book.hpp"
+#include "portwave/coupling/method.hpp"
 #include "portwave/coupling/residual.hpp"
 #include "portwave/subsystems/aligned.hpp"
 
@@ -13,22 +15,25 @@ struct StepArrays {
   const double* b = nullptr;   ///< bⁿ, outgoing waves of the last commit
   double* b_next = nullptr;    ///< bⁿ⁺¹
   double* u = nullptr;         ///< inner iterate
-  double* b_trial = nullptr;   ///< S(u)
+  double* b_trial = nullptr;   ///< b̂ ≈ S(u)
   double* a = nullptr;         ///< â: incident waves of the commit
   EnergyBook* book = nullptr;  ///< null: no ledger
   EnergyColumns columns;       ///< of the book, for this step
   InterfaceResidual* residual = nullptr;
+  Acceleration* acceleration = nullptr;  ///< null: none
 };
 
 /// When an inner iteration ends by itself.
 struct IterationRule {
-  int budget = 0;                   ///< K ≥ 0: evaluations of S at the most
-  double relaxation = 1.0;          ///< λ
+  int budget = 0;  ///< K ≥ 0: evaluations of S at the most
+  InnerUpdate update;
   double tolerance = 0.0;           ///< 0: none
   double energy_tolerance_J = 0.0;  ///< 0: none
   bool tolerance_per_part = false;
+  bool accelerated = false;
 
-  bool checked() const { return tolerance > 0.0 || energy_tolerance_J > 0.0; }
+  /// The gap is looked at after every iteration.
+  bool checked() const { return tolerance > 0.0 || energy_tolerance_J > 0.0 || accelerated; }
   /// Whether an island with this gap may stop, and whether for its energy alone.
   void judge(const InterfaceGap& gap, bool& converged, bool& by_energy) const {
     const bool residual_met = tolerance > 0.0 && gap.residual <= tolerance;

@@ -11,9 +11,12 @@
 #include <fmt/format.h>
 
 #include "executor.hpp"
+#include "portwave/coupling/anderson.hpp"
 #include "portwave/coupling/energy_book.hpp"
+#include "portwave/coupling/guard.hpp"
 #include "portwave/subsystems/staggered.hpp"
 #include "stepper_options.hpp"
+#include "tuner.hpp"
 
 namespace portwave {
 namespace {
@@ -76,8 +79,8 @@ WaveDiscretisation::Grouping grouping_for(const StepperOptions& options) {
 struct Stepper::Impl {
   Impl(const System& system, const StepperOptions& given)
       : options(given),
-        waves(checked(system, given), given.step_s, impedance_by_port(system, given.method),
-              grouping_for(given)),
+        tuner(checked(system, given), given.step_s, given.method),
+        waves(system, given.step_s, tuner.choice().method.impedance, grouping_for(given)),
         memory({{2, waves.record_size()}, {6, static_cast<std::size_t>(waves.wave_size())}}),
         record(memory.take(waves.initial_record())),
         next(memory.take(record.size())),
@@ -89,10 +92,13 @@ struct Stepper::Impl {
         b_trial(memory.take(b.size())),
         input(waves.input_size(), 0.0),
         outcomes(static_cast<std::size_t>(system.island_count())),
-        book(waves, record.data(), b.data()),
+        book(waves, record.data(), b.data(), given.method.tank, given.method.guard),
         residual(waves),
         costs(declared_costs(waves)) {
+    options.method = tuner.choice().method;
     refuse_non_finite_start();
+    if (options.method.guard) guard.emplace(waves);
+    if (options.method.acceleration > 0) acceleration.emplace(waves, options.method.acceleration);
     certificate.max_passivity_residual_J = book.max_passivity_residual();
     runner = make_runner(waves, options, record.data(), costs);
     runner.executor->bind(arrays());
@@ -101,7 +107,7 @@ struct Stepper::Impl {
     if (options.certify == Certify::full) {
       u_start.resize(b.size(), 0.0);
       iterations_by_island.resize(outcomes.size());
-      certifier.emplace(waves, options.method.relaxation);
+      certifier.emplace(waves, update());
     }
     if (options.time.active()) {
       const Partition whole = whole_packs(waves, costs);
@@ -146,15 +152,18 @@ struct Stepper::Impl {
     const bool timed = options.timed || scheduler.has_value();
     Clock::time_point start{}, ready{}, end{};
     if (timed) start = await_turn();
+    retune();
     freeze();
     if (timed) ready = Clock::now();
     const StepResult result = run(timed);
     StepReport report = summarise(result);
     if (book_used()) {
       const double stored_before = book.totals().final_J;
-      const auto ledger = book.close();
-      if (!ledger) refuse_energy();
-      report.energy = *ledger;
+      if (!book.tally()) refuse_energy();
+      if (guard) keep_within_tanks();
+      report.energy = book.close(a_next.data(), b_next.data(), guard ? guard->alpha() : 1.0,
+                                 guard ? guard->withheld_J() : 0.0);
+      if (guard) guard->count();
       accept();
       if (certifier) certify(report, stored_before);
       update_certificate();
@@ -162,6 +171,7 @@ struct Stepper::Impl {
       accept();
     }
     count(report);
+    tuner.observe(steps, report.iterations, report.converged);
     if (timed) {
       end = Clock::now();
       report.times = {seconds(ready - start), seconds(result.inner_end - ready),
@@ -172,18 +182,19 @@ struct Stepper::Impl {
   }
 
   StepArrays arrays() {
-    return {record.data(), next.data(), b.data(),
-            b_next.data(), u.data(),    b_trial.data(),
-            a_next.data(), used_book(), used_book() ? book.columns() : EnergyColumns{},
-            &residual};
+    return {record.data(), next.data(),        b.data(),
+            b_next.data(), u.data(),           b_trial.data(),
+            a_next.data(), used_book(),        used_book() ? book.columns() : EnergyColumns{},
+            &residual,     used_acceleration()};
   }
   /// Those of the step after.
   StepArrays next_arrays() {
-    return {next.data(), record.data(), b_next.data(),
-            b.data(),    u.data(),      b_trial.data(),
-            a.data(),    used_book(),   used_book() ? book.next_columns() : EnergyColumns{},
-            &residual};
+    return {next.data(), record.data(),      b_next.data(),
+            b.data(),    u.data(),           b_trial.data(),
+            a.data(),    used_book(),        used_book() ? book.next_columns() : EnergyColumns{},
+            &residual,   used_acceleration()};
   }
+  Acceleration* used_acceleration() { return acceleration ? &*acceleration : nullptr; }
   EnergyBook* used_book() { return book_used() ? &book : nullptr; }
   /// The step has happened.
   void accept() {
@@ -193,7 +204,69 @@ struct Stepper::Impl {
     ++steps;
   }
 
-  bool book_used() const { return options.certify != Certify::none; }
+  bool book_used() const { return options.certify != Certify::none || options.method.guard; }
+  InnerUpdate update() const { return {options.method.kind, options.method.relaxation}; }
+
+  /// Commits again what would overdraw a tank, with as much of â as there is energy for.
+  void keep_within_tanks() {
+    if (!guard->begin(book, record.data(), a_next.data(), b_next.data())) return;
+    do {
+      guard->propose(a_next.data());
+      StepPlan plan;
+      plan.recommit = guard->searching();
+      const StepResult result = runner.executor->run(arrays(), plan, outcomes);
+      if (result.failed_at >= 0) fail(result.failure, options.method.iterations);
+      if (!book.tally()) refuse_energy();
+    } while (!guard->review(book, a_next.data(), b_next.data()));
+  }
+
+  /// Where impedances follow the state: sets them anew if they are off.
+  void retune() {
+    const auto state_of = [this](int part) { return state(part); };
+    if (const auto tuned = tuner.retuned(steps, state_of)) set_impedance(*tuned);
+  }
+
+  /// Other impedances between two steps: effort and flow of the last step stay, and so do the tanks.
+  void set_impedance(std::span<const double> by_port) {
+    const std::vector<double> old(waves.impedance().begin(), waves.impedance().end());
+    const double before = half_square(b);
+    waves.set_impedance(by_port);
+    for (std::size_t w = 0; steps > 0 && w < old.size(); ++w) {
+      const double gamma = waves.impedance()[w];
+      if (gamma == old[w]) continue;
+      const EffortFlow port = WaveTransform(old[w], options.step_s).to_effort_flow({a[w], b[w]});
+      const WavePair wave = WaveTransform(gamma, options.step_s).to_waves(port);
+      a[w] = wave.incident;
+      b[w] = wave.outgoing;
+    }
+    tuning.rescattered_J += half_square(b) - before;
+    ++tuning.changes;
+    stale = true;
+    runner.executor->recompile();
+    runner.executor->bind(arrays());
+    runner.executor->bind(next_arrays());
+  }
+
+  /// In the order of the ports.
+  double half_square(std::span<const double> wave) const {
+    double sum = 0.0;
+    for (int port = 0; port < static_cast<int>(waves.system().scalar_ports().size()); ++port) {
+      const double own = wave[static_cast<std::size_t>(waves.wave_of_port(port))];
+      sum += own * own;
+    }
+    return 0.5 * sum;
+  }
+
+  std::span<const double> state(int part) {
+    const auto index = static_cast<std::size_t>(part);
+    const Signature& signature = waves.system().parts()[index].subsystem->signature();
+    double* own = view.data() + view_begin[index];
+    if (view_step[index] != steps) {
+      waves.get_state(part, record.data(), own);
+      view_step[index] = steps;
+    }
+    return {own, static_cast<std::size_t>(signature.state_size())};
+  }
 
   /// Waits until the step is due, if there is a pace, and sets its deadline.
   Clock::time_point await_turn() {
@@ -247,14 +320,16 @@ struct Stepper::Impl {
   StepResult run(bool timed) {
     if (certifier) waves.interconnection().exchange(b.data(), u_start.data());
     const CouplingMethod& m = options.method;
-    const StepPlan plan{
-        {m.iterations, m.relaxation, m.tolerance, m.energy_tolerance_J, m.tolerance_per_part},
-        scheduler ? &*scheduler : nullptr,
-        timed};
+    const StepPlan plan{{m.iterations, update(), m.tolerance, m.energy_tolerance_J,
+                         m.tolerance_per_part, acceleration.has_value()},
+                        scheduler ? &*scheduler : nullptr,
+                        timed};
+    if (acceleration) acceleration->begin();
     StepResult result = runner.executor->run(arrays(), plan, outcomes);
     if (result.failed_at < 0) return result;
     const bool at_commit = result.failed_at == TaskOutcome::kCommit;
-    if (result.failure.fault == StepFault::not_finite) find_non_finite(result.failed_at);
+    if (result.failure.fault == StepFault::not_finite && !acceleration)
+      find_non_finite(result.failed_at);
     fail(result.failure, at_commit ? m.iterations : result.failed_at);
   }
 
@@ -287,7 +362,8 @@ struct Stepper::Impl {
                         .u_start = u_start,
                         .stored_change_J = report.energy.stored_J - stored_before,
                         .mismatch_J = report.energy.mismatch_J,
-                        .supplied_J = report.energy.supplied_J},
+                        .supplied_J = report.energy.supplied_J,
+                        .accelerated = acceleration.has_value()},
                        certificate);
   }
 
@@ -332,7 +408,8 @@ struct Stepper::Impl {
 
   double time() const { return static_cast<double>(steps) * options.step_s; }
 
-  StepperOptions options;
+  StepperOptions options;  // with the method as it was resolved
+  Tuner tuner;
   WaveDiscretisation waves;
   StaggeredMemory memory;
   std::span<double> record, next;
@@ -343,6 +420,9 @@ struct Stepper::Impl {
   std::vector<IslandOutcome> outcomes;
   EnergyBook book;
   InterfaceResidual residual;
+  std::optional<PassivityGuard> guard;
+  std::optional<Acceleration> acceleration;
+  TuningStatistics tuning;
   LaneCosts costs;
   Runner runner;
   std::optional<DeadlineScheduler> scheduler;  // with a time budget
@@ -382,7 +462,7 @@ void Stepper::Impl::find_non_finite(int noticed_at) {
   fail_if(waves.freeze_all(record.data(), waves.driven() ? input.data() : nullptr), -1);
   waves.interconnection().exchange(b.data(), u.data());
   for (int k = 0; k < last; ++k) {
-    const PhaseStatus status = waves.scatter_all(record.data(), u.data(), b_trial.data());
+    const PhaseStatus status = waves.approach_all(record.data(), u.data(), b_trial.data());
     for (int part = 0; part < parts; ++part) {
       const int island = waves.system().island_of_part(part);
       const IslandOutcome& outcome = outcomes[static_cast<std::size_t>(island)];
@@ -390,7 +470,7 @@ void Stepper::Impl::find_non_finite(int noticed_at) {
       if (status.part == part) fail(status, k);
       if (spoiled(part)) fail({part, StepFault::not_finite, {}}, k);
     }
-    waves.interconnection().douglas_rachford(options.method.relaxation, b_trial.data(), u.data());
+    waves.interconnection().update(update(), b_trial.data(), u.data());
   }
 }
 
@@ -413,17 +493,7 @@ int Stepper::threads() const { return impl_->runner.executor->threads(); }
 int Stepper::tasks() const { return impl_->runner.executor->tasks(); }
 const std::string& Stepper::execution() const { return impl_->runner.description; }
 
-std::span<const double> Stepper::state(int part) const {
-  const auto index = static_cast<std::size_t>(part);
-  const auto size =
-      static_cast<std::size_t>(system().parts()[index].subsystem->signature().state_size());
-  double* view = impl_->view.data() + impl_->view_begin[index];
-  if (impl_->view_step[index] != impl_->steps) {
-    impl_->waves.get_state(part, impl_->record.data(), view);
-    impl_->view_step[index] = impl_->steps;
-  }
-  return {view, size};
-}
+std::span<const double> Stepper::state(int part) const { return impl_->state(part); }
 
 std::span<const double> Stepper::state(std::string_view part) const {
   const int index = system().find_part(part);
@@ -459,6 +529,20 @@ void Stepper::set_iterations(int iterations) {
   impl_->options.method.iterations = iterations;
 }
 
+void Stepper::set_impedance(std::span<const double> by_port) { impl_->set_impedance(by_port); }
+
+const MethodChoice& Stepper::method() const { return impl_->tuner.choice(); }
+double Stepper::impedance(int scalar_port) const {
+  return impl_->waves.impedance()[static_cast<std::size_t>(impl_->waves.wave_of_port(scalar_port))];
+}
+const TuningStatistics& Stepper::tuning() const { return impl_->tuning; }
+double Stepper::tank(int island) const { return impl_->book.tank(island); }
+
+const GuardStatistics& Stepper::guard() const {
+  static const GuardStatistics none;
+  return impl_->guard ? impl_->guard->statistics() : none;
+}
+
 bool Stepper::keeps_ledger() const { return impl_->book_used(); }
 const EnergyTotals& Stepper::energy() const { return impl_->book.totals(); }
 const Certificate& Stepper::certificate() const { return impl_->certificate; }
@@ -476,6 +560,7 @@ std::size_t Stepper::overhead_bytes() const {
   const Impl& i = *impl_;
   const auto wave = static_cast<std::size_t>(i.waves.wave_size()) * sizeof(double);
   return i.runner.executor->bytes() + i.waves.bytes() + i.book.bytes() + i.residual.bytes() +
+         (i.guard ? i.guard->bytes() : 0) + (i.acceleration ? i.acceleration->bytes() : 0) +
          6 * wave + i.outcomes.capacity() * sizeof(IslandOutcome) +
          i.input.capacity() * sizeof(double) + i.view_begin.capacity() * sizeof(std::size_t) +
          i.view_step.capacity() * sizeof(std::int64_t);

@@ -51,15 +51,21 @@ void Task::scatter_own(const AlignedVector& from, double* out) const {
   for (const int local : shared_.own) out[shared_.places[at(local)]] = from[at(local)];
 }
 
-void Task::update_edge(const StepArrays& s, double relaxation, std::uint64_t number) {
+void Task::update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number,
+                       bool gathered) {
   if (shared_.places.empty()) return;
-  gather(s, number);
-  shared_.program.douglas_rachford(relaxation, shared_.b.data(), shared_.u.data());
+  if (!gathered) gather(s, number);
+  shared_.program.update(rule, shared_.b.data(), shared_.u.data());
   scatter_own(shared_.u, s.u);
-  edge_program_.douglas_rachford(relaxation, s.b_trial, s.u);
+  edge_program_.update(rule, s.b_trial, s.u);
 }
 
 const Task::Bound& Task::bind(const StepArrays& s) {
+  if (s.acceleration != nullptr && shared_.kept_u.empty()) {
+    for (auto* kept : {&shared_.kept_u, &shared_.kept_b}) {
+      kept->assign(at(s.acceleration->slots()), AlignedVector(shared_.places.size(), 0.0));
+    }
+  }
   Bound& bound = bound_[bound_[0].record == nullptr ? 0 : 1];
   bound.record = s.record;
   const auto bind_all = [&](const std::vector<TaskSlice>& slices, std::vector<Call>& calls) {
@@ -87,11 +93,11 @@ const Task::Bound& Task::bind(const StepArrays& s) {
   return bound;
 }
 
-int Task::iterate_alone(const StepArrays& s, int from, int to, double relaxation,
+int Task::iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule,
                         PhaseStatus& failure) {
   const std::vector<Call>& calls = bound_for(s).core;
   for (int k = from; k < to; ++k) {
-    if (k > 0) core_program_.douglas_rachford(relaxation, s.b_trial, s.u);
+    if (k > 0) core_program_.update(rule, s.b_trial, s.u);
     if (!solve(calls, s)) {
       failure = std::move(failure_);
       return k;
@@ -102,7 +108,7 @@ int Task::iterate_alone(const StepArrays& s, int from, int to, double relaxation
 
 bool Task::solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first) {
   PhaseStatus own;
-  if (waves_.scatter(slice.batch, slice.lanes, s.record, s.u, s.b_trial, own)) return true;
+  if (waves_.approach(slice.batch, slice.lanes, s.record, s.u, s.b_trial, own)) return true;
   if (first) failure_ = {};
   failure_.merge(std::move(own));
   return false;
@@ -130,12 +136,84 @@ void Task::exchange(const StepArrays& s, std::uint64_t number, double* out) {
   core_program_.exchange(s.b_trial, out);
 }
 
-void Task::measure(const StepArrays& s, const double* exchanged) const {
+void Task::measure(const StepArrays& s, const double* exchanged) {
   for (const auto* slices : {&edge_, &core_}) {
     for (const TaskSlice& slice : *slices) {
       s.residual->measure(slice.batch, slice.lanes, s.u, s.b_trial, exchanged);
+      if (s.acceleration != nullptr) {
+        s.acceleration->measure(slice.batch, slice.lanes, s.u, exchanged);
+      }
     }
   }
+  if (s.acceleration == nullptr) return;
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    keep(s, i, s.acceleration->sequence(islands_[i]).slot(), exchanged);
+  }
+}
+
+template <class Visit>
+void Task::for_places(std::size_t index, const Visit& visit) const {
+  if (!island_waves_.empty()) {
+    for (const int place : island_waves_[index]) visit(place);
+    return;
+  }
+  for (const auto* slices : {&edge_, &core_}) {
+    for (const TaskSlice& slice : *slices) {
+      const BatchPlace& place = waves_.batch(slice.batch);
+      for (int j = 0; j < place.batch->wave_size(); ++j) {
+        const int first = place.wave + j * place.batch->stride();
+        for (int l = slice.lanes.first; l < slice.lanes.last; ++l) visit(first + l);
+      }
+    }
+  }
+}
+
+void Task::keep(const StepArrays& s, std::size_t index, int slot, const double* exchanged) {
+  double* u = s.acceleration->u(slot);
+  double* b = s.acceleration->b(slot);
+  double* shadow = s.acceleration->shadow(slot);
+  for_places(index, [&](int place) {
+    u[place] = s.u[place];
+    b[place] = s.b_trial[place];
+    shadow[place] = exchanged[place];
+  });
+  if (shared_.places.empty()) return;
+  std::copy(shared_.u.begin(), shared_.u.end(), shared_.kept_u[at(slot)].begin());
+  std::copy(shared_.b.begin(), shared_.b.end(), shared_.kept_b[at(slot)].begin());
+}
+
+bool Task::combine(const StepArrays& s) {
+  bool combined = false;
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    const AndersonSequence& sequence = s.acceleration->sequence(islands_[i]);
+    if (sequence.plain()) continue;
+    combined = true;
+    const std::span<const AndersonSequence::Term> terms = sequence.terms();
+    for_places(i, [&](int place) {
+      double u = 0.0, b = 0.0;
+      for (const auto& term : terms) {
+        u += term.weight * s.acceleration->u(term.slot)[place];
+        b += term.weight * s.acceleration->b(term.slot)[place];
+      }
+      s.u[place] = u;
+      s.b_trial[place] = b;
+    });
+    for (std::size_t local = 0; local < shared_.places.size(); ++local) {
+      double u = 0.0, b = 0.0;
+      for (const auto& term : terms) {
+        u += term.weight * shared_.kept_u[at(term.slot)][local];
+        b += term.weight * shared_.kept_b[at(term.slot)][local];
+      }
+      shared_.u[local] = u;
+      shared_.b[local] = b;
+    }
+  }
+  return combined;
+}
+
+void Task::restore_shadow(const StepArrays& s, std::size_t index) const {
+  const double* shadow = s.acceleration->shadow(s.acceleration->sequence(islands_[index]).base());
+  for_places(index, [&](int place) { s.a[place] = shadow[place]; });
 }
 
 bool Task::commit(const StepArrays& s, PhaseStatus& failure) {
@@ -159,6 +237,15 @@ bool Task::commit(const StepArrays& s, PhaseStatus& failure) {
   return sound;
 }
 
+void Task::recommit(const StepArrays& s, std::span<const char> islands) {
+  outcome = {};
+  const bool marked = std::any_of(islands_.begin(), islands_.end(),
+                                  [&](int island) { return islands[at(island)] != 0; });
+  if (!marked) return;
+  PhaseStatus failure;
+  if (!commit(s, failure)) outcome = {TaskOutcome::kCommit, std::move(failure)};
+}
+
 void Task::copy_island(std::size_t index, const double* from, double* to) const {
   for (const int place : island_waves_[index]) to[place] = from[place];
 }
@@ -166,6 +253,7 @@ void Task::copy_island(std::size_t index, const double* from, double* to) const 
 std::size_t Task::bytes() const {
   std::size_t sum = sizeof(Task) + edge_program_.bytes() + core_program_.bytes() +
                     shared_.program.bytes() +
+                    (edge_junctions_.capacity() + core_junctions_.capacity()) * sizeof(int) +
                     (edge_.capacity() + core_.capacity()) * sizeof(TaskSlice);
   for (const auto& waves : island_waves_) sum += waves.capacity() * sizeof(int);
   return sum;
@@ -206,8 +294,7 @@ TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition
   }
 
   std::map<std::pair<int, int>, std::vector<int>> sent;  // (from, to) → places
-  std::vector<int> local_of_wave(at(waves.wave_size()), -1);
-  std::vector<int> edge_of(at(waves.wave_size()), -1);  // task in whose edge a wave lies
+  std::vector<int> edge_of(at(waves.wave_size()), -1);   // task in whose edge a wave lies
   for (int t = 0; t < count; ++t) {
     Task& task = *tasks_[at(t)];
     // Lane groups with a shared port come first in every phase; so do the junctions they touch.
@@ -228,22 +315,19 @@ TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition
         if (is_edge) for_waves(one, [&](int wave, int) { edge_of[at(wave)] = t; });
       }
     }
-    std::vector<int> edge_junctions, core_junctions;
     for (const int j : own[at(t)]) {
       const auto places = coupling.waves(j);
       const bool is_edge = std::any_of(places.begin(), places.end(),
                                        [&](int wave) { return edge_of[at(wave)] == t; });
-      (is_edge ? edge_junctions : core_junctions).push_back(j);
+      (is_edge ? task.edge_junctions_ : task.core_junctions_).push_back(j);
     }
-    task.edge_program_ = coupling.program(edge_junctions);
-    task.core_program_ = coupling.program(core_junctions);
 
     Task::Shared& s = task.shared_;
+    s.junctions = shared[at(t)];
     std::map<int, std::vector<int>> received;  // from → local places, in the sender's order
-    for (const int j : shared[at(t)]) {
+    for (const int j : s.junctions) {
       for (const int wave : coupling.waves(j)) {
         const int local = static_cast<int>(s.places.size());
-        local_of_wave[at(wave)] = local;
         s.places.push_back(wave);
         const int from = task_of_wave[at(wave)];
         if (from == t) {
@@ -254,7 +338,6 @@ TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition
         }
       }
     }
-    s.program = coupling.program(shared[at(t)], local_of_wave);
     for (auto* v : {&s.u, &s.b, &s.a}) v->resize(s.places.size(), 0.0);
     for (auto& [from, local] : received) {
       messages_.push_back(std::make_unique<Message>(static_cast<int>(local.size())));
@@ -286,6 +369,24 @@ TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition
       }
     }
   }
+  compile();
+}
+
+void Task::compile(std::vector<int>& places) {
+  const Interconnection& coupling = waves_.interconnection();
+  edge_program_ = coupling.program(edge_junctions_);
+  core_program_ = coupling.program(core_junctions_);
+  for (std::size_t i = 0; i < shared_.places.size(); ++i) {
+    places[at(shared_.places[i])] = static_cast<int>(i);
+  }
+  shared_.program = coupling.program(shared_.junctions, places);
+  for (const int place : shared_.places) places[at(place)] = -1;
+  for (Bound& bound : bound_) bound = {};
+}
+
+void TaskGraph::compile() {
+  std::vector<int> places(at(waves_.wave_size()), -1);
+  for (const auto& task : tasks_) task->compile(places);
 }
 
 std::size_t TaskGraph::bytes() const {

@@ -64,26 +64,29 @@ class Task {
   /// u⁰ = P bⁿ into `out`.
   void start(const StepArrays& s, double* out);
   /// Iteration k of a step, its messages being `number` (those of the one before: `number` − 1):
-  /// the update of u, for k > 0, then b̂ = S(u). Lanes that other tasks wait for come first; their
+  /// the update of u, for k > 0, then b̂ ≈ S(u) (StepBatch::approach). Lanes that other tasks wait for come first; their
   /// waves are sent before the rest is done. `on_fault` takes the PhaseStatus of a failure, and has
   /// taken it before anything that depends on it is sent.
   template <class OnFault>
-  void iterate(const StepArrays& s, int k, double relaxation, std::uint64_t number,
+  void iterate(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number,
                const OnFault& on_fault) {
     const Bound& bound = bound_for(s);
+    const bool combined = k > 0 && s.acceleration != nullptr && combine(s);
     if (!edge_.empty()) {
-      if (k > 0) update_edge(s, relaxation, number - 1);
+      if (k > 0) update_edge(s, rule, number - 1, combined);
       if (!solve(bound.edge, s)) on_fault(std::move(failure_));
       send(s, number);
     }
-    if (k > 0) core_program_.douglas_rachford(relaxation, s.b_trial, s.u);
+    if (k > 0) core_program_.update(rule, s.b_trial, s.u);
     if (!solve(bound.core, s)) on_fault(std::move(failure_));
   }
   /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done when
   /// a port solve fails (`failure` says which), and `to` when none does.
-  int iterate_alone(const StepArrays& s, int from, int to, double relaxation, PhaseStatus& failure);
+  int iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule,
+                    PhaseStatus& failure);
   /// Does the port solves again, lane group by lane group, and returns the lowest part that fails and
-  /// for which counts(part) holds.
+  /// for which counts(part) holds. What comes out is more exact than b̂, and goes to where the commit
+  /// will write: b̂ must not depend on whether another part has failed.
   template <class Counts>
   PhaseStatus find_failure(const StepArrays& s, const Counts& counts) const {
     PhaseStatus lowest;
@@ -93,7 +96,7 @@ class Task {
         for (int first = slice.lanes.first; first < slice.lanes.last; first += group) {
           const LaneRange lanes{first, std::min(first + group, slice.lanes.last)};
           PhaseStatus own;
-          if (!waves_.scatter(slice.batch, lanes, s.record, s.u, s.b_trial, own) &&
+          if (!waves_.approach(slice.batch, lanes, s.record, s.u, s.b_next, own) &&
               counts(own.part)) {
             lowest.merge(std::move(own));
           }
@@ -104,10 +107,16 @@ class Task {
   }
   /// â = P b̂ of iteration `number` into `out`.
   void exchange(const StepArrays& s, std::uint64_t number, double* out);
-  /// Norms of the gap between u and `exchanged`.
-  void measure(const StepArrays& s, const double* exchanged) const;
+  /// Norms of the gap between u and `exchanged`. Where the iteration is accelerated, products with
+  /// earlier gaps as well, and the waves are kept.
+  void measure(const StepArrays& s, const double* exchanged);
+  /// â of an island as it was at the last evaluation that stands.
+  void restore_shadow(const StepArrays& s, std::size_t index) const;
   /// x⁺, b⁺, energies for the incident waves in s.a.
   bool commit(const StepArrays& s, PhaseStatus& failure);
+  /// The commit once more, if an island of this task is marked in `islands`; notes a failure in
+  /// `outcome`.
+  void recommit(const StepArrays& s, std::span<const char> islands);
   /// Publishes whatever is there, so that the others can drain.
   void publish(std::uint64_t number);
 
@@ -133,10 +142,12 @@ class Task {
   /// Junctions shared with other tasks, on a small wave array of their own: both sides do the same
   /// update, so that only b̂ has to travel.
   struct Shared {
+    std::vector<int> junctions;
     JunctionProgram program;
     std::vector<int> places;  ///< in the wave vector, by local place
     std::vector<int> own;     ///< local places of the task's own waves
     AlignedVector u, b, a;
+    std::vector<AlignedVector> kept_u, kept_b;  ///< by slot of an accelerated iteration
   };
   struct Inbound {
     const Message* message;
@@ -149,7 +160,16 @@ class Task {
 
   void gather(const StepArrays& s, std::uint64_t number);
   void scatter_own(const AlignedVector& from, double* out) const;
-  void update_edge(const StepArrays& s, double relaxation, std::uint64_t number);
+  /// `gathered`: b̂ of the shared junctions is there already.
+  void update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number,
+                   bool gathered);
+  /// u and b̂ as an accelerated iteration wants its next update to find them. False when that is
+  /// as they are.
+  bool combine(const StepArrays& s);
+  void keep(const StepArrays& s, std::size_t index, int slot, const double* exchanged);
+  /// visit(place) for the places of an island.
+  template <class Visit>
+  void for_places(std::size_t index, const Visit& visit) const;
   /// A port solve or commit of a slice, bound to one of the two records where its batch can do that.
   struct Call {
     BoundCall bound;
@@ -168,6 +188,9 @@ class Task {
     return bind(s);
   }
   const Bound& bind(const StepArrays& s);
+  /// Takes over the junctions and step maps as they are now. `places`: scratch, a wave array of −1s;
+  /// left so.
+  void compile(std::vector<int>& places);
   /// False when a lane failed; failure_ then says which.
   bool solve(const std::vector<Call>& calls, const StepArrays& s) {
     bool sound = true;
@@ -185,6 +208,7 @@ class Task {
   std::vector<int> islands_;
   std::vector<std::vector<int>> island_waves_;  ///< places by island, if there are several
   std::vector<TaskSlice> edge_, core_;          ///< lanes with and without shared ports
+  std::vector<int> edge_junctions_, core_junctions_;
   JunctionProgram edge_program_, core_program_;
   Shared shared_;
   std::vector<Inbound> inbound_;
@@ -204,6 +228,8 @@ class TaskGraph {
   const Task& task(int i) const { return *tasks_[static_cast<std::size_t>(i)]; }
   const WaveDiscretisation& waves() const { return waves_; }
   std::size_t bytes() const;
+  /// Takes over the junctions and step maps of `waves` as they are now; `bind` is to follow.
+  void compile();
   /// Makes all tasks ready for steps with these arrays.
   void bind(const StepArrays& s) {
     for (const auto& task : tasks_) task->bind(s);

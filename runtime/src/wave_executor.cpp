@@ -55,6 +55,7 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
   int tasks() const override { return graph_.size(); }
   std::size_t bytes() const override { return graph_.bytes(); }
   void bind(const StepArrays& s) override { graph_.bind(s); }
+  void recompile() override { graph_.compile(); }
 
   StepResult run(const StepArrays& s, const StepPlan& plan,
                  std::span<IslandOutcome> outcomes) override {
@@ -124,7 +125,7 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     for (int i = 0; i < graph_.size(); ++i) {
       Task& task = graph_.task(i);
       task.outcome = {};
-      if (solo_[static_cast<std::size_t>(i)] == nullptr) continue;
+      if (solo_[static_cast<std::size_t>(i)] == nullptr || !plan.recommit.empty()) continue;
       solo_[static_cast<std::size_t>(i)]->begin(s, plan.rule, outcomes);
     }
     // Everything above happens before any phase of this step: a worker acquires the limit that
@@ -283,7 +284,7 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
       return;
     }
     if (k == 0) task.start(arrays_, arrays_.u);
-    task.iterate(arrays_, static_cast<int>(k), plan_.rule.relaxation, number(k),
+    task.iterate(arrays_, static_cast<int>(k), plan_.rule.update, number(k),
                  [&](PhaseStatus&& failure) { fail(task, k, std::move(failure)); });
   }
 
@@ -302,8 +303,11 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     bool stop = true;
     if (fault_at_.load(std::memory_order_relaxed) > k) {
       outcome.iterations = static_cast<int>(k + 1);
-      outcome.gap = arrays_.residual->gap(island, rule.tolerance_per_part);
-      rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
+      const InterfaceGap gap = arrays_.residual->gap(island, rule.tolerance_per_part);
+      if (judge_acceleration(arrays_, island, gap)) {
+        outcome.gap = gap;
+        rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
+      }
       stop = outcome.converged || k + 1 >= rule.budget;
       if (!stop && plan_.deadline != nullptr &&
           plan_.deadline->horizon(static_cast<int>(k + 1), rule.budget,
@@ -316,6 +320,7 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
   }
 
   void commit(Task& task, std::int64_t k) {
+    if (!plan_.recommit.empty()) return commit_again(task);
     note_inner_end();
     if (!plan_.rule.checked() || k == 0) {
       const Pack& pack = packs_[static_cast<std::size_t>(task.pack())];
@@ -330,14 +335,27 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
       task.start(arrays_, arrays_.a);
     } else if (!plan_.rule.checked()) {
       task.exchange(arrays_, number(k - 1), arrays_.a);
+    } else {
+      restore_shadow(arrays_, task);
     }
     PhaseStatus failure;
     if (!task.commit(arrays_, failure)) fail(task, kNever, std::move(failure));
   }
 
+  void commit_again(Task& task) {
+    task.recommit(arrays_, plan_.recommit);
+    if (task.outcome.failed_at < 0) return;
+    TaskOutcome outcome = std::exchange(task.outcome, {});
+    fail(task, kNever, std::move(outcome.failure));
+  }
+
   /// Without a deadline the whole step at once; with one, up to the horizon.
   std::uint64_t run_alone(int index, Task& task, const Phase& phase, std::uint64_t current,
                           std::uint64_t limit) {
+    if (!plan_.recommit.empty()) {
+      commit_again(task);
+      return limit;
+    }
     SoloStep& step = *solo_[static_cast<std::size_t>(index)];
     const bool whole = plan_.deadline == nullptr;
     if (phase.act == Act::iterate) {

@@ -184,15 +184,42 @@ void ClosedPart::linearise(const VectorXd& dx) {
 double ClosedPart::evaluate(const double* a, const VectorXd& dx) {
   x_next_ = x_ + dx;
   part_.discrete_gradient(x_.data(), x_next_.data(), g_.data());
-  if (!part_.constant_structure()) {
-    mid_ = x_ + 0.5 * dx;
-    part_.structure_at(mid_.data(), structure_);
-    close_ports(structure_);
-  }
   g_size_ = g_.cwiseAbs();
   for (const auto& d : entries_) {
     const double reach = std::abs(x_[d.col()]) + std::abs(x_next_[d.col()]);
     g_size_[d.row()] += std::abs(d.value()) * reach;
+  }
+  return close(a, dx);
+}
+
+double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx) {
+  x_next_ = x_ + dx;
+  part_.discrete_gradient(x_.data(), x_next_.data(), g_.data());
+  g_size_ = g_.cwiseAbs();
+  return close(a, dx);
+}
+
+double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx, const double* gradient) {
+  x_next_ = x_ + dx;
+  g_ = Eigen::Map<const VectorXd>(gradient, n_);
+  g_size_ = g_.cwiseAbs();
+  return close(a, dx);
+}
+
+void ClosedPart::stiffness(VectorXd& out) const {
+  out.setZero();
+  for (const auto& d : entries_) {
+    if (d.row() == d.col()) out[d.row()] += d.value();
+  }
+  out = out.cwiseAbs();
+}
+
+/// F and w at Δx for the ∇̄H in g_ and its magnitudes in g_size_.
+double ClosedPart::close(const double* a, const VectorXd& dx) {
+  if (!part_.constant_structure()) {
+    mid_ = x_ + 0.5 * dx;
+    part_.structure_at(mid_.data(), structure_);
+    close_ports(structure_);
   }
   rate<true>(structure_, g_size_, a, u_size_, y_size_, v_size_);
   rate<false>(structure_, g_, a, u_, y_, v_);

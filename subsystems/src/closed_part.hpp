@@ -31,10 +31,17 @@ class ClosedPart {
   void linearise(const Eigen::VectorXd& dx);
   /// Sets residual() and magnitude() at Δx; returns max |F_i|/w_i, infinite when not finite.
   double evaluate(const double* a, const Eigen::VectorXd& dx);
+  /// The same where nothing was linearised: magnitude() leaves out what roundings of x move.
+  double evaluate_plainly(const double* a, const Eigen::VectorXd& dx);
+  /// The same with ∇̄H as given: asks the part for nothing if its structure is constant.
+  double evaluate_plainly(const double* a, const Eigen::VectorXd& dx, const double* gradient);
   const Eigen::VectorXd& residual() const { return F_; }
   /// w: the sum of the magnitudes of the terms of F. εw is the round-off of F. A rounding of x or
   /// x⁺ moves ∇̄H by ε|∂∇̄H|(|x| + |x⁺|), which counts as a term of ∇̄H.
   const Eigen::VectorXd& magnitude() const { return w_; }
+  const Eigen::VectorXd& gradient() const { return g_; }
+  /// |∂∇̄Hᵢ/∂x⁺ᵢ| of the last `linearise`: Σ stiffnessᵢ Δxᵢ² is an energy, whatever the units of x.
+  void stiffness(Eigen::VectorXd& out) const;
   /// ∂F/∂Δx at the Δx of the last `linearise` and `evaluate`. Spoils the result of `evaluate`.
   void assemble_jacobian(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& jacobian);
 
@@ -46,6 +53,7 @@ class ClosedPart {
  private:
   void close_ports(const Structure& structure);
   void close_loop(const Structure& structure);
+  double close(const double* a, const Eigen::VectorXd& dx);
   void move_midpoint(int j, double value, const double* a, Eigen::VectorXd& v);
 
   const Subsystem& part_;

@@ -168,6 +168,44 @@ LawReport check_frozen_map_purity(const Subsystem& part, const ConformanceOption
   return std::move(tally).report();
 }
 
+LawReport check_approach(const Subsystem& part, const ConformanceOptions& options) {
+  Tally tally("approach");
+  sweep(part, options, [&](Sampler& sampler, double h, const std::string& where) {
+    FrozenMap map = frozen_map(part, sampler, h);
+    const VectorXd limit = sampler.waves();
+    std::vector<VectorXd> incident;
+    for (const double away : {1.0, 0.3, 0.1, 3e-2, 1e-2, 0.5, 1e-4, 1e-8, 0.0, 0.0}) {
+      incident.push_back(limit + away * sampler.waves());
+    }
+    std::vector<Outcome> first;
+    for (const bool again : {false, true}) {
+      map.freeze();
+      for (std::size_t k = 0; k < incident.size(); ++k) {
+        const VectorXd& a = incident[k];
+        const Outcome near = map.approach(a);
+        if (!solved(tally, near, where)) return;
+        if (again) {
+          see_same(tally, same_bits(near.b, first[k].b),
+                   "approach gave another b after freezing again", where);
+          continue;
+        }
+        first.push_back(near);
+        FrozenMap fresh(own_batch(part), h, map.impedance(), map.state(), map.input());
+        const Outcome exact = fresh.scatter(a);
+        if (!solved(tally, exact, where)) return;
+        const double distance = k < 2 ? 0.0 : (a - incident[k - 1]).norm();
+        const double error = (near.b - exact.b).norm();
+        tally.see(
+            error, StepBatch::kApproachError * distance + 1e-13 * (a.norm() + exact.b.norm()), [&] {
+              return fmt::format("approach {} is off by {:.3e} after a distance of {:.3e}, {}", k,
+                                 error, distance, where);
+            });
+      }
+    }
+  });
+  return std::move(tally).report();
+}
+
 LawReport check_affine_form(const Subsystem& part, const ConformanceOptions& options) {
   Tally tally("affine_form");
   sweep(part, options, [&](Sampler& sampler, double h, const std::string& where) {

@@ -118,6 +118,7 @@ class FrozenMap {
       : batch_(std::move(batch)),
         x_(std::move(x)),
         input_(std::move(input)),
+        impedance_(impedance),
         record_(batch_->record_size()),
         next_(batch_->record_size()) {
     batch_->prepare(step_s, impedance.data());
@@ -134,6 +135,7 @@ class FrozenMap {
   const double* record() const { return record_.data(); }
   const VectorXd& state() const { return x_; }
   const VectorXd& input() const { return input_; }
+  const VectorXd& impedance() const { return impedance_; }
 
   struct Outcome {
     LaneStatus status;
@@ -144,6 +146,11 @@ class FrozenMap {
   Outcome scatter(const VectorXd& a) {
     Outcome out{{}, VectorXd::Zero(a.size()), {}, {}};
     out.status = batch_->scatter({0, 1}, record_.data(), a.data(), out.b.data());
+    return out;
+  }
+  Outcome approach(const VectorXd& a) {
+    Outcome out{{}, VectorXd::Zero(a.size()), {}, {}};
+    out.status = batch_->approach({0, 1}, record_.data(), a.data(), out.b.data());
     return out;
   }
   Outcome advance(const VectorXd& a) {
@@ -158,7 +165,7 @@ class FrozenMap {
 
  private:
   std::unique_ptr<StepBatch> batch_;
-  VectorXd x_, input_;
+  VectorXd x_, input_, impedance_;
   AlignedVector record_, next_;
 };
 

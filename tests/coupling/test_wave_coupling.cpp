@@ -45,7 +45,7 @@ std::vector<double> state_of(const WaveDiscretisation& waves, int part,
 struct Frozen {
   Frozen(const System& system, double h, double gamma, double relaxation = 1.0)
       : waves(system, h, uniform(system, gamma)), record(frozen_record(waves)) {
-    FixedPointSolver solver(waves, relaxation);
+    FixedPointSolver solver(waves, {MethodKind::douglas_rachford, relaxation});
     const AlignedVector zero(static_cast<std::size_t>(waves.wave_size()), 0.0);
     const auto found = solver.solve(waves, record.data(), zero);
     fixed_point.assign(found.begin(), found.end());
@@ -134,7 +134,7 @@ Certificate certify(Frozen& frozen, double relaxation, int iterations, double u_
   const AlignedVector u = frozen.random_waves(7, u_scale);
   const std::vector<int> by_island = frozen.iterations(iterations);
   Certificate certificate;
-  StepCertifier(frozen.waves, relaxation)
+  StepCertifier(frozen.waves, {MethodKind::douglas_rachford, relaxation})
       .examine(frozen.waves, frozen.record.data(),
                {.index = 0, .iterations = by_island, .u_start = u}, certificate);
   return certificate;
@@ -228,7 +228,7 @@ struct HandStep {
 
 double theorem_1_residual(Frozen& frozen, double relaxation, const StepCertifier::Step& step) {
   Certificate certificate;
-  StepCertifier(frozen.waves, relaxation)
+  StepCertifier(frozen.waves, {MethodKind::douglas_rachford, relaxation})
       .examine(frozen.waves, frozen.record.data(), step, certificate);
   EXPECT_TRUE(certificate.max_augmented_residual_J.has_value());
   return certificate.max_augmented_residual_J.value_or(NAN);
@@ -336,7 +336,7 @@ double margin_of(std::unique_ptr<Subsystem> part, std::vector<double> x, double 
   const System system = builder.build();
   WaveDiscretisation waves(system, 0.01, uniform(system, gamma));
   AlignedVector record = frozen_record(waves);
-  FneSampler sampler(waves);
+  MarginSampler sampler(waves, MethodKind::douglas_rachford);
   const auto result = sampler.sample(waves, record.data(), 0);
   EXPECT_TRUE(result.has_value());
   return result->min_margin;

@@ -71,6 +71,7 @@ TEST(Stepper, ShowsThatTheorem1DoesNotBoundPhysicalEnergy) {
   const auto growth = [&](double gamma) {
     StepperOptions o = options(0.01, gamma, 1);
     o.certify = Certify::full;
+    o.method.guard = false;
     Stepper stepper(system, o);
     stepper.run(1000);
     EXPECT_NE(stepper.certificate().status, CertificateStatus::violated);
@@ -85,7 +86,9 @@ TEST(Stepper, ShowsThatTheorem1DoesNotBoundPhysicalEnergy) {
 TEST(Stepper, BooksTheEnergyRatioOfTheDuffingPair) {
   const System system = testing::duffing_linear_pair();
   const auto ratio = [&](int iterations) {
-    Stepper stepper(system, options(0.01, 0.4, iterations));
+    StepperOptions o = options(0.01, 0.4, iterations);
+    o.method.guard = false;
+    Stepper stepper(system, o);
     stepper.run(1000);
     return stepper.energy().max_energy_ratio;
   };

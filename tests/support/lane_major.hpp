@@ -50,6 +50,13 @@ class LaneMajor {
     return status;
   }
 
+  LaneStatus approach(LaneRange range, const double* a, double* b) {
+    take(range, a);
+    const LaneStatus status = batch_->approach(range, record_.data(), a_.data(), b_.data());
+    give(range, b);
+    return status;
+  }
+
   LaneStatus advance(LaneRange range, const double* a, double* x_next, double* b,
                      StepEnergy* energy) {
     take(range, a);

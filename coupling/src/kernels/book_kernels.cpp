@@ -119,6 +119,7 @@ double largest_of(int count, const Value& value) {
 template <class At>
 inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
   double storage[kSums] = {}, supply[kSums] = {}, dissipated[kSums] = {}, mismatch[kSums] = {};
+  double tolerance[kSums] = {};
   double residual[kSums], ratio[kSums];
   for (int k = 0; k < kSums; ++k) residual[k] = ratio[k] = -__builtin_inf();
   const auto take = [&](int k, int e) {
@@ -126,6 +127,7 @@ inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
     supply[k] += c.supply[e];
     dissipated[k] += c.dissipated[e];
     mismatch[k] += c.mismatch[e];
+    tolerance[k] += c.tolerance[e];
     const double scale = c.tolerance[e] > kSmallest ? c.tolerance[e] : kSmallest;
     residual[k] = larger(residual[k], c.residual[e]);
     ratio[k] = larger(ratio[k], c.residual[e] / scale);
@@ -142,7 +144,8 @@ inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
   const auto add = [](const double* v) {
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
   };
-  return {add(storage), add(supply), add(dissipated), add(mismatch), residual[0], ratio[0]};
+  return {add(storage),   add(supply), add(dissipated), add(mismatch),
+          add(tolerance), residual[0], ratio[0]};
 }
 
 BookTotals totals(const BookColumns& c, const int* index, int count) {

@@ -37,7 +37,7 @@ struct NormTask {
 
 /// Sums of a step over parts, in the order and manner of BookKernels::sum, and its two maxima.
 struct BookTotals {
-  double storage, supply, dissipated, mismatch, largest_residual, largest_ratio;
+  double storage, supply, dissipated, mismatch, tolerance, largest_residual, largest_ratio;
 };
 struct BookColumns {
   const double* storage;

@@ -72,6 +72,19 @@ void update_swaps(const JunctionRun& run, const int* places, const double* /*val
   }
 }
 
+/// u ← u + θ(P b − u)
+template <bool kContiguous>
+void average_swaps(const JunctionRun& run, const int* places, const double* /*values*/,
+                   double relaxation, const double* b, double* u, double* /*work*/) {
+  const Places<kContiguous> at{places, run.count};
+#pragma GCC ivdep
+  for (int i = 0; i < run.count; ++i) {
+    const int p = at(0, i), q = at(1, i);
+    u[p] = __builtin_fma(relaxation, b[q] - u[p], u[p]);
+    u[q] = __builtin_fma(relaxation, b[p] - u[q], u[q]);
+  }
+}
+
 /// K ports, or any number of them for K = 0.
 template <bool kContiguous, bool kShared, int K>
 void exchange_reflections(const JunctionRun& run, const int* places, const double* n,
@@ -87,6 +100,26 @@ void exchange_reflections(const JunctionRun& run, const int* places, const doubl
     for (int k = 0; k < arity; ++k) {
       const double normal = n[kShared ? k : k * run.count + i];
       a[at(k, i)] = run.sign * __builtin_fma(2.0 * along, normal, -b[at(k, i)]);
+    }
+  }
+}
+
+template <bool kContiguous, bool kShared, int K>
+void average_reflections(const JunctionRun& run, const int* places, const double* n,
+                         double relaxation, const double* b, double* u, double* /*work*/) {
+  const int arity = K > 0 ? K : run.arity;
+  const Places<kContiguous> at{places, run.count};
+#pragma GCC ivdep
+  for (int i = 0; i < run.count; ++i) {
+    double along = 0.0;
+    for (int k = 0; k < arity; ++k) {
+      along = __builtin_fma(n[kShared ? k : k * run.count + i], b[at(k, i)], along);
+    }
+    for (int k = 0; k < arity; ++k) {
+      const double normal = n[kShared ? k : k * run.count + i];
+      const int w = at(k, i);
+      const double g = __builtin_fma(run.sign, __builtin_fma(2.0 * along, normal, -b[w]), -u[w]);
+      u[w] = __builtin_fma(relaxation, g, u[w]);
     }
   }
 }
@@ -128,6 +161,22 @@ void exchange_pairs(const JunctionRun& run, const int* places, const double* val
     const double b1 = b[at(0, i)], b2 = b[at(1, i)];
     a[at(0, i)] = __builtin_fma(p, b1, s * b2);
     a[at(1, i)] = __builtin_fma(-p, b2, s * b1);
+  }
+}
+
+template <bool kContiguous, bool kShared>
+void average_pairs(const JunctionRun& run, const int* places, const double* values,
+                   double relaxation, const double* b, double* u, double* /*work*/) {
+  const Places<kContiguous> at{places, run.count};
+#pragma GCC ivdep
+  for (int i = 0; i < run.count; ++i) {
+    const double p = values[kShared ? 0 : i], s = values[kShared ? 1 : run.count + i];
+    const double b1 = b[at(0, i)], b2 = b[at(1, i)];
+    const double u1 = u[at(0, i)], u2 = u[at(1, i)];
+    const double g1 = __builtin_fma(p, b1, __builtin_fma(s, b2, -u1));
+    const double g2 = __builtin_fma(-p, b2, __builtin_fma(s, b1, -u2));
+    u[at(0, i)] = __builtin_fma(relaxation, g1, u1);
+    u[at(1, i)] = __builtin_fma(relaxation, g2, u2);
   }
 }
 
@@ -183,10 +232,28 @@ void update_dense(const JunctionRun& run, const int* places, const double* value
   }
 }
 
+void average_dense(const JunctionRun& run, const int* places, const double* values,
+                   double relaxation, const double* b, double* u, double* gap) {
+  const int k = run.arity;
+  for (int i = 0; i < run.count; ++i) {
+    const int* waves = places + i * k;
+    const double* P = values + 2 * i * k * k;
+    for (int row = 0; row < k; ++row) {
+      double sum = -u[waves[row]];
+      for (int j = 0; j < k; ++j) sum = __builtin_fma(P[row * k + j], b[waves[j]], sum);
+      gap[row] = sum;
+    }
+    for (int row = 0; row < k; ++row) {
+      u[waves[row]] = __builtin_fma(relaxation, gap[row], u[waves[row]]);
+    }
+  }
+}
+
 template <bool kContiguous, bool kShared, int K>
 void choose_reflections(JunctionRun& run) {
   run.exchange = exchange_reflections<kContiguous, kShared, K>;
   run.update = update_reflections<kContiguous, kShared, K>;
+  run.average = average_reflections<kContiguous, kShared, K>;
 }
 
 template <bool kContiguous, bool kShared>
@@ -197,6 +264,7 @@ void choose_arity(JunctionRun& run) {
     case 2:
       run.exchange = exchange_pairs<kContiguous, kShared>;
       run.update = update_pairs<kContiguous, kShared>;
+      run.average = average_pairs<kContiguous, kShared>;
       return;
     case 3:
       return choose_reflections<kContiguous, kShared, 3>(run);
@@ -210,6 +278,7 @@ void choose(JunctionRun& run) {
     case JunctionForm::swap:
       run.exchange = run.contiguous ? exchange_swaps<true> : exchange_swaps<false>;
       run.update = run.contiguous ? update_swaps<true> : update_swaps<false>;
+      run.average = run.contiguous ? average_swaps<true> : average_swaps<false>;
       return;
     case JunctionForm::reflection:
       if (run.contiguous) {
@@ -219,6 +288,7 @@ void choose(JunctionRun& run) {
     case JunctionForm::dense:
       run.exchange = exchange_dense;
       run.update = update_dense;
+      run.average = average_dense;
   }
 }
 

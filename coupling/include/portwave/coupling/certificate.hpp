@@ -15,8 +15,8 @@ namespace portwave {
 
 enum class CertificateStatus {
   holds,
-  conditional,  ///< a sampled firm-nonexpansiveness margin is negative: Theorem 1's premise fails
-  violated,     ///< a part created energy beyond round-off
+  conditional,  ///< a sampled margin is negative: the premise of Theorem 1 and of Fejér decrease fails
+  violated,  ///< a part created energy beyond round-off, or a law of the guard does not hold
 };
 
 std::string_view to_string(CertificateStatus status);
@@ -32,10 +32,13 @@ struct Certificate {
   /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.
   std::optional<double> max_augmented_residual_J;
   /// Fejér decrease: max over steps and k of
-  /// ½|uᵏ⁺¹ − u†|² − ½|uᵏ − u†|² + ((2 − λ)/2λ)|uᵏ⁺¹ − uᵏ|².
+  /// ½|uᵏ⁺¹ − u†|² − ½|uᵏ − u†|² + (c/2)|uᵏ⁺¹ − uᵏ|², c = (2 − λ)/λ for Douglas–Rachford and (1 − θ)/θ
+  /// for Peaceman–Rachford. Accelerated iterations promise neither this nor Theorem 1.
   std::optional<double> max_fejer_residual_J;
-  /// Smallest sampled ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|².
+  /// Smallest sampled ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|² (Douglas–Rachford).
   std::optional<double> min_fne_margin;
+  /// Smallest sampled |α − β|² − |Sα − Sβ|² (Peaceman–Rachford).
+  std::optional<double> min_nonexpansiveness_margin;
   std::int64_t steps_without_fixed_point = 0;  ///< full: steps whose u† or iterates were not found
   std::int64_t steps_without_margin = 0;       ///< full: steps where a sampled port solve failed
 };
@@ -45,9 +48,10 @@ struct Certificate {
 /// ½|a|² + ½|b|² and the size of its external supply. See docs/decisions/0010-passivity-tolerance.md.
 inline double passivity_tolerance(double magnitude_J) { return 1e-12 * magnitude_J; }
 
-/// Firm-nonexpansiveness margins of every frozen part map, sampled at 32 pairs of N(0,1) incident
-/// waves drawn from a fixed seed and the step number. Needs a frozen record; leaves it so.
-class FneSampler {
+/// Margins of every frozen part map, sampled at 32 pairs of N(0,1) incident waves drawn from a fixed
+/// seed and the step number: of firm nonexpansiveness for Douglas–Rachford, of nonexpansiveness for
+/// Peaceman–Rachford. Needs a frozen record; leaves it so.
+class MarginSampler {
  public:
   static constexpr int kPairs = 32;
 
@@ -56,13 +60,14 @@ class FneSampler {
     bool negative_beyond_tolerance = false;  ///< some margin < −1e-12 |α − β|²
   };
 
-  explicit FneSampler(const WaveDiscretisation& waves, std::uint64_t seed = 20260316);
+  MarginSampler(const WaveDiscretisation& waves, MethodKind kind, std::uint64_t seed = 20260316);
   /// Empty when a part's port solve fails at a sampled wave.
   std::optional<Result> sample(const WaveDiscretisation& waves, double* record, std::int64_t step);
 
  private:
   void take_margin(const WaveDiscretisation& waves, std::size_t part, Result& result) const;
 
+  MethodKind kind_;
   std::uint64_t seed_;
   AlignedVector alpha_, beta_, s_alpha_, s_beta_;
 };
@@ -72,7 +77,8 @@ class FneSampler {
 /// part (exact for linear parts, central differences else). For certificates and tests: it allocates.
 class FixedPointSolver {
  public:
-  FixedPointSolver(const WaveDiscretisation& waves, double relaxation, int plain_iterations = 300);
+  FixedPointSolver(const WaveDiscretisation& waves, const InnerUpdate& update,
+                   int plain_iterations = 300);
   /// Starts from `start`; the result is empty when no fixed point was found.
   std::span<const double> solve(const WaveDiscretisation& waves, double* record,
                                 std::span<const double> start);
@@ -82,17 +88,17 @@ class FixedPointSolver {
   bool iterate_plainly(const WaveDiscretisation& waves, double* record);
   bool iterate_newton(const WaveDiscretisation& waves, double* record);
 
-  double relaxation_;
+  InnerUpdate update_;
   int plain_iterations_;
   AlignedVector u_, b_, exchanged_;
 };
 
 /// What Certify::full looks at in every macro-step, kept apart from the stepping itself: sampled
-/// firm nonexpansiveness, the Theorem 1 residual and the Fejér decrease towards u†. Leaves states
+/// margins, the Theorem 1 residual and the Fejér decrease towards u†. Leaves states
 /// and waves as they are.
 class StepCertifier {
  public:
-  StepCertifier(const WaveDiscretisation& waves, double relaxation);
+  StepCertifier(const WaveDiscretisation& waves, const InnerUpdate& update);
 
   /// The step's evidence beside its waves.
   struct Step {
@@ -103,6 +109,7 @@ class StepCertifier {
     double stored_change_J = 0.0;
     double mismatch_J = 0.0;  ///< ½(|bⁿ⁺¹|² − |â|²)
     double supplied_J = 0.0;
+    bool accelerated = false;  ///< the iterates were not those of the plain iteration
   };
   /// Needs the record still frozen at xⁿ. Updates the optional entries of `certificate`, and its
   /// status from `holds` to `conditional` when a margin is negative.
@@ -115,8 +122,8 @@ class StepCertifier {
   void examine_iterates(const WaveDiscretisation& waves, double* record, const Step& step,
                         std::span<const double> fixed_point, Certificate& certificate);
 
-  double relaxation_;
-  FneSampler sampler_;
+  InnerUpdate update_;
+  MarginSampler sampler_;
   FixedPointSolver fixed_point_;
   AlignedVector u_, u_next_, b_;
 };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,13 +19,16 @@ namespace portwave {
 /// states and waves alone. Sums run in part order. Nothing is allocated after construction.
 ///
 /// Per part, r = H⁺ − H − ½(|a|² − |b|²) − supply ≤ 0 up to round-off; per island, a tank
-/// T ← T + ½(|b|² − |a|²) from T₀ = ½|b⁰|². A step is booked in two acts: `examine`, lane by lane, which
-/// several threads may share, and `close`, which sums up and makes it final. A step that is examined
-/// but not closed has not happened.
+/// T ← min(T + ½(|b|² − |a|²), cap) from T₀ = ½|b⁰|² or as TankOptions say. A step is booked in three
+/// acts: `examine`, lane by lane, which several threads may share; `tally`, which sums up; and `close`,
+/// which makes it final. A step that is not closed has not happened; lanes may be examined and tallied
+/// again.
 class EnergyBook {
  public:
   /// `record` and `b` are the initial states and outgoing waves, in the order of `waves`.
-  EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b);
+  /// `guarded`: the two laws of the guard are checked as well.
+  EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b,
+             const TankOptions& tank = {}, bool guarded = false);
   EnergyBook(const EnergyBook&) = delete;
   EnergyBook& operator=(const EnergyBook&) = delete;
 
@@ -35,12 +40,22 @@ class EnergyBook {
 
   /// Looks at lanes that committed incident waves `a` and outgoing waves `b`; `columns` are written.
   void examine(int batch, LaneRange lanes, const double* a, const double* b);
-  /// Books the step. Empty when an energy is not finite: nothing is booked then.
-  std::optional<StepLedger> close();
-  /// After a failed `close`: the first part whose energy is not finite; where only the sum is not, the
+  /// Sums up. False when an energy is not finite.
+  bool tally();
+  /// After `tally`: T of an island as it will be.
+  double prospect(int island) const {
+    const auto i = static_cast<std::size_t>(island);
+    return std::min(tank_[i] + mismatch_[i], cap_);
+  }
+  /// After `tally`: whether the step takes more from an island's tank than is in it, by more than the
+  /// round-off of the terms, 8ε(H + T + ½|a|² + ½|b|²).
+  bool overdraws(int island, const double* a, const double* b) const;
+  /// Books the tallied step, of which the guard has to say what `alpha` and `withheld_J` are.
+  StepLedger close(const double* a, const double* b, double alpha = 1.0, double withheld_J = 0.0);
+  /// After a failed `tally`: the first part whose energy is not finite; where only the sum is not, the
   /// part that stores most.
   int first_non_finite() const;
-  /// Both acts, for all lanes.
+  /// All acts, for all lanes. Empty when an energy is not finite: nothing is booked then.
   std::optional<StepLedger> book(const double* a, const double* b);
 
   /// H of a part [J].
@@ -57,8 +72,10 @@ class EnergyBook {
   /// Where r was largest in relation to its tolerance; -1 before the first step.
   int worst_part() const { return worst_part_; }
   std::int64_t worst_step() const { return worst_step_; }
-  /// Some r exceeded its tolerance.
-  bool violated() const { return violated_; }
+  /// Some r exceeded its tolerance; or, if guarded, a law of the guard did not hold: T ≥ 0 on every
+  /// island, H + T ≤ H₀ + T₀ + supply over all.
+  bool violated() const { return violated_ || broken_law_; }
+  bool broken_law() const { return broken_law_; }
 
  private:
   enum Column {
@@ -79,13 +96,23 @@ class EnergyBook {
   double tank_sum() const;
   void update_energy_ratio();
   void judge_passivity(double residual, double ratio);
+  void judge_balance();
 
   const WaveDiscretisation& waves_;
   StaggeredMemory memory_;
   std::span<double> columns_[kColumns];  // by entry
   PartList all_;
   std::vector<PartList> islands_;
+  IslandParts parts_;
   std::vector<double> tank_;  // by island
+  double cap_;
+  bool guarded_;
+  // Of the step that is tallied: sums of all parts, and mismatches by island.
+  StepLedger tallied_;
+  double worst_ratio_of_step_ = 0.0;
+  double terms_J_ = 0.0;  // of all r so far: what round-off is multiplied by
+  double terms_of_step_J_ = 0.0;
+  std::vector<double> mismatch_;
   EnergyTotals totals_;
   std::int64_t steps_ = 0;
   double max_residual_;
@@ -93,6 +120,7 @@ class EnergyBook {
   int worst_part_ = -1;
   std::int64_t worst_step_ = -1;
   bool violated_ = false;
+  bool broken_law_ = false;
 };
 
 }  // namespace portwave

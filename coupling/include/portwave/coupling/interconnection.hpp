@@ -52,6 +52,10 @@ class Interconnection {
   void douglas_rachford(double relaxation, const double* b, double* u) const {
     all_.douglas_rachford(relaxation, b, u);
   }
+  /// The update of an inner iterate u by one of the methods, given b = S(u).
+  void update(const InnerUpdate& rule, const double* b, double* u) const {
+    all_.update(rule, b, u);
+  }
   const JunctionProgram& all() const { return all_; }
 
   /// The program of some junctions. `renumbering`, when not empty, maps places to those of a smaller

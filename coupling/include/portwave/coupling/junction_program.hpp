@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "portwave/coupling/junction_run.hpp"
+#include "portwave/coupling/method.hpp"
 #include "portwave/subsystems/aligned.hpp"
 
 namespace portwave {
@@ -24,6 +25,21 @@ class JunctionProgram {
     for (const JunctionRun& run : runs_) {
       run.update(run, places_.data() + run.places, values_.data() + run.values, relaxation, b, u,
                  work_.data() + run.work);
+    }
+  }
+  /// u += θ(P b − u): one averaged wave iteration given b = S(u); u = P b for θ = 1.
+  void average(double relaxation, const double* b, double* u) const {
+    if (relaxation == 1.0) return exchange(b, u);
+    for (const JunctionRun& run : runs_) {
+      run.average(run, places_.data() + run.places, values_.data() + run.values, relaxation, b, u,
+                  work_.data() + run.work);
+    }
+  }
+  void update(const InnerUpdate& rule, const double* b, double* u) const {
+    if (rule.kind == MethodKind::douglas_rachford) {
+      douglas_rachford(rule.relaxation, b, u);
+    } else {
+      average(rule.relaxation, b, u);
     }
   }
 

@@ -13,6 +13,19 @@ struct StepLedger {
       0.0;  ///< ½(|bⁿ⁺¹|² − |â|²): what the unconverged interface took from the parts
   double tank_J = 0.0;                    ///< Σ over islands of T, after the step
   double max_passivity_residual_J = 0.0;  ///< the largest r_i of the step
+  /// The passivity guard: smallest factor α of an island's incident waves (1: it did not act), and
+  /// Σ ½(1 − α²)|â|², the energy of the waves it did not deliver.
+  double alpha = 1.0;
+  double withheld_J = 0.0;
+};
+
+/// What the passivity guard did in a run.
+struct GuardStatistics {
+  std::int64_t steps = 0;   ///< in which it acted on some island
+  std::int64_t uses = 0;    ///< steps counted once per island it acted on
+  std::int64_t trials = 0;  ///< commits that were made again
+  double min_alpha = 1.0;
+  double withheld_J = 0.0;
 };
 
 /// Energies of a run, summed in step order [J]. Up to round-off
@@ -26,6 +39,7 @@ struct EnergyTotals {
   double mismatch_J = 0.0;
   double initial_tank_J = 0.0;
   double tank_J = 0.0;
+  double given_up_J = 0.0;  ///< by tanks at their cap
   /// max over n of (Hⁿ + Σ max(Tⁿ, 0) − supplyⁿ)/(H₀ + T₀); NaN when the denominator is 0.
   double max_energy_ratio = 0.0;
 };

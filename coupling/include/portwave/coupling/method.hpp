@@ -75,6 +75,12 @@ struct CouplingMethod {
 
 inline constexpr int kMaxAcceleration = 10;
 
+/// How an inner iterate u is updated, given S(u).
+struct InnerUpdate {
+  MethodKind kind = MethodKind::douglas_rachford;  ///< not `automatic`
+  double relaxation = 1.0;                         ///< λ or θ
+};
+
 /// How much evidence a run gathers about its own correctness.
 enum class Certify {
   none,    ///< no ledger at all (unless the guard needs one): a step is its states and waves only

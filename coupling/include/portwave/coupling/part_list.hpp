@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,23 @@ class PartList {
   int count_ = 0;
   int first_ = 0;  ///< entries follow one another from here when entries_ is empty
   std::vector<int> entries_;
+};
+
+/// The parts of each island, in the order of their numbers.
+class IslandParts {
+ public:
+  explicit IslandParts(const System& system);
+
+  std::span<const int> of(int island) const {
+    const auto i = static_cast<std::size_t>(island);
+    return std::span<const int>(parts_).subspan(
+        static_cast<std::size_t>(first_[i]), static_cast<std::size_t>(first_[i + 1] - first_[i]));
+  }
+  int count() const { return static_cast<int>(first_.size()) - 1; }
+  std::size_t bytes() const { return (first_.capacity() + parts_.capacity()) * sizeof(int); }
+
+ private:
+  std::vector<int> first_, parts_;
 };
 
 /// One list per island, in order, and one of all parts.

@@ -67,6 +67,11 @@ class WaveDiscretisation {
   WaveDiscretisation(const System& system, double step_s, std::span<const double> impedance,
                      Grouping grouping = Grouping::by_shape);
 
+  /// Prepares the step maps and junctions for other impedances, by scalar port; places stay. Records
+  /// have to be frozen anew, and programs and calls that were made from this are stale. Allocates.
+  /// Errors: as for the constructor; the old impedances are then in force again.
+  void set_impedance(std::span<const double> impedance);
+
   const System& system() const { return system_; }
   double step_s() const { return step_s_; }
   std::span<BatchPlace> batches() { return batches_; }
@@ -112,11 +117,14 @@ class WaveDiscretisation {
               PhaseStatus& failure) const;
   bool scatter(int batch, LaneRange lanes, double* record, const double* a, double* b,
                PhaseStatus& failure) const;
+  bool approach(int batch, LaneRange lanes, double* record, const double* a, double* b,
+                PhaseStatus& failure) const;
   bool advance(int batch, LaneRange lanes, double* record, const double* a, double* next, double* b,
                const EnergyColumns& energy, PhaseStatus& failure) const;
   /// All batches, on this thread. `driven_only`: those with driven inputs.
   PhaseStatus freeze_all(double* record, const double* input, bool driven_only = false) const;
   PhaseStatus scatter_all(double* record, const double* a, double* b) const;
+  PhaseStatus approach_all(double* record, const double* a, double* b) const;
   PhaseStatus advance_all(double* record, const double* a, double* next, double* b,
                           const EnergyColumns& energy) const;
 
@@ -134,6 +142,7 @@ class WaveDiscretisation {
 
   void gather_packs(std::span<const int> order);
   void add_batch(const std::vector<int>& parts);
+  void take_impedance(std::span<const double> impedance);
   void prepare_batches();
 
   const System& system_;

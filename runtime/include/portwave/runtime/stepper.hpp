@@ -13,6 +13,7 @@
 #include "portwave/coupling/ledger.hpp"
 #include "portwave/coupling/method.hpp"
 #include "portwave/coupling/system.hpp"
+#include "portwave/coupling/tuning.hpp"
 #include "portwave/coupling/wave_discretisation.hpp"
 #include "portwave/runtime/budget.hpp"
 #include "portwave/runtime/partition.hpp"
@@ -84,6 +85,12 @@ struct StepReport {
   StepLedger energy;  ///< zeros with Certify::none
 };
 
+/// Changes of impedance in the course of a run.
+struct TuningStatistics {
+  std::int64_t changes = 0;    ///< of any impedance, between two steps
+  double rescattered_J = 0.0;  ///< Σ of the changes of ½|b|² by them: no energy of the system
+};
+
 /// Iterations per step over a run.
 struct IterationStatistics {
   std::int64_t steps = 0;
@@ -100,8 +107,8 @@ struct IterationStatistics {
   }
 };
 
-/// Steps a system: freeze, iterate, commit, book. Memory is taken at construction; a step of
-/// Certify::energy does not allocate (oneTBB's own task memory apart). Without a time budget results
+/// Steps a system: freeze, iterate, commit, guard, book. Memory is taken at construction; a step of
+/// Certify::energy does not allocate (oneTBB's own task memory and changes of impedance apart). Without a time budget results
 /// are equal bit by bit for any number of threads, grain and executor.
 ///
 /// The system must outlive the stepper and stay where it is. One thread at a time may call it.
@@ -143,7 +150,20 @@ class Stepper {
   /// Changes the budget K from the next step on; K ≥ 0.
   void set_iterations(int iterations);
 
-  /// Whether there is a ledger (not with Certify::none).
+  /// Other impedances from the next step on, one per scalar port. Effort and flow of the last step are
+  /// kept, waves follow, tanks stay as they are. Allocates. Errors: ConfigError.
+  void set_impedance(std::span<const double> by_port);
+  /// Impedance in force at a scalar port.
+  double impedance(int scalar_port) const;
+  /// The method in use, and why where it was not asked for in full.
+  const MethodChoice& method() const;
+  const TuningStatistics& tuning() const;
+  /// All zero without a guard.
+  const GuardStatistics& guard() const;
+  /// T of an island [J]; with a ledger only.
+  double tank(int island) const;
+
+  /// Whether there is a ledger (not with Certify::none, unless the guard needs it).
   bool keeps_ledger() const;
   const EnergyTotals& energy() const;
   const Certificate& certificate() const;

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "portwave/coupling/method.hpp"
+#include "portwave/coupling/part_list.hpp"
+#include "portwave/coupling/wave_discretisation.hpp"
+#include "portwave/subsystems/staggered.hpp"
+
+namespace portwave {
+
+/// Safeguarded Anderson acceleration (type II) of one island's inner iteration within a macro-step:
+/// the decisions, apart from the waves they are about.
+///
+/// With the gaps g = P S(u) − u of the last evaluations, weights w, Σw = 1, minimise |Σ wᵢgᵢ| (with a
+/// Tikhonov term); the plain update is then applied to Σ wᵢuᵢ and Σ wᵢS(uᵢ), to which it is linear. The
+/// evaluation at such a trial counts towards K. It stands when its gap has fallen by `kRequired`;
+/// else the plain update of the last evaluation that stands is taken, and after `kMaxRejections` of
+/// that in a step every further update is plain. Memory does not reach across steps, so a step
+/// depends on nothing but its beginning.
+/// Source   Walker & Ni, SIAM J. Numer. Anal. 49 (2011).
+class AndersonSequence {
+ public:
+  static constexpr int kMaxSlots = kMaxAcceleration + 2;
+  static constexpr double kRequired = 0.99;
+  static constexpr int kMaxRejections = 2;
+
+  void begin(int memory);
+
+  /// Where the waves of the evaluation in progress are to be kept.
+  int slot() const { return slot_; }
+  /// Takes in the evaluation kept in `slot()`: its ⟨g, gₛ⟩ with what is kept in slot s, for all s, and
+  /// |g|². Decides what comes next.
+  void judge(std::span<const double> products, double square);
+  /// Whether the last evaluation stands.
+  bool stands() const { return stands_; }
+  /// Slot of the last evaluation that stands.
+  int base() const { return kept_[static_cast<std::size_t>(count_ - 1)]; }
+  /// Whether the next update starts from the last evaluation as it is.
+  bool plain() const { return plain_; }
+  /// Else: slots and weights of what it starts from.
+  struct Term {
+    int slot;
+    double weight;
+  };
+  std::span<const Term> terms() const {
+    return {terms_.data(), static_cast<std::size_t>(term_count_)};
+  }
+  int rejections() const { return rejections_; }
+
+ private:
+  double& product(int i, int j) {
+    return gram_[static_cast<std::size_t>(i) * kMaxSlots + static_cast<std::size_t>(j)];
+  }
+  void keep(std::span<const double> products, double square);
+  void choose_slot();
+  bool find_weights();
+
+  int memory_ = 0;
+  int slot_ = 0;
+  int count_ = 0;                      // of kept_
+  std::array<int, kMaxSlots> kept_{};  // slots, oldest first
+  std::array<double, kMaxSlots * kMaxSlots> gram_{};
+  std::array<Term, kMaxSlots> terms_{};
+  int term_count_ = 0;
+  bool plain_ = true;
+  bool trial_ = false;  // the evaluation in progress is at an accelerated iterate
+  bool stands_ = true;
+  int rejections_ = 0;
+};
+
+/// The kept waves of a system's accelerated iterations, by island. Different lanes may be kept, measured
+/// and combined by different threads, different islands judged by different threads.
+class Acceleration {
+ public:
+  Acceleration(const WaveDiscretisation& waves, int memory);
+
+  int slots() const { return slots_; }
+  /// A new macro-step.
+  void begin();
+  AndersonSequence& sequence(int island) { return sequences_[static_cast<std::size_t>(island)]; }
+
+  double* u(int slot) { return u_[static_cast<std::size_t>(slot)].data(); }
+  double* b(int slot) { return b_[static_cast<std::size_t>(slot)].data(); }
+  double* shadow(int slot) { return shadow_[static_cast<std::size_t>(slot)].data(); }
+
+  /// Products of the gap of these lanes with all that is kept.
+  void measure(int batch, LaneRange lanes, const double* u, const double* exchanged);
+  /// Sums them up in part order and decides; `square` is |g|².
+  void judge(int island, double square);
+  std::size_t bytes() const;
+
+ private:
+  const WaveDiscretisation& waves_;
+  int memory_;
+  int slots_;
+  StaggeredMemory memory_of_waves_;
+  std::vector<std::span<double>> u_, b_, shadow_, products_;  // by slot
+  std::vector<PartList> islands_;
+  std::vector<AndersonSequence> sequences_;
+};
+
+}  // namespace portwave

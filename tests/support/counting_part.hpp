@@ -1,0 +1,80 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "portwave/subsystems/newton_batch.hpp"
+#include "portwave/subsystems/step_batch.hpp"
+#include "portwave/subsystems/subsystem.hpp"
+
+namespace portwave::testing {
+
+/// Passes a batch on, with `approach` as exact as `scatter`.
+class ExactBatch final : public StepBatch {
+ public:
+  explicit ExactBatch(std::unique_ptr<StepBatch> batch)
+      : StepBatch(batch->lanes(), batch->state_size(), batch->wave_size(), batch->input_size()),
+        batch_(std::move(batch)) {}
+  int lane_group() const override { return batch_->lane_group(); }
+  void prepare(double step_s, const double* gamma) override { batch_->prepare(step_s, gamma); }
+  std::size_t record_size() const override { return batch_->record_size(); }
+  void set_state(int lane, const double* x, double* record) const override {
+    batch_->set_state(lane, x, record);
+  }
+  void get_state(int lane, const double* record, double* x) const override {
+    batch_->get_state(lane, record, x);
+  }
+  void freeze(LaneRange lanes, double* record, const double* input) override {
+    batch_->freeze(lanes, record, input);
+  }
+  LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) override {
+    return batch_->scatter(lanes, record, a, b);
+  }
+  LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next, double* b,
+                     const EnergyColumns& energy) override {
+    return batch_->advance(lanes, record, a, next, b, energy);
+  }
+
+ private:
+  std::unique_ptr<StepBatch> batch_;
+};
+
+/// A part as a user writes one: physics, and no batch of its own. Counts what port solves ask of it.
+class CountingPart final : public Subsystem {
+ public:
+  explicit CountingPart(std::shared_ptr<const Subsystem> physics, bool exact = false)
+      : Subsystem(physics->signature()), physics_(std::move(physics)), exact_(exact) {}
+
+  double storage(const double* x) const override { return physics_->storage(x); }
+  void gradient(const double* x, double* g) const override { physics_->gradient(x, g); }
+  void discrete_gradient(const double* x, const double* x_next, double* g) const override {
+    ++gradients;
+    physics_->discrete_gradient(x, x_next, g);
+  }
+  void discrete_gradient_jacobian(const double* x, const double* x_next,
+                                  std::vector<Eigen::Triplet<double>>& j) const override {
+    ++jacobians;
+    physics_->discrete_gradient_jacobian(x, x_next, j);
+  }
+  const Structure& structure() const override { return physics_->structure(); }
+  bool constant_structure() const override { return physics_->constant_structure(); }
+  void structure_at(const double* x, Structure& out) const override {
+    physics_->structure_at(x, out);
+  }
+  std::vector<double> default_state() const override { return physics_->default_state(); }
+  std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const override {
+    auto batch = Subsystem::make_batch(parts);
+    if (!exact_) return batch;
+    return std::make_unique<ExactBatch>(std::move(batch));
+  }
+
+  mutable long gradients = 0;
+  mutable long jacobians = 0;
+
+ private:
+  std::shared_ptr<const Subsystem> physics_;
+  bool exact_;
+};
+
+}  // namespace portwave::testing
