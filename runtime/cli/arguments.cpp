@@ -56,8 +56,9 @@ constexpr std::string_view kRateExamples = R"(Examples:
   portwave study rate examples/two_oscillators.json
   portwave study rate examples/chain_64.json --steps 5 --json
 
-Contraction is the mean factor by which an evaluation reduces the gap |P S(u) - u|. Predicted: of the
-iteration linearised at the initial state. Observed: of the iteration itself, frozen step by step.)";
+Contraction is the mean factor by which an evaluation reduces the residual. Predicted: of the
+iteration linearised at the initial state. Observed: of the iteration itself, frozen step by step.
+Both start from waves that are zero; a run starts from those of the step before, and needs fewer.)";
 
 constexpr std::string_view kTuneExamples = R"(Examples:
   portwave tune examples/two_oscillators.json

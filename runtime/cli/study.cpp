@@ -48,8 +48,9 @@ Json rows_json(const std::vector<BudgetRow>& rows) {
                     {"max_passivity_residual_J", number(row.max_passivity_residual_J)},
                     {"max_augmented_residual_J", number(row.max_augmented_residual_J)},
                     {"min_fne_margin", number(row.min_fne_margin)},
+                    {"min_nonexpansiveness_margin", number(row.min_nonexpansiveness_margin)},
                     {"max_energy_ratio", number(row.max_energy_ratio)},
-                    {"guard_steps", row.guard_steps ? Json(*row.guard_steps) : Json(nullptr)},
+                    {"guard_steps", row.guard_steps},
                     {"failure", row.failure.empty() ? Json(nullptr) : Json(row.failure)}});
   }
   return json;
@@ -59,23 +60,20 @@ std::string cell(std::optional<double> value) {
   return value && std::isfinite(*value) ? fmt::format("{:#.6g}", *value) : "-";
 }
 
-std::string count_cell(std::optional<std::int64_t> count) {
-  return count ? std::to_string(*count) : "-";
-}
-
 /// Six significant digits, columns aligned to the right.
 std::string rows_table(const std::vector<BudgetRow>& rows) {
   constexpr std::string_view kLine =
-      "{:>10} {:>12} {:>12} {:>12} {:>13} {:>13} {:>13} {:>12} {:>17} {:>9} {:>5} {:>11} {:>11}\n";
+      "{:>10} {:>12} {:>12} {:>12} {:>13} {:>13} {:>13} {:>12} {:>13} {:>17} {:>9} {:>5} {:>11} "
+      "{:>11}\n";
   std::string text = fmt::format(kLine, "iterations", "rms", "max", "final", "passivity_J",
-                                 "augmented_J", "fne_margin", "energy_ratio", "method", "impedance",
-                                 "guard", "guard_steps", "status");
+                                 "augmented_J", "fne_margin", "energy_ratio", "ne_margin", "method",
+                                 "impedance", "guard", "guard_steps", "status");
   for (const BudgetRow& row : rows) {
     text += fmt::format(kLine, row.iterations, cell(row.rms), cell(row.max), cell(row.final),
                         cell(row.max_passivity_residual_J), cell(row.max_augmented_residual_J),
-                        cell(row.min_fne_margin), cell(row.max_energy_ratio), to_string(row.method),
-                        row.impedance, row.guard ? "on" : "off", count_cell(row.guard_steps),
-                        status_of(row));
+                        cell(row.min_fne_margin), cell(row.max_energy_ratio),
+                        cell(row.min_nonexpansiveness_margin), to_string(row.method), row.impedance,
+                        row.guard ? "on" : "off", row.guard_steps, status_of(row));
   }
   return text;
 }
@@ -89,14 +87,15 @@ std::string field(std::optional<double> value) {
 std::string rows_csv(const std::vector<BudgetRow>& rows) {
   std::string text =
       "method,impedance,guard,iterations,rms,max,final,max_passivity_residual_J,"
-      "max_augmented_residual_J,min_fne_margin,max_energy_ratio,guard_steps,status\n";
+      "max_augmented_residual_J,min_fne_margin,min_nonexpansiveness_margin,max_energy_ratio,guard_"
+      "steps,status\n";
   for (const BudgetRow& row : rows) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(row.method),
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(row.method),
                         row.impedance, row.guard ? "on" : "off", row.iterations, field(row.rms),
                         field(row.max), field(row.final), field(row.max_passivity_residual_J),
                         field(row.max_augmented_residual_J), field(row.min_fne_margin),
-                        field(row.max_energy_ratio),
-                        row.guard_steps ? std::to_string(*row.guard_steps) : "", status_of(row));
+                        field(row.min_nonexpansiveness_margin), field(row.max_energy_ratio),
+                        row.guard_steps, status_of(row));
   }
   return text;
 }

@@ -16,8 +16,6 @@ namespace portwave {
 namespace {
 
 constexpr double kReduction = 1e-10;
-/// Of the waves: a gap this small is round-off, and has no rate.
-constexpr double kRoundOff = 64.0 * std::numeric_limits<double>::epsilon();
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -34,13 +32,8 @@ class Observation {
         record_(waves_.initial_record()),
         next_(record_.size()),
         input_(waves_.input_size()),
-        first_(at(scenario.system.island_count())),
-        gaps_(first_.size()) {
+        islands_(at(scenario.system.island_count())) {
     for (auto* wave : {&u_, &b_, &exchanged_}) wave->resize(at(waves_.wave_size()));
-    const std::vector<double>& initial = scenario.options.method.initial_waves;
-    for (int port = 0; port < static_cast<int>(initial.size()); ++port) {
-      b_[at(waves_.wave_of_port(port))] = initial[at(port)];
-    }
   }
 
   /// What is wrong, or nothing.
@@ -67,7 +60,6 @@ class Observation {
       status = waves_.freeze_all(record_.data(), input_.data(), /*driven_only=*/true);
       if (!status.ok()) return status;
     }
-    waves_.interconnection().exchange(b_.data(), u_.data());
     status = iterate(observed, sum_of_logs, evaluations);
     if (!status.ok()) return status;
     status = waves_.advance_all(record_.data(), exchanged_.data(), next_.data(), b_.data(), {});
@@ -77,23 +69,20 @@ class Observation {
 
   /// Leaves P b̂ of the last evaluation in exchanged_.
   PhaseStatus iterate(ObservedRate& observed, double& sum_of_logs, int& evaluations) {
-    PhaseStatus status = evaluate(first_);
-    if (!status.ok() || share_of(first_) == 0.0) return status;
+    std::fill(u_.begin(), u_.end(), 0.0);
+    double first = 0.0, contraction = 0.0;
+    bool converged = false;
+    PhaseStatus status = evaluate(first);
+    if (!status.ok() || first == 0.0) return status;
     int k = 1;
-    double share = 1.0, contraction = 1.0;
-    bool met_round_off = false;
-    while (k < limit_ && share > kReduction && std::isfinite(share) && !met_round_off) {
+    for (double residual = first; k < limit_ && residual > kReduction * first; ++k) {
       update();
-      status = evaluate(gaps_);
+      status = evaluate(residual);
       if (!status.ok()) return status;
-      const double before = share;
-      share = share_of(gaps_);
-      met_round_off = is_round_off() && share > kReduction;
-      if (met_round_off && share >= before) break;  // what it came to is noise
-      contraction = std::pow(share, 1.0 / k);
-      ++k;
+      contraction = std::pow(residual / first, 1.0 / k);
+      converged = residual <= kReduction * first;
     }
-    count(contraction, k, share <= kReduction || met_round_off, observed);
+    count(contraction, k, converged, observed);
     sum_of_logs += std::log(std::max(contraction, std::numeric_limits<double>::epsilon()));
     evaluations += k;
     return status;
@@ -106,33 +95,27 @@ class Observation {
     observed.not_converged += converged ? 0 : 1;
   }
 
-  /// b = S(u) and P b; the gaps by island.
-  PhaseStatus evaluate(std::vector<double>& gaps) {
+  /// b = S(u) and P b. The residual |P b − u|/max(|u|, |b|), the largest of the islands.
+  PhaseStatus evaluate(double& residual) {
     PhaseStatus status = waves_.scatter_all(record_.data(), u_.data(), b_.data());
     waves_.interconnection().exchange(b_.data(), exchanged_.data());
-    std::fill(gaps.begin(), gaps.end(), 0.0);
-    gap_ = size_ = 0.0;
+    std::fill(islands_.begin(), islands_.end(), Squares{});
     for (std::size_t j = 0; j < u_.size(); ++j) {
       const int part = waves_.part_of_wave(static_cast<int>(j));
       if (part < 0) continue;
-      const double gap = (exchanged_[j] - u_[j]) * (exchanged_[j] - u_[j]);
-      gaps[at(waves_.system().island_of_part(part))] += gap;
-      gap_ += gap;
-      size_ += u_[j] * u_[j];
+      Squares& sum = islands_[at(waves_.system().island_of_part(part))];
+      sum.gap += (exchanged_[j] - u_[j]) * (exchanged_[j] - u_[j]);
+      sum.incident += u_[j] * u_[j];
+      sum.outgoing += b_[j] * b_[j];
+    }
+    residual = 0.0;
+    for (const Squares& sum : islands_) {
+      if (sum.gap == 0.0 || std::isinf(residual)) continue;
+      const double share = std::sqrt(sum.gap / std::max(sum.incident, sum.outgoing));
+      residual = std::isfinite(share) ? std::max(residual, share)
+                                      : std::numeric_limits<double>::infinity();
     }
     return status;
-  }
-
-  bool is_round_off() const { return gap_ <= kRoundOff * kRoundOff * size_; }
-
-  /// The largest share of its first gap that an island has left.
-  double share_of(const std::vector<double>& gaps) const {
-    double share = 0.0;
-    for (std::size_t i = 0; i < gaps.size(); ++i) {
-      if (!std::isfinite(gaps[i])) return std::numeric_limits<double>::infinity();
-      if (first_[i] > 0.0) share = std::max(share, gaps[i] / first_[i]);
-    }
-    return std::sqrt(share);
   }
 
   void update() {
@@ -147,6 +130,12 @@ class Observation {
     return part < 0 ? std::string("it") : "\"" + scenario_.system.parts()[at(part)].name + "\"";
   }
 
+  struct Squares {
+    double gap = 0.0;
+    double incident = 0.0;
+    double outgoing = 0.0;
+  };
+
   const Scenario& scenario_;
   WaveDiscretisation waves_;
   MethodKind kind_;
@@ -154,8 +143,7 @@ class Observation {
   int limit_;
   AlignedVector record_, next_, input_;
   AlignedVector u_, b_, exchanged_;
-  std::vector<double> first_, gaps_;
-  double gap_ = 0.0, size_ = 0.0;
+  std::vector<Squares> islands_;
 };
 
 }  // namespace

@@ -193,8 +193,9 @@ void run_budget(const Scenario& scenario, const Samples& reference, const Coupli
   row.max_passivity_residual_J = certificate.max_passivity_residual_J;
   row.max_augmented_residual_J = certificate.max_augmented_residual_J;
   row.min_fne_margin = certificate.min_fne_margin;
+  row.min_nonexpansiveness_margin = certificate.min_nonexpansiveness_margin;
   if (std::isfinite(ratio)) row.max_energy_ratio = ratio;
-  if (!method.guard) row.guard_steps = 0;
+  row.guard_steps = stepper.guard().steps;
   row.status = certificate.status;
 }
 

@@ -98,7 +98,7 @@ TEST(CliStudy, CombinesTheAxes) {
   for (std::string line; std::getline(table, line);) lines.push_back(line);
   ASSERT_EQ(lines.size(), expected.size() + 1);
   for (const std::string& line : lines) {
-    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 12) << line;
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 13) << line;
   }
   EXPECT_TRUE(lines[1].starts_with("douglas-rachford,uniform,on,2,")) << lines[1];
 }

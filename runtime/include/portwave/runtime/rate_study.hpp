@@ -33,10 +33,11 @@ struct RateRow {
   ObservedRate observed = {};
 };
 
-/// Predicted and observed contraction of the gap |P S(u) − u| per evaluation, for every rule of
-/// impedances with either iteration. Observed is the nonlinear iteration at frozen states from
-/// u⁰ = P bⁿ, without acceleration or guard, over the scenario's first steps; each row commits what its own
-/// iteration comes to. The largest over islands, towards 1e-10 or to round-off.
+/// Predicted and observed contraction of the residual |P S(u) − u|/max(|u|, |S(u)|) per evaluation, for
+/// every rule of impedances with either iteration. Observed is the nonlinear iteration at frozen
+/// states, without acceleration or guard, over the scenario's first steps. Like the prediction it
+/// starts from u = 0, so that it has all the way to go; a run starts from P bⁿ, and is nearer. Each row
+/// commits what its own iteration comes to.
 /// Errors: ConfigError (a singular implicit step); failures of a step are the row's problem.
 std::vector<RateRow> study_rate(const Scenario& scenario, const RateOptions& options = {});
 

@@ -30,9 +30,10 @@ struct BudgetRow {
   double final = 0.0;  ///< ‖Δ‖ at the last sample
   double max_passivity_residual_J = 0.0;
   std::optional<double> max_augmented_residual_J = {};
-  std::optional<double> min_fne_margin = {};
+  std::optional<double> min_fne_margin = {};               ///< of Douglas–Rachford
+  std::optional<double> min_nonexpansiveness_margin = {};  ///< of Peaceman–Rachford
   std::optional<double> max_energy_ratio = {};
-  std::optional<std::int64_t> guard_steps = {};  ///< in which the guard acted; empty: not known
+  std::int64_t guard_steps = 0;                         ///< in which the guard acted
   CertificateStatus status = CertificateStatus::holds;  ///< of this run, certified in full
   /// Not empty: why the run has no numbers, which are NaN or empty then. A step failed, or a rule of
   /// the axes has no impedances for this system.
