@@ -36,12 +36,10 @@ inline Observable observable(const System& system, const std::string& label) {
 /// The benchmark of arXiv 2603.16424 as a scenario: 10 s, observed at the two masses' positions.
 inline Scenario pair_scenario() {
   System system = duffing_linear_pair();
-  StepperOptions options = pair_options(20);
-  options.method.guard = false;  // as published
   std::vector<Observable> positions = {observable(system, "A.q1"), observable(system, "B.q2")};
   return {.name = "pair",
           .system = std::move(system),
-          .options = std::move(options),
+          .options = pair_options(20),
           .steps = 1000,
           .observables = std::move(positions)};
 }
