@@ -114,8 +114,8 @@ std::string ports_text(const TuningReport& report, int most) {
         margin_text(part.firm), margin_text(part.nonexpansive));
   }
   if (const std::size_t more = report.ports.size() - shown; more > 0) {
-    text += fmt::format("{} more (--ports {} shows all, --json too)\n", counted(more, "port"),
-                        report.ports.size());
+    text += fmt::format("{} more port{} (--ports {} shows all, --json too)\n", more,
+                        more == 1 ? "" : "s", report.ports.size());
   }
   return text;
 }

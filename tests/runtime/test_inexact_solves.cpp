@@ -129,7 +129,9 @@ TEST(InexactSolves, AreLostInTheErrorOfTheIteration) {
     const double truncated = distance(x, converged);
     const double inexact = distance(run(near, options(K), kSteps), x);
     EXPECT_LE(inexact, 1e-3 * truncated + 1e-12) << "K=" << K;
-    if (K <= 2) EXPECT_LE(inexact, 1e-12) << "K=" << K;
+    if (K <= 2) {
+      EXPECT_LE(inexact, 1e-12) << "K=" << K;
+    }
     worst = std::max(worst, inexact);
   }
   EXPECT_GT(worst, 1e-12) << "nothing was inexact";

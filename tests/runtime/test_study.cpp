@@ -215,6 +215,16 @@ TEST(BudgetStudyAxes, CombineInOrderAndKeepTheRest) {
   for (const BudgetRow& row : rows) EXPECT_EQ(row.failure, "");
 }
 
+TEST(BudgetStudyAxes, ShowWhatTheGuardDoes) {
+  const auto rows = study_budget_axes(pair_scenario(), {.budgets = {8}, .guards = {true, false}});
+  ASSERT_EQ(rows.size(), 2U);
+  ASSERT_TRUE(rows[0].max_energy_ratio && rows[1].max_energy_ratio);
+  EXPECT_GT(rows[0].guard_steps, 0);
+  EXPECT_LE(*rows[0].max_energy_ratio, 1.0 + 1e-9);
+  EXPECT_EQ(rows[1].guard_steps, 0);
+  EXPECT_GT(*rows[1].max_energy_ratio, 1.006);  // control: the published method injects energy
+}
+
 TEST(BudgetStudyAxes, EmptyOnesAreTheScenarios) {
   const BudgetRow own = study_budget(pair_scenario(), {8}).front();
   const BudgetRow spelt_out =
