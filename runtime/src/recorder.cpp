@@ -126,7 +126,7 @@ struct CsvRecorder::Impl {
     energy.append(row.iterations);
     for (const double value : {row.alpha, row.withheld_J}) {
       energy.append(',');
-      if (stepper.method().method.guard) energy.append(value);
+      energy.append(value);
     }
     energy.append('\n');
     row = {};

@@ -119,9 +119,9 @@ INSTANTIATE_TEST_SUITE_P(Systems, AutomaticRun, ::testing::ValuesIn(cases()),
 TEST(Retuning, FollowsTheStateAndChangesNoResult) {
   SystemBuilder builder;
   builder.add("A",
-              duffing_oscillator({.mass_kg = 0.01,
+              duffing_oscillator({.mass_kg = 0.02,
                                   .stiffness_N_per_m = 1,
-                                  .cubic_stiffness_N_per_m3 = 4e6,
+                                  .cubic_stiffness_N_per_m3 = 2e3,
                                   .coupling_stiffness_N_per_m = 120,
                                   .coupling_damping_Ns_per_m = 0.5}),
               {.initial_state = {0.4, 0, -0.4}});
@@ -137,14 +137,13 @@ TEST(Retuning, FollowsTheStateAndChangesNoResult) {
   Stepper one(system, follows), other(system, stays);
   for (int n = 0; n < 200; ++n) {
     const double energy = one.energy().final_J;
-    const double effort = one.effort(0), tank = one.tank(0);
+    const double tank = one.tank(0);
     const auto changes = one.tuning().changes;
     one.step();
     other.step();
     if (one.tuning().changes == changes) continue;
     EXPECT_EQ(one.tuning().changes, changes + 1);
     EXPECT_LE(one.energy().final_J, energy + tank + 1e-12 * energy) << n;
-    (void)effort;
   }
   EXPECT_GT(one.tuning().changes, 0);
   EXPECT_EQ(other.tuning().changes, 0);

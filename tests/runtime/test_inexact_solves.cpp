@@ -80,6 +80,7 @@ StepperOptions options(int iterations, double tolerance = 0.0) {
   o.method.impedance = {0.1};
   o.method.iterations = iterations;
   o.method.tolerance = tolerance;
+  o.method.guard = false;  // the iteration is looked at, which here is far from its end
   return o;
 }
 
