@@ -8,7 +8,7 @@ study() {
   local name=$1
   shift
   build/release/bin/portwave study budget examples/lossless_pair.json --budgets "$(seq -s, 0 50)" \
-    --out "$out/$name" "$@" >/dev/null
+    --out "$out/$name" "$@" >/dev/null 2>&1
 }
 study published --guard off
 study guarded --guard on

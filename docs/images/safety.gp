@@ -15,13 +15,13 @@ set format y "10^{%T}"
 set yrange [0.4:*]
 set ylabel "largest (H + T) / (H_0 + T_0)"
 set key top right samplen 2
-plot published using "K":"energy_ratio" with linespoints pt 7 ps 0.5 lw 1.5 lc rgb "#c55a11" title "published method", \
-     guarded using "K":"energy_ratio" with linespoints pt 7 ps 0.5 lw 1.5 lc rgb "#1f4e79" title "with the guard", \
-     automatic using "K":"energy_ratio" with linespoints pt 6 ps 0.5 lw 1 lc rgb "#548235" title "auto"
+plot published using "iterations":"max_energy_ratio" with linespoints pt 7 ps 0.5 lw 1.5 lc rgb "#c55a11" title "published method", \
+     guarded using "iterations":"max_energy_ratio" with linespoints pt 7 ps 0.5 lw 1.5 lc rgb "#1f4e79" title "with the guard", \
+     automatic using "iterations":"max_energy_ratio" with linespoints pt 6 ps 0.5 lw 1 lc rgb "#548235" title "auto"
 
 set yrange [1e-14:*]
 set ylabel "RMS error against the\nmonolithic step [m]"
 set xlabel "inner iterations K per macro-step"
-plot published using "K":"rms" with linespoints pt 7 ps 0.5 lw 1.5 lc rgb "#c55a11" title "published method", \
-     guarded using "K":"rms" with linespoints pt 7 ps 0.5 lw 1.5 lc rgb "#1f4e79" title "with the guard", \
-     automatic using "K":"rms" with linespoints pt 6 ps 0.5 lw 1 lc rgb "#548235" title "auto"
+plot published using "iterations":"rms" with linespoints pt 7 ps 0.5 lw 1.5 lc rgb "#c55a11" title "published method", \
+     guarded using "iterations":"rms" with linespoints pt 7 ps 0.5 lw 1.5 lc rgb "#1f4e79" title "with the guard", \
+     automatic using "iterations":"rms" with linespoints pt 6 ps 0.5 lw 1 lc rgb "#548235" title "auto"
