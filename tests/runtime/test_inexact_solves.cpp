@@ -80,6 +80,7 @@ StepperOptions options(int iterations, double tolerance = 0.0) {
   o.method.impedance = {0.1};
   o.method.iterations = iterations;
   o.method.tolerance = tolerance;
+  o.method.guard = false;  // the iteration is looked at, which here is far from its end
   return o;
 }
 
@@ -129,7 +130,9 @@ TEST(InexactSolves, AreLostInTheErrorOfTheIteration) {
     const double truncated = distance(x, converged);
     const double inexact = distance(run(near, options(K), kSteps), x);
     EXPECT_LE(inexact, 1e-3 * truncated + 1e-12) << "K=" << K;
-    if (K <= 2) EXPECT_LE(inexact, 1e-12) << "K=" << K;
+    if (K <= 2) {
+      EXPECT_LE(inexact, 1e-12) << "K=" << K;
+    }
     worst = std::max(worst, inexact);
   }
   EXPECT_GT(worst, 1e-12) << "nothing was inexact";
