@@ -86,7 +86,7 @@ struct Draw {
   int steps = 0;
   int change_every = 0;  ///< impedances anew before every so many steps; 0: never
   std::uint64_t seed = 0;
-  std::vector<double> impedance;  ///< what changes start from
+  std::vector<double> matched;  ///< impedances, of which changes are multiples
   std::string replay;
 };
 
@@ -100,17 +100,18 @@ Draw draw(const Sample& sample, const System& system, int iterations, const Vari
   StepperOptions& o = d.options;
   o.step_s = std::pow(10.0, -2.5 + 1.5 * unit(random));
   const PortResponses responses(system, o.step_s);
-  d.impedance = tune_impedance(responses, ImpedanceKind::matched).by_port;
+  d.matched = tune_impedance(responses, ImpedanceKind::matched).by_port;
+  std::vector<double> impedance = d.matched;
   const double factor = std::pow(10.0, 3.0 * unit(random));
   const bool port_by_port = one_in(3);
-  for (double& gamma : d.impedance) {
+  for (double& gamma : impedance) {
     gamma *= port_by_port ? std::pow(10.0, 3.0 * unit(random)) : factor;
   }
   o.method.kind = variant.kind;
   o.method.relaxation = variant.relaxation;
   o.method.acceleration = variant.acceleration;
   o.method.iterations = iterations;
-  o.method.impedance = d.impedance;
+  o.method.impedance = impedance;
   double stored = 0.0;
   for (const Part& part : system.parts()) {
     stored += part.subsystem->storage(part.initial_state.data());
@@ -118,7 +119,7 @@ Draw draw(const Sample& sample, const System& system, int iterations, const Vari
   const bool waves = one_in(2);
   if (waves) {
     const double size = 0.3 * std::sqrt(stored + 0.01);
-    for (std::size_t j = 0; j < d.impedance.size(); ++j) {
+    for (std::size_t j = 0; j < impedance.size(); ++j) {
       o.method.initial_waves.push_back(size * unit(random));
     }
   }
@@ -157,11 +158,11 @@ Outcome run(const System& system, const Draw& d, bool guarded) {
   EnergyLaws laws(stepper);
   std::mt19937_64 random(d.seed + 1);
   std::uniform_real_distribution<double> exponent(-3.0, 3.0);
-  std::vector<double> impedance = d.impedance;
+  std::vector<double> impedance = d.matched;
   for (int n = 0; n < d.steps; ++n) {
     if (d.change_every > 0 && n % d.change_every == 0) {
       for (std::size_t j = 0; j < impedance.size(); ++j) {
-        impedance[j] = d.impedance[j] * std::pow(10.0, exponent(random));
+        impedance[j] = d.matched[j] * std::pow(10.0, exponent(random));
       }
       stepper.set_impedance(impedance);
     }

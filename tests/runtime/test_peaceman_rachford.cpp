@@ -71,11 +71,12 @@ TEST(PeacemanRachford, CertificatesHoldAtEveryImpedance) {
 // A damper that outweighs the mass over a step, 2m/h: the port relation of the step is not monotone.
 TEST(PeacemanRachfordControl, AnActivePartHasANegativeMargin) {
   SystemBuilder builder;
-  builder.add(
-      "A",
-      linear_oscillator(
-          {.mass_kg = 1, .stiffness_N_per_m = 10, .damping_Ns_per_m = -1000.0, .allow_active = true}),
-      {.initial_state = {0.1, 0.0}});
+  builder.add("A",
+              linear_oscillator({.mass_kg = 1,
+                                 .stiffness_N_per_m = 10,
+                                 .damping_Ns_per_m = -1000.0,
+                                 .allow_active = true}),
+              {.initial_state = {0.1, 0.0}});
   builder.add("B", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 10}));
   builder.connect("A.coupling", "B.coupling");
   const System system = builder.build();

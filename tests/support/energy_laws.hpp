@@ -22,7 +22,9 @@ namespace portwave::testing {
 ///                        one where the step itself took nothing but round-off; the T kept here: by as
 ///                        much more as one rounding of the terms per step may have lost in the
 ///                        engine's sum, 4ε Σ ½(|a|² + |b|²)
-///   H + T ≤ H₀ + T₀ + supply   up to 1e-12 (H₀ + T₀ + Σ|supply|) + 4ε Σ ½(|a|² + |b|²)
+///   H + T ≤ H₀ + T₀ + supply   up to 1e-12 (H₀ + T₀ + Σ|supply|) + 16ε Σ ½(|a|² + |b|²): for what
+///                        commits round off in states and waves, which are sums of several terms. A
+///                        single step whose waves are far larger than H + T has been seen to take 7ε.
 class EnergyLaws {
  public:
   explicit EnergyLaws(const Stepper& stepper)
@@ -47,6 +49,10 @@ class EnergyLaws {
 
   /// After a step.
   void observe(const Stepper& stepper, const StepReport& report) {
+    if (stepper.certificate().status == CertificateStatus::violated) {
+      breach("the certificate is violated, r = {:.2e} J",
+             stepper.certificate().max_passivity_residual_J);
+    }
     const std::size_t islands = tank_.size();
     std::vector<long double> taken(islands, 0.0L), terms(islands, 0.0L);
     for (int j = 0; j < static_cast<int>(system_.scalar_ports().size()); ++j) {
@@ -85,23 +91,22 @@ class EnergyLaws {
       }
     }
     const double scale = static_cast<double>(initial_) + supplied_size_;
-    const double allowance = 1e-12 * scale + 4.0 * kEpsilon * waves_;
+    const double allowance = 1e-12 * scale + 16.0 * kEpsilon * waves_;
     const auto excess = static_cast<double>(total - initial_ - supplied_);
     if (!(excess <= allowance)) {
       breach("H + T exceeds its bound by {:.3e} J, allowed {:.1e}", excess, allowance);
     }
     const double ratio = stepper.energy().max_energy_ratio;
+    // It counts no tank below 0, so what a tank may lack comes on top.
+    double lacking = 0.0;
+    for (const double largest : largest_) lacking += largest;
     if (initial_ > 0.0L && supplied_size_ == 0.0 &&
-        !(ratio <= 1.0 + allowance / static_cast<double>(initial_))) {
+        !(ratio <= 1.0 + (allowance + lacking) / static_cast<double>(initial_))) {
       breach("max_energy_ratio is 1 + {:.3e}", ratio - 1.0);
     }
     if (!(report.energy.alpha >= 0.0 && report.energy.alpha <= 1.0) ||
         (report.energy.alpha < 1.0) != (report.energy.withheld_J > 0.0)) {
       breach("alpha = {}, withheld {:.3e} J", report.energy.alpha, report.energy.withheld_J);
-    }
-    if (stepper.certificate().status == CertificateStatus::violated) {
-      breach("the certificate is violated, r = {:.2e} J",
-             stepper.certificate().max_passivity_residual_J);
     }
     ++steps_;
   }
