@@ -191,8 +191,9 @@ class AdaptedSweep {
       }
       closed.push_back(j);
     }
-    return match_of(closed_response(M, {own - first}, closed, inverse)(0, 0),
-                    causality[at(own - first)]);
+    const double seen = closed_response(M, {own - first}, closed, inverse)(0, 0);
+    if (!is_resolved(seen, M(own - first, own - first))) return 0.0;  // rigid, or free
+    return match_of(seen, causality[at(own - first)]);
   }
 
   const PortMatches& matches_;

@@ -32,6 +32,9 @@ EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, co
       cap_(tank.cap_J),
       guarded_(guarded),
       mismatch_(islands_.size(), 0.0),
+      stored_(islands_.size(), 0.0),
+      stored_before_(islands_.size(), 0.0),
+      supplied_(islands_.size(), 0.0),
       max_residual_(-std::numeric_limits<double>::infinity()),
       worst_ratio_(-std::numeric_limits<double>::infinity()) {
   for (std::span<double>& c : columns_) {
@@ -56,10 +59,23 @@ EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, co
   }
   totals_.initial_J = all_.sum(column(kStorageBefore));
   totals_.final_J = totals_.max_J = totals_.initial_J;
-  for (const PartList& island : islands_) {
+  for (int i = 0; i < parts_.count(); ++i) {
+    const PartList& island = islands_[static_cast<std::size_t>(i)];
+    const double stored = island.sum(column(kStorageBefore));
     const double initial = tank.initial_J.value_or(island.sum(column(kMismatch))) +
-                           tank.initial_fraction * island.sum(column(kStorageBefore));
+                           tank.initial_fraction * std::max(stored, 0.0);
     tank_.push_back(std::min(initial, cap_));
+    if (!guarded) continue;
+    stored_before_[static_cast<std::size_t>(i)] = stored;
+    Balance balance;
+    balance.start = stored + tank_.back();
+    balance.size = tank_.back();
+    for (const int part : parts_.of(i)) {
+      balance.size += std::abs(column(kStorageBefore)[waves.place(part).entry]);
+      const Part& own = waves.system().parts()[static_cast<std::size_t>(part)];
+      balance.passive = balance.passive && !own.subsystem->is_active();
+    }
+    balance_.push_back(balance);
   }
   totals_.tank_J = totals_.initial_tank_J = tank_sum();
   totals_.max_energy_ratio = -std::numeric_limits<double>::infinity();
@@ -107,9 +123,15 @@ bool EnergyBook::tally() {
   terms_of_step_J_ = sums.tolerance / passivity_tolerance(1.0);
   if (islands_.size() == 1) {
     mismatch_[0] = tallied_.mismatch_J = sums.mismatch;
+    stored_[0] = sums.storage;
+    supplied_[0] = sums.supply;
   } else {
     for (std::size_t i = 0; i < islands_.size(); ++i) {
       mismatch_[i] = islands_[i].sum(column(kMismatch));
+      if (guarded_) {
+        stored_[i] = islands_[i].sum(column(kStorage));
+        supplied_[i] = islands_[i].sum(column(kSupply));
+      }
       tallied_.mismatch_J += mismatch_[i];
     }
   }
@@ -117,15 +139,14 @@ bool EnergyBook::tally() {
 }
 
 bool EnergyBook::overdraws(int island, const double* a, const double* b) const {
+  if (creates(island)) return true;
   const double after = prospect(island);
   // A step that adds to the tank takes nothing from it, whatever round-off has left there.
   const auto i = static_cast<std::size_t>(island);
   if (after >= 0.0 || mismatch_[i] >= 0.0) return false;
   // Converged runs come here often, by round-off: mostly one of the terms says enough.
   constexpr double kRoundOff = 8.0 * std::numeric_limits<double>::epsilon();
-  const double stored =
-      islands_.size() == 1 ? tallied_.stored_J : islands_[i].sum(column(kStorage));
-  if (after >= -kRoundOff * stored) return false;
+  if (after >= -kRoundOff * stored_[i]) return false;
   double terms = std::abs(tank(island));
   for (const int part : parts_.of(island)) {
     const PartPlace& place = waves_.place(part);
@@ -138,22 +159,33 @@ bool EnergyBook::overdraws(int island, const double* a, const double* b) const {
   return after < -kRoundOff * terms;
 }
 
+bool EnergyBook::creates(int island) const {
+  const auto i = static_cast<std::size_t>(island);
+  if (!guarded_ || !balance_[i].passive) return false;
+  constexpr double kComputable = 1e-9;
+  const double growth = (stored_[i] - stored_before_[i]) + mismatch_[i] - supplied_[i];
+  if (growth <= kComputable * std::abs(stored_[i])) return false;
+  double size = std::abs(tank_[i]);
+  for (const int part : parts_.of(island)) {
+    const int entry = waves_.place(part).entry;
+    size += std::abs(column(kStorage)[entry]) + std::abs(column(kStorageBefore)[entry]) +
+            std::abs(column(kSupply)[entry]);
+  }
+  return !(growth <= kComputable * size);
+}
+
 StepLedger EnergyBook::close(const double* a, const double* b, double alpha, double withheld_J) {
   StepLedger step = tallied_;
   step.alpha = alpha;
   step.withheld_J = withheld_J;
   judge_passivity(step.max_passivity_residual_J, worst_ratio_of_step_);
-  terms_J_ += terms_of_step_J_;
-  if (guarded_) {
-    for (int i = 0; i < static_cast<int>(islands_.size()); ++i) {
-      if (overdraws(i, a, b)) broken_law_ = true;
-    }
-  }
+  if (guarded_) judge_laws(a, b);
   for (std::size_t i = 0; i < tank_.size(); ++i) {
     const double full = tank_[i] + mismatch_[i];
     tank_[i] = std::min(full, cap_);
     totals_.given_up_J += full - tank_[i];
   }
+  stored_.swap(stored_before_);
   std::swap(columns_[kStorage], columns_[kStorageBefore]);
   std::swap(columns_[kMagnitude], columns_[kMagnitudeBefore]);
   step.tank_J = tank_sum();
@@ -164,19 +196,36 @@ StepLedger EnergyBook::close(const double* a, const double* b, double alpha, dou
   totals_.mismatch_J += step.mismatch_J;
   totals_.tank_J = step.tank_J;
   update_energy_ratio();
-  if (guarded_) judge_balance();
   ++steps_;
   return step;
 }
 
-/// The second law, up to the round-off of all that was added up. What a commit rounds off is a few
-/// units in each of the sums that its waves and states are, so that a single step with waves far larger
-/// than H + T, as after a change of impedance, takes up to 8ε of its terms.
-void EnergyBook::judge_balance() {
+/// T ≥ 0 and H + T ≤ H₀ + T₀ + supply, island by island, before the step is booked. The second up to
+/// the round-off of all that was added up: what a commit rounds off is a few units in each of the sums
+/// that its waves and states are, so that a single step with waves far larger than H + T, as after a
+/// change of impedance, takes up to 8ε of its terms.
+void EnergyBook::judge_laws(const double* a, const double* b) {
   constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-  const double allowance = 1e-12 * initial_energy() + 16.0 * kEpsilon * terms_J_;
-  const double excess = totals_.final_J + totals_.tank_J - totals_.supplied_J - initial_energy();
-  if (!(excess <= allowance)) broken_law_ = true;
+  const bool single = islands_.size() == 1;
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    Balance& balance = balance_[i];
+    const PartList& island = islands_[i];
+    balance.supplied += supplied_[i];
+    balance.moved += std::abs(supplied_[i]);
+    balance.terms +=
+        single ? terms_of_step_J_ : island.sum(column(kTolerance)) / passivity_tolerance(1.0);
+    if (broken_law_) continue;
+    const double excess =
+        stored_[i] + prospect(static_cast<int>(i)) - balance.supplied - balance.start;
+    // However large the waves were: a millionth too much is too much.
+    const double allowance = std::min(1e-12 * balance.size + 16.0 * kEpsilon * balance.terms,
+                                      1e-6 * (balance.size + balance.moved));
+    if (!creates(static_cast<int>(i)) && overdraws(static_cast<int>(i), a, b)) {
+      broken_law_ = {BrokenLaw::Law::tank, static_cast<int>(i), steps_};
+    } else if (!(excess <= allowance)) {
+      broken_law_ = {BrokenLaw::Law::balance, static_cast<int>(i), steps_};
+    }
+  }
 }
 
 void EnergyBook::judge_passivity(double residual, double ratio) {
@@ -213,8 +262,9 @@ int EnergyBook::first_non_finite() const {
 }
 
 std::size_t EnergyBook::bytes() const {
-  std::size_t lists =
-      all_.bytes() + parts_.bytes() + (tank_.capacity() + mismatch_.capacity()) * sizeof(double);
+  std::size_t lists = all_.bytes() + parts_.bytes() +
+                      (tank_.capacity() + 4 * mismatch_.capacity()) * sizeof(double) +
+                      balance_.capacity() * sizeof(Balance);
   for (const PartList& island : islands_) lists += sizeof(PartList) + island.bytes();
   return memory_.bytes() + lists;
 }

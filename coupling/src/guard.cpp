@@ -24,6 +24,7 @@ void for_waves(const WaveDiscretisation& waves, std::span<const int> parts, cons
 
 double largest_feasible_scaling(double A0, double A1, double A2) {
   if (!(A0 >= 0.0)) return 0.0;
+  if (A0 + A1 + A2 >= 0.0) return 1.0;  // it is round-off that says otherwise
   // Products of very large or small terms must neither overflow nor vanish.
   const double largest = std::max({A0, std::abs(A1), std::abs(A2)});
   if (!(largest > 0.0) || !std::isfinite(largest)) return 0.0;
@@ -49,6 +50,7 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves)
       searching_(affine_.size(), 0),
       full_(static_cast<std::size_t>(waves.wave_size()), 0.0) {
   searches_.reserve(affine_.size());
+  uses_.reserve(affine_.size());
   std::vector<double> matrix;
   const AlignedVector record(waves.record_size(), 0.0);
   for (int island = 0; island < parts_.count(); ++island) {
@@ -68,28 +70,32 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves)
 }
 
 double PassivityGuard::squares(int island, const double* waves) const {
-  double sum = 0.0;
-  for_waves(waves_, parts_.of(island), [&](std::size_t w) { sum += waves[w] * waves[w]; });
-  return sum;
+  long double sum = 0.0L;  // differences of such sums decide
+  for_waves(waves_, parts_.of(island), [&](std::size_t w) {
+    sum += static_cast<long double>(waves[w]) * static_cast<long double>(waves[w]);
+  });
+  return static_cast<double>(sum);
 }
 
 bool PassivityGuard::begin(const EnergyBook& book, const double* record, const double* a,
                            const double* b) {
   searches_.clear();
+  std::fill(searching_.begin(), searching_.end(), 0);
   alpha_ = 1.0;
   withheld_J_ = 0.0;
-  uses_ = 0;
+  uses_.clear();
   trials_ = 0;
   for (int island = 0; island < parts_.count(); ++island) {
-    if (!(book.prospect(island) < 0.0) || !book.overdraws(island, a, b)) continue;
+    if (!book.overdraws(island, a, b)) continue;
     for_waves(waves_, parts_.of(island), [&](std::size_t w) { full_[w] = a[w]; });
     Search search;
     search.island = island;
     search.tank = book.tank(island);
     search.incident = std::sqrt(squares(island, a));
+    if (!(search.incident > 0.0)) continue;  // there is nothing to scale
     const double value = psi(search, b);
     search.psi_previous = value;
-    search.bound = 1.0 + 0.5 * value / search.incident;  // ψ' ≥ −2|â|
+    search.bound = 1.0 + 0.5 * std::min(value, 0.0) / search.incident;  // ψ' ≥ −2|â|
     if (affine_[static_cast<std::size_t>(island)] != 0) {
       search.closed_form = true;
       search.alpha = linear_scaling(search, book, record, b);
@@ -100,14 +106,13 @@ bool PassivityGuard::begin(const EnergyBook& book, const double* record, const d
     searching_[static_cast<std::size_t>(island)] = 1;
     searches_.push_back(search);
   }
-  uses_ = static_cast<int>(searches_.size());
   return !searches_.empty();
 }
 
 /// g(α) = A₀ + A₁α + A₂α² with A₀ = T + ½|b⁰|², A₁ = b⁰ᵀDâ, A₂ = ½(|Dâ|² − |â|²).
 double PassivityGuard::linear_scaling(const Search& search, const EnergyBook& book,
                                       const double* record, const double* b) {
-  double still = 0.0, mixed = 0.0, moved = 0.0;
+  long double still = 0.0L, mixed = 0.0L, moved = 0.0L;
   for (const int part : parts_.of(search.island)) {
     const PartPlace& place = waves_.place(part);
     const BatchPlace& batch = waves_.batch(place.batch);
@@ -115,15 +120,17 @@ double PassivityGuard::linear_scaling(const Search& search, const EnergyBook& bo
     if (ports == 0) continue;
     batch.batch->affine_offset(place.lane, record + batch.record, offset_.data());
     for (int j = 0; j < ports; ++j) {
-      const double offset = offset_[static_cast<std::size_t>(j)];
-      const double response = b[place.wave + j * place.stride] - offset;
+      const long double offset = offset_[static_cast<std::size_t>(j)];
+      const long double response = b[place.wave + j * place.stride] - offset;
       still += offset * offset;
       mixed += offset * response;
       moved += response * response;
     }
   }
-  return largest_feasible_scaling(book.tank(search.island) + 0.5 * still, mixed,
-                                  0.5 * (moved - search.incident * search.incident));
+  const long double incident = search.incident;
+  return largest_feasible_scaling(static_cast<double>(book.tank(search.island) + 0.5L * still),
+                                  static_cast<double>(mixed),
+                                  static_cast<double>(0.5L * (moved - incident * incident)));
 }
 
 /// ψ(α) = √(|S(αâ)|² + 2T) − α|â| for b = S(αâ).
@@ -163,8 +170,11 @@ bool PassivityGuard::review(const EnergyBook& book, const double* a, const doubl
     const bool feasible = !book.overdraws(search.island, a, b);
     if (search.last || settle(search, feasible, psi(search, b))) {
       open = 0;
+      const double withheld =
+          0.5 * (1.0 - search.alpha) * (1.0 + search.alpha) * search.incident * search.incident;
+      uses_.push_back({search.island, search.alpha, withheld});
       alpha_ = std::min(alpha_, search.alpha);
-      withheld_J_ += 0.5 * (1.0 - search.alpha * search.alpha) * search.incident * search.incident;
+      withheld_J_ += withheld;
     } else {
       all_settled = false;
     }
@@ -190,26 +200,52 @@ bool PassivityGuard::settle(Search& search, bool feasible, double value) {
     const double root = std::min(search.alpha - value / search.slope, search.bound);
     if (root - search.alpha <= kExcess * (1.0 - search.alpha)) return true;
   } else {
+    search.infeasible = std::min(search.infeasible, search.alpha);
     search.bound =
         std::min(search.bound, search.alpha + 0.5 * std::min(value, 0.0) / search.incident);
   }
   if (search.trials >= kMaxTrials) {
     if (search.best == search.alpha) return true;
-    search.last = true;
-    search.alpha =
-        search.best >= 0.0
-            ? search.best
-            : std::min(1.0, std::sqrt(2.0 * std::max(search.tank, 0.0)) / search.incident);
-    return false;
+    choose_last(search);
+  } else if (!feasible && value > 1e-10 * search.incident) {
+    search.alpha *= 0.1;  // not the tank but rounding of these waves is what creates energy
+  } else {
+    choose_next(search, value);
   }
-  choose_next(search, value);
+  return false;
+}
+
+/// The best that was feasible, or what needs no trial.
+void PassivityGuard::choose_last(Search& search) const {
+  search.last = true;
+  search.alpha = search.best >= 0.0
+                     ? search.best
+                     : std::min(1.0, std::sqrt(2.0 * std::max(search.tank, 0.0)) / search.incident);
+}
+
+bool PassivityGuard::reject(int island) {
+  for (Search& search : searches_) {
+    if (search.island != island || searching_[static_cast<std::size_t>(island)] == 0) continue;
+    if (search.last) return false;
+    ++trials_;
+    ++search.trials;
+    search.closed_form = false;
+    search.infeasible = std::min(search.infeasible, search.alpha);
+    search.bound = std::min(search.bound, search.alpha);
+    if (search.trials >= kMaxTrials) {
+      choose_last(search);
+    } else {
+      search.alpha = 0.5 * (std::max(search.best, 0.0) + search.bound);
+    }
+    return true;
+  }
   return false;
 }
 
 void PassivityGuard::count() {
-  if (uses_ == 0) return;
+  if (uses_.empty()) return;
   ++statistics_.steps;
-  statistics_.uses += uses_;
+  statistics_.uses += static_cast<std::int64_t>(uses_.size());
   statistics_.trials += trials_;
   statistics_.min_alpha = std::min(statistics_.min_alpha, alpha_);
   statistics_.withheld_J += withheld_J_;
@@ -218,7 +254,7 @@ void PassivityGuard::count() {
 std::size_t PassivityGuard::bytes() const {
   return full_.capacity() * sizeof(double) + parts_.bytes() + affine_.capacity() +
          searching_.capacity() + searches_.capacity() * sizeof(Search) +
-         offset_.capacity() * sizeof(double);
+         uses_.capacity() * sizeof(GuardUse) + offset_.capacity() * sizeof(double);
 }
 
 }  // namespace portwave

@@ -14,6 +14,7 @@ namespace {
 constexpr int kFewEvaluations = 8;  // beyond, acceleration pays
 constexpr int kManyEvaluations = 20;
 constexpr int kSomeMemory = 5;
+constexpr double kContracts = 0.999;  // slower than that is not told from standing still
 
 /// A rule and what it comes to.
 struct Tuned {
@@ -54,13 +55,6 @@ std::vector<Tuned> tune(const PortResponses& responses, const CouplingMethod& me
     if (is_new && tuned.impedance.problem.empty()) out.push_back(std::move(tuned));
   }
   return out;
-}
-
-/// Simulations of large systems are kept short: about a second for all candidates.
-int evaluation_limit(const System& system) {
-  constexpr double kPortEvaluations = 1e7;
-  const double ports = static_cast<double>(std::max<std::size_t>(1, system.scalar_ports().size()));
-  return static_cast<int>(std::clamp(kPortEvaluations / ports, 25.0, 100.0));
 }
 
 /// Strictly better; of equals the earlier candidate stays.
@@ -116,10 +110,16 @@ struct Update {
 
 }  // namespace
 
+int prediction_limit(const System& system) {
+  constexpr double kPortEvaluations = 1e7;
+  const double ports = static_cast<double>(std::max<std::size_t>(1, system.scalar_ports().size()));
+  return static_cast<int>(std::clamp(kPortEvaluations / ports, 25.0, 100.0));
+}
+
 MethodChoice choose_method(const PortResponses& responses, const CouplingMethod& method) {
   const bool choose_kind = method.kind == MethodKind::automatic;
   const std::vector<Tuned> tuned = tune(responses, method);
-  const int limit = evaluation_limit(responses.system());
+  const int limit = prediction_limit(responses.system());
   MethodChoice choice;
   choice.method = method;
   const Tuned* best = nullptr;
@@ -147,7 +147,7 @@ MethodChoice choose_method(const PortResponses& responses, const CouplingMethod&
     }
     consider_all({MethodKind::douglas_rachford, 1.0});
     for (const Tuned* rule : failed) consider({MethodKind::peaceman_rachford, 0.5}, *rule);
-    if (!choice.rate.converges) {
+    if (!(choice.rate.contraction < kContracts)) {
       // The averaged iteration needs nothing but nonexpansive parts.
       best = &tuned.front();
       choice.method.kind = MethodKind::peaceman_rachford;
@@ -158,7 +158,8 @@ MethodChoice choose_method(const PortResponses& responses, const CouplingMethod&
         }
       }
     }
-    choice.method.acceleration = choice.rate.evaluations <= kFewEvaluations    ? 0
+    choice.method.acceleration = !choice.rate.converges                        ? kMaxAcceleration
+                                 : choice.rate.evaluations <= kFewEvaluations  ? 0
                                  : choice.rate.evaluations <= kManyEvaluations ? kSomeMemory
                                                                                : kMaxAcceleration;
   }

@@ -58,6 +58,7 @@ Matrix sparse_states(const Structure& s, const Triplets& entries, double step_s,
 //   (I/h − (J − R)M) ξ = (G − P) u,   y = (G + P)ᵀMξ + (S + N) u.
 Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x) {
   const Eigen::Index ports = part.signature().wave_size();
+  if (ports == 0) return Matrix(0, 0);
   std::vector<double> start;
   if (x == nullptr) {
     start = part.default_state();
@@ -176,10 +177,15 @@ const Eigen::MatrixXd& PortResponses::of(int part) const {
 }
 
 void PortResponses::linearise(const std::function<std::span<const double>(int part)>& state_of) {
+  std::vector<Matrix> fresh;  // all or nothing
+  fresh.reserve(nonlinear_.size());
   for (const int i : nonlinear_) {
     const Part& part = system_.parts()[static_cast<std::size_t>(i)];
-    responses_[static_cast<std::size_t>(index_[static_cast<std::size_t>(i)])] =
-        port_response(*part.subsystem, step_s_, state_of(i).data());
+    fresh.push_back(port_response(*part.subsystem, step_s_, state_of(i).data()));
+  }
+  for (std::size_t k = 0; k < fresh.size(); ++k) {
+    responses_[static_cast<std::size_t>(index_[static_cast<std::size_t>(nonlinear_[k])])] =
+        std::move(fresh[k]);
   }
 }
 

@@ -34,6 +34,12 @@ inline double closing(double impedance, Causality causality) {
   return causality == Causality::effort_in ? 1.0 / impedance : impedance;
 }
 
+/// Whether a response with other ports closed, beside that with them open, is more than the rounding
+/// of what cancels: a port that is rigid, or free, once they are has none.
+inline bool is_resolved(double closed, double open) {
+  return std::abs(closed) >= 1e-7 * std::abs(open);
+}
+
 inline bool is_impedance(double value) { return value > 0.0 && std::isfinite(value); }
 
 }  // namespace portwave

@@ -32,8 +32,9 @@ std::vector<double> impedances_of(const Junction& junction, std::span<const doub
 double interaction(const Matrix& response, Eigen::Index own) {
   double sum = 0.0;
   for (Eigen::Index other = 0; other < response.rows(); ++other) {
-    if (other == own || response(other, other) == 0.0) continue;
+    if (other == own) continue;
     const double there = response(own, other), back = response(other, own);
+    if (there == 0.0 && back == 0.0) continue;
     sum +=
         0.5 * (there * there + back * back) / std::abs(response(own, own) * response(other, other));
   }
@@ -205,7 +206,8 @@ void match_ends(const PortMatches& matches, std::vector<double>& impedance) {
     for (std::size_t i = 0; i < ends.size(); ++i) {
       const auto row = static_cast<Eigen::Index>(i);
       own.push_back(causality[static_cast<std::size_t>(ends[i])]);
-      match.push_back(match_of(closed(row, row), own.back()));
+      const bool resolved = is_resolved(closed(row, row), response(ends[i], ends[i]));
+      match.push_back(resolved ? match_of(closed(row, row), own.back()) : 0.0);
     }
     if (!std::ranges::all_of(match, is_impedance)) continue;
     const Matrix scaled = scaled_response(closed, own, match);
@@ -258,17 +260,50 @@ TunedImpedance fne_impedances(const PortMatches& matches) {
   return out;
 }
 
+/// The part that comes out as if it created energy by more than a step may round off; −1: none.
+int find_ill_conditioned(const PortResponses& responses, std::span<const double> impedance) {
+  constexpr double kRoundOff = 1e-11;
+  const System& system = responses.system();
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    const Subsystem& part = *system.parts()[at(i)].subsystem;
+    const Eigen::Index ports = responses.of(i).rows();
+    if (ports == 0 || part.is_active()) continue;
+    const Matrix D = scattering_matrix(
+        responses.of(i), part.signature(),
+        impedance.subspan(at(system.first_scalar_port(i)), static_cast<std::size_t>(ports)));
+    double largest = D.squaredNorm();  // bounds the square of the norm of D
+    if (largest > 1.0 + kRoundOff) {
+      largest = Eigen::SelfAdjointEigenSolver<Matrix>(D.transpose() * D, Eigen::EigenvaluesOnly)
+                    .eigenvalues()
+                    .maxCoeff();
+    }
+    if (!(largest <= 1.0 + kRoundOff)) return i;
+  }
+  return -1;
+}
+
+TunedImpedance checked(const PortResponses& responses, TunedImpedance tuned) {
+  if (tuned.by_port.empty()) return tuned;
+  const int part = find_ill_conditioned(responses, tuned.by_port);
+  if (part < 0) return tuned;
+  return {
+      {},
+      fmt::format("the impedances of this rule at subsystem \"{}\" are so far from what its ports "
+                  "respond with that its steps would round off energy",
+                  responses.system().parts()[at(part)].name)};
+}
+
 TunedImpedance tune_impedance(const PortResponses& responses, ImpedanceKind kind) {
   const PortMatches matches(responses);
   switch (kind) {
     case ImpedanceKind::fne:
-      return fne_impedances(matches);
+      return checked(responses, fne_impedances(matches));
     case ImpedanceKind::matched:
-      return {{matches.values().begin(), matches.values().end()}, {}};
+      return checked(responses, {{matches.values().begin(), matches.values().end()}, {}});
     case ImpedanceKind::leaf:
-      return {leaf_impedances(matches), {}};
+      return checked(responses, {leaf_impedances(matches), {}});
     case ImpedanceKind::adapted:
-      return {adapted_impedances(matches), {}};
+      return checked(responses, {adapted_impedances(matches), {}});
     case ImpedanceKind::given:
     case ImpedanceKind::automatic:
       break;

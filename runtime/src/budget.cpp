@@ -88,7 +88,7 @@ int DeadlineScheduler::horizon(int done, int budget, Time now) const {
   return std::min(budget, done + static_cast<int>(chunk));
 }
 
-double DeadlineScheduler::finish(int iterations, Time inner_end, Time end) {
+double DeadlineScheduler::finish(int iterations, Time inner_end, Time end, bool usual) {
   const double inner = seconds(inner_end - begin_), commit = seconds(end - inner_end);
   const double slack = deadline_s_ - seconds(end - begin_);
   ++steps_;
@@ -97,7 +97,8 @@ double DeadlineScheduler::finish(int iterations, Time inner_end, Time end) {
   if (slack < 0.0) {
     ++misses_;
     if (lost_time_.load(std::memory_order_relaxed) ||
-        stalled(inner, iterations * iteration_.value) || stalled(commit, commit_.value)) {
+        stalled(inner, iterations * iteration_.value) ||
+        (usual && stalled(commit, commit_.value))) {
       ++preempted_misses_;
     }
   }

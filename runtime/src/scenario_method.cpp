@@ -153,7 +153,7 @@ void read_tolerances(const ObjectReader& object, CouplingMethod& method) {
   const auto relative = object.find("tolerance");
   const auto energy = object.find("energy_tolerance_J");
   if (!relative && !energy && method.kind == MethodKind::automatic) {
-    method.tolerance = kAutomaticTolerance;
+    method.tolerance = CouplingMethod::automatic().tolerance;
   }
   if (relative) method.tolerance = relative->number(method_rules::tolerance()).value_or(0.0);
   if (energy) method.energy_tolerance_J = energy->number(method_rules::tolerance()).value_or(0.0);
@@ -297,6 +297,8 @@ void read_method(const Node& node, CouplingMethod& method) {
   if (const auto iterations = object.find("iterations")) {
     method.iterations =
         static_cast<int>(iterations->integer(0, scenario_limits::kIterations).value_or(0));
+  } else if (method.kind == MethodKind::automatic) {
+    method.iterations = CouplingMethod::automatic().iterations;
   }
   read_tolerances(object, method);
   read_iteration_options(object, method);

@@ -123,7 +123,12 @@ struct Stepper::Impl {
       issues.push_back({fmt::format("/subsystems/{}/initial_state", i),
                         "the stored energy of this state is not finite"});
     }
-    if (!std::isfinite(book.totals().initial_tank_J)) {
+    if (issues.empty() && !std::isfinite(book.totals().initial_tank_J)) {
+      const TankOptions& tank = options.method.tank;
+      const bool by_waves = !tank.initial_J && std::isfinite(half_square(b));
+      issues.push_back({by_waves || tank.initial_J ? "/method/tank" : "/method/initial_waves",
+                        "the energy that the tanks start with is not finite"});
+    } else if (issues.empty() && !std::isfinite(half_square(b))) {
       issues.push_back({"/method/initial_waves", "the energy of these waves is not finite"});
     }
     throw_if_any(std::move(issues));
@@ -151,8 +156,8 @@ struct Stepper::Impl {
   StepReport step() {
     const bool timed = options.timed || scheduler.has_value();
     Clock::time_point start{}, ready{}, end{};
+    retune();  // not on the step's time
     if (timed) start = await_turn();
-    retune();
     freeze();
     if (timed) ready = Clock::now();
     const StepResult result = run(timed);
@@ -172,11 +177,15 @@ struct Stepper::Impl {
     }
     count(report);
     tuner.observe(steps, report.iterations, report.converged);
+    statistics.rejected_trials += report.rejected_trials;
     if (timed) {
       end = Clock::now();
       report.times = {seconds(ready - start), seconds(result.inner_end - ready),
                       seconds(end - result.inner_end)};
-      if (scheduler) report.slack_s = scheduler->finish(report.iterations, result.inner_end, end);
+      if (scheduler) {
+        const bool guarded = guard && !guard->uses().empty();
+        report.slack_s = scheduler->finish(report.iterations, result.inner_end, end, !guarded);
+      }
     }
     return report;
   }
@@ -210,25 +219,32 @@ struct Stepper::Impl {
   /// Commits again what would overdraw a tank, with as much of â as there is energy for.
   void keep_within_tanks() {
     if (!guard->begin(book, record.data(), a_next.data(), b_next.data())) return;
-    do {
+    for (;;) {
       guard->propose(a_next.data());
       StepPlan plan;
       plan.recommit = guard->searching();
       const StepResult result = runner.executor->run(arrays(), plan, outcomes);
-      if (result.failed_at >= 0) fail(result.failure, options.method.iterations);
+      if (result.failed_at >= 0) {
+        const int island = waves.system().island_of_part(std::max(result.failure.part, 0));
+        if (!guard->reject(island)) fail(result.failure, options.method.iterations);
+        continue;
+      }
       if (!book.tally()) refuse_energy();
-    } while (!guard->review(book, a_next.data(), b_next.data()));
+      if (guard->review(book, a_next.data(), b_next.data())) return;
+    }
   }
 
   /// Where impedances follow the state: sets them anew if they are off.
   void retune() {
     const auto state_of = [this](int part) { return state(part); };
-    const auto tuned = tuner.retuned(steps, state_of);
-    if (!tuned) return;
     try {
+      const auto tuned = tuner.retuned(steps, state_of);
+      if (!tuned) return;
       set_impedance(*tuned);
       tuner.accept(*tuned);
-    } catch (const ConfigError&) {  // those in force are as good as before
+    } catch (const std::exception&) {  // those in force are as good as before
+      ++tuning.failures;
+      tuner.refuse(steps);
     }
   }
 
@@ -344,12 +360,11 @@ struct Stepper::Impl {
     StepResult result = runner.executor->run(arrays(), plan, outcomes);
     if (result.failed_at < 0) return result;
     const bool at_commit = result.failed_at == TaskOutcome::kCommit;
-    if (result.failure.fault == StepFault::not_finite && !acceleration)
-      find_non_finite(result.failed_at);
+    if (result.failure.fault == StepFault::not_finite) find_non_finite(result.failed_at);
     fail(result.failure, at_commit ? m.iterations : result.failed_at);
   }
 
-  StepReport summarise(const StepResult& result) const {
+  StepReport summarise(const StepResult& result) {
     StepReport report;
     bool converged = !outcomes.empty(), by_energy = false;
     for (const IslandOutcome& outcome : outcomes) {
@@ -360,6 +375,9 @@ struct Stepper::Impl {
       by_energy = by_energy || outcome.by_energy;
     }
     report.converged = converged;
+    for (int i = 0; acceleration && i < static_cast<int>(outcomes.size()); ++i) {
+      report.rejected_trials += acceleration->sequence(i).rejections();
+    }
     if (converged) {
       report.reason = by_energy ? StopReason::energy_tolerance : StopReason::tolerance;
     } else if (result.out_of_time) {
@@ -400,6 +418,7 @@ struct Stepper::Impl {
     certificate.max_passivity_residual_J = book.max_passivity_residual();
     certificate.worst_passivity_part = book.worst_part();
     certificate.worst_passivity_step = book.worst_step();
+    certificate.broken_law = book.broken_law();
     if (book.violated()) certificate.status = CertificateStatus::violated;
   }
 
@@ -543,16 +562,25 @@ double Stepper::storage(int part) const {
 void Stepper::set_iterations(int iterations) {
   if (iterations < 0) throw ConfigError("/method/iterations", "must be >= 0");
   impl_->options.method.iterations = iterations;
+  impl_->tuner.set_iterations(iterations);
 }
 
-void Stepper::set_impedance(std::span<const double> by_port) { impl_->set_impedance(by_port); }
+void Stepper::set_impedance(std::span<const double> by_port) {
+  impl_->set_impedance(by_port);
+  impl_->tuner.leave({by_port.begin(), by_port.end()});
+}
 
 const MethodChoice& Stepper::method() const { return impl_->tuner.choice(); }
 double Stepper::impedance(int scalar_port) const {
   return impl_->waves.impedance()[static_cast<std::size_t>(impl_->waves.wave_of_port(scalar_port))];
 }
+bool Stepper::follows_state() const { return impl_->tuner.follows_state(); }
 const TuningStatistics& Stepper::tuning() const { return impl_->tuning; }
 double Stepper::tank(int island) const { return impl_->book.tank(island); }
+
+std::span<const GuardUse> Stepper::guard_uses() const {
+  return impl_->guard ? impl_->guard->uses() : std::span<const GuardUse>{};
+}
 
 const GuardStatistics& Stepper::guard() const {
   static const GuardStatistics none;

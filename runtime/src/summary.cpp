@@ -84,6 +84,7 @@ Json tuning_json(const RunSummary& summary) {
     return nullptr;
   }
   return {{"changes", summary.tuning.changes},
+          {"failures", summary.tuning.failures},
           {"rescattered_J", number(summary.tuning.rescattered_J)}};
 }
 
@@ -112,6 +113,17 @@ Json energy_json(const RunSummary& summary) {
           {"max_energy_ratio", number(energy.max_energy_ratio)}};
 }
 
+std::string_view name_of(BrokenLaw::Law law) {
+  return law == BrokenLaw::Law::tank ? "tank >= 0" : "energy + tank <= start + supply";
+}
+
+Json broken_law_json(const Certificate& certificate) {
+  if (!certificate.broken_law) return nullptr;
+  return {{"law", std::string(name_of(certificate.broken_law->law))},
+          {"island", certificate.broken_law->island},
+          {"step", certificate.broken_law->step}};
+}
+
 Json certificate_json(const RunSummary& summary) {
   const Certificate& certificate = summary.certificate;
   const bool has_worst = certificate.worst_passivity_step >= 0;
@@ -122,6 +134,7 @@ Json certificate_json(const RunSummary& summary) {
        is_checked ? number(certificate.max_passivity_residual_J) : Json(nullptr)},
       {"worst_passivity_part", has_worst ? Json(summary.worst_passivity_part) : Json(nullptr)},
       {"worst_passivity_step", has_worst ? Json(certificate.worst_passivity_step) : Json(nullptr)},
+      {"broken_law", broken_law_json(certificate)},
       {"max_augmented_residual_J", number(certificate.max_augmented_residual_J)},
       {"max_fejer_residual_J", number(certificate.max_fejer_residual_J)},
       {"min_fne_margin", number(certificate.min_fne_margin)},
@@ -150,10 +163,11 @@ Json iterations_json(const IterationStatistics& iterations) {
   for (std::size_t i = 0; i < std::size(iterations.reasons); ++i) {
     reasons[std::string(to_string(static_cast<StopReason>(i)))] = iterations.reasons[i];
   }
-  return {{"mean", number(iterations.mean())},         {"max", iterations.max},
-          {"p50", exact_quantile(iterations, 0.5)},    {"p95", exact_quantile(iterations, 0.95)},
-          {"not_converged", iterations.not_converged}, {"histogram", histogram_json(iterations)},
-          {"stop_reasons", std::move(reasons)}};
+  return {
+      {"mean", number(iterations.mean())},         {"max", iterations.max},
+      {"p50", exact_quantile(iterations, 0.5)},    {"p95", exact_quantile(iterations, 0.95)},
+      {"not_converged", iterations.not_converged}, {"rejected_trials", iterations.rejected_trials},
+      {"histogram", histogram_json(iterations)},   {"stop_reasons", std::move(reasons)}};
 }
 
 Json execution_json(const RunSummary& summary) {
@@ -198,9 +212,10 @@ std::string impedance_text(const RunSummary& summary) {
     return fmt::format("{:g} at every port", method.impedance.front());
   }
   std::string text(to_string(method.impedance_kind));
-  if (method.retune_factor > 0.0) {
+  if (method.retune_factor > 0.0 && summary.follows_state) {
     text += fmt::format(", set anew when off by a factor {:g}: {} times", method.retune_factor,
                         summary.tuning.changes);
+    if (summary.tuning.failures > 0) text += fmt::format(" ({} failed)", summary.tuning.failures);
   }
   return text;
 }
@@ -281,8 +296,9 @@ std::string energy_text(const RunSummary& summary) {
       "               supplied {:.6g} J, dissipated {:.6g} J, interface mismatch {:.6g} J",
       energy.supplied_J, energy.dissipated_J, energy.mismatch_J);
   if (std::isfinite(energy.max_energy_ratio)) {
-    text += fmt::format("\n               energy and tank at most {:.6g} times the start",
-                        energy.max_energy_ratio);
+    text += fmt::format(
+        "\n               energy and tank, less what was supplied, at most {:.6g} times the start",
+        energy.max_energy_ratio);
   }
   return text;
 }
@@ -291,8 +307,14 @@ std::string certificate_text(const RunSummary& summary) {
   if (!summary.has_ledger) return "not checked";
   const Certificate& certificate = summary.certificate;
   std::string text(to_string(certificate.status));
+  if (certificate.broken_law) {
+    text += fmt::format(": {} does not hold on island {} in step {}\n               ",
+                        name_of(certificate.broken_law->law), certificate.broken_law->island,
+                        certificate.broken_law->step);
+  }
   if (certificate.worst_passivity_step >= 0) {
-    const bool violated = certificate.status == CertificateStatus::violated;
+    const bool violated =
+        certificate.status == CertificateStatus::violated && !certificate.broken_law;
     text += fmt::format(": largest passivity residual {:.3g} J; {} its limit \"{}\" in step {}",
                         certificate.max_passivity_residual_J,
                         violated ? "farthest beyond" : "nearest to",
@@ -388,6 +410,7 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.method = options.method;
   summary.choice = stepper.method();
   summary.tuning = stepper.tuning();
+  summary.follows_state = stepper.follows_state();
   summary.guard = stepper.guard();
   summary.has_ledger = stepper.keeps_ledger();
   summary.iterations = stepper.iterations();

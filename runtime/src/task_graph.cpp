@@ -1,6 +1,7 @@
 #include "task_graph.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <new>
 #include <set>
@@ -209,6 +210,27 @@ bool Task::combine(const StepArrays& s) {
     }
   }
   return combined;
+}
+
+bool Task::spoil_trials(const StepArrays& s) {
+  if (s.acceleration == nullptr) return false;
+  const auto island_of = [&](int part) { return waves_.system().island_of_part(part); };
+  std::vector<int> spoiled;
+  while (!failure_.ok()) {
+    const int island = island_of(failure_.part);
+    if (!s.acceleration->sequence(island).on_trial()) return false;
+    const PartPlace& place = waves_.place(failure_.part);
+    for (int j = 0; j < waves_.batch(place.batch).batch->wave_size(); ++j) {
+      s.b_trial[place.wave + j * place.stride] = std::numeric_limits<double>::quiet_NaN();
+    }
+    if (islands_.size() == 1) return true;
+    // Others of this task may hide behind the part that was named.
+    spoiled.push_back(island);
+    failure_ = find_failure(s, [&](int part) {
+      return std::find(spoiled.begin(), spoiled.end(), island_of(part)) == spoiled.end();
+    });
+  }
+  return true;
 }
 
 void Task::restore_shadow(const StepArrays& s, std::size_t index) const {

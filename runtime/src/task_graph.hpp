@@ -74,11 +74,11 @@ class Task {
     const bool combined = k > 0 && s.acceleration != nullptr && combine(s);
     if (!edge_.empty()) {
       if (k > 0) update_edge(s, rule, number - 1, combined);
-      if (!solve(bound.edge, s)) on_fault(std::move(failure_));
+      if (!solve(bound.edge, s) && !spoil_trials(s)) on_fault(std::move(failure_));
       send(s, number);
     }
     if (k > 0) core_program_.update(rule, s.b_trial, s.u);
-    if (!solve(bound.core, s)) on_fault(std::move(failure_));
+    if (!solve(bound.core, s) && !spoil_trials(s)) on_fault(std::move(failure_));
   }
   /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done when
   /// a port solve fails (`failure` says which), and `to` when none does.
@@ -199,6 +199,9 @@ class Task {
     }
     return sound;
   }
+  /// A port solve that fails at an accelerated trial is no fault: NaNs in place of its waves make the
+  /// trial be rejected. False when something else has failed too; failure_ then says what.
+  bool spoil_trials(const StepArrays& s);
   bool solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first);
   void send(const StepArrays& s, std::uint64_t number);
 

@@ -65,13 +65,6 @@ double relaxation_of(MethodKind kind, const CouplingMethod& method) {
   return method.kind == kind ? method.relaxation : 1.0;
 }
 
-/// Simulations of large systems are kept short.
-int evaluation_limit(const System& system) {
-  constexpr double kPortEvaluations = 1e7;
-  const double ports = static_cast<double>(std::max<std::size_t>(1, system.scalar_ports().size()));
-  return static_cast<int>(std::clamp(kPortEvaluations / ports, 25.0, 100.0));
-}
-
 RuleRates rates_of(std::string rule, TunedImpedance impedance, const CouplingMethod& method,
                    const PortResponses& responses) {
   RuleRates rates{.rule = std::move(rule),
@@ -80,7 +73,7 @@ RuleRates rates_of(std::string rule, TunedImpedance impedance, const CouplingMet
   rates.douglas_relaxation = relaxation_of(MethodKind::douglas_rachford, method);
   rates.peaceman_relaxation = relaxation_of(MethodKind::peaceman_rachford, method);
   if (!rates.problem.empty()) return rates;
-  const int limit = evaluation_limit(responses.system());
+  const int limit = prediction_limit(responses.system());
   rates.douglas_rachford = predict_rate(responses, rates.by_port, MethodKind::douglas_rachford,
                                         rates.douglas_relaxation, limit);
   rates.peaceman_rachford = predict_rate(responses, rates.by_port, MethodKind::peaceman_rachford,

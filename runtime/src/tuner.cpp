@@ -25,37 +25,53 @@ Tuner::Tuner(const System& system, double step_s, const CouplingMethod& method) 
   }
   responses_.emplace(system, step_s);
   choice_ = choose_method(*responses_, method);
-  in_force_ = choice_.method.impedance;
   const bool follows = choice_.method.retune_factor > 0.0 && responses_->depends_on_state() &&
                        choice_.method.impedance_kind != ImpedanceKind::given;
   if (!follows) responses_.reset();
 }
 
 void Tuner::observe(std::int64_t steps, int iterations, bool converged) {
-  if (!responses_ || !converged) return;
+  const CouplingMethod& method = choice_.method;
+  if (!responses_ || !(method.tolerance > 0.0 || method.energy_tolerance_J > 0.0)) return;
   if (usual_iterations_ == 0 || iterations < usual_iterations_) usual_iterations_ = iterations;
-  if (2 * iterations > 3 * usual_iterations_ + 2) {
-    next_look_ = std::min(next_look_, std::max(steps, last_look_ + kShortestByCount));
+  if (!converged || 2 * iterations > 3 * usual_iterations_ + 2) {
+    next_look_ = std::min(next_look_, std::max(steps, last_look_ + patience_));
   }
 }
 
 std::optional<std::vector<double>> Tuner::retuned(
     std::int64_t steps, const std::function<std::span<const double>(int part)>& state_of) {
   if (!responses_ || steps < next_look_) return std::nullopt;
+  last_look_ = steps;
+  next_look_ = steps + interval_;
+  usual_iterations_ = 0;
   responses_->linearise(state_of);
   TunedImpedance tuned = tune_impedance(*responses_, choice_.method.impedance_kind);
+  const std::vector<double>& in_force = choice_.method.impedance;
   bool off = false;
   for (std::size_t i = 0; i < tuned.by_port.size(); ++i) {
-    const double ratio = tuned.by_port[i] / in_force_[i];
+    const double ratio = tuned.by_port[i] / in_force[i];
     off = off || std::max(ratio, 1.0 / ratio) > choice_.method.retune_factor;
   }
   interval_ =
       off ? std::max<std::int64_t>(interval_ / 2, 1) : std::min(2 * interval_, kLongestInterval);
-  last_look_ = steps;
+  patience_ =
+      off ? kShortestByCount : std::clamp(2 * patience_, kShortestByCount, kLongestInterval);
   next_look_ = steps + interval_;
-  usual_iterations_ = 0;
   if (!off) return std::nullopt;
   return std::move(tuned.by_port);
+}
+
+void Tuner::refuse(std::int64_t steps) {
+  interval_ = patience_ = kLongestInterval;
+  last_look_ = steps;
+  next_look_ = steps + interval_;
+}
+
+void Tuner::leave(std::vector<double> by_port) {
+  responses_.reset();
+  choice_.method.impedance_kind = ImpedanceKind::given;
+  choice_.method.impedance = std::move(by_port);
 }
 
 }  // namespace portwave

@@ -1,16 +1,18 @@
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <portwave/coupling/monolithic.hpp>
 #include <portwave/runtime/stepper.hpp>
 #include <portwave/runtime/study.hpp>
+#include <portwave/subsystems/nonlinear_part.hpp>
 
 #include "oscillator_pair.hpp"
 #include "support/coupled_systems.hpp"
@@ -176,6 +178,64 @@ TEST(Retuning, KeepsEffortFlowAndTank) {
   EXPECT_EQ(stepper.impedance(1), 0.03);
   stepper.run(5);
   EXPECT_GE(stepper.tank(0), -1e-13);
+}
+
+// Impedances that somebody sets are not tuned any more.
+TEST(Retuning, LeavesAloneWhatIsSet) {
+  const System system = testing::duffing_linear_pair();
+  StepperOptions options = automatic(0.01);
+  options.method.retune_factor = 1.0001;
+  Stepper stepper(system, options);
+  EXPECT_TRUE(stepper.follows_state());
+  stepper.run(3);
+  stepper.set_impedance(std::vector<double>{0.4, 0.4});
+  EXPECT_FALSE(stepper.follows_state());
+  const std::int64_t changes = stepper.tuning().changes;
+  stepper.run(50);
+  EXPECT_EQ(stepper.tuning().changes, changes);
+  EXPECT_EQ(stepper.impedance(0), 0.4);
+  EXPECT_EQ(stepper.method().method.impedance, (std::vector<double>{0.4, 0.4}));
+}
+
+// Nothing says that energies are positive.
+TEST(GuardedRun, StoredEnergyMayBeNegative) {
+  Signature signature{"weight",
+                      {{"q", "m"}, {"p", "kg m/s"}},
+                      {{"push", Causality::effort_in, Domain::translation, 1}},
+                      {}};
+  Structure structure = Structure::zero(2, 1);
+  structure.J.insert(0, 1) = 1.0;
+  structure.J.insert(1, 0) = -1.0;
+  structure.G.insert(1, 0) = 1.0;
+  const auto H = [](const double* x) { return 5.0 * x[0] * x[0] + 0.5 * x[1] * x[1] - 1000.0; };
+  const auto gradient = [](const double* x, double* g) {
+    g[0] = 10.0 * x[0];
+    g[1] = x[1];
+  };
+  for (const double fraction : {0.0, 0.01}) {
+    SystemBuilder builder;
+    builder.add("weight",
+                std::make_shared<NonlinearPortHamiltonian>(signature, structure,
+                                                           Hamiltonian{H, gradient, {}},
+                                                           NonlinearPortHamiltonian::Options{}),
+                {.initial_state = {1.0, 0.0}});
+    builder.add("B", linear_oscillator({.mass_kg = 1.5, .stiffness_N_per_m = 20}));
+    builder.connect("weight.push", "B.coupling");
+    const System system = builder.build();
+    for (const int iterations : {1, 3, 30}) {
+      StepperOptions options;
+      options.step_s = 0.01;
+      options.method.iterations = iterations;
+      options.method.impedance = {20.0};
+      options.method.tank.initial_fraction = fraction;
+      Stepper stepper(system, options);
+      EXPECT_GE(stepper.tank(0), 0.0);
+      stepper.run(300);
+      EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds)
+          << "K=" << iterations << " fraction=" << fraction;
+      EXPECT_LE(stepper.energy().final_J, stepper.energy().initial_J + 1e-9);
+    }
+  }
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ TEST(Scenario, AMethodMayChooseEverything) {
     EXPECT_EQ(method.kind, MethodKind::automatic) << text;
     EXPECT_EQ(method.impedance_kind, ImpedanceKind::automatic) << text;
     EXPECT_EQ(method.tolerance, 1e-10) << text;
-    EXPECT_EQ(method.iterations, 20) << text;
+    EXPECT_EQ(method.iterations, 100) << text;
     EXPECT_TRUE(method.guard) << text;
   }
 }

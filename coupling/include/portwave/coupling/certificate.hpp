@@ -21,6 +21,17 @@ enum class CertificateStatus {
 
 std::string_view to_string(CertificateStatus status);
 
+/// Where a law of the passivity guard did not hold for the first time.
+struct BrokenLaw {
+  enum class Law {
+    tank,     ///< T ≥ 0
+    balance,  ///< H + T ≤ H₀ + T₀ + supply
+  };
+  Law law;
+  int island;
+  std::int64_t step;
+};
+
 /// What a run can say for itself so far.
 struct Certificate {
   CertificateStatus status = CertificateStatus::holds;
@@ -29,6 +40,7 @@ struct Certificate {
   /// Where r was largest in relation to its tolerance.
   int worst_passivity_part = -1;
   std::int64_t worst_passivity_step = -1;
+  std::optional<BrokenLaw> broken_law;  ///< with the guard: `violated` for this reason
   /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.
   std::optional<double> max_augmented_residual_J;
   /// Fejér decrease: max over steps and k of

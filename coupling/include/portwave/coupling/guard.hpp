@@ -20,11 +20,11 @@ double largest_feasible_scaling(double A0, double A1, double A2);
 ///
 /// It looks at a step that is committed to the next record but not yet booked. An island whose tank
 /// would fall below zero is committed again with αâ in place of â, α the largest feasible number in
-/// [0, 1] (up to 2 per cent of 1 − α where parts are nonlinear):
+/// [0, 1] (within about 2 per cent of 1 − α where parts are nonlinear):
 ///   all parts linear   in closed form from b⁰ and S(â);
 ///   otherwise          a safeguarded secant of √(|S(αâ)|² + 2T) − α|â|, which does not increase with
-///                      α where S is nonexpansive; at most 12 trial commits, and if none is feasible
-///                      α = min(1, √(2T)/|â|), which always is.
+///                      α where S is nonexpansive; at most 12 trial commits, and then one more with
+///                      the best of them or, if none is feasible, α = min(1, √(2T)/|â|), which is.
 /// A step in which no island overdraws costs nothing but the sums that the ledger takes anyway.
 /// Proof: docs/concepts/energy-safety.md. Allocates at construction only.
 ///
@@ -45,7 +45,12 @@ class PassivityGuard {
   /// After the next tally. True when every island is settled.
   bool review(const EnergyBook& book, const double* a, const double* b);
 
-  /// Of the step just settled: smallest α, and Σ ½(1 − α²)|â|².
+  /// Instead of a review, when a trial commit has failed on an island: it is taken for infeasible.
+  /// False where no other is left to try.
+  bool reject(int island);
+
+  /// Of the step just settled: every use; smallest α, and Σ ½(1 − α²)|â|².
+  std::span<const GuardUse> uses() const { return uses_; }
   double alpha() const { return alpha_; }
   double withheld_J() const { return withheld_J_; }
   /// Counts the settled step, once it is booked.
@@ -76,6 +81,7 @@ class PassivityGuard {
   double squares(int island, const double* waves) const;
   double psi(const Search& search, const double* b) const;
   void choose_next(Search& search, double value) const;
+  void choose_last(Search& search) const;
   bool settle(Search& search, bool feasible, double value);
 
   const WaveDiscretisation& waves_;
@@ -87,7 +93,7 @@ class PassivityGuard {
   std::vector<double> offset_;  // b⁰ of a part
   double alpha_ = 1.0;
   double withheld_J_ = 0.0;
-  int uses_ = 0;
+  std::vector<GuardUse> uses_;
   std::int64_t trials_ = 0;
   GuardStatistics statistics_;
 };

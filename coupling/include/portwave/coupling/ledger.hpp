@@ -19,6 +19,13 @@ struct StepLedger {
   double withheld_J = 0.0;
 };
 
+/// What the passivity guard did to an island in a step.
+struct GuardUse {
+  int island;
+  double alpha;       ///< what the incident waves were multiplied by
+  double withheld_J;  ///< ½(1 − α²)|â|²
+};
+
 /// What the passivity guard did in a run.
 struct GuardStatistics {
   std::int64_t steps = 0;   ///< in which it acted on some island

@@ -72,9 +72,10 @@ struct CouplingMethod {
   /// b⁰, one outgoing wave [√J] per scalar port; empty: zero.
   std::vector<double> initial_waves = {};
 
-  /// Everything `automatic`, to this residual.
+  /// Everything `automatic`, to this residual, with a budget that leaves room for what is hard.
   static CouplingMethod automatic(double to_tolerance = 1e-10) {
     CouplingMethod method;
+    method.iterations = 100;
     method.kind = MethodKind::automatic;
     method.impedance_kind = ImpedanceKind::automatic;
     method.tolerance = to_tolerance;

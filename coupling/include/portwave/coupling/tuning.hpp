@@ -94,6 +94,10 @@ struct PredictedRate {
 PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
                            MethodKind kind, double relaxation, int limit = 100);
 
+/// A limit that keeps the prediction for a system of that size short: about a second for all that
+/// `choose_method` looks at.
+int prediction_limit(const System& system);
+
 /// One combination that `choose_method` looked at.
 struct MethodCandidate {
   MethodKind kind;

@@ -61,8 +61,9 @@ class DeadlineScheduler {
   int horizon(int done, int budget, Time now) const;
 
   /// The step is over: `iterations` ended at `inner_end`, the commit at `end`. Returns the slack,
-  /// deadline − duration [s].
-  double finish(int iterations, Time inner_end, Time end);
+  /// deadline − duration [s]. `usual`: the commit had nothing out of the ordinary to do, so that a long
+  /// one is time that was lost.
+  double finish(int iterations, Time inner_end, Time end, bool usual = true);
 
   /// Current estimates [s].
   double iteration_s() const { return iteration_.value; }

@@ -75,13 +75,14 @@ struct StepTimes {
 
 /// What one macro-step did.
 struct StepReport {
-  int iterations = 0;     ///< evaluations of S before the commit: the most over islands
-  double residual = 0.0;  ///< largest island residual at the last iteration that stands; 0 where
-                          ///< nobody looks: without tolerance and acceleration
-  double gap_J = 0.0;     ///< ½|P b̂ − u|², likewise, all islands
+  int iterations = 0;      ///< evaluations of S before the commit: the most over islands
+  double residual = 0.0;   ///< largest island residual at the last iteration that stands; 0 where
+                           ///< nobody looks: without tolerance and acceleration
+  double gap_J = 0.0;      ///< ½|P b̂ − u|², likewise, all islands
   bool converged = false;  ///< every island met a tolerance (false without one)
   StopReason reason = StopReason::budget;
-  double slack_s = 0.0;  ///< deadline − duration; 0 without a time budget
+  int rejected_trials = 0;  ///< accelerated evaluations that were not kept, all islands
+  double slack_s = 0.0;     ///< deadline − duration; 0 without a time budget
   StepTimes times;
   StepLedger energy;  ///< zeros with Certify::none
 };
@@ -89,6 +90,7 @@ struct StepReport {
 /// Changes of impedance in the course of a run.
 struct TuningStatistics {
   std::int64_t changes = 0;    ///< of any impedance, between two steps
+  std::int64_t failures = 0;   ///< times when there were none, or no step maps for them
   double rescattered_J = 0.0;  ///< Σ of the changes of ½|b|² by them: no energy of the system
 };
 
@@ -101,6 +103,7 @@ struct IterationStatistics {
   static constexpr int kHistogram = 257;
   std::vector<std::int64_t> histogram = std::vector<std::int64_t>(kHistogram, 0);
   std::int64_t reasons[4] = {0, 0, 0, 0};  ///< steps by StopReason
+  std::int64_t rejected_trials = 0;        ///< accelerated evaluations that were not kept
   std::int64_t not_converged = 0;  ///< steps that spent the budget without meeting the tolerance
 
   double mean() const {
@@ -109,7 +112,8 @@ struct IterationStatistics {
 };
 
 /// Steps a system: freeze, iterate, commit, guard, book. Memory is taken at construction; a step of
-/// Certify::energy does not allocate (oneTBB's own task memory and changes of impedance apart). Without a time budget results
+/// Certify::energy does not allocate (oneTBB's own task memory and the tuning of impedances to the state
+/// apart). Without a time budget results
 /// are equal bit by bit for any number of threads, grain and executor.
 ///
 /// The system must outlive the stepper and stay where it is. One thread at a time may call it.
@@ -152,13 +156,18 @@ class Stepper {
   void set_iterations(int iterations);
 
   /// Other impedances from the next step on, one per scalar port. Effort and flow of the last step are
-  /// kept, waves follow, tanks stay as they are. Allocates. Errors: ConfigError.
+  /// kept, waves follow, tanks stay as they are, and impedances are no longer tuned. Allocates.
+  /// Errors: ConfigError.
   void set_impedance(std::span<const double> by_port);
   /// Impedance in force at a scalar port.
   double impedance(int scalar_port) const;
   /// The method in use, and why where it was not asked for in full.
   const MethodChoice& method() const;
+  /// Whether impedances follow the state of nonlinear parts.
+  bool follows_state() const;
   const TuningStatistics& tuning() const;
+  /// What the guard did in the last step, island by island; empty where it did not act.
+  std::span<const GuardUse> guard_uses() const;
   /// All zero without a guard.
   const GuardStatistics& guard() const;
   /// T of an island [J]; with a ledger only.

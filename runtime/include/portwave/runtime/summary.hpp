@@ -18,14 +18,15 @@ struct RunSummary {
   std::string scenario;
   std::int64_t steps = 0;
   double step_s = 0.0;
-  bool completed = true;  ///< false: interrupted after `steps` steps
-  CouplingMethod method;  ///< as asked for
-  MethodChoice choice;    ///< what it came to, and why
+  bool completed = true;       ///< false: interrupted after `steps` steps
+  CouplingMethod method;       ///< as asked for
+  MethodChoice choice;         ///< what it came to, and why
+  bool follows_state = false;  ///< impedances are tuned to the state of nonlinear parts
   TuningStatistics tuning;
   GuardStatistics guard;
   IterationStatistics iterations;
   Certify certify = Certify::energy;
-  bool has_ledger = true;            ///< else energy and certificate say nothing
+  bool has_ledger = true;  ///< else energy and certificate say nothing
   EnergyTotals energy;
   Certificate certificate;
   std::string worst_passivity_part;  ///< name, empty before the first step
