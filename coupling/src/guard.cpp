@@ -190,6 +190,7 @@ bool PassivityGuard::settle(Search& search, bool feasible, double value) {
     const double root = std::min(search.alpha - value / search.slope, search.bound);
     if (root - search.alpha <= kExcess * (1.0 - search.alpha)) return true;
   } else {
+    search.infeasible = std::min(search.infeasible, search.alpha);
     search.bound =
         std::min(search.bound, search.alpha + 0.5 * std::min(value, 0.0) / search.incident);
   }
