@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <portwave/coupling/monolithic.hpp>
+#include <portwave/runtime/scenario.hpp>
 #include <portwave/runtime/stepper.hpp>
 #include <portwave/runtime/study.hpp>
 #include <portwave/subsystems/nonlinear_part.hpp>
@@ -236,6 +238,67 @@ TEST(GuardedRun, StoredEnergyMayBeNegative) {
       EXPECT_LE(stepper.energy().final_J, stepper.energy().initial_J + 1e-9);
     }
   }
+}
+
+/// Two parts of one state and two ports each, one end held: seen from the other port the first is
+/// rigid.
+constexpr const char* kRigidEnd = R"({
+  "name": "rigid_end", "time": {"step_s": 0.341, "steps": 1000},
+  "subsystems": [
+    {"name": "p7", "type": "linear_port_hamiltonian", "initial_state": {"a": 1},
+     "parameters": {"states": [{"name": "a", "unit": "C"}],
+       "ports": [{"name": "x", "domain": "translation", "causality": "effort_in"},
+                 {"name": "y", "domain": "translation", "causality": "effort_in"}],
+       "J": [[0]], "R": [[0.057]], "G": [[1, 0.8130486727897331]], "Q": [[0.5192362136039975]]}},
+    {"name": "p9", "type": "linear_port_hamiltonian", "initial_state": {"a": 1},
+     "parameters": {"states": [{"name": "a", "unit": "C"}],
+       "ports": [{"name": "x", "domain": "translation", "causality": "effort_in"},
+                 {"name": "y", "domain": "translation", "causality": "flow_in"}],
+       "J": [[0]], "R": [[0.06]], "G": [[1, 2.0]], "Q": [[0.5]]}}],
+  "couplings": [{"kind": "resistive", "ports": ["p9.x"], "resistance": 0.8},
+                {"kind": "fixed", "ports": ["p7.y"]},
+                {"kind": "connection", "ports": ["p7.x", "p9.y"]}],
+  "method": {"kind": "douglas-rachford", "iterations": 3, "impedance": {"kind": "adapted"}}
+})";
+
+// Waves so large that the energy of a step is lost in their rounding.
+TEST(GuardedRun, IsSafeAtImpedancesFarFromThoseOfTheParts) {
+  bool control = false;
+  for (const double large : {1e10, 1e12, 1e14, 1e16, 1e20}) {
+    for (const bool guard : {true, false}) {
+      Scenario scenario = parse_scenario(kRigidEnd, "rigid_end.json", ".");
+      scenario.options.method.impedance_kind = ImpedanceKind::given;
+      scenario.options.method.impedance = {large, large, 0.8, large, 0.8};
+      scenario.options.method.guard = guard;
+      Stepper stepper(scenario.system, scenario.options);
+      double most = 0.0;
+      try {
+        for (int n = 0; n < 1000; ++n) most = std::max(most, stepper.step().energy.stored_J);
+      } catch (const StepError&) {  // overflow
+        EXPECT_FALSE(guard) << large;
+        most = std::numeric_limits<double>::infinity();
+      }
+      if (guard) {
+        EXPECT_LE(most, (1.0 + 1e-6) * stepper.energy().initial_J) << "impedance " << large;
+        EXPECT_FALSE(stepper.certificate().broken_law) << "impedance " << large;
+      } else {
+        control = control || most > 2.0 * stepper.energy().initial_J;
+      }
+    }
+  }
+  EXPECT_TRUE(control) << "nothing was tested";
+}
+
+TEST(TunedImpedances, OfARigidEndAreThoseOfOtherRules) {
+  const Scenario scenario = parse_scenario(kRigidEnd, "rigid_end.json", ".");
+  Stepper stepper(scenario.system, scenario.options);
+  for (int port = 0; port < 5; ++port) {
+    EXPECT_LT(stepper.impedance(port), 1e4) << port;
+    EXPECT_GT(stepper.impedance(port), 1e-4) << port;
+  }
+  stepper.run(200);
+  EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+  EXPECT_LE(stepper.energy().max_energy_ratio, 1.0 + 1e-12);
 }
 
 }  // namespace
