@@ -73,6 +73,7 @@ portwave::StepperOptions options(Certify certify) {
   options.method.iterations = kIterations;
   options.method.impedance = {kSetting.impedance_Ns_per_m};
   options.certify = certify;
+  options.method.guard = false;
   return options;
 }
 

@@ -42,6 +42,7 @@ portwave::StepperOptions options(int iterations) {
   options.step_s = PairSetting{}.step_s;
   options.method.iterations = iterations;
   options.method.impedance = {PairSetting{}.impedance_Ns_per_m};
+  options.method.guard = false;  // the published method, as the loops
   return options;
 }
 

@@ -38,6 +38,7 @@ std::unique_ptr<Stepper> stepper(const portwave::Scenario& scenario, ExecutorKin
       portwave::Grain::of_parts(static_cast<int>(scenario.system.parts().size()) / kTasks);
   options.method.iterations = iterations;
   options.certify = portwave::Certify::none;
+  options.method.guard = false;
   return std::make_unique<Stepper>(scenario.system, options);
 }
 

@@ -106,6 +106,7 @@ portwave::StepperOptions options(int iterations) {
   options.step_s = kStep;
   options.method.iterations = iterations;
   options.method.impedance = {kImpedance};
+  options.method.guard = false;
   return options;
 }
 

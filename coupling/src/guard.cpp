@@ -24,6 +24,13 @@ void for_waves(const WaveDiscretisation& waves, std::span<const int> parts, cons
 
 double largest_feasible_scaling(double A0, double A1, double A2) {
   if (!(A0 >= 0.0)) return 0.0;
+  // Products of very large or small terms must neither overflow nor vanish.
+  const double largest = std::max({A0, std::abs(A1), std::abs(A2)});
+  if (!(largest > 0.0) || !std::isfinite(largest)) return 0.0;
+  const int exponent = -std::ilogb(largest);
+  A0 = std::scalbn(A0, exponent);
+  A1 = std::scalbn(A1, exponent);
+  A2 = std::scalbn(A2, exponent);
   const double root = std::sqrt(std::max(A1 * A1 - 4.0 * A2 * A0, 0.0));
   // The only root in [0, 1): for A1 ≥ 0 the value at 1 is negative only with A2 < 0.
   double alpha = 0.0;
@@ -32,7 +39,7 @@ double largest_feasible_scaling(double A0, double A1, double A2) {
   } else {
     alpha = 2.0 * A0 / (root - A1);
   }
-  return std::clamp(alpha, 0.0, 1.0);
+  return alpha > 0.0 ? std::min(alpha, 1.0) : 0.0;  // 0 for a NaN
 }
 
 PassivityGuard::PassivityGuard(const WaveDiscretisation& waves)
@@ -121,7 +128,8 @@ double PassivityGuard::linear_scaling(const Search& search, const EnergyBook& bo
 
 /// ψ(α) = √(|S(αâ)|² + 2T) − α|â| for b = S(αâ).
 double PassivityGuard::psi(const Search& search, const double* b) const {
-  return std::sqrt(squares(search.island, b) + 2.0 * search.tank) - search.alpha * search.incident;
+  const double square = squares(search.island, b) + 2.0 * search.tank;
+  return std::sqrt(std::max(square, 0.0)) - search.alpha * search.incident;
 }
 
 /// Where the secant through the last point says, and a little further to the feasible side.
@@ -169,11 +177,13 @@ bool PassivityGuard::settle(Search& search, bool feasible, double value) {
   ++search.trials;
   if (feasible && search.closed_form) return true;
   search.closed_form = false;  // round-off: a little less will do
-  const double slope = (value - search.psi_previous) / (search.alpha - search.previous);
+  const double change = value - search.psi_previous;
+  const double slope = change / (search.alpha - search.previous);
   search.previous = search.alpha;
   search.psi_previous = value;
-  // −2|â| ≤ ψ' ≤ 0 where S is nonexpansive.
-  const bool plausible = slope < -1e-3 * search.incident && slope >= -4.0 * search.incident;
+  // −2|â| ≤ ψ' ≤ 0 where S is nonexpansive; a flat one must be more than what port solves leave.
+  const bool seen = slope < -1e-3 * search.incident || std::abs(change) > 1e-10 * search.incident;
+  const bool plausible = slope < 0.0 && slope >= -4.0 * search.incident && seen;
   search.slope = plausible ? slope : -search.incident;
   if (feasible) {
     search.best = std::max(search.best, search.alpha);

@@ -13,7 +13,7 @@ int main() {
   builder.connect("A.coupling", "B.coupling");
   const portwave::System system = builder.build();
   portwave::Stepper stepper(
-      system, {.step_s = 0.01, .method = {.iterations = 35, .impedance = {0.4}}, .threads = 1});
+      system, {.step_s = 0.01, .method = portwave::CouplingMethod::automatic(), .threads = 1});
   stepper.run(1000);
   std::printf("q1 = %.6f m, H = %.6f J\n", stepper.state("A")[0], stepper.energy().final_J);
 }

@@ -23,6 +23,7 @@ constexpr std::string_view kExamples = R"(Examples:
   portwave run examples/two_oscillators.json --set /method/iterations=8 --certify full
   portwave validate examples/two_oscillators.json
   portwave list duffing_oscillator
+  portwave tune examples/two_oscillators.json
   portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
   portwave study scaling examples/chain_64.json --threads 1,2,4
   portwave generate chain --blocks 1000 --out chain.json
@@ -44,7 +45,29 @@ current step and keeps what was recorded.)";
 
 constexpr std::string_view kStudyExamples = R"(Examples:
   portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
-  portwave study budget examples/two_oscillators.json --budgets 20 --json)";
+  portwave study budget examples/two_oscillators.json --budgets 20 --json
+  portwave study budget examples/two_oscillators.json --budgets 2,4,6,8 --out results \
+    --methods douglas-rachford,peaceman-rachford --impedances uniform,matched --guard on,off
+
+An axis that is not given is as the scenario says. "uniform" and "per_port" are the scenario's own
+impedances; the method "auto" chooses its own. With --out the folder gets study.json and budget.csv.)";
+
+constexpr std::string_view kRateExamples = R"(Examples:
+  portwave study rate examples/two_oscillators.json
+  portwave study rate examples/chain_64.json --steps 5 --json
+
+Contraction is the mean factor by which an evaluation reduces the residual. Predicted: of the
+iteration linearised at the initial state. Observed: of the iteration itself, frozen step by step.
+Both start from waves that are zero; a run starts from those of the step before, and needs fewer.)";
+
+constexpr std::string_view kTuneExamples = R"(Examples:
+  portwave tune examples/two_oscillators.json
+  portwave tune examples/chain_64.json --impedance matched --ports 8
+  portwave tune examples/two_oscillators.json --set /time/step_s=0.001 --json
+
+All is linearised at the initial state. Margins are those of a port's part with the impedances shown;
+where they are not negative, it is firmly nonexpansive (douglas-rachford) or nonexpansive
+(peaceman-rachford). "uniform" and "per_port" are the scenario's own impedances.)";
 
 constexpr std::string_view kScalingExamples = R"(Examples:
   portwave study scaling examples/chain_64.json --threads 1,2,4
@@ -65,7 +88,9 @@ struct Draft {
   RunArguments run;
   ValidateArguments validate;
   ListArguments list;
+  TuneArguments tune;
   StudyBudgetArguments budget;
+  StudyRateArguments rate;
   StudyScalingArguments scaling;
   GenerateArguments generate;
 };
@@ -73,6 +98,7 @@ struct Draft {
 constexpr std::int64_t kMostSteps = 9'000'000'000'000'000;
 constexpr std::int64_t kMostIterations = 1'000'000;
 constexpr std::int64_t kMostParts = 1'000'000'000;
+constexpr std::int64_t kMostObservedSteps = 1'000'000;
 constexpr std::int64_t kMostRepetitions = 10'000;
 
 void add_json(Verb& verb, bool& json, const std::string& what) {
@@ -184,18 +210,66 @@ void add_run(Verb& top, RunArguments& run) {
   verb.app().footer(std::string(kRunExamples));
 }
 
+void add_tune(Verb& top, TuneArguments& tune) {
+  Verb verb =
+      top.add("tune", "Impedances and iteration that suit a scenario, and what they promise");
+  add_scenario(verb, tune.scenario);
+  verb.choice("--impedance", impedance_words(), "Rule to take the impedances from",
+              [&tune](std::size_t i) { tune.impedance = impedance_words()[i]; })
+      ->default_str(tune.impedance);
+  verb.integer("--ports", "Ports to show; --json has them all", {0, kMostParts},
+               [&tune](std::int64_t ports) { tune.ports = static_cast<int>(ports); })
+      ->default_str(std::to_string(tune.ports));
+  add_out(verb, tune.out, "tune.json");
+  add_json(verb, tune.json, "the report");
+  verb.app().footer(std::string(kTuneExamples));
+}
+
+/// What the budget is combined with.
+void add_budget_axes(Verb& verb, StudyBudgetArguments& study) {
+  static constexpr MethodKind kMethods[] = {MethodKind::douglas_rachford,
+                                            MethodKind::peaceman_rachford, MethodKind::automatic};
+  std::vector<std::string> methods;
+  for (const MethodKind kind : kMethods) methods.emplace_back(to_string(kind));
+  verb.choices("--methods", "M,M,...", methods, "Iterations to compare",
+               [&study](const std::vector<std::size_t>& places) {
+                 for (const std::size_t i : places) study.axes.methods.push_back(kMethods[i]);
+               });
+  verb.choices("--impedances", "R,R,...", impedance_words(), "Rules of impedances to compare",
+               [&study](const std::vector<std::size_t>& places) {
+                 for (const std::size_t i : places)
+                   study.impedances.push_back(impedance_words()[i]);
+               });
+  verb.choices("--guard", "on,off", {"on", "off"}, "With and without passivity guard",
+               [&study](const std::vector<std::size_t>& places) {
+                 for (const std::size_t i : places) study.axes.guards.push_back(i == 0);
+               });
+}
+
 void add_study_budget(Verb& group, StudyBudgetArguments& study) {
   Verb verb = group.add("budget", "Error against the monolithic reference, by inner iterations");
   add_scenario(verb, study.scenario);
   verb.integers("--budgets", "K,K,...", "Inner iterations per step, one run each",
                 {0, kMostIterations},
-                [&study](std::vector<int> budgets) { study.budgets = std::move(budgets); })
+                [&study](std::vector<int> budgets) { study.axes.budgets = std::move(budgets); })
       ->default_str("0,3,8,20,35,50");
-  add_out(verb, study.out, "study.json");
+  add_budget_axes(verb, study);
+  add_out(verb, study.out, "study.json and budget.csv");
   add_threads(verb, study.threads);
   add_steps(verb, study.scenario.steps);
   add_json(verb, study.json, "the rows");
   verb.app().footer(std::string(kStudyExamples));
+}
+
+void add_study_rate(Verb& group, StudyRateArguments& study) {
+  Verb verb = group.add("rate", "Contraction per evaluation, predicted and observed");
+  add_scenario(verb, study.scenario);
+  verb.integer("--steps", "Macro-steps to observe, at most the scenario's", {1, kMostObservedSteps},
+               [&study](std::int64_t steps) { study.options.steps = static_cast<int>(steps); })
+      ->default_str(std::to_string(study.options.steps));
+  add_out(verb, study.out, "rate.json");
+  add_json(verb, study.json, "the rows");
+  verb.app().footer(std::string(kRateExamples));
 }
 
 void add_study_scaling(Verb& group, StudyScalingArguments& study) {
@@ -233,6 +307,7 @@ void add_study(Verb& top, Draft& draft) {
   Verb group = top.add("study", "Studies over many runs of a scenario");
   group.app().require_subcommand(1);
   add_study_budget(group, draft.budget);
+  add_study_rate(group, draft.rate);
   add_study_scaling(group, draft.scaling);
 }
 
@@ -268,6 +343,7 @@ void add_verbs(Verb& top, Draft& draft) {
       "TYPE", "", "Type of part", [](const std::string&) { return std::string(); },
       [&draft](const std::string& type) { draft.list.type = type; });
   add_json(list, draft.list.json, "the catalogue");
+  add_tune(top, draft.tune);
   top.add("schema", "Write the JSON Schema of scenario files to stdout");
   add_study(top, draft);
   add_generate(top, draft.generate);
@@ -336,6 +412,8 @@ Command command_of(const CLI::App& verb, Draft& draft) {
     draft.generate.kind = verb.get_name();
     return std::move(draft.generate);
   }
+  if (verb.get_name() == "tune") return std::move(draft.tune);
+  if (verb.get_name() == "rate") return std::move(draft.rate);
   if (verb.get_name() == "scaling") return std::move(draft.scaling);
   return std::move(draft.budget);
 }

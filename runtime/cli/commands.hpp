@@ -9,8 +9,10 @@
 #include <variant>
 #include <vector>
 
+#include <portwave/runtime/rate_study.hpp>
 #include <portwave/runtime/scaling.hpp>
 #include <portwave/runtime/scenario.hpp>
+#include <portwave/runtime/study.hpp>
 
 namespace portwave::cli {
 
@@ -47,11 +49,30 @@ struct ListArguments {
 
 struct SchemaArguments {};
 
+/// Where impedances come from, in the words of scenario files.
+const std::vector<std::string>& impedance_words();
+
+struct TuneArguments {
+  ScenarioArguments scenario;
+  std::string impedance = "auto";  ///< one of impedance_words()
+  int ports = 20;                  ///< as many are shown
+  std::optional<std::filesystem::path> out;
+  bool json = false;
+};
+
 struct StudyBudgetArguments {
   ScenarioArguments scenario;
-  std::vector<int> budgets = {0, 3, 8, 20, 35, 50};
+  BudgetAxes axes = {.budgets = {0, 3, 8, 20, 35, 50}};  ///< but for the impedances
+  std::vector<std::string> impedances;                   ///< of impedance_words()
   std::optional<std::filesystem::path> out;
   int threads = 1;
+  bool json = false;
+};
+
+struct StudyRateArguments {
+  ScenarioArguments scenario;
+  RateOptions options;
+  std::optional<std::filesystem::path> out;
   bool json = false;
 };
 
@@ -72,7 +93,8 @@ struct GenerateArguments {
 };
 
 using Command = std::variant<RunArguments, ValidateArguments, ListArguments, SchemaArguments,
-                             StudyBudgetArguments, StudyScalingArguments, GenerateArguments>;
+                             TuneArguments, StudyBudgetArguments, StudyRateArguments,
+                             StudyScalingArguments, GenerateArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
@@ -80,9 +102,17 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
 int run_command(const ValidateArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const SchemaArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const TuneArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const GenerateArguments& arguments, std::ostream& out, std::ostream& err);
+
+/// The rules behind words: "uniform" and "per_port" are the scenario's own values. Errors:
+/// ScenarioError where it gives none of that kind.
+std::vector<ImpedanceKind> impedance_kinds(const Scenario& scenario,
+                                           const std::vector<std::string>& words,
+                                           const std::string& file);
 
 /// The kinds of networks that `study scaling` makes in any size.
 const std::vector<std::string>& scaling_kinds();

@@ -1,8 +1,50 @@
 // Loading a scenario as the command line asks for it.
 
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <portwave/runtime/tune.hpp>
+
 #include "commands.hpp"
 
 namespace portwave::cli {
+namespace {
+
+constexpr std::array kTuned = {ImpedanceKind::fne, ImpedanceKind::matched, ImpedanceKind::leaf,
+                               ImpedanceKind::adapted, ImpedanceKind::automatic};
+
+}  // namespace
+
+const std::vector<std::string>& impedance_words() {
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> all = {"uniform", "per_port"};
+    for (const ImpedanceKind kind : kTuned) all.emplace_back(to_string(kind));
+    return all;
+  }();
+  return words;
+}
+
+std::vector<ImpedanceKind> impedance_kinds(const Scenario& scenario,
+                                           const std::vector<std::string>& words,
+                                           const std::string& file) {
+  const std::string own = impedance_rule(scenario.options.method);
+  std::vector<ImpedanceKind> kinds;
+  Issues issues;
+  for (const std::string& word : words) {
+    ImpedanceKind kind = ImpedanceKind::given;
+    for (const ImpedanceKind tuned : kTuned) kind = to_string(tuned) == word ? tuned : kind;
+    if (kind == ImpedanceKind::given && word != own) {
+      issues.push_back(
+          {"/method/impedance/kind",
+           fmt::format("is \"{}\"; there are no values for the impedances \"{}\"", own, word)});
+    }
+    kinds.push_back(kind);
+  }
+  if (!issues.empty()) throw ScenarioError(file, std::move(issues));
+  return kinds;
+}
 
 Scenario load(const ScenarioArguments& arguments) {
   Scenario scenario = load_scenario(arguments.file, arguments.overrides);

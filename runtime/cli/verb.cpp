@@ -12,6 +12,20 @@
 #include <portwave/subsystems/printable.hpp>
 
 namespace portwave::cli {
+namespace {
+
+/// Of a word; their number if it is none of them.
+std::size_t place_of(std::string_view word, const std::vector<std::string>& words) {
+  return static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin());
+}
+
+std::string word_defect(std::string_view word, const std::vector<std::string>& words) {
+  if (place_of(word, words) < words.size()) return {};
+  return fmt::format("{} is none of {}.{}", in_quotes(word), fmt::join(words, ", "),
+                     did_you_mean(std::string(word), words));
+}
+
+}  // namespace
 
 std::string IntegerRange::defect(std::string_view text) const {
   std::int64_t value = 0;
@@ -137,17 +151,35 @@ CLI::Option* Verb::real(const std::string& name, const std::string& value, const
 
 CLI::Option* Verb::choice(const std::string& name, const std::vector<std::string>& words,
                           const std::string& what, std::function<void(std::size_t)> take) {
-  const auto place = [words](const std::string& text) {
-    return static_cast<std::size_t>(std::find(words.begin(), words.end(), text) - words.begin());
-  };
   return text(
       name, fmt::format("{}", fmt::join(words, "|")), what,
-      [words, place](const std::string& text) {
-        if (place(text) < words.size()) return std::string();
-        return fmt::format("{} is none of {}.{}", in_quotes(text), fmt::join(words, ", "),
-                           did_you_mean(text, words));
+      [words](const std::string& text) { return word_defect(text, words); },
+      [words, take = std::move(take)](const std::string& text) { take(place_of(text, words)); });
+}
+
+CLI::Option* Verb::choices(const std::string& name, const std::string& value,
+                           const std::vector<std::string>& words, const std::string& what,
+                           std::function<void(std::vector<std::size_t>)> take) {
+  return texts(
+      name, value, fmt::format("{}: {}", what, fmt::join(words, ", ")),
+      [words](const std::string& list) {
+        for (const std::string_view entry : split_at_commas(list)) {
+          if (std::string defect = word_defect(entry, words); !defect.empty()) return defect;
+        }
+        return std::string();
       },
-      [place, take = std::move(take)](const std::string& text) { take(place(text)); });
+      [words, take = std::move(take)](const std::vector<std::string>& lists) {
+        std::vector<std::size_t> places;
+        for (const std::string& list : lists) {
+          for (const std::string_view entry : split_at_commas(list)) {
+            const std::size_t place = place_of(entry, words);
+            if (std::find(places.begin(), places.end(), place) == places.end()) {
+              places.push_back(place);
+            }
+          }
+        }
+        take(places);
+      });
 }
 
 CLI::Option* Verb::integers(const std::string& name, const std::string& value,

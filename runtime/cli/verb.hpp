@@ -68,6 +68,10 @@ class Verb {
   /// One of some words.
   CLI::Option* choice(const std::string& name, const std::vector<std::string>& words,
                       const std::string& what, std::function<void(std::size_t)> take);
+  /// Some of some words, "a,b": their places, in the order given, each once.
+  CLI::Option* choices(const std::string& name, const std::string& value,
+                       const std::vector<std::string>& words, const std::string& what,
+                       std::function<void(std::vector<std::size_t>)> take);
   /// "3,8,20", in the order given, each once.
   CLI::Option* integers(const std::string& name, const std::string& value, const std::string& what,
                         IntegerRange range, std::function<void(std::vector<int>)> take);

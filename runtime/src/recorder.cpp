@@ -41,6 +41,8 @@ struct LedgerRow {
   double supplied_J = 0.0;
   double dissipated_J = 0.0;
   double mismatch_J = 0.0;
+  double alpha = 1.0;
+  double withheld_J = 0.0;
   double max_passivity_residual_J = 0.0;
   std::int64_t iterations = 0;
   bool empty = true;
@@ -50,6 +52,8 @@ struct LedgerRow {
     supplied_J += energy.supplied_J;
     dissipated_J += energy.dissipated_J;
     mismatch_J += energy.mismatch_J;
+    alpha = std::min(alpha, energy.alpha);
+    withheld_J += energy.withheld_J;
     max_passivity_residual_J =
         empty ? energy.max_passivity_residual_J
               : std::max(max_passivity_residual_J, energy.max_passivity_residual_J);
@@ -97,7 +101,7 @@ struct CsvRecorder::Impl {
     trajectory.append('\n');
     energy.append(
         "step,time_s,stored_J,supplied_J,dissipated_J,mismatch_J,tank_J,"
-        "max_passivity_residual_J,iterations\n");
+        "max_passivity_residual_J,iterations,guard_alpha,guard_withheld_J\n");
   }
 
   void write_trajectory_row(const Stepper& stepper) {
@@ -120,6 +124,10 @@ struct CsvRecorder::Impl {
     }
     energy.append(',');
     energy.append(row.iterations);
+    for (const double value : {row.alpha, row.withheld_J}) {
+      energy.append(',');
+      energy.append(value);
+    }
     energy.append('\n');
     row = {};
   }

@@ -223,14 +223,25 @@ struct Stepper::Impl {
   /// Where impedances follow the state: sets them anew if they are off.
   void retune() {
     const auto state_of = [this](int part) { return state(part); };
-    if (const auto tuned = tuner.retuned(steps, state_of)) set_impedance(*tuned);
+    const auto tuned = tuner.retuned(steps, state_of);
+    if (!tuned) return;
+    try {
+      set_impedance(*tuned);
+      tuner.accept(*tuned);
+    } catch (const ConfigError&) {  // those in force are as good as before
+    }
   }
 
   /// Other impedances between two steps: effort and flow of the last step stay, and so do the tanks.
   void set_impedance(std::span<const double> by_port) {
     const std::vector<double> old(waves.impedance().begin(), waves.impedance().end());
     const double before = half_square(b);
-    waves.set_impedance(by_port);
+    try {
+      waves.set_impedance(by_port);
+    } catch (...) {  // the old ones are in force, in maps that were made anew
+      take_over_maps();
+      throw;
+    }
     for (std::size_t w = 0; steps > 0 && w < old.size(); ++w) {
       const double gamma = waves.impedance()[w];
       if (gamma == old[w]) continue;
@@ -241,6 +252,11 @@ struct Stepper::Impl {
     }
     tuning.rescattered_J += half_square(b) - before;
     ++tuning.changes;
+    take_over_maps();
+  }
+
+  /// After step maps and junctions have changed.
+  void take_over_maps() {
     stale = true;
     runner.executor->recompile();
     runner.executor->bind(arrays());

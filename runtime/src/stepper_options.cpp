@@ -65,7 +65,7 @@ Issues check(const System& system, const StepperOptions& options) {
 }  // namespace
 
 std::vector<double> impedance_by_port(const System& system, const CouplingMethod& method) {
-  if (method.impedance.size() == system.scalar_ports().size()) return method.impedance;
+  if (method.impedance.size() != 1) return method.impedance;
   return std::vector<double>(system.scalar_ports().size(), method.impedance.front());
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <new>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 #include <fmt/core.h>
 
 #include "portwave/coupling/monolithic.hpp"
+#include "portwave/runtime/tune.hpp"
 
 namespace portwave {
 namespace {
@@ -51,13 +53,57 @@ Issues check_observables(const std::vector<Observable>& observables) {
   return issues;
 }
 
-Issues check_budgets(const std::vector<int>& budgets) {
+template <typename Value>
+bool contains(const std::vector<Value>& values, Value value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+Issues check_axes(const CouplingMethod& method, const BudgetAxes& axes) {
   Issues issues;
-  if (budgets.empty()) issues.push_back({"", "study budget needs at least one budget"});
-  for (const int budget : budgets) {
+  if (axes.budgets.empty()) issues.push_back({"", "study budget needs at least one budget"});
+  for (const int budget : axes.budgets) {
     if (budget < 0) issues.push_back({"", fmt::format("budget {} is negative", budget)});
   }
+  const bool chooses = axes.methods.empty()
+                           ? method.kind == MethodKind::automatic
+                           : std::all_of(axes.methods.begin(), axes.methods.end(),
+                                         [](MethodKind k) { return k == MethodKind::automatic; });
+  if (chooses && !axes.impedances.empty()) {
+    issues.push_back({"/method/kind",
+                      "the method \"auto\" chooses the impedances itself; name other methods to "
+                      "compare impedances"});
+  }
+  if (method.impedance_kind != ImpedanceKind::given &&
+      contains(axes.impedances, ImpedanceKind::given)) {
+    issues.push_back({"/method/impedance",
+                      fmt::format("gives no values: its kind is \"{}\"", impedance_rule(method))});
+  }
   return issues;
+}
+
+/// Every combination of the axes but the budget.
+std::vector<CouplingMethod> methods_of(const CouplingMethod& method, const BudgetAxes& axes) {
+  const auto or_own = [](auto values, auto own) {
+    if (values.empty()) values.push_back(own);
+    return values;
+  };
+  std::vector<CouplingMethod> methods;
+  for (const MethodKind kind : or_own(axes.methods, method.kind)) {
+    const bool chooses = kind == MethodKind::automatic;
+    const std::vector<ImpedanceKind> impedances =
+        chooses ? std::vector<ImpedanceKind>{ImpedanceKind::automatic}
+                : or_own(axes.impedances, method.impedance_kind);
+    for (const ImpedanceKind impedance : impedances) {
+      for (const bool guard : or_own(axes.guards, method.guard)) {
+        CouplingMethod& each = methods.emplace_back(method);
+        each.kind = kind;
+        each.impedance_kind = impedance;
+        each.guard = guard;
+        if (kind != method.kind) each.relaxation = 1.0;
+      }
+    }
+  }
+  return methods;
 }
 
 /// Euclidean distances ‖Δ_n‖ to the reference, sample by sample.
@@ -120,10 +166,12 @@ Samples room_for_samples(const Scenario& scenario) {
   }
 }
 
-BudgetRow run_budget(const Scenario& scenario, const Samples& reference, int iterations,
-                     int threads) {
+/// Fills in all that the run tells.
+void run_budget(const Scenario& scenario, const Samples& reference, const CouplingMethod& method,
+                int threads, BudgetRow& row) {
   StepperOptions options = scenario.options;
-  options.method.iterations = iterations;
+  options.method = method;
+  options.method.iterations = row.iterations;
   options.method.tolerance = 0.0;  // a budget is spent, whatever the residual
   options.method.energy_tolerance_J = 0.0;
   options.certify = Certify::full;
@@ -139,15 +187,39 @@ BudgetRow run_budget(const Scenario& scenario, const Samples& reference, int ite
 
   const Certificate& certificate = stepper.certificate();
   const double ratio = stepper.energy().max_energy_ratio;
-  return {.iterations = iterations,
-          .rms = deviation.rms(),
-          .max = deviation.max(),
-          .final = deviation.last(),
-          .max_passivity_residual_J = certificate.max_passivity_residual_J,
-          .max_augmented_residual_J = certificate.max_augmented_residual_J,
-          .min_fne_margin = certificate.min_fne_margin,
-          .max_energy_ratio = std::isfinite(ratio) ? std::optional(ratio) : std::nullopt,
-          .status = certificate.status};
+  row.rms = deviation.rms();
+  row.max = deviation.max();
+  row.final = deviation.last();
+  row.max_passivity_residual_J = certificate.max_passivity_residual_J;
+  row.max_augmented_residual_J = certificate.max_augmented_residual_J;
+  row.min_fne_margin = certificate.min_fne_margin;
+  row.min_nonexpansiveness_margin = certificate.min_nonexpansiveness_margin;
+  if (std::isfinite(ratio)) row.max_energy_ratio = ratio;
+  row.guard_steps = stepper.guard().steps;
+  row.status = certificate.status;
+}
+
+/// A run that fails is a row that says so.
+BudgetRow budget_row(const Scenario& scenario, const Samples& reference,
+                     const CouplingMethod& method, int iterations, int threads) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  BudgetRow row{.iterations = iterations,
+                .method = method.kind,
+                .impedance = impedance_rule(method),
+                .guard = method.guard,
+                .rms = kNone,
+                .max = kNone,
+                .final = kNone,
+                .max_passivity_residual_J = kNone};
+  try {
+    run_budget(scenario, reference, method, threads, row);
+  } catch (const StepError& error) {
+    row.failure = error.what();
+  } catch (const ConfigError& error) {
+    if (method.impedance_kind == scenario.options.method.impedance_kind) throw;
+    row.failure = error.what();
+  }
+  return row;
 }
 
 }  // namespace
@@ -170,19 +242,25 @@ Samples monolithic_samples(const Scenario& scenario) {
   return samples;
 }
 
-std::vector<BudgetRow> study_budget(const Scenario& scenario, const std::vector<int>& budgets,
-                                    int threads) {
+std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,
+                                         int threads) {
   Issues issues = check_observables(scenario.observables);
-  append(issues, "", check_budgets(budgets));
+  append(issues, "", check_axes(scenario.options.method, axes));
   throw_if_any(std::move(issues));
 
   const Samples reference = monolithic_samples(scenario);
   std::vector<BudgetRow> rows;
-  rows.reserve(budgets.size());
-  for (const int budget : budgets) {
-    rows.push_back(run_budget(scenario, reference, budget, threads));
+  for (const CouplingMethod& method : methods_of(scenario.options.method, axes)) {
+    for (const int budget : axes.budgets) {
+      rows.push_back(budget_row(scenario, reference, method, budget, threads));
+    }
   }
   return rows;
+}
+
+std::vector<BudgetRow> study_budget(const Scenario& scenario, const std::vector<int>& budgets,
+                                    int threads) {
+  return study_budget_axes(scenario, BudgetAxes{.budgets = budgets}, threads);
 }
 
 }  // namespace portwave

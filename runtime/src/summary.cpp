@@ -52,8 +52,53 @@ Json method_options_json(const CouplingMethod& method) {
           {"tank", tank_json(method.tank)}};
 }
 
+bool is_automatic(const CouplingMethod& method) {
+  return method.kind == MethodKind::automatic || method.impedance_kind == ImpedanceKind::automatic;
+}
+
+/// What "auto" came to; null where nothing was left to it.
+Json choice_json(const RunSummary& summary) {
+  if (!is_automatic(summary.method)) return nullptr;
+  const MethodChoice& choice = summary.choice;
+  Json candidates = Json::array();
+  for (const MethodCandidate& candidate : choice.candidates) {
+    candidates.push_back(
+        {{"kind", std::string(to_string(candidate.kind))},
+         {"relaxation", number(candidate.relaxation)},
+         {"impedance", std::string(to_string(candidate.impedance))},
+         {"contraction", number(candidate.rate.contraction)},
+         {"evaluations",
+          candidate.rate.converges ? Json(candidate.rate.evaluations) : Json(nullptr)}});
+  }
+  return {{"kind", std::string(to_string(choice.method.kind))},
+          {"relaxation", number(choice.method.relaxation)},
+          {"impedance", std::string(to_string(choice.method.impedance_kind))},
+          {"acceleration", choice.method.acceleration},
+          {"reason", choice.reason},
+          {"candidates", std::move(candidates)}};
+}
+
+/// Null where impedances stay as they are.
+Json tuning_json(const RunSummary& summary) {
+  if (summary.method.impedance_kind == ImpedanceKind::given && !is_automatic(summary.method)) {
+    return nullptr;
+  }
+  return {{"changes", summary.tuning.changes},
+          {"rescattered_J", number(summary.tuning.rescattered_J)}};
+}
+
+Json guard_json(const RunSummary& summary) {
+  if (!summary.method.guard) return nullptr;
+  const GuardStatistics& guard = summary.guard;
+  return {{"steps", guard.steps},
+          {"uses", guard.uses},
+          {"trials", guard.trials},
+          {"min_alpha", number(guard.min_alpha)},
+          {"withheld_J", number(guard.withheld_J)}};
+}
+
 Json energy_json(const RunSummary& summary) {
-  if (summary.certify == Certify::none) return nullptr;
+  if (!summary.has_ledger) return nullptr;
   const EnergyTotals& energy = summary.energy;
   return {{"initial_J", number(energy.initial_J)},
           {"final_J", number(energy.final_J)},
@@ -63,13 +108,14 @@ Json energy_json(const RunSummary& summary) {
           {"mismatch_J", number(energy.mismatch_J)},
           {"initial_tank_J", number(energy.initial_tank_J)},
           {"tank_J", number(energy.tank_J)},
+          {"given_up_J", number(energy.given_up_J)},
           {"max_energy_ratio", number(energy.max_energy_ratio)}};
 }
 
 Json certificate_json(const RunSummary& summary) {
   const Certificate& certificate = summary.certificate;
   const bool has_worst = certificate.worst_passivity_step >= 0;
-  const bool is_checked = summary.certify != Certify::none;
+  const bool is_checked = summary.has_ledger;
   return {
       {"status", is_checked ? std::string(to_string(certificate.status)) : "not_checked"},
       {"max_passivity_residual_J",
@@ -79,6 +125,7 @@ Json certificate_json(const RunSummary& summary) {
       {"max_augmented_residual_J", number(certificate.max_augmented_residual_J)},
       {"max_fejer_residual_J", number(certificate.max_fejer_residual_J)},
       {"min_fne_margin", number(certificate.min_fne_margin)},
+      {"min_nonexpansiveness_margin", number(certificate.min_nonexpansiveness_margin)},
       {"steps_without_fixed_point", certificate.steps_without_fixed_point},
       {"steps_without_margin", certificate.steps_without_margin}};
 }
@@ -144,18 +191,22 @@ bool has_tolerance(const CouplingMethod& method) {
   return method.tolerance > 0.0 || method.energy_tolerance_J > 0.0;
 }
 
-std::string impedance_text(const CouplingMethod& method) {
+std::string impedance_text(const RunSummary& summary) {
+  const CouplingMethod& method = summary.method;
   if (method.impedance_kind == ImpedanceKind::given) {
     if (method.impedance.size() != 1) return "given by port";
     return fmt::format("{:g} at every port", method.impedance.front());
   }
-  const std::string retuned = method.retune_factor > 0.0
-                                  ? fmt::format("set anew when off by {:g}", method.retune_factor)
-                                  : "never set anew";
-  return fmt::format("{}, {}", to_string(method.impedance_kind), retuned);
+  std::string text(to_string(method.impedance_kind));
+  if (method.retune_factor > 0.0) {
+    text += fmt::format(", set anew when off by a factor {:g}: {} times", method.retune_factor,
+                        summary.tuning.changes);
+  }
+  return text;
 }
 
-std::string guard_text(const CouplingMethod& method) {
+std::string guard_text(const RunSummary& summary) {
+  const CouplingMethod& method = summary.method;
   if (!method.guard) return "off";
   std::string text = "on";
   if (method.tank.initial_J) text += fmt::format(", tank {:g} J", *method.tank.initial_J);
@@ -164,11 +215,16 @@ std::string guard_text(const CouplingMethod& method) {
                         method.tank.initial_fraction);
   }
   if (std::isfinite(method.tank.cap_J)) text += fmt::format(", at most {:g} J", method.tank.cap_J);
+  const GuardStatistics& guard = summary.guard;
+  if (guard.steps == 0) return text + "; it never had to act";
+  text += fmt::format("; it acted in {} step{}, smallest alpha {:.6g}, withheld {:.3g} J",
+                      guard.steps, guard.steps == 1 ? "" : "s", guard.min_alpha, guard.withheld_J);
   return text;
 }
 
 /// What was asked for; one line, and one each for the impedance and the guard.
-std::string method_text(const CouplingMethod& method) {
+std::string method_text(const RunSummary& summary) {
+  const CouplingMethod& method = summary.method;
   std::string text =
       fmt::format("{}, at most {} iterations", to_string(method.kind), method.iterations);
   if (method.kind != MethodKind::automatic) {
@@ -182,6 +238,7 @@ std::string method_text(const CouplingMethod& method) {
   if (method.energy_tolerance_J > 0.0) {
     text += fmt::format(", energy tolerance {:g} J", method.energy_tolerance_J);
   }
+  if (is_automatic(method)) text += "\n               " + summary.choice.reason;
   return text;
 }
 
@@ -216,7 +273,7 @@ std::string iterations_text(const RunSummary& summary) {
 }
 
 std::string energy_text(const RunSummary& summary) {
-  if (summary.certify == Certify::none) return "no ledger was kept";
+  if (!summary.has_ledger) return "no ledger was kept";
   const EnergyTotals& energy = summary.energy;
   std::string text = fmt::format("{:.6g} J -> {:.6g} J, largest {:.6g} J\n", energy.initial_J,
                                  energy.final_J, energy.max_J);
@@ -231,7 +288,7 @@ std::string energy_text(const RunSummary& summary) {
 }
 
 std::string certificate_text(const RunSummary& summary) {
-  if (summary.certify == Certify::none) return "not checked";
+  if (!summary.has_ledger) return "not checked";
   const Certificate& certificate = summary.certificate;
   std::string text(to_string(certificate.status));
   if (certificate.worst_passivity_step >= 0) {
@@ -252,6 +309,10 @@ std::string certificate_text(const RunSummary& summary) {
   if (certificate.min_fne_margin) {
     text += fmt::format("\n               smallest firm-nonexpansiveness margin {:.3g}",
                         *certificate.min_fne_margin);
+  }
+  if (certificate.min_nonexpansiveness_margin) {
+    text += fmt::format("\n               smallest nonexpansiveness margin {:.3g}",
+                        *certificate.min_nonexpansiveness_margin);
   }
   if (certificate.steps_without_fixed_point > 0) {
     text += fmt::format("\n               fixed point not found in {} steps",
@@ -325,6 +386,10 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.steps = stepper.step_index();
   summary.step_s = options.step_s;
   summary.method = options.method;
+  summary.choice = stepper.method();
+  summary.tuning = stepper.tuning();
+  summary.guard = stepper.guard();
+  summary.has_ledger = stepper.keeps_ledger();
   summary.iterations = stepper.iterations();
   summary.energy = stepper.energy();
   summary.certificate = stepper.certificate();
@@ -364,7 +429,10 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
           {"completed", summary.completed},
           {"method", std::string(to_string(method.kind))},
           {"method_options", method_options_json(method)},
+          {"choice", choice_json(summary)},
+          {"tuning", tuning_json(summary)},
           {"iterations", iterations_json(summary.iterations)},
+          {"guard", guard_json(summary)},
           {"energy", energy_json(summary)},
           {"certificate", certificate_json(summary)},
           {"execution", execution_json(summary)},
@@ -389,10 +457,10 @@ std::string summary_text(const RunSummary& summary) {
       "{}{}"
       "  time         {}\n",
       printable(summary.scenario), summary.steps, summary.step_s, summary.simulated_s(),
-      summary.completed ? "" : " (interrupted)", method_text(summary.method),
-      impedance_text(summary.method), guard_text(summary.method), iterations_text(summary),
-      energy_text(summary), certificate_text(summary), execution_text(summary),
-      time_budget_text(summary), phases_text(summary), speed_text(summary));
+      summary.completed ? "" : " (interrupted)", method_text(summary), impedance_text(summary),
+      guard_text(summary), iterations_text(summary), energy_text(summary),
+      certificate_text(summary), execution_text(summary), time_budget_text(summary),
+      phases_text(summary), speed_text(summary));
 }
 
 std::string_view version() { return PORTWAVE_VERSION; }

@@ -55,7 +55,6 @@ std::optional<std::vector<double>> Tuner::retuned(
   next_look_ = steps + interval_;
   usual_iterations_ = 0;
   if (!off) return std::nullopt;
-  in_force_ = tuned.by_port;
   return std::move(tuned.by_port);
 }
 

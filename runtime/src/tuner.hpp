@@ -25,6 +25,8 @@ class Tuner {
   /// than CouplingMethod::retune_factor.
   std::optional<std::vector<double>> retuned(
       std::int64_t steps, const std::function<std::span<const double>(int part)>& state_of);
+  /// They are in force now.
+  void accept(const std::vector<double>& by_port) { in_force_ = by_port; }
 
  private:
   MethodChoice choice_;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -239,6 +240,59 @@ TEST(Allocation, NoneOfOurOwnOnTwoThreads) {
   EXPECT_EQ(allocations_while_stepping(generic_nonlinear_pair(DiscreteGradient::gonzalez, true),
                                        on_two_threads(0.1)),
             0);
+}
+
+/// Small budgets and empty tanks, so that the guard acts; accelerated.
+StepperOptions guarded(StepperOptions options, MethodKind kind, double relaxation, int memory) {
+  options.method.kind = kind;
+  options.method.relaxation = relaxation;
+  options.method.iterations = memory > 0 ? 5 : 2;
+  options.method.acceleration = memory;
+  options.method.impedance = {20.0 * options.method.impedance[0]};
+  options.method.tank.initial_J = 0.0;
+  return options;
+}
+
+TEST(Allocation, NoneWhenTheGuardActsAndIterationsAreAccelerated) {
+  const TwoThreads allowed;
+  std::int64_t uses = 0;
+  for (const testing::NamedSystem& sample : testing::sample_systems()) {
+    const System system = sample.make();
+    for (const bool parallel : {false, true}) {
+      const StepperOptions base =
+          parallel ? on_two_threads(sample.impedance) : serial(sample.impedance);
+      for (const auto& [kind, relaxation] : {std::pair{MethodKind::douglas_rachford, 1.0},
+                                             std::pair{MethodKind::peaceman_rachford, 1.0},
+                                             std::pair{MethodKind::peaceman_rachford, 0.5}}) {
+        for (const int memory : {0, 10}) {
+          const StepperOptions options = guarded(base, kind, relaxation, memory);
+          Stepper stepper(system, options);
+          stepper.step();
+          const std::int64_t uses_before = stepper.guard().uses;
+          const long before = allocations;
+          stepper.run(60);
+          EXPECT_EQ(allocations - before, 0)
+              << sample.name << ", " << to_string(kind) << " " << relaxation << ", memory "
+              << memory << ", " << options.threads << " threads";
+          uses += stepper.guard().uses - uses_before;
+        }
+      }
+    }
+  }
+  EXPECT_GT(uses, 100) << "the guard acts";
+}
+
+TEST(AllocationControl, CountsAChangeOfImpedance) {
+  const System system = testing::star();
+  Stepper stepper(system, serial(0.05));
+  stepper.step();
+  const long before = allocations;
+  stepper.set_impedance(std::vector<double>(system.scalar_ports().size(), 0.07));
+  EXPECT_GT(allocations - before, 0);
+  stepper.step();
+  const long after = allocations;
+  stepper.run(20);
+  EXPECT_EQ(allocations - after, 0);
 }
 
 TEST(AllocationControl, CountsOnOtherThreads) {

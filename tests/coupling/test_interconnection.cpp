@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <random>
 #include <string>
@@ -191,6 +194,80 @@ TEST(Interconnection, DouglasRachfordUpdateIsItsDefinition) {
   }
 }
 
+TEST(Interconnection, AveragedUpdateIsItsDefinition) {
+  const std::vector<Named> all = all_junctions();
+  int size = 0;
+  const std::vector<Junction> junctions = side_by_side(all, size);
+  for (const double relaxation : {0.1, 0.5, 0.9, 1.0}) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      const std::vector<double> gamma = random_values(size, seed, true);
+      const Interconnection coupling(junctions, gamma);
+      const std::vector<double> b = random_values(size, seed + 100, false);
+      const std::vector<double> u = random_values(size, seed + 200, false);
+      std::vector<double> updated = u, exchanged(u.size());
+      coupling.all().average(relaxation, b.data(), updated.data());
+      coupling.exchange(b.data(), exchanged.data());
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::vector<int>& waves = junctions[i].waves;
+        const MatrixXd P = wave_map(junctions[i].dirac, gather(waves, gamma));
+        const VectorXd bi = gather(waves, b), ui = gather(waves, u);
+        const VectorXd expected = ui + relaxation * (P * bi - ui);
+        EXPECT_LT((gather(waves, updated) - expected).cwiseAbs().maxCoeff(), 1e-13)
+            << all[i].name << " theta=" << relaxation << " seed=" << seed;
+      }
+      if (relaxation == 1.0) {
+        EXPECT_EQ(updated, exchanged) << "seed=" << seed;
+      }
+    }
+  }
+}
+
+/// `count` junctions of one kind, position by position side by side, or all over the place.
+std::vector<Junction> many(const DiracStructure& dirac, int count, bool scattered) {
+  std::vector<int> places(static_cast<std::size_t>(count * dirac.size()));
+  std::iota(places.begin(), places.end(), 0);
+  if (scattered) std::shuffle(places.begin(), places.end(), std::mt19937_64(21));
+  std::vector<Junction> junctions;
+  for (int i = 0; i < count; ++i) {
+    std::vector<int> own;
+    for (int k = 0; k < dirac.size(); ++k) {
+      own.push_back(places[static_cast<std::size_t>(k * count + i)]);
+    }
+    junctions.emplace_back(dirac, own);
+  }
+  return junctions;
+}
+
+// Runs of junctions that lie side by side are vectorised; those of scattered ones are not. Both give
+// the bits of junctions one by one.
+TEST(Interconnection, UpdatesDoNotDependOnHowJunctionsLie) {
+  constexpr int kCount = 37;
+  for (const Named& named : all_junctions()) {
+    for (const bool equal : {true, false}) {
+      for (const bool scattered : {false, true}) {
+        const std::vector<Junction> junctions = many(named.dirac, kCount, scattered);
+        const int size = kCount * named.dirac.size();
+        std::vector<double> gamma = random_values(size, 31, true);
+        if (equal) std::fill(gamma.begin(), gamma.end(), 0.7);
+        const Interconnection coupling(junctions, gamma);
+        const std::vector<double> b = random_values(size, 32, false);
+        const std::vector<double> start = random_values(size, 33, false);
+        for (const InnerUpdate& rule : {InnerUpdate{MethodKind::peaceman_rachford, 0.4},
+                                        InnerUpdate{MethodKind::peaceman_rachford, 1.0},
+                                        InnerUpdate{MethodKind::douglas_rachford, 1.3}}) {
+          std::vector<double> whole = start, single = start;
+          coupling.update(rule, b.data(), whole.data());
+          for (int i = 0; i < kCount; ++i) {
+            coupling.program(std::vector<int>{i}).update(rule, b.data(), single.data());
+          }
+          EXPECT_EQ(whole, single) << named.name << " equal=" << equal << " scattered=" << scattered
+                                   << " " << to_string(rule.kind) << " " << rule.relaxation;
+        }
+      }
+    }
+  }
+}
+
 TEST(Interconnection, PiecesEqualTheWholeBitByBit) {
   int size = 0;
   const std::vector<Junction> junctions = side_by_side(all_junctions(), size);
@@ -253,6 +330,10 @@ TEST(Interconnection, LeavesPaddingAlone) {
   EXPECT_EQ(u[1], 13.0);
   EXPECT_EQ(u[3], 13.0);
   EXPECT_TRUE(std::isfinite(a[0]) && std::isfinite(u[2]));
+  coupling.all().average(0.5, b.data(), u.data());
+  EXPECT_EQ(u[1], 13.0);
+  EXPECT_EQ(u[3], 13.0);
+  EXPECT_TRUE(std::isfinite(u[0]) && std::isfinite(u[2]));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -75,6 +76,28 @@ TEST(Rates, PredictionIsTheSpectralRadiusWhereThatRules) {
         predict_rate(responses, gamma, MethodKind::douglas_rachford, relaxation, 400);
     EXPECT_NEAR(rate.contraction, testing::douglas_rachford_rate(m, relaxation), 0.06)
         << relaxation;
+  }
+}
+
+TEST(Rates, PredictionIsWhatIsObserved) {
+  const System grid = testing::duffing_grid(6, 6), tree = testing::random_mass_tree(40, 10.0, 1);
+  for (const System* system : {&grid, &tree}) {
+    const double h = 0.02;
+    const PortResponses responses(*system, h);
+    const auto leaf = tune_impedance(responses, ImpedanceKind::leaf).by_port;
+    for (const auto& [kind, relaxation] : {std::pair{MethodKind::peaceman_rachford, 1.0},
+                                           {MethodKind::peaceman_rachford, 0.5},
+                                           {MethodKind::douglas_rachford, 1.0}}) {
+      CouplingMethod method;
+      method.kind = kind;
+      method.relaxation = relaxation;
+      method.impedance = leaf;
+      const double observed = run_steps(*system, h, method).contraction;
+      const double predicted = predict_rate(responses, leaf, kind, relaxation).contraction;
+      EXPECT_NEAR(std::log(observed) / std::log(predicted), 1.0, 0.25)
+          << system->parts().size() << " parts, " << to_string(kind) << " " << relaxation << ": "
+          << observed << ", " << predicted;
+    }
   }
 }
 

@@ -19,14 +19,16 @@ TEST(CliLine, HelpAndVersionAreData) {
   for (const Words& line :
        {Words{"--help"}, Words{"run", "--help"}, Words{"study", "--help"},
         Words{"study", "budget", "--help"}, Words{"study", "scaling", "--help"},
-        Words{"list", "-h"}, Words{"generate", "--help"}, Words{"generate", "grid", "--help"}}) {
+        Words{"study", "rate", "--help"}, Words{"tune", "--help"}, Words{"list", "-h"},
+        Words{"generate", "--help"}, Words{"generate", "grid", "--help"}}) {
     const ProcessResult result = portwave_cli(line);
     EXPECT_EQ(result.exit_code, 0) << said(result);
     EXPECT_TRUE(contains(result.out, "Usage")) << said(result);
     EXPECT_EQ(result.err, "");
   }
   const ProcessResult help = portwave_cli({"--help"});
-  for (const char* verb : {"run", "validate", "list", "schema", "study", "generate", "Examples:"}) {
+  for (const char* verb :
+       {"run", "validate", "list", "schema", "tune", "study", "generate", "Examples:"}) {
     EXPECT_TRUE(contains(help.out, verb)) << verb;
   }
   const ProcessResult version = portwave_cli({"--version"});
@@ -45,7 +47,7 @@ TEST(CliLine, RefusesWhatItDoesNotKnow) {
            Case{{"rnu", kPair}, "Did you mean \"run\"?"},
            Case{{"validat", kPair}, "Did you mean \"validate\"?"},
            Case{{"--quiet", "lst"}, "Did you mean \"list\"?"},
-           Case{{"xyzzy"}, "Commands: run, validate, list, schema, study, generate"},
+           Case{{"xyzzy"}, "Commands: run, validate, list, tune, schema, study, generate"},
            Case{{"study"}, "subcommand"},
            Case{{"study", "budgte", kPair}, "Did you mean \"budget\"?"},
            Case{{"run"}, "SCENARIO is required"},

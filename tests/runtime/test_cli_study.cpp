@@ -1,6 +1,7 @@
 // portwave study
 #ifdef PORTWAVE_CLI
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <sstream>
@@ -52,7 +53,7 @@ TEST(CliStudy, WritesRowsAsJson) {
                       "--steps", "50",     "--json", "--out",     (folder / "out").string()};
   const ProcessResult result = portwave_cli(line);
   ASSERT_EQ(result.exit_code, 0) << said(result);
-  EXPECT_EQ(names_in(folder / "out"), (Words{"study.json"}));
+  EXPECT_EQ(names_in(folder / "out"), (Words{"budget.csv", "study.json"}));
   EXPECT_EQ(read_text(folder / "out/study.json"), result.out);
   const Json rows = Json::parse(result.out);
   ASSERT_EQ(rows.size(), 2u);
@@ -66,6 +67,69 @@ TEST(CliStudy, WritesRowsAsJson) {
 
   const ProcessResult threaded = portwave_cli(line + Words{"--threads", "2"});
   EXPECT_EQ(threaded.out, result.out);
+}
+
+TEST(CliStudy, CombinesTheAxes) {
+  const TemporaryFolder folder;
+  const ProcessResult result =
+      portwave_cli({"study", "budget", kPair, "--budgets", "2,4", "--steps", "20", "--json",
+                    "--methods", "douglas-rachford,peaceman-rachford", "--impedances",
+                    "uniform,matched", "--guard", "on,off", "--out", folder.path().string()});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  std::vector<std::string> seen;
+  for (const Json& row : Json::parse(result.out)) {
+    seen.push_back(row["method"].get<std::string>() + " " + row["impedance"].get<std::string>() +
+                   (row["guard"].get<bool>() ? " on " : " off ") + row["iterations"].dump());
+  }
+  std::vector<std::string> expected;
+  for (const std::string method : {"douglas-rachford", "peaceman-rachford"}) {
+    for (const std::string impedance : {"uniform", "matched"}) {
+      for (const std::string guard : {"on", "off"}) {
+        for (const std::string budget : {"2", "4"}) {
+          expected.push_back(method + " " + impedance + " " + guard + " " + budget);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(seen, expected);
+
+  std::istringstream table(read_text(folder / "budget.csv"));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(table, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), expected.size() + 1);
+  for (const std::string& line : lines) {
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 13) << line;
+  }
+  EXPECT_TRUE(lines[1].starts_with("douglas-rachford,uniform,on,2,")) << lines[1];
+}
+
+TEST(CliStudy, AnAxisThatIsNotGivenIsTheScenarios) {
+  const Words line = {"study", "budget", kPair, "--budgets", "3", "--steps", "20", "--json"};
+  const ProcessResult plain = portwave_cli(line);
+  const ProcessResult spelt_out = portwave_cli(
+      line + Words{"--methods", "douglas-rachford", "--impedances", "uniform", "--guard", "off"});
+  EXPECT_EQ(plain.out, spelt_out.out);
+  const Json rows = Json::parse(plain.out);
+  EXPECT_EQ(rows[0]["guard"], false);
+  EXPECT_EQ(rows[0]["impedance"], "uniform");
+}
+
+TEST(CliStudy, RefusesAxesThatSayNothing) {
+  const Words line = {"study", "budget", kPair, "--budgets", "3", "--steps", "5"};
+  const ProcessResult words = portwave_cli(
+      line + Words{"--methods", "douglas,auto", "--impedances", "machted", "--guard", "on,"});
+  EXPECT_EQ(words.exit_code, 2) << said(words);
+  for (const char* part : {"--methods: \"douglas\" is none of", "Did you mean \"matched\"?",
+                           "--guard: \"\" is none of on, off"}) {
+    EXPECT_TRUE(contains(words.err, part)) << part << "\n" << said(words);
+  }
+  const ProcessResult chosen =
+      portwave_cli(line + Words{"--methods", "auto", "--impedances", "matched"});
+  EXPECT_EQ(chosen.exit_code, 2) << said(chosen);
+  EXPECT_TRUE(contains(chosen.err, "chooses the impedances itself")) << said(chosen);
+  const ProcessResult none = portwave_cli(line + Words{"--impedances", "per_port"});
+  EXPECT_EQ(none.exit_code, 2) << said(none);
+  EXPECT_TRUE(contains(none.err, "/method/impedance/kind: is \"uniform\"")) << said(none);
 }
 
 TEST(CliStudy, ViolatedCertificateIsExitCodeOneWithRows) {

@@ -1,5 +1,8 @@
 // Threads, executors and grain are a matter of speed alone: they change no bit of what a run commits.
 
+#include <cmath>
+#include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -89,6 +92,104 @@ TEST_P(Determinism, LongRunsOnManyThreadsChangeNoBit) {
       }
     }
   }
+}
+
+struct SafeMethod {
+  const char* name;
+  MethodKind kind;
+  double relaxation;
+  int iterations;
+  int acceleration;
+  double tolerance;
+  int change_every;  ///< impedances anew before every so many steps
+};
+
+/// The guard acts in many steps: tanks are empty, budgets small.
+constexpr SafeMethod kSafeMethods[] = {
+    {"guarded DR", MethodKind::douglas_rachford, 1.0, 1, 0, 0.0, 0},
+    {"guarded PR", MethodKind::peaceman_rachford, 1.0, 2, 0, 0.0, 3},
+    {"averaged", MethodKind::peaceman_rachford, 0.5, 3, 0, 1e-3, 0},
+    {"accelerated DR", MethodKind::douglas_rachford, 1.0, 4, 3, 0.0, 0},
+    {"accelerated PR", MethodKind::peaceman_rachford, 1.0, 12, 5, 1e-4, 4},
+    {"explicit", MethodKind::douglas_rachford, 1.0, 0, 2, 0.0, 1},
+};
+
+struct SafeRun {
+  std::vector<double> numbers;
+  GuardStatistics guard;
+};
+
+/// Like `trace`, with the guard's part of the ledger and changes of impedance.
+SafeRun safe_run(const System& system, const StepperOptions& o, int change_every, int steps) {
+  Stepper stepper(system, o);
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> exponent(-1.0, 1.0);
+  std::vector<double> impedance(system.scalar_ports().size());
+  SafeRun run;
+  for (int n = 0; n < steps; ++n) {
+    if (change_every > 0 && n % change_every == 0) {
+      for (double& gamma : impedance) {
+        gamma = o.method.impedance[0] * std::pow(10.0, exponent(random));
+      }
+      stepper.set_impedance(impedance);
+    }
+    const StepReport r = stepper.step();
+    run.numbers.insert(run.numbers.end(), {static_cast<double>(r.iterations), r.residual, r.gap_J,
+                                           static_cast<double>(r.converged), r.energy.stored_J,
+                                           r.energy.mismatch_J, r.energy.tank_J, r.energy.alpha,
+                                           r.energy.withheld_J, r.energy.max_passivity_residual_J});
+    for (int island = 0; island < system.island_count(); ++island) {
+      run.numbers.insert(
+          run.numbers.end(),
+          {static_cast<double>(stepper.iterations_of_island(island)), stepper.tank(island)});
+    }
+    testing::append_interface(stepper, run.numbers);
+  }
+  run.guard = stepper.guard();
+  run.numbers.insert(run.numbers.end(),
+                     {static_cast<double>(run.guard.uses), static_cast<double>(run.guard.trials),
+                      run.guard.min_alpha, run.guard.withheld_J, stepper.tuning().rescattered_J,
+                      static_cast<double>(stepper.certificate().status)});
+  return run;
+}
+
+TEST_P(Determinism, GuardAccelerationAndChangesOfImpedanceChangeNoBit) {
+  const EightThreads allowed;
+  const System system = GetParam().make();
+  std::int64_t uses = 0;
+  for (const SafeMethod& method : kSafeMethods) {
+    StepperOptions o;
+    o.step_s = 0.01;
+    o.method.kind = method.kind;
+    o.method.relaxation = method.relaxation;
+    o.method.iterations = method.iterations;
+    o.method.acceleration = method.acceleration;
+    o.method.tolerance = method.tolerance;
+    o.method.impedance = {10.0 * GetParam().impedance};
+    o.method.tank.initial_J = 0.0;
+    o.executor = ExecutorKind::serial;
+    constexpr int kSafeSteps = 30;
+    const SafeRun expected = safe_run(system, o, method.change_every, kSafeSteps);
+    uses += expected.guard.uses;
+    o.grain = Grain::per_part();
+    EXPECT_TRUE(
+        same_bits(expected.numbers, safe_run(system, o, method.change_every, kSafeSteps).numbers))
+        << method.name << ", " << describe(o);
+    for (const ExecutorKind executor : {ExecutorKind::waves, ExecutorKind::graph,
+                                        ExecutorKind::barrier, ExecutorKind::automatic}) {
+      for (const int threads : {1, 2, 5}) {
+        for (const Grain grain : {Grain::automatic(), Grain::per_part(), Grain::of_parts(3)}) {
+          o.executor = executor;
+          o.threads = threads;
+          o.grain = grain;
+          EXPECT_TRUE(same_bits(expected.numbers,
+                                safe_run(system, o, method.change_every, kSafeSteps).numbers))
+              << method.name << ", " << describe(o);
+        }
+      }
+    }
+  }
+  EXPECT_GE(uses, 10) << "the guard acts";
 }
 
 TEST_P(Determinism, OneIterationFewerChangesBits) {

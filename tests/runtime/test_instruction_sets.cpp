@@ -32,10 +32,22 @@ TEST(RunBits, DISABLED_PrintDigests) {
       control.print(sample.name + "_plain'");
       ++o.method.iterations;
     }
+    // The averaged iteration, accelerated, with tanks that are empty.
+    o.method.kind = MethodKind::peaceman_rachford;
+    o.method.relaxation = 0.5;
+    o.method.iterations = 3;
+    o.method.tolerance = 0.0;
+    o.method.tank.initial_J = 0.0;
+    for (const int memory : {0, 3}) {
+      o.method.acceleration = memory;
+      testing::Digest digest;
+      digest.add_all(testing::trace(system, o, 40));
+      digest.print(sample.name + (memory > 0 ? "_accelerated" : "_averaged"));
+    }
   }
 }
 
-TEST(RunBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("RunBits", 21); }
+TEST(RunBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("RunBits", 35); }
 
 }  // namespace
 }  // namespace portwave

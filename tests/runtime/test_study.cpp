@@ -193,6 +193,62 @@ TEST(BudgetStudyErrors, TellWhichObservablesAreNoStates) {
   }
 }
 
+TEST(BudgetStudyAxes, CombineInOrderAndKeepTheRest) {
+  Scenario scenario = pair_scenario();
+  scenario.steps = 5;
+  const auto rows = study_budget_axes(
+      scenario, {.budgets = {2, 4},
+                 .methods = {MethodKind::peaceman_rachford, MethodKind::automatic},
+                 .impedances = {ImpedanceKind::matched, ImpedanceKind::given},
+                 .guards = {true, false}});
+  // auto takes no part in the axis of impedances: 2·2·2 rows of the one and 2·2 of the other.
+  ASSERT_EQ(rows.size(), 12U);
+  EXPECT_EQ(rows[0].impedance, "matched");
+  EXPECT_TRUE(rows[0].guard);
+  EXPECT_EQ(rows[1].iterations, 4);
+  EXPECT_FALSE(rows[2].guard);
+  EXPECT_EQ(rows[4].impedance, "uniform");
+  for (std::size_t i = 8; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].method, MethodKind::automatic);
+    EXPECT_EQ(rows[i].impedance, "auto");
+  }
+  for (const BudgetRow& row : rows) EXPECT_EQ(row.failure, "");
+}
+
+TEST(BudgetStudyAxes, ShowWhatTheGuardDoes) {
+  const auto rows = study_budget_axes(pair_scenario(), {.budgets = {8}, .guards = {true, false}});
+  ASSERT_EQ(rows.size(), 2U);
+  ASSERT_TRUE(rows[0].max_energy_ratio && rows[1].max_energy_ratio);
+  EXPECT_GT(rows[0].guard_steps, 0);
+  EXPECT_LE(*rows[0].max_energy_ratio, 1.0 + 1e-9);
+  EXPECT_EQ(rows[1].guard_steps, 0);
+  EXPECT_GT(*rows[1].max_energy_ratio, 1.006);  // control: the published method injects energy
+}
+
+TEST(BudgetStudyAxes, EmptyOnesAreTheScenarios) {
+  const BudgetRow own = study_budget(pair_scenario(), {8}).front();
+  const BudgetRow spelt_out =
+      study_budget_axes(pair_scenario(), {.budgets = {8},
+                                          .methods = {MethodKind::douglas_rachford},
+                                          .impedances = {ImpedanceKind::given},
+                                          .guards = {false}})
+          .front();
+  EXPECT_TRUE(same_bits(own, spelt_out));
+  EXPECT_EQ(own.impedance, "uniform");
+  EXPECT_FALSE(own.guard);
+  EXPECT_EQ(own.guard_steps, 0);
+}
+
+TEST(BudgetStudyAxes, RefuseWhatCannotBeCombined) {
+  const BudgetAxes chosen = {
+      .budgets = {1}, .methods = {MethodKind::automatic}, .impedances = {ImpedanceKind::leaf}};
+  EXPECT_THROW(study_budget_axes(pair_scenario(), chosen), ConfigError);
+  Scenario tuned = pair_scenario();
+  tuned.options.method.impedance_kind = ImpedanceKind::leaf;
+  EXPECT_THROW(study_budget_axes(tuned, {.budgets = {1}, .impedances = {ImpedanceKind::given}}),
+               ConfigError);
+}
+
 TEST(BudgetStudyErrors, RefuseEmptyAndNegative) {
   Scenario blind = pair_scenario();
   blind.observables.clear();

@@ -71,6 +71,15 @@ struct CouplingMethod {
   TankOptions tank = {};
   /// b⁰, one outgoing wave [√J] per scalar port; empty: zero.
   std::vector<double> initial_waves = {};
+
+  /// Everything `automatic`, to this residual.
+  static CouplingMethod automatic(double to_tolerance = 1e-10) {
+    CouplingMethod method;
+    method.kind = MethodKind::automatic;
+    method.impedance_kind = ImpedanceKind::automatic;
+    method.tolerance = to_tolerance;
+    return method;
+  }
 };
 
 inline constexpr int kMaxAcceleration = 10;

@@ -54,8 +54,9 @@ class OutputFolder {
 
 /// Writes trajectory.csv (time_s and the observables) and energy.csv (the ledger) of a run, a row
 /// for the state at t = 0 and one for every `every`-th step. A row of energy.csv holds the sums of
-/// supplied_J, dissipated_J, mismatch_J and iterations and the largest passivity residual over the
-/// steps since the row before, so that the ledger closes row by row at any `every`.
+/// supplied_J, dissipated_J, mismatch_J, guard_withheld_J and iterations, the largest passivity residual
+/// and the smallest alpha of the guard over the steps since the row before, so that the ledger closes
+/// row by row at any `every`. What is not known is left empty.
 ///
 /// The folder is made if missing. Rows go to hidden temporary files in it; `finish` moves them to
 /// their names when all are complete, so a name never holds half a file. Numbers have 17 significant digits and read back

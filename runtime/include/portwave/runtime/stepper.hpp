@@ -76,8 +76,9 @@ struct StepTimes {
 /// What one macro-step did.
 struct StepReport {
   int iterations = 0;     ///< evaluations of S before the commit: the most over islands
-  double residual = 0.0;  ///< largest island residual at the last iteration; 0 without tolerance
-  double gap_J = 0.0;  ///< ½|P b̂ − u|² at the last iteration, all islands; 0 without tolerance
+  double residual = 0.0;  ///< largest island residual at the last iteration that stands; 0 where
+                          ///< nobody looks: without tolerance and acceleration
+  double gap_J = 0.0;     ///< ½|P b̂ − u|², likewise, all islands
   bool converged = false;  ///< every island met a tolerance (false without one)
   StopReason reason = StopReason::budget;
   double slack_s = 0.0;  ///< deadline − duration; 0 without a time budget

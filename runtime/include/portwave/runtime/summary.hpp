@@ -19,11 +19,15 @@ struct RunSummary {
   std::int64_t steps = 0;
   double step_s = 0.0;
   bool completed = true;  ///< false: interrupted after `steps` steps
-  CouplingMethod method;
+  CouplingMethod method;  ///< as asked for
+  MethodChoice choice;    ///< what it came to, and why
+  TuningStatistics tuning;
+  GuardStatistics guard;
   IterationStatistics iterations;
   Certify certify = Certify::energy;
-  EnergyTotals energy;               ///< says nothing with Certify::none
-  Certificate certificate;           ///< says nothing with Certify::none
+  bool has_ledger = true;            ///< else energy and certificate say nothing
+  EnergyTotals energy;
+  Certificate certificate;
   std::string worst_passivity_part;  ///< name, empty before the first step
   TimeBudget time;
   DeadlineScheduler::Statistics deadline;  ///< with a time budget

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <portwave/coupling/tuning.hpp>
+
+/// Predicted rates as `tune` and `study rate` write them.
+namespace portwave::cli {
+
+inline nlohmann::ordered_json finite_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+inline nlohmann::ordered_json rate_json(const PredictedRate& rate) {
+  return {{"contraction", finite_or_null(rate.contraction)},
+          {"evaluations", rate.evaluations},
+          {"converges", rate.converges}};
+}
+
+/// "0.58"; "< 1e-10" where a single evaluation is enough, "inf" where it grows without bounds.
+inline std::string contraction_text(double contraction) {
+  return contraction < 1e-10 ? "< 1e-10" : fmt::format("{:.3g}", contraction);
+}
+
+/// "43", or "> 100" where the limit was not enough.
+inline std::string evaluations_text(const PredictedRate& rate) {
+  return fmt::format("{}{}", rate.converges ? "" : "> ", rate.evaluations);
+}
+
+}  // namespace portwave::cli

@@ -1,0 +1,103 @@
+// portwave study rate
+
+#include <initializer_list>
+#include <ostream>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <portwave/runtime/rate_study.hpp>
+#include <portwave/runtime/recorder.hpp>
+#include <portwave/subsystems/printable.hpp>
+
+#include "commands.hpp"
+#include "rate_text.hpp"
+
+namespace portwave::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFileName = "rate.json";
+
+Json rows_json(const std::vector<RateRow>& rows) {
+  Json json = Json::array();
+  for (const RateRow& row : rows) {
+    const ObservedRate& seen = row.observed;
+    const bool is_known = seen.steps > 0;
+    const auto if_known = [&](double value) {
+      return is_known ? finite_or_null(value) : Json(nullptr);
+    };
+    json.push_back(
+        {{"method", std::string(to_string(row.method))},
+         {"relaxation", row.relaxation},
+         {"impedance", row.impedance},
+         {"problem", row.problem.empty() ? Json(nullptr) : Json(row.problem)},
+         {"predicted", row.predicted.evaluations > 0 ? rate_json(row.predicted) : Json(nullptr)},
+         {"observed",
+          {{"steps", seen.steps},
+           {"contraction", if_known(seen.contraction)},
+           {"worst_contraction", if_known(seen.worst_contraction)},
+           {"evaluations", if_known(seen.evaluations)},
+           {"max_evaluations", if_known(seen.max_evaluations)},
+           {"not_converged", seen.not_converged}}}});
+  }
+  return json;
+}
+
+std::string observed_text(const ObservedRate& seen, double contraction) {
+  return seen.steps > 0 ? contraction_text(contraction) : "-";
+}
+
+std::string rows_table(const std::vector<RateRow>& rows) {
+  constexpr std::string_view kLine = "{:<10} {:<17} {:>10} {:>10} {:>10} {:>12} {:>12}\n";
+  std::string text =
+      fmt::format("{:<28} {:^32} {:^25}\n", "", "contraction", "evaluations to 1e-10");
+  text += fmt::format(kLine, "impedance", "method", "predicted", "observed", "worst", "predicted",
+                      "observed");
+  for (const RateRow& row : rows) {
+    const ObservedRate& seen = row.observed;
+    if (!row.problem.empty()) {
+      text += fmt::format("{:<10} {:<17} {}\n", row.impedance, to_string(row.method),
+                          printable(row.problem, 200));
+      continue;
+    }
+    const std::string evaluations =
+        seen.steps == 0
+            ? "-"
+            : fmt::format("{}{}", seen.not_converged > 0 ? "> " : "", seen.max_evaluations);
+    text += fmt::format(
+        kLine, row.impedance, to_string(row.method), contraction_text(row.predicted.contraction),
+        observed_text(seen, seen.contraction), observed_text(seen, seen.worst_contraction),
+        evaluations_text(row.predicted), evaluations);
+  }
+  return text;
+}
+
+std::vector<RateRow> rows_of(const Scenario& scenario, const StudyRateArguments& arguments) {
+  try {
+    return study_rate(scenario, arguments.options);
+  } catch (const ConfigError& error) {
+    throw ScenarioError(arguments.scenario.file, error.issues());
+  }
+}
+
+}  // namespace
+
+int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ostream& err) {
+  const Scenario scenario = load(arguments.scenario);
+  std::optional<OutputFolder> folder;
+  if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName});
+  const std::vector<RateRow> rows = rows_of(scenario, arguments);
+  const std::string json = rows_json(rows).dump(2) + "\n";
+  out << (arguments.json ? json : rows_table(rows));
+  if (folder) {
+    write_file_atomically(folder->file(kFileName), json);
+    folder->keep();
+    err << fmt::format("written to {}\n", folder->file(kFileName).string());
+  }
+  return kOk;
+}
+
+}  // namespace portwave::cli

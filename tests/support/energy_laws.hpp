@@ -1,0 +1,155 @@
+#pragma once
+
+// The laws of the passivity guard, checked from committed states and waves alone.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "portwave/runtime/stepper.hpp"
+
+namespace portwave::testing {
+
+/// Watches a run, step by step. H is asked of the parts, tanks are kept here, from the waves and in
+/// extended precision; of the ledger only the external supply is used. The first breach is kept.
+///   T ≥ 0 per island     the engine's T: up to 8ε(H + T + ½|a|² + ½|b|²) of the step, or of an earlier
+///                        one where the step itself took nothing but round-off; the T kept here: by as
+///                        much more as one rounding of the terms per step may have lost in the
+///                        engine's sum, 4ε Σ ½(|a|² + |b|²)
+///   H + T ≤ H₀ + T₀ + supply   up to 1e-12 (H₀ + T₀ + Σ|supply|) + 4ε Σ ½(|a|² + |b|²)
+class EnergyLaws {
+ public:
+  explicit EnergyLaws(const Stepper& stepper)
+      : system_(stepper.system()),
+        cap_(stepper.method().method.tank.cap_J),
+        tank_(static_cast<std::size_t>(system_.island_count()), 0.0L),
+        drift_(tank_.size(), 0.0),
+        largest_(tank_.size(), 0.0) {
+    const CouplingMethod& method = stepper.method().method;
+    const std::vector<double> stored = storages(stepper);
+    std::vector<double> waves(tank_.size(), 0.0);
+    for (std::size_t j = 0; j < method.initial_waves.size(); ++j) {
+      waves[island_of_port(static_cast<int>(j))] +=
+          0.5 * method.initial_waves[j] * method.initial_waves[j];
+    }
+    for (std::size_t i = 0; i < tank_.size(); ++i) {
+      const double initial = method.tank.initial_J.value_or(waves[i]);
+      tank_[i] = std::min(initial + method.tank.initial_fraction * stored[i], cap_);
+      initial_ += static_cast<long double>(stored[i]) + tank_[i];
+    }
+  }
+
+  /// After a step.
+  void observe(const Stepper& stepper, const StepReport& report) {
+    const std::size_t islands = tank_.size();
+    std::vector<long double> taken(islands, 0.0L), terms(islands, 0.0L);
+    for (int j = 0; j < static_cast<int>(system_.scalar_ports().size()); ++j) {
+      const long double a = stepper.incident_wave(j), b = stepper.outgoing_wave(j);
+      taken[island_of_port(j)] += 0.5L * (b - a) * (b + a);
+      terms[island_of_port(j)] += 0.5L * (a * a + b * b);
+    }
+    supplied_ += static_cast<long double>(report.energy.supplied_J);
+    supplied_size_ += std::abs(report.energy.supplied_J);
+    const std::vector<double> stored = storages(stepper);
+    long double total = 0.0L;
+    for (std::size_t i = 0; i < islands; ++i) {
+      const long double before = tank_[i];
+      tank_[i] = std::min(before + taken[i], static_cast<long double>(cap_));
+      drift_[i] += 4.0 * kEpsilon * static_cast<double>(terms[i]);
+      waves_ += static_cast<double>(terms[i]);
+      total += tank_[i] + static_cast<long double>(stored[i]);
+      const double own =
+          8.0 * kEpsilon * static_cast<double>(std::abs(stored[i]) + std::abs(before) + terms[i]);
+      largest_[i] = std::max(largest_[i], own);
+      const bool takes = static_cast<double>(taken[i]) < -0.5 * own;
+      const double allowance = takes ? own : largest_[i];
+      const double engine = stepper.tank(static_cast<int>(i));
+      lowest_ = std::min(lowest_, static_cast<double>(tank_[i]));
+      if (engine < -allowance - 2.0 * kEpsilon * std::abs(engine)) {
+        breach("T = {:.3e} J on island {}, allowed {:.1e}", engine, i, -allowance);
+      }
+      if (static_cast<double>(tank_[i]) < -allowance - drift_[i]) {
+        breach("T = {:.3e} J on island {} by its waves, allowed {:.1e}",
+               static_cast<double>(tank_[i]), i, -allowance - drift_[i]);
+      }
+      if (!(std::abs(engine - static_cast<double>(tank_[i])) <=
+            drift_[i] + 4.0 * kEpsilon * std::abs(engine) * static_cast<double>(steps_ + 1))) {
+        breach("T of the ledger is {:.17g}, by the waves {:.17g}, island {}", engine,
+               static_cast<double>(tank_[i]), i);
+      }
+    }
+    const double scale = static_cast<double>(initial_) + supplied_size_;
+    const double allowance = 1e-12 * scale + 4.0 * kEpsilon * waves_;
+    const auto excess = static_cast<double>(total - initial_ - supplied_);
+    if (!(excess <= allowance)) {
+      breach("H + T exceeds its bound by {:.3e} J, allowed {:.1e}", excess, allowance);
+    }
+    const double ratio = stepper.energy().max_energy_ratio;
+    if (initial_ > 0.0L && supplied_size_ == 0.0 &&
+        !(ratio <= 1.0 + allowance / static_cast<double>(initial_))) {
+      breach("max_energy_ratio is 1 + {:.3e}", ratio - 1.0);
+    }
+    if (!(report.energy.alpha >= 0.0 && report.energy.alpha <= 1.0) ||
+        (report.energy.alpha < 1.0) != (report.energy.withheld_J > 0.0)) {
+      breach("alpha = {}, withheld {:.3e} J", report.energy.alpha, report.energy.withheld_J);
+    }
+    if (stepper.certificate().status == CertificateStatus::violated) {
+      breach("the certificate is violated, r = {:.2e} J",
+             stepper.certificate().max_passivity_residual_J);
+    }
+    ++steps_;
+  }
+
+  bool hold() const { return breach_.empty(); }
+  const std::string& first_breach() const { return breach_; }
+  /// The lowest T [J] of any island, from the waves.
+  double lowest_tank() const { return lowest_; }
+  double initial_energy() const { return static_cast<double>(initial_); }
+
+ private:
+  static constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+
+  std::size_t island_of_port(int port) const {
+    return static_cast<std::size_t>(
+        system_.island_of_part(system_.scalar_ports()[static_cast<std::size_t>(port)].part));
+  }
+
+  /// H by island.
+  std::vector<double> storages(const Stepper& stepper) const {
+    std::vector<double> out(
+        tank_.empty() ? static_cast<std::size_t>(system_.island_count()) : tank_.size(), 0.0);
+    for (int i = 0; i < static_cast<int>(system_.parts().size()); ++i) {
+      const Subsystem& part = *system_.parts()[static_cast<std::size_t>(i)].subsystem;
+      out[static_cast<std::size_t>(system_.island_of_part(i))] +=
+          part.storage(stepper.state(i).data());
+    }
+    return out;
+  }
+
+  template <class... Args>
+  void breach(fmt::format_string<Args...> text, Args&&... args) {
+    if (breach_.empty()) {
+      breach_ = fmt::format("step {}: ", steps_) + fmt::format(text, std::forward<Args>(args)...);
+    }
+  }
+
+  const System& system_;
+  double cap_;
+  std::vector<long double> tank_;
+  std::vector<double> drift_, largest_;
+  long double initial_ = 0.0L;
+  long double supplied_ = 0.0L;
+  double supplied_size_ = 0.0;
+  double waves_ = 0.0;
+  double lowest_ = std::numeric_limits<double>::infinity();
+  std::int64_t steps_ = 0;
+  std::string breach_;
+};
+
+}  // namespace portwave::testing
