@@ -64,9 +64,9 @@ class Task {
   /// u⁰ = P bⁿ into `out`.
   void start(const StepArrays& s, double* out);
   /// Iteration k of a step, its messages being `number` (those of the one before: `number` − 1):
-  /// the update of u, for k > 0, then b̂ ≈ S(u) (StepBatch::approach). Lanes that other tasks wait for come first; their
-  /// waves are sent before the rest is done. `on_fault` takes the PhaseStatus of a failure, and has
-  /// taken it before anything that depends on it is sent.
+  /// the update of u, for k > 0, then b̂ ≈ S(u) (StepBatch::approach). Lanes that other tasks wait for
+  /// come first; their waves are sent before the rest is done. `on_fault` takes the PhaseStatus of a
+  /// failure, and has taken it before anything that depends on it is sent.
   template <class OnFault>
   void iterate(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number,
                const OnFault& on_fault) {
