@@ -25,14 +25,13 @@ void AndersonSequence::begin(int memory) {
   trial_ = false;
   stands_ = true;
   rejections_ = 0;
-  required_ = kSlowest;
 }
 
 void AndersonSequence::judge(std::span<const double> products, double square) {
   if (trial_) {
     trial_ = false;
     const double before = product(base(), base());
-    if (!(square <= required_ * required_ * before)) {  // a NaN falls here
+    if (!(square <= kRequired * kRequired * before)) {  // a NaN falls here
       stands_ = false;
       ++rejections_;
       plain_ = false;  // the arrays hold the rejected trial
@@ -40,9 +39,6 @@ void AndersonSequence::judge(std::span<const double> products, double square) {
       terms_[0] = {base(), 1.0};
       return;
     }
-  } else if (count_ > 0) {  // a plain update shows what a trial is to be worth
-    const double before = product(base(), base());
-    if (before > 0.0) required_ = std::clamp(std::sqrt(square / before), kFastest, kSlowest);
   }
   stands_ = true;
   keep(products, square);

@@ -353,7 +353,8 @@ TEST(Faults, AtAcceleratedTrialsAreRejections) {
   }
 }
 
-// A commit that fails when the guard makes it again is one that is not feasible; another is tried.
+// A commit that fails when the guard makes it again is one that is not feasible; another is tried. Parts
+// of other islands that are committed along with it have no such excuse.
 TEST(Faults, WhenTheGuardCommitsAgainAreInfeasibleTrials) {
   StepperOptions options;
   options.method.iterations = 1;
@@ -370,7 +371,7 @@ TEST(Faults, WhenTheGuardCommitsAgainAreInfeasibleTrials) {
                       1 + static_cast<int>(random() % 2)};
     };
     const Tally tally = compare(setting, options, 150, give, &guard);
-    EXPECT_EQ(tally.failed, 0);
+    EXPECT_GT(tally.survived, 50);
     EXPECT_GT(guard.trials, guard.uses + 10) << "no trial failed: nothing was tested";
     if (HasFailure()) return;
   }

@@ -18,17 +18,16 @@ namespace portwave {
 ///
 /// With the gaps g = P S(u) − u of the last evaluations, weights w, Σw = 1, minimise |Σ wᵢgᵢ| (with a
 /// Tikhonov term); the plain update is then applied to Σ wᵢuᵢ and Σ wᵢS(uᵢ), to which it is linear. The
-/// evaluation at such a trial counts towards K. It stands when its gap has fallen at least as much as
-/// with the last plain update of the step, but by no less than 1 − `kSlowest` and no more than
-/// 1 − `kFastest` is asked of it; else the plain update of the last evaluation that stands is taken, and after `kMaxRejections` of
-/// that in a step every further update is plain. Memory does not reach across steps, so a step
-/// depends on nothing but its beginning.
+/// evaluation at such a trial counts towards K. It stands when its gap has fallen to `kRequired` of that
+/// of the last evaluation that stands; else the plain update of that one is taken, and after
+/// `kMaxRejections` of it in a step every further update is plain. So at most that many evaluations are
+/// lost; that those which stand are as good as plain ones would have been is the rule where S is affine,
+/// and no theorem. Memory does not reach across steps, so a step depends on nothing but its beginning.
 /// Source   Walker & Ni, SIAM J. Numer. Anal. 49 (2011).
 class AndersonSequence {
  public:
   static constexpr int kMaxSlots = kMaxAcceleration + 2;
-  static constexpr double kSlowest = 0.99;
-  static constexpr double kFastest = 0.1;
+  static constexpr double kRequired = 0.99;
   static constexpr int kMaxRejections = 2;
 
   void begin(int memory);
@@ -76,7 +75,6 @@ class AndersonSequence {
   bool trial_ = false;  // the evaluation in progress is at an accelerated iterate
   bool stands_ = true;
   int rejections_ = 0;
-  double required_ = kSlowest;
 };
 
 /// The kept waves of a system's accelerated iterations, by island. Different lanes may be kept, measured
