@@ -15,6 +15,7 @@
 #include "portwave/coupling/energy_book.hpp"
 #include "portwave/coupling/guard.hpp"
 #include "portwave/subsystems/staggered.hpp"
+#include "runner.hpp"
 #include "stepper_options.hpp"
 #include "tuner.hpp"
 
@@ -23,54 +24,7 @@ namespace {
 
 using Clock = DeadlineScheduler::Clock;
 
-/// Below this a step is over before a second thread could help.
-constexpr double kWorthThreads_ns = 4000.0;
-
 double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
-
-struct Runner {
-  std::unique_ptr<Executor> executor;
-  std::string description;
-};
-
-Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& options,
-                   const double* record, LaneCosts& costs) {
-  const int threads = options.threads;
-  const bool automatic = options.executor == ExecutorKind::automatic;
-  const auto serial = [&] { return make_serial_executor(waves, whole_packs(waves, costs)); };
-  if (options.executor == ExecutorKind::serial) return {serial(), "serial"};
-  if (automatic && threads == 1) return {serial(), "serial"};
-  costs = measured_costs(waves, record);
-  const Partition partition =
-      make_partition(waves, costs, options.grain, threads, options.method.iterations);
-  const double step_ns =
-      partition.iteration_cost_ns * options.method.iterations + partition.commit_cost_ns;
-  if (automatic && step_ns < kWorthThreads_ns) {
-    return {serial(), fmt::format("serial (a step of about {:.2g} us is too short for {} threads)",
-                                  step_ns * 1e-3, threads)};
-  }
-  if (automatic && partition.tasks.size() == 1) {
-    return {serial(), "serial (one task: nothing to share)"};
-  }
-  const std::string tasks =
-      fmt::format("{} task{}", partition.tasks.size(), partition.tasks.size() == 1 ? "" : "s");
-  switch (options.executor) {
-    case ExecutorKind::graph:
-      return {make_graph_executor(waves, partition, threads), "graph, " + tasks};
-    case ExecutorKind::barrier:
-      return {make_barrier_executor(waves, partition, threads), "barrier, " + tasks};
-    case ExecutorKind::waves:
-      return {make_wave_executor(waves, partition, threads), "waves, " + tasks};
-    default:
-      return {make_automatic_executor(serial(), make_wave_executor(waves, partition, threads)),
-              "serial or waves, whichever is faster, " + tasks};
-  }
-}
-
-WaveDiscretisation::Grouping grouping_for(const StepperOptions& options) {
-  return options.grain.kind == Grain::Kind::part ? WaveDiscretisation::Grouping::none
-                                                 : WaveDiscretisation::Grouping::by_shape;
-}
 
 }  // namespace
 
@@ -100,7 +54,7 @@ struct Stepper::Impl {
     if (options.method.guard) guard.emplace(waves);
     if (options.method.acceleration > 0) acceleration.emplace(waves, options.method.acceleration);
     certificate.max_passivity_residual_J = book.max_passivity_residual();
-    runner = make_runner(waves, options, record.data(), costs);
+    runner = make_runner(waves, options, tuner.expected_iterations(), record.data(), costs);
     runner.executor->bind(arrays());
     runner.executor->bind(next_arrays());
     prepare_views();

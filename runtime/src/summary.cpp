@@ -232,8 +232,8 @@ std::string guard_text(const RunSummary& summary) {
   if (std::isfinite(method.tank.cap_J)) text += fmt::format(", at most {:g} J", method.tank.cap_J);
   const GuardStatistics& guard = summary.guard;
   if (guard.steps == 0) return text + "; it never had to act";
-  text += fmt::format("; it acted in {} step{}, smallest alpha {:.6g}, withheld {:.3g} J",
-                      guard.steps, guard.steps == 1 ? "" : "s", guard.min_alpha, guard.withheld_J);
+  text += fmt::format("; it acted in {} step{}, largest 1 - alpha {:.3g}, withheld {:.3g} J",
+                      guard.steps, guard.steps == 1 ? "" : "s", 1.0 - guard.min_alpha, guard.withheld_J);
   return text;
 }
 

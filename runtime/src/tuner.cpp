@@ -30,6 +30,12 @@ Tuner::Tuner(const System& system, double step_s, const CouplingMethod& method) 
   if (!follows) responses_.reset();
 }
 
+int Tuner::expected_iterations() const {
+  const CouplingMethod& method = choice_.method;
+  const bool predicted = method.tolerance > 0.0 && choice_.rate.converges;
+  return predicted ? std::min(method.iterations, choice_.rate.evaluations) : method.iterations;
+}
+
 void Tuner::observe(std::int64_t steps, int iterations, bool converged) {
   const CouplingMethod& method = choice_.method;
   if (!responses_ || !(method.tolerance > 0.0 || method.energy_tolerance_J > 0.0)) return;

@@ -18,6 +18,8 @@ class Tuner {
   Tuner(const System& system, double step_s, const CouplingMethod& method);
 
   const MethodChoice& choice() const { return choice_; }
+  /// Evaluations of S in a step: the budget, or what is predicted if a tolerance is to end it.
+  int expected_iterations() const;
   bool follows_state() const { return responses_.has_value(); }
 
   /// What a step took: a count well above the one after the last look, or a tolerance that was not
