@@ -40,7 +40,8 @@ Json rule_json(const RuleRates& rule) {
   return {{"impedance", rule.rule},
           {"problem", nullptr},
           {"douglas-rachford", rate_json(rule.douglas_rachford)},
-          {"peaceman-rachford", rate_json(rule.peaceman_rachford)}};
+          {"peaceman-rachford", rate_json(rule.peaceman_rachford)},
+          {"averaged", rate_json(rule.averaged)}};
 }
 
 Json report_json(const Scenario& scenario, const TuningReport& report) {
@@ -63,11 +64,11 @@ Json report_json(const Scenario& scenario, const TuningReport& report) {
 }
 
 std::string rules_text(const TuningReport& report) {
-  constexpr std::string_view kLine = "{:<10} {:>12} {:>12} {:>14} {:>12}\n";
-  std::string text =
-      fmt::format("{:<10} {:^25} {:^27}\n", "", "douglas-rachford", "peaceman-rachford");
-  text +=
-      fmt::format(kLine, "impedance", "contraction", "evaluations", "contraction", "evaluations");
+  constexpr std::string_view kLine = "{:<10} {:>12} {:>12} {:>14} {:>12} {:>14} {:>12}\n";
+  std::string text = fmt::format("{:<10} {:^25} {:^27} {:^27}\n", "", "douglas-rachford",
+                                 "peaceman-rachford", "averaged (theta 1/2)");
+  text += fmt::format(kLine, "impedance", "contraction", "evaluations", "contraction",
+                      "evaluations", "contraction", "evaluations");
   for (const RuleRates& rule : report.rules) {
     if (!rule.problem.empty()) {
       text += fmt::format("{:<10} {}\n", rule.rule, printable(rule.problem, 200));
@@ -75,8 +76,10 @@ std::string rules_text(const TuningReport& report) {
     }
     const PredictedRate& dr = rule.douglas_rachford;
     const PredictedRate& pr = rule.peaceman_rachford;
-    text += fmt::format(kLine, rule.rule, contraction_text(dr.contraction), evaluations_text(dr),
-                        contraction_text(pr.contraction), evaluations_text(pr));
+    text +=
+        fmt::format(kLine, rule.rule, contraction_text(dr.contraction), evaluations_text(dr),
+                    contraction_text(pr.contraction), evaluations_text(pr),
+                    contraction_text(rule.averaged.contraction), evaluations_text(rule.averaged));
   }
   return text;
 }

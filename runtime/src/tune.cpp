@@ -78,6 +78,8 @@ RuleRates rates_of(std::string rule, TunedImpedance impedance, const CouplingMet
                                         rates.douglas_relaxation, limit);
   rates.peaceman_rachford = predict_rate(responses, rates.by_port, MethodKind::peaceman_rachford,
                                          rates.peaceman_relaxation, limit);
+  rates.averaged =
+      predict_rate(responses, rates.by_port, MethodKind::peaceman_rachford, 0.5, limit);
   return rates;
 }
 

@@ -46,6 +46,11 @@ TEST(Tune, ListsEveryRuleAndChoosesNoneWorse) {
     if (!each.problem.empty()) continue;
     EXPECT_LE(report.choice.rate.evaluations, each.douglas_rachford.evaluations) << each.rule;
     EXPECT_LE(report.choice.rate.evaluations, each.peaceman_rachford.evaluations) << each.rule;
+    EXPECT_LE(report.choice.rate.evaluations, each.averaged.evaluations) << each.rule;
+    // Halving the reflection of a match leaves a half, whatever else.
+    if (each.rule == "matched") {
+      EXPECT_NEAR(each.averaged.contraction, 0.5, 0.1);
+    }
   }
   EXPECT_FALSE(report.choice.reason.empty());
 }

@@ -34,6 +34,8 @@ struct RuleRates {
   double peaceman_relaxation = 1.0;
   PredictedRate douglas_rachford = {};
   PredictedRate peaceman_rachford = {};
+  PredictedRate averaged =
+      {};  ///< Peaceman–Rachford with θ = ½, which needs nonexpansive parts only
 };
 
 /// What tuning a scenario comes to.
