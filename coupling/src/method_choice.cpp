@@ -81,25 +81,32 @@ std::string count_of(const PredictedRate& rate) {
 
 /// "Peaceman-Rachford with leaf impedances: 3 evaluations predicted (matched: 100 and more, …)".
 std::string reason_of(const MethodChoice& choice) {
+  const CouplingMethod& chosen = choice.method;
   std::string others;
+  const auto add = [&](const std::string& name, const PredictedRate& rate) {
+    others += fmt::format("{}{}: {}", others.empty() ? "" : ", ", name, count_of(rate));
+  };
   for (const MethodCandidate& candidate : choice.candidates) {
     const bool same_method =
-        candidate.kind == choice.method.kind && candidate.relaxation == choice.method.relaxation;
-    const bool same_rule = candidate.impedance == choice.method.impedance_kind;
+        candidate.kind == chosen.kind && candidate.relaxation == chosen.relaxation;
+    const bool same_rule = candidate.impedance == chosen.impedance_kind;
+    if (candidate.acceleration != chosen.acceleration) {
+      if (same_method && same_rule) add("without acceleration", candidate.rate);
+      continue;
+    }
     if (same_method == same_rule) continue;  // the choice itself, or two steps away from it
-    others += others.empty() ? "" : ", ";
-    others += same_method ? std::string(to_string(candidate.impedance))
-                          : fmt::format("{}", name_of(candidate.kind, candidate.relaxation));
-    others += ": " + count_of(candidate.rate);
+    add(same_method ? std::string(to_string(candidate.impedance))
+                    : name_of(candidate.kind, candidate.relaxation),
+        candidate.rate);
   }
-  std::string reason = fmt::format("{} with {} impedances: {} evaluations predicted",
-                                   name_of(choice.method.kind, choice.method.relaxation),
-                                   to_string(choice.method.impedance_kind), count_of(choice.rate));
+  std::string reason = fmt::format("{} with {} impedances", name_of(chosen.kind, chosen.relaxation),
+                                   to_string(chosen.impedance_kind));
+  if (chosen.acceleration > 0) {
+    reason +=
+        fmt::format(" and Anderson acceleration from {} earlier evaluations", chosen.acceleration);
+  }
+  reason += fmt::format(": {} evaluations predicted", count_of(choice.rate));
   if (!others.empty()) reason += " (" + others + ")";
-  if (choice.method.acceleration > 0) {
-    reason += fmt::format(", with Anderson acceleration from {} earlier evaluations",
-                          choice.method.acceleration);
-  }
   return reason;
 }
 
@@ -123,45 +130,50 @@ MethodChoice choose_method(const PortResponses& responses, const CouplingMethod&
   MethodChoice choice;
   choice.method = method;
   const Tuned* best = nullptr;
-  const auto consider = [&](Update update, const Tuned& rule) {
-    const PredictedRate rate =
-        predict_rate(responses, rule.impedance.by_port, update.kind, update.relaxation, limit);
-    choice.candidates.push_back({update.kind, update.relaxation, rule.kind, rate});
+  const auto consider = [&](Update update, const Tuned& rule, int acceleration = 0) {
+    const PredictedRate rate = predict_rate(responses, rule.impedance.by_port, update.kind,
+                                            update.relaxation, limit, acceleration);
+    choice.candidates.push_back({update.kind, update.relaxation, rule.kind, rate, acceleration});
     if (best != nullptr && !is_better(rate, choice.rate)) return rate;
     best = &rule;
     choice.rate = rate;
     choice.method.kind = update.kind;
     choice.method.relaxation = update.relaxation;
+    choice.method.acceleration = acceleration;
     return rate;
   };
-
-  const auto consider_all = [&](Update update) {
-    for (const Tuned& rule : tuned) consider(update, rule);
+  const auto consider_all = [&](Update update, int acceleration) {
+    for (const Tuned& rule : tuned) consider(update, rule, acceleration);
   };
+
   if (!choose_kind) {
-    consider_all({method.kind, method.relaxation});
+    consider_all({method.kind, method.relaxation}, method.acceleration);
   } else {
+    constexpr Update kFast{MethodKind::peaceman_rachford, 1.0};
+    constexpr Update kAveraged{MethodKind::peaceman_rachford, 0.5};
+    constexpr Update kDouglas{MethodKind::douglas_rachford, 1.0};
     std::vector<const Tuned*> failed;
     for (const Tuned& rule : tuned) {
-      if (!consider({MethodKind::peaceman_rachford, 1.0}, rule).converges) failed.push_back(&rule);
+      if (!consider(kFast, rule).converges) failed.push_back(&rule);
     }
-    consider_all({MethodKind::douglas_rachford, 1.0});
-    for (const Tuned* rule : failed) consider({MethodKind::peaceman_rachford, 0.5}, *rule);
-    if (!(choice.rate.contraction < kContracts)) {
+    consider_all(kDouglas, 0);
+    for (const Tuned* rule : failed) consider(kAveraged, *rule);
+    if (!choice.rate.converges || choice.rate.evaluations > kFewEvaluations) {
+      const bool some = choice.rate.converges && choice.rate.evaluations <= kManyEvaluations;
+      const int memory = some ? kSomeMemory : kMaxAcceleration;
+      consider_all(kFast, memory);
+      consider_all(kDouglas, memory);
+      if (!failed.empty()) consider_all(kAveraged, memory);
+    }
+    if (!choice.rate.converges && !(choice.rate.contraction < kContracts)) {
       // The averaged iteration needs nothing but nonexpansive parts.
       best = &tuned.front();
-      choice.method.kind = MethodKind::peaceman_rachford;
-      choice.method.relaxation = 0.5;
-      for (const MethodCandidate& candidate : choice.candidates) {
-        if (candidate.relaxation == 0.5 && candidate.impedance == best->kind) {
-          choice.rate = candidate.rate;
-        }
-      }
+      choice.method.kind = kAveraged.kind;
+      choice.method.relaxation = kAveraged.relaxation;
+      choice.method.acceleration = kMaxAcceleration;
+      choice.rate = predict_rate(responses, best->impedance.by_port, kAveraged.kind,
+                                 kAveraged.relaxation, limit, kMaxAcceleration);
     }
-    choice.method.acceleration = !choice.rate.converges                        ? kMaxAcceleration
-                                 : choice.rate.evaluations <= kFewEvaluations  ? 0
-                                 : choice.rate.evaluations <= kManyEvaluations ? kSomeMemory
-                                                                               : kMaxAcceleration;
   }
   choice.method.impedance_kind = best->kind;
   choice.method.impedance = best->impedance.by_port;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "portwave/coupling/anderson.hpp"
 #include "portwave/coupling/tuning.hpp"
 #include "portwave/subsystems/aligned.hpp"
 
@@ -37,7 +38,8 @@ class FixedNumbers {
 /// body PD has an eigenvalue −1 whatever the impedances are, but neither end can excite it.
 class LinearIteration {
  public:
-  LinearIteration(const PortResponses& responses, std::span<const double> impedance)
+  LinearIteration(const PortResponses& responses, std::span<const double> impedance,
+                  int acceleration)
       : system_(responses.system()), coupling_(system_.junctions(), impedance) {
     FixedNumbers numbers;
     for (int part = 0; part < static_cast<int>(system_.parts().size()); ++part) {
@@ -61,6 +63,10 @@ class LinearIteration {
       offset_.insert(offset_.end(), offset.data(), offset.data() + size);
     }
     for (auto* wave : {&u_, &b_, &exchanged_}) wave->assign(impedance.size(), 0.0);
+    if (acceleration == 0) return;
+    sequences_.resize(at(system_.island_count()));
+    for (AndersonSequence& sequence : sequences_) sequence.begin(acceleration);
+    kept_.assign(at(acceleration) + 2, {u_, u_, u_});
   }
 
   /// b = b⁰ + Du, a = Pb. The largest |a − u|/max(|u|, |b|) of an island.
@@ -85,6 +91,7 @@ class LinearIteration {
         sum.outgoing += b_[j] * b_[j];
       }
     }
+    accelerate();
     double largest = 0.0;
     for (const Squares& sum : sums_) {
       if (sum.gap == 0.0) continue;
@@ -96,15 +103,65 @@ class LinearIteration {
   }
 
   void update(MethodKind kind, double relaxation) {
+    combine();
     if (kind == MethodKind::douglas_rachford) {
       coupling_.douglas_rachford(relaxation, b_.data(), u_.data());
       return;
     }
-    for (std::size_t j = 0; j < u_.size(); ++j) u_[j] += relaxation * (exchanged_[j] - u_[j]);
-    if (relaxation == 1.0) u_ = exchanged_;
+    coupling_.all().average(relaxation, b_.data(), u_.data());
   }
 
  private:
+  /// Waves of an evaluation that acceleration keeps.
+  struct Kept {
+    AlignedVector u, b, exchanged;
+  };
+
+  template <class Visit>
+  void for_waves(const Visit& visit) const {
+    for (std::size_t part = 0; part < blocks_.size(); ++part) {
+      const auto island = at(system_.island_of_part(static_cast<int>(part)));
+      const std::size_t first = at(blocks_[part].first);
+      for (std::size_t j = first; j < first + at(blocks_[part].size); ++j) visit(island, j);
+    }
+  }
+
+  /// Keeps the evaluation and judges it, island by island.
+  void accelerate() {
+    if (sequences_.empty()) return;
+    std::vector<double> products(sequences_.size() * kept_.size(), 0.0);
+    for_waves([&](std::size_t island, std::size_t j) {
+      const double gap = exchanged_[j] - u_[j];
+      for (std::size_t slot = 0; slot < kept_.size(); ++slot) {
+        products[island * kept_.size() + slot] +=
+            gap * (kept_[slot].exchanged[j] - kept_[slot].u[j]);
+      }
+      Kept& own = kept_[at(sequences_[island].slot())];
+      own.u[j] = u_[j];
+      own.b[j] = b_[j];
+      own.exchanged[j] = exchanged_[j];
+    });
+    for (std::size_t island = 0; island < sequences_.size(); ++island) {
+      sequences_[island].judge(std::span(products).subspan(island * kept_.size(), kept_.size()),
+                               sums_[island].gap);
+    }
+  }
+
+  /// What the next update starts from.
+  void combine() {
+    if (sequences_.empty()) return;
+    for_waves([&](std::size_t island, std::size_t j) {
+      if (sequences_[island].plain()) return;
+      double u = 0.0, b = 0.0;
+      for (const auto& term : sequences_[island].terms()) {
+        u += term.weight * kept_[at(term.slot)].u[j];
+        b += term.weight * kept_[at(term.slot)].b[j];
+      }
+      u_[j] = u;
+      b_[j] = b;
+    });
+  }
+
   struct Block {
     int first;
     int size;
@@ -124,13 +181,15 @@ class LinearIteration {
   std::vector<double> offset_;
   std::vector<Squares> sums_;  // by island
   AlignedVector u_, b_, exchanged_;
+  std::vector<AndersonSequence> sequences_;  // by island, if accelerated
+  std::vector<Kept> kept_;                   // by slot
 };
 
 }  // namespace
 
 PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
-                           MethodKind kind, double relaxation, int limit) {
-  LinearIteration iteration(responses, impedance);
+                           MethodKind kind, double relaxation, int limit, int acceleration) {
+  LinearIteration iteration(responses, impedance, acceleration);
   const double first = iteration.residual();
   PredictedRate rate{.contraction = 0.0, .evaluations = 1, .converges = first == 0.0};
   for (int k = 1; k < limit && !rate.converges; ++k) {

@@ -66,6 +66,7 @@ Json choice_json(const RunSummary& summary) {
         {{"kind", std::string(to_string(candidate.kind))},
          {"relaxation", number(candidate.relaxation)},
          {"impedance", std::string(to_string(candidate.impedance))},
+         {"acceleration", candidate.acceleration},
          {"contraction", number(candidate.rate.contraction)},
          {"evaluations",
           candidate.rate.converges ? Json(candidate.rate.evaluations) : Json(nullptr)}});
@@ -233,7 +234,8 @@ std::string guard_text(const RunSummary& summary) {
   const GuardStatistics& guard = summary.guard;
   if (guard.steps == 0) return text + "; it never had to act";
   text += fmt::format("; it acted in {} step{}, largest 1 - alpha {:.3g}, withheld {:.3g} J",
-                      guard.steps, guard.steps == 1 ? "" : "s", 1.0 - guard.min_alpha, guard.withheld_J);
+                      guard.steps, guard.steps == 1 ? "" : "s", 1.0 - guard.min_alpha,
+                      guard.withheld_J);
   return text;
 }
 

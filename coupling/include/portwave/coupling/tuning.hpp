@@ -90,9 +90,11 @@ struct PredictedRate {
 /// holds what the parts can emit: modes of PD that no motion of the parts excites do not count (two
 /// free ends on one rigid body have one of eigenvalue −1, at any impedances), nor do waves that are not
 /// unique.
+/// `acceleration`: with Anderson acceleration from so many earlier evaluations.
 /// Cost     one product with D and P per evaluation: 1.5 ms for 1e5 parts of two ports.
 PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
-                           MethodKind kind, double relaxation, int limit = 100);
+                           MethodKind kind, double relaxation, int limit = 100,
+                           int acceleration = 0);
 
 /// A limit that keeps the prediction for a system of that size short: about a second for all that
 /// `choose_method` looks at.
@@ -104,6 +106,7 @@ struct MethodCandidate {
   double relaxation;
   ImpedanceKind impedance;
   PredictedRate rate;
+  int acceleration = 0;
 };
 
 /// What `MethodKind::automatic` and `ImpedanceKind::automatic` come to.
