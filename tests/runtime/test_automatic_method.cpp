@@ -4,7 +4,9 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -180,6 +182,59 @@ TEST(Retuning, KeepsEffortFlowAndTank) {
   EXPECT_EQ(stepper.impedance(1), 0.03);
   stepper.run(5);
   EXPECT_GE(stepper.tank(0), -1e-13);
+}
+
+/// A Duffing oscillator that, once told to, cannot be looked at: linearised at a state (both states are
+/// then the same memory, as they never are in a step).
+class Shy final : public Subsystem {
+ public:
+  explicit Shy(const bool& shy)
+      : Shy(duffing_oscillator({.mass_kg = 0.02,
+                                .stiffness_N_per_m = 1,
+                                .cubic_stiffness_N_per_m3 = 2e3,
+                                .coupling_stiffness_N_per_m = 120,
+                                .coupling_damping_Ns_per_m = 0.5}),
+            shy) {}
+  double storage(const double* x) const override { return honest_->storage(x); }
+  void gradient(const double* x, double* g) const override { honest_->gradient(x, g); }
+  void discrete_gradient(const double* x, const double* y, double* g) const override {
+    honest_->discrete_gradient(x, y, g);
+  }
+  void discrete_gradient_jacobian(const double* x, const double* y,
+                                  std::vector<Eigen::Triplet<double>>& out) const override {
+    if (shy_ && x == y) throw std::runtime_error("not now");
+    honest_->discrete_gradient_jacobian(x, y, out);
+  }
+  const Structure& structure() const override { return honest_->structure(); }
+
+ private:
+  Shy(std::unique_ptr<Subsystem> honest, const bool& shy)
+      : Subsystem(honest->signature()), honest_(std::move(honest)), shy_(shy) {}
+  std::unique_ptr<Subsystem> honest_;
+  const bool& shy_;
+};
+
+// A look that fails is no fault of the step: the impedances in force are as good as before.
+TEST(Retuning, GoesOnWithWhatThereIsWhenALookFails) {
+  bool shy = false;
+  SystemBuilder builder;
+  builder.add("A", std::make_shared<Shy>(shy), {.initial_state = {0.4, 0, -0.4}});
+  builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}));
+  builder.connect("A.coupling", "B.coupling");
+  const System system = builder.build();
+  Stepper stepper(system, automatic(0.01));
+  StepperOptions stays = automatic(0.01);
+  stays.method.retune_factor = 0.0;
+  Stepper other(system, stays);
+  shy = true;
+  for (int n = 0; n < 50; ++n) {
+    stepper.step();
+    other.step();
+  }
+  EXPECT_GT(stepper.tuning().failures, 0);
+  EXPECT_EQ(stepper.tuning().changes, 0);
+  EXPECT_EQ(stepper.state(0)[0], other.state(0)[0]);
+  EXPECT_EQ(stepper.state(1)[0], other.state(1)[0]);
 }
 
 // Impedances that somebody sets are not tuned any more.
