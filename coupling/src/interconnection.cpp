@@ -9,6 +9,7 @@
 
 #include <Eigen/LU>
 
+#include "balance_row.hpp"
 #include "junction_compiler.hpp"
 
 namespace portwave {
@@ -28,18 +29,6 @@ struct ReflectionForm {
 
 bool is_swap(const ReflectionForm& form) {
   return form.sign > 0.0 && form.n.size() == 2 && form.n[0] == form.n[1];
-}
-
-/// The only non-zero row of `balance` when `rest` is zero there and `balance` is zero elsewhere.
-std::optional<Vector> balance_row(const Matrix& balance, const Matrix& rest) {
-  Eigen::Index found = -1;
-  for (Eigen::Index i = 0; i < balance.rows(); ++i) {
-    if (balance.row(i).isZero(0.0)) continue;
-    if (found >= 0) return std::nullopt;
-    found = i;
-  }
-  if (found < 0 || !rest.row(found).isZero(0.0)) return std::nullopt;
-  return Vector(balance.row(found).transpose());
 }
 
 /// Where one row says Σ wⱼfⱼ = 0 and the others bind efforts only, isotropy leaves e = w·(a number),

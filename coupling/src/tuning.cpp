@@ -10,6 +10,7 @@
 #include <Eigen/Dense>
 #include <fmt/format.h>
 
+#include "balance_row.hpp"
 #include "impedance_rules.hpp"
 #include "response_tools.hpp"
 
@@ -95,18 +96,6 @@ double fne_scaling(const Matrix& response, std::span<const Causality> causality,
   return largest > 0.0 ? 1.0 / largest : 1.0;
 }
 
-/// w, where one row says Σ wf = 0 and the others bind efforts only: then e = w s.
-std::optional<Vector> common_efforts(const Matrix& balance, const Matrix& rest) {
-  Eigen::Index found = -1;
-  for (Eigen::Index i = 0; i < balance.rows(); ++i) {
-    if (balance.row(i).isZero(0.0)) continue;
-    if (found >= 0) return std::nullopt;
-    found = i;
-  }
-  if (found < 0 || !rest.row(found).isZero(0.0)) return std::nullopt;
-  return Vector(balance.row(found).transpose());
-}
-
 }  // namespace
 
 // Where one row says Σ wf = 0, e = w s and a closed port takes f = e/γ; with e and f exchanged the
@@ -120,7 +109,7 @@ double seen_impedance(const DiracStructure& dirac, std::span<const double> imped
     }
     return sum;
   };
-  if (const auto w = common_efforts(dirac.F, dirac.E)) {
+  if (const auto w = balance_row(dirac.F, dirac.E)) {
     const double square = (*w)[own] * (*w)[own];
     if (k == 2) {  // exact where both are equal
       const Eigen::Index other = 1 - own;
@@ -128,7 +117,7 @@ double seen_impedance(const DiracStructure& dirac, std::span<const double> imped
     }
     return square / others(*w, [](double w2, double gamma) { return w2 / gamma; });
   }
-  if (const auto w = common_efforts(dirac.E, dirac.F)) {
+  if (const auto w = balance_row(dirac.E, dirac.F)) {
     return others(*w, [](double w2, double gamma) { return w2 * gamma; }) / ((*w)[own] * (*w)[own]);
   }
   Matrix closed(k, k - 1);  // its columns: √γ⁻¹ e − √γ f of the closed ports

@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <limits>
 #include <numbers>
 #include <optional>
 #include <sys/resource.h>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -198,10 +200,9 @@ TEST(CsvRecorder, EnergyRowsCloseTheLedgerAtAnyInterval) {
     const TemporaryFolder folder;
     const Recorded expected = record_pair(folder.path(), 42, every);
     const auto table = read_csv(folder / "energy.csv");
-    EXPECT_EQ(table.names,
-              (Names{"step", "time_s", "stored_J", "supplied_J", "dissipated_J", "mismatch_J",
-                     "tank_J", "max_passivity_residual_J", "iterations", "guard_alpha",
-                     "guard_withheld_J"}));
+    EXPECT_EQ(table.names, (Names{"step", "time_s", "stored_J", "supplied_J", "dissipated_J",
+                                  "mismatch_J", "tank_J", "max_passivity_residual_J", "iterations",
+                                  "guard_alpha", "guard_withheld_J"}));
     ASSERT_EQ(table.rows.size(), expected.stored_J.size());
     EXPECT_DOUBLE_EQ(table.rows[0][table.column("stored_J")], testing::kPairEnergy_J);
     double mismatch_J = 0.0;
@@ -225,6 +226,40 @@ TEST(CsvRecorder, EnergyRowsCloseTheLedgerAtAnyInterval) {
     EXPECT_NEAR(mismatch_J, expected.totals.mismatch_J, 1e-11) << "every=" << every;
     EXPECT_EQ(iterations, static_cast<double>(expected.iterations)) << "every=" << every;
     EXPECT_NE(mismatch_J, 0.0) << "nothing was booked, so nothing was tested";
+  }
+}
+
+TEST(CsvRecorder, SaysWhatTheGuardDid) {
+  for (const int every : {1, 3}) {
+    const TemporaryFolder folder;
+    const System system = testing::lossless_pair();
+    StepperOptions options = pair_options(2);
+    options.method.impedance = {20.0};
+    options.method.guard = true;
+    Stepper stepper(system, options);
+    CsvRecorder recorder(folder.path(), {}, every);
+    recorder.record_initial(stepper);
+    std::vector<double> alpha = {1.0}, withheld_J = {0.0};
+    for (int n = 0; n < 60; ++n) {
+      const StepReport report = stepper.step();
+      recorder.record(stepper, report);
+      if (n % every == 0) {
+        alpha.push_back(1.0);
+        withheld_J.push_back(0.0);
+      }
+      for (const GuardUse& use : stepper.guard_uses()) {
+        alpha.back() = std::min(alpha.back(), use.alpha);
+        withheld_J.back() += use.withheld_J;
+      }
+    }
+    recorder.finish();
+    ASSERT_GT(stepper.guard().steps, 5) << "nothing was tested";
+    const auto table = read_csv(folder / "energy.csv");
+    ASSERT_EQ(table.rows.size(), alpha.size());
+    for (std::size_t n = 0; n < table.rows.size(); ++n) {
+      EXPECT_EQ(table.rows[n][table.column("guard_alpha")], alpha[n]) << "every=" << every;
+      EXPECT_EQ(table.rows[n][table.column("guard_withheld_J")], withheld_J[n]) << n;
+    }
   }
 }
 
