@@ -1,4 +1,4 @@
-#include "sparse_factors.hpp"
+#include "portwave/subsystems/sparse_factors.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 
 #include "linear_batches.hpp"
 #include "linear_energy.hpp"
-#include "sparse_factors.hpp"
+#include "portwave/subsystems/sparse_factors.hpp"
 
 namespace portwave {
 namespace {

@@ -10,15 +10,26 @@ namespace portwave {
 
 class System;
 
-/// The inner iteration. With K = 0 iterations it is the explicit wave interface â = P bⁿ. All commit
-/// the shadow â = P S(u) of the last evaluation.
+/// How parts are coupled: by waves, with an inner iteration in every step; or, where all parts are
+/// linear, by splitting or by dynamic iteration. With K = 0 iterations wave coupling is the explicit wave
+/// interface â = P bⁿ. All inner iterations commit the shadow â = P S(u) of the last evaluation.
 enum class MethodKind {
   douglas_rachford,   ///< u ← u + λ((2I − P)⁻¹(2S(u) − u) − S(u))
   peaceman_rachford,  ///< u ← u + θ(P S(u) − u); for θ < 1 the averaged wave iteration
-  automatic,  ///< one of these, the impedances and the acceleration, from structure and rates
+  automatic,      ///< one of these, the impedances and the acceleration, from structure and rates
+  strang,         ///< half a coupling flow, the local flows, half a coupling flow
+  impulse,        ///< half a slow flow, m fast flows of h/m, half a slow flow
+  lions_mercier,  ///< dynamic iteration over windows, monotone in a weighted norm
+  jacobi,         ///< dynamic iteration, every part with the others' last waveforms; may diverge
+  gauss_seidel,   ///< the same, with the newest waveforms of the parts before it
 };
 
 std::string_view to_string(MethodKind kind);
+
+bool is_wave_method(MethodKind kind);
+bool is_splitting(MethodKind kind);
+/// Lions–Mercier, Jacobi, Gauss–Seidel.
+bool is_dynamic_iteration(MethodKind kind);
 
 /// Where the impedances come from. All but `given` are computed from the parts' one-step responses at
 /// the given step size, linearised at the frozen state (see tuning.hpp).
@@ -40,10 +51,62 @@ struct TankOptions {
   double cap_J = std::numeric_limits<double>::infinity();  ///< what exceeds it is given up; ≥ 0
 };
 
+/// How the coupling flow of a splitting method is solved.
+enum class CouplingFlow {
+  automatic,  ///< scalar where couplings are scalar and disjoint, low rank elsewhere
+  scalar,     ///< a 2×2 map in closed form per coupling
+  low_rank,   ///< one sparse solve in the channels of all couplings
+};
+
+std::string_view to_string(CouplingFlow flow);
+
+/// Of MethodKind::strang and impulse.
+struct SplittingOptions {
+  CouplingFlow coupling_flow = CouplingFlow::automatic;
+  /// Take local flows apart once more: half the dissipation, the conservative part, half the
+  /// dissipation. Not with `impulse`.
+  bool split_dissipation = false;
+  int factor = 10;                ///< impulse: fast steps m ≥ 1 per macro-step
+  std::vector<std::string> fast;  ///< impulse: names of the fast parts; the others are slow
+};
+
+/// Time integrators of dynamic iteration, algebraically stable both.
+enum class Integrator {
+  automatic,  ///< midpoint; Radau IIA where a part is a descriptor system
+  midpoint,   ///< implicit midpoint: one stage, order 2
+  radau_iia,  ///< two stages, order 3, stiffly accurate
+};
+
+std::string_view to_string(Integrator integrator);
+
+/// The inner product in which Lions–Mercier iterates.
+enum class IterationMetric {
+  automatic,  ///< energy; identity where a part is a descriptor system
+  identity,   ///< that of z, as in the source
+  energy,     ///< zᵀQ⁻¹z: the system transformed to Q = I; for E = I only
+};
+
+std::string_view to_string(IterationMetric metric);
+
+/// Of the dynamic iterations.
+struct DynamicIterationOptions {
+  int window_steps = 1;  ///< macro-steps per window, ≥ 1
+  Integrator integrator = Integrator::automatic;
+  // Lions–Mercier. Empty: chosen.
+  std::optional<double> lambda;  ///< λ > 0; λ* = 1/‖K‖ if empty
+  std::optional<double> mu;      ///< μ ≥ 0; 1/(2·window length) if empty
+  std::optional<double> omega;   ///< ω ≥ μ; the smallest for which the norm falls if empty
+  double alpha = 0.5;            ///< share of the dissipation in the parts, 0 ≤ α ≤ 1
+  IterationMetric metric = IterationMetric::automatic;
+  /// Jacobi, Gauss–Seidel: give up when the waveforms change by more than this times their size at the
+  /// start: what cancels later is then lost to round-off. Infinite: only at overflow.
+  double divergence_limit = 1.0 / std::numeric_limits<double>::epsilon();
+};
+
 /// How the states between inner iterations are reconciled.
 struct CouplingMethod {
   MethodKind kind = MethodKind::douglas_rachford;
-  /// Budget K ≥ 0: evaluations of S before the commit.
+  /// Budget K ≥ 0: evaluations of S before the commit; iterations per window of a dynamic iteration.
   int iterations = 20;
   /// Relaxation: λ ∈ (0, 2) of Douglas–Rachford, θ ∈ (0, 1] of Peaceman–Rachford. `automatic` chooses
   /// its own.
@@ -71,6 +134,9 @@ struct CouplingMethod {
   TankOptions tank = {};
   /// b⁰, one outgoing wave [√J] per scalar port; empty: zero.
   std::vector<double> initial_waves = {};
+  SplittingOptions splitting = {};
+  /// Dynamic iteration stops a window when ‖zᵏ⁺¹ − zᵏ‖ ≤ tolerance · ‖zᵏ⁺¹‖.
+  DynamicIterationOptions dynamic = {};
 
   /// Everything `automatic`, to this residual, with a budget that leaves room for what is hard.
   static CouplingMethod automatic(double to_tolerance = 1e-10) {

@@ -53,6 +53,7 @@ class LinearPortHamiltonian : public Subsystem {
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
   const Structure& structure() const override { return structure_; }
   bool is_linear() const override { return true; }
+  LinearForm linear_form() const override { return {.Q = &Q_}; }
   bool is_active() const override { return options_.allow_active; }
   std::string batch_key() const override;
   std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const override;

@@ -28,6 +28,13 @@ struct Signature {
   int input_size() const { return static_cast<int>(inputs.size()); }
 };
 
+/// The matrices of a linear part besides its structure: H = ½xᵀQᵀEx, co-energy variables z = Qx,
+///   d/dt(Ex) = (J − R)Qx + (G − P)u.
+struct LinearForm {
+  const SparseMatrix* Q = nullptr;  ///< n×n; null: the part is not linear
+  const SparseMatrix* E = nullptr;  ///< n×n, may be singular; null: the identity
+};
+
 /// True for names that paths ("part.port") and columns of results can hold: not empty, and without
 /// dots, brackets, blanks, commas, quotes and control characters.
 bool is_plain_name(std::string_view name);
@@ -77,6 +84,8 @@ class Subsystem {
 
   /// True when H is quadratic and the structure constant: then S is affine and the step a midpoint.
   virtual bool is_linear() const { return false; }
+  /// Its matrices, for those that are linear.
+  virtual LinearForm linear_form() const { return {}; }
   /// True when the part may create energy by its owner's explicit wish (`allow_active`).
   virtual bool is_active() const { return false; }
 

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <type_traits>
+
+namespace portwave {
+
+/// Runs body(0) … body(count − 1), in any order and at once if it likes, and returns when all are
+/// done. What is run must write to different places for different i, so that results do not depend on
+/// who runs it. This one takes them in turn on the calling thread.
+class ForEach {
+ public:
+  virtual ~ForEach() = default;
+
+  template <class Body>
+  void operator()(int count, const Body& body) const {
+    run(count, [](const void* b, int i) { (*static_cast<const Body*>(b))(i); }, &body);
+  }
+
+ protected:
+  virtual void run(int count, void (*call)(const void* body, int i), const void* body) const {
+    for (int i = 0; i < count; ++i) call(body, i);
+  }
+};
+
+}  // namespace portwave
