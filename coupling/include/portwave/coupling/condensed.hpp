@@ -97,7 +97,7 @@ class CondensedSystem {
  private:
   void find_places();
   void condense();
-  SparseMatrix block_diagonal(SparseMatrix CondensedBlock::* member) const;
+  SparseMatrix block_diagonal(SparseMatrix CondensedBlock::*member) const;
 
   const System* system_;
   int size_ = 0;

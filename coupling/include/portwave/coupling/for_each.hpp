@@ -13,7 +13,8 @@ class ForEach {
 
   template <class Body>
   void operator()(int count, const Body& body) const {
-    run(count, [](const void* b, int i) { (*static_cast<const Body*>(b))(i); }, &body);
+    run(
+        count, [](const void* b, int i) { (*static_cast<const Body*>(b))(i); }, &body);
   }
 
  protected:

@@ -16,7 +16,7 @@ namespace portwave {
 struct NetworkStep {
   int iterations = 0;      ///< of the window that the step belongs to; 0 for splitting
   bool converged = false;  ///< a tolerance was met
-  double residual = 0.0;   ///< ‖zᵏ⁺¹ − zᵏ‖/‖zᵏ⁺¹‖ of the last iteration of the window
+  double residual = 0.0;  ///< ‖zᵏ⁺¹ − zᵏ‖/‖zᵏ⁺¹‖ of the last iteration of the window
   /// supplied − dissipated − ΔH is the mismatch, the tank stays 0 and max_passivity_residual_J is
   /// ΔH − supplied.
   StepLedger energy;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include <Eigen/SparseLU>
@@ -16,6 +17,10 @@ class SparseFactors {
   bool factorise(const SparseMatrix& A);
 
   int size() const { return static_cast<int>(row_of_.size()); }
+  /// Entries of L and U, with the diagonal of U.
+  std::size_t nonzeros() const {
+    return lower_.value.size() + upper_.value.size() + inverse_diagonal_.size();
+  }
   /// Doubles that solve needs as scratch.
   int scratch_size() const { return size(); }
   /// x = A⁻¹ b; x may be b.

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "linear_solver.hpp"
+#include "portwave/coupling/condensed.hpp"
+#include "portwave/coupling/for_each.hpp"
+
+namespace portwave {
+
+/// Which terms of (J − R)Q a flow of a block takes.
+enum class FlowTerms { all, conservative, dissipative };
+
+/// The implicit midpoint flow of one block by itself over τ: E(x⁺ − x) = τ A (x + x⁺)/2, computed as
+///   x⁺ = x + 2d,   (2/τ E − A) d = A x + r,
+/// r being what else acts on it.
+class BlockFlow {
+ public:
+  /// Errors: ConfigError when the implicit step is singular.
+  BlockFlow(const CondensedBlock& block, double tau, FlowTerms terms);
+
+  int scratch_size() const { return 2 * solver_.size(); }
+  /// d for the state x; `extra` is r or null.
+  void increment(const double* x, const double* extra, double* d, double* scratch) const;
+  /// τ z_midᵀ R z_mid of the flow from x with increment d; z is scratch, n doubles.
+  double dissipated(const double* x, const double* d, double* z) const;
+  /// (2/τ E − A)⁻¹ applied to columns.
+  Eigen::MatrixXd response(const SparseMatrix& columns) const { return solver_.solve(columns); }
+  double operations() const { return solver_.operations() + static_cast<double>(A_.nonZeros()); }
+
+ private:
+  const CondensedBlock* block_;
+  double tau_;
+  bool dissipates_;
+  SparseMatrix A_;
+  LinearSolver solver_;
+};
+
+/// The implicit midpoint flow over τ of the coupling, the external inputs and, where `active`, the
+/// blocks themselves: E(x⁺ − x) = τ[(A_active + J_oQ)(x + x⁺)/2 + Bu]. The couplings are eliminated to
+/// one sparse system in their channels: with w = OutᵀQ x_mid,
+///   w = w⁰ + S C w,   S = OutᵀQ L⁻¹Into by blocks,   d = d⁰ + L⁻¹Into C w.
+class CoupledFlow {
+ public:
+  /// Errors: ConfigError when E or an implicit step is singular.
+  CoupledFlow(const CondensedSystem& system, double tau, std::vector<bool> active);
+
+  /// x in place. `u`: the inputs, null when none is driven. `supplied_J`: increased by τ uᵀBᵀz_mid;
+  /// `dissipated_J` by block, null if nobody asks.
+  void apply(const ForEach& each, double* x, const double* u, double& supplied_J,
+             double* dissipated_J);
+  double operations() const;
+  /// Of the blocks.
+  double shared_operations() const;
+
+ private:
+  struct Member {
+    const CondensedBlock* block = nullptr;
+    int flow = -1;      ///< in flows_; −1: at rest but for the coupling
+    ColumnList into;    ///< L⁻¹Into
+    ColumnList seen;    ///< QᵀOut
+    ColumnList inputs;  ///< L⁻¹B
+    ColumnList supply;  ///< QᵀB
+    bool driven = false;
+    std::size_t work = 0;  ///< its place in work_
+  };
+  void solve_block(const Member& member, const double* x, const double* u);
+
+  const CondensedSystem& system_;
+  double tau_;
+  std::vector<Member> members_;
+  std::vector<BlockFlow> flows_;
+  std::vector<int> active_;  ///< members with a flow
+  LinearSolver channels_;    ///< I − S C
+  ColumnList C_;             ///< by rows
+  std::vector<double> w0_, w_, f_, scratch_;
+  std::vector<double> work_;  ///< of active members: d, then scratch
+};
+
+/// The exact midpoint maps of disjoint scalar couplings over τ, and the external inputs:
+///   x ← Cayley(x + g/2) + g/2,   g = τ E⁻¹Bu.
+class ScalarFlow {
+ public:
+  ScalarFlow(const CondensedSystem& system, double tau, std::span<const ScalarCoupling> couplings);
+
+  void apply(double* x, const double* u, double& supplied_J) const;
+  double operations() const { return 4.0 * static_cast<double>(pairs_.size()); }
+
+ private:
+  struct Pair {
+    int row, column;
+    double same, forward, backward;  ///< (1+s)/(1−s), 2j₂/(1−s), 2j₁/(1−s)
+  };
+  double power(const double* x, const double* u) const;
+
+  double tau_;
+  std::vector<Pair> pairs_;
+  ColumnList inputs_;  ///< E⁻¹B of the whole
+  ColumnList supply_;  ///< QᵀB
+};
+
+}  // namespace portwave

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "linear_solver.hpp"
+#include "portwave/coupling/collocation.hpp"
+
+namespace portwave {
+
+/// One Runge–Kutta step of d/dt(Ex) = A x + g, by increments Dᵢ = Xᵢ − xⁿ:
+///   (A⁻¹/h ⊗ E − I ⊗ A) D = g + 1 ⊗ A xⁿ,   xⁿ⁺¹ = xⁿ + Σᵢ wᵢDᵢ,   w = bᵀA⁻¹.
+/// With a singular E the method must be stiffly accurate: then xⁿ⁺¹ is the last stage.
+class StageSolver {
+ public:
+  /// Errors: false when the step is singular.
+  bool prepare(const Tableau& tableau, double step_s, const SparseMatrix& E, const SparseMatrix& A);
+
+  int stages() const { return stages_; }
+  int size() const { return n_; }
+  /// Doubles of scratch that `step` needs.
+  int scratch_size() const { return 3 * stages_ * n_; }
+  /// x: xⁿ in, xⁿ⁺¹ out. stage_values: in, g stage by stage; out, X.
+  void step(double* x, double* stage_values, double* scratch) const;
+  double operations() const { return solver_.operations() + static_cast<double>(A_.nonZeros()); }
+
+ private:
+  int n_ = 0;
+  int stages_ = 1;
+  std::vector<double> weights_;  ///< w
+  SparseMatrix A_;
+  LinearSolver solver_;
+};
+
+}  // namespace portwave
