@@ -71,11 +71,12 @@ class WaveformIteration {
   WaveformChange iterate(const ForEach& each);
   /// xᵏ of the present zᵏ at all stages. Jacobi, Gauss–Seidel: the last iterate.
   void solve(const ForEach& each, std::span<double> stages);
-  /// zᵏ at all stages (zero-sized for Jacobi and the like).
+  /// zᵏ at all stages, in the energy metric Q⁻¹zᵏ. Lions–Mercier only.
   void z(std::span<double> stages) const;
-  /// (I − λK)Qx, the z of a solution with these stage values.
+  /// (I − λK)Qx, the z of a solution with these stage values; in the energy metric Q⁻¹ of it.
   void z_of_solution(std::span<const double> stages, std::span<double> z) const;
-  /// √(Σₙ e^{−2ωtₙ} h Σᵢ bᵢ|wₙᵢ|²), |·| in the metric; tₙ = n h. ω = 0 for Jacobi and the like.
+  /// √(Σₙ e^{−2ωtₙ} h Σᵢ bᵢ|wₙᵢ|²) of differences of what `z` gives: |w|² is wᵀw, in the energy metric
+  /// wᵀQw; tₙ = n h. ω = 0 for Jacobi and the like.
   double weighted_norm(std::span<const double> stages) const;
   /// The same without weights, in the Euclidean norm: L² of the stage values.
   double plain_norm(std::span<const double> stages) const;

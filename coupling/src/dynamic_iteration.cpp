@@ -1,0 +1,168 @@
+#include "portwave/coupling/dynamic_iteration.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "portwave/coupling/splitting.hpp"
+
+namespace portwave {
+
+struct DynamicIteration::Impl {
+  Impl(const CondensedSystem& s, double h, const CouplingMethod& m)
+      : system(s), step_s(h), method(m), iteration(s, h, m) {
+    const Eigen::VectorXd start = s.initial_state();
+    x.assign(start.data(), start.data() + start.size());
+    states.assign(static_cast<std::size_t>(iteration.window_steps()) * x.size(), 0.0);
+    energies.resize(static_cast<std::size_t>(iteration.window_steps()));
+    history.reserve(static_cast<std::size_t>(m.iterations));
+    for (const CondensedBlock& block : s.blocks()) {
+      energy.emplace_back(0.5 * SparseMatrix(SparseMatrix(block.Q.transpose()) * block.E));
+    }
+    for (int i = 0; i < static_cast<int>(energy.size()); ++i) stored += storage(i);
+    served = iteration.window_steps();
+  }
+
+  double storage(int block) const {
+    const auto i = static_cast<std::size_t>(block);
+    const Eigen::Map<const Eigen::VectorXd> own(x.data() + system.blocks()[i].first,
+                                                system.blocks()[i].size);
+    return own.dot(energy[i] * own);
+  }
+
+  /// Iterates the window that begins now.
+  void run_window(const ForEach& each) {
+    const double time = static_cast<double>(steps) * step_s;
+    iteration.begin(time, x);
+    history.clear();
+    converged = false;
+    residual = 0.0;
+    double usual = 0.0;  // what divergence is measured by
+    for (int k = 0; k < method.iterations; ++k) {
+      const WaveformChange change = iteration.iterate(each);
+      if (!change.finite)
+        fail(k, StepFault::not_finite, "the waveforms overflow: the iteration diverges");
+      note(change);
+      if (k == 0) usual = std::max(change.size, change.change);
+      const bool relaxation = method.kind != MethodKind::lions_mercier;
+      if (relaxation && usual > 0.0 && change.change > method.dynamic.divergence_limit * usual) {
+        fail(k, StepFault::not_converged,
+             fmt::format(
+                 "the iteration diverges: waveforms change by {:.2g} times their size at the "
+                 "start, which leaves "
+                 "nothing of them in double precision; take shorter windows or \"lions-mercier\"",
+                 change.change / usual));
+      }
+      residual = change.size > 0.0 ? change.change / change.size : 0.0;
+      if (method.tolerance > 0.0 && change.change <= method.tolerance * change.size) {
+        converged = true;
+        break;
+      }
+    }
+    iteration.finish(each, states, energies);
+    for (std::size_t step = 0; step < energies.size(); ++step) {
+      if (std::isfinite(energies[step].stored_J)) continue;
+      fail(static_cast<int>(history.size()), StepFault::not_finite, "the waveforms overflow");
+    }
+  }
+
+  /// Ratios of changes well above round-off.
+  void note(const WaveformChange& change) {
+    if (!history.empty() && change.change > 1e-11 * change.size && history.back() > 0.0) {
+      largest_rise = std::max(largest_rise, change.change / history.back());
+    }
+    history.push_back(change.change);
+  }
+
+  [[noreturn]] void fail(int iteration_number, StepFault fault, const std::string& detail) const {
+    throw NetworkFault(system.blocks().front().part, iteration_number, fault, detail);
+  }
+
+  NetworkStep step(const ForEach& each) {
+    if (served == iteration.window_steps()) {
+      run_window(each);
+      served = 0;
+    }
+    const auto k = static_cast<std::size_t>(served);
+    NetworkStep out;
+    out.iterations = static_cast<int>(history.size());
+    out.converged = converged;
+    out.residual = residual;
+    const WaveformIteration::StepEnergies& e = energies[k];
+    out.energy.stored_J = e.stored_J;
+    out.energy.supplied_J = e.supplied_J;
+    out.energy.dissipated_J = e.dissipated_J;
+    out.energy.mismatch_J = e.supplied_J - e.dissipated_J - (e.stored_J - stored);
+    out.energy.max_passivity_residual_J = e.stored_J - stored - e.supplied_J;
+    out.energy_scale_J = std::abs(e.stored_J) + std::abs(stored) + std::abs(e.supplied_J);
+    std::copy_n(states.data() + k * x.size(), x.size(), x.data());
+    stored = e.stored_J;
+    ++served;
+    ++steps;
+    return out;
+  }
+
+  const CondensedSystem& system;
+  double step_s;
+  CouplingMethod method;
+  WaveformIteration iteration;
+  std::vector<double> x, states;
+  std::vector<SparseMatrix> energy;
+  std::vector<WaveformIteration::StepEnergies> energies;
+  std::vector<double> history;
+  bool converged = false;
+  double residual = 0.0;
+  double largest_rise = 0.0;
+  double stored = 0.0;
+  int served = 0;  ///< steps of the window that are handed out
+  std::int64_t steps = 0;
+};
+
+DynamicIteration::DynamicIteration(const CondensedSystem& system, double step_s,
+                                   const CouplingMethod& method)
+    : impl_(std::make_unique<Impl>(system, step_s, method)) {}
+DynamicIteration::~DynamicIteration() = default;
+
+NetworkStep DynamicIteration::step(const ForEach& each) { return impl_->step(each); }
+std::int64_t DynamicIteration::step_index() const { return impl_->steps; }
+std::span<const double> DynamicIteration::state() const { return impl_->x; }
+double DynamicIteration::storage(int block) const { return impl_->storage(block); }
+const DynamicParameters& DynamicIteration::parameters() const {
+  return impl_->iteration.parameters();
+}
+std::span<const double> DynamicIteration::history() const { return impl_->history; }
+double DynamicIteration::largest_rise() const { return impl_->largest_rise; }
+
+double DynamicIteration::shared_cost_ns() const {
+  return impl_->iteration.iteration_cost_ns();  // one parallel phase; a step has several
+}
+
+std::string DynamicIteration::description() const {
+  const DynamicParameters& p = parameters();
+  std::string text =
+      fmt::format("windows of {} step{}, {}", impl_->iteration.window_steps(),
+                  impl_->iteration.window_steps() == 1 ? "" : "s", to_string(p.integrator));
+  if (p.kind != MethodKind::lions_mercier) return text;
+  text += fmt::format("; {} metric, lambda {:.6g}, mu {:.6g}, omega {:.6g}, alpha {:.6g}; ",
+                      to_string(p.metric), p.lambda, p.mu, p.omega, p.alpha);
+  text += p.bounds.rank_mu ? fmt::format("q {:.6g}, q* {:.6g} at lambda* {:.6g}", p.bounds.rate,
+                                         p.bounds.optimal_rate, p.bounds.optimal_lambda)
+                           : std::string("no bound on the rate: rank[mu E, (1-alpha) R] < n");
+  text += p.bounds.monotone ? "; the norm of the change never rises"
+                            : "; mu is too large for omega: the norm of the change may rise";
+  return text;
+}
+
+std::unique_ptr<NetworkMethod> make_network_method(const CondensedSystem& system, double step_s,
+                                                   const CouplingMethod& method, bool book) {
+  if (is_splitting(method.kind))
+    return std::make_unique<SplittingMethod>(system, step_s, method, book);
+  if (is_dynamic_iteration(method.kind))
+    return std::make_unique<DynamicIteration>(system, step_s, method);
+  throw ConfigError("/method/kind", fmt::format("\"{}\" couples by waves", to_string(method.kind)));
+}
+
+}  // namespace portwave
