@@ -126,7 +126,7 @@ class Study {
     for (int k = 0;; ++k) {
       IterationRow row = row_of(k);
       if (!std::isfinite(row.x_error) || !std::isfinite(row.x_largest)) {
-        window.failure = fmt::format("the waveforms of iteration {} are not finite", k);
+        window.failure = fmt::format("iteration {} overflows: its error has no finite norm", k);
         return;
       }
       if (!window.rows.empty()) row.ratio = ratio(window.rows.back(), row);
@@ -136,9 +136,9 @@ class Study {
       window.rows.push_back(row);
       if (k == options_.iterations) return;
       const WaveformChange change = waveforms_.iterate(each_);
-      if (k == 0) first_size = change.size;
-      const bool gives_up =
-          !contracts_ && change.change > method_.dynamic.divergence_limit * first_size;
+      if (k == 0) first_size = std::max(change.size, change.change);
+      const bool gives_up = !contracts_ && first_size > 0.0 &&
+                            change.change > method_.dynamic.divergence_limit * first_size;
       if (!window.gives_up && gives_up) window.gives_up = k + 1;
     }
   }

@@ -115,7 +115,7 @@ TEST(CliStudyIteration, PrintsWhatIsKnownAndWhatIsSeen) {
   EXPECT_EQ(result.err, "");
   for (const char* part : {"lions-mercier with midpoint, windows of 500 steps (5 s), 5 states",
                            "lambda 1.5, mu 2, omega 2.2, alpha 0.5, metric identity",
-                           "predicted rate q 0.97541; q* 0.94374 at lambda* 0.218716; |K| 4.57215",
+                           "predicted rate q 0.97541; q* 0.94374 at lambda* 0.218715; |K| 4.57215",
                            "the weighted norm of the error in z never rises", "x converges: yes",
                            "window 0: largest ratio of an error to the one before it 0."}) {
     EXPECT_TRUE(contains(result.out, part)) << part << "\n" << said(result);
