@@ -27,8 +27,8 @@ Issues check(const Scenario& scenario, const IterationOptions& options) {
   if (!is_dynamic_iteration(kind)) {
     issues.push_back(
         {"/method/kind",
-         fmt::format("is \"{}\"; study iteration follows the iterates of a dynamic iteration:\n"
-                     "\"lions-mercier\", \"jacobi\" or \"gauss-seidel\"",
+         fmt::format("is \"{}\"; study iteration follows a dynamic iteration: \"lions-mercier\", "
+                     "\"jacobi\" or \"gauss-seidel\"",
                      to_string(kind))});
   }
   if (options.start_error && kind == MethodKind::lions_mercier) {
