@@ -76,6 +76,7 @@ bool stands_alone(const SparseMatrix& m, int i) {
 CondensedSystem::CondensedSystem(const System& system) : system_(&system) {
   find_places();
   condense();
+  if (has_descriptor()) analyse();
 }
 
 void CondensedSystem::find_places() {
@@ -307,6 +308,20 @@ SparseMatrix CondensedSystem::B() const {
   return from(size_, static_cast<Eigen::Index>(inputs_.size()), entries);
 }
 
+void CondensedSystem::analyse() {
+  const SparseMatrix J = J_local() + J_coupling();
+  analysis_ = analyse_descriptor(E(), J, R(), Q());
+  if (!analysis_.regular) {
+    throw ConfigError(
+        "/subsystems",
+        "the coupled system has no unique solution: its pencil sE - (J - R)Q is singular");
+  }
+  if (analysis_.index > 2) {
+    throw ConfigError("/subsystems",
+                      "the coupled system has an index above 2, which no passive one has");
+  }
+}
+
 Eigen::VectorXd CondensedSystem::initial_state() const {
   Eigen::VectorXd x(size_);
   for (const CondensedBlock& block : blocks_) {
@@ -314,7 +329,34 @@ Eigen::VectorXd CondensedSystem::initial_state() const {
         system_->parts()[static_cast<std::size_t>(block.part)].initial_state;
     std::copy(own.begin(), own.end(), x.data() + block.first);
   }
-  return x;
+  if (analysis_.algebraic == 0) return x;
+
+  // u′ by a forward difference: only constraints that inputs act on ask for it.
+  constexpr double kShort_s = 1e-8;
+  Eigen::VectorXd u = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(inputs_.size())), later = u;
+  sample(0.0, u.data());
+  sample(kShort_s, later.data());
+  const SparseMatrix A = descriptor_rate(J_local() + J_coupling(), R(), Q());
+  const ConsistentState found =
+      consistent_state(E(), A, B() * u, B() * ((later - u) / kShort_s), x);
+  if (found.consistent()) return found.x;
+  Issues issues;
+  for (const ViolatedConstraint& violated : found.violated) {
+    const auto list = [&](const std::vector<int>& numbers) {
+      std::string text;
+      for (std::size_t i = 0; i < numbers.size() && i < 6; ++i) {
+        text += (i == 0 ? "" : ", ") + state_label(numbers[i]);
+      }
+      return text + (numbers.size() > 6 ? ", ..." : "");
+    };
+    const auto after = std::upper_bound(blocks_.begin(), blocks_.end(), violated.equations.front(),
+                                        [](int s, const CondensedBlock& b) { return s < b.first; });
+    issues.push_back(
+        {fmt::format("/subsystems/{}/initial_state", std::prev(after)->part),
+         fmt::format("not consistent: the algebraic equation of {} between {} is off by {:.3g}",
+                     list(violated.equations), list(violated.states), violated.residual)});
+  }
+  throw ConfigError(std::move(issues));
 }
 
 void CondensedSystem::sample(double time_s, double* u) const {

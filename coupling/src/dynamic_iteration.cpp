@@ -61,12 +61,23 @@ struct DynamicIteration::Impl {
         converged = true;
         break;
       }
+      if (method.tolerance > 0.0 && is_round_off(change)) {
+        converged = true;
+        break;
+      }
     }
     iteration.finish(each, states, energies);
     for (std::size_t step = 0; step < energies.size(); ++step) {
       if (std::isfinite(energies[step].stored_J)) continue;
       fail(static_cast<int>(history.size()), StepFault::not_finite, "the waveforms overflow");
     }
+  }
+
+  /// What is left has stopped to fall, at the size of rounding errors: a tolerance below them is met.
+  bool is_round_off(const WaveformChange& change) const {
+    const std::size_t k = history.size();
+    return k >= 3 && change.change <= 1e-12 * change.size && history[k - 1] > 0.5 * history[k - 2] &&
+           history[k - 2] > 0.5 * history[k - 3];
   }
 
   /// Ratios of changes well above round-off.

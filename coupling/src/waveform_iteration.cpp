@@ -122,7 +122,7 @@ class Resolver {
     const bool midpoint = out_.integrator == Integrator::midpoint;
     out_.alpha = given_.alpha;
     out_.mu =
-        given_.mu.value_or(given_.omega ? std::min(0.5 / length, *given_.omega) : 0.5 / length);
+        given_.mu.value_or(given_.omega ? std::min(0.9 / length, *given_.omega) : 0.9 / length);
     if (given_.omega) {
       out_.omega = *given_.omega;
       return;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "portwave/coupling/system.hpp"
+#include "portwave/subsystems/descriptor.hpp"
 
 namespace portwave {
 
@@ -49,7 +50,8 @@ struct ScalarCoupling {
 /// in part order.
 /// Errors   ConfigError with every reason why a system has no such form, `where` as in SystemBuilder:
 ///          nonlinear parts, junctions that do not give the inputs of their ports from the outputs
-///          (two masses joined rigidly), dampers shared by two parts, driven inputs with feedthrough.
+///          (two masses joined rigidly), dampers shared by two parts, driven inputs with feedthrough,
+///          a singular pencil or an index above 2 of the whole.
 /// Source   Bartel, Günther, Jacob & Reis, Numer. Math. 155 (2023), Remark 7.
 class CondensedSystem {
  public:
@@ -68,6 +70,8 @@ class CondensedSystem {
   int block_of_part(int part) const { return block_of_part_[static_cast<std::size_t>(part)]; }
   bool has_descriptor() const;
   bool has_active() const;
+  /// What kind of differential-algebraic system the whole is; index 0 for ordinary ones.
+  const DescriptorAnalysis& analysis() const { return analysis_; }
 
   /// The matrices of the whole, n×n (B: n × inputs).
   SparseMatrix E() const;
@@ -97,6 +101,7 @@ class CondensedSystem {
  private:
   void find_places();
   void condense();
+  void analyse();
   SparseMatrix block_diagonal(SparseMatrix CondensedBlock::*member) const;
 
   const System* system_;
@@ -104,6 +109,7 @@ class CondensedSystem {
   std::vector<CondensedBlock> blocks_;
   std::vector<int> block_of_part_;
   std::vector<CondensedInput> inputs_;
+  DescriptorAnalysis analysis_;
   SparseMatrix C_;
   std::vector<int> block_of_channel_;
   SparseMatrix input_of_z_;   ///< u = input_of_z · z, by scalar port

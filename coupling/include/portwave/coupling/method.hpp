@@ -94,7 +94,7 @@ struct DynamicIterationOptions {
   Integrator integrator = Integrator::automatic;
   // Lions–Mercier. Empty: chosen.
   std::optional<double> lambda;  ///< λ > 0; λ* = 1/‖K‖ if empty
-  std::optional<double> mu;      ///< μ ≥ 0; 1/(2·window length) if empty
+  std::optional<double> mu;      ///< μ ≥ 0; 0.9/(window length) if empty
   std::optional<double> omega;   ///< ω ≥ μ; the smallest for which the norm falls if empty
   double alpha = 0.5;            ///< share of the dissipation in the parts, 0 ≤ α ≤ 1
   IterationMetric metric = IterationMetric::automatic;
