@@ -16,6 +16,14 @@ double magnitude(const Subsystem& subsystem, const double* x, double storage) {
   std::vector<double> g(static_cast<std::size_t>(subsystem.signature().state_size()));
   subsystem.gradient(x, g.data());
   double sum = std::abs(storage);
+  if (const SparseMatrix* E = subsystem.linear_form().E) {
+    for (int j = 0; j < E->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*E, j); it; ++it) {
+        sum += std::abs(g[static_cast<std::size_t>(it.row())] * it.value() * x[j]);
+      }
+    }
+    return sum;
+  }
   for (std::size_t i = 0; i < g.size(); ++i) sum += std::abs(g[i] * x[i]);
   return sum;
 }

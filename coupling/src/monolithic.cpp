@@ -60,7 +60,8 @@ struct Block {
   VectorXd external;  ///< m entries, those of the ports zero
   Structure structure;
   Realisation constant;
-  VectorXd usual;  ///< usual size of each state, for difference steps
+  const SparseMatrix* E;  ///< null: the identity
+  VectorXd usual;         ///< usual size of each state, for difference steps
 
   Block(const Part& placed_part, int first_state, int first_port)
       : placed(&placed_part),
@@ -73,7 +74,8 @@ struct Block {
         x(Eigen::Map<const VectorXd>(placed_part.initial_state.data(), n)),
         external(VectorXd::Zero(m)),
         structure(part->structure()),
-        constant(structure) {
+        constant(structure),
+        E(part->linear_form().E) {
     for (const Port& each : part->signature().ports) {
       effort_in.insert(effort_in.end(), static_cast<std::size_t>(each.dimension),
                        each.causality == Causality::effort_in);
@@ -208,9 +210,11 @@ struct MonolithicReference::Impl {
     const Realisation r = b.realisation(dx);
     const VectorXd u = inputs(b, z);
     const VectorXd u_size = u.cwiseAbs();
-    F.segment(b.state, b.n) = dx - h * (r.A * g + r.B * u);
-    w.segment(b.state, b.n) =
-        dx.cwiseAbs() + h * (r.A.cwiseAbs() * g_size + r.B.cwiseAbs() * u_size);
+    const VectorXd moved = b.E == nullptr ? dx : VectorXd(*b.E * dx);
+    const VectorXd moved_size =
+        b.E == nullptr ? VectorXd(dx.cwiseAbs()) : VectorXd(b.E->cwiseAbs() * dx.cwiseAbs());
+    F.segment(b.state, b.n) = moved - h * (r.A * g + r.B * u);
+    w.segment(b.state, b.n) = moved_size + h * (r.A.cwiseAbs() * g_size + r.B.cwiseAbs() * u_size);
     const VectorXd y = r.C * g + r.D * u;
     const VectorXd y_size = r.C.cwiseAbs() * g_size + r.D.cwiseAbs() * u_size;
     for (int j = 0; j < b.p; ++j) {
@@ -245,7 +249,14 @@ struct MonolithicReference::Impl {
   void add_part(Block& b, std::size_t k, const VectorXd& z, std::vector<Triplet>& entries) {
     const Realisation r = b.realisation(z.segment(b.state, b.n));
     const int output_row = states + b.port;
-    for (int i = 0; i < b.n; ++i) entries.emplace_back(b.state + i, b.state + i, 1.0);
+    for (int i = 0; i < b.n && b.E == nullptr; ++i) {
+      entries.emplace_back(b.state + i, b.state + i, 1.0);
+    }
+    for (int j = 0; j < b.n && b.E != nullptr; ++j) {
+      for (SparseMatrix::InnerIterator it(*b.E, j); it; ++it) {
+        entries.emplace_back(b.state + static_cast<int>(it.row()), b.state + j, it.value());
+      }
+    }
     for (const Triplet& d : gradient_jacobians[k]) {
       const int column = b.state + d.col();
       for (SparseMatrix::InnerIterator it(r.A, d.row()); it; ++it) {

@@ -21,27 +21,32 @@ Matrix leading_columns(const SparseMatrix& matrix, Eigen::Index count) {
   return Matrix(matrix.leftCols(count));
 }
 
-/// (I/h − (J − R)M)⁻¹ B.
-Matrix dense_states(const Structure& s, const Triplets& entries, double step_s, const Matrix& B,
-                    Matrix& efforts) {
+/// (E/h − (J − R)M)⁻¹ B.
+Matrix dense_states(const Structure& s, const SparseMatrix* E, const Triplets& entries,
+                    double step_s, const Matrix& B, Matrix& efforts) {
   const Eigen::Index n = s.states();
   Matrix M = Matrix::Zero(n, n);
   for (const auto& entry : entries) M(entry.row(), entry.col()) += entry.value();
   Matrix step = s.R * M - s.J * M;
-  step.diagonal().array() += 1.0 / step_s;
+  if (E != nullptr) {
+    step += Matrix(*E) / step_s;
+  } else {
+    step.diagonal().array() += 1.0 / step_s;
+  }
   const Eigen::PartialPivLU<Matrix> lu(step);
   Matrix states = lu.solve(B);
   efforts = M * states;
   return states;
 }
 
-Matrix sparse_states(const Structure& s, const Triplets& entries, double step_s, const Matrix& B,
-                     Matrix& efforts) {
+Matrix sparse_states(const Structure& s, const SparseMatrix* E, const Triplets& entries,
+                     double step_s, const Matrix& B, Matrix& efforts) {
   const Eigen::Index n = s.states();
   SparseMatrix M(n, n), identity(n, n);
   M.setFromTriplets(entries.begin(), entries.end());
   identity.setIdentity();
-  const SparseMatrix step = SparseMatrix(identity / step_s) - SparseMatrix(s.J - s.R) * M;
+  const SparseMatrix& inertia = E != nullptr ? *E : identity;
+  const SparseMatrix step = SparseMatrix(inertia / step_s) - SparseMatrix(s.J - s.R) * M;
   Eigen::SparseLU<SparseMatrix> lu;
   lu.compute(step);
   if (lu.info() != Eigen::Success) {
@@ -55,7 +60,7 @@ Matrix sparse_states(const Structure& s, const Triplets& entries, double step_s,
 }  // namespace
 
 // With x⁺ = x + ξ and ∇̄H(x, x + ξ) ≈ ∇H(x) + Mξ, the step's response to inputs u is
-//   (I/h − (J − R)M) ξ = (G − P) u,   y = (G + P)ᵀMξ + (S + N) u.
+//   (E/h − (J − R)M) ξ = (G − P) u,   y = (G + P)ᵀMξ + (S + N) u,   E = I but for descriptor parts.
 Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x) {
   const Eigen::Index ports = part.signature().wave_size();
   if (ports == 0) return Matrix(0, 0);
@@ -78,9 +83,9 @@ Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double
     const Matrix G = leading_columns(s.G, ports), P = leading_columns(s.P, ports);
     Matrix efforts;
     if (s.states() <= kDenseStates) {
-      dense_states(s, entries, step_s, G - P, efforts);
+      dense_states(s, part.linear_form().E, entries, step_s, G - P, efforts);
     } else {
-      sparse_states(s, entries, step_s, G - P, efforts);
+      sparse_states(s, part.linear_form().E, entries, step_s, G - P, efforts);
     }
     response += (G + P).transpose() * efforts;
   }

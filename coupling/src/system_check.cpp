@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -166,10 +167,16 @@ void SystemBuilder::Draft::check_initial_state(int part) {
                                     is_given ? "the initial state" : "the part's default state",
                                     states.size(), list_states(states), state.size()));
   }
+  bool is_finite = true;
   for (std::size_t i = 0; i < state.size(); ++i) {
     if (std::isfinite(state[i])) continue;
+    is_finite = false;
     add(is_given ? fmt::format("{}/{}", where(), i) : where(),
         fmt::format("{} must be finite, got {}", printable(states[i].name), state[i]));
+  }
+  if (!is_finite) return;
+  for (Issue& issue : pending.subsystem->check_initial_state(state.data())) {
+    add(where(), std::move(issue.what));
   }
 }
 

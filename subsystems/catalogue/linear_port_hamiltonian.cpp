@@ -1,83 +1,11 @@
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "matrix_parameters.hpp"
 #include "part_types.hpp"
 #include "portwave/subsystems/linear_part.hpp"
 
 namespace portwave {
 namespace {
-
-/// Turns given matrices into sparse ones of the shape that the part needs; a matrix that does not
-/// fit is reported and replaced by zero.
-class MatrixReader {
- public:
-  MatrixReader(const Parameters& parameters, Issues& issues)
-      : parameters_(parameters), issues_(issues) {}
-
-  SparseMatrix read(std::string_view name, int rows, int columns) {
-    const ParameterValue& value = parameters_.find(name)->second;
-    SparseMatrix matrix(rows, columns);
-    const std::vector<Eigen::Triplet<double>> entries =
-        std::holds_alternative<MatrixEntries>(value)
-            ? from_entries(name, std::get<MatrixEntries>(value), rows, columns)
-            : from_rows(name, std::get<MatrixRows>(value), rows, columns);
-    matrix.setFromTriplets(entries.begin(), entries.end());
-    return matrix;
-  }
-
- private:
-  using Triplets = std::vector<Eigen::Triplet<double>>;
-
-  Triplets from_entries(std::string_view name, const MatrixEntries& given, int rows, int columns) {
-    Triplets entries;
-    for (std::size_t i = 0; i < given.size(); ++i) {
-      const MatrixEntry& entry = given[i];
-      if (entry.row < rows && entry.column < columns) {
-        entries.emplace_back(entry.row, entry.column, entry.value);
-        continue;
-      }
-      issues_.push_back({fmt::format("/{}/{}", name, i),
-                         fmt::format("({},{}) is outside the matrix, which is {}×{}", entry.row,
-                                     entry.column, rows, columns)});
-    }
-    return entries;
-  }
-
-  Triplets from_rows(std::string_view name, const MatrixRows& given, int rows, int columns) {
-    const std::size_t given_columns = given.empty() ? 0 : given.front().size();
-    const bool is_empty = given.empty() && (rows == 0 || columns == 0);  // [] is n×0 too
-    const bool fits = is_empty || (given.size() == static_cast<std::size_t>(rows) &&
-                                   given_columns == static_cast<std::size_t>(columns));
-    if (!fits) {
-      issues_.push_back(
-          {fmt::format("/{}", name), fmt::format("must be {}×{} ({}), got {}×{}", rows, columns,
-                                                 shape(name), given.size(), given_columns)});
-      return {};
-    }
-    Triplets entries;
-    for (int i = 0; i < rows; ++i) {
-      for (int j = 0; j < columns; ++j) {
-        if (given[i][j] != 0.0) entries.emplace_back(i, j, given[i][j]);
-      }
-    }
-    return entries;
-  }
-
-  static std::string_view shape(std::string_view name) {
-    if (name == "G" || name == "P") return "states × scalar ports and inputs";
-    if (name == "S" || name == "N") return "scalar ports and inputs, square";
-    return "states, square";
-  }
-
-  const Parameters& parameters_;
-  Issues& issues_;
-};
-
-StepMapStorage storage_of(const std::string& name) {
-  if (name == "dense") return StepMapStorage::dense;
-  return name == "sparse" ? StepMapStorage::sparse : StepMapStorage::automatic;
-}
 
 std::unique_ptr<Subsystem> build(const Parameters& parameters) {
   Signature signature{"linear_port_hamiltonian",
@@ -88,7 +16,7 @@ std::unique_ptr<Subsystem> build(const Parameters& parameters) {
   const int m = signature.wave_size() + signature.input_size();
   LinearPortHamiltonian::Options options;
   options.allow_active = allows_active(parameters);
-  options.storage = storage_of(value_of<std::string>(parameters, "step_maps"));
+  options.storage = step_map_storage(value_of<std::string>(parameters, "step_maps"));
 
   Issues issues;
   MatrixReader reader(parameters, issues);
@@ -109,34 +37,9 @@ std::unique_ptr<Subsystem> build(const Parameters& parameters) {
                                                  std::move(Q), std::move(options));
 }
 
-template <class List>
-ParameterInfo list(std::string name, ParameterKind kind, std::string summary,
-                   std::optional<List> by_default = {}) {
-  ParameterInfo info;
-  info.name = std::move(name);
-  info.kind = kind;
-  info.summary = std::move(summary);
-  if (by_default) info.default_value = std::move(*by_default);
-  return info;
-}
-
-ParameterInfo required_matrix(std::string name, std::string summary) {
-  return list<MatrixEntries>(std::move(name), ParameterKind::matrix, std::move(summary));
-}
-
 ParameterInfo optional_matrix(std::string name, std::string summary) {
-  return list<MatrixEntries>(std::move(name), ParameterKind::matrix,
-                             std::move(summary) + "; zero if absent", MatrixEntries{});
-}
-
-ParameterInfo step_maps_choice() {
-  ParameterInfo info;
-  info.name = "step_maps";
-  info.kind = ParameterKind::choice;
-  info.summary = "where the step maps are kept; automatic: dense up to 64 states, sparse beyond";
-  info.choices = {"automatic", "dense", "sparse"};
-  info.default_value = std::string("automatic");
-  return info;
+  return list_parameter<MatrixEntries>(std::move(name), ParameterKind::matrix,
+                                       std::move(summary) + "; zero if absent", MatrixEntries{});
 }
 
 }  // namespace
@@ -153,9 +56,9 @@ PartType linear_port_hamiltonian_type() {
       "x' = (J - R) Q x + (G - P) u,  y = (G + P)^T Q x + (S + N) u\n"
       "u: the inputs of the scalar ports, then the external inputs";
   type.parameters = {
-      list<States>("states", ParameterKind::states, "names and units of the n states"),
-      list<Ports>("ports", ParameterKind::ports, "the power ports"),
-      list<Inputs>("inputs", ParameterKind::inputs, "external inputs", Inputs{}),
+      list_parameter<States>("states", ParameterKind::states, "names and units of the n states"),
+      list_parameter<Ports>("ports", ParameterKind::ports, "the power ports"),
+      list_parameter<Inputs>("inputs", ParameterKind::inputs, "external inputs", Inputs{}),
       required_matrix("J", "n×n, skew"),
       optional_matrix("R", "n×n, symmetric, [R P; P^T S] positive semidefinite"),
       required_matrix("G", "n×m"),

@@ -14,6 +14,7 @@ PartType duffing_node_type();
 PartType linear_oscillator_type();
 PartType mass_spring_damper_chain_type();
 PartType linear_port_hamiltonian_type();
+PartType descriptor_port_hamiltonian_type();
 
 /// A parameter that `check_parameters` passed; T is the type that its kind stands for.
 template <class T>

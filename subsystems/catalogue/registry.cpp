@@ -20,7 +20,7 @@ std::span<const PartType> catalogue() {
   static const std::vector<PartType> types = {
       duffing_oscillator_type(),      duffing_node_type(),
       linear_oscillator_type(),       mass_spring_damper_chain_type(),
-      linear_port_hamiltonian_type(),
+      linear_port_hamiltonian_type(), descriptor_port_hamiltonian_type(),
   };
   return types;
 }

@@ -61,6 +61,7 @@ ClosedPart::ClosedPart(const Subsystem& part)
       n_(part.signature().state_size()),
       p_(part.signature().wave_size()),
       m_(p_ + part.signature().input_size()),
+      E_(part.linear_form().E),
       structure_(part.structure()),
       probe_structure_(part.structure()),
       input_map_(p_, p_),
@@ -223,8 +224,16 @@ double ClosedPart::close(const double* a, const VectorXd& dx) {
   }
   rate<true>(structure_, g_size_, a, u_size_, y_size_, v_size_);
   rate<false>(structure_, g_, a, u_, y_, v_);
-  F_ = dx - h_ * v_;
-  w_ = dx.cwiseAbs() + h_ * v_size_;
+  if (E_ == nullptr) {
+    F_ = dx - h_ * v_;
+    w_ = dx.cwiseAbs() + h_ * v_size_;
+  } else {
+    F_ = -h_ * v_;
+    w_ = h_ * v_size_;
+    add_product<false>(*E_, 1.0, dx, F_);
+    column_ = dx.cwiseAbs();
+    add_product<true>(*E_, 1.0, column_, w_);
+  }
   return scaled_size(F_, w_);
 }
 
@@ -233,7 +242,14 @@ double ClosedPart::close(const double* a, const VectorXd& dx) {
 void ClosedPart::assemble_jacobian(const double* a, const VectorXd& dx, Eigen::MatrixXd& jacobian) {
   const bool constant = part_.constant_structure();
   if (!constant) close_loop(structure_);
-  jacobian.setIdentity();
+  if (E_ == nullptr) {
+    jacobian.setIdentity();
+  } else {
+    jacobian.setZero();
+    for (int j = 0; j < n_; ++j) {
+      for (SparseMatrix::InnerIterator it(*E_, j); it; ++it) jacobian(it.row(), j) += it.value();
+    }
+  }
   for (const auto& d : entries_) {
     jacobian.col(d.col()).noalias() -= (h_ * d.value()) * closed_.col(d.row());
   }
@@ -277,7 +293,14 @@ StepEnergy ClosedPart::commit(const VectorXd& dx, double* x_next) {
   energy.storage_J = part_.storage(x_next);
   part_.gradient(x_next, g_end_.data());
   energy.magnitude_J = std::abs(energy.storage_J);
-  for (int i = 0; i < n_; ++i) energy.magnitude_J += std::abs(g_end_[i] * x_next[i]);
+  for (int j = 0; j < n_ && E_ == nullptr; ++j) {
+    energy.magnitude_J += std::abs(g_end_[j] * x_next[j]);
+  }
+  for (int j = 0; j < n_ && E_ != nullptr; ++j) {
+    for (SparseMatrix::InnerIterator it(*E_, j); it; ++it) {
+      energy.magnitude_J += std::abs(g_end_[it.row()] * it.value() * x_next[j]);
+    }
+  }
   for (int j = p_; j < m_; ++j) energy.external_supply_J += h_ * u_[j] * y_[j];
   energy.dissipated_J =
       h_ * (bilinear_form(structure_.R, g_, g_) + 2.0 * bilinear_form(structure_.P, g_, u_) +

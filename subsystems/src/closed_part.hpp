@@ -14,7 +14,8 @@ namespace portwave {
 ///   F(Δx) = Δx − h[(J − R)∇̄H + (G − P)u] = 0,
 ///   u_p = M⁻¹(s a − β((G + P)_pᵀ∇̄H + D_px u_x)),  M = diag(α) + diag(β) D_pp,  D = S + N,
 /// u_p being the inputs at the ports and u_x the external ones. Δx is the unknown rather than x⁺,
-/// so that a short step does not drown in the round-off of x. After `prepare` nothing here
+/// so that a short step does not drown in the round-off of x. For descriptor parts EΔx takes the place
+/// of the first Δx. After `prepare` nothing here
 /// allocates, as far as the part does not.
 class ClosedPart {
  public:
@@ -62,6 +63,7 @@ class ClosedPart {
   int m_;  ///< scalar ports and external inputs
   double h_ = 0.0;
   std::vector<PortClosure> closures_;
+  const SparseMatrix* E_;      ///< null: the identity
   Structure structure_;        ///< at the midpoint of the last `evaluate`
   Structure probe_structure_;  ///< scratch
   Eigen::MatrixXd input_map_;  ///< M⁻¹

@@ -8,6 +8,8 @@
 namespace portwave {
 namespace {
 
+using conformance::moved;
+using conformance::moved_size;
 using conformance::Sampler;
 using conformance::Tally;
 using Eigen::MatrixXd;
@@ -50,10 +52,11 @@ void see_identity(Tally& tally, const Subsystem& part, const VectorXd& x, const 
   const double before = part.storage(x.data());
   const double after = part.storage(x_next.data());
   if (!std::isfinite(after)) return;
-  const double size = std::abs(before) + std::abs(after) + g.cwiseAbs().dot(dx.cwiseAbs());
-  tally.see(std::abs(g.dot(dx) - (after - before)), 1e-13 * size, [&] {
+  const double power = g.dot(moved(part, dx));
+  const double size = std::abs(before) + std::abs(after) + g.cwiseAbs().dot(moved_size(part, dx));
+  tally.see(std::abs(power - (after - before)), 1e-13 * size, [&] {
     return fmt::format("energy identity off by {:.3e} J at |H| = {:.3e} J, {}",
-                       g.dot(dx) - (after - before), std::abs(after), where);
+                       power - (after - before), std::abs(after), where);
   });
 }
 
@@ -107,7 +110,8 @@ LawReport check_gradient(const Subsystem& part, const ConformanceOptions& option
   Sampler sampler(part, options);
   for (int trial = 0; trial < options.trials; ++trial) {
     VectorXd x = sampler.state();
-    const VectorXd g = gradient_at(part, x);
+    VectorXd g = gradient_at(part, x);
+    if (const SparseMatrix* E = part.linear_form().E) g = E->transpose() * g;
     for (Eigen::Index i = 0; i < x.size(); ++i) {
       const double middle = x[i];
       DifferenceCheck check{0.0, 0.0, 0.0,

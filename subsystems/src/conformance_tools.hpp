@@ -174,6 +174,16 @@ inline std::unique_ptr<StepBatch> own_batch(const Subsystem& part) {
   return part.make_batch(parts);
 }
 
+/// EΔx, or |E||Δx| for magnitudes; Δx where there is no E.
+inline VectorXd moved(const Subsystem& part, const VectorXd& dx) {
+  const SparseMatrix* E = part.linear_form().E;
+  return E == nullptr ? dx : VectorXd(*E * dx);
+}
+inline VectorXd moved_size(const Subsystem& part, const VectorXd& dx) {
+  const SparseMatrix* E = part.linear_form().E;
+  return E == nullptr ? VectorXd(dx.cwiseAbs()) : VectorXd(E->cwiseAbs() * dx.cwiseAbs());
+}
+
 /// Calls body(sampler, h, where) for every step size and trial.
 template <class Body>
 void sweep(const Subsystem& part, const ConformanceOptions& options, const Body& body) {

@@ -148,7 +148,7 @@ ConsistentState AlgebraicPart::consistent_state(const Vector& f, const Vector& f
   }
   // ZᵀAV w = r leaves a part of w free, and Lᵀ of it says nothing new. The derivatives of the
   // constraints, added in the directions L, make it regular.
-  const Equilibration even(coupling_);
+  const EvenScaling even(coupling_);
   const SparseMatrix g_A = clean_product(SparseMatrix(response_.transpose()), A_, 1e-12);
   Vector scale, unused;
   const SparseMatrix slopes = unit_rows(clean_product(g_A, V_) * even.columns.asDiagonal(), scale);

@@ -202,7 +202,7 @@ void append_columns(const Matrix& N, const std::vector<int>& places, const Vecto
 
 }  // namespace
 
-Equilibration::Equilibration(const SparseMatrix& M)
+EvenScaling::EvenScaling(const SparseMatrix& M)
     : rows(Vector::Ones(M.rows())), columns(Vector::Ones(M.cols())) {
   constexpr int kSweeps = 20;
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
@@ -230,7 +230,7 @@ Equilibration::Equilibration(const SparseMatrix& M)
   for (double& scale : columns) scale = power_of_two(scale);
 }
 
-SparseMatrix Equilibration::apply(const SparseMatrix& M) const {
+SparseMatrix EvenScaling::apply(const SparseMatrix& M) const {
   return rows.asDiagonal() * M * columns.asDiagonal();
 }
 
@@ -256,7 +256,7 @@ SparseRank::SparseRank(const SparseMatrix& M)
   int left_columns = 0, right_columns = 0;
   for (const Component& component : components(M)) {
     const SparseMatrix own = component.matrix();
-    const Equilibration scale(own);
+    const EvenScaling scale(own);
     const Kernels found = kernels_of(component, scale.apply(own));
     rank_ += static_cast<int>(found.rank);
     append_columns(found.left, component.rows, scale.rows, left_columns, left);
@@ -282,7 +282,7 @@ SparseMatrix solve_in_range(const SparseMatrix& M, const SparseMatrix& B) {
     if (wanted.empty()) continue;
     const auto k = static_cast<Eigen::Index>(wanted.size());
     const SparseMatrix own = component.matrix();
-    const Equilibration scale(own);
+    const EvenScaling scale(own);
     const SparseMatrix scaled = scale.apply(own);
     Matrix b = Matrix::Zero(own.rows(), k);
     for (std::size_t i = 0; i < component.rows.size(); ++i) {
@@ -341,7 +341,7 @@ SparseMatrix orthonormalised(const SparseMatrix& basis) {
 }
 
 bool ScaledFactors::factorise(const SparseMatrix& M) {
-  const Equilibration scale(M);
+  const EvenScaling scale(M);
   rows_ = scale.rows;
   columns_ = scale.columns;
   SparseMatrix scaled = scale.apply(M);

@@ -11,10 +11,10 @@ namespace portwave {
 
 /// Powers of two that bring the largest entry of every row and column near 1; 1 where there is none.
 /// Source: Ruiz, A scaling algorithm to equilibrate both rows and columns norms, RAL-TR-2001-034.
-struct Equilibration {
+struct EvenScaling {
   Eigen::VectorXd rows, columns;
 
-  explicit Equilibration(const SparseMatrix& M);
+  explicit EvenScaling(const SparseMatrix& M);
   SparseMatrix apply(const SparseMatrix& M) const;
 };
 

@@ -16,6 +16,8 @@ std::vector<double> Subsystem::default_state() const {
   return std::vector<double>(signature_->states.size(), 0.0);
 }
 
+Issues Subsystem::check_initial_state([[maybe_unused]] const double* x) const { return {}; }
+
 void Subsystem::structure_at([[maybe_unused]] const double* x_mid, Structure& out) const {
   out = structure();
 }

@@ -46,7 +46,8 @@ struct ConformanceOptions {
 /// J, N skew, R, S symmetric, [R P; Pᵀ S] ⪰ 0 (unless active), shapes as the signature says; at the
 /// default state and, where the structure depends on the state, at random midpoints.
 LawReport check_structure(const Subsystem& part, const ConformanceOptions& options = {});
-/// ∇H against central differences of H.
+/// ∇H against central differences of H. Here and below, where linear_form() has an E: ∇H = Eᵀz, and
+/// EΔx takes the place of Δx.
 LawReport check_gradient(const Subsystem& part, const ConformanceOptions& options = {});
 /// ∇̄Hᵀ(x⁺ − x) = H(x⁺) − H(x) for increments from 1 down to 1e-15, also along single axes;
 /// ∇̄H(x, x) = ∇H(x), and no noise on the way there: ∇̄H(x, x + Δx) − ∇H(x) = O(Δx).
@@ -60,7 +61,9 @@ LawReport check_energy_law(const Subsystem& part, const ConformanceOptions& opti
 /// |Sα − Sβ| ≤ |α − β|.
 LawReport check_nonexpansive(const Subsystem& part, const ConformanceOptions& options = {});
 /// The observed order from runs with h, h/2, h/4 and h/8 over a time of the part's own scale, with
-/// smooth incident waves and inputs, is at least options.order − 0.25.
+/// smooth incident waves and inputs, is at least options.order − 0.25. Of descriptor parts it is that of
+/// Ex, from the default state where a random one violates a constraint; nothing is tested where it has
+/// more than 200 states.
 LawReport check_order_of_convergence(const Subsystem& part, const ConformanceOptions& options = {});
 /// `scatter` and `advance` are pure functions of (x, ū, a): repeated, interleaved with other
 /// solves, from a fresh batch, and with a null input for zero inputs, they give the same bits;

@@ -64,12 +64,16 @@ class Subsystem {
 
   /// The state that a scenario starts from when it names none. Zero unless overridden.
   virtual std::vector<double> default_state() const;
+  /// What speaks against starting from x (n finite doubles) however the ports are joined, `where`
+  /// being "/initial_state": constraints between the states that x violates. None unless overridden.
+  virtual Issues check_initial_state(const double* x) const;
 
   /// H(x) [J].
   virtual double storage(const double* x) const = 0;
-  /// ∇H(x).
+  /// The co-energy variables z: ∇H(x), or Qx with ∇H(x) = Eᵀz where linear_form() has an E.
   virtual void gradient(const double* x, double* g) const = 0;
-  /// ∇̄H(x, x⁺), with ∇̄Hᵀ(x⁺ − x) = H(x⁺) − H(x) and ∇̄H(x, x) = ∇H(x).
+  /// ∇̄H(x, x⁺), with ∇̄Hᵀ(x⁺ − x) = H(x⁺) − H(x) and ∇̄H(x, x) = ∇H(x). Where there is an E:
+  /// ∇̄HᵀE(x⁺ − x) = H(x⁺) − H(x) and ∇̄H(x, x) = Qx.
   virtual void discrete_gradient(const double* x, const double* x_next, double* g) const = 0;
   /// ∂∇̄H/∂x⁺ as (row, column, value) triplets, appended; equal places add up.
   virtual void discrete_gradient_jacobian(const double* x, const double* x_next,

@@ -1,0 +1,290 @@
+#include "descriptor_batch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "port_closure.hpp"
+#include "sparse_rank.hpp"
+
+namespace portwave {
+namespace {
+
+using Matrix = Eigen::MatrixXd;
+using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector = Eigen::VectorXd;
+
+/// One part at a step size and impedances. With the ports closed, u = (s/α)a − κy, κ = β/α,
+///   (2E/h − W) δ = W x + B_a a + B_u ū,   W = (J − R)Q − B_p κ B_pᵀQ,   δ = x_mid − x,
+///   x⁺ = x + δ + Pδ,   b = σa + C x + (D − σ)a + C_u ū.
+/// Increments for the reason given in dense_linear_batch.cpp.
+struct DescriptorLane {
+  ScaledFactors lhs;
+  SparseMatrix W;    // n×n
+  Matrix B_a;        // n×p
+  SparseMatrix B_u;  // n×q
+  RowMatrix map;     // δ of (x, a, ū), n×(n+p+q); empty where the factors are used
+  RowMatrix C;       // p×n
+  RowMatrix D;       // p×p
+  RowMatrix D_minus_sigma;
+  Vector sigma;   // ±1
+  RowMatrix C_u;  // p×q
+};
+
+Vector solved(const ScaledFactors& lhs, const Vector& rhs) {
+  Vector x(rhs.size()), scratch(lhs.scratch_size());
+  lhs.solve(rhs.data(), x.data(), scratch.data());
+  return x;
+}
+
+DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
+                         const std::vector<PortClosure>& closures, double h) {
+  const DescriptorForm& form = part.form();
+  const Eigen::Index n = form.E.rows();
+  const auto p = static_cast<Eigen::Index>(closures.size());
+  const Eigen::Index q = form.B.cols() - p;
+  DescriptorLane lane;
+  Vector kappa(p), drive(p);  // u = drive·a − κ y
+  for (Eigen::Index j = 0; j < p; ++j) {
+    const PortClosure& port = closures[static_cast<std::size_t>(j)];
+    kappa[j] = port.beta / port.alpha;
+    drive[j] = port.s / port.alpha;
+  }
+  const SparseMatrix B_p = form.B.leftCols(p);
+  const SparseMatrix C_p = SparseMatrix(B_p.transpose()) * form.Q;  // y = C_p x_mid
+  lane.W = descriptor_rate(form.J, form.R, form.Q);
+  if (p > 0) lane.W -= SparseMatrix(B_p * SparseMatrix(kappa.asDiagonal() * C_p));
+  const SparseMatrix inertia = (2.0 / h) * form.E;
+  if (!lane.lhs.factorise(SparseMatrix(inertia - lane.W))) {
+    throw ConfigError("", "the implicit step is singular at this step size");
+  }
+  lane.B_a = Matrix(B_p) * drive.asDiagonal();
+  lane.B_u = form.B.rightCols(q);
+
+  Matrix y(p, n + p + q);  // of z = (x, a, ū), by one transposed solve per port
+  for (Eigen::Index j = 0; j < p; ++j) {
+    const Vector row = lane.lhs.solve_transposed(Vector(SparseMatrix(C_p.transpose()).col(j)));
+    y.row(j).head(n) = (inertia.transpose() * row).transpose();
+    y.row(j).segment(n, p) = row.transpose() * lane.B_a;
+    y.row(j).tail(q) = (lane.B_u.transpose() * row).transpose();
+  }
+  Matrix u = -(kappa.asDiagonal() * y);
+  u.middleCols(n, p) += Matrix(drive.asDiagonal());
+  Matrix b(p, n + p + q);
+  lane.sigma.resize(p);
+  Eigen::RowVectorXd row;
+  for (Eigen::Index j = 0; j < p; ++j) {
+    lane.sigma[j] =
+        outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
+    b.row(j) = row;
+  }
+  lane.C = b.leftCols(n);
+  lane.D_minus_sigma = b.middleCols(n, p);
+  lane.D = lane.D_minus_sigma + RowMatrix(Matrix(lane.sigma.asDiagonal()));
+  lane.C_u = b.rightCols(q);
+  if (!part.uses_sparse_step_maps()) {
+    lane.map.resize(n, n + p + q);
+    for (Eigen::Index j = 0; j < n; ++j) lane.map.col(j) = solved(lane.lhs, Vector(lane.W.col(j)));
+    for (Eigen::Index j = 0; j < p; ++j) lane.map.col(n + j) = solved(lane.lhs, lane.B_a.col(j));
+    for (Eigen::Index j = 0; j < q; ++j) {
+      lane.map.col(n + p + j) = solved(lane.lhs, Vector(lane.B_u.col(j)));
+    }
+  }
+  if (!b.allFinite() || !lane.map.allFinite()) {
+    throw ConfigError("", "the implicit step is singular at this step size");
+  }
+  return lane;
+}
+
+/// The energy book of a part, from flat entry lists.
+class DescriptorEnergy {
+ public:
+  DescriptorEnergy(const DescriptorPortHamiltonian& part, double step_s) {
+    const DescriptorForm& form = part.form();
+    const SparseMatrix EQ = clean_product(SparseMatrix(form.E.transpose()), form.Q, 1e-15);
+    for (int j = 0; j < EQ.outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(EQ, j); it; ++it) {
+        if (it.row() > j) continue;
+        storage_.push_back(
+            {static_cast<int>(it.row()), j, it.row() == j ? 0.5 * it.value() : it.value()});
+      }
+    }
+    append(form.Q, 1.0, gradient_);
+    append(form.R, step_s, dissipation_);
+    append(SparseMatrix(form.B.rightCols(part.signature().input_size())), step_s, input_);
+  }
+
+  /// `z` is scratch of n doubles.
+  StepEnergy book(const double* x_mid, const double* x_next, const double* input, double* z,
+                  int n) const {
+    StepEnergy energy;
+    for (const Entry& e : storage_) {
+      const double term = e.value * x_next[e.row] * x_next[e.column];
+      energy.storage_J += term;
+      energy.magnitude_J += 2.0 * std::abs(term);
+    }
+    if (dissipation_.empty() && input_.empty()) return energy;
+    std::fill(z, z + n, 0.0);
+    for (const Entry& e : gradient_) z[e.row] += e.value * x_mid[e.column];
+    for (const Entry& e : dissipation_) energy.dissipated_J += e.value * z[e.row] * z[e.column];
+    for (const Entry& e : input_) energy.external_supply_J += z[e.row] * e.value * input[e.column];
+    return energy;
+  }
+
+ private:
+  struct Entry {
+    int row;
+    int column;
+    double value;
+  };
+  static void append(const SparseMatrix& M, double factor, std::vector<Entry>& out) {
+    for (int j = 0; j < M.outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
+        if (it.value() != 0.0) out.push_back({static_cast<int>(it.row()), j, factor * it.value()});
+      }
+    }
+  }
+
+  std::vector<Entry> storage_;      // upper triangle of ½EᵀQ, off-diagonal entries doubled
+  std::vector<Entry> gradient_;     // Q
+  std::vector<Entry> dissipation_;  // hR
+  std::vector<Entry> input_;        // h B of the external inputs
+};
+
+class DescriptorBatch final : public LanewiseBatch {
+ public:
+  explicit DescriptorBatch(std::span<const Subsystem* const> parts)
+      : LanewiseBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
+                      parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
+                      /*extra: b⁰, δ and work=*/parts[0]->signature().wave_size() +
+                          2 * parts[0]->signature().state_size()) {
+    for (const Subsystem* part : parts) {
+      parts_.push_back(dynamic_cast<const DescriptorPortHamiltonian*>(part));
+    }
+    n_ = state_size();
+    p_ = wave_size();
+    q_ = input_size();
+  }
+
+  double scatter_cost_ns() const override { return 5.0 + p_ * p_; }
+  double advance_cost_ns() const override {
+    const bool sparse = parts_[0]->uses_sparse_step_maps();
+    return 20.0 + (sparse ? 20.0 + 2.0 * p_ : 0.5 * (n_ + p_ + q_)) * n_;
+  }
+
+  void prepare(double step_s, const double* impedance) override {
+    lane_.clear();
+    energy_.clear();
+    std::vector<double> gamma(static_cast<std::size_t>(p_));
+    for (int l = 0; l < lanes(); ++l) {
+      const DescriptorPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
+      for (int j = 0; j < p_; ++j) {
+        gamma[static_cast<std::size_t>(j)] = impedance[j * stride() + l];
+      }
+      lane_.push_back(
+          make_lane(part, port_closures(part.signature(), step_s, gamma.data()), step_s));
+      energy_.emplace_back(part, step_s);
+    }
+  }
+
+  bool affine_matrix(int l, double* matrix) const override {
+    const RowMatrix& D = lane_[static_cast<std::size_t>(l)].D;
+    std::copy(D.data(), D.data() + D.size(), matrix);
+    return true;
+  }
+  bool affine_offset(int l, const double* record, double* offset) const override {
+    const double* b0 = extra_of(l, record);
+    std::copy(b0, b0 + p_, offset);
+    return true;
+  }
+
+ private:
+  void freeze_lane(int l, const Lane& frozen) override {
+    const DescriptorLane& lane = lane_[static_cast<std::size_t>(l)];
+    for (int i = 0; i < p_; ++i) {
+      double sum = 0.0;
+      for (int j = 0; j < n_; ++j) sum += lane.C(i, j) * frozen.x[j];
+      for (int j = 0; j < q_; ++j) sum += lane.C_u(i, j) * frozen.input[j];
+      frozen.extra[i] = sum;
+    }
+  }
+
+  StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) override {
+    const DescriptorLane& lane = lane_[static_cast<std::size_t>(l)];
+    for (int i = 0; i < p_; ++i) {
+      double sum = frozen.extra[i];
+      for (int j = 0; j < p_; ++j) sum += lane.D_minus_sigma(i, j) * a[j];
+      b[i] = lane.sigma[i] * a[i] + sum;
+    }
+    return StepFault::none;
+  }
+
+  StepFault advance_lane(int l, const Lane& frozen, const double* a, double* next, double* b,
+                         StepEnergy& energy) override {
+    (void)scatter_lane(l, frozen, a, b);
+    const auto index = static_cast<std::size_t>(l);
+    double* delta = frozen.extra + p_;
+    double* work = delta + n_;
+    find_delta(lane_[index], frozen, a, delta, work);
+    for (int i = 0; i < n_; ++i) next[i] = frozen.x[i] + 2.0 * delta[i];
+    const SparseMatrix& V = parts_[index]->kernel();
+    for (int k = 0; k < V.outerSize(); ++k) {  // P = I − VVᵀ
+      double along = 0.0;
+      for (SparseMatrix::InnerIterator it(V, k); it; ++it) along += it.value() * delta[it.row()];
+      for (SparseMatrix::InnerIterator it(V, k); it; ++it) next[it.row()] -= along * it.value();
+    }
+    bool finite = true;
+    for (int i = 0; i < n_; ++i) {
+      delta[i] += frozen.x[i];
+      finite = finite && std::isfinite(next[i]);
+    }
+    energy = energy_[index].book(delta, next, frozen.input, work, n_);
+    return finite ? StepFault::none : StepFault::not_finite;
+  }
+
+  void find_delta(const DescriptorLane& lane, const Lane& frozen, const double* a, double* delta,
+                  double* work) const {
+    if (lane.map.size() > 0) {
+      for (int i = 0; i < n_; ++i) {
+        const double* row = lane.map.data() + static_cast<std::ptrdiff_t>(i) * (n_ + p_ + q_);
+        double sum = 0.0;
+        for (int j = 0; j < n_; ++j) sum += row[j] * frozen.x[j];
+        for (int j = 0; j < p_; ++j) sum += row[n_ + j] * a[j];
+        for (int j = 0; j < q_; ++j) sum += row[n_ + p_ + j] * frozen.input[j];
+        delta[i] = sum;
+      }
+      return;
+    }
+    for (int i = 0; i < n_; ++i) {
+      double sum = 0.0;
+      for (int j = 0; j < p_; ++j) sum += lane.B_a(i, j) * a[j];
+      delta[i] = sum;
+    }
+    const auto add = [delta](const SparseMatrix& M, const double* x) {
+      for (int j = 0; j < M.outerSize(); ++j) {
+        if (x[j] == 0.0) continue;
+        for (SparseMatrix::InnerIterator it(M, j); it; ++it) delta[it.row()] += it.value() * x[j];
+      }
+    };
+    add(lane.W, frozen.x);
+    add(lane.B_u, frozen.input);
+    lane.lhs.solve(delta, delta, work);
+  }
+
+  std::vector<const DescriptorPortHamiltonian*> parts_;
+  std::vector<DescriptorLane> lane_;
+  std::vector<DescriptorEnergy> energy_;
+  int n_ = 0, p_ = 0, q_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<StepBatch> make_descriptor_batch(std::span<const Subsystem* const> parts) {
+  return std::make_unique<DescriptorBatch>(parts);
+}
+
+}  // namespace portwave
