@@ -89,7 +89,7 @@ struct DynamicIteration::Impl {
   }
 
   [[noreturn]] void fail(int iteration_number, StepFault fault, const std::string& detail) const {
-    throw NetworkFault(system.blocks().front().part, iteration_number, fault, detail);
+    throw NetworkFault(/*part=*/-1, iteration_number, fault, detail);
   }
 
   NetworkStep step(const ForEach& each) {

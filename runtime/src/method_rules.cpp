@@ -1,10 +1,15 @@
 #include "method_rules.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+
+#include "portwave/subsystems/printable.hpp"
 
 namespace portwave::method_rules {
 namespace {
@@ -14,7 +19,21 @@ class Check {
   explicit Check(const CouplingMethod& method) : m_(method) {}
 
   Issues run() && {
-    expect(m_.iterations >= 0, "/iterations", "an integer >= 0", m_.iterations);
+    if (is_splitting(m_.kind)) {
+      check_splitting();
+    } else {
+      expect(m_.iterations >= 0, "/iterations", "an integer >= 0", m_.iterations);
+      if (is_dynamic_iteration(m_.kind)) {
+        check_dynamic();
+      } else {
+        check_waves();
+      }
+    }
+    return std::move(issues_);
+  }
+
+ private:
+  void check_waves() {
     check_relaxation();
     number("/tolerance", m_.tolerance, tolerance());
     number("/energy_tolerance_J", m_.energy_tolerance_J, tolerance());
@@ -24,13 +43,42 @@ class Check {
     number("/tank/initial_J", m_.tank.initial_J.value_or(0.0), tank());
     number("/tank/initial_fraction", m_.tank.initial_fraction, tank());
     expect(m_.tank.cap_J >= 0.0, "/tank/cap_J", tank().describe(), m_.tank.cap_J);  // or infinite
-    return std::move(issues_);
   }
 
- private:
+  void check_splitting() {
+    if (m_.kind != MethodKind::impulse) return;
+    count("/factor", m_.splitting.factor);
+    if (m_.splitting.split_dissipation) fail("/split_dissipation", "is not for \"impulse\"");
+    if (m_.splitting.fast.empty()) fail("/fast", "must name the fast subsystems, one at least");
+  }
+
+  void check_dynamic() {
+    const DynamicIterationOptions& d = m_.dynamic;
+    number("/tolerance", m_.tolerance, tolerance());
+    count("/window_steps", d.window_steps);
+    if (m_.kind != MethodKind::lions_mercier) {
+      expect(d.divergence_limit > 0.0, "/divergence_limit", divergence_limit().describe(),
+             d.divergence_limit);  // or infinite
+      return;
+    }
+    if (d.lambda) number("/lambda", *d.lambda, lambda());
+    if (d.mu) number("/mu", *d.mu, mu());
+    const bool can_compare = d.mu && mu().contains(*d.mu);
+    if (d.omega && can_compare && omega().contains(*d.omega)) {
+      expect(*d.omega >= *d.mu, "/omega", fmt::format("at least mu, {}", *d.mu), *d.omega);
+    } else if (d.omega) {
+      number("/omega", *d.omega, omega());
+    }
+    number("/alpha", d.alpha, alpha());
+  }
+
   template <typename Value>
   void expect(bool good, const char* where, std::string_view expected, Value value) {
     if (!good) fail(where, fmt::format("must be {}, got {}", expected, value));
+  }
+  void count(const char* where, int value) {
+    expect(value >= 1 && value <= kMostSteps, where,
+           fmt::format("an integer from 1 to {}", kMostSteps), value);
   }
   void number(const char* where, double value, const NumberRange& range) {
     expect(range.contains(value), where, range.describe(), value);
@@ -71,5 +119,29 @@ NumberRange relaxation(MethodKind kind) {
 }
 
 Issues check(const CouplingMethod& method) { return Check(method).run(); }
+
+std::string fast_defect(std::string_view name, const System& system) {
+  if (system.find_part(name) >= 0) return {};
+  std::vector<std::string> names;
+  for (const Part& part : system.parts()) names.push_back(part.name);
+  const std::string hint = did_you_mean(name, names);
+  constexpr std::size_t kShown = 12;
+  const std::size_t count = names.size();
+  names.resize(std::min(count, kShown));
+  for (std::string& each : names) each = in_quotes(each);
+  const std::string more = count > kShown ? fmt::format(", ... ({} in all)", count) : "";
+  return fmt::format("there is no subsystem {}.\nsubsystems: {}{}.{}", in_quotes(name),
+                     fmt::join(names, ", "), more, hint);
+}
+
+Issues check_fast(const CouplingMethod& method, const System& system) {
+  Issues issues;
+  if (method.kind != MethodKind::impulse) return issues;
+  for (std::size_t i = 0; i < method.splitting.fast.size(); ++i) {
+    std::string defect = fast_defect(method.splitting.fast[i], system);
+    if (!defect.empty()) issues.push_back({fmt::format("/method/fast/{}", i), std::move(defect)});
+  }
+  return issues;
+}
 
 }  // namespace portwave::method_rules

@@ -27,6 +27,10 @@ constexpr PortQuantity kPortQuantities[] = {{"effort", Observable::Kind::effort}
                                             {"incident", Observable::Kind::incident},
                                             {"outgoing", Observable::Kind::outgoing}};
 
+bool is_wave(Observable::Kind kind) {
+  return kind == Observable::Kind::incident || kind == Observable::Kind::outgoing;
+}
+
 const Signature& signature_of(const System& system, int part) {
   return system.parts()[static_cast<std::size_t>(part)].subsystem->signature();
 }
@@ -113,7 +117,7 @@ PortMatch find_in_part(const System& system, int part, std::string_view name, Ob
 }
 
 /// Everything that a part can be asked for, with its name in front.
-std::vector<std::string> labels_of(const System& system, int part) {
+std::vector<std::string> labels_of(const System& system, int part, MethodKind method) {
   const Signature& signature = signature_of(system, part);
   const std::string& name = name_of(system, part);
   std::vector<std::string> labels;
@@ -122,6 +126,7 @@ std::vector<std::string> labels_of(const System& system, int part) {
   }
   for (const Port& port : signature.ports) {
     for (const PortQuantity& quantity : kPortQuantities) {
+      if (is_wave(quantity.kind) && !is_wave_method(method)) continue;
       const std::string label = fmt::format("{}.{}.{}", name, port.name, quantity.name);
       if (port.dimension == 1) {
         labels.push_back(label);
@@ -143,8 +148,9 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string unknown_quantity(const System& system, int part, const std::string& label) {
-  const std::vector<std::string> labels = labels_of(system, part);
+std::string unknown_quantity(const System& system, int part, const std::string& label,
+                             MethodKind method) {
+  const std::vector<std::string> labels = labels_of(system, part, method);
   const std::string& name = name_of(system, part);
   return fmt::format("subsystem {} has nothing named {}.\n  It has: {}.{}", in_quotes(name),
                      in_quotes(std::string_view(label).substr(name.size() + 1)), joined(labels),
@@ -176,7 +182,7 @@ std::string unknown_part(const System& system, const std::string& label) {
 }  // namespace
 
 bool resolve_observable(const System& system, const std::string& label, const std::string& where,
-                        Observable& out, Issues& issues) {
+                        Observable& out, Issues& issues, MethodKind method) {
   Observable found;
   found.label = label;
   std::string defect;
@@ -188,13 +194,18 @@ bool resolve_observable(const System& system, const std::string& label, const st
     const int part = system.find_part(text.substr(0, dot));
     if (part < 0) continue;
     nearest_part = part;
-    if (find_in_part(system, part, text.substr(dot + 1), found, defect) == PortMatch::found) {
-      out = std::move(found);
-      return true;
+    if (find_in_part(system, part, text.substr(dot + 1), found, defect) != PortMatch::found)
+      continue;
+    if (is_wave(found.kind) && !is_wave_method(method)) {
+      defect = fmt::format("the method \"{}\" couples without waves: there is no {}",
+                           to_string(method), in_quotes(label));
+      break;
     }
+    out = std::move(found);
+    return true;
   }
   if (defect.empty()) {
-    defect = nearest_part >= 0 ? unknown_quantity(system, nearest_part, label)
+    defect = nearest_part >= 0 ? unknown_quantity(system, nearest_part, label, method)
                                : unknown_part(system, label);
   }
   issues.push_back({where, std::move(defect)});

@@ -11,6 +11,7 @@
 
 #include "portwave/coupling/wave_discretisation.hpp"
 #include "portwave/runtime/tune.hpp"
+#include "stepper_options.hpp"
 
 namespace portwave {
 namespace {
@@ -149,6 +150,7 @@ class Observation {
 }  // namespace
 
 std::vector<RateRow> study_rate(const Scenario& scenario, const RateOptions& options) {
+  refuse_without_waves(scenario.options.method);
   const PortResponses responses(scenario.system, scenario.options.step_s);
   const int steps = static_cast<int>(std::min<std::int64_t>(options.steps, scenario.steps));
   std::vector<RateRow> rows;

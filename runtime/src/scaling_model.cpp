@@ -51,14 +51,22 @@ ScalingPredictor::ScalingPredictor(const Scenario& scenario, const ScalingOption
                                    const ScalingModel& measured)
     : options_(options),
       measured_(measured),
-      waves_(discretise(scenario, options.grain)),
-      costs_(measured_costs(waves_, waves_.initial_record().data())),
       budget_(scenario.options.method.iterations),
       waits_(scenario.options.method.tolerance > 0.0 ||
              scenario.options.method.energy_tolerance_J > 0.0) {
+  if (is_wave_method(scenario.options.method.kind)) {
+    waves_.emplace(discretise(scenario, options.grain));
+    model_waves();
+  } else {
+    model_blocks(scenario.system);
+  }
+}
+
+void ScalingPredictor::model_waves() {
+  costs_ = measured_costs(*waves_, waves_->initial_record().data());
   // One thread is to take what it was measured to take: the port solves stand for the junctions too,
   // and the parts' commits for their share of the ledger.
-  const Partition whole = whole_packs(waves_, costs_);
+  const Partition whole = whole_packs(*waves_, costs_);
   const double iterations = std::max(std::round(measured_.iterations), 0.0);
   const double solves_s = 1e-9 * whole.iteration_cost_ns * iterations;
   if (solves_s > 0.0) multiply(costs_.scatter_ns, measured_.serial_phases.iterate_s / solves_s);
@@ -67,9 +75,24 @@ ScalingPredictor::ScalingPredictor(const Scenario& scenario, const ScalingOption
   if (advance_s > 0.0) multiply(costs_.advance_ns, shared_s / advance_s);
 }
 
+void ScalingPredictor::model_blocks(const System& system) {
+  blocks_.iterations = 1;
+  double states = 0.0;
+  for (const Part& part : system.parts()) {
+    const double own = part.subsystem->signature().state_size();
+    if (own == 0.0) continue;
+    blocks_.iterate_ns.push_back(own);
+    states += own;
+  }
+  multiply(blocks_.iterate_ns, 1e9 * measured_.serial_phases.iterate_s / std::max(states, 1.0));
+  blocks_.commit_ns.assign(blocks_.iterate_ns.size(), 0.0);
+  blocks_.neighbours.resize(blocks_.iterate_ns.size());
+}
+
 StepModel ScalingPredictor::model_for(int threads) const {
-  const Partition partition = make_partition(waves_, costs_, options_.grain, threads, budget_);
-  StepModel model = step_model(waves_, costs_, partition,
+  if (!waves_) return blocks_;
+  const Partition partition = make_partition(*waves_, costs_, options_.grain, threads, budget_);
+  StepModel model = step_model(*waves_, costs_, partition,
                                static_cast<int>(std::max(std::round(measured_.iterations), 0.0)));
   model.phase_ns = measured_.phase_ns;
   if (options_.executor == ExecutorKind::barrier) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "portwave/coupling/wave_discretisation.hpp"
@@ -12,7 +13,8 @@ namespace portwave {
 StepModel step_model(const WaveDiscretisation& waves, const LaneCosts& costs,
                      const Partition& partition, int iterations);
 
-/// Predicts the step of a network on any number of cores.
+/// Predicts the step of a network on any number of cores. Without waves: as if all of the method's work
+/// were that of the subsystems, in proportion to their states, which is optimistic.
 class ScalingPredictor {
  public:
   /// `measured`: of this network. Measures what its parts cost alone.
@@ -25,12 +27,15 @@ class ScalingPredictor {
   ScalingRow partition_of(int threads) const;
 
  private:
+  void model_waves();
+  void model_blocks(const System& system);
   StepModel model_for(int threads) const;
 
   ScalingOptions options_;
   ScalingModel measured_;
-  WaveDiscretisation waves_;
+  std::optional<WaveDiscretisation> waves_;  // empty: a method without
   LaneCosts costs_;
+  StepModel blocks_;  // then
   int budget_;
   bool waits_;
 };

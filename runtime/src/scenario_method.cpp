@@ -11,6 +11,7 @@
 
 #include "method_rules.hpp"
 #include "scenario_limits.hpp"
+#include "scenario_network_method.hpp"
 #include "scenario_text.hpp"
 #include "scenario_values.hpp"
 
@@ -129,7 +130,9 @@ std::optional<Kind> kind_named(std::string_view name, const std::array<Kind, siz
 }
 
 constexpr std::array kMethodKinds = {MethodKind::douglas_rachford, MethodKind::peaceman_rachford,
-                                     MethodKind::automatic};
+                                     MethodKind::automatic,        MethodKind::strang,
+                                     MethodKind::impulse,          MethodKind::lions_mercier,
+                                     MethodKind::jacobi,           MethodKind::gauss_seidel};
 constexpr std::array kTunedImpedances = {ImpedanceKind::fne, ImpedanceKind::matched,
                                          ImpedanceKind::leaf, ImpedanceKind::adapted,
                                          ImpedanceKind::automatic};
@@ -224,6 +227,18 @@ void read_port_impedances(const Node& node, const Names& names, CouplingMethod& 
   match_terminations(names.system, is_given, method.impedance);
 }
 
+void read_wave_method(const ObjectReader& object, bool knows_kind, CouplingMethod& method) {
+  read_tolerances(object, method);
+  read_iteration_options(object, method);
+  const bool chooses_impedance = method.kind == MethodKind::automatic;
+  if (chooses_impedance) method.impedance_kind = ImpedanceKind::automatic;
+  const bool may_be_left_out = chooses_impedance || !knows_kind;
+  const auto impedance = may_be_left_out ? object.find("impedance") : object.require("impedance");
+  if (impedance) read_impedance(*impedance, method);
+  if (const auto guard = object.find("guard")) method.guard = guard->boolean().value_or(true);
+  if (const auto tank = object.find("tank")) read_tank(*tank, method.tank);
+}
+
 }  // namespace
 
 bool Names::is_missing(const std::string& path) const {
@@ -289,33 +304,32 @@ void read_time(const Node& node, RunSettings& settings) {
 }
 
 void read_method(const Node& node, CouplingMethod& method) {
-  const ObjectReader object(
-      node, {"kind", "iterations", "tolerance", "energy_tolerance_J", "tolerance_per_part",
-             "relaxation", "acceleration", "impedance", "guard", "tank", "initial_waves"});
-  if (!object.is_object()) return;
+  if (!node.is_object("an object")) return;
+  const ObjectReader object(node);
   const bool knows_kind = read_method_kind(object, method);
-  if (const auto iterations = object.find("iterations")) {
+  check_method_keys(node, knows_kind ? &method.kind : nullptr);
+  const auto iterations = is_splitting(method.kind) ? std::nullopt : object.find("iterations");
+  if (iterations) {
     method.iterations =
         static_cast<int>(iterations->integer(0, scenario_limits::kIterations).value_or(0));
   } else if (method.kind == MethodKind::automatic) {
     method.iterations = CouplingMethod::automatic().iterations;
   }
-  read_tolerances(object, method);
-  read_iteration_options(object, method);
-  const bool chooses_impedance = method.kind == MethodKind::automatic;
-  if (chooses_impedance) method.impedance_kind = ImpedanceKind::automatic;
-  const bool may_be_left_out = chooses_impedance || !knows_kind;
-  const auto impedance = may_be_left_out ? object.find("impedance") : object.require("impedance");
-  if (impedance) read_impedance(*impedance, method);
-  if (const auto guard = object.find("guard")) method.guard = guard->boolean().value_or(true);
-  if (const auto tank = object.find("tank")) read_tank(*tank, method.tank);
+  if (is_wave_method(method.kind)) {
+    read_wave_method(object, knows_kind, method);
+  } else {
+    read_network_method(object, method);
+  }
   for (Issue& issue : method_rules::check(method)) {
+    if (node.defects().has(issue.where)) continue;
     node.defects().add(std::move(issue.where), std::move(issue.what));
   }
 }
 
 void read_method_ports(const Node& node, const Names& names, CouplingMethod& method) {
   const ObjectReader object(node);
+  if (method.kind == MethodKind::impulse) read_fast(object, names);
+  if (!is_wave_method(method.kind)) return;
   if (const auto impedance = object.find("impedance")) {
     const bool is_given = method.impedance_kind == ImpedanceKind::given;
     if (is_given && impedance->json().is_object()) read_port_impedances(*impedance, names, method);
@@ -361,7 +375,8 @@ void read_observables(const Node& node, const Names& names, RunSettings& setting
     if (names.is_missing(label) || node.defects().has(element.where())) continue;
     Issues issues;
     Observable observable;
-    if (resolve_observable(names.system, label, element.where(), observable, issues)) {
+    if (resolve_observable(names.system, label, element.where(), observable, issues,
+                           settings.options.method.kind)) {
       settings.observables.push_back(std::move(observable));
     }
     node.defects().add(issues);

@@ -35,9 +35,9 @@ std::optional<std::int64_t> whole_steps(double end_s, double step_s);
 /// "time".
 void read_time(const Node& node, RunSettings& settings);
 
-/// "method", all but what names ports.
+/// "method", all but what names ports or subsystems.
 void read_method(const Node& node, CouplingMethod& method);
-/// The impedances and initial waves of "method".
+/// The impedances, initial waves and fast subsystems of "method".
 void read_method_ports(const Node& node, const Names& names, CouplingMethod& method);
 
 /// "outputs", all but what names quantities.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -8,10 +9,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "method_rules.hpp"
 #include "portwave/runtime/scenario.hpp"
 #include "portwave/subsystems/catalogue.hpp"
 #include "scenario_limits.hpp"
 #include "scenario_method.hpp"
+#include "scenario_network_method.hpp"
 #include "scenario_parts.hpp"
 #include "scenario_values.hpp"
 
@@ -379,10 +382,116 @@ Json tank_schema() {
       "energy tank of the guard, of each island");
 }
 
+// The keys of "method", of all kinds.
+Json method_properties() {
+  const CouplingMethod defaults;
+  const Json relaxation = {{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 2}};
+  return {
+      {"kind",
+       with_default(choice(scenario_file::method_kinds()), std::string(to_string(defaults.kind)))},
+      {"iterations",
+       with_default(described(integer(0, scenario_limits::kIterations),
+                              "budget: evaluations of the parts before each step is committed; "
+                              "of a dynamic iteration, iterations of each window"),
+                    defaults.iterations)},
+      {"tolerance",
+       with_default(described(non_negative(),
+                              fmt::format("relative; 0: use the whole budget. With \"auto\" and "
+                                          "no tolerance of either kind, {:g}",
+                                          scenario_file::kAutomaticTolerance)),
+                    plain(defaults.tolerance))},
+      {"energy_tolerance_J",
+       with_default(
+           described(non_negative(), "energy of the gap at the ports [J] to stop at; 0: none"),
+           plain(defaults.energy_tolerance_J))},
+      {"tolerance_per_part",
+       with_default(described(boolean(), "hold every part to the tolerance by itself"),
+                    defaults.tolerance_per_part)},
+      {"relaxation", with_default(described(relaxation, "at most 1 with peaceman-rachford"),
+                                  plain(defaults.relaxation))},
+      {"acceleration", with_default(described(integer(0, kMaxAcceleration),
+                                              "earlier evaluations that Anderson acceleration "
+                                              "remembers; 0: none"),
+                                    defaults.acceleration)},
+      {"impedance", reference("impedance")},
+      {"guard", with_default(described(boolean(),
+                                       "no step takes more energy from an island's tank than is "
+                                       "in it"),
+                             defaults.guard)},
+      {"tank", tank_schema()},
+      {"initial_waves",
+       described(by_port(number()), "outgoing waves [sqrt J] by \"part.port\"; others are 0")}};
+}
+
+Json one_of(Json value, const char* word) {
+  Json schema;
+  schema["anyOf"] = Json::array({std::move(value), {{"const", word}}});
+  return schema;
+}
+
+Json chosen(Json value, const char* what) {
+  return with_default(described(one_of(std::move(value), "auto"), what), "auto");
+}
+
+// The keys that only methods without waves have.
+Json network_properties() {
+  const SplittingOptions splitting;
+  const DynamicIterationOptions dynamic;
+  Json fast = list(text(), 1);
+  fast["uniqueItems"] = true;
+  const Json share = {{"type", "number"}, {"minimum", 0}, {"maximum", 1}};
+  return {
+      {"coupling_flow", with_default(described(choice(scenario_file::coupling_flows()),
+                                               "splitting: how the flow of the coupling is solved"),
+                                     std::string(to_string(splitting.coupling_flow)))},
+      {"split_dissipation",
+       with_default(described(boolean(), "strang: take dissipation out of the local flows"),
+                    splitting.split_dissipation)},
+      {"fast", described(std::move(fast), "impulse: names of the fast subsystems")},
+      {"factor", with_default(described(integer(1, method_rules::kMostSteps),
+                                        "impulse: fast steps per macro-step"),
+                              splitting.factor)},
+      {"lambda", chosen(positive(), "lions-mercier: step of the iteration")},
+      {"mu", chosen(non_negative(), "lions-mercier: shift [1/s]")},
+      {"omega", chosen(non_negative(), "lions-mercier: exponent of the weight [1/s], at least mu")},
+      {"alpha", with_default(described(share,
+                                       "lions-mercier: share of the dissipation that stays "
+                                       "in the parts"),
+                             dynamic.alpha)},
+      {"window_steps", with_default(described(integer(1, method_rules::kMostSteps),
+                                              "dynamic iteration: macro-steps per window"),
+                                    dynamic.window_steps)},
+      {"integrator", with_default(described(choice(scenario_file::integrators()),
+                                            "dynamic iteration: auto is midpoint, and radau-iia "
+                                            "where a part is a descriptor system"),
+                                  std::string(to_string(dynamic.integrator)))},
+      {"metric", with_default(described(choice(scenario_file::iteration_metrics()),
+                                        "lions-mercier: inner product; auto is energy, and "
+                                        "identity where a part is a descriptor system"),
+                              std::string(to_string(dynamic.metric)))},
+      {"divergence_limit",
+       with_default(described(one_of(positive(), "none"),
+                              "jacobi, gauss-seidel: give up when waveforms change by more than "
+                              "this times their size at the start"),
+                    dynamic.divergence_limit)}};
+}
+
+Json kind_is_one_of(const std::vector<std::string>& kinds) {
+  return {{"properties", {{"kind", {{"enum", kinds}}}}}, {"required", Json::array({"kind"})}};
+}
+
 // What depends on the kind of method.
-Json method_conditions() {
-  Json narrow = {{"properties", {{"relaxation", {{"maximum", 1}}}}}};
+Json method_conditions(const Json& properties) {
   const Json absent = false;
+  const auto without_others = [&](MethodKind kind) {
+    Json keys = Json::object();
+    const auto& own = scenario_file::method_keys(kind);
+    for (const auto& [key, schema] : properties.items()) {
+      if (std::find(own.begin(), own.end(), key) == own.end()) keys[key] = absent;
+    }
+    return Json{{"properties", std::move(keys)}};
+  };
+  Json narrow = {{"properties", {{"relaxation", {{"maximum", 1}}}}}};
   Json automatic = {{"properties",
                      {{"relaxation", absent},
                       {"acceleration", absent},
@@ -390,49 +499,30 @@ Json method_conditions() {
   Json conditions = Json::array();
   conditions.push_back(when_key_is("kind", "peaceman-rachford", std::move(narrow)));
   conditions.push_back(when_key_is("kind", "auto", std::move(automatic)));
-  conditions.back()["else"] = {{"required", Json::array({"impedance"})}};
+  std::vector<std::string> networks;
+  for (const MethodKind kind : {MethodKind::strang, MethodKind::impulse, MethodKind::lions_mercier,
+                                MethodKind::jacobi, MethodKind::gauss_seidel}) {
+    networks.emplace_back(to_string(kind));
+    Json own = without_others(kind);
+    if (kind == MethodKind::impulse) own["required"] = Json::array({"fast"});
+    conditions.push_back(when_key_is("kind", networks.back(), std::move(own)));
+  }
+  conditions.push_back({{"if", kind_is_one_of(networks)},
+                        {"then", Json::object()},
+                        {"else", without_others(MethodKind::automatic)}});
+  networks.emplace_back("auto");
+  conditions.push_back({{"if", kind_is_one_of(networks)},
+                        {"then", Json::object()},
+                        {"else", {{"required", Json::array({"impedance"})}}}});
   return conditions;
 }
 
 Json method_schema() {
-  const CouplingMethod defaults;
-  const Json relaxation = {{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 2}};
-  Json schema = object(
-      {{"kind",
-        with_default(choice(scenario_file::method_kinds()), std::string(to_string(defaults.kind)))},
-       {"iterations",
-        with_default(described(integer(0, scenario_limits::kIterations),
-                               "budget: evaluations of the parts before each step is committed"),
-                     defaults.iterations)},
-       {"tolerance",
-        with_default(described(non_negative(),
-                               fmt::format("relative; 0: use the whole budget. With \"auto\" and "
-                                           "no tolerance of either kind, {:g}",
-                                           scenario_file::kAutomaticTolerance)),
-                     plain(defaults.tolerance))},
-       {"energy_tolerance_J",
-        with_default(
-            described(non_negative(), "energy of the gap at the ports [J] to stop at; 0: none"),
-            plain(defaults.energy_tolerance_J))},
-       {"tolerance_per_part",
-        with_default(described(boolean(), "hold every part to the tolerance by itself"),
-                     defaults.tolerance_per_part)},
-       {"relaxation", with_default(described(relaxation, "at most 1 with peaceman-rachford"),
-                                   plain(defaults.relaxation))},
-       {"acceleration", with_default(described(integer(0, kMaxAcceleration),
-                                               "earlier evaluations that Anderson acceleration "
-                                               "remembers; 0: none"),
-                                     defaults.acceleration)},
-       {"impedance", reference("impedance")},
-       {"guard", with_default(described(boolean(),
-                                        "no step takes more energy from an island's tank than is "
-                                        "in it"),
-                              defaults.guard)},
-       {"tank", tank_schema()},
-       {"initial_waves",
-        described(by_port(number()), "outgoing waves [sqrt J] by \"part.port\"; others are 0")}},
-      {});
-  schema["allOf"] = method_conditions();
+  Json properties = method_properties();
+  properties.update(network_properties());
+  Json conditions = method_conditions(properties);
+  Json schema = object(std::move(properties), {});
+  schema["allOf"] = std::move(conditions);
   return schema;
 }
 

@@ -26,13 +26,21 @@ std::string_view describe(StepFault fault) {
   return "unknown fault";
 }
 
+std::string_view describe_network(StepFault fault) {
+  return fault == StepFault::not_converged ? "the iteration did not converge" : describe(fault);
+}
+
 std::string step_error_text(const std::string& part, std::int64_t step, int iteration, int budget,
                             StepFault fault, const std::string& detail) {
   std::string where = fmt::format("inner iteration {}", iteration);
   if (iteration < 0) where = "freezing";
   if (iteration >= budget) where = "the commit";
-  std::string text =
-      fmt::format("part \"{}\" failed in step {}, {}: {}", part, step, where, describe(fault));
+  if (budget == StepError::kNoIterations) where.clear();
+  if (budget != StepError::kNoIterations) where = ", " + where;
+  const bool is_network = part.empty();
+  std::string text = is_network ? "the network" : fmt::format("part \"{}\"", part);
+  text += fmt::format(" failed in step {}{}: {}", step, where,
+                      is_network ? describe_network(fault) : describe(fault));
   if (!detail.empty()) text += " (" + detail + ")";
   return text + "; the state is that before the step";
 }
@@ -50,6 +58,15 @@ Issues check(const System& system, const StepperOptions& options) {
          "must be finite and >= 0");
   expect(options.time.pace >= 0.0 && std::isfinite(options.time.pace), "/pace",
          "must be finite and >= 0");
+  if (!is_wave_method(m.kind)) {
+    if (options.time.deadline_s > 0.0) {
+      issues.push_back({"/deadline", fmt::format("the method \"{}\" takes its time: only inner "
+                                                 "iterations of waves can stop for a deadline",
+                                                 to_string(m.kind))});
+    }
+    append(issues, "", method_rules::check_fast(m, system));
+    return issues;
+  }
   const std::size_t ports = system.scalar_ports().size();
   const bool has_impedances = m.impedance.size() == ports || m.impedance.size() == 1;
   expect(m.impedance_kind != ImpedanceKind::given || has_impedances, "/method/impedance",
@@ -72,6 +89,15 @@ std::vector<double> impedance_by_port(const System& system, const CouplingMethod
 const System& checked(const System& system, const StepperOptions& options) {
   throw_if_any(check(system, options));
   return system;
+}
+
+void refuse_without_waves(const CouplingMethod& method) {
+  if (is_wave_method(method.kind)) return;
+  throw ConfigError("/method/kind",
+                    fmt::format("the method \"{}\" couples without waves: there are no impedances "
+                                "and no inner iteration to judge.\n"
+                                "With waves: --set '/method={{\"kind\":\"auto\"}}'",
+                                to_string(method.kind)));
 }
 
 std::string_view to_string(ExecutorKind kind) {

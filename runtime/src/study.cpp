@@ -64,6 +64,25 @@ Issues check_axes(const CouplingMethod& method, const BudgetAxes& axes) {
   for (const int budget : axes.budgets) {
     if (budget < 0) issues.push_back({"", fmt::format("budget {} is negative", budget)});
   }
+  const std::vector<MethodKind> kinds =
+      axes.methods.empty() ? std::vector{method.kind} : axes.methods;
+  for (const MethodKind kind : kinds) {
+    if (!is_splitting(kind)) continue;
+    issues.push_back({"/method/kind", fmt::format("the method \"{}\" does not iterate: it has no "
+                                                  "budget to vary",
+                                                  to_string(kind))});
+  }
+  const auto takes_impedances = [](MethodKind kind) {
+    return is_wave_method(kind) && kind != MethodKind::automatic;
+  };
+  if (!is_wave_method(method.kind) && axes.impedances.empty() &&
+      std::any_of(kinds.begin(), kinds.end(), takes_impedances)) {
+    issues.push_back(
+        {"/method/impedance",
+         fmt::format("the method \"{}\" couples without waves and gives no impedances; "
+                     "name rules to take them from",
+                     to_string(method.kind))});
+  }
   const bool chooses = axes.methods.empty()
                            ? method.kind == MethodKind::automatic
                            : std::all_of(axes.methods.begin(), axes.methods.end(),
@@ -73,8 +92,9 @@ Issues check_axes(const CouplingMethod& method, const BudgetAxes& axes) {
                       "the method \"auto\" chooses the impedances itself; name other methods to "
                       "compare impedances"});
   }
-  if (method.impedance_kind != ImpedanceKind::given &&
-      contains(axes.impedances, ImpedanceKind::given)) {
+  const bool gives_values =
+      is_wave_method(method.kind) && method.impedance_kind == ImpedanceKind::given;
+  if (!gives_values && contains(axes.impedances, ImpedanceKind::given)) {
     issues.push_back({"/method/impedance",
                       fmt::format("gives no values: its kind is \"{}\"", impedance_rule(method))});
   }
@@ -89,12 +109,16 @@ std::vector<CouplingMethod> methods_of(const CouplingMethod& method, const Budge
   };
   std::vector<CouplingMethod> methods;
   for (const MethodKind kind : or_own(axes.methods, method.kind)) {
+    const bool has_waves = is_wave_method(kind);
     const bool chooses = kind == MethodKind::automatic;
     const std::vector<ImpedanceKind> impedances =
-        chooses ? std::vector<ImpedanceKind>{ImpedanceKind::automatic}
-                : or_own(axes.impedances, method.impedance_kind);
+        chooses      ? std::vector<ImpedanceKind>{ImpedanceKind::automatic}
+        : !has_waves ? std::vector<ImpedanceKind>{method.impedance_kind}
+                     : or_own(axes.impedances, method.impedance_kind);
+    const std::vector<bool> guards =
+        has_waves ? or_own(axes.guards, method.guard) : std::vector<bool>{false};
     for (const ImpedanceKind impedance : impedances) {
-      for (const bool guard : or_own(axes.guards, method.guard)) {
+      for (const bool guard : guards) {
         CouplingMethod& each = methods.emplace_back(method);
         each.kind = kind;
         each.impedance_kind = impedance;
@@ -216,7 +240,9 @@ BudgetRow budget_row(const Scenario& scenario, const Samples& reference,
   } catch (const StepError& error) {
     row.failure = error.what();
   } catch (const ConfigError& error) {
-    if (method.impedance_kind == scenario.options.method.impedance_kind) throw;
+    const CouplingMethod& own = scenario.options.method;
+    const bool is_comparison = !is_wave_method(method.kind) && method.kind != own.kind;
+    if (method.impedance_kind == own.impedance_kind && !is_comparison) throw;
     row.failure = error.what();
   }
   return row;

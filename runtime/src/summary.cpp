@@ -38,8 +38,38 @@ Json tank_json(const TankOptions& tank) {
           {"cap_J", number(tank.cap_J)}};
 }
 
+Json splitting_json(const CouplingMethod& method) {
+  const SplittingOptions& splitting = method.splitting;
+  const std::string flow(to_string(splitting.coupling_flow));
+  if (method.kind == MethodKind::strang) {
+    return {{"coupling_flow", flow}, {"split_dissipation", splitting.split_dissipation}};
+  }
+  return {{"fast", splitting.fast}, {"factor", splitting.factor}, {"coupling_flow", flow}};
+}
+
+/// Null: left to the method; no limit.
+Json dynamic_json(const CouplingMethod& method) {
+  const DynamicIterationOptions& dynamic = method.dynamic;
+  Json json = {{"iterations", method.iterations},
+               {"tolerance", number(method.tolerance)},
+               {"window_steps", dynamic.window_steps},
+               {"integrator", std::string(to_string(dynamic.integrator))}};
+  if (method.kind != MethodKind::lions_mercier) {
+    json["divergence_limit"] = number(dynamic.divergence_limit);
+    return json;
+  }
+  json.update({{"lambda", number(dynamic.lambda)},
+               {"mu", number(dynamic.mu)},
+               {"omega", number(dynamic.omega)},
+               {"alpha", number(dynamic.alpha)},
+               {"metric", std::string(to_string(dynamic.metric))}});
+  return json;
+}
+
 /// What was asked for. Null: left to "auto".
 Json method_options_json(const CouplingMethod& method) {
+  if (is_splitting(method.kind)) return splitting_json(method);
+  if (is_dynamic_iteration(method.kind)) return dynamic_json(method);
   const bool chooses = method.kind == MethodKind::automatic;
   return {{"iterations", method.iterations},
           {"relaxation", chooses ? Json(nullptr) : number(method.relaxation)},
@@ -52,7 +82,10 @@ Json method_options_json(const CouplingMethod& method) {
           {"tank", tank_json(method.tank)}};
 }
 
+bool has_waves(const RunSummary& summary) { return is_wave_method(summary.method.kind); }
+
 bool is_automatic(const CouplingMethod& method) {
+  if (!is_wave_method(method.kind)) return false;
   return method.kind == MethodKind::automatic || method.impedance_kind == ImpedanceKind::automatic;
 }
 
@@ -81,6 +114,7 @@ Json choice_json(const RunSummary& summary) {
 
 /// Null where impedances stay as they are.
 Json tuning_json(const RunSummary& summary) {
+  if (!has_waves(summary)) return nullptr;
   if (summary.method.impedance_kind == ImpedanceKind::given && !is_automatic(summary.method)) {
     return nullptr;
   }
@@ -90,7 +124,7 @@ Json tuning_json(const RunSummary& summary) {
 }
 
 Json guard_json(const RunSummary& summary) {
-  if (!summary.method.guard) return nullptr;
+  if (!has_waves(summary) || !summary.method.guard) return nullptr;
   const GuardStatistics& guard = summary.guard;
   return {{"steps", guard.steps},
           {"uses", guard.uses},
@@ -128,13 +162,16 @@ Json broken_law_json(const Certificate& certificate) {
 Json certificate_json(const RunSummary& summary) {
   const Certificate& certificate = summary.certificate;
   const bool has_worst = certificate.worst_passivity_step >= 0;
+  const bool is_of_part = certificate.worst_passivity_part >= 0;
   const bool is_checked = summary.has_ledger;
   return {
       {"status", is_checked ? std::string(to_string(certificate.status)) : "not_checked"},
       {"max_passivity_residual_J",
        is_checked ? number(certificate.max_passivity_residual_J) : Json(nullptr)},
-      {"worst_passivity_part", has_worst ? Json(summary.worst_passivity_part) : Json(nullptr)},
+      {"worst_passivity_part",
+       has_worst && is_of_part ? Json(summary.worst_passivity_part) : Json(nullptr)},
       {"worst_passivity_step", has_worst ? Json(certificate.worst_passivity_step) : Json(nullptr)},
+      {"steps_with_excess", certificate.steps_with_excess},
       {"broken_law", broken_law_json(certificate)},
       {"max_augmented_residual_J", number(certificate.max_augmented_residual_J)},
       {"max_fejer_residual_J", number(certificate.max_fejer_residual_J)},
@@ -159,7 +196,10 @@ Json exact_quantile(const IterationStatistics& iterations, double level) {
   return quantile < IterationStatistics::kHistogram - 1 ? Json(quantile) : Json(nullptr);
 }
 
-Json iterations_json(const IterationStatistics& iterations) {
+/// Null for a method that does not iterate.
+Json iterations_json(const RunSummary& summary) {
+  if (is_splitting(summary.method.kind)) return nullptr;
+  const IterationStatistics& iterations = summary.iterations;
   Json reasons = Json::object();
   for (std::size_t i = 0; i < std::size(iterations.reasons); ++i) {
     reasons[std::string(to_string(static_cast<StopReason>(i)))] = iterations.reasons[i];
@@ -203,6 +243,9 @@ Json times_json(const RunSummary& summary) {
 }
 
 bool has_tolerance(const CouplingMethod& method) {
+  if (!is_wave_method(method.kind)) {
+    return is_dynamic_iteration(method.kind) && method.tolerance > 0.0;
+  }
   return method.tolerance > 0.0 || method.energy_tolerance_J > 0.0;
 }
 
@@ -239,9 +282,23 @@ std::string guard_text(const RunSummary& summary) {
   return text;
 }
 
+/// What was asked for, and what that came to.
+std::string network_method_text(const RunSummary& summary) {
+  const CouplingMethod& method = summary.method;
+  std::string text(to_string(method.kind));
+  if (is_dynamic_iteration(method.kind)) {
+    const int window = method.dynamic.window_steps;
+    text += fmt::format(", at most {} iterations of a window of {} step{}", method.iterations,
+                        window, window == 1 ? "" : "s");
+    if (method.tolerance > 0.0) text += fmt::format(", tolerance {:g}", method.tolerance);
+  }
+  return text + "\n               " + summary.choice.reason;
+}
+
 /// What was asked for; one line, and one each for the impedance and the guard.
 std::string method_text(const RunSummary& summary) {
   const CouplingMethod& method = summary.method;
+  if (!has_waves(summary)) return network_method_text(summary);
   std::string text =
       fmt::format("{}, at most {} iterations", to_string(method.kind), method.iterations);
   if (method.kind != MethodKind::automatic) {
@@ -272,7 +329,8 @@ std::string iterations_text(const RunSummary& summary) {
   text += fmt::format(": {} (p50) {} (p95) {} (max)",
                       bin_text(iterations, iteration_quantile(iterations, 0.5)),
                       bin_text(iterations, iteration_quantile(iterations, 0.95)), iterations.max);
-  if (!has_tolerance(summary.method) && !summary.time.active()) return text;
+  const bool may_be_late = has_waves(summary) && summary.time.active();
+  if (!has_tolerance(summary.method) && !may_be_late) return text;
   text += "\n               steps ended by";
   const char* separator = " ";
   for (std::size_t i = 0; i < std::size(iterations.reasons); ++i) {
@@ -294,13 +352,13 @@ std::string energy_text(const RunSummary& summary) {
   const EnergyTotals& energy = summary.energy;
   std::string text = fmt::format("{:.6g} J -> {:.6g} J, largest {:.6g} J\n", energy.initial_J,
                                  energy.final_J, energy.max_J);
-  text += fmt::format(
-      "               supplied {:.6g} J, dissipated {:.6g} J, interface mismatch {:.6g} J",
-      energy.supplied_J, energy.dissipated_J, energy.mismatch_J);
+  text += fmt::format("               supplied {:.6g} J, dissipated {:.6g} J, {} {:.6g} J",
+                      energy.supplied_J, energy.dissipated_J,
+                      has_waves(summary) ? "interface mismatch" : "mismatch", energy.mismatch_J);
   if (std::isfinite(energy.max_energy_ratio)) {
     text += fmt::format(
-        "\n               energy and tank, less what was supplied, at most {:.6g} times the start",
-        energy.max_energy_ratio);
+        "\n               energy{}, less what was supplied, at most {:.6g} times the start",
+        has_waves(summary) ? " and tank" : "", energy.max_energy_ratio);
   }
   return text;
 }
@@ -317,10 +375,19 @@ std::string certificate_text(const RunSummary& summary) {
   if (certificate.worst_passivity_step >= 0) {
     const bool violated =
         certificate.status == CertificateStatus::violated && !certificate.broken_law;
-    text += fmt::format(": largest passivity residual {:.3g} J; {} its limit \"{}\" in step {}",
+    const bool is_beyond = violated || certificate.steps_with_excess > 0;
+    const std::string part = certificate.worst_passivity_part < 0
+                                 ? ""
+                                 : fmt::format(" \"{}\"", printable(summary.worst_passivity_part));
+    text += fmt::format(": largest passivity residual {:.3g} J; {} its limit{} in step {}",
                         certificate.max_passivity_residual_J,
-                        violated ? "farthest beyond" : "nearest to",
-                        printable(summary.worst_passivity_part), certificate.worst_passivity_step);
+                        is_beyond ? "farthest beyond" : "nearest to", part,
+                        certificate.worst_passivity_step);
+  }
+  if (certificate.steps_with_excess > 0) {
+    text += fmt::format(
+        "\n               {} of {} steps, short of convergence, created energy: at most {:.3g} J",
+        certificate.steps_with_excess, summary.steps, certificate.max_passivity_residual_J);
   }
   if (certificate.max_augmented_residual_J) {
     text += fmt::format("\n               largest augmented residual {:.3g} J",
@@ -372,7 +439,7 @@ std::string time_budget_text(const RunSummary& summary) {
     text += fmt::format("pace {:g} (a step every {})", summary.time.pace,
                         duration_text(summary.step_s / summary.time.pace));
   }
-  text += "; the results depend on the clock\n";
+  text += has_waves(summary) ? "; the results depend on the clock\n" : "\n";
   const DeadlineScheduler::Statistics& d = summary.deadline;
   if (d.steps == 0) return text;
   text += fmt::format("               {} of {} steps missed it, {} not explained by preemption\n",
@@ -454,9 +521,10 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
           {"completed", summary.completed},
           {"method", std::string(to_string(method.kind))},
           {"method_options", method_options_json(method)},
+          {"method_description", has_waves(summary) ? Json(nullptr) : Json(summary.choice.reason)},
           {"choice", choice_json(summary)},
           {"tuning", tuning_json(summary)},
-          {"iterations", iterations_json(summary.iterations)},
+          {"iterations", iterations_json(summary)},
           {"guard", guard_json(summary)},
           {"energy", energy_json(summary)},
           {"certificate", certificate_json(summary)},
@@ -470,22 +538,21 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
 }
 
 std::string summary_text(const RunSummary& summary) {
-  return fmt::format(
-      "{}: {} steps of {:g} s, {:g} s in all{}\n"
-      "  method       {}\n"
-      "  impedance    {}\n"
-      "  guard        {}\n"
-      "  iterations   {}\n"
-      "  energy       {}\n"
-      "  certificate  {}\n"
-      "  execution    {}\n"
-      "{}{}"
-      "  time         {}\n",
-      printable(summary.scenario), summary.steps, summary.step_s, summary.simulated_s(),
-      summary.completed ? "" : " (interrupted)", method_text(summary), impedance_text(summary),
-      guard_text(summary), iterations_text(summary), energy_text(summary),
-      certificate_text(summary), execution_text(summary), time_budget_text(summary),
-      phases_text(summary), speed_text(summary));
+  const auto line = [](const char* head, const std::string& text) {
+    return fmt::format("  {:<11}  {}\n", head, text);
+  };
+  std::string text = fmt::format("{}: {} steps of {:g} s, {:g} s in all{}\n",
+                                 printable(summary.scenario), summary.steps, summary.step_s,
+                                 summary.simulated_s(), summary.completed ? "" : " (interrupted)");
+  text += line("method", method_text(summary));
+  if (has_waves(summary)) {
+    text += line("impedance", impedance_text(summary)) + line("guard", guard_text(summary));
+  }
+  if (!is_splitting(summary.method.kind)) text += line("iterations", iterations_text(summary));
+  text += line("energy", energy_text(summary)) + line("certificate", certificate_text(summary)) +
+          line("execution", execution_text(summary));
+  return text + time_budget_text(summary) + phases_text(summary) +
+         line("time", speed_text(summary));
 }
 
 std::string_view version() { return PORTWAVE_VERSION; }

@@ -86,6 +86,7 @@ RuleRates rates_of(std::string rule, TunedImpedance impedance, const CouplingMet
 }  // namespace
 
 std::string impedance_rule(const CouplingMethod& method) {
+  if (!is_wave_method(method.kind)) return "none";
   if (method.impedance_kind != ImpedanceKind::given) {
     return std::string(to_string(method.impedance_kind));
   }
@@ -108,6 +109,7 @@ std::vector<RuleRates> rates_of_rules(const Scenario& scenario, const PortRespon
 }
 
 TuningReport tune(const Scenario& scenario, ImpedanceKind rule) {
+  refuse_without_waves(scenario.options.method);
   const PortResponses responses(scenario.system, scenario.options.step_s);
   CouplingMethod method = scenario.options.method;
   method.kind = MethodKind::automatic;

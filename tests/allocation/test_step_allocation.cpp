@@ -282,6 +282,27 @@ TEST(Allocation, NoneWhenTheGuardActsAndIterationsAreAccelerated) {
   EXPECT_GT(uses, 100) << "the guard acts";
 }
 
+TEST(Allocation, NoneInMethodsWithoutWaves) {
+  const TwoThreads allowed;
+  const System system = testing::chain_of_blocks(4, 3);
+  for (const MethodKind kind : {MethodKind::strang, MethodKind::impulse, MethodKind::lions_mercier,
+                                MethodKind::jacobi, MethodKind::gauss_seidel}) {
+    for (const int window : {1, 4}) {
+      for (const ExecutorKind executor :
+           {ExecutorKind::serial, ExecutorKind::waves, ExecutorKind::barrier}) {
+        StepperOptions options = on_two_threads(1.0, executor);
+        options.step_s = 0.001;
+        options.method.kind = kind;
+        options.method.iterations = 7;
+        options.method.splitting.fast = {"block1"};
+        options.method.dynamic.window_steps = window;
+        EXPECT_EQ(allocations_while_stepping(system, options), 0)
+            << to_string(kind) << ", " << to_string(executor) << ", window " << window;
+      }
+    }
+  }
+}
+
 TEST(AllocationControl, CountsAChangeOfImpedance) {
   const System system = testing::star();
   Stepper stepper(system, serial(0.05));

@@ -15,7 +15,9 @@ namespace portwave {
 
 enum class CertificateStatus {
   holds,
-  conditional,  ///< a sampled margin is negative: the premise of Theorem 1 and of Fejér decrease fails
+  /// A sampled margin is negative: the premise of Theorem 1 and of Fejér decrease fails. Or a dynamic
+  /// iteration that had not converged created energy beyond round-off.
+  conditional,
   violated,  ///< a part created energy beyond round-off, or a law of the guard does not hold
 };
 
@@ -35,9 +37,10 @@ struct BrokenLaw {
 /// What a run can say for itself so far.
 struct Certificate {
   CertificateStatus status = CertificateStatus::holds;
-  double max_passivity_residual_J =
-      0.0;  ///< max r_i over parts and steps; −∞ before the first step
-  /// Where r was largest in relation to its tolerance.
+  /// max r_i over parts and steps; −∞ before the first step. Methods without waves: of the whole system,
+  /// r = ΔH − supply.
+  double max_passivity_residual_J = 0.0;
+  /// Where r was largest in relation to its tolerance; −1: the whole system.
   int worst_passivity_part = -1;
   std::int64_t worst_passivity_step = -1;
   std::optional<BrokenLaw> broken_law;  ///< with the guard: `violated` for this reason
@@ -51,6 +54,7 @@ struct Certificate {
   std::optional<double> min_fne_margin;
   /// Smallest sampled |α − β|² − |Sα − Sβ|² (Peaceman–Rachford).
   std::optional<double> min_nonexpansiveness_margin;
+  std::int64_t steps_with_excess = 0;  ///< dynamic iteration: in which r was beyond its tolerance
   std::int64_t steps_without_fixed_point = 0;  ///< full: steps whose u† or iterates were not found
   std::int64_t steps_without_margin = 0;       ///< full: steps where a sampled port solve failed
 };

@@ -29,7 +29,7 @@ class NetworkFault : public std::runtime_error {
  public:
   NetworkFault(int part, int iteration, StepFault fault, const std::string& detail = {})
       : std::runtime_error(detail), part_(part), iteration_(iteration), fault_(fault) {}
-  int part() const { return part_; }            ///< number in the System
+  int part() const { return part_; }            ///< number in the System; −1: no single one
   int iteration() const { return iteration_; }  ///< −1: before the first
   StepFault fault() const { return fault_; }
 

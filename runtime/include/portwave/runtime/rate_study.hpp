@@ -38,7 +38,7 @@ struct RateRow {
 /// states, without acceleration or guard, over the scenario's first steps. Like the prediction it
 /// starts from u = 0, so that it has all the way to go; a run starts from P bⁿ, and is nearer. Each row
 /// commits what its own iteration comes to.
-/// Errors: ConfigError (a singular implicit step); failures of a step are the row's problem.
+/// Errors: ConfigError (a singular implicit step, a method without waves); failures of a step are the row's problem.
 std::vector<RateRow> study_rate(const Scenario& scenario, const RateOptions& options = {});
 
 }  // namespace portwave

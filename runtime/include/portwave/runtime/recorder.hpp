@@ -24,9 +24,11 @@ struct Observable {
 
 /// Resolves "part.state", "part.port.effort|flow|incident|outgoing" or "part.storage". The component
 /// of a wider port is written "part.port.effort[1]" or "part.port[1].effort".
-/// On failure appends an issue with the nearest name and returns false.
+/// On failure appends an issue with the nearest name and returns false. `method`: one that couples
+/// without waves has no incident and outgoing ones.
 bool resolve_observable(const System& system, const std::string& label, const std::string& where,
-                        Observable& out, Issues& issues);
+                        Observable& out, Issues& issues,
+                        MethodKind method = MethodKind::douglas_rachford);
 
 double observe(const Stepper& stepper, const Observable& observable);
 

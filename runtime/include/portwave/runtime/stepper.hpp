@@ -24,13 +24,18 @@ namespace portwave {
 /// A macro-step that failed. The stepper keeps the last committed state and stays usable.
 class StepError : public std::runtime_error {
  public:
-  /// `budget` is K, so that iteration K reads as the commit.
+  /// As `budget`: of a step that is not made of inner iterations.
+  static constexpr int kNoIterations = -1;
+
+  /// `budget` is K, so that iteration K reads as the commit. `part` empty: the network as a whole.
   StepError(std::string part, std::int64_t step, int iteration, int budget, StepFault fault,
             const std::string& detail);
 
   const std::string& part() const { return part_; }  ///< name of the part
   std::int64_t step() const { return step_; }        ///< macro-step that failed, from 0
-  int iteration() const { return iteration_; }       ///< inner iteration; -1: freeze, K: the commit
+  int iteration() const {
+    return iteration_;
+  }  ///< inner iteration; -1: before the first, K: the commit
   StepFault fault() const { return fault_; }
 
  private:
@@ -111,16 +116,23 @@ struct IterationStatistics {
   }
 };
 
-/// Steps a system: freeze, iterate, commit, guard, book. Memory is taken at construction; a step of
-/// Certify::energy does not allocate (oneTBB's own task memory and the tuning of impedances to the state
+class StepEngine;
+
+/// Steps a system: freeze, iterate, commit, guard, book; or, with a method that couples without waves,
+/// by that method. Memory is taken at construction; a step of Certify::energy does not allocate (oneTBB's own task memory and the tuning of impedances to the state
 /// apart). Without a time budget results
 /// are equal bit by bit for any number of threads, grain and executor.
+///
+/// Without waves (is_wave_method is false) a step runs subsystem by subsystem, whatever the grain:
+/// graph has a node for each, waves deals them out to workers. Options of wave coupling are not looked
+/// at, there are no impedances, tanks or guard, and Certify::full is Certify::energy.
 ///
 /// The system must outlive the stepper and stay where it is. One thread at a time may call it.
 class Stepper {
  public:
   /// Errors: ConfigError with every defect of `options` (pointers as in scenario files:
-  /// "/time/step_s", "/method/iterations", …).
+  /// "/time/step_s", "/method/iterations", …), or with every reason why a method without waves does not
+  /// fit the system.
   Stepper(const System& system, const StepperOptions& options);
   ~Stepper();
   Stepper(Stepper&&) noexcept;
@@ -143,25 +155,28 @@ class Stepper {
   /// Committed state of a part, in signature order; valid until the next step.
   std::span<const double> state(int part) const;
   std::span<const double> state(std::string_view part) const;  ///< std::out_of_range if unknown
-  /// Mean effort and flow of the last step at a scalar port; 0 before the first.
+  /// Mean effort and flow of the last step at a scalar port; 0 before the first. Without waves those of
+  /// the mean state, z̄ = Q(xⁿ + xⁿ⁺¹)/2.
   double effort(int scalar_port) const;
   double flow(int scalar_port) const;
-  /// Incident and outgoing wave [√J] of the last commit at a scalar port.
+  /// Incident and outgoing wave [√J] of the last commit at a scalar port; NaN where there are none.
   double incident_wave(int scalar_port) const;
   double outgoing_wave(int scalar_port) const;
   /// H of a part [J].
   double storage(int part) const;
 
-  /// Changes the budget K from the next step on; K ≥ 0.
+  /// Changes the budget K from the next step on; K ≥ 0. Errors: ConfigError, also of every method
+  /// without waves.
   void set_iterations(int iterations);
 
   /// Other impedances from the next step on, one per scalar port. Effort and flow of the last step are
   /// kept, waves follow, tanks stay as they are, and impedances are no longer tuned. Allocates.
-  /// Errors: ConfigError.
+  /// Errors: ConfigError, also of every method without waves.
   void set_impedance(std::span<const double> by_port);
-  /// Impedance in force at a scalar port.
+  /// Impedance in force at a scalar port; NaN where there are none.
   double impedance(int scalar_port) const;
-  /// The method in use, and why where it was not asked for in full.
+  /// The method in use, and why where it was not asked for in full. Without waves: the method as it was
+  /// asked for, and in `reason` what it came to.
   const MethodChoice& method() const;
   /// Whether impedances follow the state of nonlinear parts.
   bool follows_state() const;
@@ -186,10 +201,7 @@ class Stepper {
   std::size_t overhead_bytes() const;
 
  private:
-  EffortFlow effort_flow(int scalar_port) const;
-
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<StepEngine> engine_;
 };
 
 }  // namespace portwave

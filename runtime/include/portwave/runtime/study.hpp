@@ -9,7 +9,8 @@
 
 namespace portwave {
 
-/// What the budget study varies. A list that is empty stands for what the scenario says.
+/// What the budget study varies. A list that is empty stands for what the scenario says. Of the methods
+/// without waves those that iterate can be studied; they have neither impedances nor guard.
 struct BudgetAxes {
   std::vector<int> budgets = {};
   std::vector<MethodKind> methods = {};
@@ -23,7 +24,7 @@ struct BudgetAxes {
 struct BudgetRow {
   int iterations = 0;
   MethodKind method = MethodKind::douglas_rachford;
-  std::string impedance = {};  ///< as scenario files call the rule
+  std::string impedance = {};  ///< as scenario files call the rule; "none" without waves
   bool guard = true;
   double rms = 0.0;    ///< √(Σ_n ‖Δ_n‖² / samples), ‖·‖ over the observed quantities
   double max = 0.0;    ///< max_n ‖Δ_n‖
@@ -35,8 +36,8 @@ struct BudgetRow {
   std::optional<double> max_energy_ratio = {};
   std::int64_t guard_steps = 0;                         ///< in which the guard acted
   CertificateStatus status = CertificateStatus::holds;  ///< of this run, certified in full
-  /// Not empty: why the run has no numbers, which are NaN or empty then. A step failed, or a rule of
-  /// the axes has no impedances for this system.
+  /// Not empty: why the run has no numbers, which are NaN or empty then. A step failed, a rule of
+  /// the axes has no impedances for this system, or a method of the axes is not for it.
   std::string failure = {};
 };
 

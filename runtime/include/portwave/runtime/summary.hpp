@@ -20,7 +20,7 @@ struct RunSummary {
   double step_s = 0.0;
   bool completed = true;       ///< false: interrupted after `steps` steps
   CouplingMethod method;       ///< as asked for
-  MethodChoice choice;         ///< what it came to, and why
+  MethodChoice choice;         ///< what it came to, and why; without waves in words
   bool follows_state = false;  ///< impedances are tuned to the state of nonlinear parts
   TuningStatistics tuning;
   GuardStatistics guard;

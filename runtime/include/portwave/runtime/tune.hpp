@@ -46,14 +46,15 @@ struct TuningReport {
   MethodChoice choice = {};
 };
 
-/// The word of scenario files for where a method has its impedances from.
+/// The word of scenario files for where a method has its impedances from; "none" without waves.
 std::string impedance_rule(const CouplingMethod& method);
 
 /// What each rule promises at the initial state. Rules that have no impedances here say why.
 std::vector<RuleRates> rates_of_rules(const Scenario& scenario, const PortResponses& responses);
 
 /// Chooses the iteration and, with `rule` automatic, the impedances; else those of the rule, `given`
-/// being the scenario's own values. Errors: ConfigError where that rule has no impedances here.
+/// being the scenario's own values. Errors: ConfigError where that rule has no impedances here, or the
+/// scenario's method no waves.
 TuningReport tune(const Scenario& scenario, ImpedanceKind rule = ImpedanceKind::automatic);
 
 }  // namespace portwave
