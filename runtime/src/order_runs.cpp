@@ -8,7 +8,7 @@
 
 #include <Eigen/Dense>
 
-#include "fork_join.hpp"
+#include "parallel_for_each.hpp"
 #include "portwave/coupling/collocation.hpp"
 #include "portwave/coupling/dynamic_iteration.hpp"
 #include "portwave/coupling/splitting.hpp"
@@ -72,26 +72,12 @@ class SparseCollocation final : public OrderRun {
   CollocationReference reference_;
 };
 
-/// On the workers of an arena; on the calling thread where one is enough.
-class Workers final : public ForEach {
- public:
-  explicit Workers(int threads) : threads_(threads), fork_join_(threads) {}
-
- private:
-  void run(int count, void (*call)(const void* body, int i), const void* body) const override {
-    if (threads_ == 1) return ForEach::run(count, call, body);
-    fork_join_.run(count, [&](int i) { call(body, i); });
-  }
-
-  int threads_;
-  mutable ForkJoin fork_join_;
-};
-
 /// Splitting and dynamic iteration, without ledger.
 class NetworkRun final : public OrderRun {
  public:
   NetworkRun(const OrderSetting& setting, double step_s, const CouplingMethod& method)
-      : workers_(setting.threads) {
+      : each_(setting.threads > 1 ? make_team_for_each(setting.threads)
+                                  : std::make_unique<ForEach>()) {
     if (!is_splitting(method.kind)) {
       method_ = make_network_method(setting.system, step_s, method, /*book=*/false);
       return;
@@ -102,7 +88,7 @@ class NetworkRun final : public OrderRun {
   }
 
   void step(std::int64_t steps) override {
-    for (std::int64_t n = 0; n < steps; ++n) method_->step(workers_);
+    for (std::int64_t n = 0; n < steps; ++n) method_->step(*each_);
   }
   Eigen::VectorXd state() const override { return vector_of(method_->state()); }
   std::optional<double> operations() const override {
@@ -113,7 +99,7 @@ class NetworkRun final : public OrderRun {
   }
 
  private:
-  Workers workers_;
+  std::unique_ptr<ForEach> each_;
   std::optional<OperationCounts> operations_;
   std::unique_ptr<NetworkMethod> method_;
 };
