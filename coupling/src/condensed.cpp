@@ -184,10 +184,15 @@ void CondensedSystem::condense() {
     if (!own[i].empty()) {
       const SparseMatrix X = into[i] * from(p, p, own[i]) * SparseMatrix(out[i].transpose());
       const SparseMatrix Xt = X.transpose();
-      block.J += 0.5 * SparseMatrix(X - Xt);
-      block.R -= 0.5 * SparseMatrix(X + Xt);
-      block.J.prune(1.0, 1e-300);
-      block.R.prune(1.0, 1e-300);
+      // Entries that only rounding has made would count as negative dampers.
+      const double rounding = 1e-14 * size_of(X);
+      const auto without_rounding = [&](SparseMatrix m) {
+        m.prune(
+            [&](Eigen::Index, Eigen::Index, double value) { return std::abs(value) > rounding; });
+        return m;
+      };
+      block.J += without_rounding(0.5 * SparseMatrix(X - Xt));
+      block.R -= without_rounding(0.5 * SparseMatrix(X + Xt));
     }
     block.first_channel = static_cast<int>(block_of_channel_.size());
     Triplets in, see;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -75,9 +76,11 @@ struct DynamicIteration::Impl {
 
   /// What is left has stopped to fall, at the size of rounding errors: a tolerance below them is met.
   bool is_round_off(const WaveformChange& change) const {
-    const std::size_t k = history.size();
-    return k >= 3 && change.change <= 1e-12 * change.size && history[k - 1] > 0.5 * history[k - 2] &&
-           history[k - 2] > 0.5 * history[k - 3];
+    constexpr std::ptrdiff_t kLook = 4;
+    if (std::ssize(history) < 2 * kLook || change.change > 1e-11 * change.size) return false;
+    const double late = *std::min_element(history.end() - kLook, history.end());
+    const double early = *std::min_element(history.end() - 2 * kLook, history.end() - kLook);
+    return late > 0.9995 * early;
   }
 
   /// Ratios of changes well above round-off.

@@ -13,24 +13,81 @@ namespace {
 using Eigen::MatrixXd;
 using Triplets = std::vector<Eigen::Triplet<double>>;
 
-/// u = N y at one junction; empty when it does not give u from y.
-MatrixXd gain_of(const Junction& junction, const std::vector<bool>& effort_in) {
-  const int k = junction.dirac.size();
-  MatrixXd of_u(k, k), of_y(k, k);
-  for (int j = 0; j < k; ++j) {
-    const bool effort = effort_in[static_cast<std::size_t>(junction.waves[j])];
-    of_u.col(j) = effort ? junction.dirac.E.col(j) : junction.dirac.F.col(j);
-    of_y.col(j) = effort ? junction.dirac.F.col(j) : junction.dirac.E.col(j);
-  }
-  for (int i = 0; i < k; ++i) {
-    const double size =
-        std::max(of_u.row(i).cwiseAbs().maxCoeff(), of_y.row(i).cwiseAbs().maxCoeff());
-    if (size > 0.0) {
-      of_u.row(i) /= size;
-      of_y.row(i) /= size;
+/// Junctions that feedthrough ties together: their numbers, group by group.
+std::vector<std::vector<int>> groups(const System& system, const SparseMatrix& D) {
+  const auto count = system.junctions().size();
+  std::vector<int> junction_of(system.scalar_ports().size(), -1), root(count);
+  for (std::size_t g = 0; g < count; ++g) {
+    root[g] = static_cast<int>(g);
+    for (const int port : system.junctions()[g].waves) {
+      junction_of[static_cast<std::size_t>(port)] = static_cast<int>(g);
     }
   }
-  const Eigen::FullPivLU<MatrixXd> lu(of_u);
+  const auto find = [&](int i) {
+    while (root[static_cast<std::size_t>(i)] != i) {
+      int& up = root[static_cast<std::size_t>(i)];
+      up = root[static_cast<std::size_t>(up)];
+      i = up;
+    }
+    return i;
+  };
+  for (int j = 0; j < D.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(D, j); it; ++it) {
+      const int a = find(junction_of[static_cast<std::size_t>(it.row())]);
+      const int b = find(junction_of[static_cast<std::size_t>(j)]);
+      root[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
+    }
+  }
+  std::vector<std::vector<int>> out;
+  std::vector<int> number(count, -1);
+  for (int g = 0; g < static_cast<int>(count); ++g) {
+    int& group = number[static_cast<std::size_t>(find(g))];
+    if (group < 0) {
+      group = static_cast<int>(out.size());
+      out.emplace_back();
+    }
+    out[static_cast<std::size_t>(group)].push_back(g);
+  }
+  return out;
+}
+
+/// Of the junctions of a group, A_u u + A_y y = 0 with y = y⁰ + D u: the gain from y⁰ to u, over `ports`.
+/// Empty when there is none.
+MatrixXd gain_of(const System& system, const std::vector<int>& group, const SparseMatrix& D,
+                 const std::vector<bool>& effort_in, std::vector<int>& ports) {
+  ports.clear();
+  for (const int g : group) {
+    const std::vector<int>& own = system.junctions()[static_cast<std::size_t>(g)].waves;
+    ports.insert(ports.end(), own.begin(), own.end());
+  }
+  const auto k = static_cast<Eigen::Index>(ports.size());
+  MatrixXd of_u = MatrixXd::Zero(k, k), of_y = of_u, feed = of_u;
+  Eigen::Index at = 0;
+  for (const int g : group) {
+    const DiracStructure& dirac = system.junctions()[static_cast<std::size_t>(g)].dirac;
+    const Eigen::Index size = dirac.size();
+    for (Eigen::Index j = 0; j < size; ++j) {
+      const bool effort =
+          effort_in[static_cast<std::size_t>(ports[static_cast<std::size_t>(at + j)])];
+      of_u.col(at + j).segment(at, size) = effort ? dirac.E.col(j) : dirac.F.col(j);
+      of_y.col(at + j).segment(at, size) = effort ? dirac.F.col(j) : dirac.E.col(j);
+    }
+    at += size;
+  }
+  for (Eigen::Index j = 0; j < k; ++j) {
+    for (Eigen::Index i = 0; i < k; ++i) {
+      feed(i, j) = D.coeff(ports[static_cast<std::size_t>(i)], ports[static_cast<std::size_t>(j)]);
+    }
+  }
+  MatrixXd matrix = of_u + of_y * feed;
+  for (Eigen::Index i = 0; i < k; ++i) {
+    const double size =
+        std::max(matrix.row(i).cwiseAbs().maxCoeff(), of_y.row(i).cwiseAbs().maxCoeff());
+    if (size == 0.0) continue;
+    matrix.row(i) /= size;
+    of_y.row(i) /= size;
+  }
+  const Eigen::FullPivLU<MatrixXd> lu(matrix);
   if (!lu.isInvertible()) return {};
   MatrixXd gain = lu.solve(-of_y);
   const double largest = gain.cwiseAbs().maxCoeff();
@@ -38,36 +95,6 @@ MatrixXd gain_of(const Junction& junction, const std::vector<bool>& effort_in) {
     if (std::abs(gain.data()[i]) <= 1e-15 * largest) gain.data()[i] = 0.0;
   }
   return gain;
-}
-
-/// The groups of ports with feedthrough that act on one another.
-std::vector<std::vector<int>> groups(const std::vector<int>& members, const SparseMatrix& loop) {
-  std::vector<int> root(static_cast<std::size_t>(loop.rows()));
-  for (std::size_t i = 0; i < root.size(); ++i) root[i] = static_cast<int>(i);
-  const auto find = [&](int i) {
-    while (root[static_cast<std::size_t>(i)] != i) {
-      i = root[static_cast<std::size_t>(i)] =
-          root[static_cast<std::size_t>(root[static_cast<std::size_t>(i)])];
-    }
-    return i;
-  };
-  for (int j = 0; j < loop.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(loop, j); it; ++it) {
-      const int a = find(static_cast<int>(it.row())), b = find(j);
-      root[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
-    }
-  }
-  std::vector<std::vector<int>> out;
-  std::vector<int> number(root.size(), -1);
-  for (const int port : members) {
-    int& group = number[static_cast<std::size_t>(find(port))];
-    if (group < 0) {
-      group = static_cast<int>(out.size());
-      out.emplace_back();
-    }
-    out[static_cast<std::size_t>(group)].push_back(port);
-  }
-  return out;
 }
 
 }  // namespace
@@ -118,75 +145,31 @@ SparseMatrix port_feedthrough(const System& system) {
 }
 
 SparseMatrix port_gains(const System& system, const SparseMatrix& D, Issues& issues) {
-  const auto ports = static_cast<Eigen::Index>(system.scalar_ports().size());
+  const auto count = static_cast<Eigen::Index>(system.scalar_ports().size());
   const std::vector<bool> effort_in = effort_inputs(system);
   Triplets entries;
-  for (const Junction& junction : system.junctions()) {
-    const MatrixXd gain = gain_of(junction, effort_in);
+  std::vector<int> ports;
+  for (const std::vector<int>& group : groups(system, D)) {
+    const MatrixXd gain = gain_of(system, group, D, effort_in, ports);
     if (gain.size() == 0) {
       issues.push_back(
           {"/couplings",
            fmt::format(
-               "the coupling of {} does not give the inputs of these ports from their outputs; "
-               "wave coupling takes it as it is",
-               port_names(system, junction.waves))});
+               "the coupling of {} does not give the inputs of these ports from the states of the "
+               "parts; wave coupling takes it as it is",
+               port_names(system, ports))});
       continue;
     }
-    for (int j = 0; j < gain.cols(); ++j) {
-      for (int i = 0; i < gain.rows(); ++i) {
-        if (gain(i, j) != 0.0)
-          entries.emplace_back(junction.waves[i], junction.waves[j], gain(i, j));
+    for (Eigen::Index j = 0; j < gain.cols(); ++j) {
+      for (Eigen::Index i = 0; i < gain.rows(); ++i) {
+        if (gain(i, j) == 0.0) continue;
+        entries.emplace_back(ports[static_cast<std::size_t>(i)], ports[static_cast<std::size_t>(j)],
+                             gain(i, j));
       }
     }
   }
-  SparseMatrix N(ports, ports);
-  N.setFromTriplets(entries.begin(), entries.end());
-  if (!issues.empty() || D.nonZeros() == 0) return N;
-
-  // u_F = N_F y⁰ + N_F D u_F on the ports F with feedthrough, group by group; then u = N(y⁰ + D u_F).
-  std::vector<int> members;
-  for (int j = 0; j < D.outerSize(); ++j) {
-    if (SparseMatrix::InnerIterator(D, j)) members.push_back(j);
-  }
-  const SparseMatrix loop = N * D;
-  const Eigen::SparseMatrix<double, Eigen::RowMajor> rows = N;
-  Triplets closed;
-  for (const std::vector<int>& group : groups(members, loop)) {
-    const auto k = static_cast<Eigen::Index>(group.size());
-    std::vector<Eigen::Index> place(static_cast<std::size_t>(ports), -1);
-    for (Eigen::Index i = 0; i < k; ++i)
-      place[static_cast<std::size_t>(group[static_cast<std::size_t>(i)])] = i;
-    MatrixXd within = MatrixXd::Identity(k, k);
-    for (Eigen::Index j = 0; j < k; ++j) {
-      for (SparseMatrix::InnerIterator it(loop, group[static_cast<std::size_t>(j)]); it; ++it) {
-        if (place[static_cast<std::size_t>(it.row())] >= 0)
-          within(place[static_cast<std::size_t>(it.row())], j) -= it.value();
-      }
-    }
-    const Eigen::FullPivLU<MatrixXd> lu(within);
-    if (!lu.isInvertible()) {
-      issues.push_back({"/couplings", "the feedthrough of " + port_names(system, group) +
-                                          " closes a loop that has no solution"});
-      continue;
-    }
-    const MatrixXd inverse = lu.inverse();
-    for (Eigen::Index i = 0; i < k; ++i) {
-      for (Eigen::Index j = 0; j < k; ++j) {
-        if (inverse(i, j) == 0.0) continue;
-        for (Eigen::SparseMatrix<double, Eigen::RowMajor>::InnerIterator it(
-                 rows, group[static_cast<std::size_t>(j)]);
-             it; ++it) {
-          closed.emplace_back(group[static_cast<std::size_t>(i)], static_cast<int>(it.col()),
-                              inverse(i, j) * it.value());
-        }
-      }
-    }
-  }
-  SparseMatrix u_of_F(ports, ports);
-  u_of_F.setFromTriplets(closed.begin(), closed.end());
-  const SparseMatrix fed = D * u_of_F;
-  SparseMatrix M = N + SparseMatrix(N * fed);
-  M.prune(0.0);
+  SparseMatrix M(count, count);
+  M.setFromTriplets(entries.begin(), entries.end());
   return M;
 }
 

@@ -9,8 +9,8 @@ namespace portwave {
 
 /// What the junctions of a system make of its parts' outputs: with y = y⁰ + D u, y⁰ = (G + P)ᵀz,
 ///   u = M y⁰,
-/// by scalar port. `issues` says which junctions do not give the inputs of their ports, and where
-/// feedthrough closes a loop that has no solution; M is then of no use.
+/// by scalar port. `issues` says which junctions do not give the inputs of their ports;
+/// M is then of no use. Junctions that no feedthrough ties together are solved one by one, densely.
 SparseMatrix port_gains(const System& system, const SparseMatrix& D, Issues& issues);
 
 /// S + N of the scalar ports of all parts: block-diagonal, ports × ports.

@@ -20,36 +20,23 @@ namespace {
 /// Below this a second thread brings nothing.
 constexpr double kWorthThreads_ns = 8000.0;
 
+using Call = void (*)(const void* body, int i);
+
 /// Indices that are still to be run are in one word per thread, [first, last). A range is taken from
 /// by compare and swap, so that each index is taken once. The job is over when all bodies have
 /// returned; until then nobody writes `call_` and `body_`, and whoever has taken indices reads those of
 /// the job that the indices belong to: a word that compared equal holds indices of the present job,
 /// whichever it is.
-class TeamForEach final : public ForEach, private WorkerTeam::Work {
+class Team final : private WorkerTeam::Work {
  public:
-  explicit TeamForEach(int threads)
-      : ranges_(static_cast<std::size_t>(threads)), team_(threads, *this) {}
+  explicit Team(int threads)
+      : ranges_(static_cast<std::size_t>(threads)), workers_(threads, *this) {}
   // Workers must be gone before anything they use is.
-  ~TeamForEach() override { team_.dismiss(); }
-  TeamForEach(const TeamForEach&) = delete;
-  TeamForEach& operator=(const TeamForEach&) = delete;
+  ~Team() { workers_.dismiss(); }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
 
- private:
-  using Call = void (*)(const void*, int);
-
-  struct alignas(128) Range {
-    std::atomic<std::uint64_t> word{0};  ///< last · 2³² + first; empty: first ≥ last
-  };
-  struct Indices {
-    int first = 0, last = 0;
-  };
-
-  void run(int count, Call call, const void* body) const override {
-    if (count <= 0) return;
-    const_cast<TeamForEach*>(this)->fork(count, call, body);
-  }
-
-  void fork(int count, Call call, const void* body) {
+  void run(int count, Call call, const void* body) {
     call_ = call;
     body_ = body;
     left_.store(count, std::memory_order_relaxed);
@@ -61,10 +48,18 @@ class TeamForEach final : public ForEach, private WorkerTeam::Work {
       ranges_[static_cast<std::size_t>(r)].word.store(last << 32U | first,
                                                       std::memory_order_release);
     }
-    if (ranges_.size() > 1) team_.summon();
+    if (ranges_.size() > 1) workers_.summon();
     work(0);
     for (int turns = 0; left_.load(std::memory_order_acquire) > 0; ++turns) back_off(turns);
   }
+
+ private:
+  struct alignas(128) Range {
+    std::atomic<std::uint64_t> word{0};  ///< last · 2³² + first; empty: first ≥ last
+  };
+  struct Indices {
+    int first = 0, last = 0;
+  };
 
   bool try_work(int worker) noexcept override {
     if (left_.load(std::memory_order_relaxed) <= 0) return false;
@@ -108,40 +103,39 @@ class TeamForEach final : public ForEach, private WorkerTeam::Work {
   const void* body_ = nullptr;
   alignas(128) std::atomic<int> left_{0};  ///< bodies that have not returned
   std::vector<Range> ranges_;              ///< by thread
-  WorkerTeam team_;
+  WorkerTeam workers_;
+};
+
+class TeamForEach final : public ForEach {
+ public:
+  explicit TeamForEach(int threads) : team_(std::make_unique<Team>(threads)) {}
+
+ private:
+  void run(int count, Call call, const void* body) const override {
+    if (count > 0) team_->run(count, call, body);
+  }
+
+  std::unique_ptr<Team> team_;
 };
 
 class BarrierForEach final : public ForEach {
  public:
-  explicit BarrierForEach(int threads) : fork_join_(threads) {}
+  explicit BarrierForEach(int threads) : fork_join_(std::make_unique<ForkJoin>(threads)) {}
 
  private:
-  void run(int count, void (*call)(const void*, int), const void* body) const override {
-    fork_join_.run(count, [call, body](int i) { call(body, i); });
+  void run(int count, Call call, const void* body) const override {
+    fork_join_->run(count, [call, body](int i) { call(body, i); });
   }
 
-  mutable ForkJoin fork_join_;
+  std::unique_ptr<ForkJoin> fork_join_;
 };
 
-class GraphForEach final : public ForEach {
+/// A graph for each count that there was.
+class Graphs {
  public:
-  explicit GraphForEach(int threads) : arena_(threads) {}
+  explicit Graphs(int threads) : arena_(threads) {}
 
- private:
-  using Message = tbb::flow::continue_msg;
-  using Node = tbb::flow::continue_node<Message>;
-
-  struct Graph {
-    tbb::flow::graph graph;
-    tbb::flow::broadcast_node<Message> start{graph};
-    std::vector<std::unique_ptr<Node>> nodes;
-  };
-
-  void run(int count, void (*call)(const void*, int), const void* body) const override {
-    if (count > 0) const_cast<GraphForEach*>(this)->pass(count, call, body);
-  }
-
-  void pass(int count, void (*call)(const void*, int), const void* body) {
+  void run(int count, Call call, const void* body) {
     call_ = call;
     body_ = body;
     arena_.execute([&] {
@@ -153,6 +147,16 @@ class GraphForEach final : public ForEach {
       ForkJoin::after_join();
     });
   }
+
+ private:
+  using Message = tbb::flow::continue_msg;
+  using Node = tbb::flow::continue_node<Message>;
+
+  struct Graph {
+    tbb::flow::graph graph;
+    tbb::flow::broadcast_node<Message> start{graph};
+    std::vector<std::unique_ptr<Node>> nodes;
+  };
 
   std::unique_ptr<Graph> make(int count) {
     auto made = std::make_unique<Graph>();
@@ -169,8 +173,21 @@ class GraphForEach final : public ForEach {
 
   tbb::task_arena arena_;
   std::map<int, std::unique_ptr<Graph>> graphs_;
-  void (*call_)(const void*, int) = nullptr;
+  // Of the job.
+  Call call_ = nullptr;
   const void* body_ = nullptr;
+};
+
+class GraphForEach final : public ForEach {
+ public:
+  explicit GraphForEach(int threads) : graphs_(std::make_unique<Graphs>(threads)) {}
+
+ private:
+  void run(int count, Call call, const void* body) const override {
+    if (count > 0) graphs_->run(count, call, body);
+  }
+
+  std::unique_ptr<Graphs> graphs_;
 };
 
 std::unique_ptr<ForEach> make_parallel(ExecutorKind executor, int threads) {

@@ -80,6 +80,7 @@ std::string foreign_key(MethodKind kind, const std::string& owners, bool is_firs
 template <typename Value, std::size_t size>
 std::vector<std::string> names_of(const std::array<Value, size>& values) {
   std::vector<std::string> names;
+  names.reserve(size);
   for (const Value value : values) names.emplace_back(to_string(value));
   return names;
 }

@@ -104,6 +104,35 @@ TEST(LionsMercier, GoldenErrorsOfTheChains) {
   }
 }
 
+TEST(LionsMercier, GoldenFiguresOfTheCircuit) {
+  const System parts = testing::circuit();
+  const CondensedSystem system(parts);
+  EXPECT_EQ(system.analysis().index, 1);
+  EXPECT_DOUBLE_EQ(system.J_coupling().coeff(3, 4), 1.0);
+  EXPECT_DOUBLE_EQ(system.J_coupling().coeff(4, 3), -1.0);
+  constexpr double h = 1e-4;
+  CouplingMethod method = lions_mercier(1.2, 1.0, 2.2, 0.2, 1000);
+  WaveformIteration iteration = begun(system, h, method);
+  ASSERT_EQ(iteration.parameters().integrator, Integrator::radau_iia);
+  const LionsMercierBounds& bounds = iteration.parameters().bounds;
+  EXPECT_EQ(printed(bounds.norm_K, 4), "20.0464");
+  EXPECT_EQ(printed(bounds.optimal_rate, 5), "0.99805");
+  EXPECT_EQ(printed(bounds.rate, 5), "0.99970");
+  const Waveform exact = solution(system, h, iteration);
+  const double size = iteration.plain_norm(exact);
+  Waveform x(exact.size());
+  int first = -1;
+  double error = 0.0;
+  for (int k = 1; k <= 200; ++k) {
+    iteration.iterate(ForEach());
+    iteration.solve(ForEach(), x);
+    error = iteration.plain_norm(difference(x, exact)) / size;
+    if (first < 0 && error <= 1e-10) first = k;
+  }
+  EXPECT_NEAR(first, 136, 5);
+  EXPECT_LT(largest_norm(difference(x, exact), system.size()), 1e-10);
+}
+
 // Example 13: ‖ε_k‖ = √2 D ν^k e^{−τT} T^{k+1}/(k+1)! from x⁰ = x + D t e^{−τt}(1, 1)ᵀ.
 struct JacobiRun {
   std::vector<double> errors;  // by k, the largest 2-norm over time

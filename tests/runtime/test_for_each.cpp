@@ -95,6 +95,12 @@ INSTANTIATE_TEST_SUITE_P(Threads, ForEachLaw,
                                            Way{"graph", make_graph_for_each}),
                          [](const auto& each) { return each.param.name; });
 
+/// Eight threads for oneTBB whatever the machine has.
+class EightThreads {
+ private:
+  tbb::global_control control_{tbb::global_control::max_allowed_parallelism, 8};
+};
+
 StepperOptions on_threads(int threads, ExecutorKind executor) {
   StepperOptions options;
   options.threads = threads;
@@ -103,6 +109,7 @@ StepperOptions on_threads(int threads, ExecutorKind executor) {
 }
 
 TEST(BlockRunner, SaysWhyItIsSerial) {
+  const EightThreads allowed;
   const auto said = [](int threads, ExecutorKind executor, int blocks, double cost_ns) {
     return make_block_runner(on_threads(threads, executor), blocks, cost_ns).description;
   };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <portwave/coupling/system.hpp>
+#include <portwave/subsystems/descriptor_part.hpp>
 #include <portwave/subsystems/linear_part.hpp>
 
 namespace portwave::testing {
@@ -108,6 +109,59 @@ inline System rotation(double nu, double tau, double x0) {
   Eigen::MatrixXd gain(2, 2);
   gain << 0.0, -nu, nu, 0.0;  // u = −gain y
   builder.join(joint::SkewGain{gain}, {"a.port", "b.port"});
+  return builder.build();
+}
+
+/// The circuit of the dynamic iteration paper: (u1, u2, u3, j1 | u4, u5), a current into u1, the inductor
+/// between the halves.
+inline System circuit() {
+  constexpr double G1 = 2.0, G2 = 2.0, G3 = 2.0, G4 = 2.0, G5 = 0.2, C = 5e-4, L = 20.0;
+  const auto identity = [](int n) {
+    SparseMatrix m(n, n);
+    m.setIdentity();
+    return m;
+  };
+  SystemBuilder builder;
+  DescriptorForm first;
+  first.E = sparse(4, 4, {{1, 1, C}, {3, 3, L}});
+  first.J = sparse(4, 4, {{2, 3, 1.0}, {3, 2, -1.0}});
+  first.R = sparse(4, 4,
+                   {{0, 0, G1},
+                    {0, 1, -G1},
+                    {1, 0, -G1},
+                    {1, 1, G1 + G2},
+                    {1, 2, -G2},
+                    {2, 1, -G2},
+                    {2, 2, G2 + G3}});
+  first.Q = identity(4);
+  first.B = sparse(4, 2, {{3, 0, 1.0}, {0, 1, 1.0}});
+  DescriptorForm second;
+  second.E = sparse(2, 2, {{1, 1, C}});
+  second.J = SparseMatrix(2, 2);
+  second.R = sparse(2, 2, {{0, 0, G4}, {0, 1, -G4}, {1, 0, -G4}, {1, 1, G4 + G5}});
+  second.Q = identity(2);
+  second.B = sparse(2, 1, {{0, 0, 1.0}});
+  const auto states = [](std::vector<std::string> names) {
+    std::vector<StateVariable> out;
+    for (std::string& name : names) out.push_back({std::move(name), ""});
+    return out;
+  };
+  builder.add("left",
+              std::make_shared<DescriptorPortHamiltonian>(
+                  Signature{"circuit",
+                            states({"u1", "u2", "u3", "j1"}),
+                            {{"inductor", Causality::effort_in, Domain::electrical, 1}},
+                            {{"current", "A"}}},
+                  first),
+              {.inputs = {{"current", Signal::sine_product(1.0, {{50.0, 0.0}, {500.0, 0.0}})}}});
+  builder.add("right", std::make_shared<DescriptorPortHamiltonian>(
+                           Signature{"circuit",
+                                     states({"u4", "u5"}),
+                                     {{"node", Causality::flow_in, Domain::electrical, 1}},
+                                     {}},
+                           second));
+  // J_o(4,5) = +1: the voltage u4 drives j1 up.
+  builder.connect("left.inductor", "right.node");
   return builder.build();
 }
 

@@ -49,7 +49,7 @@ struct ScalarCoupling {
 /// resistive ends are taken into the blocks that they end. States follow one another block by block,
 /// in part order.
 /// Errors   ConfigError with every reason why a system has no such form, `where` as in SystemBuilder:
-///          nonlinear parts, junctions that do not give the inputs of their ports from the outputs
+///          nonlinear parts, junctions that do not give the inputs of their ports from the states
 ///          (two masses joined rigidly), dampers shared by two parts, driven inputs with feedthrough,
 ///          a singular pencil or an index above 2 of the whole.
 /// Source   Bartel, Günther, Jacob & Reis, Numer. Math. 155 (2023), Remark 7.
