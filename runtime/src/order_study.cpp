@@ -22,10 +22,11 @@ namespace portwave {
 namespace {
 
 constexpr int kExponentialStates = 600;
-constexpr int kDenseStates = 1500;
+constexpr int kDenseStates = 1000;
 constexpr double kFinerReference = 8.0;
 /// Of ‖x‖: errors below say nothing about the order.
 constexpr double kRoundOff = 1e-13;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Hairer & Wanner, Solving Ordinary Differential Equations II, table IV.5.6.
 Tableau radau_of_order_five() {
@@ -67,31 +68,26 @@ struct Contender {
   std::function<std::unique_ptr<OrderRun>(double step_s)> make;
 };
 
-/// The fastest of some runs. Errors: ConfigError of what makes it.
-OrderRow row_of(const Contender& contender, double step_s, std::int64_t steps,
-                const Eigen::VectorXd& reference, int repeat) {
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  OrderRow row{
-      .method = contender.name, .step_s = step_s, .steps = steps, .error = kNaN, .time_s = kNaN};
-  for (int i = 0; i < repeat; ++i) {
-    const std::unique_ptr<OrderRun> run = contender.make(step_s);
-    const auto begin = std::chrono::steady_clock::now();
-    try {
-      run->step(steps);
-    } catch (const std::runtime_error& error) {
-      row.failure = *error.what() == '\0' ? "a step failed" : error.what();
-      return row;
-    }
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    row.time_s = std::fmin(row.time_s, time.count());
-    row.error = (run->state() - reference).norm();
-    const auto of_all = [&](std::optional<double> operations) {
-      return operations ? std::optional(*operations * static_cast<double>(steps)) : std::nullopt;
-    };
-    row.operations = of_all(run->operations());
-    row.operations_sparse = of_all(run->operations_sparse());
+/// Steps a new run of the row's method to the end; of all such runs the row keeps the fastest time.
+void measure(const Contender& contender, const Eigen::VectorXd& reference, OrderRow& row) {
+  if (!row.failure.empty()) return;
+  const std::unique_ptr<OrderRun> run = contender.make(row.step_s);
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    run->step(row.steps);
+  } catch (const std::runtime_error& error) {
+    row.failure = *error.what() == '\0' ? "a step failed" : error.what();
+    row.error = row.time_s = kNaN;
+    return;
   }
-  return row;
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  row.time_s = std::fmin(row.time_s, time.count());
+  row.error = (run->state() - reference).norm();
+  const auto of_all = [&](std::optional<double> operations) {
+    return operations ? std::optional(*operations * static_cast<double>(row.steps)) : std::nullopt;
+  };
+  row.operations = of_all(run->operations());
+  row.operations_sparse = of_all(run->operations_sparse());
 }
 
 /// log cost by log error: straight lines between the rows, prolonged beyond them.
@@ -195,17 +191,13 @@ class Study {
     const auto finest = std::min_element(steps_.begin(), steps_.end());
     EndState reference = end_state(system_, start_, end_s_, finest->first);
     study.reference = std::move(reference.source);
-    std::vector<std::string> baselines;
-    for (const Contender& baseline : monolithic()) {
-      baselines.push_back(baseline.name);
-      add(baseline, reference.x, study.rows);
-    }
-    for (const Contender& contender : others) add(contender, reference.x, study.rows);
+    const std::vector<Contender> baselines = monolithic();
+    study.rows = measured(baselines, others, reference.x);
     const double least_error = kRoundOff * reference.x.norm();
     add_orders(study.rows, least_error);
     for (const Contender& contender : others) {
-      for (const std::string& baseline : baselines) {
-        const auto cost = compared(study.rows, contender.name, baseline, least_error);
+      for (const Contender& baseline : baselines) {
+        const auto cost = compared(study.rows, contender.name, baseline.name, least_error);
         if (cost) study.equal_error.push_back(*cost);
       }
     }
@@ -213,11 +205,28 @@ class Study {
   }
 
  private:
-  void add(const Contender& contender, const Eigen::VectorXd& reference,
-           std::vector<OrderRow>& rows) const {
-    for (const auto& [step_s, steps] : steps_) {
-      rows.push_back(row_of(contender, step_s, steps, reference, options_.repeat));
+  /// All rows take their measurements in turn, so that a slow spell of the machine hits them alike.
+  std::vector<OrderRow> measured(const std::vector<Contender>& baselines,
+                                 const std::vector<Contender>& others,
+                                 const Eigen::VectorXd& reference) const {
+    std::vector<OrderRow> rows;
+    std::vector<const Contender*> contenders;
+    for (const auto* list : {&baselines, &others}) {
+      for (const Contender& contender : *list) {
+        for (const auto& [step_s, steps] : steps_) {
+          contenders.push_back(&contender);
+          rows.push_back({.method = contender.name,
+                          .step_s = step_s,
+                          .steps = steps,
+                          .error = kNaN,
+                          .time_s = kNaN});
+        }
+      }
     }
+    for (int i = 0; i < options_.repeat; ++i) {
+      for (std::size_t k = 0; k < rows.size(); ++k) measure(*contenders[k], reference, rows[k]);
+    }
+    return rows;
   }
 
   std::vector<Contender> monolithic() const {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -61,7 +62,7 @@ TEST(IterationStudy, KnowsTheRatesOfTheTwoMasses) {
 
 // The norm has to fall only where h μ is small enough against h ω.
 TEST(IterationStudy, SaysWhereTheNormMayRise) {
-  const IterationStudy study = follow(example("two_masses", {{"/method/omega", "0"}}), 3);
+  const IterationStudy study = follow(example("two_masses", {{"/method/omega", "2"}}), 3);
   EXPECT_FALSE(study.parameters.bounds.monotone);
 }
 
@@ -100,8 +101,9 @@ TEST(IterationStudy, ReproducesTheErrorsOfTheChains) {
 // Control: a coupling that enters the position, a misprint of the source, has other errors.
 TEST(IterationStudy, SeesWhereTheCouplingEnters) {
   const IterationStudy study =
-      follow(example("msd_chains", {{"/subsystems/1/parameters/G/entries/0/0", "1"}}), 10);
+      follow(example("msd_chains", {{"/subsystems/1/parameters/G/entries/0/0", "1"}}), 20);
   EXPECT_NE(digits(study.windows[0].rows[10].x_error, 3), "1.16e+00");
+  EXPECT_NE(digits(study.windows[0].rows[20].x_error, 3), "1.88e-01");
 }
 
 /// Example 13 of the same: ‖ε_k‖ = √2 D νᵏ e^{−τT} T^{k+1}/(k+1)!
@@ -173,7 +175,7 @@ TEST(IterationStudy, SaysWhenARunWouldGiveUp) {
 }
 
 TEST(IterationStudy, EndsWhereWaveformsAreNotFinite) {
-  // (ν T)^k/k! with ν T = 1500 is beyond double precision.
+  // (ν T)^k/k! with ν T = 1500, squared, is beyond double precision.
   const IterationStudy study =
       study_iteration(example("jacobi_failure", {{"/couplings/0/gain", "[[0, -150], [150, 0]]"},
                                                  {"/time/step_s", "0.01"},
@@ -182,7 +184,7 @@ TEST(IterationStudy, EndsWhereWaveformsAreNotFinite) {
   const IterationWindow& window = study.windows[0];
   EXPECT_FALSE(window.failure.empty());
   EXPECT_LT(window.rows.size(), 400u);
-  EXPECT_GT(window.rows.size(), 100u);
+  EXPECT_GT(window.rows.size(), 50u);
   for (const IterationRow& row : window.rows) EXPECT_TRUE(std::isfinite(row.x_error));
 }
 
