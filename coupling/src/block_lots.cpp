@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 
 namespace portwave {
@@ -71,12 +72,14 @@ BlockClasses::BlockClasses(std::span<const CondensedBlock> blocks) {
   }
 }
 
-std::vector<BlockLot> BlockClasses::lots(std::span<const int> blocks) const {
-  std::vector<std::vector<int>> members(static_cast<std::size_t>(count()));
-  for (const int block : blocks) members[static_cast<std::size_t>(of(block))].push_back(block);
+std::vector<BlockLot> BlockClasses::lots(std::span<const int> blocks,
+                                         std::span<const int> group_of) const {
+  std::map<int, std::vector<int>> members;  // by group
+  for (const int block : blocks)
+    members[group_of[static_cast<std::size_t>(block)]].push_back(block);
   std::vector<BlockLot> out;
-  for (int c = 0; c < count(); ++c) {
-    const std::vector<int>& own = members[static_cast<std::size_t>(c)];
+  for (const auto& [group, own] : members) {
+    const int c = of(own.front());
     for (std::size_t k = 0; k < own.size();) {
       const std::size_t size = std::min<std::size_t>(kLanes, own.size() - k);
       const bool by_lanes = static_cast<int>(size) >= smallest_lot;

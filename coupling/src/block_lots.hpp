@@ -31,7 +31,9 @@ class BlockClasses {
   int example(int block_class) const { return example_[static_cast<std::size_t>(block_class)]; }
   /// Lots of these blocks (ascending), ordered by their first blocks. What is left of a class after
   /// full lots is a lot too if it is large enough.
-  std::vector<BlockLot> lots(std::span<const int> blocks) const;
+  std::vector<BlockLot> lots(std::span<const int> blocks) const { return lots(blocks, class_of_); }
+  /// Of one group each; groups are parts of classes, `group_of` by block.
+  std::vector<BlockLot> lots(std::span<const int> blocks, std::span<const int> group_of) const;
 
  private:
   std::vector<int> class_of_, example_;

@@ -127,6 +127,70 @@ void sum(int n, const double* x, double* sums) {
   store(sums, total);
 }
 
+void sum_squares(int n, const double* x, double* sums) {
+  Lanes total = zero();
+  for (int i = 0; i < n * kLanes; i += kLanes)
+    total = plus_product(total, load(x + i), load(x + i));
+  store(sums, total);
+}
+
+void add_masked(const LaneLines& M, const unsigned long long* mask, const double* x, double* y) {
+  using Bits [[gnu::vector_size(kNative * sizeof(double))]] = long long;
+  for (int i = 0, k = 0; i < M.count; ++i) {
+    const int end = M.begin[i + 1];
+    if (k == end) continue;
+    Lanes sum = load(y + i * kLanes);
+    for (; k < end; ++k) {
+      const Lanes term = scaled(M.value[k], load(x + M.place[k]));
+      for (int p = 0; p < kParts; ++p) {
+        Bits where, bits, nothing;
+        const Native none = -Native{};  // −0, which changes no sum
+        __builtin_memcpy(&where, mask + M.place[k] + p * kNative, sizeof(Bits));
+        __builtin_memcpy(&bits, &term.part[p], sizeof(Bits));
+        __builtin_memcpy(&nothing, &none, sizeof(Bits));
+        bits = (bits & where) | (nothing & ~where);
+        Native chosen;
+        __builtin_memcpy(&chosen, &bits, sizeof(Bits));
+        sum.part[p] = sum.part[p] + chosen;
+      }
+    }
+    store(y + i * kLanes, sum);
+  }
+}
+
+void scale(int n, double factor, const double* x, double* y) {
+  for (int i = 0; i < n * kLanes; i += kLanes) store(y + i, scaled(factor, load(x + i)));
+}
+
+void add(int n, const double* x, double* y) {
+  for (int i = 0; i < n * kLanes; i += kLanes) store(y + i, plus(load(y + i), 1.0, load(x + i)));
+}
+
+void subtract(int n, const double* x, double* y) {
+  for (int i = 0; i < n * kLanes; i += kLanes) store(y + i, minus(load(y + i), 1.0, load(x + i)));
+}
+
+void stage_rhs(int n, int stages, const double* g, const double* Ax, double* rhs) {
+  for (int i = 0; i < n; ++i) {
+    const Lanes own = load(Ax + i * kLanes);
+    for (int k = 0; k < stages; ++k)
+      store(rhs + (i * stages + k) * kLanes, plus(load(g + (k * n + i) * kLanes), 1.0, own));
+  }
+}
+
+void stage_end(int n, int stages, const double* weights, const double* d, double* x, double* X) {
+  for (int i = 0; i < n; ++i) {
+    const Lanes start = load(x + i * kLanes);
+    Lanes moved = zero();
+    for (int k = 0; k < stages; ++k) {
+      const Lanes own = load(d + (i * stages + k) * kLanes);
+      store(X + (k * n + i) * kLanes, plus(start, 1.0, own));
+      moved = plus(moved, weights[k], own);
+    }
+    store(x + i * kLanes, plus(start, 1.0, moved));
+  }
+}
+
 void gather(int n, const double* const* from, double* to) {
   const double* lane[kLanes];
   for (int l = 0; l < kLanes; ++l) lane[l] = from[l];
@@ -144,7 +208,8 @@ void scatter(int n, int lanes, const double* from, double* const* to) {
 
 }  // namespace
 
-const LaneKernels kLaneKernels = {product, add_product, solve,  dense_product, bilinear,
-                                  advance, sum,         gather, scatter};
+const LaneKernels kLaneKernels = {
+    product,    add_product, solve, dense_product, bilinear,  advance,   sum,    sum_squares,
+    add_masked, scale,       add,   subtract,      stage_rhs, stage_end, gather, scatter};
 
 }  // namespace portwave::PORTWAVE_ISA

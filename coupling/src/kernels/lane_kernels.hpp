@@ -39,8 +39,20 @@ struct LaneKernels {
   void (*bilinear)(const LaneLines& M, const double* x, const double* y, double* sum);
   /// x += factor · d
   void (*advance)(int n, double factor, const double* d, double* x);
-  /// sum[lane] = Σ xᵢ
+  /// sum[lane] = Σ xᵢ, and Σ xᵢ²
   void (*sum)(int n, const double* x, double* sum);
+  void (*sum_squares)(int n, const double* x, double* sum);
+  /// y += M x by rows where mask has all bits, per entry of x; y stays as it is where it has none.
+  void (*add_masked)(const LaneLines& M, const unsigned long long* mask, const double* x,
+                     double* y);
+  /// y = factor · x,   y += x,   y −= x
+  void (*scale)(int n, double factor, const double* x, double* y);
+  void (*add)(int n, const double* x, double* y);
+  void (*subtract)(int n, const double* x, double* y);
+  /// Of StageSolver: rhs[i][k] = g[k][i] + Ax[i], and X = x + d, x += Σ w d from increments d[i][k].
+  void (*stage_rhs)(int n, int stages, const double* g, const double* Ax, double* rhs);
+  void (*stage_end)(int n, int stages, const double* weights, const double* d, double* x,
+                    double* X);
   /// Between kLanes blocks of n states and [state][lane]; only `lanes` of them are written back.
   void (*gather)(int n, const double* const* from, double* to);
   void (*scatter)(int n, int lanes, const double* from, double* const* to);
