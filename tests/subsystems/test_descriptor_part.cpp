@@ -107,9 +107,23 @@ TEST(DescriptorValidation, RefusesPartsWithNeitherEnergyNorLossesOfOddSize) {
   m.flow(1, 2, 2.0);
   EXPECT_NE(defects(m).find("rank[E R J] = 2 < 3"), std::string::npos) << defects(m);
   EXPECT_NE(defects(m).find("state 0, state 2"), std::string::npos) << defects(m);
-  DescriptorMatrices even(2, 1);  // control: J regular, all states algebraic
-  even.flow(0, 1, 1.0);
-  EXPECT_EQ(defects(even), "");
+}
+
+TEST(DescriptorValidation, TakesRemark27AsAWholeAndRefusesItsBlocks) {
+  // E = R = 0, J = [0 1; −1 0] of Bartel, Günther, Jacob & Reis: x = 0 is its only solution, but each of
+  // the two blocks alone determines nothing.
+  DescriptorMatrices whole(2, 1);
+  whole.flow(0, 1, 1.0);
+  EXPECT_EQ(defects(whole), "");
+  const DescriptorPortHamiltonian part(testing::descriptor_signature({"x1", "x2"}, {}, {"u"}),
+                                       whole.form());
+  EXPECT_EQ(part.index(), 1);
+  const ConsistentState found = part.consistent_state({3.0, 4.0}, {0.0});
+  ASSERT_TRUE(found.consistent());
+  EXPECT_EQ(found.x.norm(), 0.0);
+  EXPECT_EQ(defects(DescriptorMatrices(1, 1)),
+            "/E: rank[E R J] = 0 < 1: neither E nor R nor J acts on the equations of state 0\n"
+            "/E: the pencil sE - (J - R)Q is singular: the equations do not determine the state");
 }
 
 TEST(DescriptorValidation, RefusesASingularQAndAnIndexAboveTwo) {
