@@ -86,6 +86,23 @@ void StageSolver::step(double* x, double* stage_values, double* scratch) const {
   }
 }
 
+void StageSolver::prepare_lanes() {
+  solver_.prepare_lanes();
+  A_lanes_ = LaneMatrix(A_, LaneMatrix::By::rows);
+}
+
+void StageSolver::step_lanes(double* x, double* stage_values, double* scratch) const {
+  const LaneKernels& kernels = lane_kernels();
+  const int many = stages_ * n_ * kLanes;
+  double* rhs = scratch;
+  double* d = scratch + many;
+  double* work = d + many;
+  kernels.product(A_lanes_.lines(), x, work);
+  kernels.stage_rhs(n_, stages_, stage_values, work, rhs);
+  solver_.solve_lanes(rhs, d, work);
+  kernels.stage_end(n_, stages_, weights_.data(), d, x, stage_values);
+}
+
 struct CollocationReference::Impl {
   Impl(const CondensedSystem& s, double h, Tableau chosen)
       : system(s), step_s(h), method(std::move(chosen)), n(s.size()) {

@@ -10,6 +10,16 @@ namespace {
 constexpr int kLargestInverse = 96;
 constexpr double kVectorGain = 4.0;  // a term of a dense product against one of a sparse solve
 
+/// x = M b by columns, all sums in registers.
+template <int N>
+void small_product(const double* M, const double* b, double* x) {
+  double sum[N] = {};
+  for (int j = 0; j < N; ++j) {
+    for (int i = 0; i < N; ++i) sum[i] += M[j * N + i] * b[j];
+  }
+  for (int i = 0; i < N; ++i) x[i] = sum[i];
+}
+
 }  // namespace
 
 ColumnList::ColumnList(const SparseMatrix& M) {
@@ -47,12 +57,36 @@ void LinearSolver::solve(const double* b, double* x, double* scratch) const {
     if (size_ > 0) factors_.solve(b, x, scratch);
     return;
   }
+  switch (size_) {
+    case 1:
+      return small_product<1>(inverse_.data(), b, x);
+    case 2:
+      return small_product<2>(inverse_.data(), b, x);
+    case 3:
+      return small_product<3>(inverse_.data(), b, x);
+    case 4:
+      return small_product<4>(inverse_.data(), b, x);
+    default:
+      break;
+  }
   // By columns, which the compiler turns into vector code; no work arrays.
   for (int i = 0; i < size_; ++i) x[i] = 0.0;
   for (int j = 0; j < size_; ++j) {
     const double* column = inverse_.data() + static_cast<std::ptrdiff_t>(j) * size_;
     const double bj = b[j];
     for (int i = 0; i < size_; ++i) x[i] += column[i] * bj;
+  }
+}
+
+void LinearSolver::prepare_lanes() {
+  if (!dense_ && !lanes_) lanes_.emplace(factors_);
+}
+
+void LinearSolver::solve_lanes(const double* b, double* x, double* scratch) const {
+  if (dense_) {
+    lane_kernels().dense_product(inverse_.data(), size_, b, x);
+  } else if (size_ > 0) {
+    lane_kernels().solve(lanes_->triangles(), b, x, scratch);
   }
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "lane_matrix.hpp"
 #include "portwave/subsystems/sparse_factors.hpp"
 #include "portwave/subsystems/structure.hpp"
 
@@ -62,6 +64,9 @@ class LinearSolver {
   int scratch_size() const { return size_; }
   /// x is not b.
   void solve(const double* b, double* x, double* scratch) const;
+  /// The same for kLanes at once, arrays [row][lane]; after `prepare_lanes`.
+  void prepare_lanes();
+  void solve_lanes(const double* b, double* x, double* scratch) const;
   Eigen::MatrixXd solve(const SparseMatrix& columns) const;
   /// Multiplications and additions of a solve, as pairs.
   double operations() const;
@@ -71,6 +76,7 @@ class LinearSolver {
   bool dense_ = false;
   Eigen::MatrixXd inverse_;
   SparseFactors factors_;
+  std::optional<LaneFactors> lanes_;
 };
 
 }  // namespace portwave

@@ -62,6 +62,29 @@ double BlockFlow::dissipated(const double* x, const double* d, double* z) const 
   return tau_ * bilinear(block_->R, z, z);
 }
 
+void BlockFlow::prepare_lanes() {
+  solver_.prepare_lanes();
+  if (lanes_) return;
+  lanes_ = Lanes{{A_, LaneMatrix::By::rows},
+                 {block_->Q, LaneMatrix::By::rows},
+                 {block_->R, LaneMatrix::By::columns}};
+}
+
+void BlockFlow::increment_lanes(const double* x, double* d, double* scratch) const {
+  double* rhs = scratch + solver_.size() * kLanes;
+  lane_kernels().product(lanes_->A.lines(), x, rhs);
+  solver_.solve_lanes(rhs, d, scratch);
+}
+
+void BlockFlow::dissipated_lanes(const double* x, const double* d, double* z, double* sum) const {
+  for (int l = 0; l < kLanes; ++l) sum[l] = 0.0;
+  if (!dissipates_) return;
+  lane_kernels().product(lanes_->Q.lines(), x, z);
+  lane_kernels().add_product(lanes_->Q.lines(), 1.0, d, z);
+  lane_kernels().bilinear(lanes_->R.lines(), z, z, sum);
+  for (int l = 0; l < kLanes; ++l) sum[l] *= tau_;
+}
+
 CoupledFlow::CoupledFlow(const CondensedSystem& system, double tau, std::vector<bool> active)
     : system_(system), tau_(tau) {
   const auto channels = static_cast<std::size_t>(system.channels());
@@ -263,9 +286,7 @@ void ScalarFlow::apply(double* x, const double* u, double& supplied_J) const {
     for (int k = 0; k < inputs_.columns(); ++k) inputs_.add(k, 0.5 * tau_ * u[k], x);
   }
   for (const Pair& pair : pairs_) {
-    const double a = x[pair.row], b = x[pair.column];
-    x[pair.row] = pair.same * a + pair.forward * b;
-    x[pair.column] = pair.backward * a + pair.same * b;
+    pair.map(x[pair.row], x[pair.column], x[pair.row], x[pair.column]);
   }
   if (u != nullptr) {
     for (int k = 0; k < inputs_.columns(); ++k) inputs_.add(k, 0.5 * tau_ * u[k], x);

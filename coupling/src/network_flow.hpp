@@ -25,6 +25,10 @@ class BlockFlow {
   void increment(const double* x, const double* extra, double* d, double* scratch) const;
   /// τ z_midᵀ R z_mid of the flow from x with increment d; z is scratch, n doubles.
   double dissipated(const double* x, const double* d, double* z) const;
+  /// The same for kLanes blocks of one class, all arrays [state][lane]; after `prepare_lanes`.
+  void prepare_lanes();
+  void increment_lanes(const double* x, double* d, double* scratch) const;
+  void dissipated_lanes(const double* x, const double* d, double* z, double* sum) const;
   /// (2/τ E − A)⁻¹ applied to columns.
   Eigen::MatrixXd response(const SparseMatrix& columns) const { return solver_.solve(columns); }
   double operations() const { return solver_.operations() + static_cast<double>(A_.nonZeros()); }
@@ -35,6 +39,10 @@ class BlockFlow {
   bool dissipates_;
   SparseMatrix A_;
   LinearSolver solver_;
+  struct Lanes {
+    LaneMatrix A, Q, R;
+  };
+  std::optional<Lanes> lanes_;
 };
 
 /// The implicit midpoint flow over τ of the coupling, the external inputs and, where `active`, the
@@ -87,11 +95,19 @@ class ScalarFlow {
   void apply(double* x, const double* u, double& supplied_J) const;
   double operations() const { return 4.0 * static_cast<double>(pairs_.size()); }
 
- private:
   struct Pair {
     int row, column;
     double same, forward, backward;  ///< (1+s)/(1−s), 2j₂/(1−s), 2j₁/(1−s)
+
+    /// The two states afterwards, from those before.
+    void map(double a, double b, double& row_after, double& column_after) const {
+      row_after = same * a + forward * b;
+      column_after = backward * a + same * b;
+    }
   };
+  std::span<const Pair> pairs() const { return pairs_; }
+
+ private:
   double power(const double* x, const double* u) const;
 
   double tau_;

@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "network_flow.hpp"
+#include "local_flows.hpp"
 
 namespace portwave {
 namespace {
-
-/// Blocks are handed out in runs that are worth a task.
-constexpr double kTaskOperations = 4000.0;
-constexpr double kNanosecondsPerOperation = 1.2;
 
 Issues defects(const CondensedSystem& system, double step_s, const CouplingMethod& method) {
   Issues issues;
@@ -60,8 +57,13 @@ Issues defects(const CondensedSystem& system, double step_s, const CouplingMetho
 
 struct SplittingMethod::Impl {
   Impl(const CondensedSystem& s, double h, const CouplingMethod& m, bool keep_book)
-      : system(s), step_s(h), kind(m.kind), options(m.splitting), book(keep_book) {
-    throw_if_any(defects(system, step_s, m));
+      : system(s),
+        step_s(h),
+        kind(m.kind),
+        options(m.splitting),
+        book(keep_book),
+        classes((throw_if_any(defects(s, h, m)), s.blocks())),
+        energies(s, classes) {
     if (kind == MethodKind::impulse) {
       make_impulse();
     } else {
@@ -75,14 +77,9 @@ struct SplittingMethod::Impl {
     stored.assign(blocks, 0.0);
     stored_next.assign(blocks, 0.0);
     dissipated.assign(blocks, 0.0);
-    for (std::size_t i = 0; i < blocks; ++i) {
-      const CondensedBlock& block = system.blocks()[i];
-      energy.emplace_back(0.5 * SparseMatrix(SparseMatrix(block.Q.transpose()) * block.E));
-      energy.back().makeCompressed();
-      stored[i] = block_energy(i, x.data());
-    }
+    energies.all(ForEach(), x.data(), stored.data());
     total = sum(stored);
-    cut_tasks();
+    if (scalar_flow && inputs.empty()) prepare_one_phase();
   }
 
   void make_strang() {
@@ -100,20 +97,15 @@ struct SplittingMethod::Impl {
       coupled_flow.emplace(system, half, std::vector<bool>(system.blocks().size(), false));
     }
     why_not_scalar = reason;
-    for (std::size_t i = 0; i < system.blocks().size(); ++i) {
-      local_blocks.push_back(static_cast<int>(i));
-      const CondensedBlock& block = system.blocks()[i];
-      std::vector<BlockFlow> flows;
+    std::vector<int> all(system.blocks().size());
+    std::iota(all.begin(), all.end(), 0);
+    local.emplace(system, classes, std::move(all), [&](const CondensedBlock& block) {
+      LocalFlows::Recipe recipe{{{step_s, FlowTerms::all}}, {0}};
       if (options.split_dissipation && block.R.nonZeros() > 0) {
-        flows.emplace_back(block, half, FlowTerms::dissipative);
-        flows.emplace_back(block, step_s, FlowTerms::conservative);
-        sequence.push_back({0, 1, 0});
-      } else {
-        flows.emplace_back(block, step_s, FlowTerms::all);
-        sequence.push_back({0});
+        recipe = {{{half, FlowTerms::dissipative}, {step_s, FlowTerms::conservative}}, {0, 1, 0}};
       }
-      local_flows.push_back(std::move(flows));
-    }
+      return recipe;
+    });
   }
 
   void make_impulse() {
@@ -126,65 +118,61 @@ struct SplittingMethod::Impl {
       throw ConfigError("/method/fast", "every part is fast; at least one must be slow");
     }
     coupled_flow.emplace(system, 0.5 * step_s, slow);
+    std::vector<int> fast;
     for (std::size_t i = 0; i < slow.size(); ++i) {
-      if (slow[i]) continue;
-      local_blocks.push_back(static_cast<int>(i));
-      std::vector<BlockFlow> flows;
-      flows.emplace_back(system.blocks()[i], step_s / options.factor, FlowTerms::all);
-      local_flows.push_back(std::move(flows));
-      sequence.emplace_back(static_cast<std::size_t>(options.factor), 0);
+      if (!slow[i]) fast.push_back(static_cast<int>(i));
+    }
+    local.emplace(system, classes, std::move(fast), [&](const CondensedBlock&) {
+      return LocalFlows::Recipe{{{step_s / options.factor, FlowTerms::all}},
+                                std::vector<int>(static_cast<std::size_t>(options.factor), 0)};
+    });
+  }
+
+  /// Scalar couplings move few states: their first half flow goes to `moved`, which the local flows put
+  /// in when they take their blocks, and nothing else is done between the local flows and the second.
+  void prepare_one_phase() {
+    const std::size_t blocks = system.blocks().size();
+    std::vector<int> block_of_state;
+    for (std::size_t i = 0; i < blocks; ++i) {
+      block_of_state.insert(block_of_state.end(), static_cast<std::size_t>(system.blocks()[i].size),
+                            static_cast<int>(i));
+    }
+    std::vector<int> states;
+    for (const ScalarFlow::Pair& pair : scalar_flow->pairs()) {
+      states.push_back(pair.row);
+      states.push_back(pair.column);
+    }
+    std::sort(states.begin(), states.end());
+    moved.begin.assign(blocks + 1, 0);
+    for (const int state : states) {
+      const int block = block_of_state[static_cast<std::size_t>(state)];
+      moved.state.push_back(state - system.blocks()[static_cast<std::size_t>(block)].first);
+      ++moved.begin[static_cast<std::size_t>(block) + 1];
+    }
+    std::partial_sum(moved.begin.begin(), moved.begin.end(), moved.begin.begin());
+    moved.value.assign(states.size(), 0.0);
+    const auto end = [&](int state) {
+      End out;
+      out.block = block_of_state[static_cast<std::size_t>(state)];
+      out.slot =
+          static_cast<int>(std::lower_bound(states.begin(), states.end(), state) - states.begin());
+      const auto own =
+          energies.diagonal(out.block, moved.state[static_cast<std::size_t>(out.slot)]);
+      one_phase = one_phase && own.has_value();
+      out.energy = book ? own.value_or(0.0) : 0.0;
+      return out;
+    };
+    one_phase = true;
+    for (const ScalarFlow::Pair& pair : scalar_flow->pairs()) {
+      ends.push_back(end(pair.row));
+      ends.push_back(end(pair.column));
     }
   }
 
-  double local_operations(std::size_t k) const {
-    double sum = 0.0;
-    for (const int f : sequence[k]) sum += local_flows[k][static_cast<std::size_t>(f)].operations();
-    return sum;
-  }
-
-  void cut_tasks() {
-    double load = 0.0;
-    std::size_t work_size = 0;
-    task_first.push_back(0);
-    for (std::size_t k = 0; k < local_blocks.size(); ++k) {
-      if (load >= kTaskOperations) {
-        task_first.push_back(static_cast<int>(k));
-        load = 0.0;
-      }
-      load += local_operations(k);
-      work_first.push_back(work_size);
-      // Rounded up to cache lines: tasks of neighbours run at once.
-      work_size += (static_cast<std::size_t>(
-                        4 * system.blocks()[static_cast<std::size_t>(local_blocks[k])].size) +
-                    15) /
-                   8 * 8;
-    }
-    task_first.push_back(static_cast<int>(local_blocks.size()));
-    work.assign(work_size, 0.0);
-  }
-
-  double block_energy(std::size_t i, const double* state) const {
-    const double* own = state + system.blocks()[i].first;
-    return bilinear(energy[i], own, own);
-  }
   static double sum(const std::vector<double>& values) {
     double out = 0.0;
     for (const double v : values) out += v;
     return out;
-  }
-
-  /// All local flows of one block, in turn.
-  void run_block(std::size_t k) {
-    const auto index = static_cast<std::size_t>(local_blocks[k]);
-    const CondensedBlock& block = system.blocks()[index];
-    double* own = next.data() + block.first;
-    double* d = work.data() + work_first[k];
-    for (const int f : sequence[k]) {
-      const BlockFlow& flow = local_flows[k][static_cast<std::size_t>(f)];
-      flow.increment(own, nullptr, d, d + block.size);
-      if (book) dissipated[index] += flow.dissipated(own, d, d + block.size);
-      for (int j = 0; j < block.size; ++j) own[j] += 2.0 * d[j];
-    }
   }
 
   void run_coupling(const ForEach& each, double time_s, double& supplied) {
@@ -217,50 +205,77 @@ struct SplittingMethod::Impl {
   }
 
   NetworkStep step(const ForEach& each) {
-    std::copy(x.begin(), x.end(), next.begin());
-    std::fill(dissipated.begin(), dissipated.end(), 0.0);
-    const double time = static_cast<double>(steps) * step_s;
     double supplied = 0.0;
-    run_coupling(each, time + 0.25 * step_s, supplied);
-    each(static_cast<int>(task_first.size()) - 1, [&](int t) {
-      for (int k = task_first[static_cast<std::size_t>(t)];
-           k < task_first[static_cast<std::size_t>(t) + 1]; ++k) {
-        run_block(static_cast<std::size_t>(k));
-      }
-    });
-    run_coupling(each, time + 0.75 * step_s, supplied);
+    one_phase ? run_one_phase(each) : run_phases(each, supplied);
     NetworkStep result;
     result.converged = true;
-    close(each, supplied, result);
+    close(supplied, result);
     std::swap(x, next);
     ++steps;
     return result;
   }
 
-  /// Energies of the step, and whether it is finite.
-  void close(const ForEach& each, double supplied, NetworkStep& result) {
-    const int blocks = static_cast<int>(system.blocks().size());
-    if (!book) {
-      for (const CondensedBlock& block : system.blocks()) {
-        double probe = 0.0;
-        for (int j = 0; j < block.size; ++j)
-          probe += next[static_cast<std::size_t>(block.first + j)];
-        if (!std::isfinite(probe)) throw NetworkFault(block.part, 0, StepFault::not_finite);
-      }
+  /// x → next, with the energies or probes of the blocks in stored_next.
+  void run_one_phase(const ForEach& each) {
+    const std::span<const ScalarFlow::Pair> couplings = scalar_flow->pairs();
+    for (std::size_t k = 0; k < couplings.size(); ++k) {
+      couplings[k].map(x[static_cast<std::size_t>(couplings[k].row)],
+                       x[static_cast<std::size_t>(couplings[k].column)],
+                       moved.value[static_cast<std::size_t>(ends[2 * k].slot)],
+                       moved.value[static_cast<std::size_t>(ends[2 * k + 1].slot)]);
+    }
+    LocalFlows::Report report;
+    (book ? report.energy : report.probe) = stored_next.data();
+    if (book) report.dissipated = dissipated.data();
+    local->run(each, x.data(), next.data(), &moved, energies, report);
+    for (std::size_t k = 0; k < couplings.size(); ++k) {
+      double& row = next[static_cast<std::size_t>(couplings[k].row)];
+      double& column = next[static_cast<std::size_t>(couplings[k].column)];
+      couplings[k].map(row, column, row, column);
+      stored_next[static_cast<std::size_t>(ends[2 * k].block)] += ends[2 * k].energy * row * row;
+      stored_next[static_cast<std::size_t>(ends[2 * k + 1].block)] +=
+          ends[2 * k + 1].energy * column * column;
+    }
+  }
+
+  void run_phases(const ForEach& each, double& supplied) {
+    std::copy(x.begin(), x.end(), next.begin());
+    std::fill(dissipated.begin(), dissipated.end(), 0.0);
+    const double time = static_cast<double>(steps) * step_s;
+    run_coupling(each, time + 0.25 * step_s, supplied);
+    LocalFlows::Report report;
+    if (book) report.dissipated = dissipated.data();
+    local->run(each, next.data(), next.data(), nullptr, energies, report);
+    run_coupling(each, time + 0.75 * step_s, supplied);
+    if (book) {
+      energies.all(each, next.data(), stored_next.data());
       return;
     }
-    constexpr int kRun = 16;
-    each((blocks + kRun - 1) / kRun, [&](int t) {
-      for (int i = t * kRun; i < std::min(blocks, (t + 1) * kRun); ++i) {
-        stored_next[static_cast<std::size_t>(i)] =
-            block_energy(static_cast<std::size_t>(i), next.data());
-      }
-    });
-    for (int i = 0; i < blocks; ++i) {
-      if (std::isfinite(stored_next[static_cast<std::size_t>(i)])) continue;
-      throw NetworkFault(system.blocks()[static_cast<std::size_t>(i)].part, 0,
-                         StepFault::not_finite);
+    for (std::size_t i = 0; i < stored_next.size(); ++i) {
+      const CondensedBlock& block = system.blocks()[i];
+      stored_next[i] = probe(next.data() + block.first, block.size);
     }
+  }
+
+  /// Finite if all are.
+  static double probe(const double* values, int count) {
+    constexpr int kSums = 8;
+    double sums[kSums] = {};
+    int i = 0;
+    for (; i + kSums <= count; i += kSums) {
+      for (int k = 0; k < kSums; ++k) sums[k] += values[i + k];
+    }
+    for (; i < count; ++i) sums[0] += values[i];
+    return std::accumulate(sums, sums + kSums, 0.0);
+  }
+
+  /// Whether the step is finite, and its ledger.
+  void close(double supplied, NetworkStep& result) {
+    for (std::size_t i = 0; i < stored_next.size(); ++i) {
+      if (std::isfinite(stored_next[i])) continue;
+      throw NetworkFault(system.blocks()[i].part, 0, StepFault::not_finite);
+    }
+    if (!book) return;
     const double after = sum(stored_next);
     result.energy.stored_J = after;
     result.energy.supplied_J = supplied;
@@ -275,10 +290,10 @@ struct SplittingMethod::Impl {
   OperationCounts operations() const {
     OperationCounts count;
     const double inputs_n = static_cast<double>(inputs.size()) * system.size();
-    for (std::size_t k = 0; k < local_blocks.size(); ++k) {
-      const double n = system.blocks()[static_cast<std::size_t>(local_blocks[k])].size;
-      count.dense += n * n * static_cast<double>(sequence[k].size());
-      count.sparse += local_operations(k);
+    for (const int block : local->blocks()) {
+      const double n = system.blocks()[static_cast<std::size_t>(block)].size;
+      count.dense += n * n * local->flows_per_step(block);
+      count.sparse += local->operations(block);
     }
     const double all = system.size(), r = system.channels();
     if (scalar_flow) {
@@ -292,23 +307,29 @@ struct SplittingMethod::Impl {
     return count;
   }
 
+  /// A state at one end of a scalar coupling.
+  struct End {
+    int block = 0;
+    int slot = 0;         ///< in moved
+    double energy = 0.0;  ///< of the block: this times its square; without a book only a probe, 0
+  };
+
   const CondensedSystem& system;
   double step_s;
   MethodKind kind;
   SplittingOptions options;
   bool book;
+  BlockClasses classes;
+  BlockEnergies energies;
   std::vector<ScalarCoupling> pairs;
   bool scalar = false;
   std::string why_not_scalar;
   std::optional<ScalarFlow> scalar_flow;
   std::optional<CoupledFlow> coupled_flow;
-  std::vector<int> local_blocks;  ///< those with a local flow
-  std::vector<std::vector<BlockFlow>> local_flows;
-  std::vector<std::vector<int>> sequence;  ///< the flows of a local block, in turn
-  std::vector<int> task_first;
-  std::vector<std::size_t> work_first;
-  std::vector<double> work;
-  std::vector<SparseMatrix> energy;  ///< ½QᵀE
+  std::optional<LocalFlows> local;
+  bool one_phase = false;  ///< scalar couplings and no driven inputs
+  std::vector<End> ends;   ///< by coupling: row, column
+  MovedStates moved;
   std::vector<double> x, next, inputs;
   std::vector<double> stored, stored_next, dissipated;  ///< by block
   double total = 0.0;
@@ -324,15 +345,15 @@ NetworkStep SplittingMethod::step(const ForEach& each) { return impl_->step(each
 std::int64_t SplittingMethod::step_index() const { return impl_->steps; }
 std::span<const double> SplittingMethod::state() const { return impl_->x; }
 double SplittingMethod::storage(int block) const {
-  return impl_->block_energy(static_cast<std::size_t>(block), impl_->x.data());
+  return impl_->energies.of(block, impl_->x.data());
 }
 OperationCounts SplittingMethod::operations() const { return impl_->operations(); }
 
 double SplittingMethod::shared_cost_ns() const {
-  double sum = 0.0;
-  for (std::size_t k = 0; k < impl_->local_blocks.size(); ++k) sum += impl_->local_operations(k);
-  if (impl_->coupled_flow) sum += 2.0 * impl_->coupled_flow->shared_operations();
-  return kNanosecondsPerOperation * sum;
+  double sum = impl_->local->cost_ns();
+  if (impl_->coupled_flow)
+    sum += 2.0 * kNanosecondsPerOperation * impl_->coupled_flow->shared_operations();
+  return sum;
 }
 
 std::string SplittingMethod::description() const {
@@ -343,11 +364,11 @@ std::string SplittingMethod::description() const {
                : fmt::format("low-rank coupling flow of {} channels{}", i.system.channels(),
                              i.why_not_scalar.empty() ? "" : " (" + i.why_not_scalar + ")");
   if (i.kind == MethodKind::impulse) {
-    return fmt::format("{} fast of {} parts, {} fast steps per step; {}", i.local_blocks.size(),
+    return fmt::format("{} fast of {} parts, {} fast steps per step; {}", i.local->blocks().size(),
                        i.system.blocks().size(), i.options.factor, coupling);
   }
   return fmt::format(
-      "{} local flows{}; {}", i.local_blocks.size(),
+      "{} local flows{}; {}", i.local->blocks().size(),
       i.options.split_dissipation ? ", each split into conservative and dissipative" : "",
       coupling);
 }

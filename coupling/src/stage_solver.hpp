@@ -19,6 +19,9 @@ class StageSolver {
   int scratch_size() const { return 3 * stages_ * n_; }
   /// x: xⁿ in, xⁿ⁺¹ out. stage_values: in, g stage by stage; out, X.
   void step(double* x, double* stage_values, double* scratch) const;
+  /// The same for kLanes at once, arrays [..][state][lane]; after `prepare_lanes`.
+  void prepare_lanes();
+  void step_lanes(double* x, double* stage_values, double* scratch) const;
   double operations() const { return solver_.operations() + static_cast<double>(A_.nonZeros()); }
 
  private:
@@ -27,6 +30,7 @@ class StageSolver {
   std::vector<double> weights_;  ///< w
   SparseMatrix A_;
   LinearSolver solver_;
+  LaneMatrix A_lanes_;
 };
 
 }  // namespace portwave

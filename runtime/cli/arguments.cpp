@@ -25,6 +25,8 @@ constexpr std::string_view kExamples = R"(Examples:
   portwave list duffing_oscillator
   portwave tune examples/two_oscillators.json
   portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
+  portwave study order examples/msd_singlerate.json --steps 0.0078125,0.001953125
+  portwave study iteration examples/two_masses.json --iterations 60
   portwave study scaling examples/chain_64.json --threads 1,2,4
   portwave generate chain --blocks 1000 --out chain.json
 
@@ -60,6 +62,23 @@ Contraction is the mean factor by which an evaluation reduces the residual. Pred
 iteration linearised at the initial state. Observed: of the iteration itself, frozen step by step.
 Both start from waves that are zero; a run starts from those of the step before, and needs fewer.)";
 
+constexpr std::string_view kOrderExamples = R"(Examples:
+  portwave study order examples/msd_singlerate.json --steps 0.0078125,0.001953125,0.00048828125
+  portwave study order examples/msd_multirate.json --steps 0.001953125,0.00048828125 \
+    --methods strang,impulse --repeat 9 --out results
+
+The midpoint rule of the whole system always takes part, as one dense step map and by one sparse LU.
+With --out the folder gets study.json and order.csv.)";
+
+constexpr std::string_view kIterationExamples = R"(Examples:
+  portwave study iteration examples/two_masses.json --iterations 60
+  portwave study iteration examples/jacobi_failure.json --iterations 160 --start-error 1,0.01
+  portwave study iteration examples/msd_chains.json --out results \
+    --set '/method={"kind": "gauss-seidel", "window_steps": 100}' --windows all
+
+Errors are against the whole system solved by the same integrator, from whose state each window starts.
+With --out the folder gets study.json and iteration.csv.)";
+
 constexpr std::string_view kTuneExamples = R"(Examples:
   portwave tune examples/two_oscillators.json
   portwave tune examples/chain_64.json --impedance matched --ports 8
@@ -91,6 +110,8 @@ struct Draft {
   TuneArguments tune;
   StudyBudgetArguments budget;
   StudyRateArguments rate;
+  StudyOrderArguments order;
+  StudyIterationArguments iteration;
   StudyScalingArguments scaling;
   GenerateArguments generate;
 };
@@ -274,6 +295,73 @@ void add_study_rate(Verb& group, StudyRateArguments& study) {
   verb.app().footer(std::string(kRateExamples));
 }
 
+void add_study_order(Verb& group, StudyOrderArguments& study) {
+  Verb verb = group.add("order", "Error, order and cost of a method, by step size");
+  add_scenario(verb, study.scenario);
+  verb.reals("--steps", "H,H,...", "Step sizes [s]; each divides the end time", {1e-12, 1e12},
+             [&study](std::vector<double> steps_s) { study.options.steps_s = std::move(steps_s); })
+      ->required();
+  static const std::string kMidpoint = "midpoint";  // takes part anyway
+  static constexpr MethodKind kMethods[] = {MethodKind::strang,
+                                            MethodKind::impulse,
+                                            MethodKind::lions_mercier,
+                                            MethodKind::jacobi,
+                                            MethodKind::gauss_seidel,
+                                            MethodKind::douglas_rachford,
+                                            MethodKind::peaceman_rachford,
+                                            MethodKind::automatic};
+  std::vector<std::string> words = {kMidpoint};
+  for (const MethodKind kind : kMethods) words.emplace_back(to_string(kind));
+  verb.choices("--methods", "M,M,...", words,
+               "Methods to compare, in place of the scenario's own and strang",
+               [&study](const std::vector<std::size_t>& places) {
+                 study.options.methods.emplace();
+                 for (const std::size_t i : places) {
+                   if (i > 0) study.options.methods->push_back(kMethods[i - 1]);
+                 }
+               });
+  verb.integer("--repeat", "Runs of each row; the fastest counts", {1, kMostRepetitions},
+               [&study](std::int64_t n) { study.options.repeat = static_cast<int>(n); })
+      ->default_str(std::to_string(study.options.repeat));
+  add_threads(verb, study.options.threads);
+  add_out(verb, study.out, "study.json and order.csv");
+  add_json(verb, study.json, "the study");
+  verb.app().footer(std::string(kOrderExamples));
+}
+
+std::string start_error_defect(const std::string& text) {
+  const std::string defect = list_defect(text, RealRange{-1e300, 1e300});
+  if (!defect.empty() || split_at_commas(text).size() == 2) return defect;
+  return fmt::format("{} is not two numbers, D and tau, with a comma between them",
+                     in_quotes(text));
+}
+
+void add_study_iteration(Verb& group, StudyIterationArguments& study) {
+  Verb verb = group.add("iteration", "Error of a dynamic iteration, iterate by iterate");
+  add_scenario(verb, study.scenario);
+  verb.integer("--iterations", "Iterations per window, in place of the scenario's",
+               {0, kMostIterations},
+               [&study](std::int64_t n) { study.iterations = static_cast<int>(n); });
+  verb.text(
+          "--windows", "all|N", "Windows to follow, from the start",
+          [](const std::string& text) {
+            return text == "all" ? std::string() : IntegerRange{1, kMostSteps}.defect(text);
+          },
+          [&study](const std::string& text) {
+            study.options.windows = text == "all" ? kMostSteps : integer(text);
+          })
+      ->default_str(std::to_string(study.options.windows));
+  verb.text("--start-error", "D,TAU",
+            "jacobi and gauss-seidel: start from the solution and D t exp(-TAU t) in every state",
+            start_error_defect, [&study](const std::string& text) {
+              const auto entries = split_at_commas(text);
+              study.options.start_error = StartError{real(entries[0]), real(entries[1])};
+            });
+  add_out(verb, study.out, "study.json and iteration.csv");
+  add_json(verb, study.json, "the study");
+  verb.app().footer(std::string(kIterationExamples));
+}
+
 void add_study_scaling(Verb& group, StudyScalingArguments& study) {
   Verb verb =
       group.add("scaling", "Time per step by threads: measured, and predicted for more cores");
@@ -310,6 +398,8 @@ void add_study(Verb& top, Draft& draft) {
   group.app().require_subcommand(1);
   add_study_budget(group, draft.budget);
   add_study_rate(group, draft.rate);
+  add_study_order(group, draft.order);
+  add_study_iteration(group, draft.iteration);
   add_study_scaling(group, draft.scaling);
 }
 
@@ -416,6 +506,8 @@ Command command_of(const CLI::App& verb, Draft& draft) {
   }
   if (verb.get_name() == "tune") return std::move(draft.tune);
   if (verb.get_name() == "rate") return std::move(draft.rate);
+  if (verb.get_name() == "order") return std::move(draft.order);
+  if (verb.get_name() == "iteration") return std::move(draft.iteration);
   if (verb.get_name() == "scaling") return std::move(draft.scaling);
   return std::move(draft.budget);
 }

@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include <portwave/runtime/iteration_study.hpp>
+#include <portwave/runtime/order_study.hpp>
 #include <portwave/runtime/rate_study.hpp>
 #include <portwave/runtime/scaling.hpp>
 #include <portwave/runtime/scenario.hpp>
@@ -76,6 +78,21 @@ struct StudyRateArguments {
   bool json = false;
 };
 
+struct StudyOrderArguments {
+  ScenarioArguments scenario;
+  OrderOptions options;
+  std::optional<std::filesystem::path> out;
+  bool json = false;
+};
+
+struct StudyIterationArguments {
+  ScenarioArguments scenario;
+  std::optional<int> iterations;  ///< none: the scenario's
+  IterationOptions options;       ///< but for the iterations
+  std::optional<std::filesystem::path> out;
+  bool json = false;
+};
+
 /// A scenario file, or networks of a kind and of some sizes.
 struct StudyScalingArguments {
   ScenarioArguments scenario;
@@ -92,9 +109,10 @@ struct GenerateArguments {
   std::optional<std::filesystem::path> out;  ///< none: stdout
 };
 
-using Command = std::variant<RunArguments, ValidateArguments, ListArguments, SchemaArguments,
-                             TuneArguments, StudyBudgetArguments, StudyRateArguments,
-                             StudyScalingArguments, GenerateArguments>;
+using Command =
+    std::variant<RunArguments, ValidateArguments, ListArguments, SchemaArguments, TuneArguments,
+                 StudyBudgetArguments, StudyRateArguments, StudyOrderArguments,
+                 StudyIterationArguments, StudyScalingArguments, GenerateArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
@@ -105,6 +123,8 @@ int run_command(const SchemaArguments& arguments, std::ostream& out, std::ostrea
 int run_command(const TuneArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const StudyOrderArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const StudyIterationArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const GenerateArguments& arguments, std::ostream& out, std::ostream& err);
 

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include <portwave/runtime/summary.hpp>
+#include <portwave/subsystems/descriptor_part.hpp>
+#include <portwave/subsystems/printable.hpp>
 
 #include "commands.hpp"
 #include "interrupt.hpp"
@@ -51,6 +53,20 @@ StepperOptions options_of(const Scenario& scenario, const RunArguments& argument
 int exit_code_of(const RunSummary& summary, int signal) {
   if (signal != 0) return 128 + signal;
   return summary.certificate.status == CertificateStatus::violated ? kViolated : kOk;
+}
+
+/// "descriptor: part "x": 6 states, 3 algebraic, index 1", a line for each of the first few.
+void describe_descriptors(const System& system, std::ostream& err) {
+  constexpr int kShown = 8;
+  int count = 0;
+  for (const Part& part : system.parts()) {
+    const auto* const own = dynamic_cast<const DescriptorPortHamiltonian*>(part.subsystem.get());
+    if (own == nullptr || ++count > kShown) continue;
+    err << fmt::format("descriptor: part {}: {} states, {} algebraic, index {}\n",
+                       in_quotes(part.name), own->signature().state_size(),
+                       own->analysis().algebraic, own->index());
+  }
+  if (count > kShown) err << fmt::format("descriptor: {} more parts\n", count - kShown);
 }
 
 }  // namespace
@@ -98,6 +114,7 @@ int run_command(const ValidateArguments& arguments, std::ostream&, std::ostream&
                      counted(scenario.system.parts().size(), "subsystem"),
                      counted(scenario.system.junctions().size(), "junction"), scenario.steps,
                      scenario.options.step_s);
+  describe_descriptors(scenario.system, err);
   return kOk;
 }
 

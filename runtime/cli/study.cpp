@@ -3,7 +3,6 @@
 #include "portwave/runtime/study.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <portwave/runtime/recorder.hpp>
 
 #include "commands.hpp"
+#include "study_text.hpp"
 #include "thread_allowance.hpp"
 
 namespace portwave::cli {
@@ -25,10 +25,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kFileName = "study.json";
 constexpr const char* kTableName = "budget.csv";
-
-Json number(std::optional<double> value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
 
 std::string_view status_of(const BudgetRow& row) {
   return row.failure.empty() ? to_string(row.status) : "failed";
@@ -56,10 +52,6 @@ Json rows_json(const std::vector<BudgetRow>& rows) {
   return json;
 }
 
-std::string cell(std::optional<double> value) {
-  return value && std::isfinite(*value) ? fmt::format("{:#.6g}", *value) : "-";
-}
-
 /// Six significant digits, columns aligned to the right.
 std::string rows_table(const std::vector<BudgetRow>& rows) {
   constexpr std::string_view kLine =
@@ -76,11 +68,6 @@ std::string rows_table(const std::vector<BudgetRow>& rows) {
                         row.guard ? "on" : "off", row.guard_steps, status_of(row));
   }
   return text;
-}
-
-/// Empty where there is no number; all digits.
-std::string field(std::optional<double> value) {
-  return value && std::isfinite(*value) ? fmt::format("{}", *value) : "";
 }
 
 /// For plotting: a header, then a line per row.

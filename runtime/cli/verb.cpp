@@ -25,6 +25,30 @@ std::string word_defect(std::string_view word, const std::vector<std::string>& w
                      did_you_mean(std::string(word), words));
 }
 
+template <class Range>
+std::string defect_of_entries(std::string_view list, Range range, std::string_view of_what) {
+  for (const std::string_view entry : split_at_commas(list)) {
+    if (entry.empty()) {
+      return fmt::format("{} has an empty entry; write {} with a comma between them",
+                         in_quotes(list), of_what);
+    }
+    if (std::string defect = range.defect(entry); !defect.empty()) return defect;
+  }
+  return {};
+}
+
+template <class Read>
+auto distinct(const std::vector<std::string>& lists, const Read& read) {
+  std::vector<decltype(read(std::string_view()))> values;
+  for (const std::string& list : lists) {
+    for (const std::string_view entry : split_at_commas(list)) {
+      const auto value = read(entry);
+      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    }
+  }
+  return values;
+}
+
 }  // namespace
 
 std::string IntegerRange::defect(std::string_view text) const {
@@ -73,27 +97,19 @@ std::vector<std::string_view> split_at_commas(std::string_view list) {
 }
 
 std::string list_defect(std::string_view list, IntegerRange range) {
-  for (const std::string_view entry : split_at_commas(list)) {
-    if (entry.empty()) {
-      return fmt::format("{} has an empty entry; write integers with a comma between them",
-                         in_quotes(list));
-    }
-    if (std::string defect = range.defect(entry); !defect.empty()) return defect;
-  }
-  return {};
+  return defect_of_entries(list, range, "integers");
+}
+
+std::string list_defect(std::string_view list, RealRange range) {
+  return defect_of_entries(list, range, "numbers");
 }
 
 std::vector<int> distinct_integers(const std::vector<std::string>& lists) {
-  std::vector<int> numbers;
-  for (const std::string& list : lists) {
-    for (const std::string_view entry : split_at_commas(list)) {
-      const int number = static_cast<int>(integer(entry));
-      if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) {
-        numbers.push_back(number);
-      }
-    }
-  }
-  return numbers;
+  return distinct(lists, [](std::string_view entry) { return static_cast<int>(integer(entry)); });
+}
+
+std::vector<double> distinct_reals(const std::vector<std::string>& lists) {
+  return distinct(lists, real);
 }
 
 CLI::Option* Verb::text(const std::string& name, const std::string& value, const std::string& what,
@@ -189,6 +205,15 @@ CLI::Option* Verb::integers(const std::string& name, const std::string& value,
       name, value, what, [range](const std::string& list) { return list_defect(list, range); },
       [take = std::move(take)](const std::vector<std::string>& lists) {
         take(distinct_integers(lists));
+      });
+}
+
+CLI::Option* Verb::reals(const std::string& name, const std::string& value, const std::string& what,
+                         RealRange range, std::function<void(std::vector<double>)> take) {
+  return texts(
+      name, value, what, [range](const std::string& list) { return list_defect(list, range); },
+      [take = std::move(take)](const std::vector<std::string>& lists) {
+        take(distinct_reals(lists));
       });
 }
 

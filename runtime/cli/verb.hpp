@@ -38,10 +38,12 @@ double real(std::string_view text);
 
 /// "3,8," is "3", "8" and "".
 std::vector<std::string_view> split_at_commas(std::string_view list);
-/// Integers with a comma between them.
+/// Numbers with a comma between them.
 std::string list_defect(std::string_view list, IntegerRange range);
+std::string list_defect(std::string_view list, RealRange range);
 /// Of lists without defect: in the order given, each once.
 std::vector<int> distinct_integers(const std::vector<std::string>& lists);
+std::vector<double> distinct_reals(const std::vector<std::string>& lists);
 
 /// A verb being described. Values with a defect are not taken but noted, so that everything wrong
 /// with a line is told at once.
@@ -75,6 +77,9 @@ class Verb {
   /// "3,8,20", in the order given, each once.
   CLI::Option* integers(const std::string& name, const std::string& value, const std::string& what,
                         IntegerRange range, std::function<void(std::vector<int>)> take);
+  /// "0.01,0.005", likewise.
+  CLI::Option* reals(const std::string& name, const std::string& value, const std::string& what,
+                     RealRange range, std::function<void(std::vector<double>)> take);
   /// A file or folder to write to.
   CLI::Option* path(const std::string& name, const std::string& value, const std::string& what,
                     std::optional<std::filesystem::path>& path);

@@ -211,7 +211,7 @@ Issues DescriptorPortHamiltonian::check_initial_state(const double* x) const {
          fmt::format("violates a constraint between {}: they leave {:.6g} in the equation of {}, "
                      "where terms of {:.6g} must cancel (the part has index {}, and no input acts "
                      "there)",
-                     list_names(found.states, n, names), found.residual,
+                     list_names(found.states, n, names), std::abs(found.residual),
                      list_names(found.equations, n, names), found.size, index())});
   }
   return issues;

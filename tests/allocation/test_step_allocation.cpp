@@ -19,6 +19,7 @@
 
 #include "portwave/runtime/stepper.hpp"
 #include "portwave/subsystems/nonlinear_part.hpp"
+#include "support/descriptor_parts.hpp"
 #include "support/systems.hpp"
 
 namespace {
@@ -150,6 +151,18 @@ TEST(Allocation, NoneInASparsePart) {
   const auto* part = dynamic_cast<const LinearPortHamiltonian*>(system.parts()[0].subsystem.get());
   ASSERT_TRUE(part != nullptr && part->uses_sparse_step_maps());
   EXPECT_EQ(allocations_while_stepping(system, serial(0.1)), 0);
+}
+
+TEST(Allocation, NoneInADescriptorPart) {
+  for (const auto storage : {StepMapStorage::dense, StepMapStorage::sparse}) {
+    SystemBuilder builder;
+    builder.add("left", testing::circuit_left(storage),
+                {.initial_state = {}, .inputs = {{"source", Signal::constant(1.0)}}});
+    builder.add("right", testing::circuit_right(storage));
+    builder.connect("left.right", "right.left");
+    EXPECT_EQ(allocations_while_stepping(builder.build(), serial(1.0)), 0)
+        << (storage == StepMapStorage::dense ? "dense" : "sparse");
+  }
 }
 
 TEST(Allocation, NoneInTheGenericNewtonBatch) {

@@ -19,7 +19,8 @@ TEST(CliLine, HelpAndVersionAreData) {
   for (const Words& line :
        {Words{"--help"}, Words{"run", "--help"}, Words{"study", "--help"},
         Words{"study", "budget", "--help"}, Words{"study", "scaling", "--help"},
-        Words{"study", "rate", "--help"}, Words{"tune", "--help"}, Words{"list", "-h"},
+        Words{"study", "rate", "--help"}, Words{"study", "order", "--help"},
+        Words{"study", "iteration", "--help"}, Words{"tune", "--help"}, Words{"list", "-h"},
         Words{"generate", "--help"}, Words{"generate", "grid", "--help"}}) {
     const ProcessResult result = portwave_cli(line);
     EXPECT_EQ(result.exit_code, 0) << said(result);

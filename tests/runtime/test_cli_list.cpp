@@ -45,6 +45,18 @@ TEST(CliValidate, AppliesSettings) {
   EXPECT_EQ(allowed.exit_code, 0) << said(allowed);
 }
 
+TEST(CliValidate, TellsTheIndexOfDescriptorParts) {
+  const ProcessResult result =
+      portwave_cli({"validate", PORTWAVE_SOURCE_DIR "/examples/circuit.json"});
+  EXPECT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_TRUE(contains(result.err,
+                       "descriptor: part \"source_side\": 4 states, 2 algebraic, index 1\n"
+                       "descriptor: part \"load_side\": 2 states, 1 algebraic, index 1\n"))
+      << said(result);
+  const ProcessResult without = portwave_cli({"validate", kPair});
+  EXPECT_FALSE(contains(without.err, "descriptor")) << said(without);
+}
+
 TEST(CliList, ShowsEveryTypeInFull) {
   const ProcessResult all = portwave_cli({"list"});
   EXPECT_EQ(all.exit_code, 0) << said(all);

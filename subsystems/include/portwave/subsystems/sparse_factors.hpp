@@ -28,12 +28,19 @@ class SparseFactors {
   /// x = A⁻ᵀ b. Set-up only.
   Eigen::VectorXd solve_transposed(const Eigen::VectorXd& b) const;
 
- private:
-  struct Triangle {  // compressed columns, without the diagonal
+  struct Triangle {  ///< compressed columns, without the diagonal
     std::vector<int> begin;
     std::vector<int> row;
     std::vector<double> value;
   };
+  // The factors, for other ways to solve.
+  const Triangle& lower() const { return lower_; }
+  const Triangle& upper() const { return upper_; }
+  const std::vector<double>& inverse_diagonal() const { return inverse_diagonal_; }  ///< of U
+  const std::vector<int>& row_of() const { return row_of_; }        ///< by row of b
+  const std::vector<int>& column_of() const { return column_of_; }  ///< by unknown
+
+ private:
   Triangle lower_;
   Triangle upper_;
   std::vector<double> inverse_diagonal_;

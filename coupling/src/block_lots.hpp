@@ -1,0 +1,51 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernels/lane_kernels.hpp"
+#include "portwave/coupling/condensed.hpp"
+
+namespace portwave {
+
+/// What a task should cost at most, and operations in time: a multiplication and an addition of a
+/// sparse solve wait for the ones before them, by lanes as much as alone.
+inline constexpr double kTaskNanoseconds = 6000.0;
+inline constexpr double kNanosecondsPerOperation = 2.0;
+
+/// Blocks of one class that are solved together: side by side, or a single one by itself.
+struct BlockLot {
+  int block_class = 0;
+  bool by_lanes = false;
+  std::vector<int> blocks;  ///< 1 … kLanes, in ascending order
+};
+
+/// Classes of blocks with equal E, J, R and Q: what is prepared for one serves all.
+class BlockClasses {
+ public:
+  explicit BlockClasses(std::span<const CondensedBlock> blocks);
+
+  int count() const { return static_cast<int>(example_.size()); }
+  int of(int block) const { return class_of_[static_cast<std::size_t>(block)]; }
+  /// The first block of a class.
+  int example(int block_class) const { return example_[static_cast<std::size_t>(block_class)]; }
+  /// Lots of these blocks (ascending), ordered by their first blocks. What is left of a class after
+  /// full lots is a lot too if it is large enough.
+  std::vector<BlockLot> lots(std::span<const int> blocks) const { return lots(blocks, class_of_); }
+  /// Of one group each; groups are parts of classes, `group_of` by block.
+  std::vector<BlockLot> lots(std::span<const int> blocks, std::span<const int> group_of) const;
+
+ private:
+  std::vector<int> class_of_, example_;
+};
+
+/// Tests compare results by lanes and without: the fewest blocks that make a lot of lanes. Above kLanes:
+/// none do. Holds for what is constructed later.
+int smallest_lane_lot();
+void set_smallest_lane_lot(int blocks);
+
+/// Cuts a list of things into runs worth a task, begins and the end: of few microseconds, but several of
+/// them where there is work for several threads.
+std::vector<int> cut_into_tasks(std::span<const double> cost_ns);
+
+}  // namespace portwave

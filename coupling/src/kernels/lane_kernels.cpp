@@ -1,0 +1,215 @@
+#include "kernels/lane_kernels.hpp"
+
+#ifndef PORTWAVE_ISA
+#error "kernel sources are compiled with PORTWAVE_ISA set to a namespace"
+#endif
+
+namespace portwave::PORTWAVE_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kNative = 8;
+#elif defined(__AVX__)
+constexpr int kNative = 4;
+#else
+constexpr int kNative = 2;
+#endif
+constexpr int kParts = kLanes / kNative;
+using Native [[gnu::vector_size(kNative * sizeof(double))]] = double;
+
+/// kLanes doubles.
+struct Lanes {
+  Native part[kParts];
+};
+
+inline Lanes load(const double* p) {
+  Lanes out;
+  for (int i = 0; i < kParts; ++i) __builtin_memcpy(&out.part[i], p + i * kNative, sizeof(Native));
+  return out;
+}
+inline void store(double* p, const Lanes& v) {
+  for (int i = 0; i < kParts; ++i) __builtin_memcpy(p + i * kNative, &v.part[i], sizeof(Native));
+}
+inline Lanes zero() { return Lanes{}; }
+/// sum + v x
+inline Lanes plus(Lanes sum, double v, const Lanes& x) {
+  for (int i = 0; i < kParts; ++i) sum.part[i] = sum.part[i] + v * x.part[i];
+  return sum;
+}
+/// sum − v x
+inline Lanes minus(Lanes sum, double v, const Lanes& x) {
+  for (int i = 0; i < kParts; ++i) sum.part[i] = sum.part[i] - v * x.part[i];
+  return sum;
+}
+inline Lanes scaled(double v, Lanes x) {
+  for (int i = 0; i < kParts; ++i) x.part[i] = v * x.part[i];
+  return x;
+}
+inline Lanes plus_product(Lanes sum, const Lanes& x, const Lanes& y) {
+  for (int i = 0; i < kParts; ++i) sum.part[i] = sum.part[i] + x.part[i] * y.part[i];
+  return sum;
+}
+
+void product(const LaneLines& M, const double* x, double* y) {
+  for (int i = 0, k = 0; i < M.count; ++i) {
+    Lanes sum = zero();
+    for (const int end = M.begin[i + 1]; k < end; ++k)
+      sum = plus(sum, M.value[k], load(x + M.place[k]));
+    store(y + i * kLanes, sum);
+  }
+}
+
+void add_product(const LaneLines& M, double factor, const double* x, double* y) {
+  for (int i = 0, k = 0; i < M.count; ++i) {
+    const int end = M.begin[i + 1];
+    if (k == end) continue;
+    Lanes sum = load(y + i * kLanes);
+    for (; k < end; ++k) sum = plus(sum, M.value[k], scaled(factor, load(x + M.place[k])));
+    store(y + i * kLanes, sum);
+  }
+}
+
+void solve(const LaneTriangles& A, const double* b, double* x, double* y) {
+  const LaneLines& L = A.lower;
+  for (int i = 0, k = 0; i < L.count; ++i) {
+    Lanes sum = load(b + A.source[i]);
+    for (const int end = L.begin[i + 1]; k < end; ++k)
+      sum = minus(sum, L.value[k], load(y + L.place[k]));
+    store(y + i * kLanes, sum);
+  }
+  const LaneLines& U = A.upper;
+  for (int i = 0, k = 0; i < U.count; ++i) {
+    Lanes sum = load(y + A.from[i]);
+    for (const int end = U.begin[i + 1]; k < end; ++k)
+      sum = minus(sum, U.value[k], load(x + U.place[k]));
+    store(x + A.target[i], scaled(A.inverse_diagonal[i], sum));
+  }
+}
+
+/// Rows i … i + Rows − 1 of a dense product.
+template <int Rows>
+inline void dense_rows(const double* M, int n, int i, const double* b, double* x) {
+  Lanes sum[Rows];
+  for (int r = 0; r < Rows; ++r) sum[r] = zero();
+  for (int j = 0; j < n; ++j) {
+    const Lanes bj = load(b + j * kLanes);
+    const double* column = M + static_cast<long>(j) * n + i;
+    for (int r = 0; r < Rows; ++r) sum[r] = plus(sum[r], column[r], bj);
+  }
+  for (int r = 0; r < Rows; ++r) store(x + (i + r) * kLanes, sum[r]);
+}
+
+void dense_product(const double* M, int n, const double* b, double* x) {
+  constexpr int kRows = kParts > 2 ? 2 : 4;
+  int i = 0;
+  for (; i + kRows <= n; i += kRows) dense_rows<kRows>(M, n, i, b, x);
+  for (; i < n; ++i) dense_rows<1>(M, n, i, b, x);
+}
+
+void bilinear(const LaneLines& M, const double* x, const double* y, double* sum) {
+  Lanes total = zero();
+  for (int j = 0, k = 0; j < M.count; ++j) {
+    Lanes column = zero();
+    for (const int end = M.begin[j + 1]; k < end; ++k)
+      column = plus(column, M.value[k], load(x + M.place[k]));
+    total = plus_product(total, column, load(y + j * kLanes));
+  }
+  store(sum, total);
+}
+
+void advance(int n, double factor, const double* d, double* x) {
+  for (int i = 0; i < n * kLanes; i += kLanes) store(x + i, plus(load(x + i), factor, load(d + i)));
+}
+
+void sum(int n, const double* x, double* sums) {
+  Lanes total = zero();
+  for (int i = 0; i < n * kLanes; i += kLanes) total = plus(total, 1.0, load(x + i));
+  store(sums, total);
+}
+
+void sum_squares(int n, const double* x, double* sums) {
+  Lanes total = zero();
+  for (int i = 0; i < n * kLanes; i += kLanes)
+    total = plus_product(total, load(x + i), load(x + i));
+  store(sums, total);
+}
+
+void add_masked(const LaneLines& M, const unsigned long long* mask, const double* x, double* y) {
+  using Bits [[gnu::vector_size(kNative * sizeof(double))]] = long long;
+  for (int i = 0, k = 0; i < M.count; ++i) {
+    const int end = M.begin[i + 1];
+    if (k == end) continue;
+    Lanes sum = load(y + i * kLanes);
+    for (; k < end; ++k) {
+      const Lanes term = scaled(M.value[k], load(x + M.place[k]));
+      for (int p = 0; p < kParts; ++p) {
+        Bits where, bits, nothing;
+        const Native none = -Native{};  // −0, which changes no sum
+        __builtin_memcpy(&where, mask + M.place[k] + p * kNative, sizeof(Bits));
+        __builtin_memcpy(&bits, &term.part[p], sizeof(Bits));
+        __builtin_memcpy(&nothing, &none, sizeof(Bits));
+        bits = (bits & where) | (nothing & ~where);
+        Native chosen;
+        __builtin_memcpy(&chosen, &bits, sizeof(Bits));
+        sum.part[p] = sum.part[p] + chosen;
+      }
+    }
+    store(y + i * kLanes, sum);
+  }
+}
+
+void scale(int n, double factor, const double* x, double* y) {
+  for (int i = 0; i < n * kLanes; i += kLanes) store(y + i, scaled(factor, load(x + i)));
+}
+
+void add(int n, const double* x, double* y) {
+  for (int i = 0; i < n * kLanes; i += kLanes) store(y + i, plus(load(y + i), 1.0, load(x + i)));
+}
+
+void subtract(int n, const double* x, double* y) {
+  for (int i = 0; i < n * kLanes; i += kLanes) store(y + i, minus(load(y + i), 1.0, load(x + i)));
+}
+
+void stage_rhs(int n, int stages, const double* g, const double* Ax, double* rhs) {
+  for (int i = 0; i < n; ++i) {
+    const Lanes own = load(Ax + i * kLanes);
+    for (int k = 0; k < stages; ++k)
+      store(rhs + (i * stages + k) * kLanes, plus(load(g + (k * n + i) * kLanes), 1.0, own));
+  }
+}
+
+void stage_end(int n, int stages, const double* weights, const double* d, double* x, double* X) {
+  for (int i = 0; i < n; ++i) {
+    const Lanes start = load(x + i * kLanes);
+    Lanes moved = zero();
+    for (int k = 0; k < stages; ++k) {
+      const Lanes own = load(d + (i * stages + k) * kLanes);
+      store(X + (k * n + i) * kLanes, plus(start, 1.0, own));
+      moved = plus(moved, weights[k], own);
+    }
+    store(x + i * kLanes, plus(start, 1.0, moved));
+  }
+}
+
+void gather(int n, const double* const* from, double* to) {
+  const double* lane[kLanes];
+  for (int l = 0; l < kLanes; ++l) lane[l] = from[l];
+  for (int i = 0; i < n; ++i) {
+    for (int l = 0; l < kLanes; ++l) to[i * kLanes + l] = lane[l][i];
+  }
+}
+
+void scatter(int n, int lanes, const double* from, double* const* to) {
+  for (int l = 0; l < lanes; ++l) {
+    double* own = to[l];
+    for (int i = 0; i < n; ++i) own[i] = from[i * kLanes + l];
+  }
+}
+
+}  // namespace
+
+const LaneKernels kLaneKernels = {
+    product,    add_product, solve, dense_product, bilinear,  advance,   sum,    sum_squares,
+    add_masked, scale,       add,   subtract,      stage_rhs, stage_end, gather, scatter};
+
+}  // namespace portwave::PORTWAVE_ISA
