@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,17 @@ struct BlockLot {
   bool by_lanes = false;
   std::vector<int> blocks;  ///< 1 … kLanes, in ascending order
 };
+
+/// The parts of a state x of the whole that belong to a lot: kLanes of them if it has lanes, where lanes
+/// without a block see the first one's.
+template <class Number>
+void lane_pointers(std::span<const CondensedBlock> blocks, const BlockLot& lot, Number* x,
+                   Number** out) {
+  for (std::size_t l = 0; l < (lot.by_lanes ? kLanes : 1); ++l) {
+    const int block = lot.blocks[l < lot.blocks.size() ? l : 0];
+    out[l] = x + blocks[static_cast<std::size_t>(block)].first;
+  }
+}
 
 /// Classes of blocks with equal E, J, R and Q: what is prepared for one serves all.
 class BlockClasses {

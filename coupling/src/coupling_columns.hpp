@@ -18,6 +18,10 @@ class CouplingColumns {
                   const SparseMatrix& into, const SparseMatrix& seen, int widest);
 
   int count() const { return count_; }
+  /// Of one block, seen twice and entered once.
+  double operations() const {
+    return static_cast<double>(into_.value.size() + 2 * seen_.value.size());
+  }
   /// The channel of the whole behind a column of a lane; −1: none.
   int channel(int column, int lane) const {
     return channel_[static_cast<std::size_t>(column * width_ + lane)];

@@ -61,6 +61,8 @@ class LinearSolver {
   bool factorise(const SparseMatrix& L);
 
   int size() const { return size_; }
+  /// L⁻¹ by columns; null where there are factors instead.
+  const double* inverse() const { return dense_ ? inverse_.data() : nullptr; }
   int scratch_size() const { return size_; }
   /// x is not b.
   void solve(const double* b, double* x, double* scratch) const;

@@ -15,13 +15,6 @@ const CondensedBlock& block_of(const CondensedSystem& system, int block) {
   return system.blocks()[at(block)];
 }
 
-/// The parts of `x` that belong to a lot; lanes without a block see the first one's.
-template <class Number>
-void lane_pointers(const CondensedSystem& system, const BlockLot& lot, Number* x, Number** out) {
-  for (std::size_t l = 0; l < kLanes; ++l)
-    out[l] = x + block_of(system, lot.blocks[l < lot.blocks.size() ? l : 0]).first;
-}
-
 /// Places of tasks in a common work array: `need` doubles for every state of a block. Whole cache lines
 /// and one between.
 std::vector<std::size_t> place_work(const CondensedSystem& system, std::span<const BlockLot> lots,
@@ -85,7 +78,7 @@ void BlockEnergies::all(const ForEach& each, const double* x, double* stored) {
       return;
     }
     const double* from[kLanes];
-    lane_pointers(system_, lot, x, from);
+    lane_pointers(system_.blocks(), lot, x, from);
     kernels.gather(block_of(system_, lot.blocks.front()).size, from, work);
     double sum[kLanes];
     kernels.bilinear(lanes(lot.block_class), work, work, sum);
@@ -149,8 +142,8 @@ void LocalFlows::run_lanes(const BlockLot& lot, const Call& call, double* work) 
   double* scratch = d + n * kLanes;
   const double* from[kLanes];
   double* to[kLanes];
-  lane_pointers(system_, lot, call.from, from);
-  lane_pointers(system_, lot, call.to, to);
+  lane_pointers(system_.blocks(), lot, call.from, from);
+  lane_pointers(system_.blocks(), lot, call.to, to);
   const auto for_moved = [&](const auto& body) {
     for (int l = 0; call.moved != nullptr && l < lanes; ++l) {
       const int block = lot.blocks[at(l)];

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "linear_solver.hpp"
+#include "network_flow.hpp"
 #include "stage_solver.hpp"
 
 namespace portwave {
@@ -53,6 +54,16 @@ struct Alone {
   static void step(const StageSolver& solver, double* x, double* X, double* scratch) {
     solver.step(x, X, scratch);
   }
+  static void increment(const BlockFlow& flow, const double* x, double* d, double* scratch) {
+    flow.increment(x, nullptr, d, scratch);
+  }
+  static void dissipated(const BlockFlow& flow, const double* x, const double* d, double* z,
+                         double* sum) {
+    *sum = flow.dissipated(x, d, z);
+  }
+  static void advance(int n, double factor, const double* d, double* x) {
+    for (int i = 0; i < n; ++i) x[i] += factor * d[i];
+  }
   static void gather(int n, const double* const* from, double* to) { std::copy_n(*from, n, to); }
   static void scatter(int n, int, const double* from, double* const* to) {
     std::copy_n(from, n, *to);
@@ -81,6 +92,16 @@ struct SideBySide {
   }
   static void step(const StageSolver& solver, double* x, double* X, double* scratch) {
     solver.step_lanes(x, X, scratch);
+  }
+  static void increment(const BlockFlow& flow, const double* x, double* d, double* scratch) {
+    flow.increment_lanes(x, d, scratch);
+  }
+  static void dissipated(const BlockFlow& flow, const double* x, const double* d, double* z,
+                         double* sum) {
+    flow.dissipated_lanes(x, d, z, sum);
+  }
+  static void advance(int n, double factor, const double* d, double* x) {
+    lane_kernels().advance(n, factor, d, x);
   }
   static void gather(int n, const double* const* from, double* to) {
     lane_kernels().gather(n, from, to);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "lot_algebra.hpp"
+
 namespace portwave {
 namespace {
 
@@ -85,27 +87,26 @@ void BlockFlow::dissipated_lanes(const double* x, const double* d, double* z, do
   for (int l = 0; l < kLanes; ++l) sum[l] *= tau_;
 }
 
-CoupledFlow::CoupledFlow(const CondensedSystem& system, double tau, std::vector<bool> active)
-    : system_(system), tau_(tau) {
+CoupledFlow::CoupledFlow(const CondensedSystem& system, const BlockClasses& classes, double tau,
+                         const std::vector<bool>& active)
+    : system_(system), tau_(tau), flows_(static_cast<std::size_t>(classes.count())) {
   const auto channels = static_cast<std::size_t>(system.channels());
-  flows_.reserve(system.blocks().size());
+  std::vector<int> moving;
   std::vector<Eigen::Triplet<double>> S;
-  std::size_t work = 0;
   for (std::size_t i = 0; i < system.blocks().size(); ++i) {
     const CondensedBlock& block = system.blocks()[i];
     Member member;
     member.block = &block;
+    member.active = active[i];
     member.driven = block.B.nonZeros() > 0;
     const SparseMatrix seen = product(block.Q.transpose(), block.out);
     SparseMatrix into, inputs;
     if (active[i]) {
-      member.flow = static_cast<int>(flows_.size());
-      flows_.emplace_back(block, tau, FlowTerms::all);
-      into = sparse(flows_.back().response(block.into));
-      inputs = sparse(flows_.back().response(block.B));
-      active_.push_back(static_cast<int>(i));
-      member.work = work;
-      work += static_cast<std::size_t>(2 * block.size + flows_.back().scratch_size());
+      auto& flow = flows_[static_cast<std::size_t>(classes.of(static_cast<int>(i)))];
+      if (!flow) flow.emplace(block, tau, FlowTerms::all);
+      into = sparse(flow->response(block.into));
+      inputs = sparse(flow->response(block.B));
+      moving.push_back(static_cast<int>(i));
     } else {
       LinearSolver E;
       if (block.is_descriptor && !E.factorise(block.E)) refuse_singular(block, "E is singular");
@@ -123,8 +124,10 @@ CoupledFlow::CoupledFlow(const CondensedSystem& system, double tau, std::vector<
                        it.value());
       }
     }
-    member.into = ColumnList(into);
-    member.seen = ColumnList(seen);
+    if (!active[i]) {
+      member.into = ColumnList(into);
+      member.seen = ColumnList(seen);
+    }
     member.inputs = ColumnList(inputs);
     member.supply = ColumnList(product(block.Q.transpose(), block.B));
     members_.push_back(std::move(member));
@@ -140,25 +143,108 @@ CoupledFlow::CoupledFlow(const CondensedSystem& system, double tau, std::vector<
     C_ = ColumnList(SparseMatrix(system.C().transpose()));
   }
   for (auto* v : {&w0_, &w_, &f_, &scratch_}) v->assign(channels, 0.0);
+  make_lots(classes, moving);
+}
+
+void CoupledFlow::make_lots(const BlockClasses& classes, std::span<const int> blocks) {
+  const CouplingGroups groups = group_by_coupling(system_.blocks(), classes);
+  std::vector<double> cost;
+  std::size_t work = 0;
+  for (BlockLot& of : classes.lots(blocks, groups.of)) {
+    BlockFlow& flow = *flows_[static_cast<std::size_t>(of.block_class)];
+    if (of.by_lanes) flow.prepare_lanes();
+    const auto group =
+        static_cast<std::size_t>(groups.of[static_cast<std::size_t>(of.blocks.front())]);
+    const CondensedBlock& widest = system_.blocks()[static_cast<std::size_t>(groups.widest[group])];
+    Lot lot;
+    lot.size = widest.size;
+    lot.columns = CouplingColumns(system_.blocks(), of, sparse(flow.response(widest.into)),
+                                  product(widest.Q.transpose(), widest.out), groups.widest[group]);
+    lot.work = work;
+    const int width = of.by_lanes ? kLanes : 1;
+    const int need = (4 * lot.size + 2 * lot.columns.count()) * width;
+    work += (static_cast<std::size_t>(need) + 15) / 8 * 8;  // whole cache lines
+    cost.push_back(kNanosecondsPerOperation * flow.operations());
+    lot.of = std::move(of);
+    lots_.push_back(std::move(lot));
+  }
+  tasks_ = cut_into_tasks(cost);
   work_.assign(work, 0.0);
 }
 
-void CoupledFlow::solve_block(const Member& member, const double* x, const double* u) {
+template <class Body>
+void CoupledFlow::for_lots(const ForEach& each, const Body& body) {
+  each(static_cast<int>(tasks_.size()) - 1, [&](int t) {
+    for (int k = tasks_[static_cast<std::size_t>(t)]; k < tasks_[static_cast<std::size_t>(t) + 1];
+         ++k) {
+      const Lot& lot = lots_[static_cast<std::size_t>(k)];
+      lot.of.by_lanes ? body(SideBySide(), lot) : body(Alone(), lot);
+    }
+  });
+}
+
+/// d as far as a lot knows without the others, and what is then seen of it.
+template <class Algebra>
+void CoupledFlow::solve_lot(const Lot& lot, const double* x, const double* u) {
+  constexpr int W = Algebra::kWidth;
+  const int n = lot.size;
+  double* own = work_.data() + lot.work;
+  double* d = own + n * W;
+  double* scratch = d + n * W;
+  double* seen = scratch + 2 * n * W;
+  double* seen_moved = seen + lot.columns.count() * W;
+  const double* from[kLanes];
+  lane_pointers(system_.blocks(), lot.of, x, from);
+  Algebra::gather(n, from, own);
+  Algebra::increment(flow_of(lot.of), own, d, scratch);
+  const int lanes = static_cast<int>(lot.of.blocks.size());
+  for (int l = 0; u != nullptr && l < lanes; ++l) {
+    const Member& m =
+        members_[static_cast<std::size_t>(lot.of.blocks[static_cast<std::size_t>(l)])];
+    if (!m.driven) continue;
+    for (int k = 0; k < m.inputs.columns(); ++k) {
+      for (int e = m.inputs.begin[static_cast<std::size_t>(k)];
+           e < m.inputs.begin[static_cast<std::size_t>(k) + 1]; ++e)
+        d[m.inputs.row[static_cast<std::size_t>(e)] * W + l] +=
+            m.inputs.value[static_cast<std::size_t>(e)] * u[k];
+    }
+  }
+  lot.columns.see(own, seen);
+  lot.columns.see(d, seen_moved);
+  for (int c = 0; c < lot.columns.count(); ++c) {
+    for (int l = 0; l < lanes; ++l) {
+      const int channel = lot.columns.channel(c, l);
+      if (channel >= 0)
+        w0_[static_cast<std::size_t>(channel)] = seen[c * W + l] + seen_moved[c * W + l];
+    }
+  }
+}
+
+template <class Algebra>
+void CoupledFlow::finish_lot(const Lot& lot, double* x, double* dissipated_J) {
+  constexpr int W = Algebra::kWidth;
+  const int n = lot.size;
+  double* own = work_.data() + lot.work;
+  double* d = own + n * W;
+  double* scratch = d + n * W;
+  const int lanes = static_cast<int>(lot.of.blocks.size());
+  lot.columns.enter(f_.data(), scratch + 2 * n * W, d);
+  if (dissipated_J != nullptr) {
+    double lost[W];
+    Algebra::dissipated(flow_of(lot.of), own, d, scratch, lost);
+    for (int l = 0; l < lanes; ++l)
+      dissipated_J[lot.of.blocks[static_cast<std::size_t>(l)]] += lost[l];
+  }
+  Algebra::advance(n, 2.0, d, own);
+  double* to[kLanes];
+  lane_pointers(system_.blocks(), lot.of, x, to);
+  Algebra::scatter(n, lanes, own, to);
+}
+
+/// At rest but for inputs: their increment is taken with the coupling's, here only seen.
+void CoupledFlow::see_at_rest(const Member& member, const double* x, const double* u) {
   const CondensedBlock& block = *member.block;
   const double* own = x + block.first;
-  if (member.flow >= 0) {
-    double* d = work_.data() + member.work;
-    flows_[static_cast<std::size_t>(member.flow)].increment(own, nullptr, d, d + block.size);
-    if (u != nullptr && member.driven) {
-      for (int k = 0; k < member.inputs.columns(); ++k) member.inputs.add(k, u[k], d);
-    }
-    for (int c = 0; c < block.channels; ++c) {
-      w0_[static_cast<std::size_t>(block.first_channel + c)] =
-          member.seen.dot(c, own) + member.seen.dot(c, d);
-    }
-    return;
-  }
-  // At rest but for inputs: their increment is taken with the coupling's, here only seen.
   for (int c = 0; c < block.channels; ++c) {
     double w = member.seen.dot(c, own);
     if (u != nullptr && member.driven) {
@@ -188,33 +274,19 @@ void CoupledFlow::apply(const ForEach& each, double* x, const double* u, double&
     return sum;
   };
   const double before = u != nullptr ? supply() : 0.0;
-  each(static_cast<int>(active_.size()), [&](int i) {
-    solve_block(members_[static_cast<std::size_t>(active_[static_cast<std::size_t>(i)])], x, u);
-  });
+  for_lots(each, [&]<class Algebra>(Algebra, const Lot& lot) { solve_lot<Algebra>(lot, x, u); });
   for (const Member& m : members_) {
-    if (m.flow < 0) solve_block(m, x, u);
+    if (!m.active) see_at_rest(m, x, u);
   }
   if (!w0_.empty()) {
     channels_.solve(w0_.data(), w_.data(), scratch_.data());
     for (std::size_t c = 0; c < f_.size(); ++c) f_[c] = C_.dot(static_cast<int>(c), w_.data());
   }
-  each(static_cast<int>(active_.size()), [&](int i) {
-    const int index = active_[static_cast<std::size_t>(i)];
-    const Member& m = members_[static_cast<std::size_t>(index)];
-    const CondensedBlock& block = *m.block;
-    double* own = x + block.first;
-    double* d = work_.data() + m.work;
-    for (int c = 0; c < block.channels; ++c) {
-      m.into.add(c, f_[static_cast<std::size_t>(block.first_channel + c)], d);
-    }
-    if (dissipated_J != nullptr) {
-      dissipated_J[index] +=
-          flows_[static_cast<std::size_t>(m.flow)].dissipated(own, d, d + block.size);
-    }
-    for (int k = 0; k < block.size; ++k) own[k] += 2.0 * d[k];
+  for_lots(each, [&]<class Algebra>(Algebra, const Lot& lot) {
+    finish_lot<Algebra>(lot, x, dissipated_J);
   });
   for (const Member& m : members_) {
-    if (m.flow >= 0) continue;
+    if (m.active) continue;
     double* own = x + m.block->first;
     for (int c = 0; c < m.block->channels; ++c) {
       m.into.add(c, 2.0 * f_[static_cast<std::size_t>(m.block->first_channel + c)], own);
@@ -226,21 +298,21 @@ void CoupledFlow::apply(const ForEach& each, double* x, const double* u, double&
   if (u != nullptr) supplied_J += 0.5 * tau_ * (before + supply());
 }
 
-double CoupledFlow::shared_operations() const {
+double CoupledFlow::shared_cost_ns() const {
   double sum = 0.0;
-  for (const int i : active_) {
-    const Member& m = members_[static_cast<std::size_t>(i)];
-    sum += flows_[static_cast<std::size_t>(m.flow)].operations() +
-           static_cast<double>(m.into.value.size() + 2 * m.seen.value.size());
-  }
+  for (const Lot& lot : lots_) sum += kNanosecondsPerOperation * flow_of(lot.of).operations();
   return sum;
 }
 
 double CoupledFlow::operations() const {
-  double sum = shared_operations() + static_cast<double>(C_.value.size());
+  double sum = static_cast<double>(C_.value.size());
   if (!w0_.empty()) sum += channels_.operations();
   for (const Member& m : members_) {
-    if (m.flow < 0) sum += static_cast<double>(m.into.value.size() + m.seen.value.size());
+    if (!m.active) sum += static_cast<double>(m.into.value.size() + m.seen.value.size());
+  }
+  for (const Lot& lot : lots_) {
+    sum += static_cast<double>(lot.of.blocks.size()) *
+           (flow_of(lot.of).operations() + lot.columns.operations());
   }
   return sum;
 }

@@ -3,9 +3,12 @@
 #include <span>
 #include <vector>
 
+#include "block_lots.hpp"
+#include "coupling_columns.hpp"
 #include "linear_solver.hpp"
 #include "portwave/coupling/condensed.hpp"
 #include "portwave/coupling/for_each.hpp"
+#include "portwave/subsystems/aligned.hpp"
 
 namespace portwave {
 
@@ -52,38 +55,57 @@ class BlockFlow {
 class CoupledFlow {
  public:
   /// Errors: ConfigError when E or an implicit step is singular.
-  CoupledFlow(const CondensedSystem& system, double tau, std::vector<bool> active);
+  CoupledFlow(const CondensedSystem& system, const BlockClasses& classes, double tau,
+              const std::vector<bool>& active);
 
   /// x in place. `u`: the inputs, null when none is driven. `supplied_J`: increased by τ uᵀBᵀz_mid;
   /// `dissipated_J` by block, null if nobody asks.
   void apply(const ForEach& each, double* x, const double* u, double& supplied_J,
              double* dissipated_J);
   double operations() const;
-  /// Of the blocks.
-  double shared_operations() const;
+  /// What threads share of it.
+  double shared_cost_ns() const;
 
  private:
   struct Member {
     const CondensedBlock* block = nullptr;
-    int flow = -1;      ///< in flows_; −1: at rest but for the coupling
-    ColumnList into;    ///< L⁻¹Into
-    ColumnList seen;    ///< QᵀOut
-    ColumnList inputs;  ///< L⁻¹B
-    ColumnList supply;  ///< QᵀB
+    bool active = false;  ///< otherwise at rest but for the coupling
+    ColumnList into;      ///< L⁻¹Into
+    ColumnList seen;      ///< QᵀOut
+    ColumnList inputs;    ///< L⁻¹B
+    ColumnList supply;    ///< QᵀB
     bool driven = false;
-    std::size_t work = 0;  ///< its place in work_
   };
-  void solve_block(const Member& member, const double* x, const double* u);
+  /// Active blocks that are solved together.
+  struct Lot {
+    BlockLot of;
+    int size = 0;
+    CouplingColumns columns;
+    std::size_t work = 0;  ///< its place in work_: x, d, scratch, and two by column
+  };
+  void add_member(const CondensedBlock& block, const BlockFlow* flow);
+  void make_lots(const BlockClasses& classes, std::span<const int> blocks);
+  void see_at_rest(const Member& member, const double* x, const double* u);
+  template <class Algebra>
+  void solve_lot(const Lot& lot, const double* x, const double* u);
+  template <class Algebra>
+  void finish_lot(const Lot& lot, double* x, double* dissipated_J);
+  template <class Body>
+  void for_lots(const ForEach& each, const Body& body);
+  const BlockFlow& flow_of(const BlockLot& lot) const {
+    return *flows_[static_cast<std::size_t>(lot.block_class)];
+  }
 
   const CondensedSystem& system_;
   double tau_;
-  std::vector<Member> members_;
-  std::vector<BlockFlow> flows_;
-  std::vector<int> active_;  ///< members with a flow
-  LinearSolver channels_;    ///< I − S C
-  ColumnList C_;             ///< by rows
+  std::vector<Member> members_;                  ///< by block
+  std::vector<std::optional<BlockFlow>> flows_;  ///< by class
+  std::vector<Lot> lots_;
+  std::vector<int> tasks_;
+  LinearSolver channels_;  ///< I − S C
+  ColumnList C_;           ///< by rows
   std::vector<double> w0_, w_, f_, scratch_;
-  std::vector<double> work_;  ///< of active members: d, then scratch
+  AlignedVector work_;
 };
 
 /// The exact midpoint maps of disjoint scalar couplings over τ, and the external inputs:

@@ -94,7 +94,7 @@ struct SplittingMethod::Impl {
     if (scalar) {
       scalar_flow.emplace(system, half, pairs);
     } else {
-      coupled_flow.emplace(system, half, std::vector<bool>(system.blocks().size(), false));
+      coupled_flow.emplace(system, classes, half, std::vector<bool>(system.blocks().size(), false));
     }
     why_not_scalar = reason;
     std::vector<int> all(system.blocks().size());
@@ -117,7 +117,7 @@ struct SplittingMethod::Impl {
     if (std::find(slow.begin(), slow.end(), true) == slow.end()) {
       throw ConfigError("/method/fast", "every part is fast; at least one must be slow");
     }
-    coupled_flow.emplace(system, 0.5 * step_s, slow);
+    coupled_flow.emplace(system, classes, 0.5 * step_s, slow);
     std::vector<int> fast;
     for (std::size_t i = 0; i < slow.size(); ++i) {
       if (!slow[i]) fast.push_back(static_cast<int>(i));
@@ -351,8 +351,7 @@ OperationCounts SplittingMethod::operations() const { return impl_->operations()
 
 double SplittingMethod::shared_cost_ns() const {
   double sum = impl_->local->cost_ns();
-  if (impl_->coupled_flow)
-    sum += 2.0 * kNanosecondsPerOperation * impl_->coupled_flow->shared_operations();
+  if (impl_->coupled_flow) sum += 2.0 * impl_->coupled_flow->shared_cost_ns();
   return sum;
 }
 

@@ -27,6 +27,7 @@ class StageSolver {
  private:
   int n_ = 0;
   int stages_ = 1;
+  bool scalar_ = false;          ///< one state, one stage, and A ≠ 0
   std::vector<double> weights_;  ///< w
   SparseMatrix A_;
   LinearSolver solver_;

@@ -117,13 +117,6 @@ struct WaveformIteration::Impl {
     const auto s = static_cast<std::size_t>(stages);
     return weight[point / s] * h * table.b[point % s];
   }
-  template <class Number>
-  void lane_pointers(const Lot& lot, Number* x, Number** out) const {
-    for (int l = 0; l < lot.width; ++l) {
-      const auto k = static_cast<std::size_t>(l);
-      out[l] = x + block(lot.of.blocks[k < lot.of.blocks.size() ? k : 0]).first;
-    }
-  }
   /// body(algebra, lot)
   template <class Body>
   static void with_algebra(const Lot& lot, const Body& body) {

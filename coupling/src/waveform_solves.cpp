@@ -94,7 +94,7 @@ void WaveformIteration::Impl::begin(double time_s, std::span<const double> x) {
   iterations = 0;
   for (const Lot& lot : lots) {
     const double* from[kLanes];
-    lane_pointers(lot, static_cast<const double*>(start.data()), from);
+    lane_pointers(system.blocks(), lot.of, static_cast<const double*>(start.data()), from);
     with_algebra(lot, [&]<class Algebra>(Algebra, const Lot& own) {
       Algebra::gather(own.size, from, lot_start.data() + own.start);
       if (is_lm) begin_lm<Algebra>(own);
@@ -303,7 +303,8 @@ void WaveformIteration::Impl::solve(const ForEach& each, std::span<double> out) 
     solve_lot<Algebra>(lot, [&](int step, const double* X, const double*) {
       for (int i = 0; i < stages; ++i) {
         double* to[kLanes];
-        lane_pointers(lot, out.data() + point_of(step, i) * static_cast<std::size_t>(n), to);
+        lane_pointers(system.blocks(), lot.of,
+                      out.data() + point_of(step, i) * static_cast<std::size_t>(n), to);
         Algebra::scatter(lot.size, static_cast<int>(lot.of.blocks.size()),
                          X + i * lot.size * Algebra::kWidth, to);
       }
@@ -315,7 +316,7 @@ void WaveformIteration::Impl::copy_z(std::span<double> out) const {
   for (const Lot& lot : lots) {
     for (std::size_t point = 0; point < count; ++point) {
       double* to[kLanes];
-      lane_pointers(lot, out.data() + point * static_cast<std::size_t>(n), to);
+      lane_pointers(system.blocks(), lot.of, out.data() + point * static_cast<std::size_t>(n), to);
       const double* from =
           zeta.data() + lot.waveform +
           point * static_cast<std::size_t>(lot.size) * static_cast<std::size_t>(lot.width);
@@ -358,8 +359,8 @@ void WaveformIteration::Impl::finish_lot(const Lot& lot, std::span<double> state
              static_cast<std::size_t>(lot.of.blocks[l])] = {stored[l], supplied[l], lost[l]};
     }
     double* to[kLanes];
-    lane_pointers(lot, states.data() + static_cast<std::size_t>(step) * static_cast<std::size_t>(n),
-                  to);
+    lane_pointers(system.blocks(), lot.of,
+                  states.data() + static_cast<std::size_t>(step) * static_cast<std::size_t>(n), to);
     Algebra::scatter(m, static_cast<int>(lanes), x, to);
   });
 }
