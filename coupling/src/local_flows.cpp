@@ -7,6 +7,7 @@
 namespace portwave {
 namespace {
 
+constexpr int kMostAlone = 2;            // so many equal blocks make no lot of lanes
 constexpr double kMoveOperations = 1.0;  // of a state: gathered, advanced, scattered
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -105,14 +106,19 @@ LocalFlows::LocalFlows(const CondensedSystem& system, const BlockClasses& classe
       blocks_(std::move(blocks)),
       prepared_(at(classes.count())),
       lots_(classes.lots(blocks_)) {
+  std::vector<int> members(at(classes.count()), 0);
+  for (const int block : blocks_) ++members[at(classes.of(block))];
   std::vector<double> cost;
   for (const BlockLot& lot : lots_) {
     const CondensedBlock& example = block_of(system, lot.blocks.front());
+    const bool alone = members[at(lot.block_class)] <= kMostAlone;
     Class& own = prepared_[at(lot.block_class)];
     if (own.sequence.empty()) {
       const Recipe steps = recipe(example);
       own.sequence = steps.sequence;
-      for (const auto& [tau, terms] : steps.flows) own.flows.emplace_back(example, tau, terms);
+      for (const auto& [tau, terms] : steps.flows) {
+        own.flows.emplace_back(example, tau, terms, alone);
+      }
       for (const int f : own.sequence) own.operations += own.flows[at(f)].operations();
     }
     if (lot.by_lanes) {

@@ -20,8 +20,10 @@ enum class FlowTerms { all, conservative, dissipative };
 /// r being what else acts on it.
 class BlockFlow {
  public:
+  /// `alone`: no other block is equal, so that lanes will not be asked for. Then a small block keeps the
+  /// dense map x ↦ d, a chain of sums for every state in place of one through all of them.
   /// Errors: ConfigError when the implicit step is singular.
-  BlockFlow(const CondensedBlock& block, double tau, FlowTerms terms);
+  BlockFlow(const CondensedBlock& block, double tau, FlowTerms terms, bool alone = false);
 
   int scratch_size() const { return 2 * solver_.size(); }
   /// d for the state x; `extra` is r or null.
@@ -42,6 +44,8 @@ class BlockFlow {
   bool dissipates_;
   SparseMatrix A_;
   LinearSolver solver_;
+  AlignedVector map_;  ///< (2/τ E − A)⁻¹A by columns of stride_ doubles; empty: not kept
+  int stride_ = 0;
   struct Lanes {
     LaneMatrix A, Q, R;
   };

@@ -106,6 +106,30 @@ void dense_product(const double* M, int n, const double* b, double* x) {
   for (; i < n; ++i) dense_rows<1>(M, n, i, b, x);
 }
 
+/// `tiles` times kLanes rows from `first` on.
+template <int tiles>
+void vector_rows(const double* M, int n, int stride, int first, const double* b, double* x) {
+  Lanes sum[tiles];
+  for (int t = 0; t < tiles; ++t) sum[t] = zero();
+  for (int j = 0; j < n; ++j) {
+    const double* column = M + static_cast<long>(j) * stride + first;
+    for (int t = 0; t < tiles; ++t) sum[t] = plus(sum[t], b[j], load(column + t * kLanes));
+  }
+  double rows[tiles * kLanes];
+  for (int t = 0; t < tiles; ++t) store(rows + t * kLanes, sum[t]);
+  const int count = n - first < tiles * kLanes ? n - first : tiles * kLanes;
+  for (int i = 0; i < count; ++i) x[first + i] = rows[i];
+}
+
+void matrix_vector(const double* M, int n, int stride, const double* b, double* x) {
+  constexpr int kTiles = kParts > 2 ? 1 : kParts > 1 ? 3 : 4;  // as many as there are registers for
+  int i = 0;
+  for (; i + kTiles * kLanes <= stride; i += kTiles * kLanes) {
+    vector_rows<kTiles>(M, n, stride, i, b, x);
+  }
+  for (; i < n; i += kLanes) vector_rows<1>(M, n, stride, i, b, x);
+}
+
 void bilinear(const LaneLines& M, const double* x, const double* y, double* sum) {
   Lanes total = zero();
   for (int j = 0, k = 0; j < M.count; ++j) {
@@ -208,8 +232,9 @@ void scatter(int n, int lanes, const double* from, double* const* to) {
 
 }  // namespace
 
-const LaneKernels kLaneKernels = {
-    product,    add_product, solve, dense_product, bilinear,  advance,   sum,    sum_squares,
-    add_masked, scale,       add,   subtract,      stage_rhs, stage_end, gather, scatter};
+const LaneKernels kLaneKernels = {product,  add_product, solve,    dense_product, matrix_vector,
+                                  bilinear, advance,     sum,      sum_squares,   add_masked,
+                                  scale,    add,         subtract, stage_rhs,     stage_end,
+                                  gather,   scatter};
 
 }  // namespace portwave::PORTWAVE_ISA

@@ -35,6 +35,9 @@ struct LaneKernels {
   void (*solve)(const LaneTriangles& A, const double* b, double* x, double* y);
   /// x = M b of a dense n×n matrix by columns; x is not b.
   void (*dense_product)(const double* M, int n, const double* b, double* x);
+  /// x = M b of one block: dense, n×n by columns of `stride` doubles, a multiple of kLanes ≥ n, what is
+  /// beyond n being finite.
+  void (*matrix_vector)(const double* M, int n, int stride, const double* b, double* x);
   /// sum[lane] = xᵀ M y, by columns.
   void (*bilinear)(const LaneLines& M, const double* x, const double* y, double* sum);
   /// x += factor · d
