@@ -12,7 +12,7 @@ function(portwave_target_defaults target)
     # GCC 12 reports these wrongly in std::string and in inlined Eigen code.
     target_compile_options(${target} PRIVATE
       -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds
-      -Wno-error=maybe-uninitialized)
+      -Wno-error=maybe-uninitialized -Wno-error=free-nonheap-object)
   endif()
   if(PORTWAVE_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)

@@ -93,10 +93,10 @@ struct DynamicIterationOptions {
   int window_steps = 1;  ///< macro-steps per window, ≥ 1
   Integrator integrator = Integrator::automatic;
   // Lions–Mercier. Empty: chosen.
-  std::optional<double> lambda;  ///< λ > 0; λ* = 1/‖K‖ if empty
-  std::optional<double> mu;      ///< μ ≥ 0; 0.9/(window length) if empty
-  std::optional<double> omega;   ///< ω ≥ μ; the smallest for which the norm falls if empty
-  double alpha = 0.5;            ///< share of the dissipation in the parts, 0 ≤ α ≤ 1
+  std::optional<double> lambda = {};  ///< λ > 0; λ* = 1/‖K‖ if empty
+  std::optional<double> mu = {};      ///< μ ≥ 0; 0.9/(window length) if empty
+  std::optional<double> omega = {};   ///< ω ≥ μ; the smallest for which the norm falls if empty
+  double alpha = 0.5;                 ///< share of the dissipation in the parts, 0 ≤ α ≤ 1
   IterationMetric metric = IterationMetric::automatic;
   /// Jacobi, Gauss–Seidel: give up when the waveforms change by more than this times their size at the
   /// start: what cancels later is then lost to round-off. Infinite: only at overflow.

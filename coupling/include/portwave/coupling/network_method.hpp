@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
@@ -14,8 +15,10 @@ namespace portwave {
 
 /// What a step of a method without waves did.
 struct NetworkStep {
-  int iterations = 0;      ///< of the window that the step belongs to; 0 for splitting
-  bool converged = false;  ///< a tolerance was met
+  int iterations = 0;       ///< of the window that the step belongs to; 0 for splitting
+  bool converged = false;   ///< a tolerance was met, or there is nothing to converge
+  bool stalled = false;     ///< stopped before that: rounding keeps the change from falling further
+  bool ends_window = true;  ///< the last step of a window; what was iterated is counted then
   double residual = 0.0;  ///< ‖zᵏ⁺¹ − zᵏ‖/‖zᵏ⁺¹‖ of the last iteration of the window
   /// supplied − dissipated − ΔH is the mismatch, the tank stays 0 and max_passivity_residual_J is
   /// ΔH − supplied.
@@ -54,6 +57,12 @@ class NetworkMethod {
   virtual double storage(int block) const = 0;
   /// A guess at the cost of one step [ns], of the part of it that threads can share.
   virtual double shared_cost_ns() const = 0;
+  /// Bodies of the parallel phase that has most of them: what threads can share.
+  virtual int tasks() const = 0;
+  /// Memory of waveforms, states and scratch; step maps apart.
+  virtual std::size_t bytes() const = 0;
+  /// What a run showed, for people; empty where there is nothing to say.
+  virtual std::string remarks() const { return {}; }
   /// What the method is, for people: parameters that were chosen, how the coupling is solved.
   virtual std::string description() const = 0;
 };
