@@ -1,6 +1,7 @@
 #include "block_lots.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <map>
@@ -10,7 +11,8 @@ namespace portwave {
 namespace {
 
 constexpr int kDefaultSmallestLot = 3;
-int smallest_lot = kDefaultSmallestLot;
+std::atomic<int> smallest_lot = kDefaultSmallestLot;
+std::atomic<double> task_ns = kDefaultTask_ns;
 
 constexpr double kWorthThreads_ns = 15000.0;
 constexpr double kSmallestTask_ns = 2000.0;
@@ -97,13 +99,16 @@ std::vector<BlockLot> BlockClasses::lots(std::span<const int> blocks,
 
 int smallest_lane_lot() { return smallest_lot; }
 void set_smallest_lane_lot(int blocks) { smallest_lot = std::max(blocks, 1); }
+double task_nanoseconds() { return task_ns; }
+void set_task_nanoseconds(double cost_ns) { task_ns = cost_ns; }
 
 std::vector<int> cut_into_tasks(std::span<const double> cost_ns) {
   double all = 0.0;
   for (const double cost : cost_ns) all += cost;
-  double wanted = kTaskNanoseconds;
-  if (all > kWorthThreads_ns)
-    wanted = std::clamp(all / kTasksWanted, kSmallestTask_ns, kTaskNanoseconds);
+  double wanted = task_nanoseconds();
+  if (all > kWorthThreads_ns && wanted > kSmallestTask_ns) {
+    wanted = std::clamp(all / kTasksWanted, kSmallestTask_ns, wanted);
+  }
   std::vector<int> begins{0};
   double load = 0.0;
   for (std::size_t i = 0; i < cost_ns.size(); ++i) {

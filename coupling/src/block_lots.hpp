@@ -9,9 +9,8 @@
 
 namespace portwave {
 
-/// What a task should cost at most, and operations in time: a multiplication and an addition of a
-/// sparse solve wait for the ones before them, by lanes as much as alone.
-inline constexpr double kTaskNanoseconds = 6000.0;
+/// Operations in time: a multiplication and an addition of a sparse solve wait for the ones before
+/// them, by lanes as much as alone.
 inline constexpr double kNanosecondsPerOperation = 2.0;
 
 /// Blocks of one class that are solved together: side by side, or a single one by itself.
@@ -55,6 +54,10 @@ class BlockClasses {
 /// none do. Holds for what is constructed later.
 int smallest_lane_lot();
 void set_smallest_lane_lot(int blocks);
+/// Likewise what a task should cost: 0 makes every lot, and every stage of a coupling, one of its own.
+double task_nanoseconds();
+void set_task_nanoseconds(double cost_ns);
+inline constexpr double kDefaultTask_ns = 6000.0;
 
 /// Cuts a list of things into runs worth a task, begins and the end: of few microseconds, but several of
 /// them where there is work for several threads.

@@ -1,5 +1,6 @@
 #include "portwave/coupling/collocation.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -113,12 +114,35 @@ void StageSolver::step_lanes(double* x, double* stage_values, double* scratch) c
   kernels.stage_end(n_, stages_, weights_.data(), d, x, stage_values);
 }
 
+namespace {
+
+Integrator resolved(Integrator integrator, const CondensedSystem& system) {
+  if (integrator != Integrator::automatic) return integrator;
+  return system.analysis().algebraic > 0 ? Integrator::radau_iia : Integrator::midpoint;
+}
+
+void check(const Tableau& table, const CondensedSystem& system) {
+  const auto s = static_cast<std::size_t>(std::max(table.stages, 0));
+  if (s == 0 || table.A_inverse.size() != s * s || table.b.size() != s || table.c.size() != s) {
+    throw ConfigError("/tableau", "must have as many coefficients as its stages ask for");
+  }
+  if (system.analysis().algebraic > 0 && !table.stiffly_accurate) {
+    throw ConfigError(
+        "/integrator",
+        "the system has algebraic equations (E is singular), which need a stiffly accurate "
+        "method such as Radau IIA");
+  }
+}
+
+}  // namespace
+
 struct CollocationReference::Impl {
   Impl(const CondensedSystem& s, double h, Tableau chosen)
       : system(s), step_s(h), method(std::move(chosen)), n(s.size()) {
     if (!(h > 0.0) || !std::isfinite(h)) {
       throw ConfigError("/time/step_s", fmt::format("must be > 0 and finite, got {}", h));
     }
+    check(method, system);
     E = system.E();
     Q = system.Q();
     R = system.R();
@@ -174,7 +198,7 @@ struct CollocationReference::Impl {
 
 CollocationReference::CollocationReference(const CondensedSystem& system, double step_s,
                                            Integrator integrator)
-    : CollocationReference(system, step_s, tableau(integrator)) {}
+    : CollocationReference(system, step_s, tableau(resolved(integrator, system))) {}
 CollocationReference::CollocationReference(const CondensedSystem& system, double step_s,
                                            Tableau method)
     : impl_(std::make_unique<Impl>(system, step_s, std::move(method))) {}

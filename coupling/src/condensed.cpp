@@ -130,6 +130,7 @@ void CondensedSystem::find_places() {
 void CondensedSystem::condense() {
   const System& system = *system_;
   Issues issues;
+  effort_in_ = effort_inputs(system);
   const SparseMatrix D = port_feedthrough(system);
   const SparseMatrix M = port_gains(system, D, issues);
   throw_if_any(std::move(issues));
@@ -339,8 +340,28 @@ Eigen::VectorXd CondensedSystem::initial_state() const {
   // u′ by a forward difference: only constraints that inputs act on ask for it.
   constexpr double kShort_s = 1e-8;
   Eigen::VectorXd u = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(inputs_.size())), later = u;
-  sample(0.0, u.data());
-  sample(kShort_s, later.data());
+  const auto sample_at = [&](double time_s, Eigen::VectorXd& values) {
+    Issues issues;
+    for (std::size_t k = 0; k < inputs_.size(); ++k) {
+      const CondensedInput& input = inputs_[k];
+      const Part& part = system_->parts()[static_cast<std::size_t>(input.part)];
+      const std::string where = fmt::format(
+          "/subsystems/{}/inputs/{}", input.part,
+          part.subsystem->signature().inputs[static_cast<std::size_t>(input.channel)].name);
+      double& value = values[static_cast<Eigen::Index>(k)];
+      try {
+        value = (*input.signal)(time_s);
+        if (!std::isfinite(value)) issues.push_back({where, "is not finite at the start"});
+      } catch (const std::exception& error) {
+        issues.push_back({where, std::string("threw at the start: ") + error.what()});
+      } catch (...) {
+        issues.push_back({where, "threw at the start"});
+      }
+    }
+    throw_if_any(std::move(issues));
+  };
+  sample_at(0.0, u);
+  sample_at(kShort_s, later);
   const SparseMatrix A = descriptor_rate(J_local() + J_coupling(), R(), Q());
   const ConsistentState found =
       consistent_state(E(), A, B() * u, B() * ((later - u) / kShort_s), x);
@@ -356,10 +377,11 @@ Eigen::VectorXd CondensedSystem::initial_state() const {
     };
     const auto after = std::upper_bound(blocks_.begin(), blocks_.end(), violated.equations.front(),
                                         [](int s, const CondensedBlock& b) { return s < b.first; });
-    issues.push_back(
-        {fmt::format("/subsystems/{}/initial_state", std::prev(after)->part),
-         fmt::format("not consistent: the algebraic equation of {} between {} is off by {:.3g}",
-                     list(violated.equations), list(violated.states), violated.residual)});
+    issues.push_back({fmt::format("/subsystems/{}/initial_state", std::prev(after)->part),
+                      fmt::format("not consistent: the algebraic equation of {} between {} is off "
+                                  "by {:.3g}, its terms being {:.3g}",
+                                  list(violated.equations), list(violated.states),
+                                  violated.residual, violated.size)});
   }
   throw ConfigError(std::move(issues));
 }
@@ -370,14 +392,18 @@ void CondensedSystem::sample(double time_s, double* u) const {
 
 void CondensedSystem::ports(const double* z, std::span<double> effort,
                             std::span<double> flow) const {
-  const Eigen::Map<const Eigen::VectorXd> co_energy(z, size_);
-  const Eigen::VectorXd u = input_of_z_ * co_energy, y = output_of_z_ * co_energy;
-  const std::vector<bool> effort_in = effort_inputs(*system_);
-  for (std::size_t j = 0; j < effort_in.size(); ++j) {
-    const auto i = static_cast<Eigen::Index>(j);
-    effort[j] = effort_in[j] ? u[i] : y[i];
-    flow[j] = effort_in[j] ? y[i] : u[i];
-  }
+  std::fill(effort.begin(), effort.end(), 0.0);
+  std::fill(flow.begin(), flow.end(), 0.0);
+  const auto add = [&](const SparseMatrix& of_z, bool are_inputs) {
+    for (int j = 0; j < of_z.outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(of_z, j); it; ++it) {
+        const auto port = static_cast<std::size_t>(it.row());
+        (effort_in_[port] == are_inputs ? effort : flow)[port] += it.value() * z[j];
+      }
+    }
+  };
+  add(input_of_z_, true);
+  add(output_of_z_, false);
 }
 
 std::string CondensedSystem::state_label(int state) const {
@@ -409,7 +435,7 @@ std::vector<ScalarCoupling> CondensedSystem::scalar_couplings(std::string& reaso
       const bool lone = row >= 0 && single_row(sees, c) == row &&
                         (!block.is_descriptor || stands_alone(block.E, row));
       if (!lone) {
-        reason = "a coupling of " + label(number) + " touches more than one of its states";
+        reason = "a coupling of " + label(number) + " does not touch just one of its states";
         return {};
       }
       Channel& own = channel[static_cast<std::size_t>(number)];

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "linear_solver.hpp"
 #include "portwave/coupling/splitting.hpp"
 
 namespace portwave {
@@ -39,7 +40,7 @@ struct DynamicIteration::Impl {
     const double time = static_cast<double>(steps) * step_s;
     iteration.begin(time, x);
     history.clear();
-    converged = false;
+    converged = stalled = false;
     residual = 0.0;
     double usual = 0.0;  // what divergence is measured by
     for (int k = 0; k < method.iterations; ++k) {
@@ -63,7 +64,7 @@ struct DynamicIteration::Impl {
         break;
       }
       if (method.tolerance > 0.0 && is_round_off(change)) {
-        converged = true;
+        stalled = true;
         break;
       }
     }
@@ -74,7 +75,7 @@ struct DynamicIteration::Impl {
     }
   }
 
-  /// What is left has stopped to fall, at the size of rounding errors: a tolerance below them is met.
+  /// What is left has stopped to fall, at the size of rounding errors: more iterations change nothing.
   bool is_round_off(const WaveformChange& change) const {
     constexpr std::ptrdiff_t kLook = 4;
     if (std::ssize(history) < 2 * kLook || change.change > 1e-11 * change.size) return false;
@@ -104,6 +105,8 @@ struct DynamicIteration::Impl {
     NetworkStep out;
     out.iterations = static_cast<int>(history.size());
     out.converged = converged;
+    out.stalled = stalled;
+    out.ends_window = served + 1 == iteration.window_steps();
     out.residual = residual;
     const WaveformIteration::StepEnergies& e = energies[k];
     out.energy.stored_J = e.stored_J;
@@ -112,11 +115,23 @@ struct DynamicIteration::Impl {
     out.energy.mismatch_J = e.supplied_J - e.dissipated_J - (e.stored_J - stored);
     out.energy.max_passivity_residual_J = e.stored_J - stored - e.supplied_J;
     out.energy_scale_J = std::abs(e.stored_J) + std::abs(stored) + std::abs(e.supplied_J);
+    // H is a sum of terms that may cancel; how large they are is asked only where it matters.
+    const bool asks = out.energy.max_passivity_residual_J > 1e-13 * out.energy_scale_J;
+    if (asks) out.energy_scale_J += term_size_of_state();
     std::copy_n(states.data() + k * x.size(), x.size(), x.data());
+    if (asks) out.energy_scale_J += term_size_of_state();
     stored = e.stored_J;
     ++served;
     ++steps;
     return out;
+  }
+
+  double term_size_of_state() const {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < energy.size(); ++i) {
+      sum += term_size(energy[i], x.data() + system.blocks()[i].first);
+    }
+    return sum;
   }
 
   const CondensedSystem& system;
@@ -127,7 +142,7 @@ struct DynamicIteration::Impl {
   std::vector<SparseMatrix> energy;
   std::vector<WaveformIteration::StepEnergies> energies;
   std::vector<double> history;
-  bool converged = false;
+  bool converged = false, stalled = false;
   double residual = 0.0;
   double largest_rise = 0.0;
   double stored = 0.0;
@@ -150,6 +165,20 @@ const DynamicParameters& DynamicIteration::parameters() const {
 std::span<const double> DynamicIteration::history() const { return impl_->history; }
 double DynamicIteration::largest_rise() const { return impl_->largest_rise; }
 
+int DynamicIteration::tasks() const { return impl_->iteration.tasks(); }
+std::size_t DynamicIteration::bytes() const {
+  const Impl& i = *impl_;
+  return i.iteration.bytes() + (i.x.capacity() + i.states.capacity()) * sizeof(double) +
+         i.energies.capacity() * sizeof(WaveformIteration::StepEnergies);
+}
+
+std::string DynamicIteration::remarks() const {
+  if (impl_->largest_rise == 0.0) return {};
+  const bool rose = impl_->largest_rise > 1.0 + 1e-9;
+  return fmt::format("largest ratio of two changes in turn {:.3g}{}", impl_->largest_rise,
+                     rose ? ": the norm of the change rose" : "");
+}
+
 double DynamicIteration::shared_cost_ns() const {
   return impl_->iteration.iteration_cost_ns();  // one parallel phase; a step has several
 }
@@ -162,6 +191,7 @@ std::string DynamicIteration::description() const {
   if (p.kind != MethodKind::lions_mercier) return text;
   text += fmt::format("; {} metric, lambda {:.6g}, mu {:.6g}, omega {:.6g}, alpha {:.6g}; ",
                       to_string(p.metric), p.lambda, p.mu, p.omega, p.alpha);
+  text += p.bounds.estimated ? "estimated " : "";
   text += p.bounds.rank_mu ? fmt::format("q {:.6g}, q* {:.6g} at lambda* {:.6g}", p.bounds.rate,
                                          p.bounds.optimal_rate, p.bounds.optimal_lambda)
                            : std::string("no bound on the rate: rank[mu E, (1-alpha) R] < n");

@@ -84,7 +84,7 @@ void LinearSolver::prepare_lanes() {
 
 void LinearSolver::solve_lanes(const double* b, double* x, double* scratch) const {
   if (dense_) {
-    lane_kernels().dense_product(inverse_.data(), size_, b, x);
+    lane_kernels().dense_product(inverse_.data(), size_, size_, b, x);
   } else if (size_ > 0) {
     lane_kernels().solve(lanes_->triangles(), b, x, scratch);
   }

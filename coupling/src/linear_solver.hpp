@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -30,6 +31,17 @@ inline double bilinear(const SparseMatrix& M, const double* x, const double* y) 
     double column = 0.0;
     for (int k = outer[j]; k < outer[j + 1]; ++k) column += value[k] * x[inner[k]];
     sum += column * y[j];
+  }
+  return sum;
+}
+
+/// Σ|xᵢ Mᵢⱼ xⱼ|: the size of the terms of a quadratic form, which rounding errors of it go by.
+inline double term_size(const SparseMatrix& M, const double* x) {
+  double sum = 0.0;
+  for (int j = 0; j < M.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
+      sum += std::abs(it.value() * x[it.row()] * x[j]);
+    }
   }
   return sum;
 }

@@ -77,6 +77,8 @@ class LocalFlows {
   double operations(int block) const;
   int flows_per_step(int block) const;
   double cost_ns() const;
+  int tasks() const { return static_cast<int>(work_of_.size()); }
+  std::size_t bytes() const { return work_.capacity() * sizeof(double); }
 
  private:
   struct Class {

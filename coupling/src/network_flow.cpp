@@ -87,6 +87,9 @@ void BlockFlow::prepare_lanes() {
 }
 
 void BlockFlow::increment_lanes(const double* x, double* d, double* scratch) const {
+  if (!map_.empty()) {
+    return lane_kernels().dense_product(map_.data(), solver_.size(), stride_, x, d);
+  }
   double* rhs = scratch + solver_.size() * kLanes;
   lane_kernels().product(lanes_->A.lines(), x, rhs);
   solver_.solve_lanes(rhs, d, scratch);

@@ -31,6 +31,11 @@ Issues defects(const CondensedSystem& system, double step_s, const CouplingMetho
   }
   if (method.kind != MethodKind::impulse) return issues;
   const SplittingOptions& s = method.splitting;
+  if (s.coupling_flow == CouplingFlow::scalar) {
+    issues.push_back({"/method/coupling_flow",
+                      "only \"strang\" has a scalar coupling flow; the slow flow of \"impulse\" is "
+                      "solved in the channels of the couplings"});
+  }
   if (s.factor < 1)
     issues.push_back({"/method/factor", fmt::format("must be >= 1, got {}", s.factor)});
   if (s.split_dissipation) {
@@ -184,6 +189,8 @@ struct SplittingMethod::Impl {
           inputs[k] = (*input.signal)(time_s);
         } catch (const std::exception& error) {
           throw NetworkFault(input.part, -1, StepFault::threw, error.what());
+        } catch (...) {
+          throw NetworkFault(input.part, -1, StepFault::threw, "an unknown exception");
         }
         if (!std::isfinite(inputs[k])) {
           throw NetworkFault(input.part, -1, StepFault::not_finite,
@@ -206,7 +213,11 @@ struct SplittingMethod::Impl {
 
   NetworkStep step(const ForEach& each) {
     double supplied = 0.0;
-    one_phase ? run_one_phase(each) : run_phases(each, supplied);
+    if (one_phase) {
+      run_one_phase(each);
+    } else {
+      run_phases(each, supplied);
+    }
     NetworkStep result;
     result.converged = true;
     close(supplied, result);
@@ -283,6 +294,15 @@ struct SplittingMethod::Impl {
     result.energy.mismatch_J = supplied - result.energy.dissipated_J - (after - total);
     result.energy.max_passivity_residual_J = after - total - supplied;
     result.energy_scale_J = std::abs(after) + std::abs(total) + std::abs(supplied);
+    // H is a sum of terms that may cancel; how large they are is asked only where it matters.
+    if (result.energy.max_passivity_residual_J > 1e-13 * result.energy_scale_J) {
+      for (std::size_t i = 0; i < stored_next.size(); ++i) {
+        const int block = static_cast<int>(i);
+        const int first = system.blocks()[i].first;
+        result.energy_scale_J += term_size(energies.matrix(block), x.data() + first) +
+                                 term_size(energies.matrix(block), next.data() + first);
+      }
+    }
     total = after;
     std::swap(stored, stored_next);
   }
@@ -348,6 +368,15 @@ double SplittingMethod::storage(int block) const {
   return impl_->energies.of(block, impl_->x.data());
 }
 OperationCounts SplittingMethod::operations() const { return impl_->operations(); }
+
+int SplittingMethod::tasks() const { return impl_->local->tasks(); }
+std::size_t SplittingMethod::bytes() const {
+  const Impl& i = *impl_;
+  return (i.x.capacity() + i.next.capacity() + i.stored.capacity() + i.stored_next.capacity() +
+          i.dissipated.capacity()) *
+             sizeof(double) +
+         i.local->bytes();
+}
 
 double SplittingMethod::shared_cost_ns() const {
   double sum = impl_->local->cost_ns();

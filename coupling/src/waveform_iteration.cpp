@@ -49,6 +49,7 @@ WaveformIteration::Impl::Impl(const CondensedSystem& s, double step_s, const Cou
   change.assign(s.blocks().size(), 0.0);
   size.assign(change.size(), 0.0);
   finite.assign(change.size(), 1);
+  ledger.resize(change.size() * static_cast<std::size_t>(window));
   weight.resize(static_cast<std::size_t>(window));
   const double omega = is_lm ? parameters.omega : 0.0;
   for (int k = 0; k < window; ++k)
@@ -190,7 +191,7 @@ void WaveformIteration::Impl::cut_tasks() {
   const double per_stage =
       (is_lm ? coupling.operations() : 0.0) + static_cast<double>(C_rows.value.size()) + 1.0;
   stages_per_task = static_cast<std::size_t>(
-      std::max(1.0, std::ceil(kTaskNanoseconds / (kNanosecondsPerOperation * per_stage))));
+      std::max(1.0, std::ceil(task_nanoseconds() / (kNanosecondsPerOperation * per_stage))));
   stage_tasks = static_cast<int>((count + stages_per_task - 1) / stages_per_task);
   channel_work.assign(
       static_cast<std::size_t>(stage_tasks) * static_cast<std::size_t>(2 * channels + 16), 0.0);
@@ -289,11 +290,13 @@ double WaveformIteration::plain_norm(std::span<const double> stages) const {
 std::size_t WaveformIteration::bytes() const {
   const Impl& i = *impl_;
   std::size_t doubles = i.work.capacity();
-  for (const auto* v :
-       {&i.zeta, &i.delta, &i.seen, &i.driving, &i.inputs, &i.start, &i.lot_start, &i.channel_work})
+  for (const auto* v : {&i.zeta, &i.delta, &i.seen, &i.driving, &i.inputs, &i.start, &i.lot_start,
+                        &i.channel_work, &i.weight, &i.given_start})
     doubles += v->capacity();
   return doubles * sizeof(double) + i.ledger.capacity() * sizeof(StepEnergies);
 }
+
+int WaveformIteration::tasks() const { return static_cast<int>(impl_->tasks.size()) - 1; }
 
 double WaveformIteration::iteration_cost_ns() const {
   double sum = 0.0;

@@ -71,11 +71,7 @@ class Resolver {
   }
 
   void choose_integrator() {
-    bool singular = false;
-    for (const CondensedBlock& block : system_.blocks()) {
-      LinearSolver E;
-      singular = singular || (block.is_descriptor && !E.factorise(block.E));
-    }
+    const bool singular = system_.analysis().algebraic > 0;
     out_.integrator = given_.integrator;
     if (given_.integrator == Integrator::automatic) {
       out_.integrator = singular ? Integrator::radau_iia : Integrator::midpoint;
@@ -117,9 +113,12 @@ class Resolver {
     const double length = h_ * given_.window_steps;
     const bool midpoint = out_.integrator == Integrator::midpoint;
     out_.alpha = given_.alpha;
-    out_.mu =
-        given_.mu.value_or(given_.omega ? std::min(0.9 / length, *given_.omega) : 0.9 / length);
+    out_.mu = given_.mu.value_or(0.9 / length);
     if (given_.omega) {
+      // A μ that is chosen keeps the norm from rising.
+      const double decay = h_ * *given_.omega;
+      const double most = (midpoint ? std::tanh(decay) : -std::expm1(-decay)) / h_;
+      if (!given_.mu) out_.mu = std::min(out_.mu, most);
       out_.omega = *given_.omega;
       return;
     }
@@ -137,12 +136,13 @@ class Resolver {
                                        out_.omega, out_.alpha, out_.integrator, out_.metric);
     out_.lambda = given_.lambda.value_or(out_.bounds.optimal_lambda);
     if (out_.bounds.x_converges()) return;
-    fail("/method",
+    const int part = system_.blocks()[static_cast<std::size_t>(out_.bounds.failing_block)].part;
+    fail(fmt::format("/subsystems/{}", part),
          fmt::format(
-             "the iteration need not converge: neither rank[mu E, (1-alpha) R] nor rank[E, alpha "
-             "R] is full "
-             "(mu = {}, alpha = {}); states that neither store nor dissipate energy are coupled",
-             out_.mu, out_.alpha));
+             "the iteration need not converge: in \"{}\" neither rank[mu E, (1-alpha) R] nor "
+             "rank[E, alpha R] is full (mu = {}, alpha = {}): it has states that neither store nor "
+             "dissipate energy",
+             system_.system().parts()[static_cast<std::size_t>(part)].name, out_.mu, out_.alpha));
   }
 
   const CondensedSystem& system_;

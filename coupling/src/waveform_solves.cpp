@@ -82,6 +82,8 @@ void WaveformIteration::Impl::begin(double time_s, std::span<const double> x) {
         inputs[point * q + k] = (*input.signal)(t);
       } catch (const std::exception& error) {
         throw NetworkFault(input.part, -1, StepFault::threw, error.what());
+      } catch (...) {
+        throw NetworkFault(input.part, -1, StepFault::threw, "an unknown exception");
       }
       if (!std::isfinite(inputs[point * q + k])) {
         throw NetworkFault(input.part, -1, StepFault::not_finite,
@@ -368,7 +370,6 @@ void WaveformIteration::Impl::finish_lot(const Lot& lot, std::span<double> state
 void WaveformIteration::Impl::finish(const ForEach& each, std::span<double> states,
                                      std::span<StepEnergies> energies) {
   const std::size_t blocks = change.size();
-  ledger.resize(blocks * static_cast<std::size_t>(window));
   // Without any iteration Jacobi has no driving waveforms yet: those of the start iterate.
   if (!is_lm && iterations == 0) drive_all(each);
   for_lots(each, [&]<class Algebra>(Algebra, const Lot& lot) { finish_lot<Algebra>(lot, states); });

@@ -88,22 +88,22 @@ void solve(const LaneTriangles& A, const double* b, double* x, double* y) {
 
 /// Rows i … i + Rows − 1 of a dense product.
 template <int Rows>
-inline void dense_rows(const double* M, int n, int i, const double* b, double* x) {
+inline void dense_rows(const double* M, int n, int stride, int i, const double* b, double* x) {
   Lanes sum[Rows];
   for (int r = 0; r < Rows; ++r) sum[r] = zero();
   for (int j = 0; j < n; ++j) {
     const Lanes bj = load(b + j * kLanes);
-    const double* column = M + static_cast<long>(j) * n + i;
+    const double* column = M + static_cast<long>(j) * stride + i;
     for (int r = 0; r < Rows; ++r) sum[r] = plus(sum[r], column[r], bj);
   }
   for (int r = 0; r < Rows; ++r) store(x + (i + r) * kLanes, sum[r]);
 }
 
-void dense_product(const double* M, int n, const double* b, double* x) {
+void dense_product(const double* M, int n, int stride, const double* b, double* x) {
   constexpr int kRows = kParts > 2 ? 2 : 4;
   int i = 0;
-  for (; i + kRows <= n; i += kRows) dense_rows<kRows>(M, n, i, b, x);
-  for (; i < n; ++i) dense_rows<1>(M, n, i, b, x);
+  for (; i + kRows <= n; i += kRows) dense_rows<kRows>(M, n, stride, i, b, x);
+  for (; i < n; ++i) dense_rows<1>(M, n, stride, i, b, x);
 }
 
 /// `tiles` times kLanes rows from `first` on.

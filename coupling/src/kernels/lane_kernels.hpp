@@ -33,8 +33,8 @@ struct LaneKernels {
   void (*add_product)(const LaneLines& M, double factor, const double* x, double* y);
   /// x = A⁻¹ b; x may be b, y is scratch.
   void (*solve)(const LaneTriangles& A, const double* b, double* x, double* y);
-  /// x = M b of a dense n×n matrix by columns; x is not b.
-  void (*dense_product)(const double* M, int n, const double* b, double* x);
+  /// x = M b of a dense n×n matrix by columns of `stride` doubles; x is not b.
+  void (*dense_product)(const double* M, int n, int stride, const double* b, double* x);
   /// x = M b of one block: dense, n×n by columns of `stride` doubles, a multiple of kLanes ≥ n, what is
   /// beyond n being finite.
   void (*matrix_vector)(const double* M, int n, int stride, const double* b, double* x);

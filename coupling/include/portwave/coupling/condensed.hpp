@@ -83,7 +83,9 @@ class CondensedSystem {
 
   /// The initial states of the parts. Where the system is a descriptor system, the algebraic
   /// components are computed from the others and u(0).
-  /// Errors: ConfigError when no consistent state has the given Ex, naming the violated equations.
+  /// Where inputs act on hidden constraints (index 2), u′(0) is a forward difference over 1e-8 s.
+  /// Errors: ConfigError when no consistent state has the given Ex, naming the violated equations; when an
+  /// input throws or is not finite.
   Eigen::VectorXd initial_state() const;
 
   /// u at a time. Errors: exceptions of the callbacks.
@@ -109,6 +111,7 @@ class CondensedSystem {
   std::vector<CondensedBlock> blocks_;
   std::vector<int> block_of_part_;
   std::vector<CondensedInput> inputs_;
+  std::vector<bool> effort_in_;  ///< by scalar port: its input is the effort
   DescriptorAnalysis analysis_;
   SparseMatrix C_;
   std::vector<int> block_of_channel_;

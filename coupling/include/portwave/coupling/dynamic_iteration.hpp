@@ -24,6 +24,8 @@ struct LionsMercierBounds {
   bool rank_mu = false;       ///< rank[μE (1−α)R] = n: z converges, with rate q
   bool rank_alpha = false;    ///< rank[E αR] = n: x converges
   bool rank_plain = false;    ///< rank[E R] = n, and 0 < α < 1: x converges
+  bool estimated = false;     ///< the norms are from power iterations: more than 400 states
+  int failing_block = -1;     ///< the first block without either rank condition
   bool monotone = false;      ///< hμ small enough against hω: the norm never rises
   bool x_converges() const { return rank_mu || rank_alpha || rank_plain; }
 };
@@ -89,6 +91,8 @@ class WaveformIteration {
   void finish(const ForEach& each, std::span<double> states, std::span<StepEnergies> energies);
 
   std::size_t bytes() const;
+  /// Bodies of the parallel phase over blocks.
+  int tasks() const;
   double iteration_cost_ns() const;
 
  private:
@@ -114,6 +118,9 @@ class DynamicIteration final : public NetworkMethod {
   std::span<const double> state() const override;
   double storage(int block) const override;
   double shared_cost_ns() const override;
+  int tasks() const override;
+  std::size_t bytes() const override;
+  std::string remarks() const override;
   std::string description() const override;
 
   const DynamicParameters& parameters() const;

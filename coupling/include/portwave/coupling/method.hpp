@@ -72,7 +72,7 @@ struct SplittingOptions {
 
 /// Time integrators of dynamic iteration, algebraically stable both.
 enum class Integrator {
-  automatic,  ///< midpoint; Radau IIA where a part is a descriptor system
+  automatic,  ///< midpoint; Radau IIA where E of the whole is singular
   midpoint,   ///< implicit midpoint: one stage, order 2
   radau_iia,  ///< two stages, order 3, stiffly accurate
 };
@@ -90,7 +90,8 @@ std::string_view to_string(IterationMetric metric);
 
 /// Of the dynamic iterations.
 struct DynamicIterationOptions {
-  int window_steps = 1;  ///< macro-steps per window, ≥ 1
+  /// Macro-steps per window, ≥ 1. A run that ends within a window has computed all of it.
+  int window_steps = 1;
   Integrator integrator = Integrator::automatic;
   // Lions–Mercier. Empty: chosen.
   std::optional<double> lambda = {};  ///< λ > 0; λ* = 1/‖K‖ if empty

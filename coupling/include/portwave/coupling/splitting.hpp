@@ -36,6 +36,8 @@ class SplittingMethod final : public NetworkMethod {
   std::span<const double> state() const override;
   double storage(int block) const override;
   double shared_cost_ns() const override;
+  int tasks() const override;
+  std::size_t bytes() const override;
   std::string description() const override;
   OperationCounts operations() const;
 
