@@ -43,6 +43,8 @@ std::string_view to_string(StopReason reason) {
       return "energy_tolerance";
     case StopReason::deadline:
       return "deadline";
+    case StopReason::stalled:
+      return "round_off";
   }
   return "unknown";
 }

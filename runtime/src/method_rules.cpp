@@ -57,7 +57,7 @@ class Check {
     number("/tolerance", m_.tolerance, tolerance());
     count("/window_steps", d.window_steps);
     if (m_.kind != MethodKind::lions_mercier) {
-      expect(d.divergence_limit > 0.0, "/divergence_limit", divergence_limit().describe(),
+      expect(d.divergence_limit > 1.0, "/divergence_limit", divergence_limit().describe(),
              d.divergence_limit);  // or infinite
       return;
     }

@@ -25,7 +25,7 @@ inline NumberRange mu() { return NumberRange::non_negative(); }
 inline NumberRange omega() { return NumberRange::non_negative(); }
 inline NumberRange alpha() { return {.minimum = 0.0, .maximum = 1.0}; }
 /// Of Jacobi and Gauss–Seidel.
-inline NumberRange divergence_limit() { return NumberRange::positive(); }
+inline NumberRange divergence_limit() { return {.minimum = 1.0, .minimum_excluded = true}; }
 /// Fast steps of `impulse`, macro-steps of a window.
 inline constexpr int kMostSteps = 1'000'000;
 

@@ -130,14 +130,15 @@ class WaveRun final : public OrderRun {
 
 }  // namespace
 
+bool is_algebraic(const CondensedSystem& system) { return system.analysis().algebraic > 0; }
+
 std::optional<DenseForm> dense_form(const CondensedSystem& system, int most) {
-  if (system.size() > most) return std::nullopt;
+  if (system.size() > most || is_algebraic(system)) return std::nullopt;
   const Eigen::MatrixXd structure =
       Eigen::MatrixXd(system.J_local() + system.J_coupling() - system.R());
   DenseForm form{structure * Eigen::MatrixXd(system.Q()), Eigen::MatrixXd(system.B())};
   if (!system.has_descriptor()) return form;
   const Eigen::FullPivLU<Eigen::MatrixXd> lu{Eigen::MatrixXd(system.E())};
-  if (!lu.isInvertible()) return std::nullopt;
   return DenseForm{lu.solve(form.A), lu.solve(form.B)};
 }
 

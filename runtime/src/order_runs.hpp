@@ -32,6 +32,9 @@ struct OrderSetting {
   int threads = 1;
 };
 
+/// Whether there are algebraic equations: E is singular.
+bool is_algebraic(const CondensedSystem& system);
+
 /// A = E⁻¹(J − R)Q and E⁻¹B, dense.
 struct DenseForm {
   Eigen::MatrixXd A;

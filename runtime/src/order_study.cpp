@@ -68,12 +68,15 @@ struct Contender {
   std::function<std::unique_ptr<OrderRun>(double step_s)> make;
 };
 
-/// Steps a new run of the row's method to the end; of all such runs the row keeps the fastest time.
+/// Steps a new run of the row's method to the end; of all such runs the row keeps the fastest time. A
+/// method that refuses this step size is a row that failed.
 void measure(const Contender& contender, const Eigen::VectorXd& reference, OrderRow& row) {
   if (!row.failure.empty()) return;
-  const std::unique_ptr<OrderRun> run = contender.make(row.step_s);
-  const auto begin = std::chrono::steady_clock::now();
+  std::unique_ptr<OrderRun> run;
+  std::chrono::steady_clock::time_point begin;
   try {
+    run = contender.make(row.step_s);
+    begin = std::chrono::steady_clock::now();
     run->step(row.steps);
   } catch (const std::runtime_error& error) {
     row.failure = *error.what() == '\0' ? "a step failed" : error.what();
@@ -187,7 +190,7 @@ class Study {
   OrderStudy run() {
     OrderStudy study{.states = system_.size(), .end_s = end_s_};
     const std::vector<Contender> others = coupled();
-    for (const Contender& contender : others) contender.make(steps_.front().first);  // or refuse
+    for (const Contender& contender : others) refuse_unless_it_applies(contender);
     const auto finest = std::min_element(steps_.begin(), steps_.end());
     EndState reference = end_state(system_, start_, end_s_, finest->first);
     study.reference = std::move(reference.source);
@@ -229,14 +232,28 @@ class Study {
     return rows;
   }
 
+  /// With one of the step sizes, that is. Errors: ConfigError, why not with the first.
+  void refuse_unless_it_applies(const Contender& contender) const {
+    std::optional<ConfigError> first;
+    for (const auto& [step_s, steps] : steps_) {
+      try {
+        contender.make(step_s);
+        return;
+      } catch (const ConfigError& error) {
+        if (!first) first = error;
+      }
+    }
+    if (first) throw ConfigError(*first);
+  }
+
   std::vector<Contender> monolithic() const {
     std::vector<Contender> list;
-    const bool is_descriptor = system_.has_descriptor();
-    if (form_ && !is_descriptor) {
+    if (form_) {
       list.push_back({"midpoint (dense)",
                       [this](double step_s) { return dense_midpoint(setting_, *form_, step_s); }});
     }
-    const Integrator integrator = is_descriptor ? Integrator::radau_iia : Integrator::midpoint;
+    const Integrator integrator =
+        is_algebraic(system_) ? Integrator::radau_iia : Integrator::midpoint;
     list.push_back(
         {fmt::format("{} (sparse)", to_string(integrator)), [this, integrator](double step_s) {
            return sparse_collocation(setting_, integrator, step_s);
@@ -246,11 +263,13 @@ class Study {
 
   std::vector<Contender> coupled() const {
     std::vector<Contender> list;
-    for (const MethodKind kind : kinds()) {
-      list.push_back({std::string(to_string(kind)),
-                      [this, kind](double step_s) { return coupled_run(setting_, kind, step_s); }});
-    }
+    for (const MethodKind kind : kinds()) list.push_back(contender(kind));
     return list;
+  }
+
+  Contender contender(MethodKind kind) const {
+    return {std::string(to_string(kind)),
+            [this, kind](double step_s) { return coupled_run(setting_, kind, step_s); }};
   }
 
   std::vector<MethodKind> kinds() const {
@@ -264,7 +283,7 @@ class Study {
 
   bool strang_applies() const {
     try {
-      coupled_run(setting_, MethodKind::strang, steps_.front().first);
+      refuse_unless_it_applies(contender(MethodKind::strang));
       return true;
     } catch (const ConfigError&) {
       return false;

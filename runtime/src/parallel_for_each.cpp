@@ -162,8 +162,9 @@ class Graphs {
     auto made = std::make_unique<Graph>();
     for (int i = 0; i < count; ++i) {
       made->nodes.push_back(std::make_unique<Node>(made->graph, [this, i](Message message) {
-        ForkJoin::Ordered ordered;
+        ForkJoin::after_fork();
         call_(body_, i);
+        ForkJoin::before_join();
         return message;
       }));
       tbb::flow::make_edge(made->start, *made->nodes.back());
@@ -208,15 +209,15 @@ std::unique_ptr<ForEach> make_graph_for_each(int threads) {
   return std::make_unique<GraphForEach>(threads);
 }
 
-BlockRunner make_block_runner(const StepperOptions& options, int blocks, double shared_cost_ns) {
+BlockRunner make_block_runner(const StepperOptions& options, int tasks, double shared_cost_ns) {
   const int threads = options.threads;
   const bool automatic = options.executor == ExecutorKind::automatic;
   BlockRunner runner;
   runner.serial = std::make_unique<ForEach>();
   runner.description = "serial";
   if (options.executor == ExecutorKind::serial || (automatic && threads == 1)) return runner;
-  if (automatic && blocks <= 1) {
-    runner.description += " (one subsystem with states: nothing to share)";
+  if (automatic && tasks <= 1) {
+    runner.description += " (one task: nothing to share)";
     return runner;
   }
   if (automatic && shared_cost_ns < kWorthThreads_ns) {
@@ -228,7 +229,7 @@ BlockRunner make_block_runner(const StepperOptions& options, int blocks, double 
   runner.parallel = make_parallel(options.executor, threads);
   runner.chooses = automatic;
   runner.threads = threads;
-  runner.tasks = std::max(blocks, 1);
+  runner.tasks = std::max(tasks, 1);
   const std::string who =
       automatic ? "serial or waves, whichever is faster" : std::string(to_string(options.executor));
   runner.description =

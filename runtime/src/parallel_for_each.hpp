@@ -21,7 +21,7 @@ std::unique_ptr<ForEach> make_barrier_for_each(int threads);
 /// A tbb::flow::graph with a node per index; one is kept for each count.
 std::unique_ptr<ForEach> make_graph_for_each(int threads);
 
-/// Who runs the blocks of a network.
+/// Who runs the tasks of a network.
 struct BlockRunner {
   std::unique_ptr<ForEach> serial;
   std::unique_ptr<ForEach> parallel;  ///< null: serial alone
@@ -31,7 +31,7 @@ struct BlockRunner {
   std::string description;  ///< what Stepper::execution says
 };
 
-/// What `options` ask for. `shared_cost_ns`: see NetworkMethod.
-BlockRunner make_block_runner(const StepperOptions& options, int blocks, double shared_cost_ns);
+/// What `options` ask for. `tasks` and `shared_cost_ns`: see NetworkMethod.
+BlockRunner make_block_runner(const StepperOptions& options, int tasks, double shared_cost_ns);
 
 }  // namespace portwave

@@ -57,7 +57,7 @@ struct LedgerRow {
     max_passivity_residual_J =
         empty ? energy.max_passivity_residual_J
               : std::max(max_passivity_residual_J, energy.max_passivity_residual_J);
-    iterations += report.iterations;
+    if (report.begins_window) iterations += report.iterations;
     empty = false;
   }
 };

@@ -170,7 +170,7 @@ struct Network {
     model.size = static_cast<std::int64_t>(scenario.system.parts().size());
     model.serial_step_s = serial->step_s();
     model.serial_phases = serial->phases();
-    model.iterations = serial->stepper().iterations().mean();
+    model.iterations = serial->stepper().iterations().per_step();
     if (!alone || alone->stepper().tasks() == 1) return model;
     const double tasks = alone->stepper().tasks();
     const double cut_s = paired(alone->steps_s(), serial->steps_s(),

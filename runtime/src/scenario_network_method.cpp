@@ -122,8 +122,8 @@ void read_chosen(const ObjectReader& object, std::string_view key, const NumberR
 
 void read_splitting(const ObjectReader& object, CouplingMethod& method) {
   SplittingOptions& splitting = method.splitting;
-  read_choice(object, "coupling_flow", kFlows, splitting.coupling_flow);
   if (method.kind == MethodKind::strang) {
+    read_choice(object, "coupling_flow", kFlows, splitting.coupling_flow);
     const auto split = object.find("split_dissipation");
     if (split) splitting.split_dissipation = split->boolean().value_or(false);
     return;
@@ -181,7 +181,7 @@ const Keys& method_keys(MethodKind kind) {
                              "tank",
                              "initial_waves"};
   static const Keys strang = {"kind", "coupling_flow", "split_dissipation"};
-  static const Keys impulse = {"kind", "fast", "factor", "coupling_flow"};
+  static const Keys impulse = {"kind", "fast", "factor"};
   static const Keys lions_mercier = {"kind",  "iterations", "tolerance",    "lambda",     "mu",
                                      "omega", "alpha",      "window_steps", "integrator", "metric"};
   static const Keys relaxation = {"kind",         "iterations", "tolerance",

@@ -47,7 +47,8 @@ Json with_default(Json schema, Json value) {
 Json text() { return {{"type", "string"}}; }
 Json boolean() { return {{"type", "boolean"}}; }
 Json number() { return {{"type", "number"}}; }
-Json positive() { return {{"type", "number"}, {"exclusiveMinimum", 0}}; }
+Json more_than(int limit) { return {{"type", "number"}, {"exclusiveMinimum", limit}}; }
+Json positive() { return more_than(0); }
 Json not_zero() { return {{"type", "number"}, {"not", {{"const", 0}}}}; }
 Json non_negative() { return {{"type", "number"}, {"minimum", 0}}; }
 
@@ -442,7 +443,7 @@ Json network_properties() {
   const Json share = {{"type", "number"}, {"minimum", 0}, {"maximum", 1}};
   return {
       {"coupling_flow", with_default(described(choice(scenario_file::coupling_flows()),
-                                               "splitting: how the flow of the coupling is solved"),
+                                               "strang: how the flow of the coupling is solved"),
                                      std::string(to_string(splitting.coupling_flow)))},
       {"split_dissipation",
        with_default(described(boolean(), "strang: take dissipation out of the local flows"),
@@ -463,14 +464,14 @@ Json network_properties() {
                                     dynamic.window_steps)},
       {"integrator", with_default(described(choice(scenario_file::integrators()),
                                             "dynamic iteration: auto is midpoint, and radau-iia "
-                                            "where a part is a descriptor system"),
+                                            "where E of the coupled system is singular"),
                                   std::string(to_string(dynamic.integrator)))},
       {"metric", with_default(described(choice(scenario_file::iteration_metrics()),
                                         "lions-mercier: inner product; auto is energy, and "
                                         "identity where a part is a descriptor system"),
                               std::string(to_string(dynamic.metric)))},
       {"divergence_limit",
-       with_default(described(one_of(positive(), "none"),
+       with_default(described(one_of(more_than(1), "none"),
                               "jacobi, gauss-seidel: give up when waveforms change by more than "
                               "this times their size at the start"),
                     dynamic.divergence_limit)}};

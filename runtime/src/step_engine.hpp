@@ -35,6 +35,7 @@ class StepEngine {
   virtual void set_impedance(std::span<const double> by_port) = 0;
   virtual double impedance(int scalar_port) const = 0;
   virtual const MethodChoice& method() const = 0;
+  virtual std::string remarks() const { return {}; }
   virtual bool follows_state() const = 0;
   virtual const TuningStatistics& tuning() const = 0;
   virtual std::span<const GuardUse> guard_uses() const = 0;
@@ -56,7 +57,8 @@ std::unique_ptr<StepEngine> make_wave_engine(const System& system, const Stepper
 std::unique_ptr<StepEngine> make_network_engine(const System& system,
                                                 const StepperOptions& options);
 
-/// Adds a step to the statistics. `has_tolerance`: there was one to be met.
+/// Adds a step to the statistics, and its window if it begins one. `has_tolerance`: there was one to be
+/// met.
 void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics);
 
 }  // namespace portwave

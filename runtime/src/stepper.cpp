@@ -20,6 +20,8 @@ std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptio
 
 void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics) {
   ++statistics.steps;
+  if (!report.begins_window) return;
+  ++statistics.windows;
   statistics.total += report.iterations;
   statistics.max = std::max(statistics.max, report.iterations);
   ++statistics.histogram[static_cast<std::size_t>(
@@ -73,6 +75,7 @@ void Stepper::set_iterations(int iterations) {
 void Stepper::set_impedance(std::span<const double> by_port) { engine_->set_impedance(by_port); }
 double Stepper::impedance(int scalar_port) const { return engine_->impedance(scalar_port); }
 const MethodChoice& Stepper::method() const { return engine_->method(); }
+std::string Stepper::remarks() const { return engine_->remarks(); }
 bool Stepper::follows_state() const { return engine_->follows_state(); }
 const TuningStatistics& Stepper::tuning() const { return engine_->tuning(); }
 std::span<const GuardUse> Stepper::guard_uses() const { return engine_->guard_uses(); }

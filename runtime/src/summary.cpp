@@ -2,7 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
-#include <iterator>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -40,11 +40,11 @@ Json tank_json(const TankOptions& tank) {
 
 Json splitting_json(const CouplingMethod& method) {
   const SplittingOptions& splitting = method.splitting;
-  const std::string flow(to_string(splitting.coupling_flow));
   if (method.kind == MethodKind::strang) {
-    return {{"coupling_flow", flow}, {"split_dissipation", splitting.split_dissipation}};
+    return {{"coupling_flow", std::string(to_string(splitting.coupling_flow))},
+            {"split_dissipation", splitting.split_dissipation}};
   }
-  return {{"fast", splitting.fast}, {"factor", splitting.factor}, {"coupling_flow", flow}};
+  return {{"fast", splitting.fast}, {"factor", splitting.factor}};
 }
 
 /// Null: left to the method; no limit.
@@ -201,14 +201,19 @@ Json iterations_json(const RunSummary& summary) {
   if (is_splitting(summary.method.kind)) return nullptr;
   const IterationStatistics& iterations = summary.iterations;
   Json reasons = Json::object();
-  for (std::size_t i = 0; i < std::size(iterations.reasons); ++i) {
+  for (std::size_t i = 0; i < iterations.reasons.size(); ++i) {
     reasons[std::string(to_string(static_cast<StopReason>(i)))] = iterations.reasons[i];
   }
-  return {
-      {"mean", number(iterations.mean())},         {"max", iterations.max},
-      {"p50", exact_quantile(iterations, 0.5)},    {"p95", exact_quantile(iterations, 0.95)},
-      {"not_converged", iterations.not_converged}, {"rejected_trials", iterations.rejected_trials},
-      {"histogram", histogram_json(iterations)},   {"stop_reasons", std::move(reasons)}};
+  return {{"windows", iterations.windows},
+          {"total", iterations.total},
+          {"mean", number(iterations.mean())},
+          {"max", iterations.max},
+          {"p50", exact_quantile(iterations, 0.5)},
+          {"p95", exact_quantile(iterations, 0.95)},
+          {"not_converged", iterations.not_converged},
+          {"rejected_trials", iterations.rejected_trials},
+          {"histogram", histogram_json(iterations)},
+          {"stop_reasons", std::move(reasons)}};
 }
 
 Json execution_json(const RunSummary& summary) {
@@ -292,7 +297,9 @@ std::string network_method_text(const RunSummary& summary) {
                         window, window == 1 ? "" : "s");
     if (method.tolerance > 0.0) text += fmt::format(", tolerance {:g}", method.tolerance);
   }
-  return text + "\n               " + summary.choice.reason;
+  text += "\n               " + summary.choice.reason;
+  if (!summary.remarks.empty()) text += "\n               " + summary.remarks;
+  return text;
 }
 
 /// What was asked for; one line, and one each for the impedance and the guard.
@@ -322,27 +329,43 @@ std::string bin_text(const IterationStatistics& iterations, int count) {
   return fmt::format("{}{}", count, is_last ? " or more" : "");
 }
 
+std::string reason_text(StopReason reason) {
+  if (reason == StopReason::stalled) return "round-off";
+  std::string name(to_string(reason));
+  for (char& c : name) c = c == '_' ? ' ' : c;
+  return name;
+}
+
+/// Steps, or windows of several: what is iterated at once.
+bool has_windows(const CouplingMethod& method) {
+  return is_dynamic_iteration(method.kind) && method.dynamic.window_steps > 1;
+}
+
 std::string iterations_text(const RunSummary& summary) {
   const IterationStatistics& iterations = summary.iterations;
-  std::string text = fmt::format("{:.6g} per step", iterations.mean());
+  const bool by_window = has_windows(summary.method);
+  std::string text =
+      by_window ? fmt::format("{:.6g} per window of {} steps ({:.6g} per step)", iterations.mean(),
+                              summary.method.dynamic.window_steps, iterations.per_step())
+                : fmt::format("{:.6g} per step", iterations.per_step());
   if (iterations.steps == 0) return text;
   text += fmt::format(": {} (p50) {} (p95) {} (max)",
                       bin_text(iterations, iteration_quantile(iterations, 0.5)),
                       bin_text(iterations, iteration_quantile(iterations, 0.95)), iterations.max);
   const bool may_be_late = has_waves(summary) && summary.time.active();
   if (!has_tolerance(summary.method) && !may_be_late) return text;
-  text += "\n               steps ended by";
+  const char* const noun = by_window ? "windows" : "steps";
+  text += fmt::format("\n               {} ended by", noun);
   const char* separator = " ";
-  for (std::size_t i = 0; i < std::size(iterations.reasons); ++i) {
+  for (std::size_t i = 0; i < iterations.reasons.size(); ++i) {
     if (iterations.reasons[i] == 0) continue;
-    std::string name(to_string(static_cast<StopReason>(i)));
-    for (char& c : name) c = c == '_' ? ' ' : c;
-    text += fmt::format("{}{} {}", separator, name, iterations.reasons[i]);
+    text += fmt::format("{}{} {}", separator, reason_text(static_cast<StopReason>(i)),
+                        iterations.reasons[i]);
     separator = ", ";
   }
   if (has_tolerance(summary.method)) {
-    text += fmt::format("; {} of {} steps missed the tolerance", iterations.not_converged,
-                        summary.steps);
+    text += fmt::format("; {} of {} {} missed the tolerance", iterations.not_converged,
+                        by_window ? iterations.windows : summary.steps, noun);
   }
   return text;
 }
@@ -386,7 +409,7 @@ std::string certificate_text(const RunSummary& summary) {
   }
   if (certificate.steps_with_excess > 0) {
     text += fmt::format(
-        "\n               {} of {} steps, short of convergence, created energy: at most {:.3g} J",
+        "\n               in {} of {} steps the error of the iteration created energy: at most {:.3g} J",
         certificate.steps_with_excess, summary.steps, certificate.max_passivity_residual_J);
   }
   if (certificate.max_augmented_residual_J) {
@@ -478,6 +501,7 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.step_s = options.step_s;
   summary.method = options.method;
   summary.choice = stepper.method();
+  summary.remarks = stepper.remarks();
   summary.tuning = stepper.tuning();
   summary.follows_state = stepper.follows_state();
   summary.guard = stepper.guard();
@@ -503,11 +527,13 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
 }
 
 int iteration_quantile(const IterationStatistics& iterations, double level) {
-  const double wanted = level * static_cast<double>(iterations.steps);
-  std::int64_t steps = 0;
-  for (std::size_t k = 0; k < iterations.histogram.size(); ++k) {
-    steps += iterations.histogram[k];
-    if (steps > 0 && static_cast<double>(steps) >= wanted) return static_cast<int>(k);
+  const std::vector<std::int64_t>& bins = iterations.histogram;
+  const std::int64_t all = std::accumulate(bins.begin(), bins.end(), std::int64_t{0});
+  const double wanted = level * static_cast<double>(all);
+  std::int64_t windows = 0;
+  for (std::size_t k = 0; k < bins.size(); ++k) {
+    windows += bins[k];
+    if (windows > 0 && static_cast<double>(windows) >= wanted) return static_cast<int>(k);
   }
   return 0;
 }
@@ -522,6 +548,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
           {"method", std::string(to_string(method.kind))},
           {"method_options", method_options_json(method)},
           {"method_description", has_waves(summary) ? Json(nullptr) : Json(summary.choice.reason)},
+          {"method_remarks", summary.remarks.empty() ? Json(nullptr) : Json(summary.remarks)},
           {"choice", choice_json(summary)},
           {"tuning", tuning_json(summary)},
           {"iterations", iterations_json(summary)},

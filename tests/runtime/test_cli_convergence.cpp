@@ -84,6 +84,33 @@ TEST(CliStudyOrder, WritesJsonAndCsv) {
   EXPECT_TRUE(table[6].starts_with("strang,0.001953125,1024,")) << table[6];
 }
 
+TEST(CliStudyOrder, AStepSizeThatAMethodRefusesIsARowAndExitCodeThree) {
+  // With mu = 2 there is no weight for steps of half a second.
+  for (const char* steps : {"0.25,0.5,0.125", "0.5,0.25,0.125"}) {
+    const ProcessResult result =
+        portwave_cli({"study", "order", example_file("two_masses"), "--repeat", "2", "--steps",
+                      steps, "--methods", "lions-mercier,strang", "--json", "--set",
+                      R"(/method={"kind":"lions-mercier","mu":2,"iterations":60})"});
+    EXPECT_EQ(result.exit_code, 3) << said(result);
+    EXPECT_TRUE(contains(result.err, "portwave: lions-mercier, step 0.5 s: ")) << said(result);
+    EXPECT_TRUE(contains(result.err, "mu")) << said(result);
+    const Json rows = Json::parse(result.out)["rows"];
+    ASSERT_EQ(rows.size(), 12u);
+    for (const Json& row : rows) {
+      const bool is_refused = row["method"] == "lions-mercier" && row["step_s"] == 0.5;
+      EXPECT_EQ(row["failure"].is_null(), !is_refused) << row.dump();
+      EXPECT_EQ(row["error"].is_null(), is_refused) << row.dump();
+      EXPECT_EQ(row["time_s"].is_null(), is_refused) << row.dump();
+    }
+  }
+  // Control: without any step size that fits there is nothing to compare.
+  const ProcessResult none = portwave_cli(
+      {"study", "order", example_file("two_masses"), "--steps", "0.5,1", "--methods",
+       "lions-mercier", "--set", R"(/method={"kind":"lions-mercier","mu":2,"iterations":60})"});
+  EXPECT_EQ(none.exit_code, 2) << said(none);
+  EXPECT_TRUE(contains(none.err, "/method/mu: ")) << said(none);
+}
+
 TEST(CliStudyOrder, RefusesWhatItCannotCompare) {
   struct Case {
     Words line;

@@ -1,6 +1,7 @@
 // The program with methods that couple without waves.
 #ifdef PORTWAVE_CLI
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -54,6 +55,15 @@ TEST(CliNetworkMethods, RunTheSameScenarioWithOnlyTheMethodChanged) {
     EXPECT_EQ(names_in(folder / "out"), (Words{"energy.csv", "summary.json", "trajectory.csv"}));
     const auto energy = read_csv(folder / "out/energy.csv");
     EXPECT_EQ(energy.rows.size(), 11U) << "the start and every second of 20 steps";
+    const auto column = std::find(energy.names.begin(), energy.names.end(), "iterations");
+    ASSERT_NE(column, energy.names.end());
+    double iterations = 0.0;
+    for (const std::vector<double>& row : energy.rows) {
+      iterations += row[static_cast<std::size_t>(column - energy.names.begin())];
+    }
+    if (!json["iterations"].is_null()) {
+      EXPECT_EQ(iterations, json["iterations"]["total"].get<double>()) << method;
+    }
   }
 }
 
@@ -97,6 +107,30 @@ TEST(CliNetworkMethods, SaysWhatDoesNotGoWithThem) {
   const ProcessResult budget = portwave_cli(Words{"study", "budget", kChain} + kStrang);
   EXPECT_EQ(budget.exit_code, 2);
   EXPECT_TRUE(contains(budget.err, "the method \"strang\" does not iterate")) << said(budget);
+}
+
+// What a run would refuse, a look at the file refuses, in the same words.
+TEST(CliNetworkMethods, ValidateRefusesWhatRunRefuses) {
+  struct Case {
+    std::string file, method;
+  };
+  const std::string masses = std::string(PORTWAVE_SOURCE_DIR) + "/examples/two_masses.json";
+  for (const Case& bad : {Case{testing::kPair, R"({"kind":"strang"})"},
+                          Case{testing::kPair, R"({"kind":"impulse","fast":["A"]})"},
+                          Case{testing::kPair, R"({"kind":"lions-mercier"})"},
+                          Case{testing::kPair, R"({"kind":"jacobi","tolerance":1e-6})"},
+                          Case{testing::kPair, R"({"kind":"gauss-seidel"})"},
+                          Case{masses, R"({"kind":"lions-mercier","mu":200})"},
+                          Case{masses, R"({"kind":"impulse","fast":["left","right"]})"}}) {
+    const ProcessResult run = portwave_cli(Words{"run", bad.file} + with_method(bad.method));
+    const ProcessResult look = portwave_cli(Words{"validate", bad.file} + with_method(bad.method));
+    EXPECT_EQ(run.exit_code, 2) << bad.method << said(run);
+    EXPECT_EQ(look.exit_code, 2) << bad.method << said(look);
+    EXPECT_EQ(look.err, run.err) << bad.method;
+    EXPECT_TRUE(contains(look.err, "error")) << said(look);
+  }
+  const ProcessResult good = portwave_cli(Words{"validate", kChain} + kStrang);
+  EXPECT_EQ(good.exit_code, 0) << "control: " << said(good);
 }
 
 TEST(CliNetworkMethods, StudyBudgetComparesDynamicIterations) {

@@ -110,13 +110,12 @@ StepperOptions on_threads(int threads, ExecutorKind executor) {
 
 TEST(BlockRunner, SaysWhyItIsSerial) {
   const EightThreads allowed;
-  const auto said = [](int threads, ExecutorKind executor, int blocks, double cost_ns) {
-    return make_block_runner(on_threads(threads, executor), blocks, cost_ns).description;
+  const auto said = [](int threads, ExecutorKind executor, int tasks, double cost_ns) {
+    return make_block_runner(on_threads(threads, executor), tasks, cost_ns).description;
   };
   EXPECT_EQ(said(1, ExecutorKind::automatic, 9, 1e6), "serial");
   EXPECT_EQ(said(4, ExecutorKind::serial, 9, 1e6), "serial");
-  EXPECT_EQ(said(4, ExecutorKind::automatic, 1, 1e6),
-            "serial (one subsystem with states: nothing to share)");
+  EXPECT_EQ(said(4, ExecutorKind::automatic, 1, 1e6), "serial (one task: nothing to share)");
   EXPECT_EQ(said(4, ExecutorKind::automatic, 9, 2500.0),
             "serial (what 4 threads could share of a step takes about 2.5 us, which is too short)");
   EXPECT_EQ(said(4, ExecutorKind::automatic, 9, 9000.0),

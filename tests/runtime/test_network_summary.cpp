@@ -35,9 +35,9 @@ TEST(NetworkSummary, OfASplitting) {
   const RunSummary summary = summary_of(method);
   const Json json = summary_json(summary);
   EXPECT_EQ(json["method"], "impulse");
-  EXPECT_EQ(json["method_options"],
-            (Json{{"fast", {"second"}}, {"factor", 10}, {"coupling_flow", "auto"}}));
+  EXPECT_EQ(json["method_options"], (Json{{"fast", {"second"}}, {"factor", 10}}));
   EXPECT_EQ(json["method_description"], summary.choice.reason);
+  EXPECT_TRUE(json["method_remarks"].is_null());
   EXPECT_TRUE(json["iterations"].is_null());
   EXPECT_TRUE(json["guard"].is_null());
   EXPECT_TRUE(json["tuning"].is_null());
@@ -81,17 +81,56 @@ TEST(NetworkSummary, OfADynamicIteration) {
                                           {"metric", "auto"}}));
   EXPECT_GT(json["iterations"]["mean"].get<double>(), 1.0);
   EXPECT_EQ(json["iterations"]["not_converged"], 0);
-  EXPECT_EQ(json["iterations"]["stop_reasons"]["tolerance"], 20);
+  EXPECT_EQ(json["iterations"]["windows"], 5);
+  EXPECT_EQ(json["iterations"]["total"], summary.iterations.total);
+  EXPECT_EQ(json["iterations"]["stop_reasons"]["tolerance"], 5);
+  EXPECT_EQ(json["iterations"]["stop_reasons"]["round_off"], 0);
   const std::string text = summary_text(summary);
   EXPECT_TRUE(says(text,
                    "lions-mercier, at most 3000 iterations of a window of 4 steps, tolerance "
                    "1e-09\n"))
       << text;
-  EXPECT_TRUE(says(text, "0 of 20 steps missed the tolerance")) << text;
+  EXPECT_TRUE(says(text, "windows ended by tolerance 5; 0 of 5 windows missed the tolerance"))
+      << text;
 
   method.kind = MethodKind::jacobi;
   method.dynamic.divergence_limit = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(summary_json(summary_of(method))["method_options"]["divergence_limit"].is_null());
+}
+
+TEST(NetworkSummary, TellsOfIterationsPerWindowAndPerStep) {
+  CouplingMethod method;
+  method.kind = MethodKind::jacobi;
+  method.iterations = 30;
+  method.dynamic.window_steps = 500;
+  const std::string text = summary_text(summary_of(method, 1000));
+  EXPECT_TRUE(says(text,
+                   "  iterations   30 per window of 500 steps (0.06 per step): 30 (p50) 30 (p95) "
+                   "30 (max)\n"))
+      << text;
+  method.dynamic.window_steps = 1;
+  const std::string by_step = summary_text(summary_of(method, 10));
+  EXPECT_TRUE(says(by_step, "  iterations   30 per step: 30 (p50) 30 (p95) 30 (max)\n")) << by_step;
+}
+
+TEST(NetworkSummary, TellsWhatStoppedWindowsAndWhatTheRunShowed) {
+  CouplingMethod method;
+  method.kind = MethodKind::gauss_seidel;
+  method.tolerance = 1e-3;
+  RunSummary summary = summary_of(method);
+  summary.iterations.reasons = {1, 16, 0, 0, 3};
+  summary.iterations.not_converged = 4;
+  summary.remarks = "largest change ratio 0.31";
+  const std::string text = summary_text(summary);
+  EXPECT_TRUE(says(text,
+                   "steps ended by budget 1, tolerance 16, round-off 3; 4 of 20 steps missed the "
+                   "tolerance"))
+      << text;
+  EXPECT_TRUE(says(text, summary.choice.reason + "\n               largest change ratio 0.31\n"))
+      << text;
+  const Json json = summary_json(summary);
+  EXPECT_EQ(json["iterations"]["stop_reasons"]["round_off"], 3);
+  EXPECT_EQ(json["method_remarks"], "largest change ratio 0.31");
 }
 
 TEST(NetworkSummary, TellsOfEnergyThatAnIterationCreated) {
@@ -107,7 +146,7 @@ TEST(NetworkSummary, TellsOfEnergyThatAnIterationCreated) {
                    "conditional: largest passivity residual 0.125 J; farthest beyond its "
                    "limit in step "))
       << text;
-  EXPECT_TRUE(says(text, "3 of 20 steps, short of convergence, created energy: at most 0.125 J"))
+  EXPECT_TRUE(says(text, "in 3 of 20 steps the error of the iteration created energy: at most 0.125 J"))
       << text;
 }
 

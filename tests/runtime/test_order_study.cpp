@@ -166,6 +166,57 @@ TEST(OrderStudy, ConvergedWavesAreTheMidpointRule) {
   }
 }
 
+/// The right mass with E = diag(2, 1): the momentum's own equation doubled.
+const Override kRegularE = {"/subsystems/1", R"({
+  "name": "right", "type": "descriptor_port_hamiltonian",
+  "parameters": {
+    "states": [{"name": "p2"}, {"name": "q2"}],
+    "ports": [{"name": "mass", "domain": "translation", "causality": "effort_in"}],
+    "E": [[2, 0], [0, 1]], "J": [[0, -1], [1, 0]], "R": [[0.75, 0], [0, 0]], "B": [[1], [0]],
+    "Q": [[1, 0], [0, 2]]},
+  "initial_state": {"p2": 0.05}})"};
+
+// Whether E is singular decides, not whether it is the identity: the baseline is the same rule as the
+// iteration's.
+TEST(OrderStudy, TakesTheMidpointRuleWhereverEIsRegular) {
+  const Override method = {"/method",
+                           R"({"kind": "lions-mercier", "tolerance": 1e-10, "iterations": 1000})"};
+  const OrderStudy regular = study(example("two_masses", {kRegularE, method}), {0.05, 0.025},
+                                   {{MethodKind::lions_mercier}});
+  EXPECT_EQ(regular.reference, "the matrix exponential");
+  const auto dense = rows_of(regular, "midpoint (dense)");
+  const auto sparse = rows_of(regular, "midpoint (sparse)");
+  const auto iterated = rows_of(regular, "lions-mercier");
+  ASSERT_EQ(dense.size(), 2u);
+  ASSERT_EQ(sparse.size(), 2u);
+  ASSERT_EQ(iterated.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_NEAR(dense[i].error, sparse[i].error, 1e-9 * dense[i].error);
+    EXPECT_NEAR(iterated[i].error, sparse[i].error, 1e-4 * sparse[i].error);
+  }
+  // Control: algebraic equations.
+  const OrderStudy singular =
+      study(example("circuit"), {2e-4}, std::optional(std::vector<MethodKind>{}));
+  ASSERT_EQ(singular.rows.size(), 1u);
+  EXPECT_EQ(singular.rows[0].method, "radau-iia (sparse)");
+}
+
+TEST(OrderStudy, AStepSizeThatIsRefusedIsARow) {
+  const Override method = {"/method", R"({"kind": "lions-mercier", "mu": 2, "iterations": 60})"};
+  const OrderStudy table =
+      study(example("two_masses", {method}), {0.5, 0.25, 0.125}, {{MethodKind::lions_mercier}});
+  const auto rows = rows_of(table, "lions-mercier");
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_NE(rows[0].failure.find("mu"), std::string::npos) << rows[0].failure;
+  EXPECT_TRUE(std::isnan(rows[0].error));
+  EXPECT_EQ(rows[1].failure, "");
+  EXPECT_EQ(rows[1].order, std::nullopt) << "there is nothing before it";
+  EXPECT_TRUE(rows[2].order.has_value());
+  EXPECT_THROW(study(example("two_masses", {method}), {0.5, 1.0}, {{MethodKind::lions_mercier}}),
+               ConfigError)
+      << "control";
+}
+
 TEST(OrderStudy, ThreadsChangeNothingButTheTime) {
   OrderOptions options{.steps_s = {0x1p-7}, .repeat = 1, .threads = 2};
   const OrderStudy two = study_order(example("msd_singlerate"), options);

@@ -54,11 +54,10 @@ TEST(ScenarioNetworkMethods, AreDecodedInFull) {
   EXPECT_EQ(m.splitting.coupling_flow, CouplingFlow::low_rank);
   EXPECT_TRUE(m.splitting.split_dissipation);
 
-  m = decoded(R"({"kind": "impulse", "fast": ["mass"], "factor": 6, "coupling_flow": "scalar"})");
+  m = decoded(R"({"kind": "impulse", "fast": ["mass"], "factor": 6})");
   EXPECT_EQ(m.kind, MethodKind::impulse);
   EXPECT_EQ(m.splitting.fast, std::vector<std::string>{"mass"});
   EXPECT_EQ(m.splitting.factor, 6);
-  EXPECT_EQ(m.splitting.coupling_flow, CouplingFlow::scalar);
 
   m = decoded(R"({"kind": "lions-mercier", "iterations": 9, "tolerance": 1e-8, "lambda": 1.5,
                   "mu": 2, "omega": 2.2, "alpha": 0.25, "window_steps": 5,
@@ -75,10 +74,10 @@ TEST(ScenarioNetworkMethods, AreDecodedInFull) {
   EXPECT_EQ(m.dynamic.metric, IterationMetric::identity);
 
   m = decoded(R"({"kind": "gauss-seidel", "iterations": 3, "tolerance": 1e-6, "window_steps": 2,
-                  "integrator": "midpoint", "divergence_limit": 1e6})");
+                  "integrator": "midpoint", "divergence_limit": 1.5})");
   EXPECT_EQ(m.kind, MethodKind::gauss_seidel);
   EXPECT_EQ(m.dynamic.integrator, Integrator::midpoint);
-  EXPECT_EQ(m.dynamic.divergence_limit, 1e6);
+  EXPECT_EQ(m.dynamic.divergence_limit, 1.5);
 }
 
 TEST(ScenarioNetworkMethods, HaveDefaults) {
@@ -186,6 +185,10 @@ TEST(ScenarioNetworkMethods, SayWhatIsWrong) {
        "\"mass\" is there already"},
       {R"({"kind": "impulse", "fast": ["mass"], "factor": 0})", "/method/factor",
        "must be an integer from 1 to 1000000, got 0"},
+      {R"({"kind": "impulse", "fast": ["mass"], "coupling_flow": "auto"})", "/method/coupling_flow",
+       "is no key of the method \"impulse\", which couples without waves: it belongs to "
+       "\"strang\".\nkeys: \"kind\", \"fast\", \"factor\".\n"
+       "To replace the whole method: --set '/method={\"kind\":\"impulse\",\"fast\":[\"...\"]}'"},
       {R"({"kind": "jacobi", "window_steps": 1.5})", "/method/window_steps",
        "must be an integer from 1 to 1000000, got 1.5"},
       {R"({"kind": "jacobi", "iterations": -1})", "/method/iterations",
@@ -193,9 +196,9 @@ TEST(ScenarioNetworkMethods, SayWhatIsWrong) {
       {R"({"kind": "jacobi", "tolerance": -1})", "/method/tolerance",
        "must be a number >= 0, got -1"},
       {R"({"kind": "jacobi", "divergence_limit": "never"})", "/method/divergence_limit",
-       "must be \"none\" or a number > 0, got the string \"never\""},
-      {R"({"kind": "jacobi", "divergence_limit": 0})", "/method/divergence_limit",
-       "must be \"none\" or a number > 0, got 0"},
+       "must be \"none\" or a number > 1, got the string \"never\""},
+      {R"({"kind": "jacobi", "divergence_limit": 1})", "/method/divergence_limit",
+       "must be \"none\" or a number > 1, got 1"},
       {R"({"kind": "gauss-seidel", "integrator": "euler"})", "/method/integrator",
        "must be one of \"auto\", \"midpoint\", \"radau-iia\"; got the string \"euler\"."},
       {R"({"kind": "lions-mercier", "lambda": 0})", "/method/lambda",

@@ -127,7 +127,17 @@ void matrix_vector(const double* M, int n, int stride, const double* b, double* 
   for (; i + kTiles * kLanes <= stride; i += kTiles * kLanes) {
     vector_rows<kTiles>(M, n, stride, i, b, x);
   }
-  for (; i < n; i += kLanes) vector_rows<1>(M, n, stride, i, b, x);
+  // What is left at once: a tile by itself would wait for its own sums.
+  switch ((stride - i) / kLanes) {
+    case 3:
+      return vector_rows<3>(M, n, stride, i, b, x);
+    case 2:
+      return vector_rows<2>(M, n, stride, i, b, x);
+    case 1:
+      return vector_rows<1>(M, n, stride, i, b, x);
+    default:
+      return;
+  }
 }
 
 void bilinear(const LaneLines& M, const double* x, const double* y, double* sum) {

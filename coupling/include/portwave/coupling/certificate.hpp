@@ -15,8 +15,8 @@ namespace portwave {
 
 enum class CertificateStatus {
   holds,
-  /// A sampled margin is negative: the premise of Theorem 1 and of Fejér decrease fails. Or a dynamic
-  /// iteration that had not converged created energy beyond round-off.
+  /// A sampled margin is negative: the premise of Theorem 1 and of Fejér decrease fails. Or the error
+  /// of a dynamic iteration created energy, beyond what its tolerance allows.
   conditional,
   violated,  ///< a part created energy beyond round-off, or a law of the guard does not hold
 };

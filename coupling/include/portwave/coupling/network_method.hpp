@@ -18,7 +18,7 @@ struct NetworkStep {
   int iterations = 0;       ///< of the window that the step belongs to; 0 for splitting
   bool converged = false;   ///< a tolerance was met, or there is nothing to converge
   bool stalled = false;     ///< stopped before that: rounding keeps the change from falling further
-  bool ends_window = true;  ///< the last step of a window; what was iterated is counted then
+  bool ends_window = true;  ///< the last step of a window; the next one begins another
   double residual = 0.0;  ///< ‖zᵏ⁺¹ − zᵏ‖/‖zᵏ⁺¹‖ of the last iteration of the window
   /// supplied − dissipated − ΔH is the mismatch, the tank stays 0 and max_passivity_residual_J is
   /// ΔH − supplied.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,14 @@ enum class StopReason : std::uint8_t {
   tolerance,         ///< the residual tolerance was met on every island
   energy_tolerance,  ///< the energy tolerance was met on every island, or a mixture of the two
   deadline,          ///< time ran out
+  /// A dynamic iteration stopped short of its tolerance: rounding keeps the change from falling.
+  stalled,
 };
 
+/// How many reasons there are.
+inline constexpr std::size_t kStopReasons = 5;
+
+/// "budget", "tolerance", "energy_tolerance", "deadline", "round_off".
 std::string_view to_string(StopReason reason);
 
 /// Decides how many inner iterations fit into what is left of a macro-step. Costs are running

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -80,7 +81,10 @@ struct StepTimes {
 
 /// What one macro-step did.
 struct StepReport {
-  int iterations = 0;      ///< evaluations of S before the commit: the most over islands
+  /// Evaluations of S before the commit: the most over islands. Of a dynamic iteration those of the
+  /// window that the step belongs to.
+  int iterations = 0;
+  bool begins_window = true;  ///< they were made in this step, not in an earlier one of its window
   double residual = 0.0;   ///< largest island residual at the last iteration that stands; 0 where
                            ///< nobody looks: without tolerance and acceleration
   double gap_J = 0.0;      ///< ½|P b̂ − u|², likewise, all islands
@@ -99,20 +103,26 @@ struct TuningStatistics {
   double rescattered_J = 0.0;  ///< Σ of the changes of ½|b|² by them: no energy of the system
 };
 
-/// Iterations per step over a run.
+/// Iterations over a run. A window is what is iterated at once: one step, or of a dynamic iteration as
+/// many as it says. It is counted when it is iterated: in its first step.
 struct IterationStatistics {
   std::int64_t steps = 0;
+  std::int64_t windows = 0;
   std::int64_t total = 0;
-  int max = 0;
-  /// Steps by their number of iterations, counts above kHistogram − 1 in the last entry.
+  int max = 0;  ///< of a window
+  /// Windows by their number of iterations, counts above kHistogram − 1 in the last entry.
   static constexpr int kHistogram = 257;
   std::vector<std::int64_t> histogram = std::vector<std::int64_t>(kHistogram, 0);
-  std::int64_t reasons[4] = {0, 0, 0, 0};  ///< steps by StopReason
-  std::int64_t rejected_trials = 0;        ///< accelerated evaluations that were not kept
-  std::int64_t not_converged = 0;  ///< steps that spent the budget without meeting the tolerance
+  std::array<std::int64_t, kStopReasons> reasons = {};  ///< windows by StopReason
+  std::int64_t rejected_trials = 0;  ///< accelerated evaluations that were not kept
+  std::int64_t not_converged = 0;    ///< windows that ended without meeting the tolerance
 
-  double mean() const {
-    return steps == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(steps);
+  double mean() const { return ratio(windows); }  ///< per window
+  double per_step() const { return ratio(steps); }
+
+ private:
+  double ratio(std::int64_t count) const {
+    return count == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(count);
   }
 };
 
@@ -123,9 +133,10 @@ class StepEngine;
 /// apart). Without a time budget results
 /// are equal bit by bit for any number of threads, grain and executor.
 ///
-/// Without waves (is_wave_method is false) a step runs subsystem by subsystem, whatever the grain:
-/// graph has a node for each, waves deals them out to workers. Options of wave coupling are not looked
-/// at, there are no impedances, tanks or guard, and Certify::full is Certify::energy.
+/// Without waves (is_wave_method is false) a task is one or more lots of up to eight equal subsystems,
+/// whatever the grain and the threads: graph has a node for each task, waves deals them out to workers.
+/// Options of wave coupling are not looked at, there are no impedances, tanks or guard, and
+/// Certify::full is Certify::energy.
 ///
 /// The system must outlive the stepper and stay where it is. One thread at a time may call it.
 class Stepper {
@@ -147,6 +158,7 @@ class Stepper {
   std::int64_t step_index() const;  ///< macro-steps committed
   double time_s() const;            ///< step_index · h
   int threads() const;
+  /// Tasks of a step; without waves those of the phase that has most of them, and 1 when serial.
   int tasks() const;
   /// What runs: "serial", "auto (serial or waves)", "waves", "graph", "barrier"; and why, if it was
   /// not asked for.
@@ -178,6 +190,8 @@ class Stepper {
   /// The method in use, and why where it was not asked for in full. Without waves: the method as it was
   /// asked for, and in `reason` what it came to.
   const MethodChoice& method() const;
+  /// What the run has shown of a method without waves, for people; empty where there is nothing to say.
+  std::string remarks() const;
   /// Whether impedances follow the state of nonlinear parts.
   bool follows_state() const;
   const TuningStatistics& tuning() const;
@@ -197,7 +211,8 @@ class Stepper {
   int iterations_of_island(int island) const;
   /// Deadline statistics; all zero without a time budget.
   DeadlineScheduler::Statistics deadline() const;
-  /// Bytes held beside states and step maps: waves, ledger, places, junctions, tasks.
+  /// Bytes held beside states and step maps: waves, ledger, places, junctions, tasks. Without waves:
+  /// waveforms, scratch, and the states that they are computed in.
   std::size_t overhead_bytes() const;
 
  private:

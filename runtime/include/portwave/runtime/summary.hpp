@@ -21,6 +21,7 @@ struct RunSummary {
   bool completed = true;       ///< false: interrupted after `steps` steps
   CouplingMethod method;       ///< as asked for
   MethodChoice choice;         ///< what it came to, and why; without waves in words
+  std::string remarks;         ///< as Stepper::remarks
   bool follows_state = false;  ///< impedances are tuned to the state of nonlinear parts
   TuningStatistics tuning;
   GuardStatistics guard;
@@ -52,8 +53,8 @@ struct RunSummary {
 RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
                      double wall_s, const StepTimes& times = {});
 
-/// The smallest number of iterations that at least the share `level` of the steps did not exceed; 0
-/// before the first step. Counts that share the histogram's last entry are taken for the largest.
+/// The smallest number of iterations that at least the share `level` of the windows (steps with wave
+/// coupling) did not exceed; 0 before the first step. Counts that share the histogram's last entry are taken for the largest.
 int iteration_quantile(const IterationStatistics& iterations, double level);
 
 /// The summary as summary.json holds it; numbers that are not finite become null.
