@@ -18,6 +18,7 @@ struct DynamicIteration::Impl {
       : system(s), step_s(h), method(m), iteration(s, h, m) {
     const Eigen::VectorXd start = s.initial_state();
     x.assign(start.data(), start.data() + start.size());
+    previous = x;
     states.assign(static_cast<std::size_t>(iteration.window_steps()) * x.size(), 0.0);
     energies.resize(static_cast<std::size_t>(iteration.window_steps()));
     history.reserve(static_cast<std::size_t>(m.iterations));
@@ -118,6 +119,7 @@ struct DynamicIteration::Impl {
     // H is a sum of terms that may cancel; how large they are is asked only where it matters.
     const bool asks = out.energy.max_passivity_residual_J > 1e-13 * out.energy_scale_J;
     if (asks) out.energy_scale_J += term_size_of_state();
+    previous.swap(x);
     std::copy_n(states.data() + k * x.size(), x.size(), x.data());
     if (asks) out.energy_scale_J += term_size_of_state();
     stored = e.stored_J;
@@ -138,7 +140,7 @@ struct DynamicIteration::Impl {
   double step_s;
   CouplingMethod method;
   WaveformIteration iteration;
-  std::vector<double> x, states;
+  std::vector<double> x, previous, states;
   std::vector<SparseMatrix> energy;
   std::vector<WaveformIteration::StepEnergies> energies;
   std::vector<double> history;
@@ -158,6 +160,7 @@ DynamicIteration::~DynamicIteration() = default;
 NetworkStep DynamicIteration::step(const ForEach& each) { return impl_->step(each); }
 std::int64_t DynamicIteration::step_index() const { return impl_->steps; }
 std::span<const double> DynamicIteration::state() const { return impl_->x; }
+std::span<const double> DynamicIteration::previous_state() const { return impl_->previous; }
 double DynamicIteration::storage(int block) const { return impl_->storage(block); }
 const DynamicParameters& DynamicIteration::parameters() const {
   return impl_->iteration.parameters();
@@ -168,7 +171,8 @@ double DynamicIteration::largest_rise() const { return impl_->largest_rise; }
 int DynamicIteration::tasks() const { return impl_->iteration.tasks(); }
 std::size_t DynamicIteration::bytes() const {
   const Impl& i = *impl_;
-  return i.iteration.bytes() + (i.x.capacity() + i.states.capacity()) * sizeof(double) +
+  return i.iteration.bytes() +
+         (i.x.capacity() + i.previous.capacity() + i.states.capacity()) * sizeof(double) +
          i.energies.capacity() * sizeof(WaveformIteration::StepEnergies);
 }
 

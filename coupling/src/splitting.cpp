@@ -76,7 +76,7 @@ struct SplittingMethod::Impl {
     }
     const Eigen::VectorXd start = system.initial_state();
     x.assign(start.data(), start.data() + start.size());
-    next = x;
+    next = previous = x;
     inputs.assign(system.inputs().size(), 0.0);
     const std::size_t blocks = system.blocks().size();
     stored.assign(blocks, 0.0);
@@ -221,7 +221,9 @@ struct SplittingMethod::Impl {
     NetworkStep result;
     result.converged = true;
     close(supplied, result);
-    std::swap(x, next);
+    // Three in turn: a step that fails leaves the state and the one before it.
+    previous.swap(x);
+    x.swap(next);
     ++steps;
     return result;
   }
@@ -350,7 +352,7 @@ struct SplittingMethod::Impl {
   bool one_phase = false;  ///< scalar couplings and no driven inputs
   std::vector<End> ends;   ///< by coupling: row, column
   MovedStates moved;
-  std::vector<double> x, next, inputs;
+  std::vector<double> x, next, previous, inputs;
   std::vector<double> stored, stored_next, dissipated;  ///< by block
   double total = 0.0;
   std::int64_t steps = 0;
@@ -364,6 +366,7 @@ SplittingMethod::~SplittingMethod() = default;
 NetworkStep SplittingMethod::step(const ForEach& each) { return impl_->step(each); }
 std::int64_t SplittingMethod::step_index() const { return impl_->steps; }
 std::span<const double> SplittingMethod::state() const { return impl_->x; }
+std::span<const double> SplittingMethod::previous_state() const { return impl_->previous; }
 double SplittingMethod::storage(int block) const {
   return impl_->energies.of(block, impl_->x.data());
 }
@@ -372,8 +375,8 @@ OperationCounts SplittingMethod::operations() const { return impl_->operations()
 int SplittingMethod::tasks() const { return impl_->local->tasks(); }
 std::size_t SplittingMethod::bytes() const {
   const Impl& i = *impl_;
-  return (i.x.capacity() + i.next.capacity() + i.stored.capacity() + i.stored_next.capacity() +
-          i.dissipated.capacity()) *
+  return (i.x.capacity() + i.next.capacity() + i.previous.capacity() + i.stored.capacity() +
+          i.stored_next.capacity() + i.dissipated.capacity()) *
              sizeof(double) +
          i.local->bytes();
 }

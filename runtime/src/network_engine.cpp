@@ -40,10 +40,8 @@ class NetworkEngine final : public StepEngine {
         method_(make_network_method(condensed_, given.step_s, given.method,
                                     given.certify != Certify::none)),
         runner_(make_block_runner(given, method_->tasks(), method_->shared_cost_ns())),
-        before_(at(condensed_.size()), 0.0),
-        start_(before_),
-        mean_(before_),
-        z_(before_),
+        mean_(at(condensed_.size()), 0.0),
+        z_(mean_),
         effort_(system.scalar_ports().size(), 0.0),
         flow_(effort_.size(), 0.0),
         pace_(given.time.pace > 0.0 ? given.step_s / given.time.pace : 0.0, given.interrupted) {
@@ -60,7 +58,6 @@ class NetworkEngine final : public StepEngine {
     const bool timed = options_.timed || late_.has_value();
     Clock::time_point start{}, ready{}, stepped{};
     if (timed) start = await_turn();
-    std::copy(method_->state().begin(), method_->state().end(), start_.begin());
     if (timed) ready = Clock::now();
     const NetworkStep done = run();
     if (timed) stepped = Clock::now();
@@ -79,7 +76,6 @@ class NetworkEngine final : public StepEngine {
       report.energy = done.energy;
       book(done);
     }
-    before_.swap(start_);
     ++steps_;
     last_iterations_ = done.iterations;
     count(report, has_tolerance(), statistics_);
@@ -151,7 +147,8 @@ class NetworkEngine final : public StepEngine {
   }
   std::size_t overhead_bytes() const override {
     return method_->bytes() +
-           (4 * before_.capacity() + effort_.capacity() + flow_.capacity()) * sizeof(double);
+           (mean_.capacity() + z_.capacity() + effort_.capacity() + flow_.capacity()) *
+               sizeof(double);
   }
 
  private:
@@ -213,8 +210,8 @@ class NetworkEngine final : public StepEngine {
 
   /// Mean effort and flow of the step from xⁿ to xⁿ⁺¹, from z̄ = Q(xⁿ + xⁿ⁺¹)/2.
   void find_ports() {
-    const std::span<const double> after = method_->state();
-    for (std::size_t i = 0; i < mean_.size(); ++i) mean_[i] = 0.5 * (before_[i] + after[i]);
+    const std::span<const double> before = method_->previous_state(), after = method_->state();
+    for (std::size_t i = 0; i < mean_.size(); ++i) mean_[i] = 0.5 * (before[i] + after[i]);
     for (const CondensedBlock& block : condensed_.blocks()) {
       Eigen::Map<Eigen::VectorXd>(z_.data() + block.first, block.size).noalias() =
           block.Q * Eigen::Map<const Eigen::VectorXd>(mean_.data() + block.first, block.size);
@@ -286,8 +283,6 @@ class NetworkEngine final : public StepEngine {
   FasterOfTwo faster_;
   double window_s_ = 0.0;
   MethodChoice choice_;
-  std::vector<double> before_;  ///< the state before the last step
-  std::vector<double> start_;   ///< and before the one that is being made
   // Of the last step, found when somebody looks.
   std::vector<double> mean_, z_;
   std::vector<double> effort_, flow_;

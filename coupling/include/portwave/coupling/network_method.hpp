@@ -53,6 +53,8 @@ class NetworkMethod {
   virtual std::int64_t step_index() const = 0;
   /// x of the whole, block by block; valid until the next step.
   virtual std::span<const double> state() const = 0;
+  /// x before the last step that succeeded; likewise.
+  virtual std::span<const double> previous_state() const = 0;
   /// H of a block [J].
   virtual double storage(int block) const = 0;
   /// A guess at the cost of one step [ns], of the part of it that threads can share.

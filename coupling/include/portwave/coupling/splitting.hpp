@@ -34,6 +34,7 @@ class SplittingMethod final : public NetworkMethod {
   NetworkStep step(const ForEach& each) override;
   std::int64_t step_index() const override;
   std::span<const double> state() const override;
+  std::span<const double> previous_state() const override;
   double storage(int block) const override;
   double shared_cost_ns() const override;
   int tasks() const override;
