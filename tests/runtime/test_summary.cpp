@@ -68,7 +68,6 @@ TEST(Summary, HasTheKeysThatReadersRelyOn) {
                               "/iterations/stop_reasons/round_off",
                               "/iterations/windows",
                               "/iterations/total",
-                              "/method_remarks",
                               "/execution/description",
                               "/execution/executor",
                               "/execution/grain",
