@@ -186,7 +186,11 @@ void CondensedSystem::condense() {
       const SparseMatrix X = into[i] * from(p, p, own[i]) * SparseMatrix(out[i].transpose());
       const SparseMatrix Xt = X.transpose();
       // Entries that only rounding has made would count as negative dampers.
-      const double rounding = 1e-14 * size_of(X);
+      // They are as large as the terms, which may cancel.
+      const SparseMatrix gain = from(p, p, own[i]);
+      const double rounding =
+          1e-14 * size_of(SparseMatrix(into[i].cwiseAbs() * gain.cwiseAbs() *
+                                       SparseMatrix(out[i].transpose()).cwiseAbs()));
       const auto without_rounding = [&](SparseMatrix m) {
         m.prune(
             [&](Eigen::Index, Eigen::Index, double value) { return std::abs(value) > rounding; });

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,7 +38,7 @@ struct DynamicIteration::Impl {
   }
 
   /// Iterates the window that begins now.
-  void run_window(const ForEach& each) {
+  void run_window(const ForEach& each, const NetworkMethod& method_of_step) {
     const double time = static_cast<double>(steps) * step_s;
     iteration.begin(time, x);
     history.clear();
@@ -45,6 +46,7 @@ struct DynamicIteration::Impl {
     residual = 0.0;
     double usual = 0.0;  // what divergence is measured by
     for (int k = 0; k < method.iterations; ++k) {
+      if (method_of_step.is_interrupted()) fail(k, StepFault::not_converged, "interrupted");
       const WaveformChange change = iteration.iterate(each);
       if (!change.finite)
         fail(k, StepFault::not_finite, "the waveforms overflow: the iteration diverges");
@@ -60,7 +62,7 @@ struct DynamicIteration::Impl {
                  change.change / usual));
       }
       residual = change.size > 0.0 ? change.change / change.size : 0.0;
-      if (method.tolerance > 0.0 && change.change <= method.tolerance * change.size) {
+      if (method.tolerance > 0.0 && what_is_left(change) <= method.tolerance * change.size) {
         converged = true;
         break;
       }
@@ -74,6 +76,16 @@ struct DynamicIteration::Impl {
       if (std::isfinite(energies[step].stored_J)) continue;
       fail(static_cast<int>(history.size()), StepFault::not_finite, "the waveforms overflow");
     }
+  }
+
+  /// The change or, where changes fall slowly, what is still to come of them: Δ ρ/(1 − ρ) by the ratio ρ of
+  /// the last two. Nothing can be said of a single change, unless it is nil.
+  double what_is_left(const WaveformChange& change) const {
+    if (change.change == 0.0) return 0.0;
+    const std::size_t k = history.size();
+    const double ratio = k < 2 ? 1.0 : history[k - 1] / history[k - 2];
+    if (!(ratio < 1.0)) return std::numeric_limits<double>::infinity();
+    return change.change * std::max(1.0, ratio / (1.0 - ratio));
   }
 
   /// What is left has stopped to fall, at the size of rounding errors: more iterations change nothing.
@@ -97,9 +109,9 @@ struct DynamicIteration::Impl {
     throw NetworkFault(/*part=*/-1, iteration_number, fault, detail);
   }
 
-  NetworkStep step(const ForEach& each) {
+  NetworkStep step(const ForEach& each, const NetworkMethod& self) {
     if (served == iteration.window_steps()) {
-      run_window(each);
+      run_window(each, self);
       served = 0;
     }
     const auto k = static_cast<std::size_t>(served);
@@ -157,7 +169,7 @@ DynamicIteration::DynamicIteration(const CondensedSystem& system, double step_s,
     : impl_(std::make_unique<Impl>(system, step_s, method)) {}
 DynamicIteration::~DynamicIteration() = default;
 
-NetworkStep DynamicIteration::step(const ForEach& each) { return impl_->step(each); }
+NetworkStep DynamicIteration::step(const ForEach& each) { return impl_->step(each, *this); }
 std::int64_t DynamicIteration::step_index() const { return impl_->steps; }
 std::span<const double> DynamicIteration::state() const { return impl_->x; }
 std::span<const double> DynamicIteration::previous_state() const { return impl_->previous; }

@@ -68,7 +68,9 @@ void WaveformIteration::Impl::prepare(int block_class) {
   out.R = LotMatrix(example.R);
   const auto refuse = [&] {
     throw ConfigError(fmt::format("/subsystems/{}", example.part),
-                      "the implicit step is singular at this step size");
+                      "the implicit step of this part by itself is singular: without what the "
+                      "others do to it, it may have "
+                      "no unique solution; wave coupling takes it");
   };
   if (is_lm) {
     const DynamicParameters& p = parameters;

@@ -30,7 +30,13 @@ int step_through(Stepper& stepper, std::int64_t steps, CsvRecorder* recorder, Pr
   if (recorder != nullptr) recorder->record_initial(stepper);
   while (stepper.step_index() < steps) {
     if (const int signal = interrupt.signal(); signal != 0) return signal;
-    const StepReport report = stepper.step();
+    StepReport report;
+    try {
+      report = stepper.step();
+    } catch (const StepError&) {
+      if (const int signal = interrupt.signal(); signal != 0) return signal;
+      throw;
+    }
     times.begin_s += report.times.begin_s;
     times.iterate_s += report.times.iterate_s;
     times.commit_s += report.times.commit_s;

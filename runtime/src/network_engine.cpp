@@ -47,6 +47,7 @@ class NetworkEngine final : public StepEngine {
         pace_(given.time.pace > 0.0 ? given.step_s / given.time.pace : 0.0, given.interrupted) {
     choice_.method = given.method;
     choice_.reason = method_->description();
+    method_->set_interrupted(given.interrupted);
     refuse_non_finite_start();
     open_ledger();
     if (given.time.pace > 0.0) {

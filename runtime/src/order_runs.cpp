@@ -7,7 +7,9 @@
 #include <vector>
 
 #include <Eigen/Dense>
+#include <fmt/format.h>
 
+#include "method_rules.hpp"
 #include "parallel_for_each.hpp"
 #include "portwave/coupling/collocation.hpp"
 #include "portwave/coupling/dynamic_iteration.hpp"
@@ -156,7 +158,14 @@ CouplingMethod method_of_kind(const Scenario& scenario, MethodKind kind, double 
   CouplingMethod method = scenario.options.method;
   if (kind == method.kind) {
     const double window_s = method.dynamic.window_steps * scenario.options.step_s;
-    method.dynamic.window_steps = static_cast<int>(std::max(1.0, std::round(window_s / step_s)));
+    const double steps = std::max(1.0, std::round(window_s / step_s));
+    if (steps > method_rules::kMostSteps) {
+      throw ConfigError(
+          "/method/window_steps",
+          fmt::format("a window of {:g} s is {:g} steps of {:g} s; at most {} are taken", window_s,
+                      steps, step_s, method_rules::kMostSteps));
+    }
+    method.dynamic.window_steps = static_cast<int>(steps);
     return method;
   }
   if (is_wave_method(kind)) {

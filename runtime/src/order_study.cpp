@@ -170,6 +170,13 @@ std::vector<std::pair<double, std::int64_t>> counted(const std::vector<double>& 
           {"", fmt::format("a step of {} s does not divide the end time, {} s", step_s, end_s)});
       continue;
     }
+    constexpr std::int64_t kMost = 1'000'000'000;
+    if (*steps > kMost) {
+      issues.push_back(
+          {"", fmt::format("a step of {} s makes {} steps to {} s; at most {} are taken", step_s,
+                           *steps, end_s, kMost)});
+      continue;
+    }
     counts.emplace_back(end_s / static_cast<double>(*steps), *steps);
   }
   throw_if_any(std::move(issues));

@@ -117,6 +117,7 @@ Eigen::Map<const Eigen::VectorXd> vector(const std::vector<double>& values) {
 
 Issues validate(const DescriptorForm& form, int states, int inputs, const StructureRules& rules) {
   Issues issues;
+  if (states == 0) return {{"/states", "must name at least one state"}};
   const auto usable = [&](std::string_view name, const SparseMatrix& M, int columns) {
     MatrixCheck check(issues, name, M);
     return check.has_shape(states, columns) && check.is_finite();

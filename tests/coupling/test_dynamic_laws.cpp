@@ -418,6 +418,61 @@ TEST(LionsMercier, WeightsThatAreChosenKeepTheNormFromRising) {
   }
 }
 
+TEST(DynamicIteration, SlowConvergenceIsNotTakenForConvergence) {
+  const System masses = testing::two_masses();
+  const CondensedSystem system(masses);
+  for (const double lambda : {1e-12, 1.5, 1e12}) {
+    CouplingMethod method = to_tolerance(MethodKind::lions_mercier, 1, 400, 1e-3);
+    method.dynamic.lambda = lambda;
+    DynamicIteration iteration(system, 0.01, method);
+    CollocationReference exact(system, 0.01, Integrator::midpoint);
+    const NetworkStep step = iteration.step(ForEach());
+    exact.step();
+    const double error =
+        (Eigen::Map<const Eigen::VectorXd>(iteration.state().data(), system.size()) -
+         Eigen::Map<const Eigen::VectorXd>(exact.state().data(), system.size()))
+            .norm();
+    EXPECT_TRUE(!step.converged || error < 0.02 * system.initial_state().norm())
+        << lambda << ": " << error;
+  }
+}
+
+// A skew gain between the ports of one lossless part must not leave negative dampers of rounding.
+TEST(LionsMercier, TakesLosslessPartsCoupledWithThemselves) {
+  SystemBuilder builder;
+  Structure s = Structure::zero(1, 3);
+  s.G = testing::sparse(1, 3, {{0, 0, 0.3}, {0, 1, 0.7}, {0, 2, 1.1}});
+  Signature signature{"self", {{"x", ""}}, {}, {}};
+  for (const char* name : {"p0", "p1", "p2"})
+    signature.ports.push_back({name, Causality::effort_in, Domain::generic, 1});
+  builder.add(
+      "a",
+      std::make_shared<LinearPortHamiltonian>(signature, s, testing::sparse(1, 1, {{0, 0, 0.4}})),
+      {.initial_state = {1.0}});
+  Eigen::MatrixXd gain(3, 3);
+  gain << 0.0, 0.1, -0.3, -0.1, 0.0, 0.7, 0.3, -0.7, 0.0;
+  builder.join(joint::SkewGain{gain}, {"a.p0", "a.p1", "a.p2"});
+  EXPECT_TRUE(reasons(builder.build(), 0.01, to_tolerance(MethodKind::lions_mercier, 1)).empty());
+}
+
+TEST(DynamicIteration, AWindowCanBeInterrupted) {
+  const System masses = testing::two_masses();
+  const CondensedSystem system(masses);
+  DynamicIteration iteration(system, 0.01, to_tolerance(MethodKind::lions_mercier, 10, 100, 0.0));
+  int asked = 0;
+  iteration.set_interrupted([&asked] { return ++asked > 5; });
+  try {
+    iteration.step(ForEach());
+    ADD_FAILURE() << "it must stop";
+  } catch (const NetworkFault& fault) {
+    EXPECT_STREQ(fault.what(), "interrupted");
+    EXPECT_EQ(fault.iteration(), 5);
+  }
+  EXPECT_EQ(iteration.step_index(), 0);
+  iteration.set_interrupted({});
+  EXPECT_EQ(iteration.step(ForEach()).iterations, 100);
+}
+
 TEST(DynamicIteration, AToleranceBelowRoundOffStallsAndSaysSo) {
   const System chains = testing::single_rate_chains();
   const CondensedSystem system(chains);

@@ -280,6 +280,32 @@ TEST(Splitting, RefusesWhatItCannotTreatWithTheReason) {
             std::string::npos);
 }
 
+TEST(Splitting, RefusesAnEThatIsSingularButForRounding) {
+  SystemBuilder builder;
+  DescriptorForm form;
+  form.E = testing::sparse(2, 2, {{0, 0, 0.1}, {0, 1, 0.3}, {1, 0, 0.3}, {1, 1, 0.9}});
+  form.J = testing::sparse(2, 2, {{0, 1, 20.0}, {1, 0, -20.0}});
+  form.R = testing::sparse(2, 2, {{0, 0, 0.1}, {1, 1, 0.2}});
+  form.Q = testing::sparse(2, 2, {{0, 0, 1.0}, {1, 1, 1.0}});
+  form.B = testing::sparse(2, 1, {{0, 0, 1.0}, {1, 0, 1.0}});
+  builder.add("part0", std::make_shared<DescriptorPortHamiltonian>(
+                           Signature{"rank_1",
+                                     {{"x1", ""}, {"x2", ""}},
+                                     {{"p", Causality::effort_in, Domain::generic, 1}},
+                                     {}},
+                           form));
+  builder.add("m", linear_oscillator({.mass_kg = 1.0, .stiffness_N_per_m = 4.0}));
+  Eigen::MatrixXd gain(2, 2);
+  gain << 0.0, 1.0, -1.0, 0.0;
+  builder.join(joint::SkewGain{gain}, {"part0.p", "m.coupling"});
+  const System parts = builder.build();
+  for (const Variant& variant : variants()) {
+    const auto why = reasons(parts, variant.method);
+    ASSERT_EQ(why.size(), 1u) << variant.name;
+    EXPECT_NE(why[0].find("has algebraic equations"), std::string::npos) << why[0];
+  }
+}
+
 TEST(Splitting, AFaultLeavesTheLastState) {
   SystemBuilder builder;
   bool broken = false;

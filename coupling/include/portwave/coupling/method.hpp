@@ -136,7 +136,7 @@ struct CouplingMethod {
   /// b⁰, one outgoing wave [√J] per scalar port; empty: zero.
   std::vector<double> initial_waves = {};
   SplittingOptions splitting = {};
-  /// Dynamic iteration stops a window when ‖zᵏ⁺¹ − zᵏ‖ ≤ tolerance · ‖zᵏ⁺¹‖.
+  /// Dynamic iteration stops a window when Δ·max(1, ρ/(1−ρ)) ≤ tolerance · ‖zᵏ⁺¹‖, Δ = ‖zᵏ⁺¹ − zᵏ‖, ρ its ratio.
   DynamicIterationOptions dynamic = {};
 
   /// Everything `automatic`, to this residual, with a budget that leaves room for what is hard.

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "portwave/coupling/condensed.hpp"
 #include "portwave/coupling/for_each.hpp"
@@ -50,6 +52,10 @@ class NetworkMethod {
 
   /// One macro-step, all or nothing. Errors: NetworkFault.
   virtual NetworkStep step(const ForEach& each) = 0;
+  /// Is asked between the iterations of a window; when it says true the step fails (not_converged,
+  /// "interrupted").
+  void set_interrupted(std::function<bool()> asked) { interrupted_ = std::move(asked); }
+  bool is_interrupted() const { return interrupted_ && interrupted_(); }
   virtual std::int64_t step_index() const = 0;
   /// x of the whole, block by block; valid until the next step.
   virtual std::span<const double> state() const = 0;
@@ -67,6 +73,9 @@ class NetworkMethod {
   virtual std::string remarks() const { return {}; }
   /// What the method is, for people: parameters that were chosen, how the coupling is solved.
   virtual std::string description() const = 0;
+
+ private:
+  std::function<bool()> interrupted_;
 };
 
 }  // namespace portwave

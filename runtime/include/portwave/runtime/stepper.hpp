@@ -67,7 +67,7 @@ struct StepperOptions {
   Grain grain = {};
   ExecutorKind executor = ExecutorKind::automatic;
   TimeBudget time = {};
-  /// Asked while a step waits for its pace; when it says true the step begins at once.
+  /// Asked while a step waits for its pace, which then begins, and between iterations of a window, which then fails.
   std::function<bool()> interrupted = {};
   bool timed = false;  ///< fill StepReport::times; always so with a time budget
 };
