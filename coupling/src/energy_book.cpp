@@ -11,27 +11,37 @@
 namespace portwave {
 namespace {
 
-/// StepEnergy::magnitude_J of a state that no step has made: |H| + Σ|∂H/∂xᵢ xᵢ|.
-double magnitude(const Subsystem& subsystem, const double* x, double storage) {
-  std::vector<double> g(static_cast<std::size_t>(subsystem.signature().state_size()));
-  subsystem.gradient(x, g.data());
-  double sum = std::abs(storage);
-  if (const SparseMatrix* E = subsystem.linear_form().E) {
-    for (int j = 0; j < E->outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(*E, j); it; ++it) {
-        sum += std::abs(g[static_cast<std::size_t>(it.row())] * it.value() * x[j]);
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+
+/// What one step may leave in an island's account per joule that it moves: commits are sums of several
+/// terms, of which up to 8ε have been seen to be lost.
+constexpr double kRoundingPerJoule = 16.0 * kEpsilon;
+
+/// Σ_i (|Q||x|)_i (|E||x|)_i: the terms of 2H, however much they cancel.
+double storage_terms(const LinearForm& form, const double* x, std::vector<double>& moved) {
+  double sum = 0.0;
+  if (form.E != nullptr) {
+    std::fill(moved.begin(), moved.end(), 0.0);
+    for (int j = 0; j < form.E->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*form.E, j); it; ++it) {
+        moved[static_cast<std::size_t>(it.row())] += std::abs(it.value() * x[j]);
       }
     }
-    return sum;
   }
-  for (std::size_t i = 0; i < g.size(); ++i) sum += std::abs(g[i] * x[i]);
+  for (int j = 0; j < form.Q->outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
+      const auto row = static_cast<std::size_t>(it.row());
+      const double other = form.E != nullptr ? moved[row] : std::abs(x[row]);
+      sum += std::abs(it.value() * x[j]) * other;
+    }
+  }
   return sum;
 }
 
 }  // namespace
 
 EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b,
-                       const TankOptions& tank, bool guarded)
+                       const TankOptions& tank, bool guarded, std::vector<char> uncomputable)
     : waves_(waves),
       memory_({{kColumns, static_cast<std::size_t>(waves.entry_count())}}),
       all_(all_parts(waves)),
@@ -40,24 +50,23 @@ EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, co
       cap_(tank.cap_J),
       guarded_(guarded),
       mismatch_(islands_.size(), 0.0),
-      stored_(islands_.size(), 0.0),
-      stored_before_(islands_.size(), 0.0),
+      change_(islands_.size(), 0.0),
       supplied_(islands_.size(), 0.0),
       max_residual_(-std::numeric_limits<double>::infinity()),
       worst_ratio_(-std::numeric_limits<double>::infinity()) {
+  set_uncomputable(std::move(uncomputable));
   for (std::span<double>& c : columns_) {
     c = memory_.take(static_cast<std::size_t>(waves.entry_count()));
   }
-  std::vector<double> x;
+  std::size_t largest = 0;
   for (int i = 0; i < static_cast<int>(waves.places().size()); ++i) {
     const PartPlace& place = waves.place(i);
     const StepBatch& batch = *waves.batch(place.batch).batch;
-    const Subsystem& subsystem = *waves.system().parts()[static_cast<std::size_t>(i)].subsystem;
-    x.resize(static_cast<std::size_t>(batch.state_size()));
-    waves.get_state(i, record, x.data());
-    const double storage = subsystem.storage(x.data());
-    column(kStorageBefore)[place.entry] = storage;
-    column(kMagnitudeBefore)[place.entry] = magnitude(subsystem, x.data(), storage);
+    largest = std::max(largest, static_cast<std::size_t>(batch.state_size()));
+    x_.resize(largest);
+    waves.get_state(i, record, x_.data());
+    column(kStorageBefore)[place.entry] =
+        waves.system().parts()[static_cast<std::size_t>(i)].subsystem->storage(x_.data());
     double energy = 0.0;
     for (int j = 0; j < batch.wave_size(); ++j) {
       const double wave = b[place.wave + j * place.stride];
@@ -65,37 +74,42 @@ EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, co
     }
     column(kMismatch)[place.entry] = energy;
   }
+  gradient_.resize(largest);
   totals_.initial_J = all_.sum(column(kStorageBefore));
   totals_.final_J = totals_.max_J = totals_.initial_J;
+  stored_ = CompensatedSum(totals_.initial_J);
   for (int i = 0; i < parts_.count(); ++i) {
     const PartList& island = islands_[static_cast<std::size_t>(i)];
-    const double stored = island.sum(column(kStorageBefore));
+    Account account;
+    account.start = island.sum(column(kStorageBefore));
     const double initial = tank.initial_J.value_or(island.sum(column(kMismatch))) +
-                           tank.initial_fraction * std::max(stored, 0.0);
-    tank_.push_back(std::min(initial, cap_));
-    if (!guarded) continue;
-    stored_before_[static_cast<std::size_t>(i)] = stored;
-    Balance balance;
-    balance.start = stored + tank_.back();
-    balance.size = tank_.back();
+                           tank.initial_fraction * std::max(account.start, 0.0);
+    account.tank = std::min(initial, cap_);
+    account.size = account.tank;
+    tank_.emplace_back(account.tank);
     for (const int part : parts_.of(i)) {
-      balance.size += std::abs(column(kStorageBefore)[waves.place(part).entry]);
+      account.size += std::abs(column(kStorageBefore)[waves.place(part).entry]);
       const Part& own = waves.system().parts()[static_cast<std::size_t>(part)];
-      balance.passive = balance.passive && !own.subsystem->is_active();
+      account.passive = account.passive && !own.subsystem->is_active();
     }
-    balance_.push_back(balance);
+    accounts_.push_back(account);
   }
   totals_.tank_J = totals_.initial_tank_J = tank_sum();
   totals_.max_energy_ratio = -std::numeric_limits<double>::infinity();
   update_energy_ratio();
 }
 
-EnergyColumns EnergyBook::columns() {
-  return {column(kStorage), column(kSupply), column(kDissipated), column(kMagnitude)};
+void EnergyBook::set_uncomputable(std::vector<char> islands) {
+  islands.resize(islands_.size(), 0);
+  uncomputable_ = std::move(islands);
 }
 
-EnergyColumns EnergyBook::next_columns() {
-  return {column(kStorageBefore), column(kSupply), column(kDissipated), column(kMagnitudeBefore)};
+int EnergyBook::uncomputable_islands() const {
+  return static_cast<int>(std::count(uncomputable_.begin(), uncomputable_.end(), 1));
+}
+
+EnergyColumns EnergyBook::columns() {
+  return {column(kChange), column(kSupply), column(kDissipated)};
 }
 
 void EnergyBook::examine(int batch, LaneRange lanes, const double* a, const double* b) {
@@ -103,27 +117,27 @@ void EnergyBook::examine(int batch, LaneRange lanes, const double* a, const doub
   const int entry = place.entry;
   book_kernels().book({lanes.first, lanes.last, place.batch->wave_size(), place.batch->stride(),
                        a + place.wave, b + place.wave, columns().from(entry),
-                       column(kStorageBefore) + entry, column(kMagnitudeBefore) + entry,
+                       column(kStorageBefore) + entry, column(kStorage) + entry,
                        column(kResidual) + entry, column(kTolerance) + entry,
                        column(kMismatch) + entry});
 }
 
-std::optional<StepLedger> EnergyBook::book(const double* a, const double* b) {
+std::optional<StepLedger> EnergyBook::book(const CommittedStep& step) {
   for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
-    examine(i, waves_.batch(i).all(), a, b);
+    examine(i, waves_.batch(i).all(), step.a, step.b);
   }
   if (!tally()) return std::nullopt;
-  return close(a, b);
+  return close(step);
 }
 
 bool EnergyBook::tally() {
   const int shift = all_.entries() == nullptr ? all_.first() : 0;
   const BookTotals sums = book_kernels().totals(
-      {column(kStorage) + shift, column(kSupply) + shift, column(kDissipated) + shift,
+      {column(kChange) + shift, column(kSupply) + shift, column(kDissipated) + shift,
        column(kMismatch) + shift, column(kResidual) + shift, column(kTolerance) + shift},
       all_.entries(), all_.size());
   tallied_ = {};
-  tallied_.stored_J = sums.storage;
+  tallied_.changed_J = sums.change;
   tallied_.supplied_J = sums.supply;
   tallied_.dissipated_J = sums.dissipated;
   tallied_.max_passivity_residual_J = sums.largest_residual;
@@ -131,49 +145,82 @@ bool EnergyBook::tally() {
   terms_of_step_J_ = sums.tolerance / passivity_tolerance(1.0);
   if (islands_.size() == 1) {
     mismatch_[0] = tallied_.mismatch_J = sums.mismatch;
-    stored_[0] = sums.storage;
+    change_[0] = sums.change;
     supplied_[0] = sums.supply;
   } else {
     for (std::size_t i = 0; i < islands_.size(); ++i) {
       mismatch_[i] = islands_[i].sum(column(kMismatch));
-      if (guarded_) {
-        stored_[i] = islands_[i].sum(column(kStorage));
-        supplied_[i] = islands_[i].sum(column(kSupply));
-      }
+      change_[i] = islands_[i].sum(column(kChange));
+      supplied_[i] = islands_[i].sum(column(kSupply));
       tallied_.mismatch_J += mismatch_[i];
     }
   }
-  return std::isfinite(sums.storage) && std::isfinite(sums.supply) && std::isfinite(sums.mismatch);
+  return std::isfinite(sums.change) && std::isfinite(sums.supply) && std::isfinite(sums.mismatch);
 }
 
-bool EnergyBook::overdraws(int island, const double* a, const double* b) const {
-  if (creates(island)) return true;
-  const double after = prospect(island);
-  // A step that adds to the tank takes nothing from it, whatever round-off has left there.
+/// What rounding may leave in the account of an island in this step, as far as waves and energies say.
+double EnergyBook::rounding_of_step(int island) const {
   const auto i = static_cast<std::size_t>(island);
-  if (after >= 0.0 || mismatch_[i] >= 0.0) return false;
-  // Converged runs come here often, by round-off: mostly one of the terms says enough.
-  constexpr double kRoundOff = 8.0 * std::numeric_limits<double>::epsilon();
-  if (after >= -kRoundOff * stored_[i]) return false;
-  double terms = std::abs(tank(island));
-  for (const int part : parts_.of(island)) {
-    const PartPlace& place = waves_.place(part);
-    terms += std::abs(column(kStorage)[place.entry]);
-    for (int j = 0; j < waves_.batch(place.batch).batch->wave_size(); ++j) {
-      const int w = place.wave + j * place.stride;
-      terms += 0.5 * (a[w] * a[w] + b[w] * b[w]);
+  const double terms = islands_.size() == 1
+                           ? terms_of_step_J_
+                           : islands_[i].sum(column(kTolerance)) / passivity_tolerance(1.0);
+  return kRoundingPerJoule * terms;
+}
+
+/// What the rounding of its states may add: far from the origin a state, or a sum Σ Qᵢⱼxⱼ that cancels,
+/// is known to ε of its terms only, and that is multiplied by forces and waves. With M the terms of H
+/// and S the energies of the step it is at most some √(MS) ε. It costs a sweep over the part, and is
+/// asked for where an account is out by more than its waves explain.
+double EnergyBook::state_rounding(int part, const CommittedStep& step) const {
+  if (step.record == nullptr) return 0.0;
+  constexpr double kLinear = 64.0 * kEpsilon;
+  const PartPlace& place = waves_.place(part);
+  const Subsystem& subsystem = *waves_.system().parts()[static_cast<std::size_t>(part)].subsystem;
+  const LinearForm form = subsystem.linear_form();
+  double terms = 0.0;
+  for (const double* record : {step.record, step.next}) {
+    waves_.get_state(part, record, x_.data());
+    if (form.Q != nullptr) {
+      terms += storage_terms(form, x_.data(), gradient_);
+      continue;
+    }
+    subsystem.gradient(x_.data(), gradient_.data());
+    terms += std::abs(subsystem.storage(x_.data()));
+    for (int k = 0; k < subsystem.signature().state_size(); ++k) {
+      terms += std::abs(gradient_[static_cast<std::size_t>(k)] * x_[static_cast<std::size_t>(k)]);
     }
   }
-  return after < -kRoundOff * terms;
+  if (form.Q == nullptr) return passivity_tolerance(terms);
+  const double moved = column(kTolerance)[place.entry] / passivity_tolerance(1.0);
+  return kLinear * std::sqrt(terms * (moved + kLinear * kLinear * terms));
 }
 
+double EnergyBook::state_rounding_of_island(int island, const CommittedStep& step) const {
+  double sum = 0.0;
+  for (const int part : parts_.of(island)) sum += state_rounding(part, step);
+  return sum;
+}
+
+bool EnergyBook::overdraws(int island, const CommittedStep& step) const {
+  if (creates(island)) return true;
+  const auto i = static_cast<std::size_t>(island);
+  const double after = prospect(island);
+  // A step that adds to the tank takes nothing from it, whatever round-off has left there.
+  if (after >= 0.0 || mismatch_[i] >= 0.0) return false;
+  double allowed = accounts_[i].rounding;
+  if (after >= -allowed) return false;
+  allowed += rounding_of_step(island);
+  if (after >= -allowed) return false;
+  return after < -(allowed + state_rounding_of_island(island, step));
+}
+
+/// On an island whose waves drown its account.
 bool EnergyBook::creates(int island) const {
   const auto i = static_cast<std::size_t>(island);
-  if (!guarded_ || !balance_[i].passive) return false;
+  if (!guarded_ || uncomputable_[i] == 0 || !accounts_[i].passive) return false;
   constexpr double kComputable = 1e-9;
-  const double growth = (stored_[i] - stored_before_[i]) + mismatch_[i] - supplied_[i];
-  if (growth <= kComputable * std::abs(stored_[i])) return false;
-  double size = std::abs(tank_[i]);
+  const double growth = change_[i] + mismatch_[i] - supplied_[i];
+  double size = std::abs(tank_[i].value());
   for (const int part : parts_.of(island)) {
     const int entry = waves_.place(part).entry;
     size += std::abs(column(kStorage)[entry]) + std::abs(column(kStorageBefore)[entry]) +
@@ -182,83 +229,108 @@ bool EnergyBook::creates(int island) const {
   return !(growth <= kComputable * size);
 }
 
-StepLedger EnergyBook::close(const double* a, const double* b, double alpha, double withheld_J) {
-  StepLedger step = tallied_;
-  step.alpha = alpha;
-  step.withheld_J = withheld_J;
-  judge_passivity(step.max_passivity_residual_J, worst_ratio_of_step_);
-  if (guarded_) judge_laws(a, b);
+StepLedger EnergyBook::close(const CommittedStep& step, double alpha, double withheld_J) {
+  StepLedger ledger = tallied_;
+  ledger.alpha = alpha;
+  ledger.withheld_J = withheld_J;
+  judge_passivity(step, ledger.max_passivity_residual_J, worst_ratio_of_step_);
+  stored_.add(ledger.changed_J);
+  ledger.stored_J = stored_.value();
+  totals_.rounding_J = 0.0;
+  for (int island = 0; island < parts_.count(); ++island) judge_island(island, step);
   for (std::size_t i = 0; i < tank_.size(); ++i) {
-    const double full = tank_[i] + mismatch_[i];
-    tank_[i] = std::min(full, cap_);
-    totals_.given_up_J += full - tank_[i];
+    tank_[i].add(mismatch_[i]);
+    const double full = tank_[i].value();
+    if (full <= cap_) continue;
+    totals_.given_up_J += full - cap_;
+    tank_[i] = CompensatedSum(cap_);
   }
-  stored_.swap(stored_before_);
   std::swap(columns_[kStorage], columns_[kStorageBefore]);
-  std::swap(columns_[kMagnitude], columns_[kMagnitudeBefore]);
-  step.tank_J = tank_sum();
-  totals_.final_J = step.stored_J;
-  totals_.max_J = std::max(totals_.max_J, step.stored_J);
-  totals_.supplied_J += step.supplied_J;
-  totals_.dissipated_J += step.dissipated_J;
-  totals_.mismatch_J += step.mismatch_J;
-  totals_.tank_J = step.tank_J;
+  ledger.tank_J = tank_sum();
+  totals_.final_J = ledger.stored_J;
+  totals_.max_J = std::max(totals_.max_J, ledger.stored_J);
+  totals_.supplied_J += ledger.supplied_J;
+  totals_.dissipated_J += ledger.dissipated_J;
+  totals_.mismatch_J += ledger.mismatch_J;
+  totals_.tank_J = ledger.tank_J;
   update_energy_ratio();
   ++steps_;
-  return step;
+  return ledger;
 }
 
-/// T ≥ 0 and H + T ≤ H₀ + T₀ + supply, island by island, before the step is booked. The second up to
-/// the round-off of all that was added up: what a commit rounds off is a few units in each of the sums
-/// that its waves and states are, so that a single step with waves far larger than H + T, as after a
-/// change of impedance, takes up to 8ε of its terms.
-void EnergyBook::judge_laws(const double* a, const double* b) {
-  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-  const bool single = islands_.size() == 1;
-  for (std::size_t i = 0; i < islands_.size(); ++i) {
-    Balance& balance = balance_[i];
-    const PartList& island = islands_[i];
-    balance.supplied += supplied_[i];
-    balance.moved += std::abs(supplied_[i]);
-    balance.terms +=
-        single ? terms_of_step_J_ : island.sum(column(kTolerance)) / passivity_tolerance(1.0);
-    if (broken_law_) continue;
-    const double excess =
-        stored_[i] + prospect(static_cast<int>(i)) - balance.supplied - balance.start;
-    // However large the waves were: a millionth too much is too much.
-    const double allowance = std::min(1e-12 * balance.size + 16.0 * kEpsilon * balance.terms,
-                                      1e-6 * (balance.size + balance.moved));
-    if (!creates(static_cast<int>(i)) && overdraws(static_cast<int>(i), a, b)) {
-      broken_law_ = {BrokenLaw::Law::tank, static_cast<int>(i), steps_};
-    } else if (!(excess <= allowance)) {
-      broken_law_ = {BrokenLaw::Law::balance, static_cast<int>(i), steps_};
+/// T ≥ 0 and H + T ≤ H₀ + T₀ + supply on an island, before the step is booked, both up to what rounding
+/// may have left in the account; and whether H alone exceeds H₀ + T₀ + supply.
+void EnergyBook::judge_island(int island, const CommittedStep& step) {
+  const auto i = static_cast<std::size_t>(island);
+  Account& account = accounts_[i];
+  account.change.add(change_[i]);
+  account.supplied.add(supplied_[i]);
+  account.excess.add(change_[i] + mismatch_[i] - supplied_[i]);
+  account.moved += std::abs(supplied_[i]);
+  account.rounding += rounding_of_step(island);
+  const double after = prospect(island);
+  const double excess = account.excess.value();
+  const auto allowance = [&] {
+    const double rounding = 1e-12 * account.size + account.rounding;
+    // Where waves drown the account: a millionth too much is too much.
+    return uncomputable_[i] != 0 ? std::min(rounding, 1e-6 * (account.size + account.moved))
+                                 : rounding;
+  };
+  const bool overdrawn = mismatch_[i] < 0.0 && after < -account.rounding;
+  if ((overdrawn || excess > allowance()) && uncomputable_[i] == 0) {
+    account.rounding += state_rounding_of_island(island, step);
+  }
+  if (guarded_ && !broken_law_) {
+    if (!creates(island) && mismatch_[i] < 0.0 && after < -account.rounding) {
+      broken_law_ = {BrokenLaw::Law::tank, island, steps_};
+    } else if (!(excess <= allowance())) {
+      broken_law_ = {BrokenLaw::Law::balance, island, steps_};
     }
   }
+  totals_.rounding_J += account.rounding;
+  see_growth(island, account);
 }
 
-void EnergyBook::judge_passivity(double residual, double ratio) {
+void EnergyBook::see_growth(int island, const Account& account) {
+  const double beyond = account.change.value() - account.supplied.value() - account.tank;
+  if (!(beyond > 1e-12 * account.size + account.rounding)) return;
+  if (growth_ && beyond <= growth_->beyond_J) return;
+  const double start = account.start + account.tank;
+  growth_ = EnergyGrowth{
+      .island = island,
+      .step = steps_,
+      .beyond_J = beyond,
+      .ratio = start > 0.0 ? 1.0 + beyond / start : std::numeric_limits<double>::infinity()};
+}
+
+void EnergyBook::judge_passivity(const CommittedStep& step, double residual, double ratio) {
   max_residual_ = std::max(max_residual_, residual);
-  if (!(ratio <= 1.0)) violated_ = true;
-  if (!(ratio > worst_ratio_)) return;
-  worst_ratio_ = ratio;
-  worst_step_ = steps_;
-  double best = -std::numeric_limits<double>::infinity();
+  if (ratio <= worst_ratio_) return;  // it is within what has been judged already, or worse
+  double worst = -std::numeric_limits<double>::infinity();
+  int worst_part = -1;
   for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
     const int entry = waves_.place(i).entry;
-    const double own = column(kResidual)[entry] /
-                       std::max(column(kTolerance)[entry], std::numeric_limits<double>::min());
-    if (own > best) {
-      best = own;
-      worst_part_ = i;
+    const double own = column(kResidual)[entry];
+    double limit = std::max(column(kTolerance)[entry], std::numeric_limits<double>::min());
+    if (own > limit) limit += state_rounding(i, step);
+    if (own / limit > worst || std::isnan(own / limit)) {
+      worst = own / limit;
+      worst_part = i;
+      if (std::isnan(worst)) break;
     }
   }
+  if (!(worst <= 1.0)) violated_ = true;
+  if (worst <= worst_ratio_) return;
+  worst_ratio_ = worst;
+  worst_step_ = steps_;
+  worst_part_ = worst_part;
 }
 
 int EnergyBook::first_non_finite() const {
   int largest = -1;
   for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
     const int entry = waves_.place(i).entry;
-    if (!std::isfinite(column(kStorage)[entry]) || !std::isfinite(column(kSupply)[entry]) ||
+    if (!std::isfinite(column(kChange)[entry]) || !std::isfinite(column(kSupply)[entry]) ||
         !std::isfinite(column(kMismatch)[entry])) {
       return i;
     }
@@ -270,26 +342,27 @@ int EnergyBook::first_non_finite() const {
 }
 
 std::size_t EnergyBook::bytes() const {
-  std::size_t lists = all_.bytes() + parts_.bytes() +
-                      (tank_.capacity() + 4 * mismatch_.capacity()) * sizeof(double) +
-                      balance_.capacity() * sizeof(Balance);
+  std::size_t lists = all_.bytes() + parts_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
+                      3 * mismatch_.capacity() * sizeof(double) +
+                      accounts_.capacity() * sizeof(Account) + uncomputable_.capacity() +
+                      (x_.capacity() + gradient_.capacity()) * sizeof(double);
   for (const PartList& island : islands_) lists += sizeof(PartList) + island.bytes();
   return memory_.bytes() + lists;
 }
 
-double EnergyBook::storage(int part) const {
+double EnergyBook::initial_storage(int part) const {
   return column(kStorageBefore)[waves_.place(part).entry];
 }
 
 double EnergyBook::tank_sum() const {
   double sum = 0.0;
-  for (const double tank : tank_) sum += tank;
+  for (const CompensatedSum& tank : tank_) sum += tank.value();
   return sum;
 }
 
 void EnergyBook::update_energy_ratio() {
   double reserve = 0.0;
-  for (const double tank : tank_) reserve += std::max(tank, 0.0);
+  for (const CompensatedSum& tank : tank_) reserve += std::max(tank.value(), 0.0);
   const double bound = initial_energy();
   if (bound > 0.0) {
     totals_.max_energy_ratio = std::max(totals_.max_energy_ratio,

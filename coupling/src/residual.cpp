@@ -59,6 +59,15 @@ InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
   return out;
 }
 
+InterfaceResidual::Share InterfaceResidual::largest_share() const {
+  Share out;
+  for (int part = 0; part < static_cast<int>(waves_.places().size()); ++part) {
+    const double own = 0.5 * gap_[static_cast<std::size_t>(waves_.place(part).entry)];
+    if (out.part < 0 || own > out.energy_J) out = {part, own};
+  }
+  return out;
+}
+
 std::size_t InterfaceResidual::bytes() const {
   std::size_t sum = 3 * gap_.capacity() * sizeof(double);
   for (const PartList& island : islands_) sum += sizeof(PartList) + island.bytes();

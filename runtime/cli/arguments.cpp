@@ -31,7 +31,7 @@ constexpr std::string_view kExamples = R"(Examples:
   portwave generate chain --blocks 1000 --out chain.json
 
 Data goes to stdout, everything else to stderr.
-Exit codes: 0 done, 1 certificate violated, 2 bad input, 3 failure while running.)";
+Exit codes: 0 done, 1 certificate violated (with --strict: not all well), 2 bad input, 3 failure while running.)";
 
 constexpr std::string_view kRunExamples = R"(Examples:
   portwave run examples/two_oscillators.json --out results --threads 4
@@ -226,6 +226,9 @@ void add_run(Verb& top, RunArguments& run) {
   add_time_budget(verb, run.time);
   add_steps(verb, run.scenario.steps);
   add_certify(verb, run.certify);
+  verb.flag("--strict",
+            "Exit code 1 also where the certificate is conditional or steps missed the tolerance",
+            run.strict);
   add_json(verb, run.json, "the summary");
   verb.flag("--quiet", "No progress and no summary on stderr", run.quiet);
   verb.app().footer(std::string(kRunExamples));

@@ -36,6 +36,7 @@ struct RunArguments {
   ExecutorKind executor = ExecutorKind::automatic;
   TimeBudget time;
   Certify certify = Certify::energy;
+  bool strict = false;
   bool json = false;
   bool quiet = false;
 };

@@ -75,6 +75,7 @@ class NetworkEngine final : public StepEngine {
     begins_window_ = done.ends_window;
     if (keeps_ledger()) {
       report.energy = done.energy;
+      report.energy.changed_J = done.energy.stored_J - totals_.final_J;
       book(done);
     }
     ++steps_;
@@ -249,7 +250,9 @@ class NetworkEngine final : public StepEngine {
   /// size of the tolerance; an active part has no such excuse.
   double allowed_J(const NetworkStep& done) const {
     constexpr double kPerTolerance = 10.0;
-    const double round_off_J = passivity_tolerance(done.energy_scale_J);
+    // Energies of denormal numbers have no relative precision left.
+    const double round_off_J = std::max(passivity_tolerance(done.energy_scale_J),
+                                        std::numeric_limits<double>::min());
     if (!has_tolerance() || !done.converged || has_active_) return round_off_J;
     return std::max(round_off_J, kPerTolerance * options_.method.tolerance * done.energy_scale_J);
   }

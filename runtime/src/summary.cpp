@@ -145,6 +145,7 @@ Json energy_json(const RunSummary& summary) {
           {"initial_tank_J", number(energy.initial_tank_J)},
           {"tank_J", number(energy.tank_J)},
           {"given_up_J", number(energy.given_up_J)},
+          {"rounding_J", number(energy.rounding_J)},
           {"max_energy_ratio", number(energy.max_energy_ratio)}};
 }
 
@@ -157,6 +158,39 @@ Json broken_law_json(const Certificate& certificate) {
   return {{"law", std::string(name_of(certificate.broken_law->law))},
           {"island", certificate.broken_law->island},
           {"step", certificate.broken_law->step}};
+}
+
+/// Whether H ever exceeded what was there and supplied.
+std::string_view energy_safety(const RunSummary& summary) {
+  if (!summary.has_ledger) return "not_checked";
+  const Certificate& certificate = summary.certificate;
+  if (certificate.growth || certificate.status == CertificateStatus::violated ||
+      certificate.steps_with_excess > 0) {
+    return "not_kept";
+  }
+  return has_waves(summary) && summary.method.guard && summary.guard.steps > 0 ? "kept_by_guard"
+                                                                                : "kept";
+}
+
+Json energy_safety_json(const RunSummary& summary) {
+  const std::optional<EnergyGrowth>& growth = summary.certificate.growth;
+  return {{"status", std::string(energy_safety(summary))},
+          {"beyond_J", growth ? number(growth->beyond_J) : Json(nullptr)},
+          {"ratio", growth ? number(growth->ratio) : Json(nullptr)},
+          {"island", growth ? Json(growth->island) : Json(nullptr)},
+          {"step", growth ? Json(growth->step) : Json(nullptr)}};
+}
+
+/// Null where no tolerance was missed.
+Json missed_json(const RunSummary& summary) {
+  const MissedTolerance& missed = summary.certificate.missed;
+  if (missed.steps == 0) return nullptr;
+  return {{"steps", missed.steps},
+          {"largest_residual", number(missed.residual)},
+          {"gap_J", number(missed.gap_J)},
+          {"step", missed.step},
+          {"part", summary.missed_part.empty() ? Json(nullptr) : Json(summary.missed_part)},
+          {"part_gap_J", number(missed.part_gap_J)}};
 }
 
 Json certificate_json(const RunSummary& summary) {
@@ -173,6 +207,9 @@ Json certificate_json(const RunSummary& summary) {
       {"worst_passivity_step", has_worst ? Json(certificate.worst_passivity_step) : Json(nullptr)},
       {"steps_with_excess", certificate.steps_with_excess},
       {"broken_law", broken_law_json(certificate)},
+      {"energy_safety", energy_safety_json(summary)},
+      {"missed_tolerance", missed_json(summary)},
+      {"uncomputable_islands", certificate.uncomputable_islands},
       {"max_augmented_residual_J", number(certificate.max_augmented_residual_J)},
       {"max_fejer_residual_J", number(certificate.max_fejer_residual_J)},
       {"min_fne_margin", number(certificate.min_fne_margin)},
@@ -386,10 +423,61 @@ std::string energy_text(const RunSummary& summary) {
   return text;
 }
 
+std::string energy_safety_text(const RunSummary& summary) {
+  const std::string_view status = energy_safety(summary);
+  if (status == "not_checked") return "not checked";
+  const Certificate& certificate = summary.certificate;
+  const char* const rounding = "the rounding of the account is at most {:.2g} J";
+  if (status != "not_kept") {
+    const char* const how = status == "kept_by_guard" ? "kept, by the guard" : "kept";
+    return fmt::format("{}: energy never exceeded the start and what was supplied; ", how) +
+           fmt::format(fmt::runtime(rounding), summary.energy.rounding_J);
+  }
+  if (!certificate.growth) return "not kept: energy was created, see the certificate";
+  const EnergyGrowth& growth = *certificate.growth;
+  const std::string times =
+      std::isfinite(growth.ratio)
+          ? fmt::format("{:.6g} times the start", growth.ratio)
+          : fmt::format("{:.3g} J, from nothing", growth.beyond_J);
+  std::string text = fmt::format("NOT KEPT: energy beyond what was supplied grew to {} in step {}", times,
+                                 growth.step);
+  if (std::isfinite(growth.ratio)) {
+    text += fmt::format(" ({:.3g} J too much)", growth.beyond_J);
+  }
+  if (has_waves(summary) && !summary.method.guard) {
+    text += "\n               the coupling created it; the guard (\"guard\": true) prevents that";
+  }
+  return text;
+}
+
+/// What the verdict has to say of steps that missed the tolerance.
+std::string missed_text(const RunSummary& summary) {
+  const MissedTolerance& missed = summary.certificate.missed;
+  if (missed.steps == 0) return {};
+  std::string text = fmt::format(
+      ", but {} of {} steps missed the tolerance\n               largest residual {:.3g} ({:.3g} J) in step {}",
+      missed.steps, summary.steps, missed.residual, missed.gap_J, missed.step);
+  if (!summary.missed_part.empty()) {
+    text += fmt::format(", of which {:.3g} J at \"{}\"", missed.part_gap_J,
+                        printable(summary.missed_part));
+  }
+  return text + "\n               ";
+}
+
 std::string certificate_text(const RunSummary& summary) {
   if (!summary.has_ledger) return "not checked";
   const Certificate& certificate = summary.certificate;
   std::string text(to_string(certificate.status));
+  text += missed_text(summary);
+  if (certificate.uncomputable_islands > 0) {
+    text += fmt::format(
+        ": on {} island{} the impedances are so far from the parts' own that waves drown the energy; the "
+        "guard limits its growth\n               ",
+        certificate.uncomputable_islands, certificate.uncomputable_islands == 1 ? "" : "s");
+  }
+  if (certificate.growth && certificate.status == CertificateStatus::conditional) {
+    text += ": energy came from the coupling\n               ";
+  }
   if (certificate.broken_law) {
     text += fmt::format(": {} does not hold on island {} in step {}\n               ",
                         name_of(certificate.broken_law->law), certificate.broken_law->island,
@@ -512,6 +600,9 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   if (const int worst = summary.certificate.worst_passivity_part; worst >= 0) {
     summary.worst_passivity_part = stepper.system().parts()[static_cast<std::size_t>(worst)].name;
   }
+  if (const int part = summary.certificate.missed.part; part >= 0) {
+    summary.missed_part = stepper.system().parts()[static_cast<std::size_t>(part)].name;
+  }
   summary.certify = options.certify;
   summary.time = options.time;
   summary.deadline = stepper.deadline();
@@ -576,7 +667,8 @@ std::string summary_text(const RunSummary& summary) {
     text += line("impedance", impedance_text(summary)) + line("guard", guard_text(summary));
   }
   if (!is_splitting(summary.method.kind)) text += line("iterations", iterations_text(summary));
-  text += line("energy", energy_text(summary)) + line("certificate", certificate_text(summary)) +
+  text += line("energy", energy_text(summary)) + line("safety", energy_safety_text(summary)) +
+          line("certificate", certificate_text(summary)) +
           line("execution", execution_text(summary));
   return text + time_budget_text(summary) + phases_text(summary) +
          line("time", speed_text(summary));

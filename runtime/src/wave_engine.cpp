@@ -12,6 +12,7 @@
 #include "portwave/coupling/anderson.hpp"
 #include "portwave/coupling/energy_book.hpp"
 #include "portwave/coupling/guard.hpp"
+#include "portwave/coupling/wave_scale.hpp"
 #include "portwave/subsystems/staggered.hpp"
 #include "runner.hpp"
 #include "step_engine.hpp"
@@ -43,7 +44,8 @@ class WaveEngine final : public StepEngine {
         b_trial_(memory_.take(b_.size())),
         input_(waves_.input_size(), 0.0),
         outcomes_(static_cast<std::size_t>(system.island_count())),
-        book_(waves_, record_.data(), b_.data(), given.method.tank, given.method.guard),
+        book_(waves_, record_.data(), b_.data(), given.method.tank, given.method.guard,
+              drowned_islands()),
         residual_(waves_),
         costs_(declared_costs(waves_)),
         pace_(given.time.pace > 0.0 ? given.step_s / given.time.pace : 0.0, given.interrupted) {
@@ -53,6 +55,7 @@ class WaveEngine final : public StepEngine {
     if (options_.method.acceleration > 0)
       acceleration_.emplace(waves_, options_.method.acceleration);
     certificate_.max_passivity_residual_J = book_.max_passivity_residual();
+    note_drowned_islands();
     runner_ = make_runner(waves_, options_, tuner_.expected_iterations(), record_.data(), costs_);
     runner_.executor->bind(arrays());
     runner_.executor->bind(next_arrays());
@@ -79,20 +82,19 @@ class WaveEngine final : public StepEngine {
     const StepResult result = run(timed);
     StepReport report = summarise(result);
     if (book_used()) {
-      const double stored_before = book_.totals().final_J;
       if (!book_.tally()) refuse_energy();
       if (guard_) keep_within_tanks();
-      report.energy = book_.close(a_next_.data(), b_next_.data(), guard_ ? guard_->alpha() : 1.0,
+      report.energy = book_.close(committed(), guard_ ? guard_->alpha() : 1.0,
                                   guard_ ? guard_->withheld_J() : 0.0);
       if (guard_) guard_->count();
       accept();
-      if (certifier_) certify(report, stored_before);
+      if (certifier_) certify(report);
       update_certificate();
     } else {
       accept();
     }
-    count(report, options_.method.tolerance > 0.0 || options_.method.energy_tolerance_J > 0.0,
-          statistics_);
+    count(report, has_tolerance(), statistics_);
+    if (has_tolerance() && !report.converged) note_miss(report);
     tuner_.observe(steps_, report.iterations, report.converged);
     statistics_.rejected_trials += report.rejected_trials;
     if (timed) {
@@ -135,7 +137,6 @@ class WaveEngine final : public StepEngine {
     return {a_[place], b_[place]};
   }
   double storage(int part) override {
-    if (book_used()) return book_.storage(part);
     return system().parts()[static_cast<std::size_t>(part)].subsystem->storage(state(part).data());
   }
 
@@ -146,6 +147,8 @@ class WaveEngine final : public StepEngine {
   void set_impedance(std::span<const double> by_port) override {
     scatter_anew(by_port);
     tuner_.leave({by_port.begin(), by_port.end()});
+    book_.set_uncomputable(drowned_islands());
+    note_drowned_islands();
   }
   double impedance(int scalar_port) const override {
     return waves_.impedance()[static_cast<std::size_t>(waves_.wave_of_port(scalar_port))];
@@ -185,7 +188,7 @@ class WaveEngine final : public StepEngine {
   void refuse_non_finite_start() const {
     Issues issues;
     for (std::size_t i = 0; i < waves_.places().size(); ++i) {
-      if (std::isfinite(book_.storage(static_cast<int>(i)))) continue;
+      if (std::isfinite(book_.initial_storage(static_cast<int>(i)))) continue;
       issues.push_back({fmt::format("/subsystems/{}/initial_state", i),
                         "the stored energy of this state is not finite"});
     }
@@ -229,7 +232,7 @@ class WaveEngine final : public StepEngine {
   StepArrays next_arrays() {
     return {next_.data(), record_.data(),     b_next_.data(),
             b_.data(),    u_.data(),          b_trial_.data(),
-            a_.data(),    used_book(),        used_book() ? book_.next_columns() : EnergyColumns{},
+            a_.data(),    used_book(),        used_book() ? book_.columns() : EnergyColumns{},
             &residual_,   used_acceleration()};
   }
   Acceleration* used_acceleration() { return acceleration_ ? &*acceleration_ : nullptr; }
@@ -245,9 +248,14 @@ class WaveEngine final : public StepEngine {
   bool book_used() const { return options_.certify != Certify::none || options_.method.guard; }
   InnerUpdate update() const { return {options_.method.kind, options_.method.relaxation}; }
 
-  /// Commits again what would overdraw a tank, with as much of â as there is energy for.
+  /// What the step has written, before it is accepted.
+  CommittedStep committed() const {
+    return {record_.data(), next_.data(), a_next_.data(), b_next_.data()};
+  }
+
+  /// Commits again what would overdraw a tank, with the nearest waves there is energy for.
   void keep_within_tanks() {
-    if (!guard_->begin(book_, record_.data(), a_next_.data(), b_next_.data())) return;
+    if (!guard_->begin(book_, record_.data(), committed())) return;
     for (;;) {
       guard_->propose(a_next_.data());
       StepPlan plan;
@@ -259,7 +267,7 @@ class WaveEngine final : public StepEngine {
         continue;
       }
       if (!book_.tally()) refuse_energy();
-      if (guard_->review(book_, a_next_.data(), b_next_.data())) return;
+      if (guard_->review(book_, committed())) return;
     }
   }
 
@@ -381,7 +389,7 @@ class WaveEngine final : public StepEngine {
     return report;
   }
 
-  void certify(const StepReport& report, double stored_before) {
+  void certify(const StepReport& report) {
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
       iterations_by_island_[i] = outcomes_[i].iterations;
     }
@@ -389,11 +397,49 @@ class WaveEngine final : public StepEngine {
                         {.index = steps_ - 1,
                          .iterations = iterations_by_island_,
                          .u_start = u_start_,
-                         .stored_change_J = report.energy.stored_J - stored_before,
+                         .stored_change_J = report.energy.changed_J,
                          .mismatch_J = report.energy.mismatch_J,
                          .supplied_J = report.energy.supplied_J,
                          .accelerated = acceleration_.has_value()},
                         certificate_);
+  }
+
+  bool has_tolerance() const {
+    return options_.method.tolerance > 0.0 || options_.method.energy_tolerance_J > 0.0;
+  }
+
+  /// Islands that nobody could keep an account of. Tuning rules lead to none.
+  std::vector<char> drowned_islands() const {
+    const CouplingMethod& method = tuner_.choice().method;
+    if (!method.guard || method.impedance_kind != ImpedanceKind::given) return {};
+    const PortResponses responses(waves_.system(), options_.step_s);
+    std::vector<double> by_port;
+    for (int port = 0; port < static_cast<int>(waves_.system().scalar_ports().size()); ++port) {
+      by_port.push_back(impedance(port));
+    }
+    return islands_drowned_by_waves(responses, by_port);
+  }
+  void note_drowned_islands() {
+    certificate_.uncomputable_islands = book_.uncomputable_islands();
+    if (certificate_.uncomputable_islands > 0) condition_certificate();
+  }
+  void condition_certificate() {
+    if (certificate_.status == CertificateStatus::holds) {
+      certificate_.status = CertificateStatus::conditional;
+    }
+  }
+
+  /// A step that missed the tolerance; the worst of them is kept.
+  void note_miss(const StepReport& report) {
+    MissedTolerance& missed = certificate_.missed;
+    ++missed.steps;
+    if (missed.step >= 0 && !(report.residual > missed.residual)) return;
+    missed.residual = report.residual;
+    missed.gap_J = report.gap_J;
+    missed.step = steps_ - 1;
+    const InterfaceResidual::Share share = residual_.largest_share();
+    missed.part = share.part;
+    missed.part_gap_J = share.energy_J;
   }
 
   void update_certificate() {
@@ -401,6 +447,10 @@ class WaveEngine final : public StepEngine {
     certificate_.worst_passivity_part = book_.worst_part();
     certificate_.worst_passivity_step = book_.worst_step();
     certificate_.broken_law = book_.broken_law();
+    if (book_.growth()) {
+      certificate_.growth = book_.growth();
+      condition_certificate();
+    }
     if (book_.violated()) certificate_.status = CertificateStatus::violated;
   }
 

@@ -55,6 +55,7 @@ class ClosedPart {
   void close_ports(const Structure& structure);
   void close_loop(const Structure& structure);
   double close(const double* a, const Eigen::VectorXd& dx);
+  double stored_change(const double* x_next);
   void move_midpoint(int j, double value, const double* a, Eigen::VectorXd& v);
 
   const Subsystem& part_;
@@ -73,7 +74,7 @@ class ClosedPart {
   Eigen::VectorXd x_, external_;  ///< frozen; of the m entries of external_ the first p are unused
 
   // Scratch. Names in _size hold magnitudes of terms.
-  Eigen::VectorXd x_next_, mid_, g_, g_end_, g_size_, v_, v_size_, F_, w_, row_, column_;
+  Eigen::VectorXd x_next_, mid_, g_, g_size_, v_, v_size_, F_, w_, row_, column_;
   Eigen::VectorXd u_, u_size_, y_, y_size_, rhs_;
   Eigen::MatrixXd M_, identity_;
   Eigen::PartialPivLU<Eigen::MatrixXd> M_lu_;

@@ -156,9 +156,8 @@ class FrozenMap {
   Outcome advance(const VectorXd& a) {
     Outcome out{{}, VectorXd::Zero(a.size()), VectorXd::Zero(x_.size()), {}};
     StepEnergy& e = out.energy;
-    out.status =
-        batch_->advance({0, 1}, record_.data(), a.data(), next_.data(), out.b.data(),
-                        {&e.storage_J, &e.external_supply_J, &e.dissipated_J, &e.magnitude_J});
+    out.status = batch_->advance({0, 1}, record_.data(), a.data(), next_.data(), out.b.data(),
+                                 {&e.change_J, &e.external_supply_J, &e.dissipated_J});
     batch_->get_state(0, next_.data(), out.x_next.data());
     return out;
   }

@@ -27,77 +27,135 @@ struct StepMaps {
   Vector sigma;
 };
 
+/// Step maps formed in double precision or, where the equations of the step are so ill-conditioned that
+/// the maps would not be passive to round-off, in extended precision. The maps themselves are tame:
+/// none of their entries exceeds 1 in units of the roots of energies.
+template <class Scalar>
+class StepMapsOf {
+ public:
+  StepMapsOf(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures, double h)
+      : closures_(closures),
+        n_(part.signature().state_size()),
+        p_(static_cast<Eigen::Index>(closures.size())),
+        q_(part.signature().input_size()),
+        two_over_h_(Scalar(2) / Scalar(h)) {
+    const Structure& st = part.structure();
+    d_ = wide(energy_scaling(part.Q()));
+    const VectorS d_inv = d_.cwiseInverse();
+    const MatrixS Q = d_inv.asDiagonal() * wide(Matrix(part.Q())) * d_inv.asDiagonal();
+    const MatrixS A = d_.asDiagonal() * (wide(Matrix(st.J)) - wide(Matrix(st.R))) * d_.asDiagonal();
+    B_ = d_.asDiagonal() * (wide(Matrix(st.G)) - wide(Matrix(st.P)));
+    const MatrixS Cy = (wide(Matrix(st.G)) + wide(Matrix(st.P))).transpose() * d_.asDiagonal();
+    Dy_ = wide(Matrix(st.S)) + wide(Matrix(st.N));
+
+    VectorS alpha(p_), beta(p_);
+    s_.resize(p_);
+    for (Eigen::Index j = 0; j < p_; ++j) {
+      const PortClosure& c = closures[static_cast<std::size_t>(j)];
+      alpha[j] = c.alpha;
+      beta[j] = c.beta;
+      s_[j] = c.s;
+    }
+    // αu + βy = s a with y = Cy Qx + Dy u  ⇒  u = M⁻¹(s a − β(Cy Qx + Dy_ext ū)).
+    MatrixS M = beta.asDiagonal() * Dy_.topLeftCorner(p_, p_);
+    M.diagonal() += alpha;
+    M_inv_ = MatrixS(0, 0);
+    if (p_ > 0) {
+      const Eigen::PartialPivLU<MatrixS> lu(M);
+      M_inv_ = lu.inverse();
+      condition_ = std::min(condition_, lu.rcond());
+    }
+    K_ = M_inv_ * beta.asDiagonal();
+    CyQ_ = Cy.topRows(p_) * Q;
+    // (2/h)(x_mid − x) = A Q x_mid + B u + B_ext ū
+    flow_ = A * Q - B_.leftCols(p_) * K_ * CyQ_;
+    MatrixS lhs = -flow_;
+    lhs.diagonal().array() += two_over_h_;
+    lhs_ = lhs;
+    if (n_ > 0) {
+      lu_.compute(lhs_);
+      condition_ = std::min(condition_, lu_.rcond());
+    }
+  }
+
+  /// An estimate of the reciprocal condition of what has to be solved.
+  Scalar reciprocal_condition() const { return condition_; }
+
+  StepMaps form() {
+    const VectorS d_inv = d_.cwiseInverse();
+    const MatrixS Dx = Dy_.topRightCorner(p_, q_);
+    // x_mid − x of (x̂, a, ū). Where the step is long against the part's motions x_mid is far smaller than
+    // x: then x_mid is solved for as well.
+    const bool is_long = n_ > 0 && flow_.cwiseAbs().maxCoeff() > Scalar(4) * two_over_h_;
+    MatrixS rhs(n_, n_ + p_ + q_ + (is_long ? n_ : 0));
+    rhs.leftCols(n_) = flow_;
+    rhs.middleCols(n_, p_) = B_.leftCols(p_) * M_inv_ * s_.asDiagonal();
+    rhs.middleCols(n_ + p_, q_) = B_.rightCols(q_) - B_.leftCols(p_) * K_ * Dx;
+    if (is_long) rhs.rightCols(n_) = two_over_h_ * MatrixS::Identity(n_, n_);
+    MatrixS mid(n_, rhs.cols());
+    if (n_ > 0) {
+      mid = lu_.solve(rhs);
+      mid += lu_.solve(rhs - lhs_ * mid);  // one refinement: energy balances are tested to round-off
+    }
+    if (!mid.allFinite()) {
+      throw ConfigError("", "the implicit step is singular at this step size");
+    }
+    const MatrixS Xa = mid.middleCols(n_, p_), Xu = mid.middleCols(n_ + p_, q_);
+    MatrixS X = MatrixS::Identity(n_, n_) + mid.leftCols(n_);
+    if (is_long) X = mid.rightCols(n_);
+
+    StepMaps maps;
+    maps.Phi_minus_I = narrow(d_inv.asDiagonal() * (Scalar(2) * mid.leftCols(n_)) * d_.asDiagonal());
+    maps.Psi = narrow(d_inv.asDiagonal() * (Scalar(2) * Xa));
+    maps.Psi_u = narrow(d_inv.asDiagonal() * (Scalar(2) * Xu));
+
+    // u and y as functions of (x̂, a, ū).
+    MatrixS z_mid(n_, n_ + p_ + q_);
+    z_mid << X, Xa, Xu;
+    MatrixS u = -K_ * (CyQ_ * z_mid);
+    u.middleCols(n_, p_) += M_inv_ * s_.asDiagonal();
+    u.rightCols(q_) -= K_ * Dx;
+    MatrixS y = CyQ_ * z_mid + Dy_.topLeftCorner(p_, p_) * u;
+    y.rightCols(q_) += Dx;
+    MatrixS b(p_, n_ + p_ + q_);
+    maps.sigma.resize(p_);
+    Eigen::Matrix<Scalar, 1, Eigen::Dynamic> row;
+    for (Eigen::Index j = 0; j < p_; ++j) {
+      maps.sigma[j] =
+          outgoing_row(closures_[static_cast<std::size_t>(j)], u.row(j), y.row(j), n_ + j, row);
+      b.row(j) = row;
+    }
+    maps.C = narrow(b.leftCols(n_) * d_.asDiagonal());
+    maps.D_minus_sigma = narrow(b.middleCols(n_, p_));
+    maps.C_u = narrow(b.rightCols(q_));
+    return maps;
+  }
+
+ private:
+  using MatrixS = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
+  using VectorS = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+
+  template <class Dense>
+  static auto wide(const Dense& m) {
+    return m.template cast<Scalar>().eval();
+  }
+  static Matrix narrow(const MatrixS& m) { return m.template cast<double>(); }
+
+  const std::vector<PortClosure>& closures_;
+  Eigen::Index n_, p_, q_;
+  Scalar two_over_h_;
+  VectorS d_, s_;
+  MatrixS B_, Dy_, M_inv_, K_, CyQ_, flow_, lhs_;
+  Eigen::PartialPivLU<MatrixS> lu_;
+  Scalar condition_ = Scalar(1);
+};
+
 StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
                    double h) {
-  const Eigen::Index n = part.signature().state_size();
-  const auto p = static_cast<Eigen::Index>(closures.size());
-  const Eigen::Index q = part.signature().input_size();
-  const Structure& st = part.structure();
-  const Vector d = energy_scaling(part.Q());
-  const Vector d_inv = d.cwiseInverse();
-
-  const Matrix Q = d_inv.asDiagonal() * Matrix(part.Q()) * d_inv.asDiagonal();
-  const Matrix A = d.asDiagonal() * Matrix(st.J - st.R) * d.asDiagonal();
-  const Matrix B = d.asDiagonal() * Matrix(st.G - st.P);
-  const Matrix Cy = Matrix((st.G + st.P).transpose()) * d.asDiagonal();
-  const Matrix Dy = Matrix(st.S + st.N);
-
-  Vector alpha(p), beta(p), s(p);
-  for (Eigen::Index j = 0; j < p; ++j) {
-    const PortClosure& c = closures[static_cast<std::size_t>(j)];
-    alpha[j] = c.alpha;
-    beta[j] = c.beta;
-    s[j] = c.s;
-  }
-  // αu + βy = s a with y = Cy Qx + Dy u  ⇒  u = M⁻¹(s a − β(Cy Qx + Dy_ext ū)).
-  Matrix M = beta.asDiagonal() * Dy.topLeftCorner(p, p);
-  M.diagonal() += alpha;
-  const Matrix M_inv = p > 0 ? Matrix(M.partialPivLu().inverse()) : Matrix(0, 0);
-  const Matrix K = M_inv * beta.asDiagonal();
-  const Matrix CyQ = Cy.topRows(p) * Q;
-  const Matrix Dx = Dy.topRightCorner(p, q);
-
-  // (2/h)(x_mid − x) = A Q x_mid + B u + B_ext ū, solved for x_mid − x.
-  const Matrix flow = A * Q - B.leftCols(p) * K * CyQ;
-  Matrix lhs = -flow;
-  lhs.diagonal().array() += 2.0 / h;
-  Matrix rhs(n, n + p + q);
-  rhs << flow, B.leftCols(p) * M_inv * s.asDiagonal(), B.rightCols(q) - B.leftCols(p) * K * Dx;
-  Matrix mid(n, n + p + q);
-  if (n > 0) {
-    const Eigen::PartialPivLU<Matrix> lu(lhs);
-    mid = lu.solve(rhs);
-    mid += lu.solve(rhs - lhs * mid);  // one refinement: energy balances are tested to round-off
-  }
-  if (!mid.allFinite()) throw ConfigError("", "the implicit step is singular at this step size");
-  const Matrix Xa = mid.middleCols(n, p), Xu = mid.rightCols(q);
-  const Matrix X = Matrix::Identity(n, n) + mid.leftCols(n);
-
-  StepMaps maps;
-  maps.Phi_minus_I = d_inv.asDiagonal() * (2.0 * mid.leftCols(n)) * d.asDiagonal();
-  maps.Psi = d_inv.asDiagonal() * (2.0 * Xa);
-  maps.Psi_u = d_inv.asDiagonal() * (2.0 * Xu);
-
-  // u and y as functions of (x̂, a, ū).
-  Matrix z_mid(n, n + p + q);
-  z_mid << X, Xa, Xu;
-  Matrix u = -K * (CyQ * z_mid);
-  u.middleCols(n, p) += M_inv * s.asDiagonal();
-  u.rightCols(q) -= K * Dx;
-  Matrix y = CyQ * z_mid + Dy.topLeftCorner(p, p) * u;
-  y.rightCols(q) += Dx;
-  Matrix b(p, n + p + q);
-  maps.sigma.resize(p);
-  Eigen::RowVectorXd row;
-  for (Eigen::Index j = 0; j < p; ++j) {
-    maps.sigma[j] =
-        outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
-    b.row(j) = row;
-  }
-  maps.C = b.leftCols(n) * d.asDiagonal();
-  maps.D_minus_sigma = b.middleCols(n, p);
-  maps.C_u = b.rightCols(q);
-  return maps;
+  constexpr double kWellConditioned = 1e-4;
+  StepMapsOf<double> maps(part, closures, h);
+  if (maps.reciprocal_condition() > kWellConditioned) return maps.form();
+  return StepMapsOf<long double>(part, closures, h).form();
 }
 
 using Entries = std::vector<LinearEnergy::Entry>;
@@ -424,14 +482,12 @@ class DenseLinearBatch final : public StepBatch {
     append(maps.C, flat.step);
     append(maps.Psi_u, flat.input);
     append(maps.C_u, flat.input);
-    std::vector<double> of_state(2 * static_cast<std::size_t>(shape_.n), 0.0);
+    std::vector<double> of_state(static_cast<std::size_t>(shape_.n), 0.0);
     for (const LinearEnergy::Entry& e : energy.gradient()) {
-      const auto row = static_cast<std::size_t>(e.row);
-      if (e.row == e.column) of_state[2 * row] += 0.5 * e.value;
-      of_state[2 * row + 1] += std::abs(e.value);
+      if (e.row == e.column) of_state[static_cast<std::size_t>(e.row)] += 0.5 * e.value;
     }
     flat.energy.insert(flat.energy.end(), of_state.begin(), of_state.end());
-    append_values(storage_, energy.storage(), 1.0, flat.energy);
+    append_values(storage_, energy.storage(), 0.5, flat.energy);
     append_values(gradient_, energy.gradient(), 0.5, flat.energy);
     append_values(dissipation_, energy.dissipation(), 1.0, flat.energy);
     append_values(output_, energy.output(), 1.0, flat.energy);

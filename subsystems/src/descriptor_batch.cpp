@@ -119,13 +119,14 @@ class DescriptorEnergy {
   }
 
   /// `z` is scratch of n doubles.
-  StepEnergy book(const double* x_mid, const double* x_next, const double* input, double* z,
-                  int n) const {
+  StepEnergy book(const double* x, const double* x_mid, const double* x_next, const double* input,
+                  double* z, int n) const {
     StepEnergy energy;
-    for (const Entry& e : storage_) {
-      const double term = e.value * x_next[e.row] * x_next[e.column];
-      energy.storage_J += term;
-      energy.magnitude_J += 2.0 * std::abs(term);
+    for (const Entry& e : storage_) {  // H⁺ − H = ½(x⁺ + x)ᵀEᵀQ(x⁺ − x)
+      const int i = e.row, j = e.column;
+      const double both = (x_next[i] + x[i]) * (x_next[j] - x[j]);
+      energy.change_J += i == j ? e.value * both
+                                : 0.5 * e.value * (both + (x_next[i] - x[i]) * (x_next[j] + x[j]));
     }
     if (dissipation_.empty() && input_.empty()) return energy;
     std::fill(z, z + n, 0.0);
@@ -242,7 +243,7 @@ class DescriptorBatch final : public LanewiseBatch {
       delta[i] += frozen.x[i];
       finite = finite && std::isfinite(next[i]);
     }
-    energy = energy_[index].book(delta, next, frozen.input, work, n_);
+    energy = energy_[index].book(frozen.x, delta, next, frozen.input, work, n_);
     return finite ? StepFault::none : StepFault::not_finite;
   }
 

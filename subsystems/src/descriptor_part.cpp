@@ -219,13 +219,13 @@ Issues DescriptorPortHamiltonian::check_initial_state(const double* x) const {
 }
 
 double DescriptorPortHamiltonian::storage(const double* x) const {
-  double twice = 0.0;
+  long double twice = 0.0L;  // far from the origin its terms cancel
   for (int j = 0; j < storage_.outerSize(); ++j) {
     for (SparseMatrix::InnerIterator it(storage_, j); it; ++it) {
-      twice += it.value() * x[it.row()] * x[j];
+      twice += static_cast<long double>(it.value()) * x[it.row()] * x[j];
     }
   }
-  return 0.5 * twice;
+  return static_cast<double>(0.5L * twice);
 }
 
 void DescriptorPortHamiltonian::gradient(const double* x, double* g) const {

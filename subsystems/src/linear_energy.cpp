@@ -53,10 +53,11 @@ LinearEnergy::LinearEnergy(const LinearPortHamiltonian& part, std::vector<PortCl
 StepEnergy LinearEnergy::book(const double* x, const double* x_next, const double* a,
                               const double* b, const double* input, double* scratch) const {
   StepEnergy energy;
-  for (const Entry& e : storage_) {
-    const double term = e.value * x_next[e.row] * x_next[e.column];
-    energy.storage_J += term;
-    energy.magnitude_J += 2.0 * std::abs(term);
+  for (const Entry& e : storage_) {  // H⁺ − H = ½(x⁺ + x)ᵀQ(x⁺ − x)
+    const int i = e.row, j = e.column;
+    const double both = (x_next[i] + x[i]) * (x_next[j] - x[j]);
+    energy.change_J += i == j ? e.value * both
+                              : 0.5 * e.value * (both + (x_next[i] - x[i]) * (x_next[j] + x[j]));
   }
   const bool supplied = input != nullptr && q_ > 0;
   if (dissipation_.empty() && !supplied) return energy;

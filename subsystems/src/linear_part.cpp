@@ -57,13 +57,13 @@ std::vector<double> LinearPortHamiltonian::default_state() const {
 }
 
 double LinearPortHamiltonian::storage(const double* x) const {
-  double twice = 0.0;
+  long double twice = 0.0L;  // far from the origin its terms cancel
   for (int j = 0; j < Q_.outerSize(); ++j) {
     for (SparseMatrix::InnerIterator it(Q_, j); it; ++it) {
-      twice += it.value() * x[it.row()] * x[j];
+      twice += static_cast<long double>(it.value()) * x[it.row()] * x[j];
     }
   }
-  return 0.5 * twice;
+  return static_cast<double>(0.5L * twice);
 }
 
 void LinearPortHamiltonian::gradient(const double* x, double* g) const {

@@ -30,15 +30,15 @@ struct PortClosure {
 /// b = a − (2γ/s) f or b = −a + (2/s) e, the one whose own reflection is the smaller. The other would
 /// hide it behind ±1, whose rounding, the same in every step, acts like a small spurious damper.
 /// `own` is the place of the port's a in z. Returns σ.
-template <class Row>
+template <class Row, class Scalar>
 double outgoing_row(const PortClosure& port, const Row& u, const Row& y, Eigen::Index own,
-                    Eigen::RowVectorXd& row) {
-  const Eigen::RowVectorXd effort = port.effort_in ? u : y;
-  const Eigen::RowVectorXd flow = port.effort_in ? y : u;
-  const Eigen::RowVectorXd from_flow = -2.0 * port.impedance / port.s * flow;
-  const Eigen::RowVectorXd from_effort = 2.0 / port.s * effort;
-  const bool use_flow = std::abs(from_flow[own]) <= std::abs(from_effort[own]);
-  row = use_flow ? from_flow : from_effort;
+                    Eigen::Matrix<Scalar, 1, Eigen::Dynamic>& row) {
+  const auto& effort = port.effort_in ? u : y;
+  const auto& flow = port.effort_in ? y : u;
+  const Scalar per_flow = Scalar(-2) * Scalar(port.impedance) / Scalar(port.s);
+  const Scalar per_effort = Scalar(2) / Scalar(port.s);
+  const bool use_flow = std::abs(per_flow * flow[own]) <= std::abs(per_effort * effort[own]);
+  row = use_flow ? (per_flow * flow).eval() : (per_effort * effort).eval();
   return use_flow ? 1.0 : -1.0;
 }
 

@@ -21,19 +21,18 @@ std::string_view to_string(StepFault fault) {
 }
 
 void EnergyColumns::set(int lane, const StepEnergy& energy) const {
-  storage_J[lane] = energy.storage_J;
+  change_J[lane] = energy.change_J;
   external_supply_J[lane] = energy.external_supply_J;
   dissipated_J[lane] = energy.dissipated_J;
-  magnitude_J[lane] = energy.magnitude_J;
 }
 
 StepEnergy EnergyColumns::at(int lane) const {
-  return {storage_J[lane], external_supply_J[lane], dissipated_J[lane], magnitude_J[lane]};
+  return {change_J[lane], external_supply_J[lane], dissipated_J[lane]};
 }
 
 EnergyColumns EnergyColumns::from(int lane) const {
   if (!wanted()) return {};
-  return {storage_J + lane, external_supply_J + lane, dissipated_J + lane, magnitude_J + lane};
+  return {change_J + lane, external_supply_J + lane, dissipated_J + lane};
 }
 
 double StepBatch::scatter_cost_ns() const { return 1.0 + 0.3 * wave_size() * wave_size(); }

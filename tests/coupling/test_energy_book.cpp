@@ -180,14 +180,16 @@ EnergyTotals book(const System& system, const RawRun& run) {
   const AlignedVector b0 = places.waves(run.b0);
   EnergyBook book(waves, initial_record_of(waves).data(), b0.data());
   RawRun so_far{run.b0, run.storage_J, {}};
+  ByPart stored = run.storage_J;
   for (const RawStep& step : run.steps) {
     so_far.steps.push_back(step);
     const AlignedVector a = places.waves(step.a), b = places.waves(step.b);
     for (std::size_t i = 0; i < kParts; ++i) {
-      book.columns().set(places.entry[i],
-                         {.storage_J = step.storage_J[i], .external_supply_J = step.supplied_J[i]});
+      book.columns().set(places.entry[i], {.change_J = step.storage_J[i] - stored[i],
+                                           .external_supply_J = step.supplied_J[i]});
     }
-    const auto ledger = book.book(a.data(), b.data());
+    stored = step.storage_J;
+    const auto ledger = book.book({.a = a.data(), .b = b.data()});
     EXPECT_TRUE(ledger.has_value());
     const ByHand hand = by_hand(so_far, Formula::right);
     EXPECT_NEAR(ledger.value_or(StepLedger{}).tank_J, hand.tank[0] + hand.tank[1],
@@ -240,11 +242,10 @@ RawRun step_two_islands(const System& system, const ByPart& b0, int steps) {
   AlignedVector record = waves.initial_record(), next(record.size());
   AlignedVector b = places.waves(b0), u(b.size()), a(b.size());
   AlignedVector input(waves.input_size());
-  AlignedVector columns[4];
+  AlignedVector columns[3];
   for (AlignedVector& column : columns)
     column.resize(static_cast<std::size_t>(waves.entry_count()));
-  const EnergyColumns energy{columns[0].data(), columns[1].data(), columns[2].data(),
-                             columns[3].data()};
+  const EnergyColumns energy{columns[0].data(), columns[1].data(), columns[2].data()};
   RawRun run{b0, initial_storage(system), {}};
   PhaseStatus failure;
   for (int n = 0; n < steps; ++n) {
@@ -256,7 +257,10 @@ RawRun step_two_islands(const System& system, const ByPart& b0, int steps) {
     EXPECT_TRUE(waves.advance_all(record.data(), a.data(), next.data(), b.data(), energy).ok());
     RawStep step{places.by_part(a), places.by_part(b), {}, {}};
     for (std::size_t i = 0; i < kParts; ++i) {
-      step.storage_J[i] = energy.at(places.entry[i]).storage_J;
+      const Part& part = system.parts()[i];
+      std::vector<double> x(part.initial_state.size());
+      waves.get_state(static_cast<int>(i), next.data(), x.data());
+      step.storage_J[i] = part.subsystem->storage(x.data());
       step.supplied_J[i] = energy.at(places.entry[i]).external_supply_J;
     }
     run.steps.push_back(step);
@@ -309,9 +313,9 @@ TEST(EnergyBookByHand, RatioIsNullWithoutInitialEnergyOnly) {
       const AlignedVector a = places.waves({0.5, 0.5, 0.5}),
                           b_next = places.waves({0.25, 0.25, 0.25});
       for (const int entry : places.entry) {
-        book.columns().set(entry, {.storage_J = 1, .external_supply_J = 0.5});
+        book.columns().set(entry, {.change_J = 1, .external_supply_J = 0.5});
       }
-      EXPECT_TRUE(book.book(a.data(), b_next.data()).has_value());
+      EXPECT_TRUE(book.book({.a = a.data(), .b = b_next.data()}).has_value());
     }
     return book.totals().max_energy_ratio;
   };

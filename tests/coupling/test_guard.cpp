@@ -136,17 +136,18 @@ class HandStep {
   enum class Verdict { idle, acted, failed };
   /// As a stepper does it.
   Verdict keep_within_tanks(int* commits = nullptr) {
-    if (!guard_.begin(book_, record_.data(), a_.data(), b_.data())) return Verdict::idle;
+    if (!guard_.begin(book_, record_.data(), step())) return Verdict::idle;
     do {
       guard_.propose(a_.data());
       if (!commit()) return Verdict::failed;
       if (commits != nullptr) ++*commits;
-    } while (!guard_.review(book_, a_.data(), b_.data()));
+    } while (!guard_.review(book_, step()));
     return Verdict::acted;
   }
 
-  /// T after the step in units of 8ε(H + T + ½|a|² + ½|b|²), where it is negative.
-  bool within_tank(int island) const { return !book_.overdraws(island, a_.data(), b_.data()); }
+  CommittedStep step() const { return {record_.data(), next_.data(), a_.data(), b_.data()}; }
+  /// T after the step is not negative, up to the rounding of its terms.
+  bool within_tank(int island) const { return !book_.overdraws(island, step()); }
   double tank_after(int island) const { return book_.prospect(island); }
   PassivityGuard& guard() { return guard_; }
   EnergyBook& book() { return book_; }
@@ -324,8 +325,7 @@ TEST(PassivityGuard, TouchesNoIslandButTheOneThatOverdraws) {
   EXPECT_EQ(step.incident(2), 0.0);
   EXPECT_EQ(step.outgoing(2), b[2]);
   EXPECT_EQ(step.guard().searching().size(), 2u);
-  step.book().close(step.a().data(), step.b().data(), step.guard().alpha(),
-                    step.guard().withheld_J());
+  step.book().close(step.step(), step.guard().alpha(), step.guard().withheld_J());
   step.guard().count();
   EXPECT_EQ(step.guard().statistics().uses, 1);
   EXPECT_EQ(step.guard().statistics().steps, 1);
@@ -342,7 +342,7 @@ TEST(PassivityGuardControl, TheBookSeesAStepThatWasNotGuarded) {
   step.incident(0) = 3.0;
   ASSERT_TRUE(step.commit());
   EXPECT_FALSE(step.within_tank(0));
-  step.book().close(step.a().data(), step.b().data());
+  step.book().close(step.step());
   EXPECT_TRUE(step.book().broken_law());
 }
 

@@ -176,11 +176,11 @@ class Columns {
     }
   }
   EnergyColumns pointers() {
-    return {columns_[0].data(), columns_[1].data(), columns_[2].data(), columns_[3].data()};
+    return {columns_[0].data(), columns_[1].data(), columns_[2].data()};
   }
 
  private:
-  AlignedVector columns_[4];
+  AlignedVector columns_[3];
 };
 
 /// One macro-step from the frozen state, by hand: K Douglas–Rachford iterations, shadow, commit.

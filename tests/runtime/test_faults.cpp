@@ -65,8 +65,8 @@ class FaultyBatch final : public LanewiseBatch {
     load(frozen);
     return solve(b, order_.commits++ == order_.commit, [&] {
       const LaneStatus status = honest_->advance({0, 1}, record_.data(), a, next_.data(), b,
-                                                 {&energy.storage_J, &energy.external_supply_J,
-                                                  &energy.dissipated_J, &energy.magnitude_J});
+                                                 {&energy.change_J, &energy.external_supply_J,
+                                                  &energy.dissipated_J});
       honest_->get_state(0, next_.data(), x_next);
       return status;
     });

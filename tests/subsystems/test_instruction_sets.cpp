@@ -124,7 +124,7 @@ Digest run(const Parts& parts, bool shared, bool nudge) {
     }
     digest.add_all(x_next);
     for (const StepEnergy& e : energy) {
-      digest.add_all(std::vector{e.storage_J, e.external_supply_J, e.dissipated_J, e.magnitude_J});
+      digest.add_all(std::vector{e.change_J, e.external_supply_J, e.dissipated_J});
     }
     x = x_next;
   }

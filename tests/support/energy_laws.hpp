@@ -18,10 +18,9 @@ namespace portwave::testing {
 
 /// Watches a run, step by step. H is asked of the parts, tanks are kept here, from the waves and in
 /// extended precision; of the ledger only the external supply is used. The first breach is kept.
-///   T ≥ 0 per island     the engine's T: up to 8ε(H + T + ½|a|² + ½|b|²) of the step, or of an earlier
-///                        one where the step itself took nothing but round-off; the T kept here: by as
-///                        much more as one rounding of the terms per step may have lost in the
-///                        engine's sum, 4ε Σ ½(|a|² + |b|²)
+///   T ≥ 0 per island     up to the rounding of the account so far, 16ε Σₙ (2|H| + ½|a|² + ½|b|²); the
+///                        T kept here: by as much more as one rounding of the terms per step may have
+///                        lost in the engine's sum, 4ε Σ ½(|a|² + |b|²)
 ///   H + T ≤ H₀ + T₀ + supply   up to 1e-12 (H₀ + T₀ + Σ|supply|) + 16ε Σ ½(|a|² + |b|²): for what
 ///                        commits round off in states and waves, which are sums of several terms. A
 ///                        single step whose waves are far larger than H + T has been seen to take 7ε.
@@ -32,7 +31,7 @@ class EnergyLaws {
         cap_(stepper.method().method.tank.cap_J),
         tank_(static_cast<std::size_t>(system_.island_count()), 0.0L),
         drift_(tank_.size(), 0.0),
-        largest_(tank_.size(), 0.0) {
+        rounding_(tank_.size(), 0.0) {
     const CouplingMethod& method = stepper.method().method;
     const std::vector<double> stored = storages(stepper);
     std::vector<double> waves(tank_.size(), 0.0);
@@ -70,11 +69,8 @@ class EnergyLaws {
       drift_[i] += 4.0 * kEpsilon * static_cast<double>(terms[i]);
       waves_ += static_cast<double>(terms[i]);
       total += tank_[i] + static_cast<long double>(stored[i]);
-      const double own =
-          8.0 * kEpsilon * static_cast<double>(std::abs(stored[i]) + std::abs(before) + terms[i]);
-      largest_[i] = std::max(largest_[i], own);
-      const bool takes = static_cast<double>(taken[i]) < -0.5 * own;
-      const double allowance = takes ? own : largest_[i];
+      rounding_[i] += 16.0 * kEpsilon * (2.0 * std::abs(stored[i]) + static_cast<double>(terms[i]));
+      const double allowance = rounding_[i];
       const double engine = stepper.tank(static_cast<int>(i));
       lowest_ = std::min(lowest_, static_cast<double>(tank_[i]));
       if (engine < -allowance - 2.0 * kEpsilon * std::abs(engine)) {
@@ -99,13 +95,13 @@ class EnergyLaws {
     const double ratio = stepper.energy().max_energy_ratio;
     // It counts no tank below 0, so what a tank may lack comes on top.
     double lacking = 0.0;
-    for (const double largest : largest_) lacking += largest;
+    for (const double rounding : rounding_) lacking += rounding;
     if (initial_ > 0.0L && supplied_size_ == 0.0 &&
         !(ratio <= 1.0 + (allowance + lacking) / static_cast<double>(initial_))) {
       breach("max_energy_ratio is 1 + {:.3e}", ratio - 1.0);
     }
     if (!(report.energy.alpha >= 0.0 && report.energy.alpha <= 1.0) ||
-        (report.energy.alpha < 1.0) != (report.energy.withheld_J > 0.0)) {
+        (report.energy.alpha < 1.0 && !(report.energy.withheld_J > 0.0))) {
       breach("alpha = {}, withheld {:.3e} J", report.energy.alpha, report.energy.withheld_J);
     }
     ++steps_;
@@ -147,7 +143,7 @@ class EnergyLaws {
   const System& system_;
   double cap_;
   std::vector<long double> tank_;
-  std::vector<double> drift_, largest_;
+  std::vector<double> drift_, rounding_;
   long double initial_ = 0.0L;
   long double supplied_ = 0.0L;
   double supplied_size_ = 0.0;

@@ -62,7 +62,7 @@ class LaneMajor {
     take(range, a);
     EnergyColumns columns;
     if (energy != nullptr) {
-      columns = {columns_[0].data(), columns_[1].data(), columns_[2].data(), columns_[3].data()};
+      columns = {columns_[0].data(), columns_[1].data(), columns_[2].data()};
     }
     const LaneStatus status =
         batch_->advance(range, record_.data(), a_.data(), next_.data(), b_.data(), columns);
@@ -98,7 +98,7 @@ class LaneMajor {
 
   std::unique_ptr<StepBatch> batch_;
   AlignedVector record_, next_, a_, b_;
-  AlignedVector columns_[4];
+  AlignedVector columns_[3];
 };
 
 /// A part's own batch of one.

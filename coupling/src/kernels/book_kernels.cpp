@@ -17,22 +17,23 @@ void book_lanes(const BookTask& t) {
   const int ports = P > 0 ? P : t.ports;
   const double* a = t.a;
   const double* b = t.b;
-  const double* storage = t.step.storage_J;
+  const double* change = t.step.change_J;
   const double* supply = t.step.external_supply_J;
-  const double* magnitude = t.step.magnitude_J;
 #pragma GCC ivdep
   for (int l = t.first; l < t.last; ++l) {
-    double in = 0.0, out = 0.0;
+    double squares = 0.0, mismatch = 0.0;
     for (int j = 0; j < ports; ++j) {
-      in = __builtin_fma(a[j * t.stride + l], a[j * t.stride + l], in);
-      out = __builtin_fma(b[j * t.stride + l], b[j * t.stride + l], out);
+      const double in = a[j * t.stride + l], out = b[j * t.stride + l];
+      squares = __builtin_fma(in, in, __builtin_fma(out, out, squares));
+      mismatch = __builtin_fma(out - in, out + in, mismatch);
     }
-    in *= 0.5;
-    out *= 0.5;
-    t.mismatch[l] = out - in;
-    t.residual[l] = (storage[l] - t.storage_before[l]) - (in - out) - supply[l];
-    t.tolerance[l] =
-        1e-12 * (t.magnitude_before[l] + magnitude[l] + in + out + magnitude_of(supply[l]));
+    mismatch *= 0.5;
+    const double before = t.storage_before[l], after = before + change[l];
+    t.mismatch[l] = mismatch;
+    t.storage[l] = after;
+    t.residual[l] = change[l] + mismatch - supply[l];
+    t.tolerance[l] = 1e-12 * (magnitude_of(before) + magnitude_of(after) + 0.5 * squares +
+                              magnitude_of(supply[l]));
   }
 }
 
@@ -118,12 +119,12 @@ double largest_of(int count, const Value& value) {
 
 template <class At>
 inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
-  double storage[kSums] = {}, supply[kSums] = {}, dissipated[kSums] = {}, mismatch[kSums] = {};
+  double change[kSums] = {}, supply[kSums] = {}, dissipated[kSums] = {}, mismatch[kSums] = {};
   double tolerance[kSums] = {};
   double residual[kSums], ratio[kSums];
   for (int k = 0; k < kSums; ++k) residual[k] = ratio[k] = -__builtin_inf();
   const auto take = [&](int k, int e) {
-    storage[k] += c.storage[e];
+    change[k] += c.change[e];
     supply[k] += c.supply[e];
     dissipated[k] += c.dissipated[e];
     mismatch[k] += c.mismatch[e];
@@ -144,7 +145,7 @@ inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
   const auto add = [](const double* v) {
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
   };
-  return {add(storage),   add(supply), add(dissipated), add(mismatch),
+  return {add(change),    add(supply), add(dissipated), add(mismatch),
           add(tolerance), residual[0], ratio[0]};
 }
 

@@ -15,10 +15,10 @@ struct BookTask {
   const double* b = nullptr;
   EnergyColumns step;  ///< of the step that is booked
   const double* storage_before = nullptr;
-  const double* magnitude_before = nullptr;
+  double* storage = nullptr;    ///< H⁺, carried along
   double* residual = nullptr;   ///< r = H⁺ − H − ½(|a|² − |b|²) − supply
-  double* tolerance = nullptr;  ///< 1e-12 of the terms of r
-  double* mismatch = nullptr;   ///< ½(|b|² − |a|²)
+  double* tolerance = nullptr;  ///< 1e-12 of the energies that the step moves
+  double* mismatch = nullptr;   ///< ½(|b|² − |a|²), as Σ ½(b − a)(b + a)
 };
 
 /// Squared norms per lane.
@@ -37,10 +37,10 @@ struct NormTask {
 
 /// Sums of a step over parts, in the order and manner of BookKernels::sum, and its two maxima.
 struct BookTotals {
-  double storage, supply, dissipated, mismatch, tolerance, largest_residual, largest_ratio;
+  double change, supply, dissipated, mismatch, tolerance, largest_residual, largest_ratio;
 };
 struct BookColumns {
-  const double* storage;
+  const double* change;
   const double* supply;
   const double* dissipated;
   const double* mismatch;

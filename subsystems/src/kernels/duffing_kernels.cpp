@@ -195,7 +195,7 @@ struct Lanes {
     const V q_next = fma(h, w, q);
     const V v_next = fma(two, (base - v) + d, v);
     V check = (q_next + v_next) * V::all(0.0);
-    V elastic = V::all(0.0);
+    V elastic = V::all(0.0);  // its change, twice
     V lost = step_of(group, kDamping) * w * w;
     q_next.store(state_next);
     v_next.store(state_next + W);
@@ -210,21 +210,20 @@ struct Lanes {
       const V delta_next = fma(h, slip, delta);
       delta_next.store(state_next + (2 + j) * W);
       check = fma(delta_next, V::all(0.0), check);
-      elastic = fma(k12 * delta_next, delta_next, elastic);
+      elastic = fma(k12 * (delta_next + delta), delta_next - delta, elastic);
       lost = fma(spring_of(group, j, kCouplingDamping) * slip, slip, lost);
     }
     for (int j = 0; j < kPorts; ++j) {
       check = fma(V::load(t.b + j * t.stride + g * W), V::all(0.0), check);
     }
     if (t.energy.wanted()) {
-      const V q2 = q_next * q_next;
-      const V quartic = half * step_of(group, kCubicStiffness) * q2 * q2;
-      const V storage = half * (fma(step_of(group, kMass) * v_next, v_next,
-                                    fma(step_of(group, kStiffness), q2, quartic)) +
-                                elastic);
-      storage.store(t.energy.storage_J + g * W);
-      // No term is negative, none of degree above 4.
-      (V::all(4.0) * storage).store(t.energy.magnitude_J + g * W);
+      // H⁺ − H = ½m(v⁺² − v²) + ½k₁(q⁺² − q²) + ¼k₃(q⁺⁴ − q⁴) + …, each as a product of increments.
+      const V squares = (q_next + q) * (q_next - q);
+      const V stiffness = fma(half * step_of(group, kCubicStiffness), fma(q_next, q_next, q * q),
+                              step_of(group, kStiffness));
+      const V kinetic = step_of(group, kMass) * (v_next + v);
+      const V change = half * fma(kinetic, v_next - v, fma(stiffness, squares, elastic));
+      change.store(t.energy.change_J + g * W);
       (h * lost).store(t.energy.dissipated_J + g * W);
       (h * force * w).store(t.energy.external_supply_J + g * W);
     }

@@ -158,20 +158,20 @@ template <int W, bool kShared>
   constexpr int S = kShared ? 1 : W;
   const LinearShape& s = *t.shape;
   const Vec<W> zero = Vec<W>::all(0.0);
-  Vec<W> storage = zero, magnitude = zero, dissipated = zero, supply = zero;
+  Vec<W> change = zero, dissipated = zero, supply = zero;
   const double* value = group.energy;
-  // |Q_ij x_i x_j| ≤ ½|Q_ij|(x_i² + x_j²)
+  // H⁺ − H = ½(x⁺ + x)ᵀQ(x⁺ − x)
   for (int i = 0; i < s.n; ++i) {
-    const Vec<W> x = Vec<W>::load(at.next + i * W);
-    const Vec<W> square = x * x;
-    storage = fma(coefficient<W, kShared>(value, 2 * i), square, storage);
-    magnitude = fma(coefficient<W, kShared>(value, 2 * i + 1), square, magnitude);
+    const Vec<W> x = Vec<W>::load(at.x + i * W), next = Vec<W>::load(at.next + i * W);
+    change = fma(coefficient<W, kShared>(value, i), (next + x) * (next - x), change);
   }
-  value += 2 * s.n * S;
+  value += s.n * S;
   for (int e = 0; e < s.storage_count; ++e) {
-    const Vec<W> left =
-        coefficient<W, kShared>(value, e) * Vec<W>::load(at.next + s.storage[e].row * W);
-    storage = fma(left, Vec<W>::load(at.next + s.storage[e].column * W), storage);
+    const int row = s.storage[e].row * W, column = s.storage[e].column * W;
+    const Vec<W> xi = Vec<W>::load(at.x + row), ni = Vec<W>::load(at.next + row);
+    const Vec<W> xj = Vec<W>::load(at.x + column), nj = Vec<W>::load(at.next + column);
+    const Vec<W> both = fma(ni + xi, nj - xj, (ni - xi) * (nj + xj));
+    change = fma(coefficient<W, kShared>(value, e), both, change);
   }
   value += s.storage_count * S;
   if (s.dissipation_count > 0 || at.driven) {
@@ -213,8 +213,7 @@ template <int W, bool kShared>
       }
     }
   }
-  storage.store(t.energy.storage_J + g * W);
-  magnitude.store(t.energy.magnitude_J + g * W);
+  change.store(t.energy.change_J + g * W);
   dissipated.store(t.energy.dissipated_J + g * W);
   supply.store(t.energy.external_supply_J + g * W);
 }

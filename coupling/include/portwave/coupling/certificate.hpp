@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "portwave/coupling/ledger.hpp"
 #include "portwave/coupling/method.hpp"
 #include "portwave/coupling/wave_discretisation.hpp"
 
@@ -15,8 +16,10 @@ namespace portwave {
 
 enum class CertificateStatus {
   holds,
-  /// A sampled margin is negative: the premise of Theorem 1 and of Fejér decrease fails. Or the error
-  /// of a dynamic iteration created energy, beyond what its tolerance allows.
+  /// Every part is passive, but not all is well: energy came from the coupling (`growth`, without the guard,
+  /// or the error of a dynamic iteration beyond what its tolerance allows); impedances drown the account
+  /// of an island (`uncomputable_islands`); or a sampled margin is negative, so that the premise of
+  /// Theorem 1 and of Fejér decrease fails.
   conditional,
   violated,  ///< a part created energy beyond round-off, or a law of the guard does not hold
 };
@@ -34,6 +37,16 @@ struct BrokenLaw {
   std::int64_t step;
 };
 
+/// Steps that ended without meeting the tolerance, and the worst of them.
+struct MissedTolerance {
+  std::int64_t steps = 0;
+  double residual = 0.0;  ///< the largest of an island
+  double gap_J = 0.0;     ///< ½|P b̂ − u|² of that step, all islands
+  std::int64_t step = -1;
+  int part = -1;            ///< which has most of it
+  double part_gap_J = 0.0;  ///< its own share
+};
+
 /// What a run can say for itself so far.
 struct Certificate {
   CertificateStatus status = CertificateStatus::holds;
@@ -44,6 +57,13 @@ struct Certificate {
   int worst_passivity_part = -1;
   std::int64_t worst_passivity_step = -1;
   std::optional<BrokenLaw> broken_law;  ///< with the guard: `violated` for this reason
+  /// H of an island exceeded what was there and supplied, beyond rounding. Cannot be with the guard,
+  /// unless a part creates energy itself.
+  std::optional<EnergyGrowth> growth;
+  /// Islands with impedances so far from what their parts respond with that the account of a step is lost
+  /// in the rounding of its waves. There the guard bounds the growth of H + T instead.
+  int uncomputable_islands = 0;
+  MissedTolerance missed;  ///< of wave coupling with a tolerance
   /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.
   std::optional<double> max_augmented_residual_J;
   /// Fejér decrease: max over steps and k of

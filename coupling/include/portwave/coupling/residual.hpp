@@ -30,6 +30,12 @@ class InterfaceResidual {
   InterfaceGap gap(int island, bool per_part) const;
   /// The largest residual and the sum of the energies over all islands.
   InterfaceGap largest(bool per_part) const;
+  /// The part with most of the gap, and its ½|P b̂ − u|².
+  struct Share {
+    int part = -1;
+    double energy_J = 0.0;
+  };
+  Share largest_share() const;
   std::size_t bytes() const;
 
  private:

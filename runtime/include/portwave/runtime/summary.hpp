@@ -31,6 +31,7 @@ struct RunSummary {
   EnergyTotals energy;
   Certificate certificate;
   std::string worst_passivity_part;  ///< name, empty before the first step
+  std::string missed_part;  ///< name of Certificate::missed.part, empty where there is none
   TimeBudget time;
   DeadlineScheduler::Statistics deadline;  ///< with a time budget
   bool timed = false;

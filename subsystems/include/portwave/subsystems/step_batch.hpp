@@ -39,23 +39,21 @@ struct [[nodiscard]] LaneStatus {
 
 /// Energies of one part over one committed step [J].
 struct StepEnergy {
-  double storage_J = 0.0;          ///< H(x⁺)
+  /// H(x⁺) − H(x) of the states as they are stored, formed from ∇̄H and the increment x⁺ − x: never as
+  /// the difference of two energies, whose rounding may exceed it (a stiff spring far from the origin).
+  double change_J = 0.0;
   double external_supply_J = 0.0;  ///< h Σ u·y over the external input channels
   double dissipated_J = 0.0;       ///< h [∇̄H; u]ᵀ[R P; Pᵀ S][∇̄H; u]
-  /// Size of the terms that make up H(x⁺), Σ|∂H/∂xᵢ xᵢ| or more: what a rounding of the state is
-  /// multiplied by. Larger than H where terms cancel (a stiff spring far from the origin).
-  double magnitude_J = 0.0;
 };
 
 /// Where a batch writes the energies of a step: one array per quantity, one entry per lane and
 /// StepBatch::stride() entries in all, since whole lane groups are written.
 struct EnergyColumns {
-  double* storage_J = nullptr;
+  double* change_J = nullptr;
   double* external_supply_J = nullptr;
   double* dissipated_J = nullptr;
-  double* magnitude_J = nullptr;
 
-  bool wanted() const { return storage_J != nullptr; }
+  bool wanted() const { return change_J != nullptr; }
   void set(int lane, const StepEnergy& energy) const;
   StepEnergy at(int lane) const;
   /// The columns of lanes from `lane` on.
