@@ -192,7 +192,10 @@ double EnergyBook::state_rounding(int part, const CommittedStep& step) const {
   }
   if (form.Q == nullptr) return passivity_tolerance(terms);
   const double moved = column(kTolerance)[place.entry] / passivity_tolerance(1.0);
-  return kLinear * std::sqrt(terms * (moved + kLinear * kLinear * terms));
+  const BatchPlace& batch = waves_.batch(place.batch);
+  const double of_maps = batch.batch->step_rounding(place.lane, step.record + batch.record,
+                                                    step.a + batch.wave, step.next + batch.record);
+  return of_maps + kLinear * std::sqrt(terms * (moved + kLinear * kLinear * terms));
 }
 
 double EnergyBook::state_rounding_of_island(int island, const CommittedStep& step) const {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include <Eigen/Core>
 
 #include "port_closure.hpp"
+#include "refined_solves.hpp"
 #include "sparse_rank.hpp"
 
 namespace portwave {
@@ -35,12 +37,6 @@ struct DescriptorLane {
   RowMatrix C_u;  // p×q
 };
 
-Vector solved(const ScaledFactors& lhs, const Vector& rhs) {
-  Vector x(rhs.size()), scratch(lhs.scratch_size());
-  lhs.solve(rhs.data(), x.data(), scratch.data());
-  return x;
-}
-
 DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
                          const std::vector<PortClosure>& closures, double h) {
   const DescriptorForm& form = part.form();
@@ -59,15 +55,17 @@ DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
   lane.W = descriptor_rate(form.J, form.R, form.Q);
   if (p > 0) lane.W -= SparseMatrix(B_p * SparseMatrix(kappa.asDiagonal() * C_p));
   const SparseMatrix inertia = (2.0 / h) * form.E;
-  if (!lane.lhs.factorise(SparseMatrix(inertia - lane.W))) {
+  const SparseMatrix lhs = inertia - lane.W;
+  if (!lane.lhs.factorise(lhs)) {
     throw ConfigError("", "the implicit step is singular at this step size");
   }
+  RefinedSolves solves(lane.lhs, lhs);
   lane.B_a = Matrix(B_p) * drive.asDiagonal();
   lane.B_u = form.B.rightCols(q);
 
   Matrix y(p, n + p + q);  // of z = (x, a, ū), by one transposed solve per port
   for (Eigen::Index j = 0; j < p; ++j) {
-    const Vector row = lane.lhs.solve_transposed(Vector(SparseMatrix(C_p.transpose()).col(j)));
+    const Vector row = solves.solve_transposed(Vector(SparseMatrix(C_p.transpose()).col(j)));
     y.row(j).head(n) = (inertia.transpose() * row).transpose();
     y.row(j).segment(n, p) = row.transpose() * lane.B_a;
     y.row(j).tail(q) = (lane.B_u.transpose() * row).transpose();
@@ -88,10 +86,10 @@ DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
   lane.C_u = b.rightCols(q);
   if (!part.uses_sparse_step_maps()) {
     lane.map.resize(n, n + p + q);
-    for (Eigen::Index j = 0; j < n; ++j) lane.map.col(j) = solved(lane.lhs, Vector(lane.W.col(j)));
-    for (Eigen::Index j = 0; j < p; ++j) lane.map.col(n + j) = solved(lane.lhs, lane.B_a.col(j));
+    for (Eigen::Index j = 0; j < n; ++j) lane.map.col(j) = solves.solve(Vector(lane.W.col(j)));
+    for (Eigen::Index j = 0; j < p; ++j) lane.map.col(n + j) = solves.solve(lane.B_a.col(j));
     for (Eigen::Index j = 0; j < q; ++j) {
-      lane.map.col(n + p + j) = solved(lane.lhs, Vector(lane.B_u.col(j)));
+      lane.map.col(n + p + j) = solves.solve(Vector(lane.B_u.col(j)));
     }
   }
   if (!b.allFinite() || !lane.map.allFinite()) {
@@ -118,6 +116,16 @@ class DescriptorEnergy {
     append(SparseMatrix(form.B.rightCols(part.signature().input_size())), step_s, input_);
   }
 
+  /// |∂H/∂x| at x plus that at x⁺.
+  void weights(const double* x, const double* x_next, std::vector<double>& out) const {
+    std::fill(out.begin(), out.end(), 0.0);
+    for (const double* state : {x, x_next}) {
+      for (const Entry& row : storage_) {
+        out[static_cast<std::size_t>(row.row)] += std::abs(row.value * state[row.column]);
+        out[static_cast<std::size_t>(row.column)] += std::abs(row.value * state[row.row]);
+      }
+    }
+  }
   /// `z` is scratch of n doubles.
   StepEnergy book(const double* x, const double* x_mid, const double* x_next, const double* input,
                   double* z, int n) const {
@@ -180,6 +188,7 @@ class DescriptorBatch final : public LanewiseBatch {
   void prepare(double step_s, const double* impedance) override {
     lane_.clear();
     energy_.clear();
+    weight_.assign(static_cast<std::size_t>(n_), 0.0);
     std::vector<double> gamma(static_cast<std::size_t>(p_));
     for (int l = 0; l < lanes(); ++l) {
       const DescriptorPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
@@ -190,6 +199,27 @@ class DescriptorBatch final : public LanewiseBatch {
           make_lane(part, port_closures(part.signature(), step_s, gamma.data()), step_s));
       energy_.emplace_back(part, step_s);
     }
+  }
+
+  /// Of a dense step map: every component of x_mid − x is known to ε of the terms that it is the sum of,
+  /// and ∂H/∂x = EᵀQx weighs it.
+  double step_rounding(int l, const double* record, const double* a,
+                       const double* next) const override {
+    const DescriptorLane& lane = lane_[static_cast<std::size_t>(l)];
+    if (lane.map.size() == 0) return 0.0;
+    constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
+    const double* x = state_of(l, record);
+    const double* after = state_of(l, next);
+    energy_[static_cast<std::size_t>(l)].weights(x, after, weight_);
+    double sum = 0.0;
+    for (int i = 0; i < n_; ++i) {
+      double terms = 0.0;
+      for (int j = 0; j < n_; ++j) terms += std::abs(lane.map(i, j) * x[j]);
+      for (int j = 0; j < p_; ++j) terms += std::abs(lane.map(i, n_ + j) * a[j * stride() + l]);
+      for (int j = 0; j < q_; ++j) terms += std::abs(lane.map(i, n_ + p_ + j) * x[n_ + j]);
+      sum += weight_[static_cast<std::size_t>(i)] * terms;
+    }
+    return kPerTerm * sum;
   }
 
   bool affine_matrix(int l, double* matrix) const override {
@@ -279,6 +309,7 @@ class DescriptorBatch final : public LanewiseBatch {
   std::vector<const DescriptorPortHamiltonian*> parts_;
   std::vector<DescriptorLane> lane_;
   std::vector<DescriptorEnergy> energy_;
+  mutable std::vector<double> weight_;  // scratch of step_rounding
   int n_ = 0, p_ = 0, q_ = 0;
 };
 

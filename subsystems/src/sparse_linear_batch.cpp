@@ -8,6 +8,7 @@
 #include "linear_batches.hpp"
 #include "linear_energy.hpp"
 #include "portwave/subsystems/sparse_factors.hpp"
+#include "refined_solves.hpp"
 
 namespace portwave {
 namespace {
@@ -32,15 +33,6 @@ struct SparseLane {
   Vector sigma;   // ±1
   RowMatrix C_u;  // p×q
 };
-
-Matrix solve_columns(const SparseFactors& lhs, const Matrix& rhs) {
-  Matrix x(rhs.rows(), rhs.cols());
-  Vector scratch(rhs.rows());
-  for (Eigen::Index j = 0; j < rhs.cols(); ++j) {
-    lhs.solve(rhs.col(j).data(), x.col(j).data(), scratch.data());
-  }
-  return x;
-}
 
 SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
                      double h) {
@@ -86,12 +78,14 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
   lane.B_a = B_p * (M_inv * s);
   lane.B_u = B.rightCols(q);
   if (p > 0) lane.B_u -= SparseMatrix(B_p * SparseMatrix(SparseMatrix(K.sparseView()) * Dx));
-  const Matrix Xa = solve_columns(lane.lhs, lane.B_a);
+  RefinedSolves solves(lane.lhs, lhs);
+  Matrix Xa(n, p);
+  for (Eigen::Index j = 0; j < p; ++j) Xa.col(j) = solves.solve(lane.B_a.col(j));
   // x_mid at the ports, CyQ x_mid, as a function of z = (x̂, a, ū), by one transposed solve per port
   // however many inputs there are; then u and y.
   Matrix at_ports(p, n + p + q);
   for (Eigen::Index j = 0; j < p; ++j) {
-    const Vector row = lane.lhs.solve_transposed(Vector(CyQ.transpose().col(j)));
+    const Vector row = solves.solve_transposed(Vector(CyQ.transpose().col(j)));
     at_ports.row(j).head(n) = two_over_h * row.transpose();
     at_ports.row(j).tail(q) = (lane.B_u.transpose() * row).transpose();
   }

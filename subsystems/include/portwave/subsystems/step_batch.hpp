@@ -195,6 +195,15 @@ class StepBatch {
     return {};
   }
 
+  /// A bound of what the rounding of a committed step may have moved H⁺ − H of a lane by [J], beyond ε of
+  /// the energies of the step: where the terms that x⁺ is the sum of are far larger than x⁺. Asked for by one
+  /// thread at a time, and only where an account is out by more than its waves explain.
+  virtual double step_rounding([[maybe_unused]] int lane, [[maybe_unused]] const double* record,
+                               [[maybe_unused]] const double* a,
+                               [[maybe_unused]] const double* next) const {
+    return 0.0;
+  }
+
   /// Linear parts: S(a) = b⁰ + D a with D constant between calls of prepare. `matrix` is
   /// wave_size × wave_size, row-major. False for parts that are not affine.
   virtual bool affine_matrix([[maybe_unused]] int lane, [[maybe_unused]] double* matrix) const {
@@ -237,6 +246,9 @@ class LanewiseBatch : public StepBatch {
     const double* input;  ///< zeros where no external input is driven
     double* extra;
   };
+  const double* state_of(int lane, const double* record) const {
+    return record + static_cast<std::size_t>(lane) * lane_size_;
+  }
   const double* extra_of(int lane, const double* record) const {
     return record + static_cast<std::size_t>(lane) * lane_size_ + lane_size_ - extra_;
   }
