@@ -232,10 +232,11 @@ void CondensedSystem::condense() {
 
   const SparseMatrix J_o = J_coupling();
   const SparseMatrix symmetric = J_o + SparseMatrix(J_o.transpose());
-  const double allowed = 1e-12 * size_of(J_o);
+  const SparseMatrix size = J_coupling(/*magnitudes=*/true);
   for (int j = 0; j < symmetric.outerSize(); ++j) {
     for (SparseMatrix::InnerIterator it(symmetric, j); it; ++it) {
-      if (std::abs(it.value()) <= allowed || it.row() > j) continue;
+      const auto i = static_cast<int>(it.row());
+      if (i > j || std::abs(it.value()) <= 1e-12 * (size.coeff(i, j) + size.coeff(j, i))) continue;
       const auto name = [&](int state) { return state_label(state); };
       issues.push_back(
           {"/couplings",
@@ -288,7 +289,9 @@ SparseMatrix CondensedSystem::J_local() const { return block_diagonal(&Condensed
 SparseMatrix CondensedSystem::R() const { return block_diagonal(&CondensedBlock::R); }
 SparseMatrix CondensedSystem::Q() const { return block_diagonal(&CondensedBlock::Q); }
 
-SparseMatrix CondensedSystem::J_coupling() const {
+SparseMatrix CondensedSystem::J_coupling() const { return J_coupling(/*magnitudes=*/false); }
+
+SparseMatrix CondensedSystem::J_coupling(bool magnitudes) const {
   Triplets in, see;
   for (const CondensedBlock& block : blocks_) {
     for (int c = 0; c < block.channels; ++c) {
@@ -303,7 +306,9 @@ SparseMatrix CondensedSystem::J_coupling() const {
     }
   }
   const auto r = static_cast<Eigen::Index>(channels());
-  return from(size_, r, in) * C_ * from(r, size_, see);
+  const SparseMatrix into = from(size_, r, in), out = from(r, size_, see);
+  if (magnitudes) return into.cwiseAbs() * C_.cwiseAbs() * out.cwiseAbs();
+  return into * C_ * out;
 }
 
 SparseMatrix CondensedSystem::B() const {

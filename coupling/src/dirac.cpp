@@ -11,6 +11,7 @@ namespace portwave {
 namespace {
 
 constexpr double kTolerance = 1e-12;
+constexpr double kApart = 1e-4;  // rows of norm 1 that differ by more need no elimination
 constexpr double kRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
 
 DiracStructure zero(Eigen::Index rows, Eigen::Index columns) {
@@ -62,13 +63,59 @@ DiracStructure with_unit_rows(const DiracStructure& dirac) {
   return result;
 }
 
-Eigen::Index rank(const DiracStructure& unit) {
-  const Eigen::Index k = unit.E.rows();
-  Eigen::MatrixXd transposed(2 * k, k);
-  transposed << unit.E.transpose(), unit.F.transpose();
+double power_of_two(double value) { return std::exp2(std::round(std::log2(value))); }
+
+// [E F] with rows and columns scaled by powers of two until the largest entry of each is near 1, so
+// that its rank does not depend on the units of efforts and flows, port by port. In place, so that
+// nothing overflows on the way.
+Eigen::MatrixXd evened(const DiracStructure& dirac) {
+  constexpr int kSweeps = 40;
+  const Eigen::Index k = dirac.E.rows();
+  Eigen::MatrixXd both(k, 2 * k);
+  both << dirac.E, dirac.F;
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    bool is_even = true;
+    const auto even = [&](auto&& line) {
+      const double size = line.cwiseAbs().maxCoeff();
+      if (size == 0.0 || (size > 0.5 && size < 2.0)) return;
+      is_even = false;
+      line *= power_of_two(1.0 / std::max(size, std::numeric_limits<double>::min()));
+    };
+    for (Eigen::Index i = 0; i < both.rows(); ++i) even(both.row(i));
+    for (Eigen::Index j = 0; j < both.cols(); ++j) even(both.col(j));
+    if (is_even) break;
+  }
+  return both;
+}
+
+Eigen::Index rank(const DiracStructure& dirac) {
+  const Eigen::MatrixXd transposed = evened(dirac).transpose();
   Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(transposed);
   qr.setThreshold(kTolerance);
   return qr.rank();
+}
+
+// Units taken apart: efforts of a port times s and flows divided by s, which leaves E Fᵀ as it is,
+// until both have columns of one size; then rows of norm 1. A power of two for each port.
+DiracStructure without_units(const DiracStructure& dirac) {
+  constexpr int kSweeps = 40;
+  DiracStructure result = with_unit_rows(dirac);
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    bool is_even = true;
+    for (Eigen::Index j = 0; j < result.E.cols(); ++j) {
+      const double effort = result.E.col(j).cwiseAbs().maxCoeff();
+      const double flow = result.F.col(j).cwiseAbs().maxCoeff();
+      if (effort == 0.0 || flow == 0.0) continue;  // the other one's scale cannot matter
+      const double s = power_of_two(std::sqrt(flow) / std::sqrt(effort));
+      if (s == 1.0) continue;
+      is_even = false;
+      result.E.col(j) *= s;
+      result.F.col(j) /= s;
+    }
+    if (is_even) break;
+    result = with_unit_rows(result);
+  }
+  return result;
 }
 
 // The entry of E Fᵀ + F Eᵀ that is farthest beyond what round-off of its terms explains.
@@ -150,14 +197,50 @@ Issues validate(const DiracStructure& dirac) {
   check_finite(issues, "/F", dirac.F);
   if (!issues.empty()) return issues;
 
-  const DiracStructure unit = with_unit_rows(dirac);
-  if (const Eigen::Index r = rank(unit); r < k) {
+  if (const Eigen::Index r = rank(dirac); r < k) {
     issues.push_back({"", fmt::format("[E F] must have rank {}, got {}: its rows leave the ports "
                                       "undetermined",
                                       k, r)});
   }
-  check_isotropy(issues, dirac, unit);
+  check_isotropy(issues, dirac, without_units(dirac));
   return issues;
+}
+
+DiracStructure with_separate_rows(const DiracStructure& dirac) {
+  const Eigen::Index k = dirac.E.rows();
+  const DiracStructure unit = with_unit_rows(dirac);
+  Eigen::MatrixXd transposed(2 * k, k);
+  transposed << unit.E.transpose(), unit.F.transpose();
+  const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(transposed);
+  const auto diagonal = qr.matrixQR().diagonal().cwiseAbs();
+  if (diagonal.minCoeff() > kApart * diagonal.maxCoeff()) return dirac;
+
+  // Gauss-Jordan elimination with the largest of the evened entries as pivots; every row is then free of
+  // the pivots of the others, and no unit can make two of them alike.
+  Eigen::MatrixXd both(k, 2 * k), even = evened(dirac);
+  both << dirac.E, dirac.F;
+  const auto eliminate = [k](Eigen::MatrixXd& M, Eigen::Index row, Eigen::Index pivot) {
+    for (Eigen::Index i = 0; i < k; ++i) {
+      if (i == row || M(i, pivot) == 0.0) continue;
+      const double factor = M(i, pivot) / M(row, pivot);
+      for (Eigen::Index j = 0; j < 2 * k; ++j) {
+        const double term = factor * M(row, j);
+        const double rest = M(i, j) - term;
+        M(i, j) = std::abs(rest) <= kRoundOff * std::abs(term) ? 0.0 : rest;
+      }
+      M(i, pivot) = 0.0;
+    }
+  };
+  for (Eigen::Index step = 0; step < k; ++step) {
+    Eigen::Index row = 0, pivot = 0;
+    even.bottomRows(k - step).cwiseAbs().maxCoeff(&row, &pivot);
+    row += step;
+    even.row(step).swap(even.row(row));
+    both.row(step).swap(both.row(row));
+    eliminate(even, step, pivot);
+    eliminate(both, step, pivot);
+  }
+  return {both.leftCols(k), both.rightCols(k)};
 }
 
 Eigen::MatrixXd wave_map(const DiracStructure& dirac, const Eigen::VectorXd& impedance) {

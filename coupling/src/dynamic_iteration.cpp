@@ -13,10 +13,37 @@
 #include "portwave/coupling/splitting.hpp"
 
 namespace portwave {
+namespace {
+
+/// Refuses a μ with which the weighted norm may rise: such an iteration may overflow before it converges.
+/// `study iteration` follows it all the same.
+void check_monotone(double step_s, const DynamicParameters& used) {
+  if (used.kind != MethodKind::lions_mercier || used.bounds.monotone) return;
+  const bool midpoint = used.integrator == Integrator::midpoint;
+  const double decay = step_s * used.omega;
+  const double most = midpoint ? std::tanh(decay) : -std::expm1(-decay);
+  const double own = step_s * used.mu;
+  std::string what = fmt::format(
+      "the iteration may grow without bound: step_s * mu = {:.6g} must be at most {} = {:.6g} "
+      "({}). Take mu <= {:.6g}",
+      own, midpoint ? "tanh(step_s * omega)" : "1 - exp(-step_s * omega)", most,
+      to_string(used.integrator), most / step_s);
+  if (own < 1.0) {
+    what += fmt::format(", or omega >= {:.6g}",
+                        (midpoint ? std::atanh(own) : -std::log1p(-own)) / step_s);
+  } else {
+    what += fmt::format("; with this mu no omega would do unless steps are shorter than {:.6g} s",
+                        1.0 / used.mu);
+  }
+  throw ConfigError("/method/mu", what + "; \"auto\" for both chooses such values");
+}
+
+}  // namespace
 
 struct DynamicIteration::Impl {
   Impl(const CondensedSystem& s, double h, const CouplingMethod& m)
       : system(s), step_s(h), method(m), iteration(s, h, m) {
+    check_monotone(h, iteration.parameters());
     const Eigen::VectorXd start = s.initial_state();
     x.assign(start.data(), start.data() + start.size());
     previous = x;
@@ -52,14 +79,14 @@ struct DynamicIteration::Impl {
         fail(k, StepFault::not_finite, "the waveforms overflow: the iteration diverges");
       note(change);
       if (k == 0) usual = std::max(change.size, change.change);
-      const bool relaxation = method.kind != MethodKind::lions_mercier;
-      if (relaxation && usual > 0.0 && change.change > method.dynamic.divergence_limit * usual) {
+      if (usual > 0.0 && change.change > method.dynamic.divergence_limit * usual) {
         fail(k, StepFault::not_converged,
-             fmt::format(
-                 "the iteration diverges: waveforms change by {:.2g} times their size at the "
-                 "start, which leaves "
-                 "nothing of them in double precision; take shorter windows or \"lions-mercier\"",
-                 change.change / usual));
+             fmt::format("the iteration diverges: waveforms change by {:.2g} times their size at "
+                         "the start, which leaves nothing of them in double precision; {}",
+                         change.change / usual,
+                         method.kind == MethodKind::lions_mercier
+                             ? "leave lambda, mu and omega to \"auto\", or take shorter steps"
+                             : "take shorter windows or \"lions-mercier\""));
       }
       residual = change.size > 0.0 ? change.change / change.size : 0.0;
       if (method.tolerance > 0.0 && what_is_left(change) <= method.tolerance * change.size) {
@@ -211,9 +238,7 @@ std::string DynamicIteration::description() const {
   text += p.bounds.rank_mu ? fmt::format("q {:.6g}, q* {:.6g} at lambda* {:.6g}", p.bounds.rate,
                                          p.bounds.optimal_rate, p.bounds.optimal_lambda)
                            : std::string("no bound on the rate: rank[mu E, (1-alpha) R] < n");
-  text += p.bounds.monotone ? "; the norm of the change never rises"
-                            : "; mu is too large for omega: the norm of the change may rise";
-  return text;
+  return text + "; the norm of the change never rises";
 }
 
 std::unique_ptr<NetworkMethod> make_network_method(const CondensedSystem& system, double step_s,

@@ -64,6 +64,18 @@ bool is_affine(const WaveDiscretisation& waves, int part, std::vector<double>& D
   return batch.affine_matrix(place.lane, D.data());
 }
 
+/// Largest of a part's waves; the largest of all where those are zero, and 1 where there are none.
+double wave_size_of(const WaveDiscretisation& waves, const AlignedVector& u, int part) {
+  const PartPlace& place = waves.place(part);
+  double size = 0.0;
+  for (int j = 0; j < waves.batch(place.batch).batch->wave_size(); ++j) {
+    size = std::max(size, std::abs(u[at(place.wave + j * place.stride)]));
+  }
+  if (size > 0.0) return size;
+  for (const double wave : u) size = std::max(size, std::abs(wave));
+  return size > 0.0 ? size : 1.0;
+}
+
 /// Probes the j-th port of every part at once: b⁺ − b⁻ over the step, where S is not affine.
 bool add_differences(const WaveDiscretisation& waves, double* record, const AlignedVector& u, int j,
                      Triplets& entries) {
@@ -76,7 +88,7 @@ bool add_differences(const WaveDiscretisation& waves, double* record, const Alig
     if (j >= width_of(part)) continue;
     const PartPlace& place = waves.place(part);
     const std::size_t w = at(place.wave + j * place.stride);
-    const double step = 1e-6 * std::max(1.0, std::abs(u[w]));
+    const double step = 1e-6 * wave_size_of(waves, u, part);
     moved[0][w] += step;
     moved[1][w] -= step;
   }

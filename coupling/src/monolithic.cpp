@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/typical_state.hpp"
 #include "scaled_sparse_lu.hpp"
 
 namespace portwave {
@@ -61,7 +62,7 @@ struct Block {
   Structure structure;
   Realisation constant;
   const SparseMatrix* E;  ///< null: the identity
-  VectorXd usual;         ///< usual size of each state, for difference steps
+  std::vector<double> typical;  ///< sizes of the states where the structure depends on them
 
   Block(const Part& placed_part, int first_state, int first_port)
       : placed(&placed_part),
@@ -80,9 +81,7 @@ struct Block {
       effort_in.insert(effort_in.end(), static_cast<std::size_t>(each.dimension),
                        each.causality == Causality::effort_in);
     }
-    const std::vector<double> state_0 = part->default_state();
-    usual = Eigen::Map<const VectorXd>(state_0.data(), n).cwiseAbs();
-    for (double& size : usual) size = size > 0.0 ? size : 1.0;
+    if (!part->constant_structure()) typical = part->typical_state();
   }
 
   Realisation realisation(const VectorXd& dx) {
@@ -289,7 +288,8 @@ struct MonolithicReference::Impl {
     b.part->discrete_gradient(b.x.data(), x_next.data(), g.data());
     const VectorXd u = inputs(b, z);
     for (int c = 0; c < b.n; ++c) {
-      const double reach = std::cbrt(kEps) * std::max(std::abs(b.x[c] + 0.5 * dx[c]), b.usual[c]);
+      const double reach =
+          difference_step(b.typical[static_cast<std::size_t>(c)], b.x[c] + 0.5 * dx[c]);
       VectorXd moved = dx;
       moved[c] = dx[c] + 2.0 * reach;
       const Realisation ahead = b.realisation(moved);

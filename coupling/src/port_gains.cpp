@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <string_view>
 
 #include <Eigen/LU>
 #include <fmt/format.h>
@@ -87,14 +89,48 @@ MatrixXd gain_of(const System& system, const std::vector<int>& group, const Spar
     matrix.row(i) /= size;
     of_y.row(i) /= size;
   }
-  const Eigen::FullPivLU<MatrixXd> lu(matrix);
+  // Inputs of unlike units have columns of unlike sizes.
+  Eigen::VectorXd scale = Eigen::VectorXd::Ones(k);
+  for (Eigen::Index j = 0; j < k; ++j) {
+    const double size = matrix.col(j).cwiseAbs().maxCoeff();
+    if (size > 0.0) scale[j] = 1.0 / size;
+  }
+  const Eigen::FullPivLU<MatrixXd> lu(matrix * scale.asDiagonal());
   if (!lu.isInvertible()) return {};
-  MatrixXd gain = lu.solve(-of_y);
-  const double largest = gain.cwiseAbs().maxCoeff();
+  const MatrixXd inverse = scale.asDiagonal() * lu.inverse();
+  MatrixXd gain = -inverse * of_y;
+  // Gains that only rounding has made are as small as that beside their terms.
+  const MatrixXd terms = inverse.cwiseAbs() * of_y.cwiseAbs();
   for (Eigen::Index i = 0; i < gain.size(); ++i) {
-    if (std::abs(gain.data()[i]) <= 1e-15 * largest) gain.data()[i] = 0.0;
+    if (std::abs(gain.data()[i]) <= 1e-15 * terms.data()[i]) gain.data()[i] = 0.0;
   }
   return gain;
+}
+
+/// That a coupling is a constraint, and how to model around it.
+std::string constraint_text(const System& system, const std::vector<int>& ports,
+                            const std::vector<bool>& effort_in) {
+  const auto efforts = std::count_if(ports.begin(), ports.end(), [&](int port) {
+    return effort_in[static_cast<std::size_t>(port)];
+  });
+  std::string_view why = "it ties their states together";
+  std::string_view around = "put an element between them that makes the inputs a matter of states";
+  if (efforts == std::ssize(ports)) {
+    why = "all of them take an effort and give a flow, as masses do, and a rigid joint between "
+          "masses is a constraint";
+    around =
+        "put a stiff spring between them (a part whose ports take flows), or end one of the parts "
+        "in a spring and give its last mass to the other";
+  } else if (efforts == 0) {
+    why = "all of them take a flow and give an effort, as springs do, and springs end to end are "
+          "a constraint";
+    around = "put a small mass between them, or make one spring of them";
+  }
+  return fmt::format(
+      "the coupling of {} does not give the inputs of these ports from the states of the parts: "
+      "{}. For a method without waves {}; wave coupling (\"kind\": \"auto\") takes it as it is "
+      "(docs/concepts/choosing-a-method.md, \"Joining two masses\")",
+      port_names(system, ports), why, around);
 }
 
 }  // namespace
@@ -152,12 +188,7 @@ SparseMatrix port_gains(const System& system, const SparseMatrix& D, Issues& iss
   for (const std::vector<int>& group : groups(system, D)) {
     const MatrixXd gain = gain_of(system, group, D, effort_in, ports);
     if (gain.size() == 0) {
-      issues.push_back(
-          {"/couplings",
-           fmt::format(
-               "the coupling of {} does not give the inputs of these ports from the states of the "
-               "parts; wave coupling takes it as it is",
-               port_names(system, ports))});
+      issues.push_back({"/couplings", constraint_text(system, ports, effort_in)});
       continue;
     }
     for (Eigen::Index j = 0; j < gain.cols(); ++j) {

@@ -53,7 +53,9 @@ DiracStructure dirac_of(const Joint& joint, int ports, const std::vector<Causali
     DiracStructure operator()(const joint::SkewGain& gain) {
       return DiracStructure::skew_gain(gain.gain, causalities);
     }
-    DiracStructure operator()(const joint::Kernel& kernel) { return {kernel.E, kernel.F}; }
+    DiracStructure operator()(const joint::Kernel& kernel) {
+      return with_separate_rows({kernel.E, kernel.F});
+    }
     DiracStructure operator()(const joint::Free&) { return DiracStructure::free(); }
     DiracStructure operator()(const joint::Fixed&) { return DiracStructure::fixed(); }
     DiracStructure operator()(const joint::Resistive&) { return DiracStructure::connection(); }

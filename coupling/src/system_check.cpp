@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <exception>
 #include <limits>
 #include <utility>
 
@@ -152,6 +154,38 @@ void SystemBuilder::Draft::check_signature(int part) {
   }
 }
 
+namespace {
+
+/// Why a nonlinear part cannot start from here; empty where it can.
+std::string storage_defect(const Subsystem& part, const std::vector<double>& x) {
+  if (part.is_linear()) return {};
+  std::vector<double> g(x.size());
+  try {
+    const double H = part.storage(x.data());
+    if (!std::isfinite(H)) return fmt::format("H = {} there", H);
+    part.gradient(x.data(), g.data());
+  } catch (const std::exception& error) {
+    return fmt::format("its storage function threw: {}", error.what());
+  }
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    if (std::isfinite(g[i])) continue;
+    return fmt::format("∂H/∂{} = {} there", printable(part.signature().states[i].name), g[i]);
+  }
+  return {};
+}
+
+/// "q = 1e-12, p = 0", shortened.
+std::string list_values(const std::vector<StateVariable>& states, const std::vector<double>& x) {
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  for (std::size_t i = 0; i < x.size() && i < kShown; ++i) {
+    text += fmt::format("{}{} = {:.6g}", i == 0 ? "" : ", ", printable(states[i].name), x[i]);
+  }
+  return x.size() > kShown ? text + ", …" : text;
+}
+
+}  // namespace
+
 void SystemBuilder::Draft::check_initial_state(int part) {
   const PendingPart& pending = parts[part];
   const std::vector<StateVariable>& states = pending.subsystem->signature().states;
@@ -177,6 +211,12 @@ void SystemBuilder::Draft::check_initial_state(int part) {
   if (!is_finite) return;
   for (Issue& issue : pending.subsystem->check_initial_state(state.data())) {
     add(where(), std::move(issue.what));
+  }
+  const std::string defect = storage_defect(*pending.subsystem, state);
+  if (!defect.empty()) {
+    add(where(), fmt::format("{} (a {}) cannot start at {}: {}", in_quotes(pending.name),
+                             in_quotes(pending.subsystem->signature().type),
+                             list_values(states, state), defect));
   }
 }
 

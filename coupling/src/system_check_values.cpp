@@ -1,6 +1,7 @@
 // The numbers and matrices of joints.
 
 #include <cmath>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -45,10 +46,18 @@ void SystemBuilder::Draft::check_gain(const joint::SkewGain& gain, const std::st
   }
   if (!C.allFinite()) return add(where, "every entry must be finite");
   if (C.size() == 0) return;
+  // Every pair of entries beside its own size, and beside the rounding that its row and column may
+  // have brought in: gains between ports of unlike units differ by many decades.
+  constexpr double kRounding = 64.0 * std::numeric_limits<double>::epsilon();
+  const Eigen::ArrayXd row = C.cwiseAbs().rowwise().maxCoeff().array().max(
+      C.cwiseAbs().colwise().maxCoeff().transpose().array());
+  const Eigen::MatrixXd allowed =
+      1e-12 * C.cwiseAbs().cwiseMax(C.transpose().cwiseAbs()) +
+      kRounding * (row.sqrt().matrix() * row.sqrt().matrix().transpose());
   Eigen::Index i = 0;
   Eigen::Index j = 0;
-  const double worst = (C + C.transpose()).cwiseAbs().maxCoeff(&i, &j);
-  if (worst <= 1e-12 * C.cwiseAbs().maxCoeff()) return;
+  const double worst = ((C + C.transpose()).cwiseAbs() - allowed).maxCoeff(&i, &j);
+  if (worst <= 0.0) return;
   if (i > j) std::swap(i, j);
   add(where, i == j ? fmt::format("must be skew, but gain({0},{0}) = {1}", i, C(i, i))
                     : fmt::format("must be skew, but gain({0},{1}) = {2} and gain({1},{0}) = {3}",

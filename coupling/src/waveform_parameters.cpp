@@ -125,7 +125,9 @@ class Resolver {
     const double decay = h_ * out_.mu;
     if (decay >= 1.0) {
       fail("/method/mu",
-           fmt::format("no omega makes the norm fall when step_s * mu >= 1; got {}", out_.mu));
+           fmt::format("no omega makes the norm fall when step_s * mu >= 1: must be below {:.6g}, "
+                       "got {}",
+                       1.0 / h_, out_.mu));
       return;
     }
     out_.omega = (midpoint ? std::atanh(decay) : -std::log1p(-decay)) / h_;

@@ -80,6 +80,11 @@ template <class Item>
 Json value_json(const std::vector<Item>& value) {
   return list_json(value);
 }
+/// As a scenario file takes it: [] for an empty matrix, which a list of no rows stands for too.
+Json value_json(const MatrixEntries& value) {
+  if (value.empty()) return Json::array();
+  return {{"entries", list_json(value)}};
+}
 Json parameter_value_json(const ParameterValue& value) {
   return std::visit([](const auto& v) { return value_json(v); }, value);
 }

@@ -168,6 +168,8 @@ std::optional<Json> default_of(const ParameterInfo& info) {
         } else if constexpr (std::is_same_v<T, int> || std::is_same_v<T, bool> ||
                              std::is_same_v<T, std::string>) {
           return Json(value);
+        } else if (value.empty()) {
+          return Json::array();  // also for matrices: [] says what their being absent says
         } else {
           return std::nullopt;
         }

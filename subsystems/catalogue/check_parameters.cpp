@@ -197,6 +197,14 @@ class ValueCheck {
   std::string where_;
 };
 
+/// [] for a matrix, by rows or by entries: where the matrix is optional, as good as not given.
+bool is_empty_matrix(const ParameterInfo& info, const ParameterValue& value) {
+  if (info.kind != ParameterKind::matrix) return false;
+  const auto* const rows = std::get_if<MatrixRows>(&value);
+  const auto* const entries = std::get_if<MatrixEntries>(&value);
+  return (rows != nullptr && rows->empty()) || (entries != nullptr && entries->empty());
+}
+
 void check_known(Issues& issues, const PartType& type, const Parameters& parameters) {
   std::vector<std::string> names;
   for (const ParameterInfo& info : type.parameters) names.push_back(info.name);
@@ -224,7 +232,9 @@ Issues check_parameters(const PartType& type, Parameters& parameters, bool allow
   parameters.insert_or_assign(std::string(kAllowActive), allow_active);
   for (const ParameterInfo& info : type.parameters) {
     const auto given = parameters.find(info.name);
-    if (given != parameters.end()) {
+    if (given != parameters.end() && info.default_value && is_empty_matrix(info, given->second)) {
+      given->second = *info.default_value;
+    } else if (given != parameters.end()) {
       ValueCheck(issues, info, allow_active).run(given->second);
     } else if (info.default_value) {
       parameters.emplace(info.name, *info.default_value);

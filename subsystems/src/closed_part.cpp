@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "portwave/subsystems/typical_state.hpp"
+
 namespace portwave {
 namespace {
 
@@ -66,7 +68,6 @@ ClosedPart::ClosedPart(const Subsystem& part)
       probe_structure_(part.structure()),
       input_map_(p_, p_),
       closed_(n_, n_),
-      usual_(n_),
       rhs_(p_),
       M_(p_, p_),
       identity_(Eigen::MatrixXd::Identity(p_, p_)),
@@ -76,11 +77,7 @@ ClosedPart::ClosedPart(const Subsystem& part)
     v->setZero(n_);
   }
   for (VectorXd* v : {&external_, &u_, &u_size_, &y_, &y_size_}) v->setZero(m_);
-  const std::vector<double> usual = part.default_state();
-  for (int i = 0; i < n_; ++i) {
-    const double size = std::abs(usual[static_cast<std::size_t>(i)]);
-    usual_[i] = size > 0.0 ? size : 1.0;
-  }
+  if (!part.constant_structure()) typical_ = part.typical_state();
 }
 
 void ClosedPart::prepare(double step_s, const double* impedance) {
@@ -254,11 +251,10 @@ void ClosedPart::assemble_jacobian(const double* a, const VectorXd& dx, Eigen::M
     jacobian.col(d.col()).noalias() -= (h_ * d.value()) * closed_.col(d.row());
   }
   if (constant) return;
-  const double cube_root = std::cbrt(std::numeric_limits<double>::epsilon());
   mid_ = x_ + 0.5 * dx;
   for (int j = 0; j < n_; ++j) {
     const double middle = mid_[j];
-    const double reach = cube_root * std::max(std::abs(middle), usual_[j]);
+    const double reach = difference_step(typical_[static_cast<std::size_t>(j)], middle);
     move_midpoint(j, middle + reach, a, v_);
     jacobian.col(j).noalias() -= (0.25 * h_ / reach) * v_;
     move_midpoint(j, middle - reach, a, v_);

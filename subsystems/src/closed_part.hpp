@@ -69,7 +69,7 @@ class ClosedPart {
   Structure probe_structure_;  ///< scratch
   Eigen::MatrixXd input_map_;  ///< M⁻¹
   Eigen::MatrixXd closed_;  ///< ∂(F's rate)/∂∇̄H: (J − R) − (G − P)_p M⁻¹β(G + P)_pᵀ
-  Eigen::VectorXd usual_;  ///< usual size of each state, for difference steps
+  std::vector<double> typical_;  ///< sizes of the states where the structure depends on them
 
   Eigen::VectorXd x_, external_;  ///< frozen; of the m entries of external_ the first p are unused
 

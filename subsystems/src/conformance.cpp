@@ -2,6 +2,7 @@
 
 #include "conformance_tools.hpp"
 #include "difference_check.hpp"
+#include "portwave/subsystems/typical_state.hpp"
 
 // The laws of a part's physics. Those of its step are in conformance_steps.cpp.
 
@@ -14,8 +15,6 @@ using conformance::Sampler;
 using conformance::Tally;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
-
-const double kDifferenceStep = std::cbrt(std::numeric_limits<double>::epsilon());
 
 VectorXd gradient_at(const Subsystem& part, const VectorXd& x) {
   VectorXd g(x.size());
@@ -115,7 +114,7 @@ LawReport check_gradient(const Subsystem& part, const ConformanceOptions& option
     for (Eigen::Index i = 0; i < x.size(); ++i) {
       const double middle = x[i];
       DifferenceCheck check{0.0, 0.0, 0.0,
-                            kDifferenceStep * std::max(std::abs(middle), sampler.usual()[i])};
+                            difference_step(sampler.usual()[i], middle)};
       const auto quotient = [&](double reach) {
         x[i] = middle + reach;
         const double ahead = part.storage(x.data());
@@ -169,7 +168,7 @@ LawReport check_discrete_gradient_jacobian(const Subsystem& part,
     if (!std::isfinite(part.storage(x_next.data()))) continue;
     const MatrixXd jacobian = jacobian_at(part, x, x_next);
     for (Eigen::Index j = 0; j < x.size(); ++j) {
-      const double step = kDifferenceStep * std::max(std::abs(x_next[j]), sampler.usual()[j]);
+      const double step = difference_step(sampler.usual()[j], x_next[j]);
       const VectorXd reach = step * VectorXd::Unit(x.size(), j);
       const VectorXd ahead = discrete_gradient_at(part, x, x_next + reach);
       const VectorXd back = discrete_gradient_at(part, x, x_next - reach);

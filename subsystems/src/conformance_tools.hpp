@@ -78,10 +78,11 @@ class Sampler {
       : part_(part), options_(options), random_(options.seed) {
     const std::vector<double> x = part.default_state();
     centre_ = Eigen::Map<const VectorXd>(x.data(), static_cast<Eigen::Index>(x.size()));
-    usual_ = centre_.unaryExpr([](double v) { return v != 0.0 ? std::abs(v) : 1.0; });
+    const std::vector<double> size = part.typical_state();
+    usual_ = Eigen::Map<const VectorXd>(size.data(), static_cast<Eigen::Index>(size.size()));
   }
 
-  /// Size of each state by the default state.
+  /// Typical size of each state.
   const VectorXd& usual() const { return usual_; }
 
   /// The default state after 100 draws where H is not finite.

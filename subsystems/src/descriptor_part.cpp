@@ -134,7 +134,9 @@ Issues validate(const DescriptorForm& form, int states, int inputs, const Struct
   }
   if (E && Q) {
     const SparseMatrix product = clean_product(SparseMatrix(form.E.transpose()), form.Q, 1e-15);
-    MatrixCheck check(issues, "E^T Q", product, "/E");
+    const SparseMatrix terms =
+        SparseMatrix(form.E.transpose()).cwiseAbs() * SparseMatrix(form.Q.cwiseAbs());
+    MatrixCheck check(issues, "E^T Q", product, "/E", &terms);
     if (check.is_symmetric()) check.is_semidefinite(states, rules.names);
   }
   if (E && J && R && Q) check_pencil(form, states, rules.names, issues);

@@ -8,6 +8,7 @@
 
 #include <Eigen/Core>
 
+#include "portwave/subsystems/typical_state.hpp"
 #include "workspace.hpp"
 
 namespace portwave::detail {
@@ -105,11 +106,8 @@ GonzalezDefect gonzalez_defect(const StorageFunction& H, const double* x, const 
 
 }  // namespace
 
-double StorageFunction::difference_step(int i, double x_i) const {
-  const double usual =
-      default_state.empty() ? 0.0 : std::abs(default_state[static_cast<std::size_t>(i)]);
-  const double scale = std::max(std::abs(x_i), usual > 0.0 ? usual : 1.0);
-  return std::cbrt(kEps) * scale;
+double StorageFunction::step_at(int i, double x_i) const {
+  return difference_step(typical_state[static_cast<std::size_t>(i)], x_i);
 }
 
 void StorageFunction::hessian(const double* x, double* H) const {
@@ -124,7 +122,7 @@ void StorageFunction::hessian(const double* x, double* H) const {
   Matrix out(H, n, n);
   point = ConstVector(x, n);
   for (int j = 0; j < n; ++j) {
-    const double step = difference_step(j, x[j]);
+    const double step = step_at(j, x[j]);
     point[j] = x[j] - step;
     const double low = point[j];
     gradient(point.data(), back.data());
@@ -274,7 +272,7 @@ void itoh_abe_jacobian(const StorageFunction& H, const double* x, const double* 
   point = ConstVector(x, n);
   for (int i = 0; i < n; ++i) {
     const double dx = x_next[i] - x[i];
-    const double shortest = H.difference_step(i, x[i]);
+    const double shortest = H.step_at(i, x[i]);
     const bool wide = std::abs(dx) > shortest;
     const double middle = x[i] + 0.5 * dx;
     const double low = wide ? x[i] : middle - 0.5 * shortest;

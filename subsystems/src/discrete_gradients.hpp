@@ -8,10 +8,10 @@
 namespace portwave::detail {
 
 /// H, ∇H and ∇²H of a part with n states. Without a Hessian callback ∇²H comes from central
-/// differences of ∇H, with steps scaled by |x| and the default state (1 where that is zero).
+/// differences of ∇H, with steps scaled by the typical state.
 struct StorageFunction {
   const Hamiltonian& callbacks;
-  const std::vector<double>& default_state;  ///< empty or n entries
+  const std::vector<double>& typical_state;  ///< n entries > 0
   int n;
 
   double value(const double* x) const { return callbacks.value(x); }
@@ -20,7 +20,7 @@ struct StorageFunction {
   void hessian(const double* x, double* H) const;
 
   /// The step of a central difference in component i at x.
-  double difference_step(int i, double x_i) const;
+  double step_at(int i, double x_i) const;
 };
 
 /// Nodes s in (0, 1) and weights of a Gauss–Legendre rule, Σ w = 1.

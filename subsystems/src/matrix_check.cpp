@@ -3,40 +3,38 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "portwave/subsystems/printable.hpp"
+#include "sparse_rank.hpp"
 
 namespace portwave {
 namespace {
 
-struct Entry {
+/// |M| + |M|ᵀ
+SparseMatrix pair_sizes(const SparseMatrix& M) {
+  const SparseMatrix size = M.cwiseAbs();
+  return size + SparseMatrix(size.transpose());
+}
+
+/// A pair of entries that should mirror each other.
+struct Pair {
   int row = 0;
   int column = 0;
-  double value = 0.0;
+  double excess = 0.0;  ///< of the defect over what is allowed, relative to it
 };
-
-Entry largest_entry(const SparseMatrix& matrix) {
-  Entry largest;
-  for (int column = 0; column < matrix.outerSize(); ++column) {
-    for (SparseMatrix::InnerIterator it(matrix, column); it; ++it) {
-      if (std::abs(it.value()) > std::abs(largest.value)) {
-        largest = {static_cast<int>(it.row()), column, it.value()};
-      }
-    }
-  }
-  return largest;
-}
 
 }  // namespace
 
 MatrixCheck::MatrixCheck(Issues& issues, std::string_view name, const SparseMatrix& matrix,
-                         std::string_view where)
+                         std::string_view where, const SparseMatrix* terms)
     : issues_(issues),
       name_(name),
       matrix_(matrix),
+      terms_(terms),
       where_(where.empty() ? fmt::format("/{}", name) : std::string(where)) {}
 
 bool MatrixCheck::has_shape(int rows, int columns) {
@@ -66,12 +64,32 @@ bool MatrixCheck::is_semidefinite(int states, const std::vector<std::string>& na
 }
 
 bool MatrixCheck::is_mirrored(std::string_view property, double sign) {
-  if (largest_defect(sign) <= kMatrixTolerance * std::abs(largest_entry(matrix_).value)) {
-    return true;
+  if (is_mirrored_exactly(sign)) return true;
+  // A defect is judged beside its own pair of entries, and beside the round-off that row and column
+  // may have brought into it: with rows and columns scaled alike until all have a largest entry of 1,
+  // which for a semidefinite matrix is scaling by its diagonal.
+  const SparseMatrix sizes = terms_ == nullptr ? pair_sizes(matrix_) : pair_sizes(*terms_);
+  const EvenScaling even(pair_sizes(matrix_));
+  Eigen::VectorXd entries = Eigen::VectorXd::Zero(matrix_.rows());
+  for (int column = 0; column < sizes.outerSize(); ++column) {
+    for (SparseMatrix::InnerIterator it(sizes, column); it; ++it) entries[it.row()] += 1.0;
   }
-  const SparseMatrix transposed = matrix_.transpose();
-  const SparseMatrix defect = matrix_ - sign * transposed;
-  const Entry worst = largest_entry(defect);
+  Pair worst;
+  for (int column = 0; column < matrix_.outerSize(); ++column) {
+    for (SparseMatrix::InnerIterator it(matrix_, column); it; ++it) {
+      const auto row = static_cast<int>(it.row());
+      const double defect = std::abs(it.value() - sign * matrix_.coeff(column, row));
+      const double pair = std::max(std::abs(it.value()), std::abs(matrix_.coeff(column, row)));
+      const double noise = 4.0 * std::numeric_limits<double>::epsilon() *
+                           (8.0 + std::max(entries[row], entries[column]));
+      double allowed = kMatrixTolerance * pair + noise / even.rows[row] / even.rows[column];
+      if (terms_ != nullptr) allowed += kTermTolerance * sizes.coeff(row, column);
+      if (defect <= allowed) continue;
+      const double excess = allowed > 0.0 ? defect / allowed : std::numeric_limits<double>::max();
+      if (excess > worst.excess) worst = {row, column, excess};
+    }
+  }
+  if (worst.excess == 0.0) return true;
   const int i = std::min(worst.row, worst.column);
   const int j = std::max(worst.row, worst.column);
   const std::string upper = fmt::format("{}({},{}) = {}", name_, i, j, matrix_.coeff(i, j));
@@ -80,16 +98,16 @@ bool MatrixCheck::is_mirrored(std::string_view property, double sign) {
   return fail(fmt::format("{} is not {}: {}{}", name_, property, upper, lower));
 }
 
-/// The largest entry of matrix − sign·matrixᵀ, without making that.
-double MatrixCheck::largest_defect(double sign) const {
-  double largest = 0.0;
+/// Whether all pairs are equal to 1e-12 of their own size, as they are where nobody computed them.
+bool MatrixCheck::is_mirrored_exactly(double sign) {
   for (int column = 0; column < matrix_.outerSize(); ++column) {
     for (SparseMatrix::InnerIterator it(matrix_, column); it; ++it) {
-      const double mirrored = matrix_.coeff(column, it.row());
-      largest = std::max(largest, std::abs(it.value() - sign * mirrored));
+      const double mirrored = sign * matrix_.coeff(column, it.row());
+      const double size = std::max(std::abs(it.value()), std::abs(mirrored));
+      if (std::abs(it.value() - mirrored) > kMatrixTolerance * size) return false;
     }
   }
-  return largest;
+  return true;
 }
 
 bool MatrixCheck::fail(std::string what) {

@@ -11,13 +11,16 @@ namespace portwave {
 
 /// What the checks of matrices take for round-off, relative to the matrix.
 inline constexpr double kMatrixTolerance = 1e-12;
+/// And relative to the terms of a product of matrices that are themselves known to round-off only.
+inline constexpr double kTermTolerance = 1e-13;
 
 /// One named matrix of a part; the checks append what they find and return whether it passed.
 class MatrixCheck {
  public:
-  /// `where` of what is found: "/" and the name unless given.
+  /// `where` of what is found: "/" and the name unless given. `terms`: of a matrix that is computed,
+  /// the sums of the magnitudes that its entries are made of.
   MatrixCheck(Issues& issues, std::string_view name, const SparseMatrix& matrix,
-              std::string_view where = {});
+              std::string_view where = {}, const SparseMatrix* terms = nullptr);
 
   bool has_shape(int rows, int columns);
   bool is_finite();
@@ -29,12 +32,13 @@ class MatrixCheck {
 
  private:
   bool is_mirrored(std::string_view property, double sign);
-  double largest_defect(double sign) const;
+  bool is_mirrored_exactly(double sign);
   bool fail(std::string what);
 
   Issues& issues_;
   std::string_view name_;
   const SparseMatrix& matrix_;
+  const SparseMatrix* terms_;
   std::string where_;
 };
 

@@ -13,6 +13,8 @@
 #include "difference_check.hpp"
 #include "discrete_gradients.hpp"
 #include "portwave/subsystems/newton_batch.hpp"
+#include "portwave/subsystems/printable.hpp"
+#include "portwave/subsystems/typical_state.hpp"
 #include "workspace.hpp"
 
 namespace portwave {
@@ -22,22 +24,57 @@ using Options = NonlinearPortHamiltonian::Options;
 using detail::StorageFunction;
 
 constexpr int kPerturbedProbes = 3;
+constexpr int kNearerProbes = 12;  // each a quarter as far from the default state
 
-/// The default state and three fixed perturbations of it, each component by up to half its usual
-/// size (half a unit where it is zero).
-std::vector<std::vector<double>> probe_states(const Options& options, int n) {
+std::vector<double> start_of(const Options& options, int n) {
   std::vector<double> x(options.default_state);
   x.resize(static_cast<std::size_t>(n), 0.0);
+  return x;
+}
+
+/// Whether H and ∇H are finite there.
+bool is_in_domain(const Hamiltonian& hamiltonian, const std::vector<double>& x) {
+  std::vector<double> g(x.size());
+  try {
+    if (!std::isfinite(hamiltonian.value(x.data()))) return false;
+    hamiltonian.gradient(x.data(), g.data());
+  } catch (const std::exception&) {
+    return false;
+  }
+  return std::all_of(g.begin(), g.end(), [](double value) { return std::isfinite(value); });
+}
+
+/// The default state; three fixed perturbations of it, each component by up to half its typical size;
+/// and each state alone moved by half its size, so that it is not hidden by the energy of the others.
+/// Perturbed ones are nearer where H or ∇H is not finite, and left out where that does not help.
+std::vector<std::vector<double>> probe_states(const Hamiltonian& hamiltonian,
+                                              const Options& options, int n) {
+  const std::vector<double> x = start_of(options, n);
+  const std::vector<double>& size = options.typical_state;
   std::vector<std::vector<double>> probes{x};
+  const auto add = [&](const std::vector<double>& direction) {
+    double reach = 1.0;
+    for (int attempt = 0; attempt <= kNearerProbes; ++attempt, reach *= 0.25) {
+      std::vector<double> probe = x;
+      for (std::size_t i = 0; i < probe.size(); ++i) probe[i] += reach * direction[i] * size[i];
+      if (!is_in_domain(hamiltonian, probe)) continue;
+      probes.push_back(std::move(probe));
+      return;
+    }
+  };
   std::uint64_t random = 20260316;
   for (int k = 0; k < kPerturbedProbes; ++k) {
-    std::vector<double> probe = x;
-    for (double& value : probe) {
+    std::vector<double> direction(x.size());
+    for (double& value : direction) {
       random = random * 6364136223846793005u + 1442695040888963407u;
-      const double unit = static_cast<double>(random >> 11) * 0x1.0p-53;
-      value += (unit - 0.5) * (value != 0.0 ? std::abs(value) : 1.0);
+      value = static_cast<double>(random >> 11) * 0x1.0p-53 - 0.5;
     }
-    probes.push_back(std::move(probe));
+    add(direction);
+  }
+  for (std::size_t i = 0; i < x.size() && x.size() > 1; ++i) {
+    std::vector<double> direction(x.size(), 0.0);
+    direction[i] = 0.5;
+    add(direction);
   }
   return probes;
 }
@@ -46,7 +83,7 @@ std::vector<std::vector<double>> probe_states(const Options& options, int n) {
 class Validator {
  public:
   Validator(const Signature& signature, const Structure& structure, const Hamiltonian& hamiltonian,
-            const Options& options)
+            Options& options)
       : signature_(signature),
         structure_(structure),
         hamiltonian_(hamiltonian),
@@ -61,15 +98,24 @@ class Validator {
     if (!hamiltonian_.value) add("/hamiltonian/value", "a callback for H is required");
     if (!hamiltonian_.gradient) add("/hamiltonian/gradient", "a callback for ∇H is required");
     const auto size = options_.default_state.size();
-    const bool has_probes = size == 0 || size == static_cast<std::size_t>(n_);
-    if (has_probes && hamiltonian_.value && hamiltonian_.gradient) check_storage();
-    if (has_probes && structure_is_sound && options_.structure_at) check_state_dependence();
+    const bool has_default = size == 0 || size == static_cast<std::size_t>(n_);
+    if (has_default && has_sizes_ && hamiltonian_.value && hamiltonian_.gradient) {
+      if (is_in_domain_at_default()) {
+        if (options_.typical_state.empty()) {
+          options_.typical_state = typical_sizes({hamiltonian_.value, hamiltonian_.gradient},
+                                                 start_of(options_, n_));
+        }
+        check_storage();
+        if (structure_is_sound && options_.structure_at) check_state_dependence();
+      }
+    }
     return std::move(issues_);
   }
 
  private:
-  void add(std::string where, std::string what) {
-    issues_.push_back({std::move(where), std::move(what)});
+  /// Several parts are built before a system gives them names: the type says which this is.
+  void add(std::string where, const std::string& what) {
+    issues_.push_back({std::move(where), fmt::format("{}: {}", in_quotes(signature_.type), what)});
   }
 
   bool check_structure(std::string_view prefix, const Structure& structure) {
@@ -96,27 +142,55 @@ class Validator {
     }
     if (!std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); })) {
       add("/default_state", "must be finite");
+      has_sizes_ = false;
+    }
+    const auto& sizes = options_.typical_state;
+    if (!sizes.empty() && sizes.size() != static_cast<std::size_t>(n_)) {
+      add("/typical_state", fmt::format("must have {} entries, got {}", n_, sizes.size()));
+      has_sizes_ = false;
+      return;
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i] > 0.0 && std::isfinite(sizes[i])) continue;
+      add(fmt::format("/typical_state/{}", i),
+          fmt::format("the typical size of {} must be > 0 and finite, got {}", names_[i],
+                      sizes[i]));
+      has_sizes_ = false;
     }
   }
 
-  /// Probes where H is not finite or a callback throws are outside its domain and skipped, but the
-  /// default state has to be inside.
+  bool is_in_domain_at_default() {
+    const std::vector<double> x = start_of(options_, n_);
+    std::vector<double> g(x.size());
+    try {
+      if (!std::isfinite(hamiltonian_.value(x.data()))) {
+        add("/hamiltonian/value",
+            fmt::format("H is not finite at the default state {}", describe(x.data())));
+        return false;
+      }
+      hamiltonian_.gradient(x.data(), g.data());
+    } catch (const std::exception& error) {
+      add("/hamiltonian", fmt::format("threw at the default state: {}", error.what()));
+      return false;
+    }
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      if (std::isfinite(g[i])) continue;
+      add("/hamiltonian/gradient", fmt::format("∂H/∂{} = {} is not finite at the default state {}",
+                                               names_[i], g[i], describe(x.data())));
+      return false;
+    }
+    return true;
+  }
+
+  /// The probe states lie in the domain of H; that of a Hessian may be smaller.
   void check_storage() {
-    const StorageFunction H{hamiltonian_, options_.default_state, n_};
-    const auto probes = probe_states(options_, n_);
-    for (std::size_t k = 0; k < probes.size(); ++k) {
-      const double* x = probes[k].data();
+    if (!options_.check_derivatives) return;
+    const StorageFunction H{hamiltonian_, options_.typical_state, n_};
+    for (const auto& probe : probe_states(hamiltonian_, options_, n_)) {
       try {
-        if (!std::isfinite(H.value(x))) {
-          if (k == 0) add("/hamiltonian/value", "is not finite at the default state");
-          continue;
-        }
-        if (!options_.check_derivatives) continue;
-        if (!check_gradient(H, x) || !check_hessian(H, x)) return;
-      } catch (const std::exception& error) {
-        if (k > 0) continue;
-        add("/hamiltonian", fmt::format("threw at the default state: {}", error.what()));
-        return;
+        if (!check_gradient(H, probe.data()) || !check_hessian(H, probe.data())) return;
+      } catch (const std::exception&) {
+        continue;
       }
     }
   }
@@ -127,7 +201,7 @@ class Validator {
     H.gradient(x, g.data());
     for (int i = 0; i < n_; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      const double step = H.difference_step(i, x[i]);
+      const double step = H.step_at(i, x[i]);
       double magnitude = 0.0;
       const auto quotient = [&](double reach) {
         point[at] = x[i] - reach;
@@ -154,9 +228,13 @@ class Validator {
     const auto n = static_cast<std::size_t>(n_);
     std::vector<double> hessian(n * n), point(x, x + n_), back(n), ahead(n), fine(n), coarse(n);
     H.hessian(x, hessian.data());
+    std::vector<double> terms(n, 0.0);  // that ∂H/∂xᵢ may have added up, each in its own unit
     for (std::size_t j = 0; j < n; ++j) {
-      const double step = H.difference_step(static_cast<int>(j), x[j]);
-      double magnitude = 0.0;
+      for (std::size_t i = 0; i < n; ++i) terms[i] += std::abs(hessian[j * n + i] * x[j]);
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+      const double step = H.step_at(static_cast<int>(j), x[j]);
+      std::vector<double> magnitude = terms;
       const auto quotients = [&](double reach, std::vector<double>& out) {
         point[j] = x[j] - reach;
         H.gradient(point.data(), back.data());
@@ -164,7 +242,7 @@ class Validator {
         H.gradient(point.data(), ahead.data());
         point[j] = x[j];
         for (std::size_t i = 0; i < n; ++i) {
-          magnitude = std::max({magnitude, std::abs(back[i]), std::abs(ahead[i])});
+          magnitude[i] = std::max({magnitude[i], std::abs(back[i]), std::abs(ahead[i])});
           out[i] = (ahead[i] - back[i]) / (2.0 * reach);
         }
       };
@@ -172,7 +250,7 @@ class Validator {
       quotients(2.0 * step, coarse);
       for (std::size_t i = 0; i < n; ++i) {
         const double value = hessian[j * n + i];
-        if (DifferenceCheck{fine[i], coarse[i], magnitude, step}.agrees_with(value)) continue;
+        if (DifferenceCheck{fine[i], coarse[i], magnitude[i], step}.agrees_with(value)) continue;
         add("/hamiltonian/hessian",
             fmt::format("∂²H/∂{}∂{} = {:.9g} does not match finite differences of ∇H, {:.9g}, at "
                         "{}",
@@ -184,7 +262,7 @@ class Validator {
   }
 
   void check_state_dependence() {
-    for (const auto& probe : probe_states(options_, n_)) {
+    for (const auto& probe : probe_states(hamiltonian_, options_, n_)) {
       Structure structure = structure_;
       try {
         options_.structure_at(probe.data(), structure);
@@ -208,15 +286,17 @@ class Validator {
   const Signature& signature_;
   const Structure& structure_;
   const Hamiltonian& hamiltonian_;
-  const Options& options_;
+  Options& options_;
   int n_;
   int m_;
   std::vector<std::string> names_;
   Issues issues_;
+  bool has_sizes_ = true;  ///< the default state and the typical sizes can be computed with
 };
 
+/// Fills in the typical state.
 Signature checked(Signature signature, const Structure& structure, const Hamiltonian& hamiltonian,
-                  const Options& options) {
+                  Options& options) {
   throw_if_any(Validator(signature, structure, hamiltonian, options).run());
   return signature;
 }
@@ -254,7 +334,7 @@ void NonlinearPortHamiltonian::gradient(const double* x, double* g) const {
 
 void NonlinearPortHamiltonian::discrete_gradient(const double* x, const double* x_next,
                                                  double* g) const {
-  const StorageFunction H{hamiltonian_, options_.default_state, signature().state_size()};
+  const StorageFunction H{hamiltonian_, options_.typical_state, signature().state_size()};
   switch (options_.discrete_gradient) {
     case DiscreteGradient::gonzalez:
       return detail::gonzalez(H, x, x_next, g);
@@ -268,7 +348,7 @@ void NonlinearPortHamiltonian::discrete_gradient(const double* x, const double* 
 void NonlinearPortHamiltonian::discrete_gradient_jacobian(
     const double* x, const double* x_next, std::vector<Eigen::Triplet<double>>& jacobian) const {
   const int n = signature().state_size();
-  const StorageFunction H{hamiltonian_, options_.default_state, n};
+  const StorageFunction H{hamiltonian_, options_.typical_state, n};
   detail::Workspace scratch(static_cast<std::size_t>(n * n));
   const Eigen::Map<Eigen::MatrixXd> dense(scratch.data(), n, n);
   const bool lower = options_.discrete_gradient == DiscreteGradient::itoh_abe;

@@ -1,8 +1,10 @@
 #include "portwave/subsystems/subsystem.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "portwave/subsystems/newton_batch.hpp"
+#include "portwave/subsystems/typical_state.hpp"
 
 namespace portwave {
 
@@ -14,6 +16,17 @@ int Signature::wave_size() const {
 
 std::vector<double> Subsystem::default_state() const {
   return std::vector<double>(signature_->states.size(), 0.0);
+}
+
+std::vector<double> Subsystem::typical_state() const {
+  std::vector<double> x = default_state();
+  if (!is_linear()) {
+    return typical_sizes({.value = [this](const double* at) { return storage(at); },
+                          .gradient = [this](const double* at, double* g) { gradient(at, g); }},
+                         x);
+  }
+  for (double& size : x) size = size != 0.0 ? std::abs(size) : 1.0;
+  return x;
 }
 
 Issues Subsystem::check_initial_state([[maybe_unused]] const double* x) const { return {}; }

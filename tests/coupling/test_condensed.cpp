@@ -142,6 +142,22 @@ TEST(CondensedSystem, SaysEveryReasonWhyASystemHasNoSuchForm) {
             std::string::npos)
       << rigid[0];
 
+  for (const auto& part : {"docs/concepts/choosing-a-method.md", "\"kind\": \"auto\"",
+                           "put a "}) {
+    EXPECT_NE(rigid[0].find(part), std::string::npos) << rigid[0];
+  }
+  SystemBuilder masses;
+  masses.add("left", mass_spring_damper_chain({.masses = 2}));
+  masses.add("right", mass_spring_damper_chain({.masses = 2}));
+  masses.connect("left.right", "right.left");
+  for (const char* end : {"left.left", "right.right"}) masses.join(joint::Free{}, {end});
+  const auto joined = reasons_against(masses.build());
+  ASSERT_EQ(joined.size(), 1u);
+  for (const auto& part : {"left.right, right.left", "take an effort and give a flow, as masses do",
+                           "put a stiff spring between them"}) {
+    EXPECT_NE(joined[0].find(part), std::string::npos) << joined[0];
+  }
+
   SystemBuilder builder;
   const auto link = [] {
     return mass_spring_damper_chain(

@@ -241,5 +241,65 @@ TEST(DiracStructure, ForgivesRoundOffOnly) {
   }
 }
 
+// The same in other units: efforts of port j times unit_j·scale, flows divided by unit_j, rows by anything.
+DiracStructure in_units(const DiracStructure& dirac, const Eigen::VectorXd& unit, double scale,
+                        const Eigen::VectorXd& row) {
+  return {row.asDiagonal() * (scale * dirac.E) * unit.asDiagonal(),
+          row.asDiagonal() * dirac.F * unit.cwiseInverse().asDiagonal()};
+}
+
+TEST(DiracStructure, UnitsDoNotMatter) {
+  std::mt19937_64 random(kSeed);
+  for (const auto& [name, dirac] : structures()) {
+    const int k = dirac.size();
+    if (k > 9) continue;
+    for (const double scale : {1e-18, 1e-9, 1.0, 1e9, 1e18}) {
+      for (const bool mixed : {false, true}) {
+        const Eigen::VectorXd one = Eigen::VectorXd::Ones(k);
+        const Eigen::VectorXd unit = mixed ? random_impedance(random, k, 9.0) : one;
+        const Eigen::VectorXd row = mixed ? random_impedance(random, k, 9.0) : one;
+        EXPECT_EQ(text_of(validate(in_units(dirac, unit, scale, row))), "")
+            << name << ", scale " << scale;
+        // Power made by a thousandth of any entry is seen, and so is a row that says nothing new.
+        if (k < 2) continue;
+        DiracStructure active = dirac;
+        Eigen::Index i = 0, j = 0;
+        active.E.cwiseAbs().maxCoeff(&i, &j);
+        active.F(i, j) += 1e-3 * active.E(i, j);
+        EXPECT_EQ(text_of(validate(in_units(active, unit, scale, row))).substr(0, 29),
+                  "E F^T + F E^T must vanish (no")
+            << name << ", scale " << scale;
+        DiracStructure deficient = dirac;
+        deficient.E.row(1) = 0.25 * deficient.E.row(0);
+        deficient.F.row(1) = 0.25 * deficient.F.row(0);
+        EXPECT_EQ(text_of(validate(in_units(deficient, unit, scale, row))).substr(0, 22),
+                  "[E F] must have rank " + std::to_string(k))
+            << name << ", scale " << scale;
+      }
+    }
+  }
+}
+
+// Rows that mix the laws of efforts and flows look alike where the units of one outweigh the other's. The
+// structure is the same, and so is its wave map.
+TEST(WaveMap, IsThatOfTheStructureInAnyUnits) {
+  std::mt19937_64 random(kSeed);
+  for (const auto& [name, dirac] : structures()) {
+    const int k = dirac.size();
+    if (k > 9) continue;
+    const Eigen::MatrixXd expected = wave_map(dirac, Eigen::VectorXd::Ones(k));
+    for (const double scale : {1e-18, 1e-9, 1e-5, 1e5, 1e9, 1e18}) {
+      const Eigen::MatrixXd T = random_matrix(random, k, k);
+      const DiracStructure given{scale * (T * dirac.E), T * dirac.F};
+      EXPECT_EQ(text_of(validate(given)), "") << name << ", scale " << scale;
+      // Efforts in other units are met by impedances in other units.
+      const Eigen::VectorXd impedance = Eigen::VectorXd::Constant(k, 1.0 / scale);
+      const Eigen::MatrixXd P = wave_map(with_separate_rows(given), impedance);
+      const double rounding = 1e-13 / T.fullPivLu().rcond();
+      EXPECT_LT((P - expected).cwiseAbs().maxCoeff(), rounding) << name << ", scale " << scale;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace portwave

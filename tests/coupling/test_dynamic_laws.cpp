@@ -293,6 +293,52 @@ TEST(LionsMercier, RefusesSystemsThatViolateTheRankConditions) {
   EXPECT_EQ(bounds(0.0, 0.5).rate, 1.0);
 }
 
+// The norm cannot rise where hμ ≤ tanh(hω) with midpoint, hμ ≤ 1 − e^(−hω) with Radau IIA: a run takes no
+// more, says what it would take, and takes that. Iterations for studies go on.
+TEST(LionsMercier, RefusesAShiftWithWhichTheNormMayRise) {
+  const System parts = testing::two_masses();
+  const CondensedSystem system(parts);
+  for (const Integrator integrator : {Integrator::midpoint, Integrator::radau_iia}) {
+    for (const double decay : {1e-3, 0.1, 1.0, 10.0}) {
+      const double h = 0.05, omega = decay / h;
+      const double most =
+          (integrator == Integrator::midpoint ? std::tanh(decay) : -std::expm1(-decay)) / h;
+      CouplingMethod method = to_tolerance(MethodKind::lions_mercier, 3);
+      method.dynamic.integrator = integrator;
+      method.dynamic.omega = omega;
+      method.dynamic.mu = most;
+      EXPECT_TRUE(reasons(parts, h, method).empty()) << decay;
+      method.dynamic.mu = std::min(1.001 * most, 0.5 * (most + omega));  // no more than omega
+      const auto refused = reasons(parts, h, method);
+      ASSERT_EQ(refused.size(), 1u) << decay;
+      EXPECT_EQ(refused[0].substr(0, 12), "/method/mu: ") << refused[0];
+      // It names a value that will do.
+      const auto at = refused[0].find("Take mu <= ");
+      ASSERT_NE(at, std::string::npos) << refused[0];
+      method.dynamic.mu = std::stod(refused[0].substr(at + 11)) * (1.0 - 1e-5);
+      EXPECT_TRUE(reasons(parts, h, method).empty()) << refused[0];
+      method.dynamic.mu = 0.5 * (most + omega);
+      EXPECT_FALSE(WaveformIteration(system, h, method).parameters().bounds.monotone);
+    }
+  }
+}
+
+TEST(LionsMercier, StopsWithAReasonWhereWaveformsGrow) {
+  const System parts = testing::two_masses();
+  const CondensedSystem system(parts);
+  CouplingMethod method = to_tolerance(MethodKind::lions_mercier, 10);
+  method.dynamic.divergence_limit = 1e-6;  // control of the limit itself: any change is too much
+  DynamicIteration iteration(system, 0.01, method);
+  try {
+    iteration.step(ForEach());
+    ADD_FAILURE() << "it must stop";
+  } catch (const NetworkFault& fault) {
+    EXPECT_EQ(fault.fault(), StepFault::not_converged);
+    EXPECT_NE(std::string(fault.what()).find("the iteration diverges"), std::string::npos)
+        << fault.what();
+  }
+}
+
 TEST(LionsMercier, RefusesBadSettingsAllAtOnce) {
   CouplingMethod method;
   method.kind = MethodKind::lions_mercier;

@@ -90,6 +90,16 @@ TEST(CliList, WritesTheCatalogueAsJson) {
       EXPECT_EQ(parameter["name"], type.parameters[p].name);
       EXPECT_EQ(parameter["unit"], type.parameters[p].unit);
       EXPECT_EQ(parameter["required"], !type.parameters[p].default_value.has_value());
+      if (type.parameters[p].kind != ParameterKind::matrix) continue;
+      if (!parameter["required"].get<bool>()) {
+        EXPECT_EQ(parameter["default"], Json::array());
+      }
+      // Entries would be read as rows if they were shown as a bare list.
+      const Json example = json[i]["example"].value(parameter["name"].get<std::string>(), Json());
+      const bool by_entries =
+          type.example.contains(type.parameters[p].name) &&
+          std::holds_alternative<MatrixEntries>(type.example.at(type.parameters[p].name));
+      EXPECT_EQ(by_entries, example.is_object()) << type.name << " " << parameter["name"];
     }
     for (const char* key : {"ports", "states", "inputs", "summary", "example"}) {
       EXPECT_TRUE(json[i].contains(key)) << type.name << " " << key;

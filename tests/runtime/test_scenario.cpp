@@ -289,6 +289,62 @@ TEST(Scenario, AnEmptyArrayIsAMatrixWithoutColumns) {
   EXPECT_THROW(parse_edited(R"([["/subsystems/2/parameters/G", []]])"), ScenarioError);  // control
 }
 
+/// All matrices of a part that is given by them.
+std::vector<Eigen::MatrixXd> matrices_of(const Subsystem& part) {
+  const Structure& s = part.structure();
+  const LinearForm form = part.linear_form();
+  std::vector<Eigen::MatrixXd> all;
+  for (const SparseMatrix* m : {&s.J, &s.R, &s.G, &s.P, &s.S, &s.N, form.Q, form.E}) {
+    all.push_back(m == nullptr ? Eigen::MatrixXd() : m->toDense());
+  }
+  return all;
+}
+
+// What `portwave list` shows as the default may be written, for every optional matrix of every type.
+TEST(Scenario, AnEmptyOptionalMatrixIsItsDefault) {
+  int matrices = 0;
+  for (const std::string type : {"linear_port_hamiltonian", "descriptor_port_hamiltonian"}) {
+    Json scenario = Json::parse(R"({
+      "name": "empty", "time": {"step_s": 0.1, "steps": 1},
+      "subsystems": [{"name": "a", "parameters": {
+        "states": ["x", "y"], "ports": [{"name": "p", "causality": "effort_in"}],
+        "J": [[0, 1], [-1, 0]]}}],
+      "couplings": [{"kind": "free", "ports": ["a.p"]}]})");
+    scenario["subsystems"][0]["type"] = type;
+    Json& parameters = scenario["subsystems"][0]["parameters"];
+    const Json identity = Json::parse("[[1, 0], [0, 1]]");
+    const bool is_descriptor = type == "descriptor_port_hamiltonian";
+    parameters[is_descriptor ? "E" : "Q"] = identity;
+    parameters[is_descriptor ? "B" : "G"] = Json::parse("[[1], [0]]");
+    const auto matrices_now = [&] {
+      return matrices_of(*part_of(parse(scenario.dump()), "a").subsystem);
+    };
+    const auto by_default = matrices_now();
+    for (const ParameterInfo& info : find_part_type(type)->parameters) {
+      if (info.kind != ParameterKind::matrix) continue;
+      const Json before = parameters.value(info.name, Json());
+      for (const char* empty : {"[]", R"({"entries": []})"}) {
+        parameters[info.name] = Json::parse(empty);
+        if (info.default_value) {
+          const auto given = matrices_now();
+          for (std::size_t m = 0; m < given.size(); ++m) {
+            EXPECT_TRUE(given[m] == by_default[m]) << type << " " << info.name << " " << empty;
+          }
+          ++matrices;
+        } else if (empty == std::string("[]")) {  // control: a required one has to have its shape
+          EXPECT_THROW(matrices_now(), ScenarioError) << type << " " << info.name;
+        }
+      }
+      if (before.is_null()) {
+        parameters.erase(info.name);
+      } else {
+        parameters[info.name] = before;
+      }
+    }
+  }
+  EXPECT_EQ(matrices, 2 * (4 + 2));  // R, P, S, N and R, Q, in two ways each
+}
+
 TEST(Scenario, SignalsFollowTheirFormulas) {
   const Scenario scenario = parse(base_text());
   for (const double t : {0.0, 0.1, 0.25, 0.7, 2.0}) {

@@ -1,8 +1,13 @@
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <Eigen/Core>
 #include <Eigen/LU>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "nonlinear_parts.hpp"
@@ -268,6 +273,206 @@ TEST(NonlinearValidation, ChecksAStateDependentStructureAwayFromTheDefaultState)
   EXPECT_EQ(part.places(), Places{"/structure_at/R"});
   part.options.allow_active = true;
   EXPECT_EQ(part.places(), Places{});
+}
+
+// Sizes. One capacitor (or spring, or volume) of any size of state and of energy, in a loop with a
+// linear inductance.
+
+struct Sized {
+  std::string name;
+  double (*energy)(double);  ///< of x/x₀, in units of H₀
+  double (*slope)(double);
+  double (*curvature)(double);
+};
+
+const Sized kSized[] = {
+    {"exponential", [](double r) { return std::expm1(r) - r; },
+     [](double r) { return std::expm1(r); }, [](double r) { return std::exp(r); }},
+    {"hardening", [](double r) { return 0.5 * r * r + 0.25 * r * r * r * r; },
+     [](double r) { return r + r * r * r; }, [](double r) { return 1.0 + 3.0 * r * r; }},
+    {"periodic", [](double r) { return 1.0 - std::cos(r); }, [](double r) { return std::sin(r); },
+     [](double r) { return std::cos(r); }},
+    {"bounded", [](double r) { return -0.5 * std::log1p(-r * r); },
+     [](double r) { return r / (1.0 - r * r); },
+     [](double r) { return (1.0 + r * r) / ((1.0 - r * r) * (1.0 - r * r)); }},
+};
+
+/// States (x, φ), the second with ½φ²/(x₀²/H₀), so that the loop oscillates at 1 rad/s.
+NonlinearPortHamiltonian sized(const Sized& law, double x_0, double H_0, double gradient_error = 0.0,
+                               double hessian_error = 0.0, bool with_hessian = true,
+                               Options options = {}) {
+  Hamiltonian H;
+  const double L = x_0 * x_0 / H_0;
+  H.value = [=](const double* x) { return H_0 * law.energy(x[0] / x_0) + 0.5 * L * x[1] * x[1]; };
+  H.gradient = [=](const double* x, double* g) {
+    g[0] = (1.0 + gradient_error) * H_0 / x_0 * law.slope(x[0] / x_0);
+    g[1] = L * x[1];
+  };
+  if (with_hessian) {
+    H.hessian = [=](const double* x, double* h) {
+      h[0] = (1.0 + hessian_error) * H_0 / (x_0 * x_0) * law.curvature(x[0] / x_0);
+      h[1] = h[2] = 0.0;
+      h[3] = L;
+    };
+  }
+  Structure s = Structure::zero(2, 1);
+  s.J.insert(0, 1) = 1.0;
+  s.J.insert(1, 0) = -1.0;
+  s.G.insert(0, 0) = 1.0;
+  return {{law.name,
+           {{"x", "-"}, {"phi", "-"}},
+           {{"terminals", Causality::flow_in, Domain::electrical, 1}},
+           {}},
+          std::move(s),
+          std::move(H),
+          std::move(options)};
+}
+
+std::string refusal(const std::function<void()>& make) {
+  try {
+    make();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+constexpr double kStateSizes[] = {1e-15, 1e-12, 1e-6, 1.0, 1e6, 1e9, 1e12};
+constexpr double kEnergySizes[] = {1e-18, 1e-9, 1.0, 1e9};
+
+TEST(NonlinearSizes, RightDerivativesPassAndWrongOnesDoNotAtAnySize) {
+  for (const Sized& law : kSized) {
+    for (const double x_0 : kStateSizes) {
+      for (const double H_0 : kEnergySizes) {
+        const std::string where = law.name + fmt::format(", x0={:g}, H0={:g}", x_0, H_0);
+        EXPECT_EQ(refusal([&] { sized(law, x_0, H_0); }), "") << where;
+        const std::string gradient = refusal([&] { sized(law, x_0, H_0, 1e-3, 0.0, false); });
+        EXPECT_NE(gradient.find("∂H/∂x"), std::string::npos) << where << ": " << gradient;
+        EXPECT_NE(gradient.find("\"" + law.name + "\""), std::string::npos) << gradient;
+        const std::string hessian = refusal([&] { sized(law, x_0, H_0, 0.0, 1e-3); });
+        EXPECT_NE(hessian.find("∂²H/∂x∂x"), std::string::npos) << where << ": " << hessian;
+      }
+    }
+  }
+}
+
+// A size that was found is right to a factor of ten or so; one that is given is taken.
+TEST(NonlinearSizes, AreFoundOrGiven) {
+  for (const Sized& law : kSized) {
+    for (const double x_0 : kStateSizes) {
+      for (const double H_0 : kEnergySizes) {
+        const double found = sized(law, x_0, H_0).typical_state()[0];
+        EXPECT_GT(found, 0.05 * x_0) << law.name << " x0=" << x_0 << " H0=" << H_0;
+        EXPECT_LT(found, 20.0 * x_0) << law.name << " x0=" << x_0 << " H0=" << H_0;
+      }
+    }
+  }
+  const Options given{.typical_state = {3e-12, 5.0}};
+  EXPECT_EQ(sized(kSized[0], 1e-12, 1.0, 0.0, 0.0, true, given).typical_state(),
+            (std::vector<double>{3e-12, 5.0}));
+  for (const std::vector<double>& bad :
+       {std::vector<double>{1.0}, std::vector<double>{1.0, 0.0}, std::vector<double>{-1.0, 1.0},
+        std::vector<double>{1.0, std::nan("")}}) {
+    const std::string what = refusal([&] {
+      sized(kSized[0], 1.0, 1.0, 0.0, 0.0, true, {.typical_state = bad});
+    });
+    EXPECT_NE(what.find("/typical_state"), std::string::npos) << what;
+  }
+}
+
+// The suite that users run on their own parts scales its states and differences by the same sizes.
+TEST(NonlinearSizes, ConformanceSeesDerivativesAtAnySize) {
+  for (const Sized& law : kSized) {
+    for (const double x_0 : {1e-12, 1.0, 1e9}) {
+      for (const double H_0 : {1e-12, 1e6}) {
+        const NonlinearPortHamiltonian part = sized(law, x_0, H_0);
+        ConformanceOptions options;
+        options.state_scale = 0.1;
+        for (const LawReport& report :
+             {check_gradient(part, options), check_discrete_gradient(part, options),
+              check_discrete_gradient_jacobian(part, options)}) {
+          EXPECT_TRUE(report.holds) << law.name << ", x0=" << x_0 << ", H0=" << H_0 << ", "
+                                    << report.law << ": " << report.detail;
+        }
+        const NonlinearPortHamiltonian wrong =
+            sized(law, x_0, H_0, 1e-3, 0.0, true, {.check_derivatives = false});
+        EXPECT_FALSE(check_gradient(wrong, options).holds)
+            << law.name << ", x0=" << x_0 << ", H0=" << H_0;
+      }
+    }
+  }
+}
+
+// Without a Hessian Newton meets its tolerance in no more steps, whatever the size.
+TEST(NonlinearSizes, NewtonConvergesWithoutAHessian) {
+  for (const DiscreteGradient kind : kGradients) {
+    for (const Sized& law : kSized) {
+      for (const double x_0 : kStateSizes) {
+        for (const double H_0 : kEnergySizes) {
+          Options options = with(kind);
+          options.max_newton_steps = 12;
+          const NonlinearPortHamiltonian part =
+              sized(law, x_0, H_0, 0.0, 0.0, false, std::move(options));
+          testing::LaneMajor batch = testing::batch_of_one(part);
+          const double x[] = {0.3 * x_0, 0.2 * H_0 / x_0};
+          const double impedance = H_0 / (x_0 * x_0), a = 0.1 * std::sqrt(H_0);
+          double b = 0.0;
+          batch.prepare(0.3, &impedance);
+          batch.freeze({0, 1}, x, nullptr);
+          EXPECT_TRUE(batch.scatter({0, 1}, &a, &b).ok())
+              << law.name << ", " << to_string(kind) << ", x0=" << x_0 << ", H0=" << H_0;
+        }
+      }
+    }
+  }
+}
+
+// A size that shows only where another state is not at rest: ½φ²e^{x/d}.
+TEST(NonlinearSizes, AreFoundWhereOtherStatesHideThem) {
+  for (const double d : {1e-9, 1e-3, 1.0}) {
+    Hamiltonian H;
+    H.value = [d](const double* x) { return 0.5 * x[1] * x[1] * std::exp(x[0] / d); };
+    H.gradient = [d](const double* x, double* g) {
+      g[0] = 0.5 * x[1] * x[1] * std::exp(x[0] / d) / d;
+      g[1] = x[1] * std::exp(x[0] / d);
+    };
+    const auto part = storage_only(2, H);
+    EXPECT_GT(part->typical_state()[0], 0.05 * d) << d;
+    EXPECT_LT(part->typical_state()[0], 20.0 * d) << d;
+    H.gradient = [d](const double* x, double* g) {
+      g[0] = 0.501 * x[1] * x[1] * std::exp(x[0] / d) / d;
+      g[1] = x[1] * std::exp(x[0] / d);
+    };
+    EXPECT_NE(refusal([&] { storage_only(2, H); }), "") << d;
+  }
+}
+
+// An exponential that a probe half a unit away would overflow, with a start away from zero.
+TEST(NonlinearSizes, ProbesStayWhereHIsFinite) {
+  for (const double x_0 : {0.0, 0.5}) {
+    const auto storage = [x_0](double error) {
+      Hamiltonian H;
+      H.value = [x_0](const double* x) { return std::exp((x[0] - x_0) / 1e-6); };
+      H.gradient = [x_0, error](const double* x, double* g) {
+        g[0] = (1.0 + error) * std::exp((x[0] - x_0) / 1e-6) / 1e-6;
+      };
+      return H;
+    };
+    const Options options{.default_state = {x_0}};
+    EXPECT_EQ(refusal([&] { storage_only(1, storage(0.0), options); }), "") << x_0;
+    const std::string wrong = refusal([&] { storage_only(1, storage(1e-3), options); });
+    EXPECT_NE(wrong.find("\"storage\": ∂H/∂x0"), std::string::npos) << wrong;
+    // Sizes that are far too large: probes come nearer until H is finite.
+    const Options large{.default_state = {x_0}, .typical_state = {1.0}};
+    EXPECT_EQ(refusal([&] { storage_only(1, storage(0.0), large); }), "") << x_0;
+  }
+  Hamiltonian H;
+  H.value = [](const double*) { return 1.0; };
+  H.gradient = [](const double*, double* g) { g[0] = std::nan(""); };
+  const std::string what = refusal([&] { storage_only(1, H); });
+  EXPECT_NE(what.find("\"storage\": ∂H/∂x0 = nan is not finite at the default state x0 = 0"),
+            std::string::npos)
+      << what;
 }
 
 TEST(NonlinearPart, ItsNewtonBudgetReachesItsBatch) {

@@ -1,5 +1,10 @@
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include <Eigen/Dense>
 #include <gtest/gtest.h>
@@ -187,6 +192,148 @@ SparseMatrix damper_line(int size, int negative_bond) {
   SparseMatrix matrix(size, size);
   matrix.setFromTriplets(entries.begin(), entries.end());
   return matrix;
+}
+
+/// Springs in a row, fixed at no end: nodes one more than springs.
+Eigen::MatrixXd springs_in_a_row(const std::vector<double>& stiffness) {
+  const auto nodes = static_cast<Eigen::Index>(stiffness.size()) + 1;
+  Eigen::MatrixXd K = Eigen::MatrixXd::Zero(nodes, nodes);
+  for (Eigen::Index i = 0; i + 1 < nodes; ++i) {
+    const double k = stiffness[static_cast<std::size_t>(i)];
+    K.block(i, i, 2, 2) += (Eigen::Matrix2d() << k, -k, -k, k).finished();
+  }
+  return K;
+}
+
+bool storage_passes(const Eigen::MatrixXd& Q) {
+  return validate_storage(sparse(Q), static_cast<int>(Q.rows())).empty();
+}
+
+// A soft spring beside a stiff one, tied to it or not: what it does to energy is judged by its own size.
+TEST(Structure, ASoftPartDoesNotHideBesideAStiffOne) {
+  for (const double unit : {1e-9, 1.0, 1e9}) {
+    for (const double spread : {1.0, 1e4, 1e8, 1e9}) {
+      const double stiff = unit * spread / 3.0, soft = unit / 7.0;
+      for (const auto& row : {std::vector{stiff, soft}, std::vector{soft, stiff},
+                              std::vector{stiff, stiff, soft}, std::vector{soft, stiff, soft}}) {
+        const Eigen::MatrixXd K = springs_in_a_row(row);
+        EXPECT_TRUE(storage_passes(K)) << unit << " " << spread;
+        for (Eigen::Index i = 0; i < K.rows(); ++i) {
+          // One end of a soft spring pushes a thousandth of it the wrong way.
+          if (K(i, i) > 2.0 * soft) continue;
+          Eigen::MatrixXd active = K;
+          active(i, i) -= 1e-3 * soft;
+          EXPECT_FALSE(storage_passes(active)) << unit << " " << spread << " node " << i;
+          Structure structure = Structure::zero(static_cast<int>(K.rows()), 0);
+          structure.R = sparse(active);
+          EXPECT_EQ(validate(structure, static_cast<int>(K.rows()), 0).size(), 1U);
+          const StructureRules allowed{.allow_active = true, .names = {}};
+          EXPECT_TRUE(validate(structure, static_cast<int>(K.rows()), 0, allowed).empty());
+        }
+      }
+    }
+    // Not tied together at all, nor of one unit.
+    Eigen::MatrixXd apart = Eigen::MatrixXd::Zero(4, 4);
+    apart.topLeftCorner(2, 2) = 1e9 * unit * springs_in_a_row({1.0});
+    apart.bottomRightCorner(2, 2) = 1e-9 * unit * springs_in_a_row({1.0});
+    EXPECT_TRUE(storage_passes(apart));
+    Eigen::MatrixXd spoilt = apart;
+    spoilt(2, 2) *= 0.999;
+    EXPECT_FALSE(storage_passes(spoilt));
+    spoilt = apart;
+    spoilt(2, 3) *= 0.999;
+    EXPECT_FALSE(storage_passes(spoilt)) << "not symmetric";
+  }
+}
+
+TEST(Structure, SymmetryAndSkewnessAreJudgedPairByPair) {
+  const auto places = [](double stiff, double soft, double factor) {
+    Structure structure = Structure::zero(4, 4);
+    for (const auto& [i, j, size] : {std::tuple{0, 1, stiff}, std::tuple{2, 3, soft}}) {
+      const double lower = factor * size;
+      structure.J.insert(i, j) = size;
+      structure.J.insert(j, i) = -(size == soft ? lower : size);
+      structure.N.insert(i, j) = size;
+      structure.N.insert(j, i) = -(size == soft ? lower : size);
+      structure.R.insert(i, j) = structure.S.insert(i, j) = 0.5 * size;
+      structure.R.insert(j, i) = structure.S.insert(j, i) = 0.5 * (size == soft ? lower : size);
+      for (const int k : {i, j}) structure.R.insert(k, k) = structure.S.insert(k, k) = size;
+    }
+    std::string found;
+    for (const Issue& issue : validate(structure, 4, 4)) found += issue.where;
+    return found;
+  };
+  for (const double spread : {1.0, 1e5, 1e12, 1e18}) {
+    EXPECT_EQ(places(spread, 1.0, 1.0), "") << spread;
+    EXPECT_EQ(places(spread, 1.0, 1.0 + 1e-15), "") << spread;
+    EXPECT_EQ(places(spread, 1.0, 1.001), "/J/R/S/N") << spread;
+  }
+}
+
+// What is passive up to the rounding that made it is passive, whatever its spread and its units.
+TEST(Structure, WhatOnlyRoundingHasSpoiltPasses) {
+  std::mt19937_64 random(kSeed);
+  std::uniform_real_distribution<double> decades(-4.5, 4.5);
+  int singular = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    const int n = 2 + trial % 40;
+    std::vector<double> k(static_cast<std::size_t>(n - 1));
+    for (double& value : k) value = std::pow(10.0, decades(random));
+    const double unit = trial % 3 == 0 ? 1e-9 : trial % 3 == 1 ? 1.0 : 1e9;
+    EXPECT_TRUE(storage_passes(unit * springs_in_a_row(k))) << "springs, trial " << trial;
+
+    // Gram matrices of half rank, with units by row.
+    const Eigen::MatrixXd L = random_matrix(random, n, std::max(1, n / 2));
+    Eigen::VectorXd units(n);
+    for (double& value : units) value = std::pow(10.0, 2.0 * decades(random));
+    const Eigen::MatrixXd scaled = units.asDiagonal() * L;
+    const Eigen::MatrixXd gram = scaled * scaled.transpose();
+    EXPECT_TRUE(storage_passes(gram)) << "Gram, trial " << trial;
+    Eigen::MatrixXd skew = units.asDiagonal() * random_matrix(random, n, n) * units.asDiagonal();
+    const Eigen::MatrixXd T = random_matrix(random, n, n);
+    skew = T * (skew - skew.transpose()).eval() * T.transpose();
+    Structure structure = Structure::zero(n, 0);
+    structure.J = sparse(skew);
+    EXPECT_EQ(text_of(validate(structure, n, 0)), "") << "transformed skew, trial " << trial;
+
+    // A floating frame, condensed to its ends and some nodes between: its stiffness is what is left
+    // of large terms, with a rigid motion that costs nothing but for rounding.
+    const Eigen::MatrixXd K = springs_in_a_row(k);
+    const int kept = std::max(2, n / 3), inner = n - kept;
+    if (inner == 0) continue;
+    Eigen::PermutationMatrix<Eigen::Dynamic> shuffle(n);
+    shuffle.setIdentity();
+    std::shuffle(shuffle.indices().data(), shuffle.indices().data() + n, random);
+    const Eigen::MatrixXd S = shuffle * K * shuffle.transpose();
+    Eigen::MatrixXd condensed =
+        S.topLeftCorner(kept, kept) -
+        S.topRightCorner(kept, inner) * S.bottomRightCorner(inner, inner)
+                                            .ldlt()
+                                            .solve(S.bottomLeftCorner(inner, kept));
+    condensed = 0.5 * (condensed + condensed.transpose()).eval();
+    // Only where all that is left is well above the rounding of what it is left of.
+    if (condensed.diagonal().minCoeff() < 1e-3 * S.diagonal().maxCoeff()) continue;
+    ++singular;
+    EXPECT_TRUE(storage_passes(condensed)) << "condensed, trial " << trial;
+  }
+  EXPECT_GT(singular, 5);
+}
+
+// An entry beside a diagonal of zero makes a matrix indefinite, however small it is beside others.
+TEST(Structure, AnEntryBesideAZeroDiagonalIsNoRoundOff) {
+  for (const double unit : {1e-150, 1e-9, 1.0, 1e9, 1e150}) {
+    Eigen::MatrixXd Q = Eigen::MatrixXd::Zero(3, 3);
+    Q(0, 0) = 1e9 * unit;
+    Q(1, 1) = 1e-3 * unit;
+    EXPECT_TRUE(storage_passes(Q));
+    Q(1, 2) = Q(2, 1) = 1e-6 * unit;
+    EXPECT_FALSE(storage_passes(Q)) << unit;
+    Q(1, 2) = Q(2, 1) = 1e-20 * unit;  // round-off of the entry that it meets
+    EXPECT_TRUE(storage_passes(Q)) << unit;
+  }
+  const double tiny = std::numeric_limits<double>::denorm_min();
+  EXPECT_TRUE(storage_passes((Eigen::Matrix2d() << tiny, -tiny, -tiny, tiny).finished()));
+  EXPECT_FALSE(storage_passes((Eigen::Matrix2d() << 1e308, 1.1e308, 1.1e308, 1e308).finished()));
 }
 
 TEST(Structure, LargeBlocksAreJudgedLikeSmallOnes) {

@@ -82,6 +82,7 @@ class AndersonSequence {
 class Acceleration {
  public:
   Acceleration(const WaveDiscretisation& waves, int memory);
+  Acceleration(const WaveDiscretisation&& waves, int memory) = delete;
 
   int slots() const { return slots_; }
   /// A new macro-step.

@@ -33,6 +33,8 @@ class CollocationReference {
  public:
   CollocationReference(const CondensedSystem& system, double step_s, Integrator integrator);
   CollocationReference(const CondensedSystem& system, double step_s, Tableau tableau);
+  CollocationReference(const CondensedSystem&&, double, Integrator) = delete;
+  CollocationReference(const CondensedSystem&&, double, Tableau) = delete;
   ~CollocationReference();
 
   void step();

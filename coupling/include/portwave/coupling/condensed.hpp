@@ -56,6 +56,8 @@ struct ScalarCoupling {
 class CondensedSystem {
  public:
   explicit CondensedSystem(const System& system);
+  /// It keeps the system's address: a temporary would be gone.
+  explicit CondensedSystem(const System&& system) = delete;
 
   const System& system() const { return *system_; }
   int size() const { return size_; }  ///< n, all states
@@ -104,6 +106,8 @@ class CondensedSystem {
   void find_places();
   void condense();
   void analyse();
+  /// Of the terms of its entries, for magnitudes.
+  SparseMatrix J_coupling(bool magnitudes) const;
   SparseMatrix block_diagonal(SparseMatrix CondensedBlock::*member) const;
 
   const System* system_;

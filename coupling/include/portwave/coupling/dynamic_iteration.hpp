@@ -56,6 +56,7 @@ struct WaveformChange {
 class WaveformIteration {
  public:
   WaveformIteration(const CondensedSystem& system, double step_s, const CouplingMethod& method);
+  WaveformIteration(const CondensedSystem&&, double, const CouplingMethod&) = delete;
   ~WaveformIteration();
   WaveformIteration(WaveformIteration&&) noexcept;
 
@@ -108,9 +109,13 @@ LionsMercierBounds lions_mercier_bounds(const CondensedSystem& system, double st
 
 /// Dynamic iteration window by window; steps are handed out one by one. A window is iterated when its
 /// first step is asked for.
+/// Errors of the constructor: those of WaveformIteration, and ConfigError ("/method/mu") where the norm of
+/// Lions–Mercier need not fall: hμ > tanh(hω) with midpoint, hμ > 1 − e^{−hω} with Radau IIA.
+/// Errors of a step: StepFault::not_converged where waveforms change by more than the divergence limit.
 class DynamicIteration final : public NetworkMethod {
  public:
   DynamicIteration(const CondensedSystem& system, double step_s, const CouplingMethod& method);
+  DynamicIteration(const CondensedSystem&&, double, const CouplingMethod&) = delete;
   ~DynamicIteration() override;
 
   NetworkStep step(const ForEach& each) override;
@@ -139,5 +144,7 @@ class DynamicIteration final : public NetworkMethod {
 /// The method of a NetworkMethod kind. Errors: ConfigError.
 std::unique_ptr<NetworkMethod> make_network_method(const CondensedSystem& system, double step_s,
                                                    const CouplingMethod& method, bool book = true);
+std::unique_ptr<NetworkMethod> make_network_method(const CondensedSystem&&, double,
+                                                   const CouplingMethod&, bool = true) = delete;
 
 }  // namespace portwave

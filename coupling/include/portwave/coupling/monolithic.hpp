@@ -24,6 +24,9 @@ class MonolithicReference {
   MonolithicReference(const System& system, double step_s, Options options);
   MonolithicReference(const System& system, double step_s)
       : MonolithicReference(system, step_s, {}) {}
+  /// It keeps the system's address: a temporary would be gone by the first step.
+  MonolithicReference(const System&& system, double step_s, Options options) = delete;
+  MonolithicReference(const System&& system, double step_s) = delete;
   ~MonolithicReference();
 
   /// One macro-step.

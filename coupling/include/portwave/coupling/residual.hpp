@@ -19,6 +19,7 @@ struct InterfaceGap {
 class InterfaceResidual {
  public:
   explicit InterfaceResidual(const WaveDiscretisation& waves);
+  explicit InterfaceResidual(const WaveDiscretisation&& waves) = delete;
 
   /// Takes the norms of some lanes. `exchanged` is P b̂; arrays are the whole system's.
   void measure(int batch, LaneRange lanes, const double* u, const double* b,

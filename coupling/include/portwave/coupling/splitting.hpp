@@ -29,6 +29,7 @@ class SplittingMethod final : public NetworkMethod {
   /// The system must outlive it. `book`: form the ledger of every step.
   SplittingMethod(const CondensedSystem& system, double step_s, const CouplingMethod& method,
                   bool book = true);
+  SplittingMethod(const CondensedSystem&&, double, const CouplingMethod&, bool = true) = delete;
   ~SplittingMethod() override;
 
   NetworkStep step(const ForEach& each) override;

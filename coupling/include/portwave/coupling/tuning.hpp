@@ -37,6 +37,7 @@ class PortResponses {
  public:
   /// At the initial states. The system must outlive it.
   PortResponses(const System& system, double step_s);
+  PortResponses(const System&& system, double step_s) = delete;
 
   const System& system() const { return system_; }
   double step_s() const { return step_s_; }

@@ -66,6 +66,9 @@ class WaveDiscretisation {
   /// not finite, a singular implicit step).
   WaveDiscretisation(const System& system, double step_s, std::span<const double> impedance,
                      Grouping grouping = Grouping::by_shape);
+  /// It keeps the system's address: a temporary would be gone.
+  WaveDiscretisation(const System&& system, double step_s, std::span<const double> impedance,
+                     Grouping grouping = Grouping::by_shape) = delete;
 
   /// Prepares the step maps and junctions for other impedances, by scalar port; places stay. Records
   /// have to be frozen anew, and programs and calls that were made from this are stale. Allocates.

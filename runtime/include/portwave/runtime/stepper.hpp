@@ -145,6 +145,8 @@ class Stepper {
   /// "/time/step_s", "/method/iterations", …), or with every reason why a method without waves does not
   /// fit the system.
   Stepper(const System& system, const StepperOptions& options);
+  /// A temporary, as in Stepper(builder.build(), options), would be gone by the first step.
+  Stepper(const System&& system, const StepperOptions& options) = delete;
   ~Stepper();
   Stepper(Stepper&&) noexcept;
   Stepper& operator=(Stepper&&) noexcept;

@@ -26,8 +26,8 @@ struct ConformanceOptions {
   std::vector<double> steps_s = {1e-6, 1e-3, 1e-1, 10.0};
   int trials = 4;  ///< random states, waves, inputs and impedances per step size
   std::uint64_t seed = 1;
-  /// States are drawn within default_state ± state_scale·(its size, 1 where it is zero); states
-  /// where H is not finite are skipped.
+  /// States are drawn within default_state ± state_scale·typical_state; states where H is not finite
+  /// are skipped.
   double state_scale = 1.0;
   double wave_scale = 1.0;   ///< incident waves within ± this [√J]
   double input_scale = 1.0;  ///< external inputs within ± this

@@ -19,8 +19,7 @@ enum class DiscreteGradient {
 std::string_view to_string(DiscreteGradient kind);
 
 /// Storage function given by callbacks. x is n doubles; callbacks must be pure and thread-safe.
-/// Without a Hessian, Newton uses central differences of ∇H with steps scaled by the larger of |x|
-/// and |default state| (1 where that is zero): give one where states are far smaller than 1.
+/// Without a Hessian, Newton uses central differences of ∇H with steps scaled by Options::typical_state.
 struct Hamiltonian {
   std::function<double(const double* x)> value;                   ///< H(x) [J]
   std::function<void(const double* x, double* g)> gradient;       ///< ∇H(x), n doubles
@@ -37,7 +36,8 @@ struct Hamiltonian {
 ///          cancellation.
 /// Cost     one dense LU of size n per Newton step; meant for n ≤ 100.
 /// Errors   ConfigError at construction: wrong shapes, a defective structure, a gradient or Hessian
-///          that does not match finite differences of H or ∇H at the probe states. While stepping:
+///          that does not match finite differences of H or ∇H at the probe states (the default state,
+///          and others within half the typical state of it, nearer where H is not finite). While stepping:
 ///          StepFault::not_converged after `max_newton_steps`, or where no step reduces the
 ///          residual (seen for H that is not convex and h far beyond the part's time scale).
 /// Source   Gonzalez, J. Nonlinear Sci. 6 (1996); McLachlan, Quispel & Robidoux, Phil. Trans. R.
@@ -51,6 +51,11 @@ class NonlinearPortHamiltonian : public Subsystem {
     bool allow_active = false;      ///< accept an indefinite [R P; Pᵀ S]
     bool check_derivatives = true;  ///< compare ∇H and the Hessian with finite differences
     std::vector<double> default_state = {};  ///< empty: zero. Also the first probe state.
+    /// A size > 0 that each state usually has, in its own unit, such as 1e-12 for a charge in C on a
+    /// picofarad: scales difference steps and probe states. Empty: by `typical_sizes` at the default state,
+    /// which finds where H ceases to be a power of a state; give sizes where H has none such place
+    /// but the structure has, or where evaluating H far from the default state does harm.
+    std::vector<double> typical_state = {};
     /// State-dependent structure; called with x_mid, writes matrices of the shapes and sparsity of
     /// the constant ones. Skewness and definiteness are checked at the probe states.
     std::function<void(const double* x_mid, Structure& out)> structure_at = {};
@@ -62,6 +67,7 @@ class NonlinearPortHamiltonian : public Subsystem {
   const Options& options() const { return options_; }
 
   std::vector<double> default_state() const override;
+  std::vector<double> typical_state() const override { return options_.typical_state; }
   double storage(const double* x) const override;
   void gradient(const double* x, double* g) const override;
   void discrete_gradient(const double* x, const double* x_next, double* g) const override;

@@ -64,6 +64,10 @@ class Subsystem {
 
   /// The state that a scenario starts from when it names none. Zero unless overridden.
   virtual std::vector<double> default_state() const;
+  /// Sizes > 0 that the states usually have, in their own units, one per state: what difference steps
+  /// and probe states are scaled by. Unless overridden: of linear parts the default state's, 1 where
+  /// that is zero; of others what `typical_sizes` finds. May be costly; called at set-up.
+  virtual std::vector<double> typical_state() const;
   /// What speaks against starting from x (n finite doubles) however the ports are joined, `where`
   /// being "/initial_state": constraints between the states that x violates. None unless overridden.
   virtual Issues check_initial_state(const double* x) const;
