@@ -24,7 +24,7 @@ void AndersonSequence::begin(int memory) {
   plain_ = true;
   trial_ = false;
   stands_ = true;
-  rejections_ = 0;
+  rejections_ = failures_ = rest_ = 0;
 }
 
 void AndersonSequence::judge(std::span<const double> products, double square) {
@@ -34,6 +34,12 @@ void AndersonSequence::judge(std::span<const double> products, double square) {
     if (!(square <= kRequired * kRequired * before)) {  // a NaN falls here
       stands_ = false;
       ++rejections_;
+      if (++failures_ == kMaxRejections) {
+        kept_[0] = base();
+        count_ = 1;
+        failures_ = 0;
+        rest_ = kRest;
+      }
       plain_ = false;  // the arrays hold the rejected trial
       term_count_ = 1;
       terms_[0] = {base(), 1.0};
@@ -44,7 +50,9 @@ void AndersonSequence::judge(std::span<const double> products, double square) {
   keep(products, square);
   choose_slot();
   plain_ = true;
-  if (rejections_ < kMaxRejections && find_weights()) {
+  if (rest_ > 0) {
+    --rest_;
+  } else if (find_weights()) {
     plain_ = false;
     trial_ = true;
   }

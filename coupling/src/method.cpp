@@ -8,6 +8,8 @@ std::string_view to_string(MethodKind kind) {
       return "douglas-rachford";
     case MethodKind::peaceman_rachford:
       return "peaceman-rachford";
+    case MethodKind::interface:
+      return "interface";
     case MethodKind::automatic:
       return "auto";
     case MethodKind::strang:

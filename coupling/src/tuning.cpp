@@ -276,6 +276,22 @@ int find_ill_conditioned(const PortResponses& responses, std::span<const double>
   return -1;
 }
 
+std::vector<double> worst_conditions(const PortResponses& responses,
+                                     std::span<const double> impedance) {
+  const System& system = responses.system();
+  std::vector<double> worst(at(system.island_count()), 1.0);
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    const Subsystem& part = *system.parts()[at(i)].subsystem;
+    if (part.is_active()) continue;
+    const auto own = impedance.subspan(at(system.first_scalar_port(i)),
+                                       static_cast<std::size_t>(responses.of(i).rows()));
+    const double value = condition(responses.of(i), scalar_causalities(part.signature()), own);
+    double& largest = worst[at(system.island_of_part(i))];
+    if (!(value <= largest)) largest = value;  // a NaN stays
+  }
+  return worst;
+}
+
 TunedImpedance checked(const PortResponses& responses, TunedImpedance tuned) {
   if (tuned.by_port.empty()) return tuned;
   const int part = find_ill_conditioned(responses, tuned.by_port);
@@ -303,6 +319,25 @@ TunedImpedance tune_impedance(const PortResponses& responses, ImpedanceKind kind
       break;
   }
   return {{}, "this is no tuning rule"};
+}
+
+TunedImpedance tune_impedance(const PortResponses& responses,
+                              std::span<const ImpedanceKind> by_island) {
+  const System& system = responses.system();
+  TunedImpedance out;
+  std::vector<ImpedanceKind> done;
+  for (const ImpedanceKind kind : by_island) {
+    if (std::ranges::find(done, kind) != done.end()) continue;
+    done.push_back(kind);
+    TunedImpedance own = tune_impedance(responses, kind);
+    if (!own.problem.empty()) return own;
+    if (out.by_port.empty()) out.by_port.resize(own.by_port.size());
+    for (std::size_t port = 0; port < own.by_port.size(); ++port) {
+      const int island = system.island_of_part(system.scalar_ports()[port].part);
+      if (by_island[at(island)] == kind) out.by_port[port] = own.by_port[port];
+    }
+  }
+  return out;
 }
 
 }  // namespace portwave

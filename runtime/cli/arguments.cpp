@@ -252,9 +252,9 @@ void add_tune(Verb& top, TuneArguments& tune) {
 /// What the budget is combined with.
 void add_budget_axes(Verb& verb, StudyBudgetArguments& study) {
   static constexpr MethodKind kMethods[] = {
-      MethodKind::douglas_rachford, MethodKind::peaceman_rachford,
-      MethodKind::automatic,        MethodKind::lions_mercier,
-      MethodKind::jacobi,           MethodKind::gauss_seidel};
+      MethodKind::douglas_rachford, MethodKind::peaceman_rachford, MethodKind::interface,
+      MethodKind::automatic,        MethodKind::lions_mercier,     MethodKind::jacobi,
+      MethodKind::gauss_seidel};
   std::vector<std::string> methods;
   for (const MethodKind kind : kMethods) methods.emplace_back(to_string(kind));
   verb.choices("--methods", "M,M,...", methods, "Iterations to compare",
@@ -312,6 +312,7 @@ void add_study_order(Verb& group, StudyOrderArguments& study) {
                                             MethodKind::gauss_seidel,
                                             MethodKind::douglas_rachford,
                                             MethodKind::peaceman_rachford,
+                                            MethodKind::interface,
                                             MethodKind::automatic};
   std::vector<std::string> words = {kMidpoint};
   for (const MethodKind kind : kMethods) words.emplace_back(to_string(kind));

@@ -15,6 +15,7 @@ struct IslandOutcome {
   int iterations = 0;  ///< evaluations of S
   bool converged = false;
   bool by_energy = false;  ///< it was the energy tolerance that was met
+  bool rescued = false;    ///< it went on with the interface update within the step
   InterfaceGap gap;        ///< at the last evaluation, if a tolerance was given
 };
 

@@ -119,12 +119,7 @@ bool LayeredExecutor::judge(int done) {
     IslandOutcome& outcome = outcomes_[static_cast<std::size_t>(task.islands().front())];
     outcome.iterations = done;
     if (rule.checked()) {
-      const int island = task.islands().front();
-      const InterfaceGap gap = arrays_.residual->gap(island, rule.tolerance_per_part);
-      if (judge_acceleration(arrays_, island, gap)) {
-        outcome.gap = gap;
-        rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
-      }
+      judge_evaluation(arrays_, rule, task.islands().front(), arrays_.a, outcome);
     }
     stopped_[pack] = outcome.converged ? 1 : 0;
     open = open || !outcome.converged;
@@ -146,7 +141,7 @@ void LayeredExecutor::commit(int index, int iterations) {
     restore_shadow(arrays_, task);
   }
   if (!plan_.rule.checked() && first_of_pack_[static_cast<std::size_t>(task.pack())] == index) {
-    outcomes_[static_cast<std::size_t>(task.islands().front())] = {iterations, false, false, {}};
+    outcomes_[static_cast<std::size_t>(task.islands().front())] = {iterations, false, false, false, {}};
   }
   PhaseStatus failure;
   if (!task.commit(arrays_, failure)) {

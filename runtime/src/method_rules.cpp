@@ -89,6 +89,7 @@ class Check {
 
   void check_relaxation() {
     if (m_.kind == MethodKind::automatic) return;  // it chooses its own
+    if (m_.kind == MethodKind::interface) return;  // it has none
     const NumberRange range = relaxation(m_.kind);
     const bool is_narrower = m_.kind == MethodKind::peaceman_rachford;
     expect(range.contains(m_.relaxation), "/relaxation",

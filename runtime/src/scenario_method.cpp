@@ -130,9 +130,10 @@ std::optional<Kind> kind_named(std::string_view name, const std::array<Kind, siz
 }
 
 constexpr std::array kMethodKinds = {MethodKind::douglas_rachford, MethodKind::peaceman_rachford,
-                                     MethodKind::automatic,        MethodKind::strang,
-                                     MethodKind::impulse,          MethodKind::lions_mercier,
-                                     MethodKind::jacobi,           MethodKind::gauss_seidel};
+                                     MethodKind::interface,        MethodKind::automatic,
+                                     MethodKind::strang,           MethodKind::impulse,
+                                     MethodKind::lions_mercier,    MethodKind::jacobi,
+                                     MethodKind::gauss_seidel};
 constexpr std::array kTunedImpedances = {ImpedanceKind::fne, ImpedanceKind::matched,
                                          ImpedanceKind::leaf, ImpedanceKind::adapted,
                                          ImpedanceKind::automatic};
@@ -155,7 +156,9 @@ bool read_method_kind(const ObjectReader& object, CouplingMethod& method) {
 void read_tolerances(const ObjectReader& object, CouplingMethod& method) {
   const auto relative = object.find("tolerance");
   const auto energy = object.find("energy_tolerance_J");
-  if (!relative && !energy && method.kind == MethodKind::automatic) {
+  const bool expects_one =
+      method.kind == MethodKind::automatic || method.kind == MethodKind::interface;
+  if (!relative && !energy && expects_one) {
     method.tolerance = CouplingMethod::automatic().tolerance;
   }
   if (relative) method.tolerance = relative->number(method_rules::tolerance()).value_or(0.0);
@@ -169,6 +172,12 @@ void read_tolerances(const ObjectReader& object, CouplingMethod& method) {
 void read_iteration_options(const ObjectReader& object, CouplingMethod& method) {
   const auto relaxation = object.find("relaxation");
   const auto acceleration = object.find("acceleration");
+  if (method.kind == MethodKind::interface) {
+    for (const auto* const unused : {&relaxation, &acceleration}) {
+      if (*unused) (*unused)->fail("the method \"interface\" makes no use of it; leave it out");
+    }
+    return;
+  }
   if (method.kind == MethodKind::automatic) {
     for (const auto* const chosen : {&relaxation, &acceleration}) {
       if (*chosen) (*chosen)->fail("the method \"auto\" chooses its own; leave it out");
@@ -230,7 +239,8 @@ void read_port_impedances(const Node& node, const Names& names, CouplingMethod& 
 void read_wave_method(const ObjectReader& object, bool knows_kind, CouplingMethod& method) {
   read_tolerances(object, method);
   read_iteration_options(object, method);
-  const bool chooses_impedance = method.kind == MethodKind::automatic;
+  const bool chooses_impedance =
+      method.kind == MethodKind::automatic || method.kind == MethodKind::interface;
   if (chooses_impedance) method.impedance_kind = ImpedanceKind::automatic;
   const bool may_be_left_out = chooses_impedance || !knows_kind;
   const auto impedance = may_be_left_out ? object.find("impedance") : object.require("impedance");

@@ -19,9 +19,10 @@ namespace {
 using Keys = std::vector<std::string_view>;
 
 constexpr std::array kKinds = {MethodKind::douglas_rachford, MethodKind::peaceman_rachford,
-                               MethodKind::automatic,        MethodKind::strang,
-                               MethodKind::impulse,          MethodKind::lions_mercier,
-                               MethodKind::jacobi,           MethodKind::gauss_seidel};
+                               MethodKind::interface,        MethodKind::automatic,
+                               MethodKind::strang,           MethodKind::impulse,
+                               MethodKind::lions_mercier,    MethodKind::jacobi,
+                               MethodKind::gauss_seidel};
 constexpr std::array kFlows = {CouplingFlow::automatic, CouplingFlow::scalar,
                                CouplingFlow::low_rank};
 constexpr std::array kIntegrators = {Integrator::automatic, Integrator::midpoint,

@@ -399,8 +399,8 @@ Json method_properties() {
                     defaults.iterations)},
       {"tolerance",
        with_default(described(non_negative(),
-                              fmt::format("relative; 0: use the whole budget. With \"auto\" and "
-                                          "no tolerance of either kind, {:g}",
+                              fmt::format("relative; 0: use the whole budget. With \"auto\" or "
+                                          "\"interface\" and no tolerance of either kind, {:g}",
                                           scenario_file::kAutomaticTolerance)),
                     plain(defaults.tolerance))},
       {"energy_tolerance_J",
@@ -502,6 +502,8 @@ Json method_conditions(const Json& properties) {
   Json conditions = Json::array();
   conditions.push_back(when_key_is("kind", "peaceman-rachford", std::move(narrow)));
   conditions.push_back(when_key_is("kind", "auto", std::move(automatic)));
+  Json interface = {{"properties", {{"relaxation", absent}, {"acceleration", absent}}}};
+  conditions.push_back(when_key_is("kind", "interface", std::move(interface)));
   std::vector<std::string> networks;
   for (const MethodKind kind : {MethodKind::strang, MethodKind::impulse, MethodKind::lions_mercier,
                                 MethodKind::jacobi, MethodKind::gauss_seidel}) {
@@ -514,6 +516,7 @@ Json method_conditions(const Json& properties) {
                         {"then", Json::object()},
                         {"else", without_others(MethodKind::automatic)}});
   networks.emplace_back("auto");
+  networks.emplace_back("interface");
   conditions.push_back({{"if", kind_is_one_of(networks)},
                         {"then", Json::object()},
                         {"else", {{"required", Json::array({"impedance"})}}}});

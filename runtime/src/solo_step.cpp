@@ -20,15 +20,40 @@ void SoloStep::begin(const StepArrays& s, const IterationRule& rule,
   task_.start(s, rule.budget == 0 ? s.a : s.u);
 }
 
-bool judge_acceleration(const StepArrays& s, int island, const InterfaceGap& gap) {
-  if (s.acceleration == nullptr) return true;
-  s.acceleration->judge(island, 2.0 * gap.energy_J);
-  return s.acceleration->sequence(island).stands();
+bool judge_evaluation(const StepArrays& s, const IterationRule& rule, int island,
+                      const double* exchanged, IslandOutcome& outcome) {
+  const InterfaceGap gap = s.residual->gap(island, rule.tolerance_per_part);
+  const double square = 2.0 * gap.energy_J;
+  bool stands = true;
+  bool solved = s.interface != nullptr && s.interface->engaged(island);
+  if (solved) {
+    stands = s.interface->accept(island, square);
+  } else if (s.acceleration != nullptr) {
+    s.acceleration->judge(island, square);
+    stands = s.acceleration->sequence(island).stands();
+  }
+  if (stands) {
+    outcome.gap = gap;
+    rule.judge(gap, outcome.converged, outcome.by_energy);
+  }
+  if (s.interface == nullptr || outcome.converged || outcome.iterations >= rule.budget) {
+    return stands;
+  }
+  const bool late = rule.rescue_after > 0 && outcome.iterations >= rule.rescue_after;
+  if (!solved && late && stands && s.interface->engage(island)) {
+    if (s.acceleration != nullptr) s.acceleration->sequence(island).abandon();
+    solved = outcome.rescued = s.interface->accept(island, square);
+  }
+  if (solved) s.interface->advance(island, s.record, s.u, exchanged);
+  return stands;
 }
 
 void restore_shadow(const StepArrays& s, const Task& task) {
-  if (s.acceleration == nullptr) return;
-  if (!s.acceleration->sequence(task.islands().front()).stands()) task.restore_shadow(s, 0);
+  const int island = task.islands().front();
+  const bool solved = s.interface != nullptr && s.interface->engaged(island);
+  const bool stands = solved ? s.interface->stands(island)
+                             : s.acceleration == nullptr || s.acceleration->sequence(island).stands();
+  if (!stands) task.restore_shadow(s, 0);
 }
 
 bool SoloStep::has_stopped(int part) const {
@@ -62,14 +87,11 @@ void SoloStep::judge(const StepArrays& s, const IterationRule& rule,
     if (stopped_[i] != 0) continue;
     IslandOutcome& outcome = outcomes[static_cast<std::size_t>(task_.islands()[i])];
     outcome.iterations = done_;
-    const InterfaceGap gap = s.residual->gap(task_.islands()[i], rule.tolerance_per_part);
-    if (!judge_acceleration(s, task_.islands()[i], gap)) {
+    if (!judge_evaluation(s, rule, task_.islands()[i], exchanged, outcome)) {
       // The one that stands is there already where islands have arrays of their own.
       if (stopped_.size() == 1) task_.restore_shadow(s, i);
       continue;
     }
-    outcome.gap = gap;
-    rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
     // The last one is kept too: the budget or the clock may end the iteration here.
     if (stopped_.size() > 1) task_.copy_island(i, exchanged, s.a);
     if (!outcome.converged) continue;

@@ -37,9 +37,11 @@ class SoloStep {
   AlignedVector& exchanged_;  // P b̂, where islands stop one by one
 };
 
-/// Tells an accelerated iteration of the gap of the evaluation just made. False when that is a trial
-/// which is rejected: then nothing is to be concluded from the gap.
-bool judge_acceleration(const StepArrays& s, int island, const InterfaceGap& gap);
+/// Judges the gap of an island after its evaluation number `outcome.iterations`, all of it measured, and
+/// prepares the next update where that is more than an exchange of waves. `exchanged` is P b̂. False when
+/// the evaluation was a trial that is rejected: the outcome is then that of the last one that stands.
+bool judge_evaluation(const StepArrays& s, const IterationRule& rule, int island,
+                      const double* exchanged, IslandOutcome& outcome);
 
 /// Before the commit of a task that is one of several of its island: â of the last evaluation that
 /// stands, if that was not the last.

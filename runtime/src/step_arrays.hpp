@@ -2,6 +2,7 @@
 
 #include "portwave/coupling/anderson.hpp"
 #include "portwave/coupling/energy_book.hpp"
+#include "portwave/coupling/interface_solver.hpp"
 #include "portwave/coupling/method.hpp"
 #include "portwave/coupling/residual.hpp"
 #include "portwave/subsystems/aligned.hpp"
@@ -21,6 +22,7 @@ struct StepArrays {
   EnergyColumns columns;       ///< of the book, for this step
   InterfaceResidual* residual = nullptr;
   Acceleration* acceleration = nullptr;  ///< null: none
+  InterfaceSolver* interface = nullptr;  ///< null: no island takes the interface update
 };
 
 /// When an inner iteration ends by itself.
@@ -31,9 +33,13 @@ struct IterationRule {
   double energy_tolerance_J = 0.0;  ///< 0: none
   bool tolerance_per_part = false;
   bool accelerated = false;
+  bool interface = false;  ///< some islands take the interface update from the start
+  int rescue_after = 0;    ///< evaluations after which others take it, too; 0: never
 
   /// The gap is looked at after every iteration.
-  bool checked() const { return tolerance > 0.0 || energy_tolerance_J > 0.0 || accelerated; }
+  bool checked() const {
+    return tolerance > 0.0 || energy_tolerance_J > 0.0 || accelerated || interface;
+  }
   /// Whether an island with this gap may stop, and whether for its energy alone.
   void judge(const InterfaceGap& gap, bool& converged, bool& by_energy) const {
     const bool residual_met = tolerance > 0.0 && gap.residual <= tolerance;

@@ -101,6 +101,7 @@ Json choice_json(const RunSummary& summary) {
          {"impedance", std::string(to_string(candidate.impedance))},
          {"acceleration", candidate.acceleration},
          {"contraction", number(candidate.rate.contraction)},
+         {"cost", number(candidate.cost)},
          {"evaluations",
           candidate.rate.converges ? Json(candidate.rate.evaluations) : Json(nullptr)}});
   }
@@ -108,6 +109,9 @@ Json choice_json(const RunSummary& summary) {
           {"relaxation", number(choice.method.relaxation)},
           {"impedance", std::string(to_string(choice.method.impedance_kind))},
           {"acceleration", choice.method.acceleration},
+          {"interface_islands", choice.method.interface_islands.size()},
+          {"rescue_after", choice.method.rescue_after},
+          {"cost", number(choice.cost)},
           {"reason", choice.reason},
           {"candidates", std::move(candidates)}};
 }
@@ -249,6 +253,8 @@ Json iterations_json(const RunSummary& summary) {
           {"p95", exact_quantile(iterations, 0.95)},
           {"not_converged", iterations.not_converged},
           {"rejected_trials", iterations.rejected_trials},
+          {"linearisations", iterations.linearisations},
+          {"rescues", iterations.rescues},
           {"histogram", histogram_json(iterations)},
           {"stop_reasons", std::move(reasons)}};
 }
@@ -389,6 +395,14 @@ std::string iterations_text(const RunSummary& summary) {
   text += fmt::format(": {} (p50) {} (p95) {} (max)",
                       bin_text(iterations, iteration_quantile(iterations, 0.5)),
                       bin_text(iterations, iteration_quantile(iterations, 0.95)), iterations.max);
+  if (iterations.linearisations > 0) {
+    text += fmt::format("\n               and {} evaluations of nonlinear parts to linearise them",
+                        iterations.linearisations);
+  }
+  if (iterations.rescues > 0) {
+    text += fmt::format("\n               {} time{} an island went on with the interface equation",
+                        iterations.rescues, iterations.rescues == 1 ? "" : "s");
+  }
   const bool may_be_late = has_waves(summary) && summary.time.active();
   if (!has_tolerance(summary.method) && !may_be_late) return text;
   const char* const noun = by_window ? "windows" : "steps";

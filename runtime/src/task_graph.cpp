@@ -212,13 +212,36 @@ bool Task::combine(const StepArrays& s) {
   return combined;
 }
 
+bool Task::adopt(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number,
+                 bool gathered) {
+  const auto is_active = [&](int island) { return s.interface->active(island); };
+  if (std::ranges::none_of(islands_, is_active)) return false;
+  if (!std::ranges::all_of(islands_, is_active)) {
+    update_edge(s, rule, number, gathered);
+    core_program_.update(rule, s.b_trial, s.u);
+  }
+  const double* next = s.interface->u();
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    if (!is_active(islands_[i])) continue;
+    for_places(i, [&](int place) { s.u[place] = next[place]; });
+  }
+  for (std::size_t local = 0; local < shared_.places.size(); ++local) {
+    shared_.u[local] = next[shared_.places[local]];
+  }
+  return true;
+}
+
 bool Task::spoil_trials(const StepArrays& s) {
-  if (s.acceleration == nullptr) return false;
+  if (s.acceleration == nullptr && s.interface == nullptr) return false;
+  const auto on_trial = [&](int island) {
+    return (s.interface != nullptr && s.interface->on_trial(island)) ||
+           (s.acceleration != nullptr && s.acceleration->sequence(island).on_trial());
+  };
   const auto island_of = [&](int part) { return waves_.system().island_of_part(part); };
   std::vector<int> spoiled;
   while (!failure_.ok()) {
     const int island = island_of(failure_.part);
-    if (!s.acceleration->sequence(island).on_trial()) return false;
+    if (!on_trial(island)) return false;
     const PartPlace& place = waves_.place(failure_.part);
     for (int j = 0; j < waves_.batch(place.batch).batch->wave_size(); ++j) {
       s.b_trial[place.wave + j * place.stride] = std::numeric_limits<double>::quiet_NaN();
@@ -234,7 +257,11 @@ bool Task::spoil_trials(const StepArrays& s) {
 }
 
 void Task::restore_shadow(const StepArrays& s, std::size_t index) const {
-  const double* shadow = s.acceleration->shadow(s.acceleration->sequence(islands_[index]).base());
+  const int island = islands_[index];
+  const double* shadow =
+      s.interface != nullptr && s.interface->engaged(island)
+          ? s.interface->shadow()
+          : s.acceleration->shadow(s.acceleration->sequence(island).base());
   for_places(index, [&](int place) { s.a[place] = shadow[place]; });
 }
 

@@ -72,12 +72,14 @@ class Task {
                const OnFault& on_fault) {
     const Bound& bound = bound_for(s);
     const bool combined = k > 0 && s.acceleration != nullptr && combine(s);
+    const bool updated =
+        k == 0 || (s.interface != nullptr && adopt(s, rule, number - 1, combined));
     if (!edge_.empty()) {
-      if (k > 0) update_edge(s, rule, number - 1, combined);
+      if (!updated) update_edge(s, rule, number - 1, combined);
       if (!solve(bound.edge, s) && !spoil_trials(s)) on_fault(std::move(failure_));
       send(s, number);
     }
-    if (k > 0) core_program_.update(rule, s.b_trial, s.u);
+    if (!updated) core_program_.update(rule, s.b_trial, s.u);
     if (!solve(bound.core, s) && !spoil_trials(s)) on_fault(std::move(failure_));
   }
   /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done when
@@ -166,6 +168,9 @@ class Task {
   /// u and b̂ as an accelerated iteration wants its next update to find them. False when that is
   /// as they are.
   bool combine(const StepArrays& s);
+  /// Where the interface solver has made the next iterate of an island: takes it over, after the plain
+  /// update of the task's other islands. False when it has made none.
+  bool adopt(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number, bool gathered);
   void keep(const StepArrays& s, std::size_t index, int slot, const double* exchanged);
   /// visit(place) for the places of an island.
   template <class Visit>
@@ -199,7 +204,7 @@ class Task {
     }
     return sound;
   }
-  /// A port solve that fails at an accelerated trial is no fault: NaNs in place of its waves make the
+  /// A port solve that fails at a trial of an accelerated or quasi-Newton iteration is no fault: NaNs in place of its waves make the
   /// trial be rejected. False when something else has failed too; failure_ then says what.
   bool spoil_trials(const StepArrays& s);
   bool solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first);

@@ -36,13 +36,15 @@ int Tuner::expected_iterations() const {
   return predicted ? std::min(method.iterations, choice_.rate.evaluations) : method.iterations;
 }
 
-void Tuner::observe(std::int64_t steps, int iterations, bool converged) {
+void Tuner::observe(std::int64_t steps, int iterations, bool converged,
+                    bool rescued) {
   const CouplingMethod& method = choice_.method;
   if (!responses_ || !(method.tolerance > 0.0 || method.energy_tolerance_J > 0.0)) return;
   if (usual_iterations_ == 0 || iterations < usual_iterations_) usual_iterations_ = iterations;
   if (!converged || 2 * iterations > 3 * usual_iterations_ + 2) {
     next_look_ = std::min(next_look_, std::max(steps, last_look_ + patience_));
   }
+  if (rescued) next_look_ = steps;
 }
 
 std::optional<std::vector<double>> Tuner::retuned(
@@ -52,7 +54,7 @@ std::optional<std::vector<double>> Tuner::retuned(
   next_look_ = steps + interval_;
   usual_iterations_ = 0;
   responses_->linearise(state_of);
-  TunedImpedance tuned = tune_impedance(*responses_, choice_.method.impedance_kind);
+  TunedImpedance tuned = tune_impedance(*responses_, choice_.rules);
   const std::vector<double>& in_force = choice_.method.impedance;
   bool off = false;
   for (std::size_t i = 0; i < tuned.by_port.size(); ++i) {

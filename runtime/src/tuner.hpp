@@ -23,8 +23,8 @@ class Tuner {
   bool follows_state() const { return responses_.has_value(); }
 
   /// What a step took: a count well above the one after the last look, or a tolerance that was not
-  /// met, asks for another look.
-  void observe(std::int64_t steps, int iterations, bool converged);
+  /// met, asks for another look; an island that had to be rescued, for one at once.
+  void observe(std::int64_t steps, int iterations, bool converged, bool rescued);
   /// Before step `steps`: other impedances by scalar port, if some of those in force are off by more
   /// than CouplingMethod::retune_factor.
   std::optional<std::vector<double>> retuned(

@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 
 #include "executor.hpp"
+#include "island_watch.hpp"
 #include "pace.hpp"
 #include "portwave/coupling/anderson.hpp"
 #include "portwave/coupling/energy_book.hpp"
 #include "portwave/coupling/guard.hpp"
+#include "portwave/coupling/interface_solver.hpp"
 #include "portwave/coupling/wave_scale.hpp"
 #include "portwave/subsystems/staggered.hpp"
 #include "runner.hpp"
@@ -50,10 +52,15 @@ class WaveEngine final : public StepEngine {
         costs_(declared_costs(waves_)),
         pace_(given.time.pace > 0.0 ? given.step_s / given.time.pace : 0.0, given.interrupted) {
     options_.method = tuner_.choice().method;
+    if (options_.method.kind == MethodKind::interface) {
+      options_.method.relaxation = 1.0;
+      options_.method.acceleration = 0;
+    }
     refuse_non_finite_start();
     if (options_.method.guard) guard_.emplace(waves_);
     if (options_.method.acceleration > 0)
       acceleration_.emplace(waves_, options_.method.acceleration);
+    prepare_interface();
     certificate_.max_passivity_residual_J = book_.max_passivity_residual();
     note_drowned_islands();
     runner_ = make_runner(waves_, options_, tuner_.expected_iterations(), record_.data(), costs_);
@@ -95,8 +102,11 @@ class WaveEngine final : public StepEngine {
     }
     count(report, has_tolerance(), statistics_);
     if (has_tolerance() && !report.converged) note_miss(report);
-    tuner_.observe(steps_, report.iterations, report.converged);
+    tuner_.observe(steps_, report.iterations, report.converged, report.rescues > 0);
     statistics_.rejected_trials += report.rejected_trials;
+    statistics_.linearisations += report.linearisations;
+    statistics_.rescues += report.rescues;
+    if (interface_) watch(report);
     if (timed) {
       end = Clock::now();
       report.times = {seconds(ready - start), seconds(result.inner_end - ready),
@@ -179,6 +189,7 @@ class WaveEngine final : public StepEngine {
     const auto wave = static_cast<std::size_t>(waves_.wave_size()) * sizeof(double);
     return runner_.executor->bytes() + waves_.bytes() + book_.bytes() + residual_.bytes() +
            (guard_ ? guard_->bytes() : 0) + (acceleration_ ? acceleration_->bytes() : 0) +
+           (interface_ ? interface_->bytes() : 0) +
            6 * wave + outcomes_.capacity() * sizeof(IslandOutcome) +
            input_.capacity() * sizeof(double) + view_begin_.capacity() * sizeof(std::size_t) +
            view_step_.capacity() * sizeof(std::int64_t);
@@ -212,6 +223,31 @@ class WaveEngine final : public StepEngine {
     return out;
   }
 
+  void prepare_interface() {
+    const CouplingMethod& m = options_.method;
+    if (m.kind != MethodKind::interface && m.interface_islands.empty() && m.rescue_after == 0) return;
+    interface_.emplace(waves_);
+    const int islands = waves_.system().island_count();
+    for (int i = 0; m.kind == MethodKind::interface && i < islands; ++i) use_interface(i);
+    for (const int island : m.interface_islands) use_interface(island);
+  }
+  void use_interface(int island) {
+    if (interface_->use(island, true)) return;
+    throw ConfigError("/method/kind",
+                      fmt::format("\"interface\": the factors of island {} would take more than 1 GiB",
+                                  island));
+  }
+
+  /// An island that had to be rescued takes the interface update from its start for a while.
+  void watch(const StepReport& report) {
+    for (std::size_t i = 0; report.rescues > 0 && i < outcomes_.size(); ++i) {
+      if (!outcomes_[i].rescued) continue;
+      interface_->use(static_cast<int>(i), true);
+      watch_.hold(static_cast<int>(i), steps_);
+    }
+    watch_.pass(steps_, [this](int island) { interface_->use(island, false); });
+  }
+
   void prepare_views() {
     std::size_t size = 0;
     for (const Part& part : waves_.system().parts()) {
@@ -226,16 +262,17 @@ class WaveEngine final : public StepEngine {
     return {record_.data(), next_.data(),       b_.data(),
             b_next_.data(), u_.data(),          b_trial_.data(),
             a_next_.data(), used_book(),        used_book() ? book_.columns() : EnergyColumns{},
-            &residual_,     used_acceleration()};
+            &residual_,     used_acceleration(), used_interface()};
   }
   /// Those of the step after.
   StepArrays next_arrays() {
     return {next_.data(), record_.data(),     b_next_.data(),
             b_.data(),    u_.data(),          b_trial_.data(),
             a_.data(),    used_book(),        used_book() ? book_.columns() : EnergyColumns{},
-            &residual_,   used_acceleration()};
+            &residual_,   used_acceleration(), used_interface()};
   }
   Acceleration* used_acceleration() { return acceleration_ ? &*acceleration_ : nullptr; }
+  InterfaceSolver* used_interface() { return interface_ ? &*interface_ : nullptr; }
   EnergyBook* used_book() { return book_used() ? &book_ : nullptr; }
   /// The step has happened.
   void accept() {
@@ -311,6 +348,7 @@ class WaveEngine final : public StepEngine {
   /// After step maps and junctions have changed.
   void take_over_maps() {
     stale_ = true;
+    if (interface_) interface_->take_over_maps();
     runner_.executor->recompile();
     runner_.executor->bind(arrays());
     runner_.executor->bind(next_arrays());
@@ -355,11 +393,14 @@ class WaveEngine final : public StepEngine {
   StepResult run(bool timed) {
     if (certifier_) waves_.interconnection().exchange(b_.data(), u_start_.data());
     const CouplingMethod& m = options_.method;
+    const bool interface = m.kind == MethodKind::interface || !m.interface_islands.empty();
     const StepPlan plan{{m.iterations, update(), m.tolerance, m.energy_tolerance_J,
-                         m.tolerance_per_part, acceleration_.has_value()},
+                         m.tolerance_per_part, acceleration_.has_value(), interface,
+                         m.rescue_after},
                         scheduler_ ? &*scheduler_ : nullptr,
                         timed};
     if (acceleration_) acceleration_->begin();
+    if (interface_) interface_->begin();
     StepResult result = runner_.executor->run(arrays(), plan, outcomes_);
     if (result.failed_at < 0) return result;
     const bool at_commit = result.failed_at == TaskOutcome::kCommit;
@@ -376,7 +417,9 @@ class WaveEngine final : public StepEngine {
       report.gap_J += outcome.gap.energy_J;
       converged = converged && outcome.converged;
       by_energy = by_energy || outcome.by_energy;
+      report.rescues += outcome.rescued ? 1 : 0;
     }
+    if (interface_) report.linearisations = interface_->linearisation_evaluations();
     report.converged = converged;
     for (int i = 0; acceleration_ && i < static_cast<int>(outcomes_.size()); ++i) {
       report.rejected_trials += acceleration_->sequence(i).rejections();
@@ -400,7 +443,7 @@ class WaveEngine final : public StepEngine {
                          .stored_change_J = report.energy.changed_J,
                          .mismatch_J = report.energy.mismatch_J,
                          .supplied_J = report.energy.supplied_J,
-                         .accelerated = acceleration_.has_value()},
+                         .accelerated = acceleration_.has_value() || uses_interface()},
                         certificate_);
   }
 
@@ -440,6 +483,13 @@ class WaveEngine final : public StepEngine {
     const InterfaceResidual::Share share = residual_.largest_share();
     missed.part = share.part;
     missed.part_gap_J = share.energy_J;
+  }
+
+  bool uses_interface() const {
+    for (int i = 0; interface_ && i < static_cast<int>(outcomes_.size()); ++i) {
+      if (interface_->engaged(i)) return true;
+    }
+    return false;
   }
 
   void update_certificate() {
@@ -490,6 +540,8 @@ class WaveEngine final : public StepEngine {
   InterfaceResidual residual_;
   std::optional<PassivityGuard> guard_;
   std::optional<Acceleration> acceleration_;
+  std::optional<InterfaceSolver> interface_;
+  IslandWatch watch_;
   TuningStatistics tuning_;
   LaneCosts costs_;
   Runner runner_;

@@ -303,11 +303,7 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     bool stop = true;
     if (fault_at_.load(std::memory_order_relaxed) > k) {
       outcome.iterations = static_cast<int>(k + 1);
-      const InterfaceGap gap = arrays_.residual->gap(island, rule.tolerance_per_part);
-      if (judge_acceleration(arrays_, island, gap)) {
-        outcome.gap = gap;
-        rule.judge(outcome.gap, outcome.converged, outcome.by_energy);
-      }
+      judge_evaluation(arrays_, rule, island, arrays_.a, outcome);
       stop = outcome.converged || k + 1 >= rule.budget;
       if (!stop && plan_.deadline != nullptr &&
           plan_.deadline->horizon(static_cast<int>(k + 1), rule.budget,
@@ -326,7 +322,8 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
       const Pack& pack = packs_[static_cast<std::size_t>(task.pack())];
       if (pack.first == &task) {
         for (const int island : task.islands()) {
-          outcomes_[static_cast<std::size_t>(island)] = {static_cast<int>(k), false, false, {}};
+          outcomes_[static_cast<std::size_t>(island)] = {
+              static_cast<int>(k), false, false, false, {}};
         }
       }
     }

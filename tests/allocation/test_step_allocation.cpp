@@ -140,6 +140,19 @@ TEST(Allocation, NoneInAStepAfterTheFirst) {
   }
 }
 
+// Factors of linear islands are made once; those of others stay while they serve.
+TEST(Allocation, NoneWithTheInterfaceUpdate) {
+  SystemBuilder builder;
+  builder.add("left", linear_oscillator({.mass_kg = 3, .stiffness_N_per_m = 2}),
+              {.initial_state = {1, 0}});
+  builder.add("right", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 5}));
+  builder.join(joint::CommonEffort{}, {"left.coupling", "right.coupling"});
+  StepperOptions options = serial(0.1);
+  options.method.kind = MethodKind::interface;
+  options.method.tolerance = 1e-10;
+  EXPECT_EQ(allocations_while_stepping(builder.build(), options), 0);
+}
+
 TEST(Allocation, NoneInASparsePart) {
   SystemBuilder builder;
   builder.add("long", mass_spring_damper_chain({.masses = 60, .stiffness_N_per_m = 40}));

@@ -135,7 +135,7 @@ inline System ring_of_blocks(int blocks, int masses) {
 }
 
 /// A grid of Duffing masses with free edges, every tenth one moving.
-inline System duffing_grid(int rows, int columns) {
+inline System duffing_grid(int rows, int columns, double amplitude = 0.4) {
   const std::shared_ptr<const Subsystem> node = duffing_node({.mass_kg = 8.0,
                                                               .stiffness_N_per_m = 100.0,
                                                               .cubic_stiffness_N_per_m3 = 8000.0,
@@ -147,7 +147,7 @@ inline System duffing_grid(int rows, int columns) {
     for (int j = 0; j < columns; ++j) {
       const int number = i * columns + j;
       builder.add(name(i, j), node,
-                  {.initial_state = {0.4 * std::sin(0.7 * number), number % 10 == 0 ? 1.0 : 0.0,
+                  {.initial_state = {amplitude * std::sin(0.7 * number), number % 10 == 0 ? 1.0 : 0.0,
                                      0.0, 0.0}});
     }
   }

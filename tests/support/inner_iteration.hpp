@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "portwave/coupling/interface_solver.hpp"
 #include "portwave/coupling/method.hpp"
 #include "portwave/coupling/wave_discretisation.hpp"
 
@@ -19,6 +20,16 @@ struct InnerRun {
   bool converged = true;
 };
 
+/// Puts the islands of `method` that take it in charge of the interface update.
+inline void use_interface(InterfaceSolver& solver, const System& system,
+                          const CouplingMethod& method) {
+  for (int island = 0; island < system.island_count(); ++island) {
+    const bool named = std::find(method.interface_islands.begin(), method.interface_islands.end(),
+                                 island) != method.interface_islands.end();
+    if (named || method.kind == MethodKind::interface) solver.use(island, true);
+  }
+}
+
 /// Runs `steps` macro-steps from the initial states to `tolerance` on every island, with the kind,
 /// relaxation and impedances (by port) of `method`.
 inline InnerRun run_steps(const System& system, double step_s, const CouplingMethod& method,
@@ -28,12 +39,15 @@ inline InnerRun run_steps(const System& system, double step_s, const CouplingMet
   AlignedVector record = waves.initial_record(), next = record;
   AlignedVector input(waves.input_size(), 0.0);
   AlignedVector u(size, 0.0), b(size, 0.0), exchanged(size, 0.0);
+  InterfaceSolver solver(waves);
+  use_interface(solver, system, method);
   InnerRun run;
   for (int step = 0; step < steps; ++step) {
     PhaseStatus failure;
     if (waves.driven() && !waves.sample_inputs(step * step_s, input.data(), failure)) return run;
     if (!waves.freeze_all(record.data(), input.data()).ok()) return run;
     waves.interconnection().exchange(b.data(), u.data());
+    solver.begin();
     int evaluations = 0;
     double first = 0.0, residual = 0.0;
     while (evaluations < limit) {
@@ -57,10 +71,20 @@ inline InnerRun run_steps(const System& system, double step_s, const CouplingMet
       }
       if (evaluations == 1) first = residual;
       if (!(residual > tolerance)) break;
+      for (int island = 0; island < system.island_count(); ++island) {
+        if (!solver.engaged(island)) continue;
+        solver.accept(island, gap[static_cast<std::size_t>(island)]);
+        solver.advance(island, record.data(), u.data(), exchanged.data());
+      }
       if (method.kind == MethodKind::douglas_rachford) {
         waves.interconnection().douglas_rachford(method.relaxation, b.data(), u.data());
       } else {
         for (std::size_t w = 0; w < size; ++w) u[w] += method.relaxation * (exchanged[w] - u[w]);
+      }
+      for (int w = 0; w < waves.wave_size(); ++w) {
+        const int part = waves.part_of_wave(w);
+        if (part < 0 || !solver.active(system.island_of_part(part))) continue;
+        u[static_cast<std::size_t>(w)] = solver.u()[w];
       }
     }
     run.converged = run.converged && residual <= tolerance;

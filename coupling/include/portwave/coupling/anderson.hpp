@@ -19,9 +19,9 @@ namespace portwave {
 /// With the gaps g = P S(u) − u of the last evaluations, weights w, Σw = 1, minimise |Σ wᵢgᵢ| (with a
 /// Tikhonov term); the plain update is then applied to Σ wᵢuᵢ and Σ wᵢS(uᵢ), to which it is linear. The
 /// evaluation at such a trial counts towards K. It stands when its gap has fallen to `kRequired` of that
-/// of the last evaluation that stands; else the plain update of that one is taken, and after
-/// `kMaxRejections` of it in a step every further update is plain. So at most that many evaluations are
-/// lost; that those which stand are as good as plain ones would have been is the rule where S is affine,
+/// of the last evaluation that stands; else the plain update of that one is taken. After
+/// `kMaxRejections` of it what was kept is forgotten and the next `kRest` updates are plain; then it
+/// begins anew. So that share of the evaluations is lost at the most; that those which stand are as good as plain ones would have been is the rule where S is affine,
 /// and no theorem. Memory does not reach across steps, so a step depends on nothing but its beginning.
 /// Source   Walker & Ni, SIAM J. Numer. Anal. 49 (2011).
 class AndersonSequence {
@@ -29,6 +29,7 @@ class AndersonSequence {
   static constexpr int kMaxSlots = kMaxAcceleration + 2;
   static constexpr double kRequired = 0.99;
   static constexpr int kMaxRejections = 2;
+  static constexpr int kRest = 10;
 
   void begin(int memory);
 
@@ -52,6 +53,8 @@ class AndersonSequence {
     return {terms_.data(), static_cast<std::size_t>(term_count_)};
   }
   int rejections() const { return rejections_; }
+  /// Something else goes on from the last evaluation, which stands.
+  void abandon() { plain_ = stands_ = !(trial_ = false); }
   /// Whether the evaluation in progress is at such a trial. It may fail: given a gap that is no number
   /// it is rejected like any other.
   bool on_trial() const { return trial_; }
@@ -74,7 +77,9 @@ class AndersonSequence {
   bool plain_ = true;
   bool trial_ = false;  // the evaluation in progress is at an accelerated iterate
   bool stands_ = true;
-  int rejections_ = 0;
+  int rejections_ = 0;  // in this step
+  int failures_ = 0;    // since it began anew
+  int rest_ = 0;        // plain updates still to come
 };
 
 /// The kept waves of a system's accelerated iterations, by island. Different lanes may be kept, measured

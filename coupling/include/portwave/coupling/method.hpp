@@ -16,6 +16,7 @@ class System;
 enum class MethodKind {
   douglas_rachford,   ///< u ← u + λ((2I − P)⁻¹(2S(u) − u) − S(u))
   peaceman_rachford,  ///< u ← u + θ(P S(u) − u); for θ < 1 the averaged wave iteration
+  interface,          ///< u ← u + (I − P D)⁻¹(P S(u) − u), D = S′: exact at once where S is affine
   automatic,      ///< one of these, the impedances and the acceleration, from structure and rates
   strang,         ///< half a coupling flow, the local flows, half a coupling flow
   impulse,        ///< half a slow flow, m fast flows of h/m, half a slow flow
@@ -128,8 +129,14 @@ struct CouplingMethod {
   /// Tuned impedances follow the state of nonlinear parts: they are set anew between two steps when
   /// one of them is off by more than this factor > 1; 0: never.
   double retune_factor = 2.0;
-  /// Memory of Anderson acceleration, 0 (none) to 10 earlier evaluations. `automatic` chooses its own.
+  /// Memory of Anderson acceleration, 0 (none) to 10 earlier evaluations. `automatic` chooses its own;
+  /// `interface` makes no use of it.
   int acceleration = 0;
+  /// What `automatic` has chosen beside the kind: islands that take the interface update instead…
+  std::vector<int> interface_islands = {};
+  /// …and the evaluations after which any other island that has not met its tolerance takes it for the
+  /// rest of the step; 0: never.
+  int rescue_after = 0;
   /// The passivity guard: no committed step takes more from an island's tank than is in it.
   bool guard = true;
   TankOptions tank = {};
@@ -152,7 +159,8 @@ struct CouplingMethod {
 
 inline constexpr int kMaxAcceleration = 10;
 
-/// How an inner iterate u is updated, given S(u).
+/// How an inner iterate u is updated, given S(u), by what needs the waves of one junction only. Of
+/// MethodKind::interface this is what an island falls back to.
 struct InnerUpdate {
   MethodKind kind = MethodKind::douglas_rachford;  ///< not `automatic`
   double relaxation = 1.0;                         ///< λ or θ

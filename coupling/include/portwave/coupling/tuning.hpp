@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <span>
@@ -78,24 +79,36 @@ struct TunedImpedance {
 ///            tree is then solved in as many evaluations as its longest path has nodes, or fewer.
 /// Cost     a few LUs of the size of each part's ports; 0.2 s at most for 1e5 parts of two ports.
 TunedImpedance tune_impedance(const PortResponses& responses, ImpedanceKind kind);
+/// Each island by a rule of its own.
+TunedImpedance tune_impedance(const PortResponses& responses,
+                              std::span<const ImpedanceKind> by_island);
 
 /// What the linearised iteration promises.
 struct PredictedRate {
   double contraction = 0.0;  ///< mean factor of the residual per evaluation, until it stopped
   int evaluations = 0;       ///< to reduce the residual by 1e-10; the limit if it is not reached
   bool converges = false;    ///< it is reached within the limit
+  /// Entries of the factors of I − PD: what a solve costs. MethodKind::interface only.
+  std::size_t factor_entries = 0;
 };
 
-/// Runs the iteration on the linearised parts, S(u) = b⁰ + D u, from u = 0 with b⁰ fixed and irregular.
-/// The residual is that of the stopping test, |P b̂ − u|/max(|u|, |b̂|), the largest of all islands. b⁰
-/// holds what the parts can emit: modes of PD that no motion of the parts excites do not count (two
+/// Runs the iteration on the linearised parts, S(u) = b⁰ + D u, twice: from u = 0 with b⁰ fixed and
+/// irregular, and with another b⁰ from the waves that two steps before have left. The worse one counts,
+/// and of a system its worst island. The residual is that of the stopping test, |P b̂ − u|/max(|u|, |b̂|).
+/// b⁰ holds what the parts can emit: modes of PD that no motion of the parts excites do not count (two
 /// free ends on one rigid body have one of eigenvalue −1, at any impedances), nor do waves that are not
 /// unique.
 /// `acceleration`: with Anderson acceleration from so many earlier evaluations.
-/// Cost     one product with D and P per evaluation: 1.5 ms for 1e5 parts of two ports.
+/// Cost     two products with D and P per evaluation: 3 ms for 1e5 parts of two ports. MethodKind::interface
+///          factorises I − PD of each island; it has no rate where that would take more than 1 GiB.
 PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
                            MethodKind kind, double relaxation, int limit = 100,
                            int acceleration = 0);
+/// The same by island. `wanted`, if not empty: the islands to look at; the rates of others mean nothing.
+std::vector<PredictedRate> predict_rates(const PortResponses& responses,
+                                         std::span<const double> impedance, MethodKind kind,
+                                         double relaxation, int limit = 100, int acceleration = 0,
+                                         std::span<const char> wanted = {});
 
 /// A limit that keeps the prediction for a system of that size short: about a second for all that
 /// `choose_method` looks at.
@@ -108,6 +121,9 @@ struct MethodCandidate {
   ImpedanceKind impedance;
   PredictedRate rate;
   int acceleration = 0;
+  /// What a step's inner iteration costs by it, in plain evaluations of S: solves, measuring and
+  /// acceleration included; of the islands that were looked at.
+  double cost = 0.0;
 };
 
 /// What `MethodKind::automatic` and `ImpedanceKind::automatic` come to.
@@ -115,19 +131,29 @@ struct MethodChoice {
   CouplingMethod
       method;  ///< with kind, relaxation, impedance_kind, impedance by port, acceleration
   PredictedRate rate;
+  double cost = 0.0;  ///< as of MethodCandidate, of all islands
   std::vector<MethodCandidate> candidates;
+  /// Rule by island; impedance_kind is that of most ports.
+  std::vector<ImpedanceKind> rules = {};
   std::string reason;  ///< one sentence, for people
 };
 
 /// Resolves the automatic choices of `method`; what is not automatic stays as it is, except that
 /// `impedance` is by port afterwards.
 ///
-/// MethodKind::automatic compares Peaceman–Rachford (θ = 1; θ = ½ where that fails) and
-/// Douglas–Rachford (λ = 1) with every rule, or the one that is named; ImpedanceKind::automatic alone
-/// compares the rules for the given kind. The fewest predicted evaluations win, then the clearly
-/// smaller contraction, then the order PR before DR and matched, leaf, adapted, fne. Acceleration is
-/// chosen where more than 8 evaluations are predicted. If nothing converges within the limit:
-/// θ = ½ with the first rule. The limit is 100 evaluations, 25 to 100 beyond 1e5 ports.
+/// MethodKind::automatic takes for each island what is predicted to cost least of
+///   plain       Peaceman–Rachford, θ = 1, with the rule of the fewest evaluations, where these are at
+///               most 4 (8 with a nonlinear part: there the prediction is no promise);
+///   interface   the interface equation, with `matched` impedances, where its solve is not worth more
+///               than 200 evaluations or nothing else converges, and its factors fit into 1 GiB.
+/// What is left, if anything, decides on θ = 1, θ = ½ or Douglas–Rachford (λ = 1), and on acceleration
+/// beyond 8 evaluations, for all islands that do not take the interface equation; if nothing converges
+/// within the limit, θ = ½ with the first rule. Of equals the clearly smaller contraction wins, then the
+/// order matched, leaf, adapted, fne. A rule that makes the step map of a part of an island worse
+/// conditioned than 1e4 is taken there only if nothing else converges. Where a tolerance is given,
+/// `rescue_after` is set, too.
+/// ImpedanceKind::automatic alone compares the rules for the given kind. The limit is 100 evaluations,
+/// 25 to 100 beyond 1e5 ports.
 /// Errors   ConfigError ("/method/impedance") when a rule that was asked for by name has no solution,
 ///          or given impedances are not finite and > 0.
 /// Cost     all candidates of 1e5 parts of two ports: 1 s.

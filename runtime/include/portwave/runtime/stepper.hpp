@@ -91,6 +91,9 @@ struct StepReport {
   bool converged = false;  ///< every island met a tolerance (false without one)
   StopReason reason = StopReason::budget;
   int rejected_trials = 0;  ///< accelerated evaluations that were not kept, all islands
+  /// Evaluations of the nonlinear parts to renew D of the interface update; not in `iterations`.
+  int linearisations = 0;
+  int rescues = 0;          ///< islands that went on with the interface update within the step
   double slack_s = 0.0;     ///< deadline − duration; 0 without a time budget
   StepTimes times;
   StepLedger energy;  ///< zeros with Certify::none
@@ -115,6 +118,8 @@ struct IterationStatistics {
   std::vector<std::int64_t> histogram = std::vector<std::int64_t>(kHistogram, 0);
   std::array<std::int64_t, kStopReasons> reasons = {};  ///< windows by StopReason
   std::int64_t rejected_trials = 0;  ///< accelerated evaluations that were not kept
+  std::int64_t linearisations = 0;   ///< as in StepReport
+  std::int64_t rescues = 0;          ///< as in StepReport
   std::int64_t not_converged = 0;    ///< windows that ended without meeting the tolerance
 
   double mean() const { return ratio(windows); }  ///< per window
