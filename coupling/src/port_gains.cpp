@@ -115,7 +115,11 @@ std::string constraint_text(const System& system, const std::vector<int>& ports,
   });
   std::string_view why = "it ties their states together";
   std::string_view around = "put an element between them that makes the inputs a matter of states";
-  if (efforts == std::ssize(ports)) {
+  if (ports.size() == 1) {
+    why = efforts == 1 ? "a mass that is held is a constraint"
+                       : "a spring whose end is free has no force, which is a constraint";
+    around = "leave it out of the part, or put an element there that has a state";
+  } else if (efforts == std::ssize(ports)) {
     why = "all of them take an effort and give a flow, as masses do, and a rigid joint between "
           "masses is a constraint";
     around =

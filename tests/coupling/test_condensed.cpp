@@ -146,9 +146,10 @@ TEST(CondensedSystem, SaysEveryReasonWhyASystemHasNoSuchForm) {
                            "put a "}) {
     EXPECT_NE(rigid[0].find(part), std::string::npos) << rigid[0];
   }
+  const ChainEnd mass = ChainEnd::mass;
   SystemBuilder masses;
-  masses.add("left", mass_spring_damper_chain({.masses = 2}));
-  masses.add("right", mass_spring_damper_chain({.masses = 2}));
+  masses.add("left", mass_spring_damper_chain({.masses = 2, .right_end = mass}));
+  masses.add("right", mass_spring_damper_chain({.masses = 2, .right_end = mass}));
   masses.connect("left.right", "right.left");
   for (const char* end : {"left.left", "right.right"}) masses.join(joint::Free{}, {end});
   const auto joined = reasons_against(masses.build());
