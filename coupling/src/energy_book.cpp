@@ -38,6 +38,34 @@ double storage_terms(const LinearForm& form, const double* x, std::vector<double
   return sum;
 }
 
+/// ½(x⁺ + x)ᵀQ(x⁺ − x), or ½(x⁺ + x)ᵀQᵀE(x⁺ − x), in extended precision.
+double stored_change(const LinearForm& form, const double* x, const double* x_next) {
+  using Wide = long double;
+  const auto moved = [&](int j) { return static_cast<Wide>(x_next[j]) - x[j]; };
+  const auto mean = [&](int j) { return Wide(0.5) * (static_cast<Wide>(x_next[j]) + x[j]); };
+  Wide sum = 0;
+  if (form.E == nullptr) {
+    for (int j = 0; j < form.Q->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
+        sum += it.value() * mean(static_cast<int>(it.row())) * moved(j);
+      }
+    }
+    return static_cast<double>(sum);
+  }
+  for (int j = 0; j < form.E->outerSize(); ++j) {  // zᵀE(x⁺ − x), z = Qx̄
+    for (SparseMatrix::InnerIterator it(*form.E, j); it; ++it) {
+      Wide z = 0;
+      const int row = static_cast<int>(it.row());
+      for (int k = 0; k < form.Q->outerSize(); ++k) {
+        const double q = form.Q->coeff(row, k);
+        if (q != 0.0) z += q * mean(k);
+      }
+      sum += z * it.value() * moved(j);
+    }
+  }
+  return static_cast<double>(sum);
+}
+
 }  // namespace
 
 EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b,
@@ -74,6 +102,7 @@ EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, co
     }
     column(kMismatch)[place.entry] = energy;
   }
+  x_next_.resize(largest);
   gradient_.resize(largest);
   totals_.initial_J = all_.sum(column(kStorageBefore));
   totals_.final_J = totals_.max_J = totals_.initial_J;
@@ -126,11 +155,39 @@ std::optional<StepLedger> EnergyBook::book(const CommittedStep& step) {
   for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
     examine(i, waves_.batch(i).all(), step.a, step.b);
   }
-  if (!tally()) return std::nullopt;
+  if (!tally(step)) return std::nullopt;
   return close(step);
 }
 
-bool EnergyBook::tally() {
+bool EnergyBook::tally(const CommittedStep& step) {
+  sum_up();
+  if (worst_ratio_of_step_ > 1.0 && step.record != nullptr && refine(step)) sum_up();
+  return std::isfinite(tallied_.changed_J) && std::isfinite(tallied_.supplied_J) &&
+         std::isfinite(tallied_.mismatch_J);
+}
+
+/// Forms H⁺ − H again where it does not balance; whether it did anywhere.
+bool EnergyBook::refine(const CommittedStep& step) {
+  bool any = false;
+  for (int part = 0; part < static_cast<int>(waves_.places().size()); ++part) {
+    const int entry = waves_.place(part).entry;
+    const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
+    if (defect <= column(kTolerance)[entry]) continue;
+    const LinearForm form =
+        waves_.system().parts()[static_cast<std::size_t>(part)].subsystem->linear_form();
+    if (form.Q == nullptr) continue;
+    waves_.get_state(part, step.record, x_.data());
+    waves_.get_state(part, step.next, x_next_.data());
+    const double change = stored_change(form, x_.data(), x_next_.data());
+    column(kResidual)[entry] += change - column(kChange)[entry];
+    column(kStorage)[entry] = column(kStorageBefore)[entry] + change;
+    column(kChange)[entry] = change;
+    any = true;
+  }
+  return any;
+}
+
+void EnergyBook::sum_up() {
   const int shift = all_.entries() == nullptr ? all_.first() : 0;
   const BookTotals sums = book_kernels().totals(
       {column(kChange) + shift, column(kSupply) + shift, column(kDissipated) + shift,
@@ -155,7 +212,6 @@ bool EnergyBook::tally() {
       tallied_.mismatch_J += mismatch_[i];
     }
   }
-  return std::isfinite(sums.change) && std::isfinite(sums.supply) && std::isfinite(sums.mismatch);
 }
 
 /// What rounding may leave in the account of an island in this step, as far as waves and energies say.
@@ -348,7 +404,7 @@ std::size_t EnergyBook::bytes() const {
   std::size_t lists = all_.bytes() + parts_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
                       3 * mismatch_.capacity() * sizeof(double) +
                       accounts_.capacity() * sizeof(Account) + uncomputable_.capacity() +
-                      (x_.capacity() + gradient_.capacity()) * sizeof(double);
+                      (x_.capacity() + x_next_.capacity() + gradient_.capacity()) * sizeof(double);
   for (const PartList& island : islands_) lists += sizeof(PartList) + island.bytes();
   return memory_.bytes() + lists;
 }

@@ -89,7 +89,7 @@ class WaveEngine final : public StepEngine {
     const StepResult result = run(timed);
     StepReport report = summarise(result);
     if (book_used()) {
-      if (!book_.tally()) refuse_energy();
+      if (!book_.tally(committed())) refuse_energy();
       if (guard_) keep_within_tanks();
       report.energy = book_.close(committed(), guard_ ? guard_->alpha() : 1.0,
                                   guard_ ? guard_->withheld_J() : 0.0);
@@ -303,7 +303,7 @@ class WaveEngine final : public StepEngine {
         if (!guard_->reject(island)) fail(result.failure, options_.method.iterations);
         continue;
       }
-      if (!book_.tally()) refuse_energy();
+      if (!book_.tally(committed())) refuse_energy();
       if (guard_->review(book_, committed())) return;
     }
   }

@@ -130,7 +130,7 @@ class HandStep {
     for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
       book_.examine(i, waves_.batch(i).all(), a_.data(), b_.data());
     }
-    return book_.tally();
+    return book_.tally(step());
   }
 
   enum class Verdict { idle, acted, failed };

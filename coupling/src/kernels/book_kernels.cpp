@@ -131,7 +131,8 @@ inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
     tolerance[k] += c.tolerance[e];
     const double scale = c.tolerance[e] > kSmallest ? c.tolerance[e] : kSmallest;
     residual[k] = larger(residual[k], c.residual[e]);
-    ratio[k] = larger(ratio[k], c.residual[e] / scale);
+    const double defect = magnitude_of(c.residual[e] + c.dissipated[e]);
+    ratio[k] = larger(ratio[k], larger(c.residual[e], defect) / scale);
   };
   int i = 0;
   for (; i + kSums <= count; i += kSums) {

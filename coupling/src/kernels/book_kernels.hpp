@@ -35,7 +35,8 @@ struct NormTask {
   double* outgoing = nullptr;
 };
 
-/// Sums of a step over parts, in the order and manner of BookKernels::sum, and its two maxima.
+/// Sums of a step over parts, in the order and manner of BookKernels::sum, and its two maxima: of r, and of
+/// max(r, |r + dissipated|) in relation to the tolerance: of what is too much, and of what does not balance.
 struct BookTotals {
   double change, supply, dissipated, mismatch, tolerance, largest_residual, largest_ratio;
 };

@@ -53,8 +53,10 @@ class EnergyBook {
 
   /// Looks at lanes that committed incident waves `a` and outgoing waves `b`; `columns` are written.
   void examine(int batch, LaneRange lanes, const double* a, const double* b);
-  /// Sums up. False when an energy is not finite.
-  bool tally();
+  /// Sums up. False when an energy is not finite. Where a linear part does not balance up to round-off, its
+  /// H⁺ − H is formed again from the states of `step` in extended precision: far from the origin the
+  /// terms of even ½(x⁺ + x)ᵀQ(x⁺ − x) may cancel.
+  bool tally(const CommittedStep& step = {});
   /// After `tally`: ½(|b|² − |a|²) of an island.
   double mismatch(int island) const { return mismatch_[static_cast<std::size_t>(island)]; }
   /// After `tally`: T of an island as it will be.
@@ -128,6 +130,8 @@ class EnergyBook {
   double tank_sum() const;
   void update_energy_ratio();
   void judge_passivity(const CommittedStep& step, double residual, double ratio);
+  void sum_up();
+  bool refine(const CommittedStep& step);
   double state_rounding(int part, const CommittedStep& step) const;
   double state_rounding_of_island(int island, const CommittedStep& step) const;
   double rounding_of_step(int island) const;
@@ -152,7 +156,7 @@ class EnergyBook {
   std::vector<double> mismatch_, change_, supplied_;
   std::vector<Account> accounts_;  // by island
   CompensatedSum stored_;
-  mutable std::vector<double> x_, gradient_;  // scratch
+  mutable std::vector<double> x_, x_next_, gradient_;  // scratch
   EnergyTotals totals_;
   std::int64_t steps_ = 0;
   double max_residual_;
