@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <unordered_map>
@@ -62,7 +63,14 @@ Matrix sparse_states(const Structure& s, const SparseMatrix* E, const Triplets& 
 // With x⁺ = x + ξ and ∇̄H(x, x + ξ) ≈ ∇H(x) + Mξ, the step's response to inputs u is
 //   (E/h − (J − R)M) ξ = (G − P) u,   y = (G + P)ᵀMξ + (S + N) u,   E = I but for descriptor parts.
 Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x) {
+  Eigen::VectorXd terms;
+  return port_response(part, step_s, x, terms);
+}
+
+Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x,
+                              Eigen::VectorXd& terms) {
   const Eigen::Index ports = part.signature().wave_size();
+  terms = Eigen::VectorXd::Zero(ports);
   if (ports == 0) return Matrix(0, 0);
   std::vector<double> start;
   if (x == nullptr) {
@@ -87,7 +95,12 @@ Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double
     } else {
       sparse_states(s, part.linear_form().E, entries, step_s, G - P, efforts);
     }
-    response += (G + P).transpose() * efforts;
+    terms = response.diagonal().cwiseAbs();
+    const Matrix output = G + P;
+    response += output.transpose() * efforts;
+    for (Eigen::Index j = 0; j < ports; ++j) {
+      terms[j] += output.col(j).cwiseAbs().dot(efforts.col(j).cwiseAbs());
+    }
   }
   if (!response.allFinite()) {
     throw ConfigError("", "the implicit step is singular at this step size");
@@ -170,11 +183,25 @@ PortResponses::PortResponses(const System& system, double step_s)
       nonlinear_.push_back(i);
     }
     try {
-      responses_.push_back(port_response(*part.subsystem, step_s, part.initial_state.data()));
+      Eigen::VectorXd terms;
+      responses_.push_back(
+          port_response(*part.subsystem, step_s, part.initial_state.data(), terms));
+      terms_.push_back(std::move(terms));
     } catch (const ConfigError& error) {
       throw ConfigError("", "subsystem \"" + part.name + "\": " + error.issues().front().what);
     }
   }
+}
+
+double PortResponses::matched(int part, Eigen::Index port) const {
+  constexpr double kWorstCancellation = 1e-3, kRoundOff = 1e-14;
+  const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(part)]);
+  const double own = responses_[i](port, port), terms = terms_[i][port];
+  return own > kRoundOff * terms ? std::max(own, kWorstCancellation * terms) : own;
+}
+
+double PortResponses::terms(int part, Eigen::Index port) const {
+  return terms_[static_cast<std::size_t>(index_[static_cast<std::size_t>(part)])][port];
 }
 
 const Eigen::MatrixXd& PortResponses::of(int part) const {
@@ -183,14 +210,17 @@ const Eigen::MatrixXd& PortResponses::of(int part) const {
 
 void PortResponses::linearise(const std::function<std::span<const double>(int part)>& state_of) {
   std::vector<Matrix> fresh;  // all or nothing
+  std::vector<Eigen::VectorXd> terms(nonlinear_.size());
   fresh.reserve(nonlinear_.size());
   for (const int i : nonlinear_) {
     const Part& part = system_.parts()[static_cast<std::size_t>(i)];
-    fresh.push_back(port_response(*part.subsystem, step_s_, state_of(i).data()));
+    fresh.push_back(
+        port_response(*part.subsystem, step_s_, state_of(i).data(), terms[fresh.size()]));
   }
   for (std::size_t k = 0; k < fresh.size(); ++k) {
-    responses_[static_cast<std::size_t>(index_[static_cast<std::size_t>(nonlinear_[k])])] =
-        std::move(fresh[k]);
+    const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(nonlinear_[k])]);
+    responses_[i] = std::move(fresh[k]);
+    terms_[i] = std::move(terms[k]);
   }
 }
 

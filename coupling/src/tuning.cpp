@@ -141,7 +141,7 @@ PortMatches::PortMatches(const PortResponses& responses)
     Eigen::Index own = 0;
     for (const Port& port : system().parts()[at(i)].subsystem->signature().ports) {
       for (int component = 0; component < port.dimension; ++component, ++own) {
-        values_.push_back(match_of(response(own, own), port.causality));
+        values_.push_back(match_of(responses.matched(i, own), port.causality));
         is_own_.push_back(is_impedance(values_.back()));
       }
     }
@@ -285,7 +285,17 @@ std::vector<double> worst_conditions(const PortResponses& responses,
     if (part.is_active()) continue;
     const auto own = impedance.subspan(at(system.first_scalar_port(i)),
                                        static_cast<std::size_t>(responses.of(i).rows()));
-    const double value = condition(responses.of(i), scalar_causalities(part.signature()), own);
+    const std::vector<Causality> causality = scalar_causalities(part.signature());
+    double value = condition(responses.of(i), causality, own);
+    // Where the response of a port is a small difference, closing it by its match solves for that.
+    constexpr double kPerCancellation = 10.0;
+    for (std::size_t j = 0; j < own.size(); ++j) {
+      const auto port = static_cast<Eigen::Index>(j);
+      const double scale = causality[j] == Causality::effort_in ? own[j] : 1.0 / own[j];
+      const double cancels =
+          scale * responses.terms(i, port) / (1.0 + scale * responses.of(i)(port, port));
+      if (!(kPerCancellation * cancels <= value)) value = kPerCancellation * cancels;
+    }
     double& largest = worst[at(system.island_of_part(i))];
     if (!(value <= largest)) largest = value;  // a NaN stays
   }

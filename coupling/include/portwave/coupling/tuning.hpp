@@ -43,6 +43,12 @@ class PortResponses {
   const System& system() const { return system_; }
   double step_s() const { return step_s_; }
   const Eigen::MatrixXd& of(int part) const;
+  /// What a port is matched to: its own response M_jj, but no less than a thousandth of the terms that it is
+  /// the sum of. Where a step is long against all motions of a lossless part they cancel, and step maps
+  /// for an impedance matched to what is left would be too ill-conditioned to be passive.
+  double matched(int part, Eigen::Index port) const;
+  /// The sum of the magnitudes of the terms of M_jj.
+  double terms(int part, Eigen::Index port) const;
   /// Linearises the nonlinear parts again; `state_of` gives the state of a part in signature order.
   void linearise(const std::function<std::span<const double>(int part)>& state_of);
   /// Whether `linearise` can change anything.
@@ -53,6 +59,7 @@ class PortResponses {
   double step_s_;
   std::vector<int> index_;                  // by part
   std::vector<Eigen::MatrixXd> responses_;  // distinct ones
+  std::vector<Eigen::VectorXd> terms_;      // of their diagonals
   std::vector<int> nonlinear_;              // parts
 };
 
