@@ -28,6 +28,19 @@ std::string others_of(const MethodChoice& choice) {
   const auto add = [&](const std::string& name, const PredictedRate& rate) {
     others += fmt::format("{}{}: {}", others.empty() ? "" : ", ", name, count_of(rate));
   };
+  if (chosen.kind == MethodKind::interface) {  // of the plain iterations the best
+    const MethodCandidate* best = nullptr;
+    for (const MethodCandidate& candidate : choice.candidates) {
+      if (candidate.kind == MethodKind::interface) continue;
+      if (best == nullptr || candidate.rate.evaluations < best->rate.evaluations) best = &candidate;
+    }
+    if (best != nullptr) {
+      add(fmt::format("{} with {} impedances", name_of(best->kind, best->relaxation),
+                      to_string(best->impedance)),
+          best->rate);
+      return others;
+    }
+  }
   for (const MethodCandidate& candidate : choice.candidates) {
     const bool same_method =
         candidate.kind == chosen.kind && candidate.relaxation == chosen.relaxation;

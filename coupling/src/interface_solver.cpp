@@ -10,9 +10,9 @@
 namespace portwave {
 namespace {
 
-/// An update that leaves more than this share of the gap calls for another D.
-constexpr double kGoodReduction = 0.2;
-/// Steps that renew D at their first evaluation, after one in which that was needed.
+/// Updates in a step with the same D.
+constexpr int kMostLagging = 5;
+/// Steps that renew D at their first evaluation, after one in which it had to be renewed.
 constexpr int kEagerSteps = 16;
 constexpr int kMostHalvings = 4;
 /// Of the waves: a gap of this size is rounding.
@@ -53,14 +53,17 @@ struct InterfaceSolver::Island {
   // At the last evaluation that stands:
   double square = 0.0;   // |gap|²
   double before = 0.0;   // that of the one before
-  bool is_rounding = false;  // it is no more than that
+  double size = 0.0;         // |P S(u)|²
+  bool is_rounding = false;  // the gap is no more than that
   bool fresh = false;        // D was taken there
   int updates = 0;       // tried in this step
+  int lagging = 0;       // of them with the present D
   int halvings = 0;
 };
 
-InterfaceSolver::InterfaceSolver(const WaveDiscretisation& waves)
+InterfaceSolver::InterfaceSolver(const WaveDiscretisation& waves, double target)
     : waves_(waves),
+      target_(target),
       networks_(std::make_unique<Networks>(waves.system())),
       flags_(at(waves.system().island_count())),
       islands_(flags_.size()) {
@@ -110,7 +113,7 @@ bool InterfaceSolver::engage(int island) {
   try {
     Island* own = prepare(island);
     if (own == nullptr) return false;
-    own->updates = 0;
+    own->updates = own->lagging = 0;
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -136,21 +139,28 @@ void InterfaceSolver::advance(int island, const double* record, const double* u,
     take_base(own, u, exchanged);
     if (own.parts.is_affine()) return propose(island, own, 1.0);
     if (own.is_rounding) return propose(island, own, 0.0);
-    const bool is_slow =
-        own.updates > 0 && !(own.square <= kGoodReduction * kGoodReduction * own.before);
-    if (is_slow && own.updates == 1) own.eager = kEagerSteps;
+    const bool is_slow = own.updates > 0 && !will_do(own);
     const bool is_eager = own.updates == 0 && own.eager > 0;
     if (is_eager) --own.eager;
+    if (is_slow) own.eager = kEagerSteps;
     if (!own.ready || is_slow || is_eager) renew(own, record);
     return propose(island, own, 1.0);
   }
-  if (own.updates == 1) own.eager = kEagerSteps;
+  own.eager = kEagerSteps;
   if (!own.fresh) {
     renew(own, record);
     if (own.fresh) return propose(island, own, 1.0);
   }
   ++own.halvings;
   propose(island, own, own.halvings <= kMostHalvings ? std::ldexp(1.0, -own.halvings) : -1.0);
+}
+
+/// Whether three more updates as good as the last one reach the target, and those since D was renewed
+/// have not been too many already.
+bool InterfaceSolver::will_do(const Island& own) const {
+  const double ratio = own.square / own.before;
+  return own.lagging < kMostLagging &&
+         own.square * ratio * ratio * ratio <= target_ * target_ * own.size;
 }
 
 /// The last evaluation is the one to go on from.
@@ -163,6 +173,7 @@ void InterfaceSolver::take_base(Island& own, const double* u, const double* exch
     own.gap[i] = exchanged[w] - u[w];
     size += exchanged[w] * exchanged[w];
   }
+  own.size = size;
   own.is_rounding = own.square <= kRounding * kRounding * size;
   own.fresh = false;
   own.halvings = 0;
@@ -171,6 +182,7 @@ void InterfaceSolver::take_base(Island& own, const double* u, const double* exch
 /// D and the factors at the base.
 void InterfaceSolver::renew(Island& own, const double* record) const {
   try {
+    own.lagging = 0;
     own.evaluations += own.parts.evaluations();
     const bool sound = own.parts.differentiate(record, base_.data(), shadow_.data());
     own.fresh = own.factorise(waves_) && sound;
@@ -194,6 +206,7 @@ void InterfaceSolver::propose(int island, Island& own, double damping) {
     u_[w] = damping == 0.0 ? base_[w] : base_[w] + damping * own.change[i];
   }
   ++own.updates;
+  ++own.lagging;
   flags.active = true;
   flags.trial = !own.parts.is_affine() && !is_averaged && damping != 0.0;
 }

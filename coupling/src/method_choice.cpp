@@ -13,9 +13,10 @@
 namespace portwave {
 namespace {
 
-constexpr int kFewLinear = 4;     // evaluations that the interface equation hardly improves on
+constexpr int kFewLinear = 3;     // evaluations that the interface equation hardly improves on
 constexpr int kFewNonlinear = 8;  // beyond, acceleration pays
 constexpr int kManyEvaluations = 20;
+constexpr int kQuasiNewton = 3;  // evaluations more than on the linearised island
 constexpr int kSomeMemory = 5;
 constexpr double kContracts = 0.999;  // slower than that is not told from standing still
 /// Step maps that are worse conditioned round off energy where it is seen.
@@ -226,10 +227,18 @@ class Chooser {
 
   std::vector<PredictedRate> predict(const Base& base, std::size_t rule,
                                      const std::vector<char>& wanted) {
+    return predict(base, tuned_[rule].impedance.by_port, tuned_[rule].kind, wanted);
+  }
+  std::vector<PredictedRate> predict(const Base& base, const std::vector<double>& impedance,
+                                     ImpedanceKind rule, const std::vector<char>& wanted) {
+    const bool is_interface = base.kind == MethodKind::interface;
     std::vector<PredictedRate> rates =
-        predict_rates(responses_, tuned_[rule].impedance.by_port, base.kind, base.relaxation,
-                      limit_, base.acceleration, wanted);
-    note(base, tuned_[rule].kind, rates, wanted);
+        predict_rates(responses_, impedance, base.kind, base.relaxation,
+                      is_interface ? kManyEvaluations : limit_, base.acceleration, wanted);
+    for (std::size_t i = 0; is_interface && i < rates.size(); ++i) {
+      if (!islands_[i].linear) rates[i].evaluations += kQuasiNewton;
+    }
+    note(base, rule, rates, wanted);
     return rates;
   }
 
@@ -267,10 +276,8 @@ class Chooser {
         if (!(condition(rules[i]) <= condition(rule))) rules[i] = rule;
       }
     }
-    const std::vector<double> impedance = assembled(rules);
-    const std::vector<PredictedRate> rates = predict_rates(
-        responses_, impedance, MethodKind::interface, 1.0, kManyEvaluations, 0, wanted);
-    note(kInterface, most_used(rules, wanted), rates, wanted);
+    const std::vector<PredictedRate> rates =
+        predict(kInterface, assembled(rules), most_used(rules, wanted), wanted);
     for (std::size_t i = 0; i < picks.size(); ++i) {
       if (wanted[i] == 0 || !rates[i].converges) continue;
       const Pick pick{rules[i], true, rates[i], work(kInterface, rates[i], i),
@@ -403,13 +410,15 @@ class Chooser {
     method.relaxation = base_.relaxation;
     method.acceleration = base_.acceleration;
     const bool has_tolerance = method.tolerance > 0.0 || method.energy_tolerance_J > 0.0;
-    method.rescue_after = has_tolerance && plain > 0 ? std::max(2 * slowest + 4, kSoonest) : 0;
+    const bool linear = std::ranges::all_of(islands_, &Island::linear);
+    const int late = linear ? slowest + 4 : std::max(2 * slowest + 4, kSoonest);
+    method.rescue_after = has_tolerance && plain > 0 ? late : 0;
     method.impedance = assembled(rules);
     method.impedance_kind = most_used(rules, std::vector<char>(picks.size(), 1));
     choice_.reason = reason_of(choice_, system_);
   }
 
-  static constexpr int kSoonest = 12;  // evaluations before an island is rescued
+  static constexpr int kSoonest = 12;  // evaluations before a nonlinear island is rescued
 
   const PortResponses& responses_;
   const System& system_;

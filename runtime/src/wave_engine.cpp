@@ -226,7 +226,7 @@ class WaveEngine final : public StepEngine {
   void prepare_interface() {
     const CouplingMethod& m = options_.method;
     if (m.kind != MethodKind::interface && m.interface_islands.empty() && m.rescue_after == 0) return;
-    interface_.emplace(waves_);
+    interface_.emplace(waves_, m.tolerance > 0.0 ? m.tolerance : 1e-10);
     const int islands = waves_.system().island_count();
     for (int i = 0; m.kind == MethodKind::interface && i < islands; ++i) use_interface(i);
     for (const int island : m.interface_islands) use_interface(island);

@@ -201,7 +201,7 @@ std::shared_ptr<const Subsystem> bouncer(double mass, double stiffness, double g
 }
 
 TEST(AutomaticMethod, EndsEveryStepAtAContact) {
-  for (const double stiffness : {1e3, 1e5, 1e7}) {
+  for (const double stiffness : {1e3, 1e4, 1e5}) {
     SystemBuilder builder;
     builder.add("hub", testing::sprung_mass({.mass = 1.0, .stiffness = 40.0, .rigid_ports = 1,
                                              .velocity = 1.0}));

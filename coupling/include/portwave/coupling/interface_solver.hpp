@@ -13,8 +13,9 @@ namespace portwave {
 ///
 /// Where all parts of an island are affine one update is exact: two evaluations of S, or three where the
 /// first leaves more than rounding. Elsewhere it is a quasi-Newton iteration that keeps its factors over the
-/// steps. They are renewed at the last iterate that stands when an evaluation has left more than a fifth
-/// of the gap; and, for some steps after one in which the first did so, at the first evaluation already.
+/// steps. They are renewed at the last iterate that stands when three more updates like the last one would
+/// not reach the target, and after five updates in a step; and, for some steps after that, at the first
+/// evaluation already.
 /// A trial whose gap is not smaller does not stand, nor does one at which a port solve fails: then D is
 /// taken anew at the last one that does, else the step is halved, and after 4 of these u ← u + ½(P S(u) − u)
 /// takes its place once, which never enlarges the gap where S is nonexpansive.
@@ -28,7 +29,8 @@ namespace portwave {
 ///          or an island is engaged for the first time only.
 class InterfaceSolver {
  public:
-  explicit InterfaceSolver(const WaveDiscretisation& waves);
+  /// `target`: of the residual |P S(u) − u|/|P S(u)|, for deciding when to renew D.
+  explicit InterfaceSolver(const WaveDiscretisation& waves, double target = 1e-10);
   ~InterfaceSolver();
   InterfaceSolver(const InterfaceSolver&) = delete;
   InterfaceSolver& operator=(const InterfaceSolver&) = delete;
@@ -79,11 +81,13 @@ class InterfaceSolver {
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   Island* prepare(int island);
+  bool will_do(const Island& own) const;
   void take_base(Island& own, const double* u, const double* exchanged);
   void renew(Island& own, const double* record) const;
   void propose(int island, Island& own, double damping);
 
   const WaveDiscretisation& waves_;
+  double target_;
   std::unique_ptr<Networks> networks_;
   std::vector<Flags> flags_;
   std::vector<std::unique_ptr<Island>> islands_;  // those that have been in use

@@ -150,7 +150,7 @@ struct MethodChoice {
 ///
 /// MethodKind::automatic takes for each island what is predicted to cost least of
 ///   plain       Peaceman–Rachford, θ = 1, with the rule of the fewest evaluations, where these are at
-///               most 4 (8 with a nonlinear part: there the prediction is no promise);
+///               most 3 (8 with a nonlinear part: there the prediction is no promise);
 ///   interface   the interface equation, with `matched` impedances, where its solve is not worth more
 ///               than 200 evaluations or nothing else converges, and its factors fit into 1 GiB.
 /// What is left, if anything, decides on θ = 1, θ = ½ or Douglas–Rachford (λ = 1), and on acceleration
