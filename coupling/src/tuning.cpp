@@ -137,7 +137,6 @@ double seen_impedance(const DiracStructure& dirac, std::span<const double> imped
 PortMatches::PortMatches(const PortResponses& responses)
     : responses_(responses), junction_of_(system().scalar_ports().size(), -1) {
   for (int i = 0; i < static_cast<int>(system().parts().size()); ++i) {
-    const Matrix& response = responses.of(i);
     Eigen::Index own = 0;
     for (const Port& port : system().parts()[at(i)].subsystem->signature().ports) {
       for (int component = 0; component < port.dimension; ++component, ++own) {
