@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,12 +44,12 @@ std::string read_name(const ObjectReader& object) {
   return text.value_or("");
 }
 
-std::vector<std::string> unbuilt_parts(const SystemDraft& draft) {
-  std::vector<std::string> names;
+std::unordered_set<std::string> unbuilt_parts(const SystemDraft& draft) {
+  std::unordered_set<std::string> names;
   for (const PartDraft& part : draft.parts) {
     if (part.part != nullptr) continue;
-    names.push_back(part.name);
-    if (part.given_name != part.name) names.push_back(part.given_name);
+    names.insert(part.name);
+    names.insert(part.given_name);
   }
   return names;
 }
@@ -60,14 +61,14 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
   const std::optional<System> table =
       system ? std::nullopt : build_name_table(draft, root.defects());
   if (!system && !table) return;
-  const Names names{system ? *system : *table, system.has_value(), unbuilt_parts(draft)};
+  Names names = system ? Names(*system) : Names(*table, unbuilt_parts(draft));
   if (const auto method = object.find("method")) {
     read_method_ports(*method, names, settings.options.method);
   }
   if (const auto outputs = object.find("outputs")) {
     read_observables(*outputs, names, settings);
   } else {
-    settings.observables = all_states(names.system);
+    settings.observables = all_states(names.system());
   }
 }
 
