@@ -122,6 +122,10 @@ std::vector<BadText> bad_texts() {
        replaced(base, "\"end_s\": 1.0}", "\"end_s\": 1.0,}"),
        {": line 4, column 41: this is not JSON: unexpected '}'; expected string literal, at '},'\n"
         "The comma before it is one too many."}},
+      {"CommaTwice",
+       "{\"name\": \"a\",,\n\"description\": \"b\"}",
+       {": line 1, column 14: this is not JSON: unexpected ','; expected string literal, at ','\n"
+        "There is one comma too many."}},
       {"CommaMissing",
        replaced(base, "\"step_s\": 0.01,", "\"step_s\": 0.01"),
        {": line 4, column 27: this is not JSON: unexpected string literal; expected '}', at "
