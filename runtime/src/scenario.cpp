@@ -73,7 +73,8 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
 }
 
 // Nothing is returned if there is any defect.
-std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::path& folder) {
+std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::path& folder,
+                                      const PhaseCallback& listener) {
   const ObjectReader object(root, {"$schema", "name", "description", "time", "subsystems",
                                    "couplings", "method", "outputs"});
   if (!object.is_object()) return std::nullopt;
@@ -86,12 +87,15 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
   SystemDraft draft;
   const auto parts = object.require("subsystems");
   draft.knows_all_parts = parts.has_value();
-  if (parts) read_parts(*parts, folder, draft);
+  if (parts) read_parts(*parts, folder, draft, listener);
+  tell(listener, {"reading the couplings"});
   if (const auto couplings = object.find("couplings")) read_couplings(*couplings, draft);
   if (const auto method = object.require("method")) read_method(*method, settings.options.method);
   if (const auto outputs = object.find("outputs")) read_outputs(*outputs, settings);
 
+  tell(listener, {"joining the subsystems"});
   std::optional<System> system = build_system(draft, root.defects());
+  tell(listener, {"reading the outputs"});
   read_names(object, draft, system, settings);
   if (!system || root.defects().count() > 0) return std::nullopt;
   return Scenario{name,
@@ -103,12 +107,13 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
 }
 
 Scenario parse(std::string text, const std::string& file, const std::filesystem::path& folder,
-               const std::vector<Override>& overrides) {
+               const std::vector<Override>& overrides, const PhaseCallback& listener) {
+  tell(listener, {"reading " + file});
   Document document = parse_document(std::move(text));
   if (document.readable) apply_overrides(document, overrides);
   Defects defects(document);
   std::optional<Scenario> scenario;
-  if (document.readable) scenario = read_scenario(Node(document.root, defects), folder);
+  if (document.readable) scenario = read_scenario(Node(document.root, defects), folder, listener);
   if (scenario) return *std::move(scenario);
   Issues issues = defects.take();
   sort_by_place(issues, document.root);
@@ -134,16 +139,17 @@ std::string ScenarioError::report() const {
 
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder,
-                        const std::vector<Override>& overrides) {
-  return scenario_file::parse(text, file, folder, overrides);
+                        const std::vector<Override>& overrides, const PhaseCallback& listener) {
+  return scenario_file::parse(text, file, folder, overrides, listener);
 }
 
-Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides,
+                       const PhaseCallback& listener) {
   scenario_file::FileText content =
       scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
   if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
   return scenario_file::parse(std::move(content.text), file.string(), file.parent_path(),
-                              overrides);
+                              overrides, listener);
 }
 
 }  // namespace portwave

@@ -271,7 +271,8 @@ class SizeCount {
 
 }  // namespace
 
-void read_parts(const Node& node, const std::filesystem::path& folder, SystemDraft& draft) {
+void read_parts(const Node& node, const std::filesystem::path& folder, SystemDraft& draft,
+                const PhaseCallback& listener) {
   if (!node.json().is_array() || node.size() == 0) {
     node.fail_expected("an array of at least one subsystem");
     draft.knows_all_parts = false;
@@ -281,6 +282,8 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
   PartModels models;
   draft.parts.reserve(node.size());
   for (std::size_t i = 0; i < node.size() && draft.knows_all_parts; ++i) {
+    tell(listener, {"building subsystem", static_cast<std::int64_t>(i) + 1,
+                    static_cast<std::int64_t>(node.size())});
     const Node element = node.at(i);
     draft.parts.push_back(read_part(element, folder, models));
     draft.knows_all_parts = sizes.add(draft.parts.back(), element);
