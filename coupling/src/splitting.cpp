@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "local_flows.hpp"
+#include "portwave/subsystems/name_search.hpp"
 
 namespace portwave {
 namespace {
@@ -46,17 +47,19 @@ Issues defects(const CondensedSystem& system, double step_s, const CouplingMetho
         {"/method/split_dissipation", "only \"strang\" splits its local flows further"});
   }
   if (s.fast.empty()) issues.push_back({"/method/fast", "must name at least one part"});
-  std::vector<std::string> names;
+  std::vector<std::string> block_names;
   for (const CondensedBlock& block : system.blocks()) {
-    names.push_back(system.system().parts()[static_cast<std::size_t>(block.part)].name);
+    block_names.push_back(system.system().parts()[static_cast<std::size_t>(block.part)].name);
   }
+  NameSearch names(std::move(block_names));
   for (std::size_t i = 0; i < s.fast.size(); ++i) {
-    if (std::find(names.begin(), names.end(), s.fast[i]) != names.end()) continue;
-    const bool stateless = system.system().find_part(s.fast[i]) >= 0;
+    const int part = system.system().find_part(s.fast[i]);
+    const bool stateless = part >= 0 && system.block_of_part(part) < 0;
+    if (part >= 0 && !stateless) continue;
     issues.push_back({fmt::format("/method/fast/{}", i),
                       stateless ? fmt::format("\"{}\" has no state of its own", s.fast[i])
                                 : fmt::format("there is no part \"{}\".{}", s.fast[i],
-                                              did_you_mean(s.fast[i], names))});
+                                              names.did_you_mean(s.fast[i]))});
   }
   return issues;
 }

@@ -71,23 +71,29 @@ std::vector<std::string> names_of(const std::vector<Named>& things) {
   return names;
 }
 
+// ", ... (30 in all)" where not all are shown.
+constexpr std::size_t kShownNames = 12;
+std::string the_rest(std::size_t count) {
+  return count > kShownNames ? fmt::format(", ... ({} in all)", count) : "";
+}
+
 std::string list_ports(const std::vector<Port>& ports) {
   if (ports.empty()) return "It has no ports.";
   std::string text = "ports: ";
-  for (std::size_t i = 0; i < ports.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(ports.size(), kShownNames); ++i) {
     text += fmt::format("{}{} ({})", i > 0 ? ", " : "", in_quotes(ports[i].name),
                         to_string(ports[i].domain));
   }
-  return text + ".";
+  return text + the_rest(ports.size()) + ".";
 }
 
 std::string list_inputs(const std::vector<InputChannel>& inputs) {
   if (inputs.empty()) return "It has no inputs.";
   std::string text = "inputs: ";
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(inputs.size(), kShownNames); ++i) {
     text += fmt::format("{}{}", i > 0 ? ", " : "", in_quotes(inputs[i].name));
   }
-  return text + ".";
+  return text + the_rest(inputs.size()) + ".";
 }
 
 std::string list_states(const std::vector<StateVariable>& states) {
@@ -223,11 +229,13 @@ void SystemBuilder::Draft::check_initial_state(int part) {
 void SystemBuilder::Draft::check_inputs(int part) {
   const PendingPart& pending = parts[part];
   const std::vector<InputChannel>& inputs = pending.subsystem->signature().inputs;
+  std::optional<NameSearch> names;
   for (const auto& [name, signal] : pending.options.inputs) {
     if (index_of(name, inputs) >= 0) continue;
+    if (!names) names.emplace(names_of(inputs));
     add(fmt::format("/subsystems/{}/inputs/{}", part, escaped(name)),
         fmt::format("subsystem {} has no input {}.\n{}{}", in_quotes(pending.name), in_quotes(name),
-                    list_inputs(inputs), did_you_mean(name, names_of(inputs))));
+                    list_inputs(inputs), names->did_you_mean(name)));
   }
 }
 
@@ -279,29 +287,40 @@ SystemBuilder::Draft::PortReference SystemBuilder::Draft::resolve(int joint, std
   return {part, port};
 }
 
+NameSearch& SystemBuilder::Draft::part_names() {
+  if (!part_names_) part_names_.emplace(names_of(parts));
+  return *part_names_;
+}
+
+NameSearch& SystemBuilder::Draft::port_names(int part) {
+  const Subsystem* const owner = parts[part].subsystem.get();
+  if (owner_of_port_names_ != owner) port_names_.emplace(names_of(owner->signature().ports));
+  owner_of_port_names_ = owner;
+  return *port_names_;
+}
+
 void SystemBuilder::Draft::report_unknown_part(std::string_view name, std::string_view port,
                                                const std::string& where) {
   constexpr std::size_t kListed = 8;
-  constexpr std::size_t kSearched = 10'000;  // a suggestion is not worth a quadratic search
-  const std::vector<std::string> names =
-      parts.size() <= kSearched ? names_of(parts) : std::vector<std::string>{};
   std::string list;
-  for (std::size_t i = 0; i < names.size() && names.size() <= kListed; ++i) {
-    list += fmt::format("{}{}", i > 0 ? ", " : "\nsubsystems: ", in_quotes(names[i]));
+  for (std::size_t i = 0; i < parts.size() && parts.size() <= kListed; ++i) {
+    list += fmt::format("{}{}", i > 0 ? ", " : "\nsubsystems: ", in_quotes(parts[i].name));
   }
   if (!list.empty()) list += ".";
-  add(where, fmt::format("there is no subsystem {}.{}{}", in_quotes(name), list,
-                         did_you_mean(name, names)));
-  const auto meant = part_by_name.find(nearest_name(name, names));
+  const std::string nearest = part_names().nearest(name);
+  add(where,
+      fmt::format("there is no subsystem {}.{}{}", in_quotes(name), list, suggestion(nearest)));
+  const auto meant = part_by_name.find(nearest);
   if (meant != part_by_name.end()) excuse(meant->second, port);
 }
 
 void SystemBuilder::Draft::report_unknown_port(int part, std::string_view port,
                                                const std::string& where) {
   const std::vector<Port>& ports = parts[part].subsystem->signature().ports;
+  const std::string nearest = port_names(part).nearest(port);
   add(where, fmt::format("subsystem {} has no port {}.\n{}{}", in_quotes(parts[part].name),
-                         in_quotes(port), list_ports(ports), did_you_mean(port, names_of(ports))));
-  excuse(part, nearest_name(port, names_of(ports)));
+                         in_quotes(port), list_ports(ports), suggestion(nearest)));
+  excuse(part, nearest);
 }
 
 void SystemBuilder::Draft::excuse(int part, std::string_view port) {
@@ -371,6 +390,8 @@ void SystemBuilder::Draft::check_ports_match(int joint) {
 }
 
 void SystemBuilder::Draft::check_open_ports() {
+  // Too many wrong names to tell which ports they mean.
+  if (part_names_ && part_names_->gave_up()) return;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].subsystem == nullptr || shares_name[i]) continue;
     const std::vector<Port>& ports = parts[i].subsystem->signature().ports;

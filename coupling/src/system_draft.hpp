@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "portwave/coupling/system.hpp"
+#include "portwave/subsystems/name_search.hpp"
 
 namespace portwave {
 
@@ -94,6 +96,14 @@ struct SystemBuilder::Draft {
   void check_values(int joint);
   void check_gain(const joint::SkewGain& gain, const std::string& where, int size);
   void check_kernel(const joint::Kernel& kernel, const std::string& where, int size);
+
+  NameSearch& part_names();
+  NameSearch& port_names(int part);
+
+  /// Made when a name is wrong.
+  std::optional<NameSearch> part_names_;
+  std::optional<NameSearch> port_names_;
+  const Subsystem* owner_of_port_names_ = nullptr;
 
   static void place(System& system, Part part);
   static void join(System& system, const Joint& joint, std::span<const PortReference> ports,

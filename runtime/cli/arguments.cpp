@@ -472,9 +472,9 @@ std::vector<std::string> names_of_options(const CLI::App& app) {
   return names;
 }
 
-/// A first word that is no verb, told with the nearest one. CLI11 would only miss a subcommand.
-std::string unknown_verb(const CLI::App& app, const std::vector<std::string>& arguments) {
-  const CLI::App* at = &app;
+/// A first word that is no verb, told with the nearest one. CLI11 would only miss a subcommand. Leaves
+/// `at` at the innermost verb that is one.
+std::string unknown_verb(const CLI::App*& at, const std::vector<std::string>& arguments) {
   for (const std::string& word : arguments) {
     const std::vector<std::string> verbs = names_of_verbs(*at);
     if (verbs.empty()) break;
@@ -486,6 +486,21 @@ std::string unknown_verb(const CLI::App& app, const std::vector<std::string>& ar
     at = at->get_subcommand(word);
   }
   return {};
+}
+
+/// What CLI11 misses, for people.
+std::string missing(const CLI::App& verb, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const std::vector<std::string> verbs = names_of_verbs(verb);
+  const bool is_required = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (is_required && !verbs.empty()) {
+    return fmt::format("\"{}\" needs one of: {}.", full_name(verb), fmt::join(verbs, ", "));
+  }
+  if (is_required && text.starts_with("SCENARIO ")) return text + ": a scenario file (JSON)";
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    return text.substr(0, text.find(':')) + ": needs a value";
+  }
+  return text;
 }
 
 /// What CLI11 could not place, with the nearest option.
@@ -543,8 +558,9 @@ CommandLine parse_arguments(const std::vector<std::string>& arguments, std::ostr
     err << app.help();
     return {std::nullopt, kBadInput};
   }
-  if (const std::string why = unknown_verb(app, arguments); !why.empty()) {
-    return refuse(app, {why}, err);
+  const CLI::App* known = &app;
+  if (const std::string why = unknown_verb(known, arguments); !why.empty()) {
+    return refuse(*known, {why}, err);
   }
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
@@ -554,7 +570,7 @@ CommandLine parse_arguments(const std::vector<std::string>& arguments, std::ostr
   } catch (const CLI::ParseError& error) {
     CLI::App& verb = innermost(app);
     const std::string rest = leftovers(verb);
-    defects.insert(defects.begin(), rest.empty() ? error.what() : rest);
+    defects.insert(defects.begin(), rest.empty() ? missing(verb, error) : rest);
     return refuse(verb, defects, err);
   }
   CLI::App& verb = innermost(app);

@@ -18,6 +18,8 @@
 
 namespace portwave::cli {
 
+class StatusLine;
+
 /// How the program ends. An interrupted run ends with 128 + the signal.
 enum ExitCode : int { kOk = 0, kViolated = 1, kBadInput = 2, kFailed = 3 };
 
@@ -139,9 +141,9 @@ std::vector<ImpedanceKind> impedance_kinds(const Scenario& scenario,
 const std::vector<std::string>& scaling_kinds();
 
 /// Loads the scenario of a command. Errors: ScenarioError.
-Scenario load(const ScenarioArguments& arguments);
+Scenario load(const ScenarioArguments& arguments, StatusLine& status);
 /// A stepper for it. Errors: ScenarioError with every defect of the options.
 Stepper make_stepper(const Scenario& scenario, const StepperOptions& options,
-                     const std::string& file);
+                     const std::string& file, StatusLine& status);
 
 }  // namespace portwave::cli

@@ -18,6 +18,7 @@
 
 #include "commands.hpp"
 #include "generate.hpp"
+#include "status_line.hpp"
 
 namespace portwave::cli {
 namespace {
@@ -167,12 +168,15 @@ int run_command(const GenerateArguments& arguments, std::ostream& out, std::ostr
   reader.read("--impedance", options.impedance_Ns_per_m);
   reader.check(network, options);
 
+  StatusLine status(err, stderr_is_terminal());
+  status.show({"generating the network"});
   const std::string text = generate_scenario(network, options);
   if (!arguments.out) {
     out << text;
     return kOk;
   }
   write_file_atomically(*arguments.out, text);
+  status.finish();
   err << fmt::format("written to {}\n", arguments.out->string());
   return kOk;
 }

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <ostream>
-#include <unistd.h>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -13,7 +12,7 @@
 
 #include "commands.hpp"
 #include "interrupt.hpp"
-#include "progress.hpp"
+#include "status_line.hpp"
 #include "thread_allowance.hpp"
 
 namespace portwave::cli {
@@ -25,7 +24,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 /// Steps and records until the end or a signal; returns the signal or 0. Adds up the times of the
 /// phases.
-int step_through(Stepper& stepper, std::int64_t steps, CsvRecorder* recorder, Progress& progress,
+int step_through(Stepper& stepper, std::int64_t steps, CsvRecorder* recorder, StatusLine& status,
                  const InterruptWatch& interrupt, StepTimes& times) {
   if (recorder != nullptr) recorder->record_initial(stepper);
   while (stepper.step_index() < steps) {
@@ -41,9 +40,14 @@ int step_through(Stepper& stepper, std::int64_t steps, CsvRecorder* recorder, Pr
     times.iterate_s += report.times.iterate_s;
     times.commit_s += report.times.commit_s;
     if (recorder != nullptr) recorder->record(stepper, report);
-    progress.update(stepper.step_index());
+    status.steps_done(stepper.step_index());
   }
   return 0;
+}
+
+/// Steps that are computed at once.
+std::int64_t window_steps_of(const CouplingMethod& method) {
+  return is_dynamic_iteration(method.kind) ? method.dynamic.window_steps : 1;
 }
 
 StepperOptions options_of(const Scenario& scenario, const RunArguments& arguments) {
@@ -82,30 +86,30 @@ void describe_descriptors(const System& system, std::ostream& err) {
 }  // namespace
 
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
-  const Scenario scenario = load(arguments.scenario);
+  StatusLine status(err, !arguments.quiet && stderr_is_terminal());
+  const Scenario scenario = load(arguments.scenario, status);
   StepperOptions options = options_of(scenario, arguments);
   const ThreadAllowance allowance(options.threads);
   const InterruptWatch interrupt;
   options.interrupted = [&interrupt] { return interrupt.signal() != 0; };
-  Stepper stepper = make_stepper(scenario, options, arguments.scenario.file);
+  Stepper stepper = make_stepper(scenario, options, arguments.scenario.file, status);
 
   std::optional<CsvRecorder> recorder;
   if (arguments.out) recorder.emplace(*arguments.out, scenario.observables, scenario.record_every);
 
   const auto start = std::chrono::steady_clock::now();
-  int signal = 0;
   StepTimes times;
-  {
-    Progress progress(err, !arguments.quiet && ::isatty(STDERR_FILENO) == 1, scenario.steps);
-    signal = step_through(stepper, scenario.steps, recorder ? &*recorder : nullptr, progress,
-                          interrupt, times);
-  }
+  status.begin_steps(scenario.steps, window_steps_of(scenario.options.method));
+  const int signal = step_through(stepper, scenario.steps, recorder ? &*recorder : nullptr, status,
+                                  interrupt, times);
   RunSummary summary = summarize(scenario.name, options, stepper, seconds_since(start), times);
   summary.completed = signal == 0;
 
+  status.show({"writing the results"});
   const std::string json = summary_json(summary).dump(2) + "\n";
   if (recorder) recorder->finish(json);
   if (arguments.json) out << json;
+  status.finish();
   if (!arguments.quiet) {
     err << summary_text(summary);
     if (arguments.out) err << fmt::format("  written to   {}\n", arguments.out->string());
@@ -114,9 +118,11 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
 }
 
 int run_command(const ValidateArguments& arguments, std::ostream&, std::ostream& err) {
-  const Scenario scenario = load(arguments.scenario);
+  StatusLine status(err, stderr_is_terminal());
+  const Scenario scenario = load(arguments.scenario, status);
   // Some defects show only when the step maps are made, such as a singular implicit step.
-  make_stepper(scenario, scenario.options, arguments.scenario.file);
+  make_stepper(scenario, scenario.options, arguments.scenario.file, status);
+  status.finish();
   const auto counted = [](std::size_t count, const char* noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
   };

@@ -1,6 +1,7 @@
 // Loading a scenario as the command line asks for it.
 
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,9 +9,18 @@
 #include <portwave/runtime/tune.hpp>
 
 #include "commands.hpp"
+#include "status_line.hpp"
 
 namespace portwave::cli {
 namespace {
+
+/// What takes longest of making a stepper.
+std::string_view what_is_prepared(const CouplingMethod& method) {
+  if (method.kind == MethodKind::automatic) return "choosing the method";
+  if (!is_wave_method(method.kind)) return "preparing the method";
+  return method.impedance_kind == ImpedanceKind::given ? "preparing the steps"
+                                                       : "choosing the impedances";
+}
 
 constexpr std::array kTuned = {ImpedanceKind::fne, ImpedanceKind::matched, ImpedanceKind::leaf,
                                ImpedanceKind::adapted, ImpedanceKind::automatic};
@@ -46,14 +56,15 @@ std::vector<ImpedanceKind> impedance_kinds(const Scenario& scenario,
   return kinds;
 }
 
-Scenario load(const ScenarioArguments& arguments) {
-  Scenario scenario = load_scenario(arguments.file, arguments.overrides);
+Scenario load(const ScenarioArguments& arguments, StatusLine& status) {
+  Scenario scenario = load_scenario(arguments.file, arguments.overrides, status.listener());
   if (arguments.steps) scenario.steps = *arguments.steps;
   return scenario;
 }
 
 Stepper make_stepper(const Scenario& scenario, const StepperOptions& options,
-                     const std::string& file) {
+                     const std::string& file, StatusLine& status) {
+  status.show({what_is_prepared(options.method)});
   try {
     return Stepper(scenario.system, options);
   } catch (const ConfigError& error) {

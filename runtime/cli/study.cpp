@@ -15,6 +15,7 @@
 #include <portwave/runtime/recorder.hpp>
 
 #include "commands.hpp"
+#include "status_line.hpp"
 #include "study_text.hpp"
 #include "thread_allowance.hpp"
 
@@ -87,11 +88,12 @@ std::string rows_csv(const std::vector<BudgetRow>& rows) {
   return text;
 }
 
-std::vector<BudgetRow> rows_of(const Scenario& scenario, const StudyBudgetArguments& arguments) {
+std::vector<BudgetRow> rows_of(const Scenario& scenario, const StudyBudgetArguments& arguments,
+                               StatusLine& status) {
   BudgetAxes axes = arguments.axes;
   axes.impedances = impedance_kinds(scenario, arguments.impedances, arguments.scenario.file);
   try {
-    return study_budget_axes(scenario, axes, arguments.threads);
+    return study_budget_axes(scenario, axes, arguments.threads, status.listener());
   } catch (const ConfigError& error) {
     throw ScenarioError(arguments.scenario.file, error.issues());
   }
@@ -119,14 +121,16 @@ int exit_code_of(const std::vector<BudgetRow>& rows) {
 }  // namespace
 
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err) {
-  const Scenario scenario = load(arguments.scenario);
+  StatusLine status(err, stderr_is_terminal());
+  const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
   if (arguments.out) {
     folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName, kTableName});
   }
   const ThreadAllowance allowance(arguments.threads);
 
-  const std::vector<BudgetRow> rows = rows_of(scenario, arguments);
+  const std::vector<BudgetRow> rows = rows_of(scenario, arguments, status);
+  status.finish();
   const std::string json = rows_json(rows).dump(2) + "\n";
   out << (arguments.json ? json : rows_table(rows));  // before the file, which may fail
   report_failures(rows, err);

@@ -13,6 +13,7 @@
 #include <portwave/runtime/recorder.hpp>
 
 #include "commands.hpp"
+#include "status_line.hpp"
 #include "study_text.hpp"
 
 namespace portwave::cli {
@@ -162,11 +163,12 @@ std::string rows_csv(const IterationStudy& study) {
   return text;
 }
 
-IterationStudy study_of(const Scenario& scenario, const StudyIterationArguments& arguments) {
+IterationStudy study_of(const Scenario& scenario, const StudyIterationArguments& arguments,
+                        StatusLine& status) {
   IterationOptions options = arguments.options;
   options.iterations = arguments.iterations.value_or(scenario.options.method.iterations);
   try {
-    return study_iteration(scenario, options);
+    return study_iteration(scenario, options, status.listener());
   } catch (const ConfigError& error) {
     throw ScenarioError(arguments.scenario.file, error.issues());
   }
@@ -186,13 +188,15 @@ int report_failures(const IterationStudy& study, std::ostream& err) {
 }  // namespace
 
 int run_command(const StudyIterationArguments& arguments, std::ostream& out, std::ostream& err) {
-  const Scenario scenario = load(arguments.scenario);
+  StatusLine status(err, stderr_is_terminal());
+  const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
   if (arguments.out) {
     folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName, kTableName});
   }
 
-  const IterationStudy study = study_of(scenario, arguments);
+  const IterationStudy study = study_of(scenario, arguments, status);
+  status.finish();
   const std::string json = study_json(study, scenario).dump(2) + "\n";
   out << (arguments.json ? json : head_text(study) + rows_table(study) + windows_text(study));
   const int exit_code = report_failures(study, err);

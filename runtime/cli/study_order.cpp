@@ -13,6 +13,7 @@
 #include <portwave/subsystems/printable.hpp>
 
 #include "commands.hpp"
+#include "status_line.hpp"
 #include "study_text.hpp"
 #include "thread_allowance.hpp"
 
@@ -107,9 +108,10 @@ std::string rows_csv(const OrderStudy& study) {
   return text;
 }
 
-OrderStudy study_of(const Scenario& scenario, const StudyOrderArguments& arguments) {
+OrderStudy study_of(const Scenario& scenario, const StudyOrderArguments& arguments,
+                    StatusLine& status) {
   try {
-    return study_order(scenario, arguments.options);
+    return study_order(scenario, arguments.options, status.listener());
   } catch (const ConfigError& error) {
     throw ScenarioError(arguments.scenario.file, error.issues());
   }
@@ -129,14 +131,16 @@ int report_failures(const OrderStudy& study, std::ostream& err) {
 }  // namespace
 
 int run_command(const StudyOrderArguments& arguments, std::ostream& out, std::ostream& err) {
-  const Scenario scenario = load(arguments.scenario);
+  StatusLine status(err, stderr_is_terminal());
+  const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
   if (arguments.out) {
     folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName, kTableName});
   }
   const ThreadAllowance allowance(arguments.options.threads);
 
-  const OrderStudy study = study_of(scenario, arguments);
+  const OrderStudy study = study_of(scenario, arguments, status);
+  status.finish();
   const std::string json = study_json(study, scenario).dump(2) + "\n";
   out << (arguments.json ? json : rows_table(study) + costs_text(study));
   const int exit_code = report_failures(study, err);

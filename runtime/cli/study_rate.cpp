@@ -13,6 +13,7 @@
 
 #include "commands.hpp"
 #include "rate_text.hpp"
+#include "status_line.hpp"
 
 namespace portwave::cli {
 namespace {
@@ -75,9 +76,10 @@ std::string rows_table(const std::vector<RateRow>& rows) {
   return text;
 }
 
-std::vector<RateRow> rows_of(const Scenario& scenario, const StudyRateArguments& arguments) {
+std::vector<RateRow> rows_of(const Scenario& scenario, const StudyRateArguments& arguments,
+                             StatusLine& status) {
   try {
-    return study_rate(scenario, arguments.options);
+    return study_rate(scenario, arguments.options, status.listener());
   } catch (const ConfigError& error) {
     throw ScenarioError(arguments.scenario.file, error.issues());
   }
@@ -86,10 +88,12 @@ std::vector<RateRow> rows_of(const Scenario& scenario, const StudyRateArguments&
 }  // namespace
 
 int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ostream& err) {
-  const Scenario scenario = load(arguments.scenario);
+  StatusLine status(err, stderr_is_terminal());
+  const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
   if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName});
-  const std::vector<RateRow> rows = rows_of(scenario, arguments);
+  const std::vector<RateRow> rows = rows_of(scenario, arguments, status);
+  status.finish();
   const std::string json = rows_json(rows).dump(2) + "\n";
   out << (arguments.json ? json : rows_table(rows));
   if (folder) {

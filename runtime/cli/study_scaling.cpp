@@ -18,6 +18,7 @@
 #include <portwave/subsystems/instruction_set.hpp>
 
 #include "commands.hpp"
+#include "status_line.hpp"
 #include "thread_allowance.hpp"
 
 namespace portwave::cli {
@@ -192,25 +193,31 @@ Issues check(const StudyScalingArguments& arguments) {
   return issues;
 }
 
-Scenario generated(const StudyScalingArguments& arguments, int size) {
+Scenario generated(const StudyScalingArguments& arguments, int size, StatusLine& status) {
+  status.show({"generating the network"});
   return parse_scenario(generate_scenario(network_of(arguments.kind, size)),
                         fmt::format("{} of {}", arguments.kind, size),
-                        std::filesystem::current_path(), arguments.scenario.overrides);
+                        std::filesystem::current_path(), arguments.scenario.overrides,
+                        status.listener());
 }
 
-ScalingStudy study(const StudyScalingArguments& arguments) {
+ScalingStudy study(const StudyScalingArguments& arguments, StatusLine& status) {
   const std::string name = arguments.kind.empty() ? arguments.scenario.file : arguments.kind;
   try {
-    if (arguments.kind.empty())
-      return study_strong_scaling(load(arguments.scenario), arguments.options);
+    if (arguments.kind.empty()) {
+      return study_strong_scaling(load(arguments.scenario, status), arguments.options,
+                                  status.listener());
+    }
     if (arguments.sizes.size() == 1) {
-      return study_strong_scaling(generated(arguments, arguments.sizes.front()), arguments.options);
+      return study_strong_scaling(generated(arguments, arguments.sizes.front(), status),
+                                  arguments.options, status.listener());
     }
     std::vector<SizedScenario> scenarios;
     for (std::size_t i = 0; i < arguments.sizes.size(); ++i) {
-      scenarios.push_back({generated(arguments, arguments.sizes[i]), arguments.options.threads[i]});
+      scenarios.push_back(
+          {generated(arguments, arguments.sizes[i], status), arguments.options.threads[i]});
     }
-    return study_weak_scaling(scenarios, arguments.options);
+    return study_weak_scaling(scenarios, arguments.options, status.listener());
   } catch (const ScenarioError&) {
     throw;
   } catch (const ConfigError& error) {
@@ -232,7 +239,9 @@ int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::
   const std::vector<int>& threads = arguments.options.threads;
   const ThreadAllowance allowance(*std::max_element(threads.begin(), threads.end()));
 
-  const ScalingStudy result = study(arguments);
+  StatusLine status(err, stderr_is_terminal());
+  const ScalingStudy result = study(arguments, status);
+  status.finish();
   const std::string json = study_json(result, arguments.options).dump(2) + "\n";
   out << (arguments.json ? json : study_table(result));  // before the file, which may fail
   if (folder) {

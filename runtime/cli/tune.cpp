@@ -18,6 +18,7 @@
 
 #include "commands.hpp"
 #include "rate_text.hpp"
+#include "status_line.hpp"
 
 namespace portwave::cli {
 namespace {
@@ -140,11 +141,11 @@ std::string report_text(const Scenario& scenario, const TuningReport& report, in
   return text + choice_text(report.choice);
 }
 
-TuningReport tuned(const Scenario& scenario, const TuneArguments& arguments) {
+TuningReport tuned(const Scenario& scenario, const TuneArguments& arguments, StatusLine& status) {
   const ImpedanceKind rule =
       impedance_kinds(scenario, {arguments.impedance}, arguments.scenario.file).front();
   try {
-    return tune(scenario, rule);
+    return tune(scenario, rule, status.listener());
   } catch (const ConfigError& error) {
     throw ScenarioError(arguments.scenario.file, error.issues());
   }
@@ -153,15 +154,17 @@ TuningReport tuned(const Scenario& scenario, const TuneArguments& arguments) {
 }  // namespace
 
 int run_command(const TuneArguments& arguments, std::ostream& out, std::ostream& err) {
-  const Scenario scenario = load(arguments.scenario);
+  StatusLine status(err, stderr_is_terminal());
+  const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
   if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName});
-  const TuningReport report = tuned(scenario, arguments);
+  const TuningReport report = tuned(scenario, arguments, status);
   const std::string json = report_json(scenario, report).dump(2) + "\n";
   out << (arguments.json ? json : report_text(scenario, report, arguments.ports));
   if (folder) {
     write_file_atomically(folder->file(kFileName), json);
     folder->keep();
+    status.finish();
     err << fmt::format("written to {}\n", folder->file(kFileName).string());
   }
   return kOk;

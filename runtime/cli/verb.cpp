@@ -21,7 +21,7 @@ std::size_t place_of(std::string_view word, const std::vector<std::string>& word
 
 std::string word_defect(std::string_view word, const std::vector<std::string>& words) {
   if (place_of(word, words) < words.size()) return {};
-  return fmt::format("{} is none of {}.{}", in_quotes(word), fmt::join(words, ", "),
+  return fmt::format("{} is not one of {}.{}", in_quotes(word), fmt::join(words, ", "),
                      did_you_mean(std::string(word), words));
 }
 

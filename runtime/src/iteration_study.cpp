@@ -64,7 +64,7 @@ class Study {
     z_.resize(waveforms_.stages_size());
   }
 
-  IterationStudy run(std::int64_t steps) {
+  IterationStudy run(std::int64_t steps, const PhaseCallback& listener) {
     IterationStudy study{.parameters = waveforms_.parameters(),
                          .step_s = step_s_,
                          .window_steps = waveforms_.window_steps(),
@@ -74,6 +74,7 @@ class Study {
     const std::int64_t length = waveforms_.window_steps();
     const std::int64_t windows = std::min(options_.windows, (steps + length - 1) / length);
     for (std::int64_t i = 0; i < windows; ++i) {
+      tell(listener, {"iterating window", i + 1, windows});
       study.windows.push_back(window(static_cast<double>(i * length) * step_s_));
     }
     return study;
@@ -213,9 +214,11 @@ class Study {
 
 }  // namespace
 
-IterationStudy study_iteration(const Scenario& scenario, const IterationOptions& options) {
+IterationStudy study_iteration(const Scenario& scenario, const IterationOptions& options,
+                               const PhaseCallback& listener) {
   throw_if_any(check(scenario, options));
-  return Study(scenario, options).run(scenario.steps);
+  tell(listener, {"preparing the iteration"});
+  return Study(scenario, options).run(scenario.steps, listener);
 }
 
 }  // namespace portwave

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,26 +122,31 @@ NumberRange relaxation(MethodKind kind) {
 
 Issues check(const CouplingMethod& method) { return Check(method).run(); }
 
-std::string fast_defect(std::string_view name, const System& system) {
-  if (system.find_part(name) >= 0) return {};
-  std::vector<std::string> names;
-  for (const Part& part : system.parts()) names.push_back(part.name);
-  const std::string hint = did_you_mean(name, names);
+std::string fast_defect(std::string_view name, NameSearch& parts) {
   constexpr std::size_t kShown = 12;
-  const std::size_t count = names.size();
-  names.resize(std::min(count, kShown));
-  for (std::string& each : names) each = in_quotes(each);
-  const std::string more = count > kShown ? fmt::format(", ... ({} in all)", count) : "";
-  return fmt::format("there is no subsystem {}.\nsubsystems: {}{}.{}", in_quotes(name),
-                     fmt::join(names, ", "), more, hint);
+  const std::vector<std::string>& names = parts.names();
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    shown += (i > 0 ? ", " : "") + in_quotes(names[i]);
+  }
+  if (names.size() > kShown) shown += fmt::format(", ... ({} in all)", names.size());
+  return fmt::format("there is no subsystem {}.\nsubsystems: {}.{}", in_quotes(name), shown,
+                     parts.did_you_mean(name));
 }
 
 Issues check_fast(const CouplingMethod& method, const System& system) {
   Issues issues;
   if (method.kind != MethodKind::impulse) return issues;
+  std::optional<NameSearch> parts;
   for (std::size_t i = 0; i < method.splitting.fast.size(); ++i) {
-    std::string defect = fast_defect(method.splitting.fast[i], system);
-    if (!defect.empty()) issues.push_back({fmt::format("/method/fast/{}", i), std::move(defect)});
+    const std::string& name = method.splitting.fast[i];
+    if (system.find_part(name) >= 0) continue;
+    if (!parts) {
+      std::vector<std::string> names;
+      for (const Part& part : system.parts()) names.push_back(part.name);
+      parts.emplace(std::move(names));
+    }
+    issues.push_back({fmt::format("/method/fast/{}", i), fast_defect(name, *parts)});
   }
   return issues;
 }

@@ -7,6 +7,7 @@
 #include "portwave/coupling/method.hpp"
 #include "portwave/coupling/system.hpp"
 #include "portwave/subsystems/error.hpp"
+#include "portwave/subsystems/name_search.hpp"
 
 /// What a CouplingMethod may say, by whichever way it came: the same for scenario files and for
 /// options made in code.
@@ -36,7 +37,7 @@ Issues check(const CouplingMethod& method);
 
 /// The names of fast parts, of `impulse`.
 Issues check_fast(const CouplingMethod& method, const System& system);
-/// What is wrong with the name of a fast part, or nothing.
-std::string fast_defect(std::string_view name, const System& system);
+/// What is wrong with the name of a fast part that is none of `parts`.
+std::string fast_defect(std::string_view name, NameSearch& parts);
 
 }  // namespace portwave::method_rules

@@ -4,10 +4,11 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/core.h>
 
-#include "portwave/runtime/recorder.hpp"
+#include "observable.hpp"
 #include "portwave/subsystems/printable.hpp"
 
 namespace portwave {
@@ -157,23 +158,20 @@ std::string unknown_quantity(const System& system, int part, const std::string& 
                      did_you_mean(label, labels));
 }
 
-std::string unknown_part(const System& system, const std::string& label) {
-  std::vector<std::string> names;
-  for (const Part& part : system.parts()) names.push_back(part.name);
-
+std::string unknown_part(const System& system, const std::string& label, NameSearch& names) {
   const auto dot = label.find('.');
   if (dot != std::string::npos) {
     const std::string name = label.substr(0, dot);
     return fmt::format("there is no subsystem {}.\n  subsystems: {}.{}", in_quotes(name),
-                       joined(names), did_you_mean(name, names));
+                       joined(names.names()), names.did_you_mean(name));
   }
   // A bare state name is the likely slip: offer the parts that have it.
-  for (int part = 0; part < static_cast<int>(names.size()); ++part) {
+  for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
     Observable ignored;
     std::string defect;
     if (find_in_part(system, part, label, ignored, defect) == PortMatch::found) {
       return fmt::format("{} names no subsystem; expected {}. Did you mean {}?", in_quotes(label),
-                         kForms, in_quotes(names[static_cast<std::size_t>(part)] + "." + label));
+                         kForms, in_quotes(name_of(system, part) + "." + label));
     }
   }
   return fmt::format("{} is not a quantity; expected {}", in_quotes(label), kForms);
@@ -181,11 +179,18 @@ std::string unknown_part(const System& system, const std::string& label) {
 
 }  // namespace
 
-bool resolve_observable(const System& system, const std::string& label, const std::string& where,
-                        Observable& out, Issues& issues, MethodKind method) {
+std::vector<std::string> names_of_parts(const System& system) {
+  std::vector<std::string> names;
+  for (const Part& part : system.parts()) names.push_back(part.name);
+  return names;
+}
+
+std::optional<Observable> find_observable(const System& system, const std::string& label,
+                                          MethodKind method,
+                                          const std::function<NameSearch&()>& part_names,
+                                          std::string& defect) {
   Observable found;
   found.label = label;
-  std::string defect;
   int nearest_part = -1;
   // Names of parts may contain dots: the longest that fits is tried first.
   for (auto dot = label.rfind('.'); dot != std::string::npos && dot > 0;
@@ -196,20 +201,30 @@ bool resolve_observable(const System& system, const std::string& label, const st
     nearest_part = part;
     if (find_in_part(system, part, text.substr(dot + 1), found, defect) != PortMatch::found)
       continue;
-    if (is_wave(found.kind) && !is_wave_method(method)) {
-      defect = fmt::format("the method \"{}\" couples without waves: there is no {}",
-                           to_string(method), in_quotes(label));
-      break;
-    }
-    out = std::move(found);
-    return true;
+    if (!is_wave(found.kind) || is_wave_method(method)) return found;
+    defect = fmt::format("the method \"{}\" couples without waves: there is no {}",
+                         to_string(method), in_quotes(label));
+    break;
   }
   if (defect.empty()) {
     defect = nearest_part >= 0 ? unknown_quantity(system, nearest_part, label, method)
-                               : unknown_part(system, label);
+                               : unknown_part(system, label, part_names());
   }
-  issues.push_back({where, std::move(defect)});
-  return false;
+  return std::nullopt;
+}
+
+bool resolve_observable(const System& system, const std::string& label, const std::string& where,
+                        Observable& out, Issues& issues, MethodKind method) {
+  std::optional<NameSearch> search;
+  const auto part_names = [&]() -> NameSearch& { return search.emplace(names_of_parts(system)); };
+  std::string defect;
+  std::optional<Observable> found = find_observable(system, label, method, part_names, defect);
+  if (!found) {
+    issues.push_back({where, std::move(defect)});
+    return false;
+  }
+  out = *std::move(found);
+  return true;
 }
 
 double observe(const Stepper& stepper, const Observable& observable) {

@@ -185,8 +185,9 @@ std::vector<std::pair<double, std::int64_t>> counted(const std::vector<double>& 
 
 class Study {
  public:
-  Study(const Scenario& scenario, const OrderOptions& options)
+  Study(const Scenario& scenario, const OrderOptions& options, const PhaseCallback& listener)
       : options_(options),
+        listener_(listener),
         end_s_(static_cast<double>(scenario.steps) * scenario.options.step_s),
         steps_(counted(options.steps_s, end_s_)),
         system_(scenario.system),
@@ -199,6 +200,7 @@ class Study {
     const std::vector<Contender> others = coupled();
     for (const Contender& contender : others) refuse_unless_it_applies(contender);
     const auto finest = std::min_element(steps_.begin(), steps_.end());
+    tell(listener_, {"computing the reference"});
     EndState reference = end_state(system_, start_, end_s_, finest->first);
     study.reference = std::move(reference.source);
     const std::vector<Contender> baselines = monolithic();
@@ -234,7 +236,12 @@ class Study {
       }
     }
     for (int i = 0; i < options_.repeat; ++i) {
-      for (std::size_t k = 0; k < rows.size(); ++k) measure(*contenders[k], reference, rows[k]);
+      for (std::size_t k = 0; k < rows.size(); ++k) {
+        const auto count = static_cast<std::int64_t>(rows.size());
+        tell(listener_, {"measuring run", i * count + static_cast<std::int64_t>(k) + 1,
+                         options_.repeat * count});
+        measure(*contenders[k], reference, rows[k]);
+      }
     }
     return rows;
   }
@@ -298,6 +305,7 @@ class Study {
   }
 
   const OrderOptions& options_;
+  const PhaseCallback& listener_;
   double end_s_;
   std::vector<std::pair<double, std::int64_t>> steps_;
   CondensedSystem system_;
@@ -308,8 +316,10 @@ class Study {
 
 }  // namespace
 
-OrderStudy study_order(const Scenario& scenario, const OrderOptions& options) {
-  return Study(scenario, options).run();
+OrderStudy study_order(const Scenario& scenario, const OrderOptions& options,
+                       const PhaseCallback& listener) {
+  tell(listener, {"preparing the methods"});
+  return Study(scenario, options, listener).run();
 }
 
 }  // namespace portwave

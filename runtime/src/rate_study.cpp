@@ -149,13 +149,18 @@ class Observation {
 
 }  // namespace
 
-std::vector<RateRow> study_rate(const Scenario& scenario, const RateOptions& options) {
+std::vector<RateRow> study_rate(const Scenario& scenario, const RateOptions& options,
+                                const PhaseCallback& listener) {
   refuse_without_waves(scenario.options.method);
+  tell(listener, {"linearising the subsystems"});
   const PortResponses responses(scenario.system, scenario.options.step_s);
   const int steps = static_cast<int>(std::min<std::int64_t>(options.steps, scenario.steps));
   std::vector<RateRow> rows;
-  for (const RuleRates& rule : rates_of_rules(scenario, responses)) {
+  const std::vector<RuleRates> rules = rates_of_rules(scenario, responses, listener);
+  const auto count = static_cast<std::int64_t>(2 * rules.size());
+  for (const RuleRates& rule : rules) {
     for (const MethodKind kind : {MethodKind::douglas_rachford, MethodKind::peaceman_rachford}) {
+      tell(listener, {"observing iteration", static_cast<std::int64_t>(rows.size()) + 1, count});
       const bool is_douglas = kind == MethodKind::douglas_rachford;
       RateRow row{.method = kind,
                   .relaxation = is_douglas ? rule.douglas_relaxation : rule.peaceman_relaxation,

@@ -200,7 +200,9 @@ struct Network {
 };
 
 /// Measures all networks in turn, over and over. Returns the steps of one measurement.
-std::int64_t measure(std::vector<Network>& networks, const ScalingOptions& options) {
+std::int64_t measure(std::vector<Network>& networks, const ScalingOptions& options,
+                     const PhaseCallback& listener) {
+  tell(listener, {"warming up"});
   std::vector<Subject*> subjects;
   for (Network& network : networks) network.collect(subjects);
   double slowest_s = 1e-9;
@@ -219,6 +221,9 @@ std::int64_t measure(std::vector<Network>& networks, const ScalingOptions& optio
   for (int r = 0; r < options.repetitions; ++r) {
     // Each begins in turn, so that no place in the order is anybody's.
     for (std::size_t i = 0; i < subjects.size(); ++i) {
+      const auto done = static_cast<std::size_t>(r) * subjects.size() + i;
+      tell(listener, {"taking measurement", static_cast<std::int64_t>(done) + 1,
+                      static_cast<std::int64_t>(subjects.size()) * options.repetitions});
       Subject& subject = *subjects[(i + static_cast<std::size_t>(r)) % subjects.size()];
       subject.warm(warming);
       subject.measure(steps);
@@ -296,15 +301,18 @@ ScalingStudy begin_study(const ScalingOptions& options, const std::string& name,
 
 }  // namespace
 
-ScalingStudy study_strong_scaling(const Scenario& scenario, const ScalingOptions& options) {
+ScalingStudy study_strong_scaling(const Scenario& scenario, const ScalingOptions& options,
+                                  const PhaseCallback& listener) {
   check(options);
+  tell(listener, {"preparing the configurations"});
   ScalingStudy study = begin_study(options, scenario.name, /*weak=*/false);
   std::set<int> threads(options.threads.begin(), options.threads.end());
   threads.insert(1);
   std::vector<Network> networks;
   networks.emplace_back(scenario, options, std::vector<int>(threads.begin(), threads.end()),
                         study.cores);
-  study.steps = measure(networks, options);
+  study.steps = measure(networks, options, listener);
+  tell(listener, {"predicting other numbers of threads"});
 
   const Network& network = networks.front();
   const ScalingModel model = network.model();
@@ -323,7 +331,7 @@ ScalingStudy study_strong_scaling(const Scenario& scenario, const ScalingOptions
 }
 
 ScalingStudy study_weak_scaling(const std::vector<SizedScenario>& scenarios,
-                                const ScalingOptions& given) {
+                                const ScalingOptions& given, const PhaseCallback& listener) {
   if (scenarios.empty()) throw ConfigError("/sizes", "needs at least one network");
   ScalingOptions options = given;
   options.threads.clear();
@@ -333,9 +341,12 @@ ScalingStudy study_weak_scaling(const std::vector<SizedScenario>& scenarios,
   std::vector<Network> networks;
   networks.reserve(scenarios.size());
   for (const SizedScenario& sized : scenarios) {
+    tell(listener, {"preparing network", static_cast<std::int64_t>(networks.size()) + 1,
+                    static_cast<std::int64_t>(scenarios.size())});
     networks.emplace_back(sized.scenario, options, std::vector<int>{sized.threads}, study.cores);
   }
-  study.steps = measure(networks, options);
+  study.steps = measure(networks, options, listener);
+  tell(listener, {"predicting other numbers of threads"});
 
   for (std::size_t i = 0; i < networks.size(); ++i) {
     const ScalingModel model = networks[i].model();

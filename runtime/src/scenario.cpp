@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,12 +44,12 @@ std::string read_name(const ObjectReader& object) {
   return text.value_or("");
 }
 
-std::vector<std::string> unbuilt_parts(const SystemDraft& draft) {
-  std::vector<std::string> names;
+std::unordered_set<std::string> unbuilt_parts(const SystemDraft& draft) {
+  std::unordered_set<std::string> names;
   for (const PartDraft& part : draft.parts) {
     if (part.part != nullptr) continue;
-    names.push_back(part.name);
-    if (part.given_name != part.name) names.push_back(part.given_name);
+    names.insert(part.name);
+    names.insert(part.given_name);
   }
   return names;
 }
@@ -60,19 +61,20 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
   const std::optional<System> table =
       system ? std::nullopt : build_name_table(draft, root.defects());
   if (!system && !table) return;
-  const Names names{system ? *system : *table, system.has_value(), unbuilt_parts(draft)};
+  Names names = system ? Names(*system) : Names(*table, unbuilt_parts(draft));
   if (const auto method = object.find("method")) {
     read_method_ports(*method, names, settings.options.method);
   }
   if (const auto outputs = object.find("outputs")) {
     read_observables(*outputs, names, settings);
   } else {
-    settings.observables = all_states(names.system);
+    settings.observables = all_states(names.system());
   }
 }
 
 // Nothing is returned if there is any defect.
-std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::path& folder) {
+std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::path& folder,
+                                      const PhaseCallback& listener) {
   const ObjectReader object(root, {"$schema", "name", "description", "time", "subsystems",
                                    "couplings", "method", "outputs"});
   if (!object.is_object()) return std::nullopt;
@@ -85,12 +87,15 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
   SystemDraft draft;
   const auto parts = object.require("subsystems");
   draft.knows_all_parts = parts.has_value();
-  if (parts) read_parts(*parts, folder, draft);
+  if (parts) read_parts(*parts, folder, draft, listener);
+  tell(listener, {"reading the couplings"});
   if (const auto couplings = object.find("couplings")) read_couplings(*couplings, draft);
   if (const auto method = object.require("method")) read_method(*method, settings.options.method);
   if (const auto outputs = object.find("outputs")) read_outputs(*outputs, settings);
 
+  tell(listener, {"joining the subsystems"});
   std::optional<System> system = build_system(draft, root.defects());
+  tell(listener, {"reading the outputs"});
   read_names(object, draft, system, settings);
   if (!system || root.defects().count() > 0) return std::nullopt;
   return Scenario{name,
@@ -102,12 +107,13 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
 }
 
 Scenario parse(std::string text, const std::string& file, const std::filesystem::path& folder,
-               const std::vector<Override>& overrides) {
+               const std::vector<Override>& overrides, const PhaseCallback& listener) {
+  tell(listener, {"reading " + file});
   Document document = parse_document(std::move(text));
   if (document.readable) apply_overrides(document, overrides);
   Defects defects(document);
   std::optional<Scenario> scenario;
-  if (document.readable) scenario = read_scenario(Node(document.root, defects), folder);
+  if (document.readable) scenario = read_scenario(Node(document.root, defects), folder, listener);
   if (scenario) return *std::move(scenario);
   Issues issues = defects.take();
   sort_by_place(issues, document.root);
@@ -133,16 +139,17 @@ std::string ScenarioError::report() const {
 
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder,
-                        const std::vector<Override>& overrides) {
-  return scenario_file::parse(text, file, folder, overrides);
+                        const std::vector<Override>& overrides, const PhaseCallback& listener) {
+  return scenario_file::parse(text, file, folder, overrides, listener);
 }
 
-Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides,
+                       const PhaseCallback& listener) {
   scenario_file::FileText content =
       scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
   if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
   return scenario_file::parse(std::move(content.text), file.string(), file.parent_path(),
-                              overrides);
+                              overrides, listener);
 }
 
 }  // namespace portwave

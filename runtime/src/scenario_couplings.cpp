@@ -160,19 +160,35 @@ CouplingDraft read_coupling(const Node& node, const PortSizes& sizes, bool& know
   return draft;
 }
 
-// True when some coupling names a port of `part`; those ports are then of the part called `name`.
-bool rename_in_couplings(std::vector<CouplingDraft>& couplings, const std::string& part,
-                         const std::string& name) {
-  bool is_named = false;
-  for (CouplingDraft& coupling : couplings) {
-    for (std::string& port : coupling.ports) {
-      if (!port.starts_with(part + '.')) continue;
+// The ports that couplings name, by each beginning "a", "a.b" of a path that may be the name of a part.
+class PortsByPart {
+ public:
+  explicit PortsByPart(std::vector<CouplingDraft>& couplings) {
+    for (CouplingDraft& coupling : couplings) {
+      for (std::string& port : coupling.ports) {
+        for (auto dot = port.find('.'); dot != std::string::npos; dot = port.find('.', dot + 1)) {
+          ports_.emplace(port.substr(0, dot), &port);
+        }
+      }
+    }
+  }
+
+  // True when some coupling names a port of `part`; those ports are then of the part called `name`.
+  bool rename(const std::string& part, const std::string& name) {
+    bool is_named = false;
+    const auto [begin, end] = ports_.equal_range(part);
+    for (auto found = begin; found != end; ++found) {
+      std::string& port = *found->second;
+      if (!port.starts_with(part + '.')) continue;  // renamed before
       port.replace(0, part.size(), name);
       is_named = true;
     }
+    return is_named;
   }
-  return is_named;
-}
+
+ private:
+  std::unordered_multimap<std::string, std::string*> ports_;
+};
 
 bool are_sound_names(const std::vector<PartDraft>& parts) {
   std::unordered_set<std::string_view> names;
@@ -211,11 +227,12 @@ void settle_names(SystemDraft& draft, Defects& defects) {
     while (!taken.emplace(name, part).second) name += '_';
     return name;
   };
+  PortsByPart ports(draft.couplings);
   for (std::size_t i = 0; i < draft.parts.size(); ++i) {
     PartDraft& part = draft.parts[i];
     if (!part.name.empty() || taken.contains(part.given_name)) continue;
     std::string name = stand_in_of(i);
-    if (rename_in_couplings(draft.couplings, part.given_name, name)) part.name = std::move(name);
+    if (ports.rename(part.given_name, name)) part.name = std::move(name);
   }
   taken.emplace("", 0);  // no name to go by
   std::vector<std::string> wanted;

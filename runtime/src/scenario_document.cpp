@@ -273,6 +273,7 @@ class Builder {
     if ((found == '}' || found == ']') && after_comma) {
       return "\nThe comma before it is one too many.";
     }
+    if (found == ',' && after_comma) return "\nThere is one comma too many.";
     const bool starts_value = found == '"' || found == '{' || found == '[';
     if (starts_value && (reason.ends_with("expected '}'") || reason.ends_with("expected ']'"))) {
       return "\nIs there a comma missing before it?";

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "method_rules.hpp"
+#include "observable.hpp"
 #include "scenario_limits.hpp"
 #include "scenario_network_method.hpp"
 #include "scenario_text.hpp"
@@ -68,33 +69,33 @@ std::vector<std::string> port_paths(const System& system) {
   return paths;
 }
 
-void fail_unknown_port(const Node& node, const std::string& path, const Names& names) {
-  if (names.is_missing(path)) return;
+void fail_unknown_port(const Node& node, const std::string& path, Names& names) {
+  if (node.defects().is_full() || names.is_missing(path)) return;
   constexpr std::size_t kShown = 12;
-  std::vector<std::string> paths = port_paths(names.system);
-  const std::string hint = did_you_mean(path, paths);
-  const std::size_t count = paths.size();
-  paths.resize(std::min(count, kShown));
-  const std::string more = count > kShown ? fmt::format(", ... ({} in all)", count) : "";
-  node.fail(fmt::format("there is no port {}.\nports: {}{}.{}", in_quotes(path), list_of(paths),
-                        more, hint));
+  const std::vector<std::string>& paths = names.ports().names();
+  const std::vector<std::string> first(
+      paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(std::min(paths.size(), kShown)));
+  const std::string more =
+      paths.size() > kShown ? fmt::format(", ... ({} in all)", paths.size()) : "";
+  node.fail(fmt::format("there is no port {}.\nports: {}{}.{}", in_quotes(path), list_of(first),
+                        more, names.ports().did_you_mean(path)));
 }
 
 // Reads {"part.port": number or array, …} into values by scalar port. Returns which were given.
-std::vector<bool> read_by_port(const Node& node, const Names& names, const NumberRange& range,
+std::vector<bool> read_by_port(const Node& node, Names& names, const NumberRange& range,
                                std::vector<double>& values) {
   std::vector<bool> is_given(values.size(), false);
   if (!node.is_object("an object of ports, {\"part.port\": number, ...}")) return is_given;
   for (const auto& [path, value] : node.json().get_ref<const Json::object_t&>()) {
     const Node member = node.member(path, value);
-    const auto [part, port] = names.system.find_port(path);
+    const auto [part, port] = names.system().find_port(path);
     if (part < 0) {
       fail_unknown_port(member, path, names);
       continue;
     }
-    const Part& owner = names.system.parts()[static_cast<std::size_t>(part)];
+    const Part& owner = names.system().parts()[static_cast<std::size_t>(part)];
     const int count = owner.subsystem->signature().ports[static_cast<std::size_t>(port)].dimension;
-    const int first = names.system.first_scalar_port(part, port);
+    const int first = names.system().first_scalar_port(part, port);
     read_per_component(member, range, values.data() + first, count);
     for (int i = first; i < first + count; ++i) is_given[static_cast<std::size_t>(i)] = true;
   }
@@ -226,14 +227,14 @@ void read_tank(const Node& node, TankOptions& tank) {
   }
 }
 
-void read_port_impedances(const Node& node, const Names& names, CouplingMethod& method) {
+void read_port_impedances(const Node& node, Names& names, CouplingMethod& method) {
   const ObjectReader object(node);
   const std::optional<Node> ports = object.find("ports");
   if (!ports) return;
-  method.impedance.assign(names.system.scalar_ports().size(), method.impedance.front());
+  method.impedance.assign(names.system().scalar_ports().size(), method.impedance.front());
   const std::vector<bool> is_given =
       read_by_port(*ports, names, NumberRange::positive(), method.impedance);
-  match_terminations(names.system, is_given, method.impedance);
+  match_terminations(names.system(), is_given, method.impedance);
 }
 
 void read_wave_method(const ObjectReader& object, bool knows_kind, CouplingMethod& method) {
@@ -252,13 +253,23 @@ void read_wave_method(const ObjectReader& object, bool knows_kind, CouplingMetho
 }  // namespace
 
 bool Names::is_missing(const std::string& path) const {
-  if (is_complete) return false;
-  const bool names_missing = std::any_of(missing.begin(), missing.end(), [&](const auto& name) {
-    return path == name || path.starts_with(name + '.');
-  });
-  if (names_missing) return true;
+  if (is_complete_) return false;
+  for (std::size_t end = path.find('.');; end = path.find('.', end + 1)) {
+    if (missing_.contains(path.substr(0, end))) return true;
+    if (end == std::string::npos) break;
+  }
   const std::size_t last = path.rfind('.');  // a termination's ports are "part.port.resistor"
-  return last != std::string::npos && system.find_port(path.substr(0, last)).first >= 0;
+  return last != std::string::npos && system_.find_port(path.substr(0, last)).first >= 0;
+}
+
+NameSearch& Names::parts() {
+  if (!parts_) parts_.emplace(names_of_parts(system_));
+  return *parts_;
+}
+
+NameSearch& Names::ports() {
+  if (!ports_) ports_.emplace(port_paths(system_));
+  return *ports_;
 }
 
 const std::vector<std::string>& method_kinds() {
@@ -336,7 +347,7 @@ void read_method(const Node& node, CouplingMethod& method) {
   }
 }
 
-void read_method_ports(const Node& node, const Names& names, CouplingMethod& method) {
+void read_method_ports(const Node& node, Names& names, CouplingMethod& method) {
   const ObjectReader object(node);
   if (method.kind == MethodKind::impulse) read_fast(object, names);
   if (!is_wave_method(method.kind)) return;
@@ -345,7 +356,7 @@ void read_method_ports(const Node& node, const Names& names, CouplingMethod& met
     if (is_given && impedance->json().is_object()) read_port_impedances(*impedance, names, method);
   }
   if (const auto waves = object.find("initial_waves")) {
-    method.initial_waves.assign(names.system.scalar_ports().size(), 0.0);
+    method.initial_waves.assign(names.system().scalar_ports().size(), 0.0);
     read_by_port(*waves, names, {}, method.initial_waves);
   }
 }
@@ -370,26 +381,29 @@ void read_outputs(const Node& node, RunSettings& settings) {
   }
 }
 
-void read_observables(const Node& node, const Names& names, RunSettings& settings) {
+void read_observables(const Node& node, Names& names, RunSettings& settings) {
   const ObjectReader object(node);
   const auto observe = object.find("observe");
   if (!observe) {
-    settings.observables = all_states(names.system);
+    settings.observables = all_states(names.system());
     return;
   }
   if (!observe->json().is_array()) return;
+  const auto part_names = [&names]() -> NameSearch& { return names.parts(); };
   for (std::size_t i = 0; i < observe->size(); ++i) {
     const Node element = observe->at(i);
     if (!element.json().is_string()) continue;
     const auto& label = element.json().get_ref<const std::string&>();
+    if (node.defects().is_full()) return;
     if (names.is_missing(label) || node.defects().has(element.where())) continue;
-    Issues issues;
-    Observable observable;
-    if (resolve_observable(names.system, label, element.where(), observable, issues,
-                           settings.options.method.kind)) {
-      settings.observables.push_back(std::move(observable));
+    std::string defect;
+    auto observable = find_observable(names.system(), label, settings.options.method.kind,
+                                      part_names, defect);
+    if (observable) {
+      settings.observables.push_back(*std::move(observable));
+    } else {
+      element.fail(std::move(defect));
     }
-    node.defects().add(issues);
   }
 }
 

@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "portwave/runtime/scenario.hpp"
+#include "portwave/subsystems/name_search.hpp"
 #include "scenario_reader.hpp"
 
 namespace portwave::scenario_file {
@@ -19,14 +22,26 @@ struct RunSettings {
 };
 
 /// The names that "method" and "outputs" may use.
-struct Names {
-  const System& system;
-  /// False: `system` lacks the terminations, and the subsystems with defects of their own.
-  bool is_complete = true;
-  std::vector<std::string> missing;
+class Names {
+ public:
+  explicit Names(const System& system) : system_(system) {}
+  /// Of a system that lacks the terminations and these subsystems, which have defects of their own.
+  Names(const System& system, std::unordered_set<std::string> missing)
+      : system_(system), is_complete_(false), missing_(std::move(missing)) {}
 
+  const System& system() const { return system_; }
   /// True when a path leads to what is lacking, so that nothing can be said about it.
   bool is_missing(const std::string& path) const;
+
+  /// To find what misspelt names mean: subsystems, and paths "part.port".
+  NameSearch& parts();
+  NameSearch& ports();
+
+ private:
+  const System& system_;
+  bool is_complete_ = true;
+  std::unordered_set<std::string> missing_;
+  std::optional<NameSearch> parts_, ports_;
 };
 
 /// The number of steps that make `end_s`; nothing unless it is a whole number up to round-off.
@@ -38,12 +53,12 @@ void read_time(const Node& node, RunSettings& settings);
 /// "method", all but what names ports or subsystems.
 void read_method(const Node& node, CouplingMethod& method);
 /// The impedances, initial waves and fast subsystems of "method".
-void read_method_ports(const Node& node, const Names& names, CouplingMethod& method);
+void read_method_ports(const Node& node, Names& names, CouplingMethod& method);
 
 /// "outputs", all but what names quantities.
 void read_outputs(const Node& node, RunSettings& settings);
 /// The observed quantities of "outputs".
-void read_observables(const Node& node, const Names& names, RunSettings& settings);
+void read_observables(const Node& node, Names& names, RunSettings& settings);
 /// Every state of every part.
 std::vector<Observable> all_states(const System& system);
 

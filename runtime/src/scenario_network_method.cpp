@@ -223,16 +223,17 @@ void read_network_method(const ObjectReader& object, CouplingMethod& method) {
   read_dynamic(object, method);
 }
 
-void read_fast(const ObjectReader& object, const Names& names) {
+void read_fast(const ObjectReader& object, Names& names) {
   const auto fast = object.find("fast");
   if (!fast || !fast->json().is_array()) return;
   for (std::size_t i = 0; i < fast->size(); ++i) {
     const Node element = fast->at(i);
     if (!element.json().is_string()) continue;
     const auto& name = element.json().get_ref<const std::string&>();
+    if (element.defects().is_full()) return;
     if (names.is_missing(name) || element.defects().has(element.where())) continue;
-    std::string defect = method_rules::fast_defect(name, names.system);
-    if (!defect.empty()) element.fail(std::move(defect));
+    if (names.system().find_part(name) >= 0) continue;
+    element.fail(method_rules::fast_defect(name, names.parts()));
   }
 }
 

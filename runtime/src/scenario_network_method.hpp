@@ -20,7 +20,7 @@ void check_method_keys(const Node& node, const MethodKind* kind);
 /// The keys of a method without waves, all but what names subsystems.
 void read_network_method(const ObjectReader& object, CouplingMethod& method);
 /// The fast subsystems of `impulse`.
-void read_fast(const ObjectReader& object, const Names& names);
+void read_fast(const ObjectReader& object, Names& names);
 
 /// What "coupling_flow", "integrator" and "metric" may be.
 const std::vector<std::string>& coupling_flows();

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/name_search.hpp"
 #include "scenario_limits.hpp"
 #include "scenario_text.hpp"
 #include "scenario_values.hpp"
@@ -182,13 +184,16 @@ std::optional<std::vector<double>> read_named_state(const Node& node, const Subs
   const std::vector<std::string> names = state_names(part);
   std::unordered_map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < names.size(); ++i) places.emplace(names[i], i);
+  std::optional<NameSearch> search;  // when a name is wrong
   std::vector<double> state = part.default_state();
   for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
     const Node member = node.member(key, value);
     const auto place = places.find(key);
     if (place == places.end()) {
+      if (member.defects().is_full()) continue;
+      if (!search) search.emplace(names);
       member.fail(fmt::format("{} has no state {}.\nstates: {}.{}", part.signature().type,
-                              in_quotes(key), shown(names), did_you_mean(key, names)));
+                              in_quotes(key), shown(names), search->did_you_mean(key)));
     } else if (const auto number = member.number()) {
       state[place->second] = *number;
     }
@@ -266,7 +271,8 @@ class SizeCount {
 
 }  // namespace
 
-void read_parts(const Node& node, const std::filesystem::path& folder, SystemDraft& draft) {
+void read_parts(const Node& node, const std::filesystem::path& folder, SystemDraft& draft,
+                const PhaseCallback& listener) {
   if (!node.json().is_array() || node.size() == 0) {
     node.fail_expected("an array of at least one subsystem");
     draft.knows_all_parts = false;
@@ -276,6 +282,8 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
   PartModels models;
   draft.parts.reserve(node.size());
   for (std::size_t i = 0; i < node.size() && draft.knows_all_parts; ++i) {
+    tell(listener, {"building subsystem", static_cast<std::int64_t>(i) + 1,
+                    static_cast<std::int64_t>(node.size())});
     const Node element = node.at(i);
     draft.parts.push_back(read_part(element, folder, models));
     draft.knows_all_parts = sizes.add(draft.parts.back(), element);

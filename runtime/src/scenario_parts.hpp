@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "portwave/coupling/system.hpp"
+#include "portwave/runtime/progress.hpp"
 #include "portwave/subsystems/catalogue.hpp"
 #include "scenario_reader.hpp"
 
@@ -36,7 +37,8 @@ struct SystemDraft {
 };
 
 /// Reads "subsystems" into `draft`.
-void read_parts(const Node& node, const std::filesystem::path& folder, SystemDraft& draft);
+void read_parts(const Node& node, const std::filesystem::path& folder, SystemDraft& draft,
+                const PhaseCallback& listener);
 /// Reads "couplings" into `draft`, whose parts are read already.
 void read_couplings(const Node& node, SystemDraft& draft);
 

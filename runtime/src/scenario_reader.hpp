@@ -29,6 +29,8 @@ class Defects {
   /// True when a defect was noted at this place or inside the value there.
   bool has_within(const std::string& where) const;
   std::size_t count() const { return issues_.size(); }
+  /// True when no more are noted, so that there is no use in looking for words.
+  bool is_full() const { return overflowed_; }
   Issues take();
 
  private:

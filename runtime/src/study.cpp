@@ -250,8 +250,9 @@ BudgetRow budget_row(const Scenario& scenario, const Samples& reference,
 
 }  // namespace
 
-Samples monolithic_samples(const Scenario& scenario) {
+Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listener) {
   throw_if_any(check_observables(scenario.observables));
+  tell(listener, {"stepping the monolithic reference"});
   Samples samples = room_for_samples(scenario);
   MonolithicReference reference(scenario.system, scenario.options.step_s);
   const auto sample = [&] {
@@ -269,15 +270,18 @@ Samples monolithic_samples(const Scenario& scenario) {
 }
 
 std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,
-                                         int threads) {
+                                         int threads, const PhaseCallback& listener) {
   Issues issues = check_observables(scenario.observables);
   append(issues, "", check_axes(scenario.options.method, axes));
   throw_if_any(std::move(issues));
 
-  const Samples reference = monolithic_samples(scenario);
+  const Samples reference = monolithic_samples(scenario, listener);
+  const std::vector<CouplingMethod> methods = methods_of(scenario.options.method, axes);
+  const auto count = static_cast<std::int64_t>(methods.size() * axes.budgets.size());
   std::vector<BudgetRow> rows;
-  for (const CouplingMethod& method : methods_of(scenario.options.method, axes)) {
+  for (const CouplingMethod& method : methods) {
     for (const int budget : axes.budgets) {
+      tell(listener, {"running combination", static_cast<std::int64_t>(rows.size()) + 1, count});
       rows.push_back(budget_row(scenario, reference, method, budget, threads));
     }
   }

@@ -1,7 +1,9 @@
 #include "portwave/runtime/tune.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
@@ -93,23 +95,33 @@ std::string impedance_rule(const CouplingMethod& method) {
   return method.impedance.size() == 1 ? "uniform" : "per_port";
 }
 
-std::vector<RuleRates> rates_of_rules(const Scenario& scenario, const PortResponses& responses) {
+std::vector<RuleRates> rates_of_rules(const Scenario& scenario, const PortResponses& responses,
+                                      const PhaseCallback& listener) {
   const CouplingMethod& method = scenario.options.method;
+  constexpr std::array kRules = {ImpedanceKind::fne, ImpedanceKind::matched, ImpedanceKind::leaf,
+                                 ImpedanceKind::adapted};
+  const bool gives_values = method.impedance_kind == ImpedanceKind::given;
   std::vector<RuleRates> rules;
-  if (method.impedance_kind == ImpedanceKind::given) {
+  const auto tell_next = [&] {
+    tell(listener, {"predicting the rates of rule", static_cast<std::int64_t>(rules.size()) + 1,
+                    static_cast<std::int64_t>(kRules.size()) + (gives_values ? 1 : 0)});
+  };
+  if (gives_values) {
+    tell_next();
     rules.push_back(rates_of(impedance_rule(method),
                              {impedance_by_port(scenario.system, method), {}}, method, responses));
   }
-  for (const ImpedanceKind kind :
-       {ImpedanceKind::fne, ImpedanceKind::matched, ImpedanceKind::leaf, ImpedanceKind::adapted}) {
+  for (const ImpedanceKind kind : kRules) {
+    tell_next();
     rules.push_back(
         rates_of(std::string(to_string(kind)), tune_impedance(responses, kind), method, responses));
   }
   return rules;
 }
 
-TuningReport tune(const Scenario& scenario, ImpedanceKind rule) {
+TuningReport tune(const Scenario& scenario, ImpedanceKind rule, const PhaseCallback& listener) {
   refuse_without_waves(scenario.options.method);
+  tell(listener, {"linearising the subsystems"});
   const PortResponses responses(scenario.system, scenario.options.step_s);
   CouplingMethod method = scenario.options.method;
   method.kind = MethodKind::automatic;
@@ -118,10 +130,12 @@ TuningReport tune(const Scenario& scenario, ImpedanceKind rule) {
                       fmt::format("gives no values: its kind is \"{}\"", impedance_rule(method)));
   }
   method.impedance_kind = rule;
+  tell(listener, {"choosing the method"});
   TuningReport report{.choice = choose_method(responses, method)};
+  tell(listener, {"judging the ports"});
   report.ports = ports_of(responses, report.choice.method.impedance);
   report.parts = margins_of(responses, report.choice.method.impedance);
-  report.rules = rates_of_rules(scenario, responses);
+  report.rules = rates_of_rules(scenario, responses, listener);
   return report;
 }
 

@@ -125,6 +125,11 @@ TEST(CliOutput, ShowsProgressOnATerminal) {
   EXPECT_TRUE(result.err.starts_with("\r")) << said(result);
   EXPECT_TRUE(contains(result.err, " %  step ")) << said(result);
   EXPECT_TRUE(contains(result.err, "certificate")) << said(result);
+  const std::string cleared = "\r\x1b[K";
+  const std::string after = result.err.substr(result.err.rfind(cleared) + cleared.size());
+  EXPECT_FALSE(contains(after, " %  step ")) << "the summary begins on a clear line\n"
+                                             << said(result);
+  EXPECT_TRUE(contains(after, "certificate")) << said(result);
 
   // The same run without a terminal, begun before.
   elsewhere.process.send(SIGINT);
@@ -134,6 +139,49 @@ TEST(CliOutput, ShowsProgressOnATerminal) {
 
   const ProcessResult quiet = portwave_cli({"run", kPair, "--quiet"}, {.stderr_is_terminal = true});
   EXPECT_EQ(quiet.err, "");
+}
+
+/// A study of hours, should nothing end it.
+const Words kLongStudy = {"study", "budget", kPair, "--budgets", "20,30", "--set",
+                          "/time/end_s=200000"};
+
+TEST(CliOutput, ShowsWhatAStudyDoesOnATerminal) {
+  if (!machine_has_pseudo_terminals()) GTEST_SKIP() << "this machine has no pseudo-terminals";
+  Subprocess process(command(kLongStudy), {.stderr_is_terminal = true});
+  process.read_until_stderr_has("running combination 1 of 2  ");
+  process.send(SIGKILL);
+  const ProcessResult result = process.wait();
+  EXPECT_TRUE(contains(result.err, "\r\x1b[K")) << said(result);
+  EXPECT_EQ(result.out, "");
+  EXPECT_FALSE(contains(result.err, "\n")) << "one line\n" << said(result);
+}
+
+TEST(CliOutput, SaysNothingOfPhasesWithoutATerminal) {
+  TemporaryFolder folder;
+  const std::string out = (folder / "out").string();
+  for (const Words& line :
+       {Words{"validate", kPair}, Words{"tune", kPair, "--out", out},
+        Words{"study", "budget", kPair, "--budgets", "3,8", "--out", out},
+        Words{"run", kPair, "--steps", "20"},
+        Words{"generate", "chain", "--blocks", "3", "--out", out + ".json"}}) {
+    const ProcessResult plain = portwave_cli(line);
+    EXPECT_EQ(plain.exit_code, 0) << said(plain);
+    EXPECT_FALSE(contains(plain.err, "\r")) << said(plain);
+    EXPECT_FALSE(contains(plain.err, "reading ")) << said(plain);
+    EXPECT_FALSE(contains(plain.err, "combination")) << said(plain);
+  }
+}
+
+TEST(CliOutput, ATerminalGetsTheSameData) {
+  if (!machine_has_pseudo_terminals()) GTEST_SKIP() << "this machine has no pseudo-terminals";
+  const Words study = {"study", "budget", kPair, "--budgets", "3,8"};
+  const ProcessResult plain = portwave_cli(study);
+  const ProcessResult live = portwave_cli(study, {.stderr_is_terminal = true});
+  EXPECT_EQ(live.exit_code, 0) << said(live);
+  EXPECT_EQ(live.out, plain.out);
+  if (!live.err.empty()) {  // a machine that is slow enough
+    EXPECT_TRUE(live.err.ends_with("\r\x1b[K")) << said(live);
+  }
 }
 
 TEST(CliOutput, BrokenPipeIsNoCrash) {

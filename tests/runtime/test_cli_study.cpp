@@ -119,8 +119,8 @@ TEST(CliStudy, RefusesAxesThatSayNothing) {
   const ProcessResult words = portwave_cli(
       line + Words{"--methods", "douglas,auto", "--impedances", "machted", "--guard", "on,"});
   EXPECT_EQ(words.exit_code, 2) << said(words);
-  for (const char* part : {"--methods: \"douglas\" is none of", "Did you mean \"matched\"?",
-                           "--guard: \"\" is none of on, off"}) {
+  for (const char* part : {"--methods: \"douglas\" is not one of", "Did you mean \"matched\"?",
+                           "--guard: \"\" is not one of on, off"}) {
     EXPECT_TRUE(contains(words.err, part)) << part << "\n" << said(words);
   }
   const ProcessResult chosen =

@@ -81,7 +81,7 @@ TEST(CliTune, TakesTheImpedancesAskedFor) {
       << said(none);
   const ProcessResult unknown = portwave_cli({"tune", kPair, "--impedance", "leaves"});
   EXPECT_EQ(unknown.exit_code, 2) << said(unknown);
-  EXPECT_TRUE(contains(unknown.err, "--impedance: \"leaves\" is none of")) << said(unknown);
+  EXPECT_TRUE(contains(unknown.err, "--impedance: \"leaves\" is not one of")) << said(unknown);
 }
 
 TEST(CliRate, ComparesPromiseAndDeed) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "scenario_fixtures.hpp"
@@ -121,6 +122,10 @@ std::vector<BadText> bad_texts() {
        replaced(base, "\"end_s\": 1.0}", "\"end_s\": 1.0,}"),
        {": line 4, column 41: this is not JSON: unexpected '}'; expected string literal, at '},'\n"
         "The comma before it is one too many."}},
+      {"CommaTwice",
+       "{\"name\": \"a\",,\n\"description\": \"b\"}",
+       {": line 1, column 14: this is not JSON: unexpected ','; expected string literal, at ','\n"
+        "There is one comma too many."}},
       {"CommaMissing",
        replaced(base, "\"step_s\": 0.01,", "\"step_s\": 0.01"),
        {": line 4, column 27: this is not JSON: unexpected string literal; expected '}', at "
@@ -425,6 +430,44 @@ TEST(ScenarioReport, StopsCollectingBeforeMemoryRunsOut) {
   const Issues issues = issues_of(scenario.dump());
   EXPECT_EQ(issues.size(), 1001U);
   EXPECT_EQ(issues.front().what, "there are more errors than can be listed");
+}
+
+/// The base with `count` subsystems in a row, coupled under names with two letters swapped.
+Json misspelt_chain(int count) {
+  Json scenario = base_scenario();
+  const Json part = Json::parse(R"({"name": "", "type": "mass_spring_damper_chain", "parameters": {
+    "masses": 1, "mass_kg": 1, "stiffness_N_per_m": 1, "damping_Ns_per_m": 0.1,
+    "coupling_stiffness_N_per_m": 1}})");
+  scenario["subsystems"] = Json::array();
+  scenario["couplings"] = Json::array();
+  scenario.erase("outputs");
+  scenario["method"] = Json::parse(R"({"kind": "auto"})");
+  for (int i = 0; i < count; ++i) {
+    scenario["subsystems"].push_back(part);
+    scenario["subsystems"].back()["name"] = fmt::format("block_{:05}", i);
+    const std::string left = i == 0 ? "bolck_99999" : fmt::format("bolck_{:05}", i - 1);
+    scenario["couplings"].push_back(
+        {{"kind", "connection"},
+         {"ports", {left + ".right", fmt::format("bolck_{:05}.left", i)}}});
+  }
+  return scenario;
+}
+
+TEST(ScenarioReport, AnyNumberOfWrongNamesIsReportedWithSuggestions) {
+  for (const int count : {30, 12'000}) {
+    int suggested = 0;
+    for (const Issue& issue : issues_of(misspelt_chain(count).dump())) {
+      const std::size_t place = issue.what.find("bolck_");
+      if (place == std::string::npos || suggested == 50) continue;
+      const std::string meant = "\"block_" + issue.what.substr(place + 6, 5) + "\"?";
+      if (meant == "\"block_99999\"?") continue;
+      EXPECT_TRUE(issue.where.starts_with("/couplings/")) << issue.where;
+      EXPECT_NE(issue.what.find("Did you mean " + meant), std::string::npos)
+          << count << " subsystems: " << issue.what;
+      ++suggested;
+    }
+    EXPECT_EQ(suggested, 50) << count << " subsystems";
+  }
 }
 
 TEST(ScenarioReport, NamesAndNumbersDoNotBreakSentences) {

@@ -62,6 +62,7 @@ struct IterationStudy {
 /// are its own and none are inherited.
 /// Errors: ConfigError — another method, a start error for Lions–Mercier, and those of the method. An
 /// iteration that breaks down ends its window's rows.
-IterationStudy study_iteration(const Scenario& scenario, const IterationOptions& options);
+IterationStudy study_iteration(const Scenario& scenario, const IterationOptions& options,
+                               const PhaseCallback& listener = {});
 
 }  // namespace portwave

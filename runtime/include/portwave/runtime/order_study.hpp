@@ -59,6 +59,7 @@ struct OrderStudy {
 /// Errors: ConfigError — steps that do not divide the end time, a system that has no condensed form, a
 /// method that applies with none of the step sizes. A run that fails, or that a method refuses to make
 /// with its step size, is a row.
-OrderStudy study_order(const Scenario& scenario, const OrderOptions& options);
+OrderStudy study_order(const Scenario& scenario, const OrderOptions& options,
+                       const PhaseCallback& listener = {});
 
 }  // namespace portwave

@@ -39,6 +39,7 @@ struct RateRow {
 /// starts from u = 0, so that it has all the way to go; a run starts from P bⁿ, and is nearer. Each row
 /// commits what its own iteration comes to.
 /// Errors: ConfigError (a singular implicit step, a method without waves); failures of a step are the row's problem.
-std::vector<RateRow> study_rate(const Scenario& scenario, const RateOptions& options = {});
+std::vector<RateRow> study_rate(const Scenario& scenario, const RateOptions& options = {},
+                                const PhaseCallback& listener = {});
 
 }  // namespace portwave

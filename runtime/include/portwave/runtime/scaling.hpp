@@ -100,10 +100,12 @@ struct SizedScenario {
 /// that one thread takes what it was measured to take; freezing and the ledger stay serial.
 /// Errors: ConfigError ("/threads", "/steps", "/repetitions" and the Stepper's); StepError;
 /// std::runtime_error when results differ by configuration.
-ScalingStudy study_strong_scaling(const Scenario& scenario, const ScalingOptions& options);
+ScalingStudy study_strong_scaling(const Scenario& scenario, const ScalingOptions& options,
+                                  const PhaseCallback& listener = {});
 
 /// The same with one network per thread count. `options.threads` is not used.
 ScalingStudy study_weak_scaling(const std::vector<SizedScenario>& scenarios,
-                                const ScalingOptions& options);
+                                const ScalingOptions& options,
+                                const PhaseCallback& listener = {});
 
 }  // namespace portwave

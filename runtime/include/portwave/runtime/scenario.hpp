@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "portwave/coupling/system.hpp"
+#include "portwave/runtime/progress.hpp"
 #include "portwave/runtime/recorder.hpp"
 #include "portwave/runtime/stepper.hpp"
 
@@ -45,12 +46,14 @@ class ScenarioError : public ConfigError {
 /// Reads, overrides, checks and builds. Relative paths inside (CSV tables) are relative to the file.
 /// Errors: ScenarioError with every defect; nothing is written anywhere.
 Scenario load_scenario(const std::filesystem::path& file,
-                       const std::vector<Override>& overrides = {});
+                       const std::vector<Override>& overrides = {},
+                       const PhaseCallback& listener = {});
 
 /// The same from text; `file` names it in errors, `folder` resolves relative paths.
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder,
-                        const std::vector<Override>& overrides = {});
+                        const std::vector<Override>& overrides = {},
+                        const PhaseCallback& listener = {});
 
 /// The JSON Schema (draft 7) of scenario files, generated from the catalogue.
 nlohmann::ordered_json scenario_schema();

@@ -46,14 +46,14 @@ using Samples = std::vector<double>;
 
 /// Steps the monolithic reference and samples the scenario's observables (states only).
 /// Errors: ConfigError for other observables; std::runtime_error when the samples do not fit memory.
-Samples monolithic_samples(const Scenario& scenario);
+Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listener = {});
 
 /// Runs the scenario at every budget with every combination of the axes, certified in full: method by
 /// method, of each impedance by impedance, of each with and without guard. Where the iteration is not
 /// the scenario's, the relaxation is 1. Runs that fail are rows. Errors: ConfigError (an empty or
 /// impossible axis, bad options) and those of monolithic_samples.
 std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,
-                                         int threads = 1);
+                                         int threads = 1, const PhaseCallback& listener = {});
 /// The scenario's own method at every budget.
 std::vector<BudgetRow> study_budget(const Scenario& scenario, const std::vector<int>& budgets,
                                     int threads = 1);

@@ -50,11 +50,13 @@ struct TuningReport {
 std::string impedance_rule(const CouplingMethod& method);
 
 /// What each rule promises at the initial state. Rules that have no impedances here say why.
-std::vector<RuleRates> rates_of_rules(const Scenario& scenario, const PortResponses& responses);
+std::vector<RuleRates> rates_of_rules(const Scenario& scenario, const PortResponses& responses,
+                                      const PhaseCallback& listener = {});
 
 /// Chooses the iteration and, with `rule` automatic, the impedances; else those of the rule, `given`
 /// being the scenario's own values. Errors: ConfigError where that rule has no impedances here, or the
 /// scenario's method no waves.
-TuningReport tune(const Scenario& scenario, ImpedanceKind rule = ImpedanceKind::automatic);
+TuningReport tune(const Scenario& scenario, ImpedanceKind rule = ImpedanceKind::automatic,
+                  const PhaseCallback& listener = {});
 
 }  // namespace portwave
