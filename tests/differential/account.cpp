@@ -60,7 +60,7 @@ Vector sizes(const LongVector& v) { return v.cwiseAbs().cast<double>(); }
 
 PartEnergies energies_of(const PartData& part, const PartMatrices& m, double h, const LongVector& x,
                          const LongVector& x_next, const LongVector& u, const LongVector& e,
-                         const LongVector& f) {
+                         const LongVector& f, const double* gamma) {
   PartEnergies result;
   const int p = part.ports(), k = part.inputs();
   const LongVector mean = 0.5L * (x + x_next), step = x_next - x;
@@ -82,8 +82,11 @@ PartEnergies energies_of(const PartData& part, const PartMatrices& m, double h, 
   for (int j = 0; j < p; ++j) {
     result.through_ports += h * e[j] * f[j];
     result.exchanged += static_cast<double>(h * std::abs(e[j] * f[j]));
+    if (gamma[j] > 0.0) {
+      result.waves += static_cast<double>(0.25L * h * (e[j] * e[j] / gamma[j] + gamma[j] * f[j] * f[j]));
+    }
   }
-  result.terms += result.exchanged;
+  result.terms += result.exchanged + result.waves;
   result.exchanged += static_cast<double>(std::abs(result.supplied));
   return result;
 }
@@ -107,6 +110,7 @@ Account account_of(const Network& network, const Course& course) {
   Account account;
   const std::size_t parts = network.parts.size();
   std::vector<PartMatrices> matrices;
+  const std::vector<double> gamma = port_impedances(network);
   Eigen::Index first = 0;
   for (const PartData& part : network.parts) {
     matrices.push_back(matrices_of(part));
@@ -131,7 +135,8 @@ Account account_of(const Network& network, const Course& course) {
       }
       PartEnergies energies =
           energies_of(part, matrices[i], network.step_s, course.x[n].segment(state, part.states()),
-                      course.x[n + 1].segment(state, part.states()), u, e, f);
+                      course.x[n + 1].segment(state, part.states()), u, e, f,
+                      gamma.data() + port);
       stored[i] += energies.change;
       energies.stored = stored[i];
       account.steps.back().push_back(energies);

@@ -18,7 +18,10 @@ struct PartEnergies {
   /// What the relative rounding of one operation is multiplied by: sums of |products|, and what rounding
   /// the states to double moves, |∇H|·|x|.
   double terms = 0.0;
-  double exchanged = 0.0;  ///< Σ h |e f| + |supplied|
+  double exchanged = 0.0;  ///< |supplied| + Σ h |e f|
+  /// Σ h/4 (e²/γ + γf²), γ being the impedance of the port alone: the energy of the waves that an exchange
+  /// needs at least, also where e f vanishes.
+  double waves = 0.0;
 };
 
 /// The energies of a course: entry [n][i] is part i over the step that ends in row n + 1.

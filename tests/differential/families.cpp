@@ -131,11 +131,11 @@ void free_ends(Random& random, Network& network) {
 }
 
 /// Blocks of a chain, joined by springs; ends free.
-void make_chain(Random& random, Network& network, int blocks, double decades) {
+void make_chain(Random& random, Network& network, int blocks, double decades, int fewest_masses) {
   const double mass = random.logarithmic(0.1, 10.0), stiffness = random.power_of_two(0.0, 4.0);
   for (int i = 0; i < blocks; ++i) {
     BlockSpec block;
-    block.masses = random.integer(1, 4);
+    block.masses = random.integer(fewest_masses, 4);
     block.mass = mass;
     block.stiffness = stiffness * random.power_of_two(-0.5 * decades, 0.5 * decades);
     block.spring = i + 1 < blocks ? block.stiffness : 0.0;
@@ -164,7 +164,7 @@ void displace_one(Random& random, Network& network, double elongation) {
 }
 
 void coasting(Random& random, Network& network) {
-  make_chain(random, network, random.integer(1, 5), random.chance(0.5) ? 0.0 : 4.0);
+  make_chain(random, network, random.integer(1, 5), random.chance(0.5) ? 0.0 : 4.0, 1);
   finish(random, network, 1e-3, 3.0, random.chance(0.2) ? 2000 : random.integer(50, 300));
   const double velocity = random.logarithmic(1e-2, 1e3);
   // It travels up to 1e7 elongations within the run.
@@ -174,7 +174,7 @@ void coasting(Random& random, Network& network) {
 }
 
 void far_away(Random& random, Network& network) {
-  make_chain(random, network, random.integer(1, 5), random.chance(0.5) ? 0.0 : 4.0);
+  make_chain(random, network, random.integer(1, 5), random.chance(0.5) ? 0.0 : 4.0, 2);
   const double elongation = random.logarithmic(1e-4, 1.0);
   displace_one(random, network, elongation);
   move_chain(network, elongation * random.logarithmic(1.0, 1e8), 0.0);
@@ -265,6 +265,46 @@ void long_runs(Random& random, Network& network) {
   finish(random, network, 1e-2, 1e1, 2000);
 }
 
+/// Masses on a grid, each at a junction of its own with the springs to its neighbours.
+void grids(Random& random, Network& network) {
+  const int rows = random.integer(2, 6), columns = random.integer(2, 6);
+  const double decades = random.chance(0.5) ? 0.0 : random.uniform(0.0, 5.0);
+  std::vector<std::vector<PortRef>> node(static_cast<std::size_t>(rows * columns));
+  for (int k = 0; k < rows * columns; ++k) {
+    PartData mass = PartData::zero(1, 1, 0);
+    mass.Q(0, 0) = 1.0 / random.logarithmic(0.5, 2.0);
+    mass.G(0, 0) = 1.0;
+    mass.start[0] = random.chance(0.3) ? random.uniform(-1.0, 1.0) : 0.0;
+    network.parts.push_back(mass);
+    node[static_cast<std::size_t>(k)].push_back({k, 0});
+  }
+  const auto spring = [&](int a, int b) {
+    PartData part = PartData::zero(1, 2, 0);
+    part.Q(0, 0) = random.power_of_two(-0.5 * decades, 0.5 * decades);
+    part.G << 1.0, -1.0;
+    part.effort_in = {false, false};
+    // Without it both ends have one response between them.
+    if (random.chance(0.5)) part.S(0, 0) = part.S(1, 1) = 0.01 * part.Q(0, 0);
+    if (part.S(0, 0) > 0.0) part.S(0, 1) = part.S(1, 0) = -0.01 * part.Q(0, 0);
+    const int number = static_cast<int>(network.parts.size());
+    network.parts.push_back(part);
+    node[static_cast<std::size_t>(a)].push_back({number, 0});
+    node[static_cast<std::size_t>(b)].push_back({number, 1});
+  };
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      if (j + 1 < columns) spring(i * columns + j, i * columns + j + 1);
+      if (i + 1 < rows) spring(i * columns + j, (i + 1) * columns + j);
+    }
+  }
+  for (auto& ports : node) {
+    network.joints.push_back({JointKind::common_flow, std::move(ports), 0.0, {}, {}});
+  }
+  // Springs and masses have no rate by themselves.
+  network.steps = 20;
+  network.step_s = random.logarithmic(1e-3, 10.0);
+}
+
 using Maker = std::function<void(Random&, Network&)>;
 
 const std::vector<std::pair<std::string, Maker>>& makers() {
@@ -283,6 +323,7 @@ const std::vector<std::pair<std::string, Maker>>& makers() {
       {"elements", elements},
       {"decay", decay},
       {"large_trees", large_trees},
+      {"grids", grids},
       {"kernels", kernels},
       {"long_runs", long_runs},
   };

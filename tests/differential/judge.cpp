@@ -72,7 +72,7 @@ class Judge {
       std::vector<double> size(islands, 0.0);
       for (std::size_t i = 0; i < network_.parts.size(); ++i) {
         const PartEnergies& p = account.steps[n][i];
-        size[island(i)] += static_cast<double>(std::abs(p.stored) + std::abs(p.change)) + p.exchanged;
+        size[island(i)] += static_cast<double>(std::abs(p.stored) + std::abs(p.change)) + p.exchanged + p.waves;
       }
       for (std::size_t i = 0; i < network_.parts.size(); ++i) {
         const PartEnergies& p = account.steps[n][i];
@@ -123,7 +123,7 @@ class Judge {
         now += std::abs(p.stored);
         in += p.supplied;
         out += p.dissipated;
-        moved += p.exchanged;
+        moved += p.exchanged + p.waves;
         own += p.terms;
       }
       own += static_cast<double>(std::abs(account.end_dissipated[n]));
@@ -155,7 +155,7 @@ class Judge {
     double worst = 0.0;
     for (const auto& step : account.steps) {
       for (const PartEnergies& p : step) {
-        const auto size = static_cast<double>(std::abs(p.stored) + std::abs(p.stored - p.change)) + p.exchanged;
+        const auto size = static_cast<double>(std::abs(p.stored) + std::abs(p.stored - p.change)) + p.exchanged + p.waves;
         if (!(size > kTiny)) continue;
         const auto excess = static_cast<double>(p.change - p.supplied - p.through_ports);
         worst = std::max(worst, (excess - 1e3 * kEpsilon * p.terms) / size);

@@ -66,7 +66,9 @@ PartData descriptor_part(Random& random, const PartSpec& spec, bool dense) {
   const int rank = random.integer(1, n);
   const Matrix X = [&]() -> Matrix {
     if (dense) {
-      Matrix full = random.semidefinite(n, rank);
+      // Now and then of a rank that holds up to rounding only.
+      const Matrix L = random.chance(0.3) ? random.matrix(n, rank) : random.grid(n, rank);
+      Matrix full = symmetric(L * L.transpose());
       if (rank == n) full += 0.25 * Matrix::Identity(n, n);
       return full;
     }
@@ -159,7 +161,8 @@ double fastest_rate(const PartData& part) {
     const Eigen::Index rank = part.E.fullPivLu().rank();
     return A.norm() / (part.E.norm() / std::sqrt(static_cast<double>(std::max<Eigen::Index>(rank, 1))));
   }
-  return A.eigenvalues().cwiseAbs().maxCoeff();
+  const double rate = A.eigenvalues().cwiseAbs().maxCoeff();
+  return rate > 1e-6 * A.norm() ? rate : A.norm();  // nilpotent: no rate of its own
 }
 
 }  // namespace portwave::differential
