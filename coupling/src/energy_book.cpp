@@ -38,9 +38,14 @@ double storage_terms(const LinearForm& form, const double* x, std::vector<double
   return sum;
 }
 
-/// ½(x⁺ + x)ᵀQ(x⁺ − x), or ½(x⁺ + x)ᵀQᵀE(x⁺ − x), in extended precision.
+#ifdef __SIZEOF_FLOAT128__
+__extension__ typedef __float128 Wide;
+#else
+using Wide = long double;
+#endif
+
+/// ½(x⁺ + x)ᵀQ(x⁺ − x), or ½(x⁺ + x)ᵀQᵀE(x⁺ − x), in a precision in which nothing cancels.
 double stored_change(const LinearForm& form, const double* x, const double* x_next) {
-  using Wide = long double;
   const auto moved = [&](int j) { return static_cast<Wide>(x_next[j]) - x[j]; };
   const auto mean = [&](int j) { return Wide(0.5) * (static_cast<Wide>(x_next[j]) + x[j]); };
   Wide sum = 0;
@@ -352,7 +357,8 @@ void EnergyBook::judge_island(int island, const CommittedStep& step) {
 
 void EnergyBook::see_growth(int island, const Account& account) {
   const double beyond = account.change.value() - account.supplied.value() - account.tank;
-  if (!(beyond > 1e-12 * account.size + account.rounding)) return;
+  // T may be below zero by as much as the second law is judged up to.
+  if (!(beyond > 1e-12 * account.size + 2.0 * account.rounding)) return;
   if (growth_ && beyond <= growth_->beyond_J) return;
   const double start = account.start + account.tank;
   growth_ = EnergyGrowth{

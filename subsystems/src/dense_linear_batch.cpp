@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -318,6 +319,69 @@ class DenseLinearBatch final : public StepBatch {
     const int bad = kernels_.advance(&task);
     if (bad >= 0 && bad < range.last) return {bad, StepFault::not_finite};
     return {};
+  }
+
+  /// Every increment is known to ε of its terms, which ∂H/∂x weighs; every b to ε of its own; and the work
+  /// of an input to ε of the terms of ∂H/∂x.
+  double step_rounding(int lane, const double* record, const double* a,
+                       const double* next) const override {
+    constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
+    const LinearGroup& group = groups_[static_cast<std::size_t>(lane / width_)];
+    const int step = group.shared ? 1 : width_;
+    const int own = group.shared ? 0 : lane % width_;
+    const int n = shape_.n, p = shape_.p, q = shape_.q;
+    const auto size = [&](const double* block, int i) { return std::abs(block[i * step + own]); };
+    const double* x = record + place_in_record(lane);
+    const double* after = next + place_in_record(lane);
+    const auto state = [&](const double* of, int i) { return of[i * width_]; };
+    std::vector<double> slope(static_cast<std::size_t>(n)), terms(slope);
+    const auto add_slope = [&](int i, int j, double half_q) {
+      const double both = state(x, j) + state(after, j);
+      slope[static_cast<std::size_t>(i)] += half_q * both;
+      terms[static_cast<std::size_t>(i)] +=
+          std::abs(half_q) * (std::abs(state(x, j)) + std::abs(state(after, j)));
+    };
+    for (int i = 0; i < n; ++i) add_slope(i, i, group.energy[i * step + own]);
+    for (int e = 0; e < shape_.storage_count; ++e) {
+      const double half_q = group.energy[(n + e) * step + own];
+      add_slope(storage_[static_cast<std::size_t>(e)].row,
+                storage_[static_cast<std::size_t>(e)].column, half_q);
+      add_slope(storage_[static_cast<std::size_t>(e)].column,
+                storage_[static_cast<std::size_t>(e)].row, half_q);
+    }
+    const auto moved = [&](const double* of_state, const double* of_wave, const double* of_input,
+                           int row) {
+      double sum = 0.0;
+      for (int j = 0; j < n; ++j) sum += size(of_state, row * n + j) * std::abs(state(x, j));
+      for (int j = 0; j < p; ++j) {
+        sum += size(of_wave, row * p + j) * std::abs(a[j * stride() + lane]);
+      }
+      for (int j = 0; j < q; ++j) {
+        sum += size(of_input, row * q + j) * std::abs(state(x, n + j));
+      }
+      return sum;
+    };
+    const double* C = group.step + (n * n + n * p) * step;
+    double sum = 0.0;
+    for (int i = 0; i < n; ++i) {
+      sum += std::abs(slope[static_cast<std::size_t>(i)]) *
+             moved(group.step, group.step + n * n * step, group.input, i);
+    }
+    for (int i = 0; i < p; ++i) {
+      const double incident = std::abs(a[i * stride() + lane]);
+      const double rest = moved(C, group.scatter + p * step, group.input + n * q * step, i);
+      sum += (incident + rest) * rest;
+    }
+    const double* output =
+        group.energy + (n + shape_.storage_count + shape_.gradient_count +
+                        shape_.dissipation_count) * step;
+    for (int e = 0; e < shape_.output_count; ++e) {
+      const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
+      if (entry.column >= n) continue;
+      sum += size(output, e) * std::abs(state(x, n + entry.row)) *
+             terms[static_cast<std::size_t>(entry.column)];
+    }
+    return kPerTerm * sum;
   }
 
   bool affine_matrix(int lane, double* matrix) const override {
