@@ -10,8 +10,8 @@
 namespace portwave {
 namespace {
 
-/// Updates in a step with the same D.
-constexpr int kMostLagging = 5;
+/// In which a step should come to its end.
+constexpr int kMostUpdates = 7;
 /// Steps that renew D at their first evaluation, after one in which it had to be renewed.
 constexpr int kEagerSteps = 16;
 constexpr int kMostHalvings = 4;
@@ -57,7 +57,6 @@ struct InterfaceSolver::Island {
   bool is_rounding = false;  // the gap is no more than that
   bool fresh = false;        // D was taken there
   int updates = 0;       // tried in this step
-  int lagging = 0;       // of them with the present D
   int halvings = 0;
 };
 
@@ -113,7 +112,7 @@ bool InterfaceSolver::engage(int island) {
   try {
     Island* own = prepare(island);
     if (own == nullptr) return false;
-    own->updates = own->lagging = 0;
+    own->updates = 0;
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -155,12 +154,15 @@ void InterfaceSolver::advance(int island, const double* record, const double* u,
   propose(island, own, own.halvings <= kMostHalvings ? std::ldexp(1.0, -own.halvings) : -1.0);
 }
 
-/// Whether three more updates as good as the last one reach the target, and those since D was renewed
-/// have not been too many already.
+/// Whether updates as good as the last one reach the target, with something to spare, by the time they
+/// should.
 bool InterfaceSolver::will_do(const Island& own) const {
-  const double ratio = own.square / own.before;
-  return own.lagging < kMostLagging &&
-         own.square * ratio * ratio * ratio <= target_ * target_ * own.size;
+  constexpr double kToSpare = 1e-2;  // of the square
+  double square = own.square;
+  for (int left = std::max(kMostUpdates - own.updates, 1); left > 0; --left) {
+    square *= own.square / own.before;
+  }
+  return square <= kToSpare * target_ * target_ * own.size;
 }
 
 /// The last evaluation is the one to go on from.
@@ -182,7 +184,6 @@ void InterfaceSolver::take_base(Island& own, const double* u, const double* exch
 /// D and the factors at the base.
 void InterfaceSolver::renew(Island& own, const double* record) const {
   try {
-    own.lagging = 0;
     own.evaluations += own.parts.evaluations();
     const bool sound = own.parts.differentiate(record, base_.data(), shadow_.data());
     own.fresh = own.factorise(waves_) && sound;
@@ -206,7 +207,6 @@ void InterfaceSolver::propose(int island, Island& own, double damping) {
     u_[w] = damping == 0.0 ? base_[w] : base_[w] + damping * own.change[i];
   }
   ++own.updates;
-  ++own.lagging;
   flags.active = true;
   flags.trial = !own.parts.is_affine() && !is_averaged && damping != 0.0;
 }

@@ -178,13 +178,17 @@ class Chooser {
     island.linear = island.linear && linear;
   }
 
+  /// Places are looked up entry by entry, where evaluations take eight lanes at once.
+  static double solve_work(const PredictedRate& rate) {
+    return 20.0 * static_cast<double>(rate.factor_entries);
+  }
   /// An accelerated evaluation keeps, measures and combines the waves of earlier ones; a solve goes
   /// through its factors entry by entry, on one thread.
   double work(const Base& base, const PredictedRate& rate, std::size_t island) const {
     const Island& own = islands_[island];
     double each = own.evaluation;
     if (base.acceleration > 0) each += own.ports * (8.0 * (base.acceleration + 2) + 10.0);
-    const double solve = 8.0 * static_cast<double>(rate.factor_entries) + 20.0 * own.ports;
+    const double solve = solve_work(rate) + 20.0 * own.ports;
     const double solves = base.kind == MethodKind::interface ? rate.evaluations - 1 : 0;
     return rate.evaluations * each + solves * solve;
   }
@@ -282,8 +286,7 @@ class Chooser {
       if (wanted[i] == 0 || !rates[i].converges) continue;
       const Pick pick{rules[i], true, rates[i], work(kInterface, rates[i], i),
                       tuned_[rules[i]].condition[i] <= kGoodCondition};
-      const double solve = 8.0 * static_cast<double>(rates[i].factor_entries);
-      const bool is_light = solve <= kMostWork * islands_[i].evaluation;
+      const bool is_light = solve_work(rates[i]) <= kMostWork * islands_[i].evaluation;
       const bool is_needed = !picks[i].rate.converges ||
                              (pick.well_conditioned && !picks[i].well_conditioned);
       if (is_needed || is_light || pick.work < picks[i].work) picks[i] = pick;

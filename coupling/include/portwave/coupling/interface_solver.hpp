@@ -13,9 +13,8 @@ namespace portwave {
 ///
 /// Where all parts of an island are affine one update is exact: two evaluations of S, or three where the
 /// first leaves more than rounding. Elsewhere it is a quasi-Newton iteration that keeps its factors over the
-/// steps. They are renewed at the last iterate that stands when three more updates like the last one would
-/// not reach the target, and after five updates in a step; and, for some steps after that, at the first
-/// evaluation already.
+/// steps. They are renewed at the last iterate that stands when updates like the last one would not reach the
+/// target within seven in all; and, for some steps after that, at the first evaluation already.
 /// A trial whose gap is not smaller does not stand, nor does one at which a port solve fails: then D is
 /// taken anew at the last one that does, else the step is halved, and after 4 of these u ← u + ½(P S(u) − u)
 /// takes its place once, which never enlarges the gap where S is nonexpansive.
