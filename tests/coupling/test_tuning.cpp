@@ -100,7 +100,8 @@ TEST(PortResponse, FollowsTheState) {
   responses.linearise([&](int) { return std::span<const double>(rest); });
   EXPECT_NEAR(responses.of(0)(0, 0), 0.64974, 5e-6);
   EXPECT_GT(std::abs(responses.of(0)(0, 0) - at_start), 1e-6);
-  EXPECT_FALSE(PortResponses(testing::lossless_pair(), 0.01).depends_on_state());
+  const System linear = testing::lossless_pair();
+  EXPECT_FALSE(PortResponses(linear, 0.01).depends_on_state());
 }
 
 TEST(PortResponse, SharedLinearPartsAreTakenOnce) {

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <portwave/subsystems/catalogue.hpp>
 #include <portwave/subsystems/linear_part.hpp>
 
 #include "scenario_fixtures.hpp"
