@@ -131,7 +131,7 @@ void PassivityGuard::choose_path(Search& search, const CommittedStep& step) {
 }
 
 /// The direction ∇m = Dᵀb − â, and s with m(â) + s|∇m|² − ½s²(|∇m|² − |D∇m|²) = −T. False where no s is
-/// enough.
+/// enough, or it is a long way.
 bool PassivityGuard::find_gradient(Search& search, const double* b) {
   long double square = 0.0L, image = 0.0L;
   for (const int part : parts_.of(search.island)) {
@@ -162,7 +162,9 @@ bool PassivityGuard::find_gradient(Search& search, const double* b) {
   if (!(square > 0.0L) || !(root >= 0.0L)) return false;
   search.reach = static_cast<double>(2.0L * deficit / (square + std::sqrt(root)));
   search.length = static_cast<double>(std::sqrt(square));
-  return std::isfinite(search.reach) && std::isfinite(search.length);
+  // On a long way the gradient may lead up to twice as far as need be.
+  constexpr double kShort = 0.5;
+  return search.reach * search.length <= kShort * search.incident;
 }
 
 /// The nearest a with T + m(a) ≥ 0: with M = I − DᵀD, part by part, a − â = μ(I + μM)⁻¹∇m, and μ such

@@ -65,7 +65,7 @@ BookRun book_run(const System& system, double h, double gamma, int steps,
       run.outgoing_J += 0.5 * booked_b[j] * booked_b[j];
       booked_b[j] *= tamper.wave_gain;
     }
-    EXPECT_TRUE(book.book({record.data(), next.data(), a.data(), booked_b.data()}).has_value());
+    EXPECT_TRUE(book.book({.a = a.data(), .b = booked_b.data()}).has_value());
     record.swap(next);
   }
   run.totals = book.totals();
