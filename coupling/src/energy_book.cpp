@@ -13,6 +13,9 @@ namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
+/// Share of what an island stores up to which its account has to be known.
+constexpr double kComputable = 1e-9;
+
 /// What one step may leave in an island's account per joule that it moves: commits are sums of several
 /// terms, of which up to 8ε have been seen to be lost.
 constexpr double kRoundingPerJoule = 16.0 * kEpsilon;
@@ -136,10 +139,11 @@ EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, co
 void EnergyBook::set_uncomputable(std::vector<char> islands) {
   islands.resize(islands_.size(), 0);
   uncomputable_ = std::move(islands);
+  drowned_.resize(islands_.size(), 0);
 }
 
-int EnergyBook::uncomputable_islands() const {
-  return static_cast<int>(std::count(uncomputable_.begin(), uncomputable_.end(), 1));
+int EnergyBook::drowned_islands() const {
+  return static_cast<int>(std::count(drowned_.begin(), drowned_.end(), 1));
 }
 
 EnergyColumns EnergyBook::columns() {
@@ -256,7 +260,10 @@ double EnergyBook::state_rounding(int part, const CommittedStep& step) const {
   const BatchPlace& batch = waves_.batch(place.batch);
   const double of_maps = batch.batch->step_rounding(place.lane, step.record + batch.record,
                                                     step.a + batch.wave, step.next + batch.record);
-  return of_maps + kLinear * std::sqrt(terms * (moved + kLinear * kLinear * terms));
+  const double sum = of_maps + kLinear * std::sqrt(terms * (moved + kLinear * kLinear * terms));
+  // Where nothing cancels it is within what rounding_of_step allows.
+  constexpr double kUsual = 1000.0 * kEpsilon;
+  return sum > kUsual * moved ? sum : 0.0;
 }
 
 double EnergyBook::state_rounding_of_island(int island, const CommittedStep& step) const {
@@ -278,19 +285,23 @@ bool EnergyBook::overdraws(int island, const CommittedStep& step) const {
   return after < -(allowed + state_rounding_of_island(island, step));
 }
 
-/// On an island whose waves drown its account.
-bool EnergyBook::creates(int island) const {
-  const auto i = static_cast<std::size_t>(island);
-  if (!guarded_ || uncomputable_[i] == 0 || !accounts_[i].passive) return false;
-  constexpr double kComputable = 1e-9;
-  const double growth = change_[i] + mismatch_[i] - supplied_[i];
-  double size = std::abs(tank_[i].value());
+/// What an island stores and is supplied with in this step.
+double EnergyBook::energy_of_step(int island) const {
+  double size = std::abs(tank_[static_cast<std::size_t>(island)].value());
   for (const int part : parts_.of(island)) {
     const int entry = waves_.place(part).entry;
     size += std::abs(column(kStorage)[entry]) + std::abs(column(kStorageBefore)[entry]) +
             std::abs(column(kSupply)[entry]);
   }
-  return !(growth <= kComputable * size);
+  return size;
+}
+
+/// On an island whose waves may drown its account.
+bool EnergyBook::creates(int island) const {
+  const auto i = static_cast<std::size_t>(island);
+  if (!guarded_ || uncomputable_[i] == 0 || !accounts_[i].passive) return false;
+  const double growth = change_[i] + mismatch_[i] - supplied_[i];
+  return !(growth <= kComputable * energy_of_step(island));
 }
 
 StepLedger EnergyBook::close(const CommittedStep& step, double alpha, double withheld_J) {
@@ -331,7 +342,11 @@ void EnergyBook::judge_island(int island, const CommittedStep& step) {
   account.supplied.add(supplied_[i]);
   account.excess.add(change_[i] + mismatch_[i] - supplied_[i]);
   account.moved += std::abs(supplied_[i]);
-  account.rounding += rounding_of_step(island);
+  const double rounding_of_this = rounding_of_step(island);
+  account.rounding += rounding_of_this;
+  if (uncomputable_[i] != 0 && rounding_of_this > kComputable * energy_of_step(island)) {
+    drowned_[i] = 1;
+  }
   const double after = prospect(island);
   const double excess = account.excess.value();
   const auto allowance = [&] {
@@ -341,7 +356,7 @@ void EnergyBook::judge_island(int island, const CommittedStep& step) {
                                  : rounding;
   };
   const bool overdrawn = mismatch_[i] < 0.0 && after < -account.rounding;
-  if ((overdrawn || excess > allowance()) && uncomputable_[i] == 0) {
+  if (overdrawn || excess > allowance()) {
     account.rounding += state_rounding_of_island(island, step);
   }
   if (guarded_ && !broken_law_) {

@@ -47,7 +47,7 @@ class WaveEngine final : public StepEngine {
         input_(waves_.input_size(), 0.0),
         outcomes_(static_cast<std::size_t>(system.island_count())),
         book_(waves_, record_.data(), b_.data(), given.method.tank, given.method.guard,
-              drowned_islands()),
+              islands_at_risk()),
         residual_(waves_),
         costs_(declared_costs(waves_)),
         pace_(given.time.pace > 0.0 ? given.step_s / given.time.pace : 0.0, given.interrupted) {
@@ -62,7 +62,6 @@ class WaveEngine final : public StepEngine {
       acceleration_.emplace(waves_, options_.method.acceleration);
     prepare_interface();
     certificate_.max_passivity_residual_J = book_.max_passivity_residual();
-    note_drowned_islands();
     runner_ = make_runner(waves_, options_, tuner_.expected_iterations(), record_.data(), costs_);
     runner_.executor->bind(arrays());
     runner_.executor->bind(next_arrays());
@@ -157,8 +156,7 @@ class WaveEngine final : public StepEngine {
   void set_impedance(std::span<const double> by_port) override {
     scatter_anew(by_port);
     tuner_.leave({by_port.begin(), by_port.end()});
-    book_.set_uncomputable(drowned_islands());
-    note_drowned_islands();
+    book_.set_uncomputable(islands_at_risk());
   }
   double impedance(int scalar_port) const override {
     return waves_.impedance()[static_cast<std::size_t>(waves_.wave_of_port(scalar_port))];
@@ -451,8 +449,8 @@ class WaveEngine final : public StepEngine {
     return options_.method.tolerance > 0.0 || options_.method.energy_tolerance_J > 0.0;
   }
 
-  /// Islands that nobody could keep an account of. Tuning rules lead to none.
-  std::vector<char> drowned_islands() const {
+  /// Islands whose account their waves may drown. Tuning rules lead to none.
+  std::vector<char> islands_at_risk() const {
     const CouplingMethod& method = tuner_.choice().method;
     if (!method.guard || method.impedance_kind != ImpedanceKind::given) return {};
     const PortResponses responses(waves_.system(), options_.step_s);
@@ -461,10 +459,6 @@ class WaveEngine final : public StepEngine {
       by_port.push_back(impedance(port));
     }
     return islands_drowned_by_waves(responses, by_port);
-  }
-  void note_drowned_islands() {
-    certificate_.uncomputable_islands = book_.uncomputable_islands();
-    if (certificate_.uncomputable_islands > 0) condition_certificate();
   }
   void condition_certificate() {
     if (certificate_.status == CertificateStatus::holds) {
@@ -501,6 +495,8 @@ class WaveEngine final : public StepEngine {
       certificate_.growth = book_.growth();
       condition_certificate();
     }
+    certificate_.uncomputable_islands = book_.drowned_islands();
+    if (certificate_.uncomputable_islands > 0) condition_certificate();
     if (book_.violated()) certificate_.status = CertificateStatus::violated;
   }
 

@@ -334,12 +334,13 @@ class DenseLinearBatch final : public StepBatch {
     const double* x = record + place_in_record(lane);
     const double* after = next + place_in_record(lane);
     const auto state = [&](const double* of, int i) { return of[i * width_]; };
-    std::vector<double> slope(static_cast<std::size_t>(n)), terms(slope);
+    double* const slope = rounding_work_.data();
+    double* const terms = slope + n;
+    std::fill(rounding_work_.begin(), rounding_work_.end(), 0.0);
     const auto add_slope = [&](int i, int j, double half_q) {
       const double both = state(x, j) + state(after, j);
-      slope[static_cast<std::size_t>(i)] += half_q * both;
-      terms[static_cast<std::size_t>(i)] +=
-          std::abs(half_q) * (std::abs(state(x, j)) + std::abs(state(after, j)));
+      slope[i] += half_q * both;
+      terms[i] += std::abs(half_q) * (std::abs(state(x, j)) + std::abs(state(after, j)));
     };
     for (int i = 0; i < n; ++i) add_slope(i, i, group.energy[i * step + own]);
     for (int e = 0; e < shape_.storage_count; ++e) {
@@ -364,8 +365,7 @@ class DenseLinearBatch final : public StepBatch {
     const double* C = group.step + (n * n + n * p) * step;
     double sum = 0.0;
     for (int i = 0; i < n; ++i) {
-      sum += std::abs(slope[static_cast<std::size_t>(i)]) *
-             moved(group.step, group.step + n * n * step, group.input, i);
+      sum += std::abs(slope[i]) * moved(group.step, group.step + n * n * step, group.input, i);
     }
     for (int i = 0; i < p; ++i) {
       const double incident = std::abs(a[i * stride() + lane]);
@@ -378,8 +378,7 @@ class DenseLinearBatch final : public StepBatch {
     for (int e = 0; e < shape_.output_count; ++e) {
       const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
       if (entry.column >= n) continue;
-      sum += size(output, e) * std::abs(state(x, n + entry.row)) *
-             terms[static_cast<std::size_t>(entry.column)];
+      sum += size(output, e) * std::abs(state(x, n + entry.row)) * terms[entry.column];
     }
     return kPerTerm * sum;
   }
@@ -569,6 +568,7 @@ class DenseLinearBatch final : public StepBatch {
       for (std::size_t i = 0; i < maps.size(); ++i) block[i] = maps[i].*kBlocks[k];
       coefficients_[k].build(block, of_lane, width_);
     }
+    rounding_work_.resize(2 * static_cast<std::size_t>(shape_.n));
     groups_.clear();
     for (int g = 0; g < group_count(); ++g) {
       groups_.push_back({coefficients_[0].group(g), coefficients_[1].group(g),
@@ -591,6 +591,7 @@ class DenseLinearBatch final : public StepBatch {
   std::vector<LinearEntry> storage_, gradient_, dissipation_, output_;
   std::vector<LinearGroup> groups_;
   LaneCoefficients coefficients_[4];
+  mutable std::vector<double> rounding_work_;  // of step_rounding
   mutable AlignedVector work_;  // of wide parts, each lane group its own stretch
 };
 

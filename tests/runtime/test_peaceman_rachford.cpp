@@ -50,7 +50,10 @@ TEST(PeacemanRachford, CertificatesHoldAtEveryImpedance) {
             const std::string where =
                 fmt::format("{} theta {} gamma {} K={} guard {}", sample.name, theta,
                             factor * sample.impedance, iterations, guard);
-            EXPECT_EQ(c.status, CertificateStatus::holds) << where;
+            // Without the guard energy may come from a coupling that is stopped early.
+            EXPECT_EQ(c.status, !guard && c.growth ? CertificateStatus::conditional
+                                                   : CertificateStatus::holds)
+                << where;
             ASSERT_TRUE(c.min_nonexpansiveness_margin) << where;
             EXPECT_FALSE(c.min_fne_margin) << where;
             // Waves are N(0, 1): |α − β|² is of the order of the ports of a part.

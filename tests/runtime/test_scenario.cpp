@@ -310,7 +310,7 @@ TEST(Scenario, AnEmptyOptionalMatrixIsItsDefault) {
       "subsystems": [{"name": "a", "parameters": {
         "states": ["x", "y"], "ports": [{"name": "p", "causality": "effort_in"}],
         "J": [[0, 1], [-1, 0]]}}],
-      "couplings": [{"kind": "free", "ports": ["a.p"]}]})");
+      "couplings": [{"kind": "free", "ports": ["a.p"]}], "method": {"kind": "auto"}})");
     scenario["subsystems"][0]["type"] = type;
     Json& parameters = scenario["subsystems"][0]["parameters"];
     const Json identity = Json::parse("[[1, 0], [0, 1]]");

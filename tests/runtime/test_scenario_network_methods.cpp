@@ -157,7 +157,7 @@ struct Defect {
 TEST(ScenarioNetworkMethods, SayWhatIsWrong) {
   const Defect defects[] = {
       {R"({"kind": "strange"})", "/method/kind",
-       "must be one of \"douglas-rachford\", \"peaceman-rachford\", \"auto\", \"strang\", "
+       "must be one of \"douglas-rachford\", \"peaceman-rachford\", \"interface\", \"auto\", \"strang\", "
        "\"impulse\", \"lions-mercier\", \"jacobi\", \"gauss-seidel\"; got the string \"strange\". "
        "Did you mean \"strang\"?"},
       {R"({"kind": "strang", "coupling_flow": "lowrank"})", "/method/coupling_flow",

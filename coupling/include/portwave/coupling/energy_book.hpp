@@ -41,7 +41,7 @@ class EnergyBook {
   /// `record` and `b` are the initial states and outgoing waves, in the order of `waves`.
   /// `guarded`: the two laws of the guard are checked as well.
   /// `uncomputable`: by island, 1 where impedances are so far from what the parts respond with that ½|a|²
-  /// exceeds all that is stored by more than the digits of a double; empty: none. See `overdraws`.
+  /// may exceed all that is stored by more than the digits of a double; empty: none. See `overdraws`.
   EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b,
              const TankOptions& tank = {}, bool guarded = false,
              std::vector<char> uncomputable = {});
@@ -78,7 +78,8 @@ class EnergyBook {
 
   /// Other islands are not computable from the next step on, impedances having changed.
   void set_uncomputable(std::vector<char> islands);
-  int uncomputable_islands() const;
+  /// Islands among them in which the rounding of the waves of some step exceeded 1e-9 of all energy there.
+  int drowned_islands() const;
 
   /// H of a part at the start [J].
   double initial_storage(int part) const;
@@ -135,6 +136,7 @@ class EnergyBook {
   double state_rounding(int part, const CommittedStep& step) const;
   double state_rounding_of_island(int island, const CommittedStep& step) const;
   double rounding_of_step(int island) const;
+  double energy_of_step(int island) const;
   bool creates(int island) const;
   void judge_island(int island, const CommittedStep& step);
   void see_growth(int island, const Account& account);
@@ -148,7 +150,7 @@ class EnergyBook {
   std::vector<CompensatedSum> tank_;  // by island
   double cap_;
   bool guarded_;
-  std::vector<char> uncomputable_;
+  std::vector<char> uncomputable_, drowned_;
   // Of the step that is tallied: sums of all parts, and some by island.
   StepLedger tallied_;
   double worst_ratio_of_step_ = 0.0;
