@@ -31,9 +31,9 @@ struct Twofold {
 };
 
 struct PartMatrices {
-  LongMatrix Q, M, GpP, SN, D;      // M = EᵀQ; D = [R P; Pᵀ S]
+  LongMatrix Q, M, GpP, SN, D;               // M = EᵀQ; D = [R P; Pᵀ S]
   Matrix Q_size, M_size, GpP_size, SN_size;  // absolute values
-  LongMatrix half;                  // I − Π/2 of descriptor parts
+  LongMatrix half;                           // I − Π/2 of descriptor parts
 };
 
 PartMatrices matrices_of(const PartData& part) {
@@ -83,7 +83,8 @@ PartEnergies energies_of(const PartData& part, const PartMatrices& m, double h, 
     result.through_ports += h * e[j] * f[j];
     result.exchanged += static_cast<double>(h * std::abs(e[j] * f[j]));
     if (gamma[j] > 0.0) {
-      result.waves += static_cast<double>(0.25L * h * (e[j] * e[j] / gamma[j] + gamma[j] * f[j] * f[j]));
+      result.waves +=
+          static_cast<double>(0.25L * h * (e[j] * e[j] / gamma[j] + gamma[j] * f[j] * f[j]));
     }
   }
   result.terms += result.exchanged + result.waves;
@@ -129,14 +130,14 @@ Account account_of(const Network& network, const Course& course) {
       const LongVector e = course.e[n + 1].segment(port, part.ports());
       const LongVector f = course.f[n + 1].segment(port, part.ports());
       LongVector u(part.inputs());
-      for (int j = 0; j < part.ports(); ++j) u[j] = part.effort_in[static_cast<std::size_t>(j)] ? e[j] : f[j];
+      for (int j = 0; j < part.ports(); ++j)
+        u[j] = part.effort_in[static_cast<std::size_t>(j)] ? e[j] : f[j];
       for (std::size_t k = 0; k < part.drives.size(); ++k) {
         u[part.ports() + static_cast<Eigen::Index>(k)] = part.drives[k].at(t);
       }
       PartEnergies energies =
           energies_of(part, matrices[i], network.step_s, course.x[n].segment(state, part.states()),
-                      course.x[n + 1].segment(state, part.states()), u, e, f,
-                      gamma.data() + port);
+                      course.x[n + 1].segment(state, part.states()), u, e, f, gamma.data() + port);
       stored[i] += energies.change;
       energies.stored = stored[i];
       account.steps.back().push_back(energies);

@@ -27,8 +27,8 @@ struct PartEnergies {
 /// The energies of a course: entry [n][i] is part i over the step that ends in row n + 1.
 struct Account {
   std::vector<std::vector<PartEnergies>> steps;
-  std::vector<long double> initial;      ///< H(x⁰) by part
-  std::vector<double> initial_terms;     ///< |x|ᵀ|EᵀQ||x|
+  std::vector<long double> initial;         ///< H(x⁰) by part
+  std::vector<double> initial_terms;        ///< |x|ᵀ|EᵀQ||x|
   std::vector<long double> end_dissipated;  ///< by step: in resistive ends
 };
 

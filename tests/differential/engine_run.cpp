@@ -18,8 +18,10 @@ SparseMatrix sparse(const Matrix& m) { return m.sparseView(0.0, 0.0); }
 
 Signal signal_of(const Drive& drive) {
   switch (drive.kind) {
-    case Drive::Kind::none: return {};
-    case Drive::Kind::constant: return Signal::constant(drive.amplitude);
+    case Drive::Kind::none:
+      return {};
+    case Drive::Kind::constant:
+      return Signal::constant(drive.amplitude);
     case Drive::Kind::harmonic:
       return Signal::sine_product(drive.amplitude, {{drive.frequency_Hz, drive.phase_rad}});
     case Drive::Kind::step:
@@ -46,7 +48,8 @@ std::shared_ptr<const Subsystem> subsystem_of(const PartData& part) {
   if (part.descriptor) {
     return std::make_shared<DescriptorPortHamiltonian>(
         signature,
-        DescriptorForm{sparse(part.E), sparse(part.J), sparse(part.R), sparse(part.Q), sparse(part.G)},
+        DescriptorForm{sparse(part.E), sparse(part.J), sparse(part.R), sparse(part.Q),
+                       sparse(part.G)},
         options);
   }
   return std::make_shared<LinearPortHamiltonian>(
@@ -58,16 +61,26 @@ std::shared_ptr<const Subsystem> subsystem_of(const PartData& part) {
 
 Joint joint_of(const JointData& joint) {
   switch (joint.kind) {
-    case JointKind::connection: return joint::Connection{};
-    case JointKind::common_effort: return joint::CommonEffort{};
-    case JointKind::common_flow: return joint::CommonFlow{};
-    case JointKind::transformer: return joint::Transformer{joint.value};
-    case JointKind::gyrator: return joint::Gyrator{joint.value};
-    case JointKind::skew_gain: return joint::SkewGain{joint.first};
-    case JointKind::kernel: return joint::Kernel{joint.first, joint.second};
-    case JointKind::free: return joint::Free{};
-    case JointKind::fixed: return joint::Fixed{};
-    case JointKind::resistive: return joint::Resistive{joint.value};
+    case JointKind::connection:
+      return joint::Connection{};
+    case JointKind::common_effort:
+      return joint::CommonEffort{};
+    case JointKind::common_flow:
+      return joint::CommonFlow{};
+    case JointKind::transformer:
+      return joint::Transformer{joint.value};
+    case JointKind::gyrator:
+      return joint::Gyrator{joint.value};
+    case JointKind::skew_gain:
+      return joint::SkewGain{joint.first};
+    case JointKind::kernel:
+      return joint::Kernel{joint.first, joint.second};
+    case JointKind::free:
+      return joint::Free{};
+    case JointKind::fixed:
+      return joint::Fixed{};
+    case JointKind::resistive:
+      return joint::Resistive{joint.value};
   }
   return joint::Free{};
 }
@@ -86,7 +99,8 @@ System system_of(const Network& network) {
   }
   for (const JointData& joint : network.joints) {
     std::vector<std::string> ports;
-    for (const PortRef& port : joint.ports) ports.push_back(fmt::format("s{}.p{}", port.part, port.port));
+    for (const PortRef& port : joint.ports)
+      ports.push_back(fmt::format("s{}.p{}", port.part, port.port));
     builder.join(joint_of(joint), std::move(ports));
   }
   return builder.build();

@@ -16,9 +16,10 @@ struct EngineRun {
   std::string refused;  ///< why it was not run; empty: it was
   std::string failed;   ///< why a step was not made; the course ends there
   Course course;
-  std::vector<double> stored, supplied, dissipated;  ///< its ledger: of the start (stored only) and by step
-  std::vector<int> evaluations;                      ///< by step
-  std::string status;                                ///< of the certificate
+  std::vector<double> stored, supplied,
+      dissipated;                ///< its ledger: of the start (stored only) and by step
+  std::vector<int> evaluations;  ///< by step
+  std::string status;            ///< of the certificate
   std::string method;
   std::int64_t not_converged = 0;
   std::int64_t guarded_steps = 0;  ///< in which the guard acted

@@ -69,7 +69,8 @@ std::vector<double> island_energies(const Network& network, const std::vector<in
       now[k] += static_cast<double>(part.stored) + part.waves;
       supplied[k] += static_cast<double>(std::abs(part.supplied));
     }
-    for (std::size_t k = 0; k < energy.size(); ++k) energy[k] = std::max(energy[k], now[k] + supplied[k]);
+    for (std::size_t k = 0; k < energy.size(); ++k)
+      energy[k] = std::max(energy[k], now[k] + supplied[k]);
   }
   return energy;
 }
@@ -92,7 +93,8 @@ Vector state_scales(const Network& network, const Expectation& expectation) {
   Eigen::Index first = 0;
   for (std::size_t i = 0; i < network.parts.size(); ++i) {
     const PartData& part = network.parts[i];
-    const double energy = expectation.island_energy[static_cast<std::size_t>(expectation.island[i])];
+    const double energy =
+        expectation.island_energy[static_cast<std::size_t>(expectation.island[i])];
     const Matrix M = part.E.transpose() * part.Q;
     for (int k = 0; k < part.states(); ++k) {
       if (M(k, k) > 0.0) {
@@ -112,8 +114,8 @@ Expectation expect(const Network& network, const Tolerances& tolerances) {
   expectation.course = run_reference(network, &quality);
   if (!finite(expectation.course)) {
     expectation.well_posed = false;
-    expectation.why_not = 
-        fmt::format("the reference is singular or overflows, 1/cond = {:.1e}", quality.reciprocal_condition);
+    expectation.why_not = fmt::format("the reference is singular or overflows, 1/cond = {:.1e}",
+                                      quality.reciprocal_condition);
     return expectation;
   }
   const Course& course = expectation.course;
@@ -129,34 +131,39 @@ Expectation expect(const Network& network, const Tolerances& tolerances) {
     for (int j = 0; j < network.parts[i].ports(); ++j, ++port) {
       const double g = gamma[static_cast<std::size_t>(port)];
       const double power =
-          expectation.island_energy[static_cast<std::size_t>(expectation.island[i])] / network.step_s;
+          expectation.island_energy[static_cast<std::size_t>(expectation.island[i])] /
+          network.step_s;
       if (!(g > 0.0)) continue;
-      expectation.effort_scale[port] = std::max(expectation.effort_scale[port], std::sqrt(power * g));
+      expectation.effort_scale[port] =
+          std::max(expectation.effort_scale[port], std::sqrt(power * g));
       expectation.flow_scale[port] = std::max(expectation.flow_scale[port], std::sqrt(power / g));
     }
   }
-  const Noise residuals{.tolerance = tolerances.tau, .island_energy = expectation.island_energy, .impedance = gamma};
+  const Noise residuals{
+      .tolerance = tolerances.tau, .island_energy = expectation.island_energy, .impedance = gamma};
   const Noise rounding{.rounding = 2.2e-16};
   const Responses of_residuals = responses(course, run_reference(network, nullptr, &residuals));
   const Responses of_rounding = responses(course, run_reference(network, nullptr, &rounding));
   const Responses of_double = responses(course, run_reference_in_double(network));
-  const auto allowed = [&](Vector Responses::* v, const Vector& scale) -> Vector {
+  const auto allowed = [&](Vector Responses::*v, const Vector& scale) -> Vector {
     return tolerances.residuals * of_residuals.*v +
-           tolerances.rounding * (of_rounding.*v).cwiseMax(of_double.*v) + tolerances.floor * scale +
-           Vector::Constant(scale.size(), 1e-290);
+           tolerances.rounding * (of_rounding.*v).cwiseMax(of_double.*v) +
+           tolerances.floor * scale + Vector::Constant(scale.size(), 1e-290);
   };
   expectation.state_tolerance = allowed(&Responses::x, expectation.state_scale);
   share_in_groups(network, expectation.state_tolerance);
   expectation.effort_tolerance = allowed(&Responses::e, expectation.effort_scale);
   expectation.flow_tolerance = allowed(&Responses::f, expectation.flow_scale);
   // Where rounding alone decides, nobody can tell what is right. Rounding of the states themselves is none.
-  const auto judge = [&](const char* what, Vector Responses::* v, const Vector& scale, const Vector& own) {
+  const auto judge = [&](const char* what, Vector Responses::*v, const Vector& scale,
+                         const Vector& own) {
     const Vector lost = (of_rounding.*v).cwiseMax(of_double.*v);
     for (Eigen::Index k = 0; k < lost.size(); ++k) {
       if (lost[k] <= 1e-4 * scale[k] + 1e-12 * own[k] + 1e-280 || !expectation.well_posed) continue;
       expectation.well_posed = false;
-      expectation.why_not = fmt::format("rounding moves {} {} by {:.1e} of its scale, 1/cond = {:.1e}", what, k,
-                                        lost[k] / scale[k], quality.reciprocal_condition);
+      expectation.why_not =
+          fmt::format("rounding moves {} {} by {:.1e} of its scale, 1/cond = {:.1e}", what, k,
+                      lost[k] / scale[k], quality.reciprocal_condition);
     }
   };
   judge("state", &Responses::x, expectation.state_scale, largest(course.x));

@@ -23,6 +23,12 @@ NetworkSpec usual(Random& random) {
   return spec;
 }
 
+/// Three in ten are written in other units.
+void maybe_change_units(Random& random, Network& network) {
+  if (!random.chance(0.3)) return;
+  change_units(random, network, random.power_of_two(-9.0, 9.0), random.uniform(0.0, 9.0), false);
+}
+
 void finish(Random& random, Network& network, double smallest, double largest, int steps) {
   network.steps = steps;
   choose_step(random, network, smallest, largest);
@@ -95,6 +101,7 @@ void from_rest(Random& random, Network& network) {
   spec.stiffness_decades = random.uniform(0.0, 4.0);
   add_random_network(random, spec, network);
   finish(random, network, 1e-4, 1e2, random.integer(20, 100));
+  maybe_change_units(random, network);
 }
 
 /// Springs with a free end that inputs move, alone or before other springs.
@@ -115,8 +122,11 @@ void free_ends(Random& random, Network& network) {
     mass.Q(0, 0) = random.logarithmic(1e-2, 1e2);
     mass.G(0, 0) = 1.0;
     network.parts.push_back(mass);
-    network.joints.push_back(
-        {JointKind::connection, {{i, 1}, {static_cast<int>(network.parts.size()) - 1, 0}}, 0.0, {}, {}});
+    network.joints.push_back({JointKind::connection,
+                              {{i, 1}, {static_cast<int>(network.parts.size()) - 1, 0}},
+                              0.0,
+                              {},
+                              {}});
   }
   finish(random, network, 1e-3, 10.0, random.integer(10, 60));
   for (PartData& part : network.parts) {
@@ -128,6 +138,7 @@ void free_ends(Random& random, Network& network) {
   if (random.chance(0.5)) {
     for (PartData& part : network.parts) part.start = 1e-3 * random.matrix(part.states(), 1).col(0);
   }
+  maybe_change_units(random, network);
 }
 
 /// Blocks of a chain, joined by springs; ends free.
@@ -171,6 +182,7 @@ void coasting(Random& random, Network& network) {
   const double travel = velocity * network.step_s * network.steps;
   move_chain(network, 0.0, velocity);
   displace_one(random, network, random.chance(0.2) ? 0.0 : travel * random.logarithmic(1e-7, 1.0));
+  maybe_change_units(random, network);
 }
 
 void far_away(Random& random, Network& network) {
@@ -179,6 +191,7 @@ void far_away(Random& random, Network& network) {
   displace_one(random, network, elongation);
   move_chain(network, elongation * random.logarithmic(1.0, 1e8), 0.0);
   finish(random, network, 1e-3, 3.0, random.chance(0.2) ? 2000 : random.integer(50, 300));
+  maybe_change_units(random, network);
 }
 
 void elements(Random& random, Network& network) {
@@ -215,7 +228,9 @@ void elements(Random& random, Network& network) {
   // A deflection of one node; where pieces meet, of both.
   PartData& last = network.parts.back();
   last.start[last.states() / 2 - dofs] += elongation;
-  finish(random, network, 1e-2, random.chance(0.3) ? 1e3 : 10.0, random.chance(0.1) ? 2000 : random.integer(30, 200));
+  finish(random, network, 1e-2, random.chance(0.3) ? 1e3 : 10.0,
+         random.chance(0.1) ? 2000 : random.integer(30, 200));
+  maybe_change_units(random, network);
 }
 
 /// Everything is damped: states become denormal, and zero.
@@ -227,7 +242,8 @@ void decay(Random& random, Network& network) {
   spec.max_states = 2;
   add_random_network(random, spec, network);
   for (PartData& part : network.parts) {
-    part.R += (part.R.norm() + part.J.norm() + 1.0) * Matrix::Identity(part.states(), part.states());
+    part.R +=
+        (part.R.norm() + part.J.norm() + 1.0) * Matrix::Identity(part.states(), part.states());
   }
   finish(random, network, 0.5, 2.0, random.integer(400, 1500));
 }
@@ -339,6 +355,20 @@ const std::vector<std::string>& families() {
     return list;
   }();
   return names;
+}
+
+std::vector<std::string> families_of_box(const std::string& box) {
+  if (box == "all") return families();
+  if (box == "guard") {
+    return {"coasting",    "far_away", "elements", "free_ends", "from_rest",
+            "large_steps", "units",    "decay",    "long_runs"};
+  }
+  if (box == "matrices") {
+    return {"trees", "loops",   "islands",     "descriptors", "spread",
+            "units", "kernels", "large_trees", "grids"};
+  }
+  if (std::find(families().begin(), families().end(), box) != families().end()) return {box};
+  throw std::invalid_argument("there is no box or family \"" + box + "\"");
 }
 
 Network make_case(const std::string& family, std::uint64_t seed) {

@@ -21,12 +21,13 @@ struct Excess {
 
   void take(double error, double allowed, std::size_t n, Eigen::Index k) {
     const double r = error / allowed;
-    if (r > ratio || !(error == error)) *this = {error == error ? r : std::numeric_limits<double>::infinity(), n, k};
+    if (r > ratio || !(error == error))
+      *this = {error == error ? r : std::numeric_limits<double>::infinity(), n, k};
   }
 };
 
-Excess compare(const std::vector<LongVector>& a, const std::vector<LongVector>& b, const Vector& allowed,
-               std::size_t from) {
+Excess compare(const std::vector<LongVector>& a, const std::vector<LongVector>& b,
+               const Vector& allowed, std::size_t from) {
   Excess excess;
   for (std::size_t n = from; n < std::min(a.size(), b.size()); ++n) {
     for (Eigen::Index k = 0; k < allowed.size(); ++k) {
@@ -50,15 +51,21 @@ class Judge {
                              const Vector& scale, std::size_t from) {
       const Excess excess = compare(is, should, allowed, from);
       if (!(excess.ratio > 1.0)) return;
-      add(defect, fmt::format("{} {} in row {}: {:.10g}, should be {:.10g}; error {:.1e} of its scale, {:.1e} of what is allowed",
-                              what, excess.entry, excess.step, static_cast<double>(is[excess.step][excess.entry]),
-                              static_cast<double>(should[excess.step][excess.entry]),
-                              excess.ratio * allowed[excess.entry] / scale[excess.entry], excess.ratio));
+      add(defect,
+          fmt::format("{} {} in row {}: {:.10g}, should be {:.10g}; error {:.1e} of its scale, "
+                      "{:.1e} of what is allowed",
+                      what, excess.entry, excess.step,
+                      static_cast<double>(is[excess.step][excess.entry]),
+                      static_cast<double>(should[excess.step][excess.entry]),
+                      excess.ratio * allowed[excess.entry] / scale[excess.entry], excess.ratio));
     };
     const Course& course = expectation_.course;
-    against(Defect::state, "state", run_.course.x, course.x, expectation_.state_tolerance, expectation_.state_scale, 0);
-    against(Defect::port, "effort", run_.course.e, course.e, expectation_.effort_tolerance, expectation_.effort_scale, 1);
-    against(Defect::port, "flow", run_.course.f, course.f, expectation_.flow_tolerance, expectation_.flow_scale, 1);
+    against(Defect::state, "state", run_.course.x, course.x, expectation_.state_tolerance,
+            expectation_.state_scale, 0);
+    against(Defect::port, "effort", run_.course.e, course.e, expectation_.effort_tolerance,
+            expectation_.effort_scale, 1);
+    against(Defect::port, "flow", run_.course.f, course.f, expectation_.flow_tolerance,
+            expectation_.flow_scale, 1);
   }
 
   /// Every part: change = supplied + through its ports − dissipated. Every island: H ≤ H₀ + supply.
@@ -72,14 +79,16 @@ class Judge {
       std::vector<double> size(islands, 0.0);
       for (std::size_t i = 0; i < network_.parts.size(); ++i) {
         const PartEnergies& p = account.steps[n][i];
-        size[island(i)] += static_cast<double>(std::abs(p.stored) + std::abs(p.change)) + p.exchanged + p.waves;
+        size[island(i)] +=
+            static_cast<double>(std::abs(p.stored) + std::abs(p.change)) + p.exchanged + p.waves;
       }
       for (std::size_t i = 0; i < network_.parts.size(); ++i) {
         const PartEnergies& p = account.steps[n][i];
         const auto k = island(i);
-        const auto defect = static_cast<double>(p.change - p.supplied - p.through_ports + p.dissipated);
-        const double allowed =
-            tolerances_.energy_terms * kEpsilon * p.terms + tolerances_.energy_share * size[k] + kTiny;
+        const auto defect =
+            static_cast<double>(p.change - p.supplied - p.through_ports + p.dissipated);
+        const double allowed = tolerances_.energy_terms * kEpsilon * p.terms +
+                               tolerances_.balance_share * size[k] + kTiny;
         const double before = balance.ratio;
         balance.take(std::abs(defect), allowed, n, static_cast<Eigen::Index>(i));
         if (balance.ratio > before) worst_balance = defect;
@@ -88,19 +97,25 @@ class Judge {
       }
       for (std::size_t k = 0; k < islands; ++k) {
         share[k] = std::max(share[k], size[k]);
-        const double allowed = tolerances_.energy_terms * kEpsilon * terms[k] + tolerances_.energy_share * share[k] + kTiny;
+        const double allowed = tolerances_.energy_terms * kEpsilon * terms[k] +
+                               tolerances_.energy_share * share[k] + kTiny;
         const double before = created.ratio;
-        created.take(static_cast<double>(std::max(surplus[k], 0.0L)), allowed, n, static_cast<Eigen::Index>(k));
+        created.take(static_cast<double>(std::max(surplus[k], 0.0L)), allowed, n,
+                     static_cast<Eigen::Index>(k));
         if (created.ratio > before) worst_created = static_cast<double>(surplus[k]);
       }
     }
     if (balance.ratio > 1.0) {
-      add(Defect::balance, fmt::format("part {} in step {}: the energies are off by {:.2e} J, {:.1e} of what is allowed",
-                                       balance.entry, balance.step, worst_balance, balance.ratio));
+      add(Defect::balance,
+          fmt::format(
+              "part {} in step {}: the energies are off by {:.2e} J, {:.1e} of what is allowed",
+              balance.entry, balance.step, worst_balance, balance.ratio));
     }
     if (created.ratio > 1.0 && !network_.active) {
-      add(Defect::created, fmt::format("island {} in step {}: H exceeds H0 + supply by {:.2e} J, {:.1e} of what is allowed",
-                                       created.entry, created.step, worst_created, created.ratio));
+      add(Defect::created,
+          fmt::format(
+              "island {} in step {}: H exceeds H0 + supply by {:.2e} J, {:.1e} of what is allowed",
+              created.entry, created.step, worst_created, created.ratio));
     }
   }
 
@@ -139,9 +154,11 @@ class Judge {
       supplied.take(std::abs(run_.supplied[n] - static_cast<double>(in)), allowed, n, 0);
       dissipated.take(std::abs(run_.dissipated[n] - static_cast<double>(out)), allowed, n, 0);
     }
-    for (const auto& [excess, what] : {std::pair{stored, "stored"}, {supplied, "supplied"}, {dissipated, "dissipated"}}) {
+    for (const auto& [excess, what] :
+         {std::pair{stored, "stored"}, {supplied, "supplied"}, {dissipated, "dissipated"}}) {
       if (!(excess.ratio > 1.0)) continue;
-      add(Defect::ledger, fmt::format("{} energy of row {} is off by {:.1e} of what is allowed", what, excess.step, excess.ratio));
+      add(Defect::ledger, fmt::format("{} energy of row {} is off by {:.1e} of what is allowed",
+                                      what, excess.step, excess.ratio));
     }
   }
 
@@ -152,24 +169,19 @@ class Judge {
       if (run_.status == "conditional") add(Defect::conditional, "passive, but conditional");
       return;
     }
-    double worst = 0.0;
-    for (const auto& step : account.steps) {
-      for (const PartEnergies& p : step) {
-        const auto size = static_cast<double>(std::abs(p.stored) + std::abs(p.stored - p.change)) + p.exchanged + p.waves;
-        if (!(size > kTiny)) continue;
-        const auto excess = static_cast<double>(p.change - p.supplied - p.through_ports);
-        worst = std::max(worst, (excess - 1e3 * kEpsilon * p.terms) / size);
-      }
-    }
+    const double worst = created_share(account);
     if (worst > tolerances_.creation && run_.status != "violated") {
-      add(Defect::control, fmt::format("a part created {:.1e} of what it stores and moves, but {}", worst, run_.status));
+      add(Defect::control, fmt::format("a part created {:.1e} of what it stores and moves, but {}",
+                                       worst, run_.status));
     }
   }
 
   void look_at_guard(const EngineRun& unguarded) {
-    const Excess excess = compare(run_.course.x, unguarded.course.x, expectation_.state_tolerance, 0);
+    const Excess excess =
+        compare(run_.course.x, unguarded.course.x, expectation_.state_tolerance, 0);
     if (!(excess.ratio > 1.0)) return;
-    add(Defect::guard, fmt::format("state {} in row {} differs by {:.1e} of its scale, {:.1e} of what is allowed; alpha {}",
+    add(Defect::guard, fmt::format("state {} in row {} differs by {:.1e} of its scale, {:.1e} of "
+                                   "what is allowed; alpha {}",
                                    excess.entry, excess.step,
                                    excess.ratio * expectation_.state_tolerance[excess.entry] /
                                        expectation_.state_scale[excess.entry],
@@ -179,7 +191,9 @@ class Judge {
   void add(Defect defect, std::string text) { findings.push_back({defect, std::move(text)}); }
 
  private:
-  std::size_t island(std::size_t part) const { return static_cast<std::size_t>(expectation_.island[part]); }
+  std::size_t island(std::size_t part) const {
+    return static_cast<std::size_t>(expectation_.island[part]);
+  }
 
   const Network& network_;
   const Expectation& expectation_;
@@ -190,13 +204,15 @@ class Judge {
 }  // namespace
 
 const char* to_string(Defect defect) {
-  static const char* const names[kDefects] = {"refused", "failed", "missed",  "state",       "port",  "balance",
-                                              "created", "ledger", "verdict", "conditional", "guard", "control"};
+  static const char* const names[kDefects] = {"refused", "failed",      "missed",  "state",
+                                              "port",    "balance",     "created", "ledger",
+                                              "verdict", "conditional", "guard",   "control"};
   return names[static_cast<int>(defect)];
 }
 
-std::vector<Finding> judge(const Network& network, const Expectation& expectation, const EngineRun& run,
-                           const EngineRun* unguarded, const Tolerances& tolerances) {
+std::vector<Finding> judge(const Network& network, const Expectation& expectation,
+                           const EngineRun& run, const EngineRun* unguarded,
+                           const Tolerances& tolerances) {
   if (!run.refused.empty()) return {{Defect::refused, run.refused}};
   Judge judge(network, expectation, run, tolerances);
   if (!run.failed.empty()) judge.add(Defect::failed, run.failed);
@@ -204,15 +220,31 @@ std::vector<Finding> judge(const Network& network, const Expectation& expectatio
   judge.look_at_verdict(account);
   if (network.active) return judge.findings;
   if (run.not_converged > 0) {
-    judge.add(Defect::missed, fmt::format("{} of {} steps missed the tolerance", run.not_converged, network.steps));
+    judge.add(Defect::missed,
+              fmt::format("{} of {} steps missed the tolerance", run.not_converged, network.steps));
   }
   judge.look_at_trajectory();
   judge.look_at_energies(account);
   judge.look_at_ledger(account);
-  if (unguarded && unguarded->refused.empty() && run.not_converged == 0 && unguarded->not_converged == 0) {
+  if (unguarded && unguarded->refused.empty() && run.not_converged == 0 &&
+      unguarded->not_converged == 0) {
     judge.look_at_guard(*unguarded);
   }
   return judge.findings;
+}
+
+double created_share(const Account& account) {
+  double worst = 0.0;
+  for (const auto& step : account.steps) {
+    for (const PartEnergies& p : step) {
+      const double size = static_cast<double>(std::abs(p.stored) + std::abs(p.stored - p.change)) +
+                          p.exchanged + p.waves;
+      if (!(size > kTiny)) continue;
+      const auto excess = static_cast<double>(p.change - p.supplied - p.through_ports);
+      worst = std::max(worst, (excess - 1e3 * kEpsilon * p.terms) / size);
+    }
+  }
+  return worst;
 }
 
 double state_error(const Expectation& expectation, const Course& course, const Course& other) {
@@ -230,6 +262,9 @@ Result run_case(const Network& network, const Tolerances& tolerances) {
   result.run = run_engine(network);
   if (network.active || !result.run.refused.empty()) {
     result.findings = judge(network, expectation, result.run, nullptr, tolerances);
+    result.visibly_active =
+        network.active && result.run.refused.empty() &&
+        created_share(account_of(network, result.run.course)) > tolerances.creation;
   } else {
     const EngineRun unguarded = run_engine(network, {.guard = false});
     result.findings = judge(network, expectation, result.run, &unguarded, tolerances);

@@ -41,8 +41,12 @@ void kernel_of(const Network& network, const JointData& joint, Matrix& E, Matrix
   };
   switch (joint.kind) {
     case JointKind::connection:
-    case JointKind::common_effort: junction(E, F); break;
-    case JointKind::common_flow: junction(F, E); break;
+    case JointKind::common_effort:
+      junction(E, F);
+      break;
+    case JointKind::common_flow:
+      junction(F, E);
+      break;
     case JointKind::transformer:
       E(0, 0) = 1.0;
       E(0, 1) = -joint.value;
@@ -67,8 +71,12 @@ void kernel_of(const Network& network, const JointData& joint, Matrix& E, Matrix
       E = joint.first;
       F = joint.second;
       break;
-    case JointKind::free: E(0, 0) = 1.0; break;
-    case JointKind::fixed: F(0, 0) = 1.0; break;
+    case JointKind::free:
+      E(0, 0) = 1.0;
+      break;
+    case JointKind::fixed:
+      F(0, 0) = 1.0;
+      break;
     case JointKind::resistive:
       E(0, 0) = 1.0;
       F(0, 0) = joint.value;

@@ -22,16 +22,21 @@ struct Drive {
   double amplitude = 0.0;
   double frequency_Hz = 0.0;
   double phase_rad = 0.0;
-  double from_s = 0.0;  ///< of a step: it rises from 0 within [from_s, until_s], no sample in between
+  double from_s =
+      0.0;  ///< of a step: it rises from 0 within [from_s, until_s], no sample in between
   double until_s = 0.0;
 
   double at(double time_s) const {
     switch (kind) {
-      case Kind::none: return 0.0;
-      case Kind::constant: return amplitude;
+      case Kind::none:
+        return 0.0;
+      case Kind::constant:
+        return amplitude;
       case Kind::harmonic:
-        return amplitude * std::sin(2.0 * 3.14159265358979323846 * frequency_Hz * time_s + phase_rad);
-      case Kind::step: return time_s < 0.5 * (from_s + until_s) ? 0.0 : amplitude;
+        return amplitude *
+               std::sin(2.0 * 3.14159265358979323846 * frequency_Hz * time_s + phase_rad);
+      case Kind::step:
+        return time_s < 0.5 * (from_s + until_s) ? 0.0 : amplitude;
     }
     return 0.0;
   }

@@ -136,7 +136,8 @@ PartData element_piece(const ElementSpec& spec) {
     Ke *= spec.rigidity / L;
     Me << 2, 1, 1, 2;
     Me *= spec.density * L / 6.0;
-    K.block(dofs * e, dofs * e, 2 * dofs, 2 * dofs) += spec.beam ? beam_stiffness(L, spec.rigidity) : Ke;
+    K.block(dofs * e, dofs * e, 2 * dofs, 2 * dofs) +=
+        spec.beam ? beam_stiffness(L, spec.rigidity) : Ke;
     M.block(dofs * e, dofs * e, 2 * dofs, 2 * dofs) += spec.beam ? beam_mass(L, spec.density) : Me;
   }
   PartData part = PartData::zero(2 * N, 2 * dofs, 0);
@@ -159,7 +160,8 @@ double fastest_rate(const PartData& part) {
   const Matrix A = (part.J - part.R) * part.Q;
   if (part.descriptor) {
     const Eigen::Index rank = part.E.fullPivLu().rank();
-    return A.norm() / (part.E.norm() / std::sqrt(static_cast<double>(std::max<Eigen::Index>(rank, 1))));
+    return A.norm() /
+           (part.E.norm() / std::sqrt(static_cast<double>(std::max<Eigen::Index>(rank, 1))));
   }
   const double rate = A.eigenvalues().cwiseAbs().maxCoeff();
   return rate > 1e-6 * A.norm() ? rate : A.norm();  // nilpotent: no rate of its own

@@ -11,9 +11,9 @@ struct PartSpec {
   int states = 2;
   int ports = 1;
   int drives = 0;
-  double stiffness = 1.0;  ///< a power of two: Q and, with it, frequencies
-  double gain = 1.0;       ///< a power of two: G, and impedances by its square
-  double damping = 0.0;    ///< a power of two: of [R P; Pᵀ S]; 0: lossless
+  double stiffness = 1.0;    ///< a power of two: Q and, with it, frequencies
+  double gain = 1.0;         ///< a power of two: G, and impedances by its square
+  double damping = 0.0;      ///< a power of two: of [R P; Pᵀ S]; 0: lossless
   bool feedthrough = false;  ///< P, S and N
   bool singular_Q = false;   ///< Q has a kernel: motions that store nothing
   bool at_rest = false;      ///< starts from zero

@@ -13,7 +13,8 @@ namespace portwave::differential {
 class Random {
  public:
   Random(std::string_view family, std::uint64_t seed) : state_(1469598103934665603ULL) {
-    for (const char c : family) state_ = (state_ ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    for (const char c : family)
+      state_ = (state_ ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
     state_ ^= seed * 0x9E3779B97F4A7C15ULL;
     bits();
   }
@@ -36,11 +37,13 @@ class Random {
   bool chance(double probability) { return uniform(0.0, 1.0) < probability; }
   /// A power of two nearest to 10^d, d uniform: products with it are exact.
   double power_of_two(double from_decade, double to_decade) {
-    return std::ldexp(1.0, static_cast<int>(std::lround(uniform(from_decade, to_decade) * 3.3219280948873623)));
+    return std::ldexp(
+        1.0, static_cast<int>(std::lround(uniform(from_decade, to_decade) * 3.3219280948873623)));
   }
   /// Entries in [−1, 1] on a grid of 2⁻²⁰: sums of a few products of two are exact.
   Matrix grid(int rows, int columns) {
-    return Matrix::NullaryExpr(rows, columns, [this] { return std::ldexp(integer(-1048576, 1048576), -20); });
+    return Matrix::NullaryExpr(rows, columns,
+                               [this] { return std::ldexp(integer(-1048576, 1048576), -20); });
   }
   Matrix matrix(int rows, int columns) {
     return Matrix::NullaryExpr(rows, columns, [this] { return uniform(-1.0, 1.0); });

@@ -23,7 +23,8 @@ using VectorOf = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 template <class T>
 class Factors {
  public:
-  explicit Factors(std::vector<Eigen::Triplet<T>> entries, int n) : row_(VectorOf<T>::Ones(n)), column_(row_) {
+  explicit Factors(std::vector<Eigen::Triplet<T>> entries, int n)
+      : row_(VectorOf<T>::Ones(n)), column_(row_) {
     for (int pass = 0; pass < 8; ++pass) {
       VectorOf<T> rows = VectorOf<T>::Zero(n), columns = rows;
       for (const auto& t : entries) {
@@ -63,7 +64,8 @@ class Factors {
  private:
   static T half_power(T size) {
     if (!(size > T(0)) || !std::isfinite(size)) return T(1);
-    return std::ldexp(T(1), -static_cast<int>(std::lround(0.5 * std::log2(static_cast<double>(size)))));
+    return std::ldexp(T(1),
+                      -static_cast<int>(std::lround(0.5 * std::log2(static_cast<double>(size)))));
   }
 
   VectorOf<T> row_, column_;
@@ -103,12 +105,14 @@ class Midpoint {
       const MatrixOf<T> lhs = (T(2) / h) * part.E.cast<T>() - b.rate;
       for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) add(entries, state + i, state + j, lhs(i, j));
-        for (int j = 0; j < p; ++j) add(entries, state + i, input_column(part, port, j), -GmP(i, j));
+        for (int j = 0; j < p; ++j)
+          add(entries, state + i, input_column(part, port, j), -GmP(i, j));
       }
       for (int j = 0; j < p; ++j) {
         add(entries, n_ + port + j, output_column(part, port, j), T(1));
         for (int i = 0; i < n; ++i) add(entries, n_ + port + j, state + i, -b.output(j, i));
-        for (int l = 0; l < p; ++l) add(entries, n_ + port + j, input_column(part, port, l), -SN(j, l));
+        for (int l = 0; l < p; ++l)
+          add(entries, n_ + port + j, input_column(part, port, l), -SN(j, l));
       }
       state += n;
       port += p;
@@ -160,7 +164,8 @@ class Midpoint {
         for (std::size_t k = 0; k < part.drives.size(); ++k) {
           const T u = static_cast<T>(part.drives[k].at(t));
           rhs.segment(b.state, n) += u * b.drive_rate.col(static_cast<Eigen::Index>(k));
-          if (p > 0) rhs.segment(n_ + b.port, p) += u * b.drive_output.col(static_cast<Eigen::Index>(k));
+          if (p > 0)
+            rhs.segment(n_ + b.port, p) += u * b.drive_output.col(static_cast<Eigen::Index>(k));
         }
       }
       if (!disturbance.empty()) {
@@ -170,7 +175,8 @@ class Midpoint {
         }
         for (const Term& term : joint_terms_) {
           const auto j = static_cast<std::size_t>(term.port);
-          rhs[term.row] += static_cast<T>(term.E) * sample[2 * j] + static_cast<T>(term.F) * sample[2 * j + 1];
+          rhs[term.row] +=
+              static_cast<T>(term.E) * sample[2 * j] + static_cast<T>(term.F) * sample[2 * j + 1];
         }
       }
       const VectorOf<T> z = factors_->solve(std::move(rhs));
@@ -221,8 +227,10 @@ class Midpoint {
         const double energy = noise.island_energy[static_cast<std::size_t>(island[i])];
         const double gamma = noise.impedance[j];
         if (!(gamma > 0.0)) continue;
-        sizes[2 * j] = static_cast<T>(noise.tolerance * std::sqrt(energy * gamma / network_.step_s));
-        sizes[2 * j + 1] = static_cast<T>(noise.tolerance * std::sqrt(energy / gamma / network_.step_s));
+        sizes[2 * j] =
+            static_cast<T>(noise.tolerance * std::sqrt(energy * gamma / network_.step_s));
+        sizes[2 * j + 1] =
+            static_cast<T>(noise.tolerance * std::sqrt(energy / gamma / network_.step_s));
       }
     }
     return sizes;
@@ -243,7 +251,8 @@ MatrixOf<long double> projector(const PartData& part) {
   const auto& sigma = svd.singularValues();
   MatrixOf<long double> result = MatrixOf<long double>::Zero(E.rows(), E.cols());
   for (Eigen::Index k = 0; k < sigma.size(); ++k) {
-    if (sigma[k] > 1e-15L * sigma[0]) result += svd.matrixV().col(k) * svd.matrixV().col(k).transpose();
+    if (sigma[k] > 1e-15L * sigma[0])
+      result += svd.matrixV().col(k) * svd.matrixV().col(k).transpose();
   }
   return result;
 }
@@ -254,7 +263,9 @@ Course run_reference(const Network& network, StepQuality* quality, const Noise* 
   return midpoint.run(noise);
 }
 
-Course run_reference_in_double(const Network& network) { return Midpoint<double>(network).run(nullptr); }
+Course run_reference_in_double(const Network& network) {
+  return Midpoint<double>(network).run(nullptr);
+}
 
 std::vector<double> port_impedances(const Network& network) {
   std::vector<double> result;
@@ -266,8 +277,10 @@ std::vector<double> port_impedances(const Network& network) {
                   (part.J.cast<long double>() - part.R.cast<long double>()) * Q;
     const M drive = (part.G.cast<long double>() - part.P.cast<long double>()).leftCols(p);
     const M delta = lhs.partialPivLu().solve(drive);
-    const M response = (part.G.cast<long double>() + part.P.cast<long double>()).leftCols(p).transpose() * Q * delta +
-                       (part.S.cast<long double>() + part.N.cast<long double>()).topLeftCorner(p, p);
+    const M response =
+        (part.G.cast<long double>() + part.P.cast<long double>()).leftCols(p).transpose() * Q *
+            delta +
+        (part.S.cast<long double>() + part.N.cast<long double>()).topLeftCorner(p, p);
     for (int j = 0; j < p; ++j) {
       const auto y = static_cast<double>(response(j, j));
       result.push_back(part.effort_in[static_cast<std::size_t>(j)] ? 1.0 / y : y);

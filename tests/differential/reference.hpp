@@ -34,7 +34,8 @@ struct StepQuality {
 };
 
 /// In long double.
-Course run_reference(const Network& network, StepQuality* quality = nullptr, const Noise* noise = nullptr);
+Course run_reference(const Network& network, StepQuality* quality = nullptr,
+                     const Noise* noise = nullptr);
 /// The same equations in double: what rounding does to them.
 Course run_reference_in_double(const Network& network);
 

@@ -45,11 +45,13 @@ void sweep(const Box& box, double tau) {
     acted += guarded.guarded_steps > 0 ? 1 : 0;
     const double error = state_error(expectation, guarded.course, unguarded.course);
     worst = std::max(worst, error);
-    EXPECT_LE(error, 1.0) << fmt::format("{} seed {} at tolerance {:.0e}: the guard acted in {} steps, alpha {}",
-                                         box.family, seed, tau, guarded.guarded_steps, guarded.min_alpha);
+    EXPECT_LE(error, 1.0) << fmt::format(
+        "{} seed {} at tolerance {:.0e}: the guard acted in {} steps, alpha {}", box.family, seed,
+        tau, guarded.guarded_steps, guarded.min_alpha);
   }
-  fmt::print("{} at {:.0e}: {} runs, the guard acted in {}, worst difference {:.1e} of what is allowed\n", box.family,
-             tau, compared, acted, worst);
+  fmt::print(
+      "{} at {:.0e}: {} runs, the guard acted in {}, worst difference {:.1e} of what is allowed\n",
+      box.family, tau, compared, acted, worst);
   EXPECT_GE(compared, (9 * box.cases) / 10) << "too few runs met the tolerance";
 }
 
@@ -57,10 +59,13 @@ TEST_P(IdleGuard, LeavesConvergedRunsAlone) { sweep(GetParam(), 1e-10); }
 TEST_P(IdleGuard, LeavesRunsThatConvergedToRoundOffAlone) { sweep(GetParam(), 1e-13); }
 
 INSTANTIATE_TEST_SUITE_P(Box, IdleGuard,
-                         ::testing::Values(Box{"coasting", 60}, Box{"far_away", 60}, Box{"elements", 60},
-                                           Box{"free_ends", 60}, Box{"from_rest", 40}, Box{"large_steps", 40},
+                         ::testing::Values(Box{"coasting", 60}, Box{"far_away", 60},
+                                           Box{"elements", 60}, Box{"free_ends", 60},
+                                           Box{"from_rest", 40}, Box{"large_steps", 40},
                                            Box{"units", 40}, Box{"spread", 40}),
-                         [](const auto& param_info) { return std::string(param_info.param.family); });
+                         [](const auto& param_info) {
+                           return std::string(param_info.param.family);
+                         });
 
 }  // namespace
 }  // namespace portwave::differential

@@ -46,7 +46,8 @@ EngineRun perfect_run(const Network& network, const Expectation& expectation) {
     for (LongVector& row : rows) row = row.cast<double>().cast<long double>().eval();
     return rows;
   };
-  run.course = {rounded(expectation.course.x), rounded(expectation.course.e), rounded(expectation.course.f)};
+  run.course = {rounded(expectation.course.x), rounded(expectation.course.e),
+                rounded(expectation.course.f)};
   const Account account = account_of(network, run.course);
   long double stored = 0.0L;
   for (const long double h : account.initial) stored += h;
@@ -67,7 +68,8 @@ EngineRun perfect_run(const Network& network, const Expectation& expectation) {
   return run;
 }
 
-std::vector<Finding> findings_of(const Network& network, const std::function<void(EngineRun&)>& spoil) {
+std::vector<Finding> findings_of(const Network& network,
+                                 const std::function<void(EngineRun&)>& spoil) {
   const Expectation expectation = expect(network);
   EngineRun run = perfect_run(network, expectation);
   spoil(run);
@@ -89,21 +91,24 @@ TEST(DifferentialJudge, AcceptsTheReferenceItselfInEveryFamily) {
       const Expectation expectation = expect(network);
       if (!expectation.well_posed) continue;
       const auto findings = judge(network, expectation, perfect_run(network, expectation), nullptr);
-      EXPECT_TRUE(findings.empty()) << family << " " << seed << " " << to_string(findings[0].defect) << ": "
-                                    << findings[0].text;
+      EXPECT_TRUE(findings.empty()) << family << " " << seed << " " << to_string(findings[0].defect)
+                                    << ": " << findings[0].text;
     }
   }
 }
 
 TEST(DifferentialJudgeControl, NoticesAPerturbedState) {
-  const auto findings = findings_of(small_network(), [](EngineRun& run) { run.course.x[20][1] += 1e-6; });
+  const auto findings =
+      findings_of(small_network(), [](EngineRun& run) { run.course.x[20][1] += 1e-6; });
   EXPECT_TRUE(has(findings, Defect::state));
   EXPECT_TRUE(has(findings, Defect::balance));
 }
 
 TEST(DifferentialJudgeControl, NoticesAPerturbedPort) {
-  const auto of_effort = findings_of(small_network(), [](EngineRun& run) { run.course.e[20][1] *= 1.0L + 1e-6L; });
-  const auto of_flow = findings_of(small_network(), [](EngineRun& run) { run.course.f[20][1] *= 1.0L + 1e-6L; });
+  const auto of_effort =
+      findings_of(small_network(), [](EngineRun& run) { run.course.e[20][1] *= 1.0L + 1e-6L; });
+  const auto of_flow =
+      findings_of(small_network(), [](EngineRun& run) { run.course.f[20][1] *= 1.0L + 1e-6L; });
   for (const auto& findings : {of_effort, of_flow}) {
     EXPECT_TRUE(has(findings, Defect::port));
     EXPECT_TRUE(has(findings, Defect::balance));
@@ -111,7 +116,9 @@ TEST(DifferentialJudgeControl, NoticesAPerturbedPort) {
 }
 
 TEST(DifferentialJudgeControl, NoticesATrajectoryThatIsNotANumber) {
-  EXPECT_TRUE(has(findings_of(small_network(), [](EngineRun& run) { run.course.x[5][0] = std::nan(""); }), Defect::state));
+  EXPECT_TRUE(
+      has(findings_of(small_network(), [](EngineRun& run) { run.course.x[5][0] = std::nan(""); }),
+          Defect::state));
 }
 
 TEST(DifferentialJudgeControl, NoticesEnergyFromNowhere) {
@@ -125,18 +132,26 @@ TEST(DifferentialJudgeControl, NoticesEnergyFromNowhere) {
 
 TEST(DifferentialJudgeControl, NoticesALedgerThatIsOffByAMillionth) {
   for (const auto column : {&EngineRun::supplied, &EngineRun::dissipated}) {
-    EXPECT_TRUE(has(findings_of(small_network(), [column](EngineRun& run) { (run.*column)[20] *= 1.0 + 1e-6; }),
-                    Defect::ledger));
+    EXPECT_TRUE(has(
+        findings_of(small_network(), [column](EngineRun& run) { (run.*column)[20] *= 1.0 + 1e-6; }),
+        Defect::ledger));
   }
-  EXPECT_TRUE(has(findings_of(small_network(), [](EngineRun& run) { run.stored[20] *= 1.0 + 1e-6; }), Defect::ledger));
+  EXPECT_TRUE(
+      has(findings_of(small_network(), [](EngineRun& run) { run.stored[20] *= 1.0 + 1e-6; }),
+          Defect::ledger));
 }
 
 TEST(DifferentialJudgeControl, NoticesFalseVerdictsAndMissedSteps) {
-  EXPECT_TRUE(has(findings_of(small_network(), [](EngineRun& run) { run.status = "violated"; }), Defect::verdict));
-  EXPECT_TRUE(has(findings_of(small_network(), [](EngineRun& run) { run.status = "conditional"; }), Defect::conditional));
-  EXPECT_TRUE(has(findings_of(small_network(), [](EngineRun& run) { run.not_converged = 1; }), Defect::missed));
-  EXPECT_TRUE(has(findings_of(small_network(), [](EngineRun& run) { run.refused = "no"; }), Defect::refused));
-  EXPECT_TRUE(has(findings_of(small_network(), [](EngineRun& run) { run.failed = "no"; }), Defect::failed));
+  EXPECT_TRUE(has(findings_of(small_network(), [](EngineRun& run) { run.status = "violated"; }),
+                  Defect::verdict));
+  EXPECT_TRUE(has(findings_of(small_network(), [](EngineRun& run) { run.status = "conditional"; }),
+                  Defect::conditional));
+  EXPECT_TRUE(has(findings_of(small_network(), [](EngineRun& run) { run.not_converged = 1; }),
+                  Defect::missed));
+  EXPECT_TRUE(has(findings_of(small_network(), [](EngineRun& run) { run.refused = "no"; }),
+                  Defect::refused));
+  EXPECT_TRUE(
+      has(findings_of(small_network(), [](EngineRun& run) { run.failed = "no"; }), Defect::failed));
 }
 
 TEST(DifferentialJudgeControl, NoticesAGuardThatActs) {
@@ -154,7 +169,8 @@ TEST(DifferentialJudgeControl, AsksForActivePartsToBeNoticed) {
   network.parts[0].R(2, 2) = -0.01;
   network.parts[0].active = network.active = true;
   EXPECT_TRUE(findings_of(network, [](EngineRun&) {}).empty());
-  EXPECT_TRUE(has(findings_of(network, [](EngineRun& run) { run.status = "holds"; }), Defect::control));
+  EXPECT_TRUE(
+      has(findings_of(network, [](EngineRun& run) { run.status = "holds"; }), Defect::control));
 }
 
 TEST(DifferentialReference, LeavesOutWhatHasNoMonolithicStep) {
@@ -188,8 +204,10 @@ TEST(DifferentialReference, TurnsAnOscillatorByTheAngleOfTheMidpointRule) {
   const Course course = run_reference(network);
   const long double angle = 2.0L * std::atan(0.3L);
   for (std::size_t n = 0; n < course.x.size(); ++n) {
-    EXPECT_NEAR(static_cast<double>(course.x[n][0]), static_cast<double>(0.5L * std::cos(angle * static_cast<long double>(n))), 1e-14);
-    EXPECT_NEAR(static_cast<double>(course.x[n][1]), static_cast<double>(-std::sin(angle * static_cast<long double>(n))), 1e-14);
+    EXPECT_NEAR(static_cast<double>(course.x[n][0]),
+                static_cast<double>(0.5L * std::cos(angle * static_cast<long double>(n))), 1e-14);
+    EXPECT_NEAR(static_cast<double>(course.x[n][1]),
+                static_cast<double>(-std::sin(angle * static_cast<long double>(n))), 1e-14);
   }
 }
 

@@ -69,7 +69,8 @@ EngineRun recorded_run(const Network& network, const testing::TemporaryFolder& f
     ADD_FAILURE() << "no column " << name;
     return k;
   };
-  const std::size_t stored = column("stored_J"), supplied = column("supplied_J"), dissipated = column("dissipated_J");
+  const std::size_t stored = column("stored_J"), supplied = column("supplied_J"),
+                    dissipated = column("dissipated_J");
   for (bool first = true; std::getline(energy, line); first = false) {
     std::vector<std::string> cells;
     std::istringstream in(line);
@@ -84,14 +85,16 @@ EngineRun recorded_run(const Network& network, const testing::TemporaryFolder& f
 
 TEST(DifferentialRecorded, FilesOfARunFollowTheReferenceToo) {
   const testing::TemporaryFolder folder;
-  for (const char* family : {"trees", "loops", "islands", "descriptors", "units", "from_rest", "kernels"}) {
+  for (const char* family :
+       {"trees", "loops", "islands", "descriptors", "units", "from_rest", "kernels"}) {
     for (std::uint64_t seed = 2000; seed < 2007; ++seed) {
       const Network network = make_case(family, seed);
       const Expectation expectation = expect(network);
       if (!expectation.well_posed) continue;
       const EngineRun run = recorded_run(network, folder);
       for (const Finding& finding : judge(network, expectation, run, nullptr)) {
-        ADD_FAILURE() << family << " " << seed << " " << to_string(finding.defect) << ": " << finding.text;
+        ADD_FAILURE() << family << " " << seed << " " << to_string(finding.defect) << ": "
+                      << finding.text;
       }
       const EngineRun direct = run_engine(network);
       ASSERT_EQ(direct.course.x.size(), run.course.x.size());

@@ -28,7 +28,8 @@ std::filesystem::path folder_of_cases() {
 std::vector<std::string> cases() {
   std::vector<std::string> names;
   for (const std::string& name : testing::names_in(folder_of_cases())) {
-    if (name.ends_with(".json") && name != "expected.json" && !name.starts_with("lm_")) names.push_back(name);
+    if (name.ends_with(".json") && name != "expected.json" && !name.starts_with("lm_"))
+      names.push_back(name);
   }
   return names;
 }
@@ -48,7 +49,8 @@ TEST_P(Regression, RunsRightWithDefaultSettings) {
   recorder.finish();
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
   EXPECT_EQ(stepper.iterations().not_converged, 0);
-  const auto expected = nlohmann::json::parse(testing::read_text(folder_of_cases() / "expected.json"));
+  const auto expected =
+      nlohmann::json::parse(testing::read_text(folder_of_cases() / "expected.json"));
   if (!expected.contains(GetParam())) return;  // decays to nothing: its file holds denormal numbers
   const testing::CsvTable table = testing::read_csv(folder / "out/trajectory.csv");
   for (const auto& [label, value] : expected[GetParam()]["final"].items()) {
@@ -57,11 +59,15 @@ TEST_P(Regression, RunsRightWithDefaultSettings) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Scenarios, Regression, ::testing::ValuesIn(cases()), [](const auto& param_info) {
-  std::string name = param_info.param.substr(0, param_info.param.size() - 5);
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Scenarios, Regression, ::testing::ValuesIn(cases()),
+                         [](const auto& param_info) {
+                           std::string name =
+                               param_info.param.substr(0, param_info.param.size() - 5);
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
 
 TEST(RegressionList, HasAllFiles) { EXPECT_EQ(cases().size(), 7u); }
 

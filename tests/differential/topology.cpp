@@ -26,7 +26,8 @@ Groups random_groups(Random& random, const NetworkSpec& spec) {
     // A junction of the parent takes one more part, or there is a new one.
     std::vector<std::size_t> open;
     for (std::size_t g = 0; g < groups.size(); ++g) {
-      if (std::find(groups[g].begin(), groups[g].end(), parent) != groups[g].end()) open.push_back(g);
+      if (std::find(groups[g].begin(), groups[g].end(), parent) != groups[g].end())
+        open.push_back(g);
     }
     if (!open.empty() && random.chance(0.35)) {
       groups[open[static_cast<std::size_t>(random.integer(0, static_cast<int>(open.size()) - 1))]]
@@ -66,7 +67,9 @@ JointData random_joint(Random& random, const Network& network, const NetworkSpec
   const auto k = static_cast<int>(ports.size());
   const double pick = random.uniform(0.0, 1.0);
   if (k == 1) {
-    joint.kind = pick < 0.35 ? JointKind::free : pick < 0.6 ? JointKind::fixed : JointKind::resistive;
+    joint.kind = pick < 0.35  ? JointKind::free
+                 : pick < 0.6 ? JointKind::fixed
+                              : JointKind::resistive;
     joint.value = random.chance(0.1) ? 0.0 : random.logarithmic(1e-2, 1e2);
     return joint;
   }
@@ -113,7 +116,8 @@ void add_random_network(Random& random, const NetworkSpec& spec, Network& networ
   std::vector<std::vector<PortRef>> refs;
   for (const auto& group : groups) {
     refs.emplace_back();
-    for (const int i : group) refs.back().push_back({first + i, ports[static_cast<std::size_t>(i)]++});
+    for (const int i : group)
+      refs.back().push_back({first + i, ports[static_cast<std::size_t>(i)]++});
   }
   const int islands = std::min(spec.islands, spec.parts);
   for (int i = 0; i < spec.parts; ++i) {
@@ -126,9 +130,11 @@ void add_random_network(Random& random, const NetworkSpec& spec, Network& networ
       part.states = part.ports + random.integer(0, 1);
     }
     part.drives = random.chance(spec.driven) || (spec.at_rest && i < islands) ? 1 : 0;
-    part.stiffness = random.power_of_two(-0.5 * spec.stiffness_decades, 0.5 * spec.stiffness_decades);
+    part.stiffness =
+        random.power_of_two(-0.5 * spec.stiffness_decades, 0.5 * spec.stiffness_decades);
     part.gain = random.power_of_two(-0.25 * spec.gain_decades, 0.25 * spec.gain_decades);
-    part.damping = random.chance(spec.lossless) && !part.feedthrough ? 0.0 : random.power_of_two(-4, 0.5);
+    part.damping =
+        random.chance(spec.lossless) && !part.feedthrough ? 0.0 : random.power_of_two(-4, 0.5);
     part.singular_Q = random.chance(spec.singular_Q) && part.states > part.ports + 1;
     part.at_rest = spec.at_rest;
     if (random.chance(spec.descriptors)) {
@@ -157,7 +163,9 @@ void choose_drives(Random& random, Network& network) {
     for (Drive& drive : part.drives) {
       drive.amplitude = (random.chance(0.5) ? 1.0 : -1.0) * random.logarithmic(0.1, 10.0);
       switch (random.integer(0, 2)) {
-        case 0: drive.kind = Drive::Kind::constant; break;
+        case 0:
+          drive.kind = Drive::Kind::constant;
+          break;
         case 1:
           drive.kind = Drive::Kind::harmonic;
           drive.frequency_Hz = 1.0 / (h * random.logarithmic(20.0, 200.0));

@@ -9,17 +9,18 @@ namespace portwave::differential {
 /// How random parts are put together.
 struct NetworkSpec {
   int parts = 4;
-  int loops = 0;    ///< couplings beyond a tree
+  int loops = 0;  ///< couplings beyond a tree
   int islands = 1;
-  double descriptors = 0.0;       ///< share of descriptor parts
-  double driven = 0.2;            ///< share of parts with an external input
-  double stiffness_decades = 0.0; ///< spread of Q over the parts
-  double gain_decades = 0.0;      ///< spread of G over the parts
-  double lossless = 0.5;          ///< share of parts without dissipation
-  double feedthrough = 0.3;       ///< share with P, S, N
+  double descriptors = 0.0;        ///< share of descriptor parts
+  double driven = 0.2;             ///< share of parts with an external input
+  double stiffness_decades = 0.0;  ///< spread of Q over the parts
+  double gain_decades = 0.0;       ///< spread of G over the parts
+  double lossless = 0.5;           ///< share of parts without dissipation
+  double feedthrough = 0.3;        ///< share with P, S, N
   double singular_Q = 0.1;
-  double ends = 0.3;     ///< share of parts with one more port that is free, fixed or closed by a resistor
-  bool at_rest = false;  ///< starts from zero; every island is driven
+  double ends =
+      0.3;  ///< share of parts with one more port that is free, fixed or closed by a resistor
+  bool at_rest = false;       ///< starts from zero; every island is driven
   bool plain_joints = false;  ///< connections and 0- and 1-junctions only
   int max_states = 6;
 };

@@ -32,7 +32,8 @@ void change_units(Random& random, Network& network, double energy, double decade
                        joint.kind == JointKind::skew_gain || joint.kind == JointKind::kernel;
     Vector e(k), f(k), u(k);
     e[0] = random.power_of_two(-decades, decades);
-    for (Eigen::Index j = 1; j < k; ++j) e[j] = mixes ? random.power_of_two(-decades, decades) : e[0];
+    for (Eigen::Index j = 1; j < k; ++j)
+      e[j] = mixes ? random.power_of_two(-decades, decades) : e[0];
     f = energy * e.cwiseInverse();
     for (Eigen::Index j = 0; j < k; ++j) {
       const PortRef port = joint.ports[static_cast<std::size_t>(j)];
@@ -42,9 +43,15 @@ void change_units(Random& random, Network& network, double energy, double decade
       u[j] = effort_in ? e[j] : f[j];
     }
     switch (joint.kind) {
-      case JointKind::transformer: joint.value *= e[0] / e[1]; break;
-      case JointKind::gyrator: joint.value *= e[0] / f[1]; break;
-      case JointKind::resistive: joint.value *= e[0] / f[0]; break;
+      case JointKind::transformer:
+        joint.value *= e[0] / e[1];
+        break;
+      case JointKind::gyrator:
+        joint.value *= e[0] / f[1];
+        break;
+      case JointKind::resistive:
+        joint.value *= e[0] / f[0];
+        break;
       case JointKind::skew_gain:
         joint.first = Matrix(u.asDiagonal() * joint.first * u.asDiagonal()) / energy;
         break;
@@ -52,7 +59,8 @@ void change_units(Random& random, Network& network, double energy, double decade
         joint.first = Matrix(joint.first * e.cwiseInverse().asDiagonal());
         joint.second = Matrix(joint.second * f.cwiseInverse().asDiagonal());
         break;
-      default: break;
+      default:
+        break;
     }
   }
   for (std::size_t i = 0; i < network.parts.size(); ++i) {
