@@ -255,12 +255,13 @@ double EnergyBook::state_rounding(int part, const CommittedStep& step) const {
       terms += std::abs(gradient_[static_cast<std::size_t>(k)] * x_[static_cast<std::size_t>(k)]);
     }
   }
-  if (form.Q == nullptr) return passivity_tolerance(terms);
   const double moved = column(kTolerance)[place.entry] / passivity_tolerance(1.0);
   const BatchPlace& batch = waves_.batch(place.batch);
   const double of_maps = batch.batch->step_rounding(place.lane, step.record + batch.record,
                                                     step.a + batch.wave, step.next + batch.record);
-  const double sum = of_maps + kLinear * std::sqrt(terms * (moved + kLinear * kLinear * terms));
+  double sum = of_maps + kLinear * std::sqrt(terms * (moved + kLinear * kLinear * terms));
+  // The terms of other parts are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied by.
+  if (form.Q == nullptr) sum = kLinear * std::max(terms, moved);
   // Where nothing cancels it is within what rounding_of_step allows.
   constexpr double kUsual = 1000.0 * kEpsilon;
   return sum > kUsual * moved ? sum : 0.0;

@@ -368,9 +368,15 @@ class DenseLinearBatch final : public StepBatch {
       sum += std::abs(slope[i]) * moved(group.step, group.step + n * n * step, group.input, i);
     }
     for (int i = 0; i < p; ++i) {
-      const double incident = std::abs(a[i * stride() + lane]);
-      const double rest = moved(C, group.scatter + p * step, group.input + n * q * step, i);
-      sum += (incident + rest) * rest;
+      const double* gain = group.scatter + p * step;
+      const double* C_u = group.input + n * q * step;
+      const auto value = [&](const double* block, int k) { return block[k * step + own]; };
+      double b = value(group.scatter, i) * a[i * stride() + lane];
+      for (int j = 0; j < n; ++j) b += value(C, i * n + j) * state(x, j);
+      for (int j = 0; j < p; ++j) b += value(gain, i * p + j) * a[j * stride() + lane];
+      for (int j = 0; j < q; ++j) b += value(C_u, i * q + j) * state(x, n + j);
+      const double terms_of_b = moved(C, gain, C_u, i);
+      sum += (std::abs(b) + kPerTerm * terms_of_b) * terms_of_b;
     }
     const double* output =
         group.energy + (n + shape_.storage_count + shape_.gradient_count +

@@ -152,7 +152,8 @@ class Judge {
                   n + 1, 0);
       const double allowed = tolerances_.energy_terms * kEpsilon * own + share + kTiny;
       supplied.take(std::abs(run_.supplied[n] - static_cast<double>(in)), allowed, n, 0);
-      dissipated.take(std::abs(run_.dissipated[n] - static_cast<double>(out)), allowed, n, 0);
+      // A square of efforts that may themselves be small differences.
+      dissipated.take(std::abs(run_.dissipated[n] - static_cast<double>(out)), 8.0 * allowed, n, 0);
     }
     for (const auto& [excess, what] :
          {std::pair{stored, "stored"}, {supplied, "supplied"}, {dissipated, "dissipated"}}) {
