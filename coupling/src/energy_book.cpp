@@ -13,6 +13,9 @@ namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
+/// The energies that a tolerance belongs to: 1/passivity_tolerance(1).
+constexpr double kTermsPerTolerance = 1e12;
+
 /// Share of what an island stores up to which its account has to be known.
 constexpr double kComputable = 1e-9;
 
@@ -142,10 +145,6 @@ void EnergyBook::set_uncomputable(std::vector<char> islands) {
   drowned_.resize(islands_.size(), 0);
 }
 
-int EnergyBook::drowned_islands() const {
-  return static_cast<int>(std::count(drowned_.begin(), drowned_.end(), 1));
-}
-
 EnergyColumns EnergyBook::columns() {
   return {column(kChange), column(kSupply), column(kDissipated)};
 }
@@ -208,7 +207,7 @@ void EnergyBook::sum_up() {
   tallied_.dissipated_J = sums.dissipated;
   tallied_.max_passivity_residual_J = sums.largest_residual;
   worst_ratio_of_step_ = sums.largest_ratio;
-  terms_of_step_J_ = sums.tolerance / passivity_tolerance(1.0);
+  terms_of_step_J_ = kTermsPerTolerance * sums.tolerance;
   if (islands_.size() == 1) {
     mismatch_[0] = tallied_.mismatch_J = sums.mismatch;
     change_[0] = sums.change;
@@ -228,7 +227,7 @@ double EnergyBook::rounding_of_step(int island) const {
   const auto i = static_cast<std::size_t>(island);
   const double terms = islands_.size() == 1
                            ? terms_of_step_J_
-                           : islands_[i].sum(column(kTolerance)) / passivity_tolerance(1.0);
+                           : kTermsPerTolerance * islands_[i].sum(column(kTolerance));
   return kRoundingPerJoule * terms;
 }
 
@@ -255,7 +254,7 @@ double EnergyBook::state_rounding(int part, const CommittedStep& step) const {
       terms += std::abs(gradient_[static_cast<std::size_t>(k)] * x_[static_cast<std::size_t>(k)]);
     }
   }
-  const double moved = column(kTolerance)[place.entry] / passivity_tolerance(1.0);
+  const double moved = kTermsPerTolerance * column(kTolerance)[place.entry];
   const BatchPlace& batch = waves_.batch(place.batch);
   const double of_maps = batch.batch->step_rounding(place.lane, step.record + batch.record,
                                                     step.a + batch.wave, step.next + batch.record);
@@ -339,17 +338,20 @@ StepLedger EnergyBook::close(const CommittedStep& step, double alpha, double wit
 void EnergyBook::judge_island(int island, const CommittedStep& step) {
   const auto i = static_cast<std::size_t>(island);
   Account& account = accounts_[i];
-  account.change.add(change_[i]);
-  account.supplied.add(supplied_[i]);
-  account.excess.add(change_[i] + mismatch_[i] - supplied_[i]);
+  account.gained.add(change_[i] - supplied_[i]);
   account.moved += std::abs(supplied_[i]);
   const double rounding_of_this = rounding_of_step(island);
   account.rounding += rounding_of_this;
-  if (uncomputable_[i] != 0 && rounding_of_this > kComputable * energy_of_step(island)) {
+  if (uncomputable_[i] != 0 && drowned_[i] == 0 &&
+      rounding_of_this > kComputable * energy_of_step(island)) {
     drowned_[i] = 1;
+    ++drowned_count_;
   }
+  totals_.rounding_J += account.rounding;
+  const double gained = account.gained.value();
+  if (!guarded_) return see_growth(island, account, gained - account.tank);
   const double after = prospect(island);
-  const double excess = account.excess.value();
+  const double excess = gained + (after - account.tank);
   const auto allowance = [&] {
     const double rounding = 1e-12 * account.size + account.rounding;
     // Where waves drown the account: a millionth too much is too much.
@@ -360,19 +362,17 @@ void EnergyBook::judge_island(int island, const CommittedStep& step) {
   if (overdrawn || excess > allowance()) {
     account.rounding += state_rounding_of_island(island, step);
   }
-  if (guarded_ && !broken_law_) {
+  if (!broken_law_) {
     if (!creates(island) && mismatch_[i] < 0.0 && after < -account.rounding) {
       broken_law_ = {BrokenLaw::Law::tank, island, steps_};
     } else if (!(excess <= allowance())) {
       broken_law_ = {BrokenLaw::Law::balance, island, steps_};
     }
   }
-  totals_.rounding_J += account.rounding;
-  see_growth(island, account);
+  see_growth(island, account, gained - account.tank);
 }
 
-void EnergyBook::see_growth(int island, const Account& account) {
-  const double beyond = account.change.value() - account.supplied.value() - account.tank;
+void EnergyBook::see_growth(int island, const Account& account, double beyond) {
   // T may be below zero by as much as the second law is judged up to.
   if (!(beyond > 1e-12 * account.size + 2.0 * account.rounding)) return;
   if (growth_ && beyond <= growth_->beyond_J) return;
@@ -386,21 +386,28 @@ void EnergyBook::see_growth(int island, const Account& account) {
 
 void EnergyBook::judge_passivity(const CommittedStep& step, double residual, double ratio) {
   max_residual_ = std::max(max_residual_, residual);
-  if (ratio <= worst_ratio_) return;  // it is within what has been judged already, or worse
+  if (ratio <= worst_ratio_) return;
   double worst = -std::numeric_limits<double>::infinity();
   int worst_part = -1;
   for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
     const int entry = waves_.place(i).entry;
     const double own = column(kResidual)[entry];
     double limit = std::max(column(kTolerance)[entry], std::numeric_limits<double>::min());
-    if (own > limit) limit += state_rounding(i, step);
-    if (own / limit > worst || std::isnan(own / limit)) {
-      worst = own / limit;
+    if (own > limit) {
+      limit += state_rounding(i, step);
+      violated_ = violated_ || own > limit;
+    }
+    // What does not balance counts for where it is worst; only energy from nowhere is a violation.
+    const double measure = std::max(own, std::abs(own + column(kDissipated)[entry])) / limit;
+    if (measure > worst || std::isnan(own)) {
+      worst = measure;
       worst_part = i;
-      if (std::isnan(worst)) break;
+    }
+    if (std::isnan(own)) {
+      violated_ = true;
+      break;
     }
   }
-  if (!(worst <= 1.0)) violated_ = true;
   if (worst <= worst_ratio_) return;
   worst_ratio_ = worst;
   worst_step_ = steps_;

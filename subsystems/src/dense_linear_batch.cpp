@@ -344,7 +344,7 @@ class DenseLinearBatch final : public StepBatch {
     };
     for (int i = 0; i < n; ++i) add_slope(i, i, group.energy[i * step + own]);
     for (int e = 0; e < shape_.storage_count; ++e) {
-      const double half_q = group.energy[(n + e) * step + own];
+      const double half_q = 0.5 * group.energy[(n + e) * step + own];
       add_slope(storage_[static_cast<std::size_t>(e)].row,
                 storage_[static_cast<std::size_t>(e)].column, half_q);
       add_slope(storage_[static_cast<std::size_t>(e)].column,
@@ -556,7 +556,7 @@ class DenseLinearBatch final : public StepBatch {
       if (e.row == e.column) of_state[static_cast<std::size_t>(e.row)] += 0.5 * e.value;
     }
     flat.energy.insert(flat.energy.end(), of_state.begin(), of_state.end());
-    append_values(storage_, energy.storage(), 0.5, flat.energy);
+    append_values(storage_, energy.storage(), 1.0, flat.energy);
     append_values(gradient_, energy.gradient(), 0.5, flat.energy);
     append_values(dissipation_, energy.dissipation(), 1.0, flat.energy);
     append_values(output_, energy.output(), 1.0, flat.energy);

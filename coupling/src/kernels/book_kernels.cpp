@@ -131,8 +131,11 @@ inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
     tolerance[k] += c.tolerance[e];
     const double scale = c.tolerance[e] > kSmallest ? c.tolerance[e] : kSmallest;
     residual[k] = larger(residual[k], c.residual[e]);
-    const double defect = magnitude_of(c.residual[e] + c.dissipated[e]);
-    ratio[k] = larger(ratio[k], larger(c.residual[e], defect) / scale);
+    // At least r, and at least what does not balance; equal to the latter where nothing is active.
+    const double lost = c.dissipated[e];
+    const double defect =
+        magnitude_of(c.residual[e] + lost) + 0.5 * (magnitude_of(lost) - lost);
+    ratio[k] = larger(ratio[k], defect / scale);
   };
   int i = 0;
   for (; i + kSums <= count; i += kSums) {

@@ -36,7 +36,8 @@ struct NormTask {
 };
 
 /// Sums of a step over parts, in the order and manner of BookKernels::sum, and its two maxima: of r, and of
-/// max(r, |r + dissipated|) in relation to the tolerance: of what is too much, and of what does not balance.
+/// |r + dissipated| (+ |dissipated| where that is negative) in relation to the tolerance: of what does not
+/// balance, and no less than r.
 struct BookTotals {
   double change, supply, dissipated, mismatch, tolerance, largest_residual, largest_ratio;
 };

@@ -170,7 +170,7 @@ template <int W, bool kShared>
     const int row = s.storage[e].row * W, column = s.storage[e].column * W;
     const Vec<W> xi = Vec<W>::load(at.x + row), ni = Vec<W>::load(at.next + row);
     const Vec<W> xj = Vec<W>::load(at.x + column), nj = Vec<W>::load(at.next + column);
-    const Vec<W> both = fma(ni + xi, nj - xj, (ni - xi) * (nj + xj));
+    const Vec<W> both = fma(xi, nj - xj, (ni - xi) * nj);  // nᵢnⱼ − xᵢxⱼ
     change = fma(coefficient<W, kShared>(value, e), both, change);
   }
   value += s.storage_count * S;

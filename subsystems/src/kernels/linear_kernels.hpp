@@ -12,7 +12,7 @@ struct LinearEntry {
 };
 
 /// What all lanes of a dense linear batch share. Counts are of entries in the energy block, which
-/// holds, one after another: ½Q_ii of every state; the upper triangle of ½Q without its diagonal
+/// holds, one after another: ½Q_ii of every state; the upper triangle of Q without its diagonal
 /// (storage); rows of ½Q that the rest refers to (gradient);
 /// h[R P; Pᵀ S] (dissipation); h[(G+P)ᵀ, S+N] of the external inputs (output); and per port the factor c
 /// of u = c(a ± b). Rows and columns from n on are ports and inputs.

@@ -1,17 +1,17 @@
 #pragma once
 
-#include <cmath>
-
 namespace portwave {
 
-/// A running sum whose error does not grow with the number of terms (Neumaier's summation).
+/// A running sum whose error does not grow with the number of terms: what every addition loses is kept
+/// (Knuth's two-sum, without a branch).
 class CompensatedSum {
  public:
   explicit CompensatedSum(double start = 0.0) : sum_(start) {}
 
   void add(double term) {
     const double next = sum_ + term;
-    lost_ += std::abs(sum_) >= std::abs(term) ? (sum_ - next) + term : (term - next) + sum_;
+    const double taken = next - sum_;
+    lost_ += (sum_ - (next - taken)) + (term - taken);
     sum_ = next;
   }
   double value() const { return sum_ + lost_; }

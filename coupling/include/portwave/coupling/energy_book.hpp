@@ -79,7 +79,7 @@ class EnergyBook {
   /// Other islands are not computable from the next step on, impedances having changed.
   void set_uncomputable(std::vector<char> islands);
   /// Islands among them in which the rounding of the waves of some step exceeded 1e-9 of all energy there.
-  int drowned_islands() const;
+  int drowned_islands() const { return drowned_count_; }
 
   /// H of a part at the start [J].
   double initial_storage(int part) const;
@@ -119,11 +119,9 @@ class EnergyBook {
     double tank = 0.0;           ///< T₀ [J]
     double size = 0.0;           ///< Σ|Hᵢ| + T₀ at the start
     bool passive = true;         ///< no part is active
-    CompensatedSum change;       ///< Σ (H⁺ − H)
-    CompensatedSum supplied;     ///< Σ supply
-    CompensatedSum excess;       ///< Σ (H⁺ − H + ½(|b|² − |a|²) − supply)
+    CompensatedSum gained;       ///< Σ (H⁺ − H − supply)
     double moved = 0.0;          ///< Σ |supply|
-    double rounding = 0.0;       ///< what rounding may have left in these sums
+    double rounding = 0.0;       ///< what rounding may have left in this sum and the tank
   };
 
   double* column(Column c) { return columns_[c].data(); }
@@ -139,7 +137,7 @@ class EnergyBook {
   double energy_of_step(int island) const;
   bool creates(int island) const;
   void judge_island(int island, const CommittedStep& step);
-  void see_growth(int island, const Account& account);
+  void see_growth(int island, const Account& account, double beyond);
 
   const WaveDiscretisation& waves_;
   StaggeredMemory memory_;
@@ -151,6 +149,7 @@ class EnergyBook {
   double cap_;
   bool guarded_;
   std::vector<char> uncomputable_, drowned_;
+  int drowned_count_ = 0;
   // Of the step that is tallied: sums of all parts, and some by island.
   StepLedger tallied_;
   double worst_ratio_of_step_ = 0.0;
