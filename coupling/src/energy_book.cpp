@@ -256,11 +256,17 @@ double EnergyBook::state_rounding(int part, const CommittedStep& step) const {
   }
   const double moved = kTermsPerTolerance * column(kTolerance)[place.entry];
   const BatchPlace& batch = waves_.batch(place.batch);
-  const double of_maps = batch.batch->step_rounding(place.lane, step.record + batch.record,
-                                                    step.a + batch.wave, step.next + batch.record);
-  double sum = of_maps + kLinear * std::sqrt(terms * (moved + kLinear * kLinear * terms));
-  // The terms of other parts are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied by.
-  if (form.Q == nullptr) sum = kLinear * std::max(terms, moved);
+  const std::optional<double> known =
+      batch.batch->step_rounding(place.lane, step.record + batch.record, step.a + batch.wave,
+                                 step.next + batch.record);
+  double sum = 0.0;
+  if (known) {
+    sum = *known;
+  } else if (form.Q != nullptr) {
+    sum = kLinear * std::sqrt(terms * (moved + kLinear * kLinear * terms));
+  } else {  // the terms of other parts are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied by
+    sum = kLinear * std::max(terms, moved);
+  }
   // Where nothing cancels it is within what rounding_of_step allows.
   constexpr double kUsual = 1000.0 * kEpsilon;
   return sum > kUsual * moved ? sum : 0.0;
@@ -386,19 +392,18 @@ void EnergyBook::see_growth(int island, const Account& account, double beyond) {
 
 void EnergyBook::judge_passivity(const CommittedStep& step, double residual, double ratio) {
   max_residual_ = std::max(max_residual_, residual);
-  if (ratio <= worst_ratio_) return;
+  if (ratio <= std::min(worst_ratio_, 1.0)) return;
   double worst = -std::numeric_limits<double>::infinity();
   int worst_part = -1;
   for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
     const int entry = waves_.place(i).entry;
     const double own = column(kResidual)[entry];
-    double limit = std::max(column(kTolerance)[entry], std::numeric_limits<double>::min());
-    if (own > limit) {
-      limit += state_rounding(i, step);
-      violated_ = violated_ || own > limit;
-    }
     // What does not balance counts for where it is worst; only energy from nowhere is a violation.
-    const double measure = std::max(own, std::abs(own + column(kDissipated)[entry])) / limit;
+    const double defect = std::max(own, std::abs(own + column(kDissipated)[entry]));
+    double limit = std::max(column(kTolerance)[entry], std::numeric_limits<double>::min());
+    if (defect > limit) limit += state_rounding(i, step);
+    violated_ = violated_ || own > limit;
+    const double measure = defect / limit;
     if (measure > worst || std::isnan(own)) {
       worst = measure;
       worst_part = i;

@@ -9,6 +9,7 @@
 
 #include <Eigen/Dense>
 
+#include "closed_step.hpp"
 #include "kernels/linear_kernels.hpp"
 #include "lane_coefficients.hpp"
 #include "linear_batches.hpp"
@@ -28,53 +29,39 @@ struct StepMaps {
   Vector sigma;
 };
 
-/// Step maps formed in double precision or, where the equations of the step are so ill-conditioned that
-/// the maps would not be passive to round-off, in extended precision. The maps themselves are tame:
-/// none of their entries exceeds 1 in units of the roots of energies.
+/// Solves for corrections of a closed step, in variables scaled to roots of energies:
+///   (2/h − W) δ̂ = r̂₁ + B̂ M⁻¹ r₂,  u = M⁻¹(r₂ − β Ĉ Q̂ δ̂),  M = α + β D,  W = ÂQ̂ − B̂ M⁻¹ β Ĉ Q̂.
 template <class Scalar>
-class StepMapsOf {
+class ClosedStepFactors {
  public:
-  StepMapsOf(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures, double h)
-      : closures_(closures),
-        n_(part.signature().state_size()),
-        p_(static_cast<Eigen::Index>(closures.size())),
-        q_(part.signature().input_size()),
-        two_over_h_(Scalar(2) / Scalar(h)) {
-    const Structure& st = part.structure();
-    d_ = wide(energy_scaling(part.Q()));
-    const VectorS d_inv = d_.cwiseInverse();
-    const MatrixS Q = d_inv.asDiagonal() * wide(Matrix(part.Q())) * d_inv.asDiagonal();
-    const MatrixS A = d_.asDiagonal() * (wide(Matrix(st.J)) - wide(Matrix(st.R))) * d_.asDiagonal();
-    B_ = d_.asDiagonal() * (wide(Matrix(st.G)) - wide(Matrix(st.P)));
-    const MatrixS Cy = (wide(Matrix(st.G)) + wide(Matrix(st.P))).transpose() * d_.asDiagonal();
-    Dy_ = wide(Matrix(st.S)) + wide(Matrix(st.N));
+  using Dense = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
 
-    VectorS alpha(p_), beta(p_);
-    s_.resize(p_);
+  explicit ClosedStepFactors(const ClosedStep& step) : p_(step.p()) {
+    d_ = energy_scaling(step.Q).cast<Scalar>();
+    const Column d_inv = d_.cwiseInverse();
+    const Dense Q = d_inv.asDiagonal() * wide(step.Q) * d_inv.asDiagonal();
+    const Dense A = d_.asDiagonal() * wide(step.JR) * d_.asDiagonal();
+    B_ = d_.asDiagonal() * wide(step.B).leftCols(p_);
+    const Dense D = wide(step.D).topLeftCorner(p_, p_);
+    beta_.resize(p_);
+    Dense M = Dense::Zero(p_, p_);
     for (Eigen::Index j = 0; j < p_; ++j) {
-      const PortClosure& c = closures[static_cast<std::size_t>(j)];
-      alpha[j] = c.alpha;
-      beta[j] = c.beta;
-      s_[j] = c.s;
+      const PortClosure& port = step.closures[static_cast<std::size_t>(j)];
+      M(j, j) = port.alpha;
+      beta_[j] = port.beta;
     }
-    // αu + βy = s a with y = Cy Qx + Dy u  ⇒  u = M⁻¹(s a − β(Cy Qx + Dy_ext ū)).
-    MatrixS M = beta.asDiagonal() * Dy_.topLeftCorner(p_, p_);
-    M.diagonal() += alpha;
-    M_inv_ = MatrixS(0, 0);
+    M += beta_.asDiagonal() * D;
     if (p_ > 0) {
-      const Eigen::PartialPivLU<MatrixS> lu(M);
+      const Eigen::PartialPivLU<Dense> lu(M);
       M_inv_ = lu.inverse();
       condition_ = std::min(condition_, lu.rcond());
     }
-    K_ = M_inv_ * beta.asDiagonal();
-    CyQ_ = Cy.topRows(p_) * Q;
-    // (2/h)(x_mid − x) = A Q x_mid + B u + B_ext ū
-    flow_ = A * Q - B_.leftCols(p_) * K_ * CyQ_;
-    MatrixS lhs = -flow_;
-    lhs.diagonal().array() += two_over_h_;
-    lhs_ = lhs;
-    if (n_ > 0) {
-      lu_.compute(lhs_);
+    CQ_ = beta_.asDiagonal() * (wide(step.C).topRows(p_) * (d_.asDiagonal() * Q));
+    Dense lhs = -(A * Q);
+    if (p_ > 0) lhs += B_ * (M_inv_ * CQ_);
+    lhs.diagonal().array() += Scalar(2) / Scalar(step.step_s);
+    if (step.n() > 0) {
+      lu_.compute(lhs);
       condition_ = std::min(condition_, lu_.rcond());
     }
   }
@@ -82,81 +69,78 @@ class StepMapsOf {
   /// An estimate of the reciprocal condition of what has to be solved.
   Scalar reciprocal_condition() const { return condition_; }
 
-  StepMaps form() {
-    const VectorS d_inv = d_.cwiseInverse();
-    const MatrixS Dx = Dy_.topRightCorner(p_, q_);
-    // x_mid − x of (x̂, a, ū). Where the step is long against the part's motions x_mid is far smaller than
-    // x: then x_mid is solved for as well.
-    const bool is_long = n_ > 0 && flow_.cwiseAbs().maxCoeff() > Scalar(4) * two_over_h_;
-    MatrixS rhs(n_, n_ + p_ + q_ + (is_long ? n_ : 0));
-    rhs.leftCols(n_) = flow_;
-    rhs.middleCols(n_, p_) = B_.leftCols(p_) * M_inv_ * s_.asDiagonal();
-    rhs.middleCols(n_ + p_, q_) = B_.rightCols(q_) - B_.leftCols(p_) * K_ * Dx;
-    if (is_long) rhs.rightCols(n_) = two_over_h_ * MatrixS::Identity(n_, n_);
-    MatrixS mid(n_, rhs.cols());
-    if (n_ > 0) {
-      mid = lu_.solve(rhs);
-      mid += lu_.solve(rhs - lhs_ * mid);  // one refinement: energy balances are tested to round-off
+  /// Returns the largest component of δ̂ and u.
+  Scalar solve(const Dense& r1, const Dense& r2, Dense& d, Dense& v) const {
+    Dense scaled = d_.asDiagonal() * r1;
+    v = r2;
+    if (p_ > 0) {
+      v = M_inv_ * r2;
+      scaled += B_ * v;
     }
-    if (!mid.allFinite()) {
-      throw ConfigError("", "the implicit step is singular at this step size");
+    if (scaled.rows() > 0) scaled = lu_.solve(scaled).eval();
+    if (p_ > 0) v -= M_inv_ * (CQ_ * scaled);
+    d = d_.cwiseInverse().asDiagonal() * scaled;
+    Scalar largest = Scalar(0);
+    for (const Dense* part : {&scaled, &v}) {
+      if (part->size() == 0) continue;
+      if (!part->allFinite()) return std::numeric_limits<Scalar>::quiet_NaN();
+      largest = std::max(largest, part->cwiseAbs().maxCoeff());
     }
-    const MatrixS Xa = mid.middleCols(n_, p_), Xu = mid.middleCols(n_ + p_, q_);
-    MatrixS X = MatrixS::Identity(n_, n_) + mid.leftCols(n_);
-    if (is_long) X = mid.rightCols(n_);
-
-    StepMaps maps;
-    maps.Phi_minus_I = narrow(d_inv.asDiagonal() * (Scalar(2) * mid.leftCols(n_)) * d_.asDiagonal());
-    maps.Psi = narrow(d_inv.asDiagonal() * (Scalar(2) * Xa));
-    maps.Psi_u = narrow(d_inv.asDiagonal() * (Scalar(2) * Xu));
-
-    // u and y as functions of (x̂, a, ū).
-    MatrixS z_mid(n_, n_ + p_ + q_);
-    z_mid << X, Xa, Xu;
-    MatrixS u = -K_ * (CyQ_ * z_mid);
-    u.middleCols(n_, p_) += M_inv_ * s_.asDiagonal();
-    u.rightCols(q_) -= K_ * Dx;
-    MatrixS y = CyQ_ * z_mid + Dy_.topLeftCorner(p_, p_) * u;
-    y.rightCols(q_) += Dx;
-    MatrixS b(p_, n_ + p_ + q_);
-    maps.sigma.resize(p_);
-    Eigen::Matrix<Scalar, 1, Eigen::Dynamic> row;
-    for (Eigen::Index j = 0; j < p_; ++j) {
-      maps.sigma[j] =
-          outgoing_row(closures_[static_cast<std::size_t>(j)], u.row(j), y.row(j), n_ + j, row);
-      b.row(j) = row;
-    }
-    maps.C = narrow(b.leftCols(n_) * d_.asDiagonal());
-    maps.D_minus_sigma = narrow(b.middleCols(n_, p_));
-    maps.C_u = narrow(b.rightCols(q_));
-    return maps;
+    return largest;
   }
 
  private:
-  using MatrixS = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
-  using VectorS = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+  using Column = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+  static Dense wide(const SparseMatrix& m) { return Matrix(m).template cast<Scalar>(); }
 
-  template <class Dense>
-  static auto wide(const Dense& m) {
-    return m.template cast<Scalar>().eval();
-  }
-  static Matrix narrow(const MatrixS& m) { return m.template cast<double>(); }
-
-  const std::vector<PortClosure>& closures_;
-  Eigen::Index n_, p_, q_;
-  Scalar two_over_h_;
-  VectorS d_, s_;
-  MatrixS B_, Dy_, M_inv_, K_, CyQ_, flow_, lhs_;
-  Eigen::PartialPivLU<MatrixS> lu_;
+  Eigen::Index p_;
+  Column d_, beta_;
+  Dense B_, M_inv_, CQ_;
+  Eigen::PartialPivLU<Dense> lu_;
   Scalar condition_ = Scalar(1);
 };
 
+/// Maps whose entries are as exact as doubles can be: what rounds off in a map is the same in every step.
+/// Where the equations are ill-conditioned, that takes more digits.
 StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
                    double h) {
-  constexpr double kWellConditioned = 1e-4;
-  StepMapsOf<double> maps(part, closures, h);
-  if (maps.reciprocal_condition() > kWellConditioned) return maps.form();
-  return StepMapsOf<long double>(part, closures, h).form();
+  constexpr double kWellConditioned = 1e-3;
+  const Structure& st = part.structure();
+  const ClosedStep step{.JR = st.J - st.R,
+                        .Q = part.Q(),
+                        .B = st.G - st.P,
+                        .C = SparseMatrix((st.G + st.P).transpose()),
+                        .D = st.S + st.N,
+                        .closures = closures,
+                        .step_s = h};
+  const ClosedStepFactors<double> factors(step);
+  ClosedStepMaps closed;
+  if (factors.reciprocal_condition() > kWellConditioned) {
+    closed = solve_closed_step<long double, Matrix>(
+        step, 2, [&](const auto& r1, const auto& r2, auto& d, auto& v) {
+          return factors.solve(r1, r2, d, v);
+        });
+  } else {
+    using Long = ClosedStepFactors<long double>;
+    const Long long_factors(step);
+    closed = solve_closed_step<Quadruple, Long::Dense>(
+        step, 12, [&](const auto& r1, const auto& r2, auto& d, auto& v) {
+          return long_factors.solve(r1, r2, d, v);
+        });
+  }
+  if (!closed.delta.allFinite() || !closed.outgoing.allFinite()) {
+    throw ConfigError("", "the implicit step is singular at this step size");
+  }
+  const Eigen::Index n = step.n(), p = step.p(), q = step.q();
+  StepMaps maps;
+  maps.Phi_minus_I = 2.0 * closed.delta.leftCols(n);
+  maps.Psi = 2.0 * closed.delta.middleCols(n, p);
+  maps.Psi_u = 2.0 * closed.delta.rightCols(q);
+  maps.C = closed.outgoing.leftCols(n);
+  maps.D_minus_sigma = closed.outgoing.middleCols(n, p);
+  maps.C_u = closed.outgoing.rightCols(q);
+  maps.sigma = closed.sigma;
+  return maps;
 }
 
 using Entries = std::vector<LinearEnergy::Entry>;
@@ -321,10 +305,10 @@ class DenseLinearBatch final : public StepBatch {
     return {};
   }
 
-  /// Every increment is known to ε of its terms, which ∂H/∂x weighs; every b to ε of its own; and the work
-  /// of an input to ε of the terms of ∂H/∂x.
-  double step_rounding(int lane, const double* record, const double* a,
-                       const double* next) const override {
+  /// Every increment is known to ε of its terms and every state to ε of itself, weighed by what x⁺ changes the
+  /// balance by; every b to ε of its own terms; and the work of an input to ε of the terms of what it acts on.
+  std::optional<double> step_rounding(int lane, const double* record, const double* a,
+                                      const double* next) const override {
     constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
     const LinearGroup& group = groups_[static_cast<std::size_t>(lane / width_)];
     const int step = group.shared ? 1 : width_;
@@ -334,21 +318,30 @@ class DenseLinearBatch final : public StepBatch {
     const double* x = record + place_in_record(lane);
     const double* after = next + place_in_record(lane);
     const auto state = [&](const double* of, int i) { return of[i * width_]; };
-    double* const slope = rounding_work_.data();
-    double* const terms = slope + n;
+    const double* output =
+        group.energy + (n + shape_.storage_count + shape_.gradient_count +
+                        shape_.dissipation_count) * step;
+    const double* per_wave = output + shape_.output_count * step;
     std::fill(rounding_work_.begin(), rounding_work_.end(), 0.0);
+    double* const slope = rounding_work_.data();  // what an error of x⁺ changes the balance by
+    double* const terms = slope + n;              // of z = [∂H/∂x; u]
+    double* const shifted = terms + n + p;        // x⁺ less what the inputs work on
+    for (int i = 0; i < n; ++i) shifted[i] = state(after, i);
+    for (int e = 0; e < shape_.output_count; ++e) {
+      const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
+      if (entry.column >= n) continue;
+      shifted[entry.column] -= 0.5 * output[e * step + own] * state(x, n + entry.row);
+    }
     const auto add_slope = [&](int i, int j, double half_q) {
-      const double both = state(x, j) + state(after, j);
-      slope[i] += half_q * both;
+      slope[i] += 2.0 * half_q * shifted[j];
       terms[i] += std::abs(half_q) * (std::abs(state(x, j)) + std::abs(state(after, j)));
     };
     for (int i = 0; i < n; ++i) add_slope(i, i, group.energy[i * step + own]);
     for (int e = 0; e < shape_.storage_count; ++e) {
+      const LinearEntry& entry = storage_[static_cast<std::size_t>(e)];
       const double half_q = 0.5 * group.energy[(n + e) * step + own];
-      add_slope(storage_[static_cast<std::size_t>(e)].row,
-                storage_[static_cast<std::size_t>(e)].column, half_q);
-      add_slope(storage_[static_cast<std::size_t>(e)].column,
-                storage_[static_cast<std::size_t>(e)].row, half_q);
+      add_slope(entry.row, entry.column, half_q);
+      add_slope(entry.column, entry.row, half_q);
     }
     const auto moved = [&](const double* of_state, const double* of_wave, const double* of_input,
                            int row) {
@@ -365,7 +358,9 @@ class DenseLinearBatch final : public StepBatch {
     const double* C = group.step + (n * n + n * p) * step;
     double sum = 0.0;
     for (int i = 0; i < n; ++i) {
-      sum += std::abs(slope[i]) * moved(group.step, group.step + n * n * step, group.input, i);
+      const double terms_of_x =
+          moved(group.step, group.step + n * n * step, group.input, i) + std::abs(state(after, i));
+      sum += std::abs(slope[i]) * terms_of_x;
     }
     for (int i = 0; i < p; ++i) {
       const double* gain = group.scatter + p * step;
@@ -377,14 +372,15 @@ class DenseLinearBatch final : public StepBatch {
       for (int j = 0; j < q; ++j) b += value(C_u, i * q + j) * state(x, n + j);
       const double terms_of_b = moved(C, gain, C_u, i);
       sum += (std::abs(b) + kPerTerm * terms_of_b) * terms_of_b;
+      terms[n + i] = std::abs(a[i * stride() + lane]) + std::abs(b) + terms_of_b;
     }
-    const double* output =
-        group.energy + (n + shape_.storage_count + shape_.gradient_count +
-                        shape_.dissipation_count) * step;
+    // The work of the inputs on z, where u is a sum of waves.
     for (int e = 0; e < shape_.output_count; ++e) {
       const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
-      if (entry.column >= n) continue;
-      sum += size(output, e) * std::abs(state(x, n + entry.row)) * terms[entry.column];
+      if (entry.column >= n + p) continue;
+      double of_z = terms[entry.column];
+      if (entry.column >= n) of_z *= size(per_wave, entry.column - n);
+      sum += size(output, e) * std::abs(state(x, n + entry.row)) * of_z;
     }
     return kPerTerm * sum;
   }
@@ -574,7 +570,7 @@ class DenseLinearBatch final : public StepBatch {
       for (std::size_t i = 0; i < maps.size(); ++i) block[i] = maps[i].*kBlocks[k];
       coefficients_[k].build(block, of_lane, width_);
     }
-    rounding_work_.resize(2 * static_cast<std::size_t>(shape_.n));
+    rounding_work_.resize(static_cast<std::size_t>(3 * shape_.n + shape_.p));
     groups_.clear();
     for (int g = 0; g < group_count(); ++g) {
       groups_.push_back({coefficients_[0].group(g), coefficients_[1].group(g),

@@ -9,8 +9,10 @@
 
 #include <Eigen/Core>
 
+#include "closed_step.hpp"
 #include "port_closure.hpp"
 #include "refined_solves.hpp"
+#include "step_rounding.hpp"
 #include "sparse_rank.hpp"
 
 namespace portwave {
@@ -37,10 +39,81 @@ struct DescriptorLane {
   RowMatrix C_u;  // p×q
 };
 
+void take_outgoing(DescriptorLane& lane, const Matrix& b) {
+  const Eigen::Index n = lane.W.rows(), p = b.rows();
+  lane.C = b.leftCols(n);
+  lane.D_minus_sigma = b.middleCols(n, p);
+  lane.C_u = b.rightCols(b.cols() - n - p);
+}
+
+/// The outgoing waves alone, by one transposed solve per port: δ is solved for in every step.
+void set_wave_maps(DescriptorLane& lane, const SparseMatrix& lhs, const SparseMatrix& inertia,
+                   const SparseMatrix& C_p, const std::vector<PortClosure>& closures,
+                   const Vector& kappa, const Vector& drive) {
+  const Eigen::Index n = lane.W.rows(), p = C_p.rows(), q = lane.B_u.cols();
+  RefinedSolves solves(lane.lhs, lhs);
+  Matrix y(p, n + p + q);  // of z = (x, a, ū)
+  for (Eigen::Index j = 0; j < p; ++j) {
+    const Vector row = solves.solve_transposed(Vector(SparseMatrix(C_p.transpose()).col(j)));
+    y.row(j).head(n) = (inertia.transpose() * row).transpose();
+    y.row(j).segment(n, p) = row.transpose() * lane.B_a;
+    y.row(j).tail(q) = (lane.B_u.transpose() * row).transpose();
+  }
+  Matrix u = -(kappa.asDiagonal() * y);
+  u.middleCols(n, p) += Matrix(drive.asDiagonal());
+  Matrix b(p, n + p + q);
+  lane.sigma.resize(p);
+  Eigen::RowVectorXd row;
+  for (Eigen::Index j = 0; j < p; ++j) {
+    lane.sigma[j] =
+        outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
+    b.row(j) = row;
+  }
+  take_outgoing(lane, b);
+}
+
+/// δ and the outgoing waves as dense maps, refined in extended precision.
+void set_dense_maps(DescriptorLane& lane, const DescriptorForm& form, const SparseMatrix& C_p,
+                    const std::vector<PortClosure>& closures, double h) {
+  const SparseMatrix none(form.B.cols(), form.B.cols());
+  const ClosedStep step{.E = &form.E,
+                        .JR = form.J - form.R,
+                        .Q = form.Q,
+                        .B = form.B,
+                        .C = SparseMatrix(form.B.transpose()),
+                        .D = none,
+                        .closures = closures,
+                        .step_s = h};
+  const Matrix B_p = Matrix(form.B.leftCols(step.p()));
+  Vector scratch(lane.lhs.scratch_size());
+  ClosedStepMaps maps = solve_closed_step<Quadruple, Matrix>(
+      step, 12, [&](const Matrix& r1, const Matrix& r2, Matrix& d, Matrix& v) {
+        v = r2;
+        for (Eigen::Index j = 0; j < step.p(); ++j) {
+          v.row(j) /= closures[static_cast<std::size_t>(j)].alpha;
+        }
+        d = r1 + B_p * v;
+        for (Eigen::Index c = 0; c < d.cols(); ++c) {
+          lane.lhs.solve(d.col(c).data(), d.col(c).data(), scratch.data());
+        }
+        const Matrix y = C_p * d;
+        for (Eigen::Index j = 0; j < step.p(); ++j) {
+          const PortClosure& port = closures[static_cast<std::size_t>(j)];
+          v.row(j) -= port.beta / port.alpha * y.row(j);
+        }
+        const bool finite = d.allFinite() && v.allFinite();
+        const double of_u = v.size() > 0 ? v.cwiseAbs().maxCoeff() : 0.0;
+        return finite ? std::max(d.cwiseAbs().maxCoeff(), of_u)
+                      : std::numeric_limits<double>::quiet_NaN();
+      });
+  lane.map = maps.delta;
+  lane.sigma = maps.sigma;
+  take_outgoing(lane, maps.outgoing);
+}
+
 DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
                          const std::vector<PortClosure>& closures, double h) {
   const DescriptorForm& form = part.form();
-  const Eigen::Index n = form.E.rows();
   const auto p = static_cast<Eigen::Index>(closures.size());
   const Eigen::Index q = form.B.cols() - p;
   DescriptorLane lane;
@@ -59,40 +132,15 @@ DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
   if (!lane.lhs.factorise(lhs)) {
     throw ConfigError("", "the implicit step is singular at this step size");
   }
-  RefinedSolves solves(lane.lhs, lhs);
   lane.B_a = Matrix(B_p) * drive.asDiagonal();
   lane.B_u = form.B.rightCols(q);
-
-  Matrix y(p, n + p + q);  // of z = (x, a, ū), by one transposed solve per port
-  for (Eigen::Index j = 0; j < p; ++j) {
-    const Vector row = solves.solve_transposed(Vector(SparseMatrix(C_p.transpose()).col(j)));
-    y.row(j).head(n) = (inertia.transpose() * row).transpose();
-    y.row(j).segment(n, p) = row.transpose() * lane.B_a;
-    y.row(j).tail(q) = (lane.B_u.transpose() * row).transpose();
+  if (part.uses_sparse_step_maps()) {
+    set_wave_maps(lane, lhs, inertia, C_p, closures, kappa, drive);
+  } else {
+    set_dense_maps(lane, form, C_p, closures, h);
   }
-  Matrix u = -(kappa.asDiagonal() * y);
-  u.middleCols(n, p) += Matrix(drive.asDiagonal());
-  Matrix b(p, n + p + q);
-  lane.sigma.resize(p);
-  Eigen::RowVectorXd row;
-  for (Eigen::Index j = 0; j < p; ++j) {
-    lane.sigma[j] =
-        outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
-    b.row(j) = row;
-  }
-  lane.C = b.leftCols(n);
-  lane.D_minus_sigma = b.middleCols(n, p);
   lane.D = lane.D_minus_sigma + RowMatrix(Matrix(lane.sigma.asDiagonal()));
-  lane.C_u = b.rightCols(q);
-  if (!part.uses_sparse_step_maps()) {
-    lane.map.resize(n, n + p + q);
-    for (Eigen::Index j = 0; j < n; ++j) lane.map.col(j) = solves.solve(Vector(lane.W.col(j)));
-    for (Eigen::Index j = 0; j < p; ++j) lane.map.col(n + j) = solves.solve(lane.B_a.col(j));
-    for (Eigen::Index j = 0; j < q; ++j) {
-      lane.map.col(n + p + j) = solves.solve(Vector(lane.B_u.col(j)));
-    }
-  }
-  if (!b.allFinite() || !lane.map.allFinite()) {
+  if (!lane.C.allFinite() || !lane.D.allFinite() || !lane.C_u.allFinite() || !lane.map.allFinite()) {
     throw ConfigError("", "the implicit step is singular at this step size");
   }
   return lane;
@@ -116,16 +164,6 @@ class DescriptorEnergy {
     append(SparseMatrix(form.B.rightCols(part.signature().input_size())), step_s, input_);
   }
 
-  /// |∂H/∂x| at x plus that at x⁺.
-  void weights(const double* x, const double* x_next, std::vector<double>& out) const {
-    std::fill(out.begin(), out.end(), 0.0);
-    for (const double* state : {x, x_next}) {
-      for (const Entry& row : storage_) {
-        out[static_cast<std::size_t>(row.row)] += std::abs(row.value * state[row.column]);
-        out[static_cast<std::size_t>(row.column)] += std::abs(row.value * state[row.row]);
-      }
-    }
-  }
   /// `z` is scratch of n doubles.
   StepEnergy book(const double* x, const double* x_mid, const double* x_next, const double* input,
                   double* z, int n) const {
@@ -188,7 +226,7 @@ class DescriptorBatch final : public LanewiseBatch {
   void prepare(double step_s, const double* impedance) override {
     lane_.clear();
     energy_.clear();
-    weight_.assign(static_cast<std::size_t>(n_), 0.0);
+    step_s_ = step_s;
     std::vector<double> gamma(static_cast<std::size_t>(p_));
     for (int l = 0; l < lanes(); ++l) {
       const DescriptorPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
@@ -201,25 +239,46 @@ class DescriptorBatch final : public LanewiseBatch {
     }
   }
 
-  /// Of a dense step map: every component of x_mid − x is known to ε of the terms that it is the sum of,
-  /// and ∂H/∂x = EᵀQx weighs it.
-  double step_rounding(int l, const double* record, const double* a,
-                       const double* next) const override {
+  /// As that of a sparse linear part, with x⁺ − x = δ + Pδ; where δ comes from a dense map, it is known to ε
+  /// of the terms of that.
+  std::optional<double> step_rounding(int l, const double* record, const double* a,
+                                      const double* next) const override {
     const DescriptorLane& lane = lane_[static_cast<std::size_t>(l)];
-    if (lane.map.size() == 0) return 0.0;
-    constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
-    const double* x = state_of(l, record);
-    const double* after = state_of(l, next);
-    energy_[static_cast<std::size_t>(l)].weights(x, after, weight_);
+    const DescriptorPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
+    const DescriptorForm& form = part.form();
+    const Vector x = Eigen::Map<const Vector>(state_of(l, record), n_);
+    const Vector input = Eigen::Map<const Vector>(state_of(l, record) + n_, q_);
+    const Vector after = Eigen::Map<const Vector>(state_of(l, next), n_);
+    Vector wave(p_);
+    for (int j = 0; j < p_; ++j) wave[j] = a[j * stride() + l];
+    const auto projected = [&part](const Vector& v) -> Vector {
+      return v - part.kernel() * (part.kernel().transpose() * v);
+    };
+    const Vector slope = form.E.transpose() * (form.Q * after);  // what an error of x⁺ changes H⁺ by
+    const Vector work = form.Q.transpose() * (lane.B_u * input);
+    const Vector weight = slope + projected(slope) - step_s_ * work;
+    const Vector right = lane.W * x + lane.B_a * wave + lane.B_u * input;
+    Vector delta(n_), scratch(lane.lhs.scratch_size());
+    using step_rounding::terms;
     double sum = 0.0;
-    for (int i = 0; i < n_; ++i) {
-      double terms = 0.0;
-      for (int j = 0; j < n_; ++j) terms += std::abs(lane.map(i, j) * x[j]);
-      for (int j = 0; j < p_; ++j) terms += std::abs(lane.map(i, n_ + j) * a[j * stride() + l]);
-      for (int j = 0; j < q_; ++j) terms += std::abs(lane.map(i, n_ + p_ + j) * x[n_ + j]);
-      sum += weight_[static_cast<std::size_t>(i)] * terms;
+    if (lane.map.size() > 0) {
+      Vector z(n_ + p_ + q_);
+      z << x, wave, input;
+      delta = lane.map * z;
+      sum += weight.cwiseAbs().dot(terms(lane.map, z));
+    } else {
+      lane.lhs.solve(right.data(), delta.data(), scratch.data());
+      const Vector lambda = lane.lhs.solve_transposed(weight);
+      const Vector residual = terms(lane.W, x) + terms(lane.B_a, wave) + terms(lane.B_u, input) +
+                              terms(lane.W, delta) + (2.0 / step_s_) * terms(form.E, delta);
+      sum += lambda.cwiseAbs().dot(residual);
     }
-    return kPerTerm * sum;
+    sum += slope.cwiseAbs().dot(after.cwiseAbs() + 2.0 * delta.cwiseAbs());
+    sum += step_s_ * work.cwiseAbs().dot(x.cwiseAbs() + delta.cwiseAbs());
+    // The work of the inputs: ε of the terms of z = Q(x + δ).
+    const Vector of_z = terms(form.Q, x) + terms(form.Q, delta);
+    sum += step_s_ * of_z.dot(terms(lane.B_u, input));
+    return step_rounding::kPerTerm * sum + step_rounding::of_waves(lane, x, wave, input);
   }
 
   bool affine_matrix(int l, double* matrix) const override {
@@ -309,7 +368,7 @@ class DescriptorBatch final : public LanewiseBatch {
   std::vector<const DescriptorPortHamiltonian*> parts_;
   std::vector<DescriptorLane> lane_;
   std::vector<DescriptorEnergy> energy_;
-  mutable std::vector<double> weight_;  // scratch of step_rounding
+  double step_s_ = 0.0;
   int n_ = 0, p_ = 0, q_ = 0;
 };
 

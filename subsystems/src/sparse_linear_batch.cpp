@@ -9,6 +9,7 @@
 #include "linear_energy.hpp"
 #include "portwave/subsystems/sparse_factors.hpp"
 #include "refined_solves.hpp"
+#include "step_rounding.hpp"
 
 namespace portwave {
 namespace {
@@ -130,6 +131,7 @@ class SparseLinearBatch final : public LanewiseBatch {
   double advance_cost_ns() const override { return 20.0 + (20.0 + 2.0 * p_) * n_; }
 
   void prepare(double step_s, const double* impedance) override {
+    step_s_ = step_s;
     lane_.clear();
     energy_.clear();
     std::vector<double> gamma(static_cast<std::size_t>(p_));
@@ -142,6 +144,43 @@ class SparseLinearBatch final : public LanewiseBatch {
       lane_.push_back(make_lane(part, closures, step_s));
       energy_.emplace_back(part, std::move(closures), step_s);
     }
+  }
+
+  /// A solve leaves the residual ε(|W||x̂| + … + |2/h − W||δ|); λ = (2/h − W)⁻ᵀ∂H/∂x̂ at x⁺ tells what energy
+  /// that is. States are known to ε of themselves, and the work of an input to ε of the terms of what it acts
+  /// on.
+  std::optional<double> step_rounding(int l, const double* record, const double* a,
+                                      const double* next) const override {
+    const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
+    const SparseMatrix& Q = parts_[static_cast<std::size_t>(l)]->Q();
+    const Vector x = Eigen::Map<const Vector>(state_of(l, record), n_);
+    const Vector input = Eigen::Map<const Vector>(state_of(l, record) + n_, q_);
+    const Vector after = Eigen::Map<const Vector>(state_of(l, next), n_);
+    Vector wave(p_);
+    for (int j = 0; j < p_; ++j) wave[j] = a[j * stride() + l];
+    const LinearEnergy& energy = energy_[static_cast<std::size_t>(l)];
+    Vector shifted = after;  // less what the inputs work on
+    for (const LinearEnergy::Entry& e : energy.output()) {
+      if (e.column < n_) shifted[e.column] -= 0.5 * e.value * input[e.row];
+    }
+    const Vector slope = Q * shifted;  // what an error of x⁺ changes the balance by
+    const Vector scaled = lane.d.cwiseProduct(x), moved = 0.5 * lane.d.cwiseProduct(after - x);
+    const Vector lambda = lane.lhs.solve_transposed(2.0 * slope.cwiseQuotient(lane.d));
+    using step_rounding::terms;
+    Vector residual = terms(lane.W, scaled) + terms(lane.B_a, wave) + terms(lane.B_u, input) +
+                      terms(lane.W, moved) + (2.0 / step_s_) * moved.cwiseAbs();
+    double sum = lambda.cwiseAbs().dot(residual) + slope.cwiseAbs().dot(after.cwiseAbs());
+    const Vector slope_terms = 0.5 * (terms(Q, x) + terms(Q, after));
+    const Vector wave_terms = wave.cwiseAbs() + terms(lane.C, x) + terms(lane.D, wave) +
+                              terms(lane.C_u, input);
+    for (const LinearEnergy::Entry& e : energy.output()) {
+      if (e.column >= n_ + p_) continue;
+      const double of_z = e.column < n_ ? slope_terms[e.column]
+                                        : wave_terms[e.column - n_] *
+                                              std::abs(energy.per_wave(e.column - n_));
+      sum += std::abs(e.value * input[e.row]) * of_z;
+    }
+    return step_rounding::kPerTerm * sum + step_rounding::of_waves(lane, x, wave, input);
   }
 
   bool affine_matrix(int l, double* matrix) const override {
@@ -215,6 +254,7 @@ class SparseLinearBatch final : public LanewiseBatch {
   std::vector<const LinearPortHamiltonian*> parts_;
   std::vector<SparseLane> lane_;
   std::vector<LinearEnergy> energy_;
+  double step_s_ = 0.0;
   int n_ = 0, p_ = 0, q_ = 0;
 };
 

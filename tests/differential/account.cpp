@@ -75,7 +75,7 @@ PartEnergies energies_of(const PartData& part, const PartMatrices& m, double h, 
   const Vector z_size = m.Q_size * sizes(mid), u_size = sizes(u);
   const Vector y_size = m.GpP_size.transpose() * z_size + m.SN_size * u_size;
   result.terms = (m.M_size * sizes(mean)).dot(sizes(step)) +
-                 sizes(slope).dot(sizes(x) + sizes(x_next)) + h * u_size.dot(y_size);
+                 (sizes(slope) + sizes(m.M * x_next)).dot(sizes(x) + sizes(x_next)) + h * u_size.dot(y_size);
   Vector zu_size(z.size() + u.size());
   zu_size << z_size, u_size;
   result.terms += h * sizes(zu).dot(m.D.cwiseAbs().cast<double>() * zu_size);
@@ -88,7 +88,13 @@ PartEnergies energies_of(const PartData& part, const PartMatrices& m, double h, 
     }
   }
   result.terms += result.exchanged + result.waves;
-  result.exchanged += static_cast<double>(std::abs(result.supplied));
+  if (!part.descriptor) {
+    const Matrix JR_size = part.J.cwiseAbs() + part.R.cwiseAbs();
+    const Matrix B_size = part.G.cwiseAbs() + part.P.cwiseAbs();
+    const Vector forces = JR_size * (m.Q_size * (sizes(x) + sizes(x_next))) + B_size * u_size;
+    const LongVector work = h * m.Q * (m.GpP.rightCols(k - p) * u.tail(k - p));
+    result.of_forces = h * sizes(m.M * x_next - 0.5L * work).dot(forces);
+  }
   return result;
 }
 

@@ -87,8 +87,6 @@ void units(Random& random, Network& network) {
 
 void large_steps(Random& random, Network& network) {
   NetworkSpec spec = usual(random);
-  // A part that floats drifts by 1e8 times its motion in such a step: rounding of Q decides where to.
-  spec.singular_Q = 0.0;
   spec.loops = random.chance(0.3) ? 1 : 0;
   spec.stiffness_decades = random.chance(0.5) ? 0.0 : random.uniform(0.0, 3.0);
   add_random_network(random, spec, network);

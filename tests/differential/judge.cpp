@@ -87,7 +87,7 @@ class Judge {
         const auto k = island(i);
         const auto defect =
             static_cast<double>(p.change - p.supplied - p.through_ports + p.dissipated);
-        const double allowed = tolerances_.energy_terms * kEpsilon * p.terms +
+        const double allowed = tolerances_.energy_terms * kEpsilon * (p.terms + p.of_forces) +
                                tolerances_.balance_share * size[k] + kTiny;
         const double before = balance.ratio;
         balance.take(std::abs(defect), allowed, n, static_cast<Eigen::Index>(i));
@@ -242,7 +242,8 @@ double created_share(const Account& account) {
                           p.exchanged + p.waves;
       if (!(size > kTiny)) continue;
       const auto excess = static_cast<double>(p.change - p.supplied - p.through_ports);
-      worst = std::max(worst, (excess - 1e3 * kEpsilon * p.terms) / size);
+      const double rounding = kEpsilon * (1e3 * p.terms + 64.0 * p.of_forces);
+      worst = std::max(worst, (excess - rounding) / size);
     }
   }
   return worst;

@@ -71,11 +71,7 @@ TEST_P(Family, FollowsTheReferenceAndItsOwnLaws) {
       family, cases_of(family), active, skipped, conditional,
       steps > 0 ? 100.0 * static_cast<double>(few) / static_cast<double>(steps) : 100.0, steps,
       most);
-  // Known and not solved: 1e8 elongations from the origin active parts hide in the rounding of their
-  // states, and single trajectories are off by ten times what their condition explains; in steps of
-  // 1e7 periods a driven part may be accused.
-  const int known = family == "far_away" ? 14 : family == "large_steps" ? 2 : 0;
-  EXPECT_LE(wrong, known) << family << "\n" << told;
+  EXPECT_EQ(wrong, 0) << family << "\n" << told;
   // A generator whose networks are ill-posed tests nothing; nor does one without controls.
   EXPECT_LE(skipped, 1 + cases_of(family) / 33) << family;
   EXPECT_LE(conditional, cases_of(family) / 50) << family;

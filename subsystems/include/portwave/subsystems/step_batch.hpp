@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -195,13 +196,15 @@ class StepBatch {
     return {};
   }
 
-  /// A bound of what the rounding of a committed step may have moved H⁺ − H of a lane by [J], beyond ε of
-  /// the energies of the step: where the terms that x⁺ is the sum of are far larger than x⁺. Asked for by one
-  /// thread at a time, and only where an account is out by more than its waves explain.
-  virtual double step_rounding([[maybe_unused]] int lane, [[maybe_unused]] const double* record,
-                               [[maybe_unused]] const double* a,
-                               [[maybe_unused]] const double* next) const {
-    return 0.0;
+  /// A bound of what the rounding of a committed step may have left in the energy balance of a lane [J]: in
+  /// its states, x⁺ − x and the outgoing waves. Asked for by one thread at a time, and only where an account
+  /// is out by more than ε of the energies of the step explains, so it may cost as much as some steps.
+  /// Empty where the batch does not know.
+  virtual std::optional<double> step_rounding([[maybe_unused]] int lane,
+                                              [[maybe_unused]] const double* record,
+                                              [[maybe_unused]] const double* a,
+                                              [[maybe_unused]] const double* next) const {
+    return {};
   }
 
   /// Linear parts: S(a) = b⁰ + D a with D constant between calls of prepare. `matrix` is
