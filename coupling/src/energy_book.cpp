@@ -82,6 +82,7 @@ double stored_change(const LinearForm& form, const double* x, const double* x_ne
 EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b,
                        const TankOptions& tank, bool guarded, std::vector<char> uncomputable)
     : waves_(waves),
+      kernels_(&book_kernels()),
       memory_({{kColumns, static_cast<std::size_t>(waves.entry_count())}}),
       all_(all_parts(waves)),
       islands_(island_lists(waves)),
@@ -135,7 +136,11 @@ EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, co
     accounts_.push_back(account);
   }
   totals_.tank_J = totals_.initial_tank_J = tank_sum();
-  totals_.max_energy_ratio = -std::numeric_limits<double>::infinity();
+  // Without energy at the start there is no ratio.
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  per_initial_energy_ = initial_energy() > 0.0 ? 1.0 / initial_energy() : kNone;
+  totals_.max_energy_ratio =
+      initial_energy() > 0.0 ? -std::numeric_limits<double>::infinity() : kNone;
   update_energy_ratio();
 }
 
@@ -152,11 +157,18 @@ EnergyColumns EnergyBook::columns() {
 void EnergyBook::examine(int batch, LaneRange lanes, const double* a, const double* b) {
   const BatchPlace& place = waves_.batch(batch);
   const int entry = place.entry;
-  book_kernels().book({lanes.first, lanes.last, place.batch->wave_size(), place.batch->stride(),
-                       a + place.wave, b + place.wave, columns().from(entry),
-                       column(kStorageBefore) + entry, column(kStorage) + entry,
-                       column(kResidual) + entry, column(kTolerance) + entry,
-                       column(kMismatch) + entry});
+  kernels_->book({lanes.first,
+                  lanes.last,
+                  place.batch->wave_size(),
+                  place.batch->stride(),
+                  a + place.wave,
+                  b + place.wave,
+                  {column(kChange) + entry, column(kSupply) + entry, column(kDissipated) + entry},
+                  column(kStorageBefore) + entry,
+                  column(kStorage) + entry,
+                  column(kResidual) + entry,
+                  column(kTolerance) + entry,
+                  column(kMismatch) + entry});
 }
 
 std::optional<StepLedger> EnergyBook::book(const CommittedStep& step) {
@@ -169,7 +181,7 @@ std::optional<StepLedger> EnergyBook::book(const CommittedStep& step) {
 
 bool EnergyBook::tally(const CommittedStep& step) {
   sum_up();
-  if (worst_ratio_of_step_ > 1.0 && step.record != nullptr && refine(step)) sum_up();
+  if (is_beyond_ && step.record != nullptr && refine(step)) sum_up();
   return std::isfinite(tallied_.changed_J) && std::isfinite(tallied_.supplied_J) &&
          std::isfinite(tallied_.mismatch_J);
 }
@@ -197,16 +209,17 @@ bool EnergyBook::refine(const CommittedStep& step) {
 
 void EnergyBook::sum_up() {
   const int shift = all_.entries() == nullptr ? all_.first() : 0;
-  const BookTotals sums = book_kernels().totals(
+  const BookTotals sums = kernels_->totals(
       {column(kChange) + shift, column(kSupply) + shift, column(kDissipated) + shift,
-       column(kMismatch) + shift, column(kResidual) + shift, column(kTolerance) + shift},
+       column(kMismatch) + shift, column(kResidual) + shift, column(kTolerance) + shift,
+       std::min(worst_ratio_, 1.0)},
       all_.entries(), all_.size());
   tallied_ = {};
   tallied_.changed_J = sums.change;
   tallied_.supplied_J = sums.supply;
   tallied_.dissipated_J = sums.dissipated;
   tallied_.max_passivity_residual_J = sums.largest_residual;
-  worst_ratio_of_step_ = sums.largest_ratio;
+  is_beyond_ = !(sums.largest_excess <= 0.0);
   terms_of_step_J_ = kTermsPerTolerance * sums.tolerance;
   if (islands_.size() == 1) {
     mismatch_[0] = tallied_.mismatch_J = sums.mismatch;
@@ -231,14 +244,19 @@ double EnergyBook::rounding_of_step(int island) const {
   return kRoundingPerJoule * terms;
 }
 
-/// What the rounding of its states may add: far from the origin a state, or a sum Σ Qᵢⱼxⱼ that cancels,
-/// is known to ε of its terms only, and that is multiplied by forces and waves. With M the terms of H
-/// and S the energies of the step it is at most some √(MS) ε. It costs a sweep over the part, and is
-/// asked for where an account is out by more than its waves explain.
+/// What rounding may have left in the balance of a part in this step, states included: as its batch knows it,
+/// or else estimated. Far from the origin a state, or a sum Σ Qᵢⱼxⱼ that cancels, is known to ε of its terms
+/// only, and that is multiplied by forces and waves: with M the terms of H and S the energies of the step
+/// by some √(MS) ε. It costs a sweep over the part, and is asked for where an account is out by more than
+/// its waves explain.
 double EnergyBook::state_rounding(int part, const CommittedStep& step) const {
   if (step.record == nullptr) return 0.0;
-  constexpr double kLinear = 64.0 * kEpsilon;
+  constexpr double kPerTerm = 64.0 * kEpsilon;
   const PartPlace& place = waves_.place(part);
+  const BatchPlace& batch = waves_.batch(place.batch);
+  const std::optional<double> known = batch.batch->step_rounding(
+      place.lane, step.record + batch.record, step.a + batch.wave, step.next + batch.record);
+  if (known) return *known;
   const Subsystem& subsystem = *waves_.system().parts()[static_cast<std::size_t>(part)].subsystem;
   const LinearForm form = subsystem.linear_form();
   double terms = 0.0;
@@ -255,21 +273,9 @@ double EnergyBook::state_rounding(int part, const CommittedStep& step) const {
     }
   }
   const double moved = kTermsPerTolerance * column(kTolerance)[place.entry];
-  const BatchPlace& batch = waves_.batch(place.batch);
-  const std::optional<double> known =
-      batch.batch->step_rounding(place.lane, step.record + batch.record, step.a + batch.wave,
-                                 step.next + batch.record);
-  double sum = 0.0;
-  if (known) {
-    sum = *known;
-  } else if (form.Q != nullptr) {
-    sum = kLinear * std::sqrt(terms * (moved + kLinear * kLinear * terms));
-  } else {  // the terms of other parts are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied by
-    sum = kLinear * std::max(terms, moved);
-  }
-  // Where nothing cancels it is within what rounding_of_step allows.
-  constexpr double kUsual = 1000.0 * kEpsilon;
-  return sum > kUsual * moved ? sum : 0.0;
+  // The terms of parts that are not quadratic are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied by.
+  if (form.Q == nullptr) return kPerTerm * std::max(terms, moved);
+  return kPerTerm * std::sqrt(terms * (moved + kPerTerm * kPerTerm * terms));
 }
 
 double EnergyBook::state_rounding_of_island(int island, const CommittedStep& step) const {
@@ -314,7 +320,7 @@ StepLedger EnergyBook::close(const CommittedStep& step, double alpha, double wit
   StepLedger ledger = tallied_;
   ledger.alpha = alpha;
   ledger.withheld_J = withheld_J;
-  judge_passivity(step, ledger.max_passivity_residual_J, worst_ratio_of_step_);
+  judge_passivity(step, ledger.max_passivity_residual_J);
   stored_.add(ledger.changed_J);
   ledger.stored_J = stored_.value();
   totals_.rounding_J = 0.0;
@@ -390,9 +396,9 @@ void EnergyBook::see_growth(int island, const Account& account, double beyond) {
       .ratio = start > 0.0 ? 1.0 + beyond / start : std::numeric_limits<double>::infinity()};
 }
 
-void EnergyBook::judge_passivity(const CommittedStep& step, double residual, double ratio) {
+void EnergyBook::judge_passivity(const CommittedStep& step, double residual) {
   max_residual_ = std::max(max_residual_, residual);
-  if (ratio <= std::min(worst_ratio_, 1.0)) return;
+  if (!is_beyond_) return;
   double worst = -std::numeric_limits<double>::infinity();
   int worst_part = -1;
   for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
@@ -456,13 +462,9 @@ double EnergyBook::tank_sum() const {
 void EnergyBook::update_energy_ratio() {
   double reserve = 0.0;
   for (const CompensatedSum& tank : tank_) reserve += std::max(tank.value(), 0.0);
-  const double bound = initial_energy();
-  if (bound > 0.0) {
-    totals_.max_energy_ratio = std::max(totals_.max_energy_ratio,
-                                        (totals_.final_J + reserve - totals_.supplied_J) / bound);
-  } else {
-    totals_.max_energy_ratio = std::numeric_limits<double>::quiet_NaN();
-  }
+  totals_.max_energy_ratio =
+      std::max(totals_.max_energy_ratio,
+               (totals_.final_J + reserve - totals_.supplied_J) * per_initial_energy_);
 }
 
 }  // namespace portwave

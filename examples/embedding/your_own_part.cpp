@@ -1,4 +1,5 @@
-// A pendulum as a part of one's own, on a cart that rolls on a spring. See docs/tutorial.
+// A pendulum as a part of one's own, whose torque moves a sprung mass through a lever of constant
+// ratio. See docs/tutorial.
 
 #include <cmath>
 #include <cstdio>
@@ -54,8 +55,8 @@ int main() {
 
   portwave::SystemBuilder builder;
   builder.add("pendulum", pendulum(0.5, 1.0, 0.01), {.initial_state = {1.0, 0.0}});
-  builder.add("cart", portwave::linear_oscillator({.mass_kg = 2, .stiffness_N_per_m = 10}));
-  builder.join(portwave::joint::Transformer{0.3}, {"pendulum.pivot", "cart.coupling"});
+  builder.add("mass", portwave::linear_oscillator({.mass_kg = 2, .stiffness_N_per_m = 10}));
+  builder.join(portwave::joint::Transformer{0.3}, {"pendulum.pivot", "mass.coupling"});
   const portwave::System system = builder.build();
   portwave::Stepper stepper(system,
                             {.step_s = 0.01, .method = {.iterations = 40, .impedance = {1.0}}});

@@ -276,6 +276,7 @@ class NetworkEngine final : public StepEngine {
       }
     } else {
       certificate_.status = CertificateStatus::violated;
+      certificate_.is_part_active = true;
     }
   }
 

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "portwave/subsystems/instruction_set.hpp"
@@ -173,7 +175,7 @@ std::string_view energy_safety(const RunSummary& summary) {
     return "not_kept";
   }
   return has_waves(summary) && summary.method.guard && summary.guard.steps > 0 ? "kept_by_guard"
-                                                                                : "kept";
+                                                                               : "kept";
 }
 
 Json energy_safety_json(const RunSummary& summary) {
@@ -336,8 +338,8 @@ std::string network_method_text(const RunSummary& summary) {
   std::string text(to_string(method.kind));
   if (is_dynamic_iteration(method.kind)) {
     const int window = method.dynamic.window_steps;
-    text += fmt::format(", at most {} iterations of a window of {} step{}", method.iterations,
-                        window, window == 1 ? "" : "s");
+    text += fmt::format(", at most {} iteration{} of a window of {} step{}", method.iterations,
+                        method.iterations == 1 ? "" : "s", window, window == 1 ? "" : "s");
     if (method.tolerance > 0.0) text += fmt::format(", tolerance {:g}", method.tolerance);
   }
   text += "\n               " + summary.choice.reason;
@@ -349,9 +351,9 @@ std::string network_method_text(const RunSummary& summary) {
 std::string method_text(const RunSummary& summary) {
   const CouplingMethod& method = summary.method;
   if (!has_waves(summary)) return network_method_text(summary);
-  std::string text =
-      fmt::format("{}, at most {} iterations", to_string(method.kind), method.iterations);
-  if (method.kind != MethodKind::automatic) {
+  std::string text = fmt::format("{}, at most {} iteration{}", to_string(method.kind),
+                                 method.iterations, method.iterations == 1 ? "" : "s");
+  if (method.kind != MethodKind::automatic && method.kind != MethodKind::interface) {
     text += fmt::format(", relaxation {:g}", method.relaxation);
   }
   if (method.acceleration > 0) text += fmt::format(", acceleration {}", method.acceleration);
@@ -441,20 +443,20 @@ std::string energy_safety_text(const RunSummary& summary) {
   const std::string_view status = energy_safety(summary);
   if (status == "not_checked") return "not checked";
   const Certificate& certificate = summary.certificate;
-  const char* const rounding = "the rounding of the account is at most {:.2g} J";
   if (status != "not_kept") {
-    const char* const how = status == "kept_by_guard" ? "kept, by the guard" : "kept";
-    return fmt::format("{}: energy never exceeded the start and what was supplied; ", how) +
-           fmt::format(fmt::runtime(rounding), summary.energy.rounding_J);
+    std::string text = status == "kept_by_guard" ? "kept, by the guard" : "kept";
+    text += ": energy never exceeded the start and what was supplied";
+    if (!has_waves(summary)) return text;  // their accounts are of whole steps, without a bound
+    return text + fmt::format("; the rounding of the account is at most {:.2g} J",
+                              summary.energy.rounding_J);
   }
   if (!certificate.growth) return "not kept: energy was created, see the certificate";
   const EnergyGrowth& growth = *certificate.growth;
-  const std::string times =
-      std::isfinite(growth.ratio)
-          ? fmt::format("{:.6g} times the start", growth.ratio)
-          : fmt::format("{:.3g} J, from nothing", growth.beyond_J);
-  std::string text = fmt::format("NOT KEPT: energy beyond what was supplied grew to {} in step {}", times,
-                                 growth.step);
+  const std::string times = std::isfinite(growth.ratio)
+                                ? fmt::format("{:.6g} times the start", growth.ratio)
+                                : fmt::format("{:.3g} J, from nothing", growth.beyond_J);
+  std::string text = fmt::format("NOT KEPT: energy beyond what was supplied grew to {} in step {}",
+                                 times, growth.step);
   if (std::isfinite(growth.ratio)) {
     text += fmt::format(" ({:.3g} J too much)", growth.beyond_J);
   }
@@ -464,81 +466,82 @@ std::string energy_safety_text(const RunSummary& summary) {
   return text;
 }
 
-/// What the verdict has to say of steps that missed the tolerance.
+/// The largest gap of the steps that missed the tolerance.
 std::string missed_text(const RunSummary& summary) {
   const MissedTolerance& missed = summary.certificate.missed;
-  if (missed.steps == 0) return {};
-  std::string text = fmt::format(
-      ", but {} of {} steps missed the tolerance\n               largest residual {:.3g} ({:.3g} J) in step {}",
-      missed.steps, summary.steps, missed.residual, missed.gap_J, missed.step);
+  std::string text = fmt::format("largest residual {:.3g} ({:.3g} J) in step {}", missed.residual,
+                                 missed.gap_J, missed.step);
   if (!summary.missed_part.empty()) {
     text += fmt::format(", of which {:.3g} J at \"{}\"", missed.part_gap_J,
                         printable(summary.missed_part));
   }
-  return text + "\n               ";
+  return text;
 }
 
 std::string certificate_text(const RunSummary& summary) {
   if (!summary.has_ledger) return "not checked";
   const Certificate& certificate = summary.certificate;
-  std::string text(to_string(certificate.status));
-  text += missed_text(summary);
+  std::vector<std::string> lines;
+  if (certificate.missed.steps > 0) lines.push_back(missed_text(summary));
   if (certificate.uncomputable_islands > 0) {
-    text += fmt::format(
-        ": on {} island{} the impedances are so far from the parts' own that waves drown the energy; the "
-        "guard limits its growth\n               ",
-        certificate.uncomputable_islands, certificate.uncomputable_islands == 1 ? "" : "s");
+    lines.push_back(fmt::format(
+        "on {} island{} the impedances are so far from the parts' own that waves drown the energy; "
+        "the guard limits its growth",
+        certificate.uncomputable_islands, certificate.uncomputable_islands == 1 ? "" : "s"));
   }
   if (certificate.growth && certificate.status == CertificateStatus::conditional) {
-    text += ": energy came from the coupling\n               ";
+    lines.push_back("energy came from the coupling");
   }
   if (certificate.broken_law) {
-    text += fmt::format(": {} does not hold on island {} in step {}\n               ",
-                        name_of(certificate.broken_law->law), certificate.broken_law->island,
-                        certificate.broken_law->step);
+    lines.push_back(fmt::format("{} does not hold on island {} in step {}",
+                                name_of(certificate.broken_law->law),
+                                certificate.broken_law->island, certificate.broken_law->step));
   }
   if (certificate.worst_passivity_step >= 0) {
-    const bool violated =
-        certificate.status == CertificateStatus::violated && !certificate.broken_law;
-    const bool is_beyond = violated || certificate.steps_with_excess > 0;
+    const bool is_beyond = certificate.is_part_active || certificate.steps_with_excess > 0;
     const std::string part = certificate.worst_passivity_part < 0
                                  ? ""
                                  : fmt::format(" \"{}\"", printable(summary.worst_passivity_part));
-    text += fmt::format(": largest passivity residual {:.3g} J; {} its limit{} in step {}",
-                        certificate.max_passivity_residual_J,
-                        is_beyond ? "farthest beyond" : "nearest to", part,
-                        certificate.worst_passivity_step);
+    lines.push_back(fmt::format("largest passivity residual {:.3g} J; {} its limit{} in step {}",
+                                certificate.max_passivity_residual_J,
+                                is_beyond ? "farthest beyond" : "nearest to", part,
+                                certificate.worst_passivity_step));
   }
   if (certificate.steps_with_excess > 0) {
-    text += fmt::format(
-        "\n               in {} of {} steps the error of the iteration created energy: at most {:.3g} J",
-        certificate.steps_with_excess, summary.steps, certificate.max_passivity_residual_J);
+    lines.push_back(fmt::format(
+        "in {} of {} steps the error of the iteration created energy: at most {:.3g} J",
+        certificate.steps_with_excess, summary.steps, certificate.max_passivity_residual_J));
   }
+  const auto add = [&lines](const char* what, const std::optional<double>& value) {
+    if (value) lines.push_back(fmt::format("{} {:.3g}", what, *value));
+  };
   if (certificate.max_augmented_residual_J) {
-    text += fmt::format("\n               largest augmented residual {:.3g} J",
-                        *certificate.max_augmented_residual_J);
+    lines.push_back(
+        fmt::format("largest augmented residual {:.3g} J", *certificate.max_augmented_residual_J));
   }
   if (certificate.max_fejer_residual_J) {
-    text += fmt::format("\n               largest Fejer residual {:.3g} J",
-                        *certificate.max_fejer_residual_J);
+    lines.push_back(
+        fmt::format("largest Fejer residual {:.3g} J", *certificate.max_fejer_residual_J));
   }
-  if (certificate.min_fne_margin) {
-    text += fmt::format("\n               smallest firm-nonexpansiveness margin {:.3g}",
-                        *certificate.min_fne_margin);
-  }
-  if (certificate.min_nonexpansiveness_margin) {
-    text += fmt::format("\n               smallest nonexpansiveness margin {:.3g}",
-                        *certificate.min_nonexpansiveness_margin);
-  }
+  add("smallest firm-nonexpansiveness margin", certificate.min_fne_margin);
+  add("smallest nonexpansiveness margin", certificate.min_nonexpansiveness_margin);
   if (certificate.steps_without_fixed_point > 0) {
-    text += fmt::format("\n               fixed point not found in {} steps",
-                        certificate.steps_without_fixed_point);
+    lines.push_back(
+        fmt::format("fixed point not found in {} steps", certificate.steps_without_fixed_point));
   }
   if (certificate.steps_without_margin > 0) {
-    text += fmt::format("\n               margin not sampled in {} steps",
-                        certificate.steps_without_margin);
+    lines.push_back(
+        fmt::format("margin not sampled in {} steps", certificate.steps_without_margin));
   }
-  return text;
+  std::string text(to_string(certificate.status));
+  const char* const next_line = "\n               ";
+  if (certificate.missed.steps > 0) {
+    text += fmt::format(", but {} of {} steps missed the tolerance{}", certificate.missed.steps,
+                        summary.steps, next_line);
+  } else if (!lines.empty()) {
+    text += ": ";
+  }
+  return text + fmt::format("{}", fmt::join(lines, next_line));
 }
 
 std::string execution_text(const RunSummary& summary) {

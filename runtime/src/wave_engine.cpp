@@ -187,9 +187,9 @@ class WaveEngine final : public StepEngine {
     const auto wave = static_cast<std::size_t>(waves_.wave_size()) * sizeof(double);
     return runner_.executor->bytes() + waves_.bytes() + book_.bytes() + residual_.bytes() +
            (guard_ ? guard_->bytes() : 0) + (acceleration_ ? acceleration_->bytes() : 0) +
-           (interface_ ? interface_->bytes() : 0) +
-           6 * wave + outcomes_.capacity() * sizeof(IslandOutcome) +
-           input_.capacity() * sizeof(double) + view_begin_.capacity() * sizeof(std::size_t) +
+           (interface_ ? interface_->bytes() : 0) + 6 * wave +
+           outcomes_.capacity() * sizeof(IslandOutcome) + input_.capacity() * sizeof(double) +
+           view_begin_.capacity() * sizeof(std::size_t) +
            view_step_.capacity() * sizeof(std::int64_t);
   }
 
@@ -223,7 +223,8 @@ class WaveEngine final : public StepEngine {
 
   void prepare_interface() {
     const CouplingMethod& m = options_.method;
-    if (m.kind != MethodKind::interface && m.interface_islands.empty() && m.rescue_after == 0) return;
+    if (m.kind != MethodKind::interface && m.interface_islands.empty() && m.rescue_after == 0)
+      return;
     interface_.emplace(waves_, m.tolerance > 0.0 ? m.tolerance : 1e-10);
     const int islands = waves_.system().island_count();
     for (int i = 0; m.kind == MethodKind::interface && i < islands; ++i) use_interface(i);
@@ -231,9 +232,9 @@ class WaveEngine final : public StepEngine {
   }
   void use_interface(int island) {
     if (interface_->use(island, true)) return;
-    throw ConfigError("/method/kind",
-                      fmt::format("\"interface\": the factors of island {} would take more than 1 GiB",
-                                  island));
+    throw ConfigError(
+        "/method/kind",
+        fmt::format("\"interface\": the factors of island {} would take more than 1 GiB", island));
   }
 
   /// An island that had to be rescued takes the interface update from its start for a while.
@@ -257,16 +258,16 @@ class WaveEngine final : public StepEngine {
   }
 
   StepArrays arrays() {
-    return {record_.data(), next_.data(),       b_.data(),
-            b_next_.data(), u_.data(),          b_trial_.data(),
-            a_next_.data(), used_book(),        used_book() ? book_.columns() : EnergyColumns{},
+    return {record_.data(), next_.data(),        b_.data(),
+            b_next_.data(), u_.data(),           b_trial_.data(),
+            a_next_.data(), used_book(),         used_book() ? book_.columns() : EnergyColumns{},
             &residual_,     used_acceleration(), used_interface()};
   }
   /// Those of the step after.
   StepArrays next_arrays() {
-    return {next_.data(), record_.data(),     b_next_.data(),
-            b_.data(),    u_.data(),          b_trial_.data(),
-            a_.data(),    used_book(),        used_book() ? book_.columns() : EnergyColumns{},
+    return {next_.data(), record_.data(),      b_next_.data(),
+            b_.data(),    u_.data(),           b_trial_.data(),
+            a_.data(),    used_book(),         used_book() ? book_.columns() : EnergyColumns{},
             &residual_,   used_acceleration(), used_interface()};
   }
   Acceleration* used_acceleration() { return acceleration_ ? &*acceleration_ : nullptr; }
@@ -392,11 +393,11 @@ class WaveEngine final : public StepEngine {
     if (certifier_) waves_.interconnection().exchange(b_.data(), u_start_.data());
     const CouplingMethod& m = options_.method;
     const bool interface = m.kind == MethodKind::interface || !m.interface_islands.empty();
-    const StepPlan plan{{m.iterations, update(), m.tolerance, m.energy_tolerance_J,
-                         m.tolerance_per_part, acceleration_.has_value(), interface,
-                         m.rescue_after},
-                        scheduler_ ? &*scheduler_ : nullptr,
-                        timed};
+    const StepPlan plan{
+        {m.iterations, update(), m.tolerance, m.energy_tolerance_J, m.tolerance_per_part,
+         acceleration_.has_value(), interface, m.rescue_after},
+        scheduler_ ? &*scheduler_ : nullptr,
+        timed};
     if (acceleration_) acceleration_->begin();
     if (interface_) interface_->begin();
     StepResult result = runner_.executor->run(arrays(), plan, outcomes_);
@@ -488,8 +489,10 @@ class WaveEngine final : public StepEngine {
 
   void update_certificate() {
     certificate_.max_passivity_residual_J = book_.max_passivity_residual();
+    if (book_.is_sound() && certificate_.worst_passivity_step == book_.worst_step()) return;
     certificate_.worst_passivity_part = book_.worst_part();
     certificate_.worst_passivity_step = book_.worst_step();
+    certificate_.is_part_active = book_.is_part_active();
     certificate_.broken_law = book_.broken_law();
     if (book_.growth()) {
       certificate_.growth = book_.growth();

@@ -32,9 +32,9 @@ struct ClosedStep {
 
 /// Maps of (x, a, ū).
 struct ClosedStepMaps {
-  Eigen::MatrixXd delta;      ///< x_mid − x, n×(n+p+q)
-  Eigen::MatrixXd outgoing;   ///< b − σa, p×(n+p+q)
-  Eigen::VectorXd sigma;      ///< ±1
+  Eigen::MatrixXd delta;     ///< x_mid − x, n×(n+p+q)
+  Eigen::MatrixXd outgoing;  ///< b − σa, p×(n+p+q)
+  Eigen::VectorXd sigma;     ///< ±1
 };
 
 /// Residuals of the equations, and what solves them: `Wide` holds the solution while it is refined. A map is
@@ -71,7 +71,8 @@ class ClosedStepSolution {
       rest.assign(static_cast<std::size_t>(n_), Wide(0));
       const Wide* delta = delta_.data() + c * n_;
       if (step_.E == nullptr) {
-        for (Eigen::Index i = 0; i < n_; ++i) rest[static_cast<std::size_t>(i)] = -two_over_h_ * delta[i];
+        for (Eigen::Index i = 0; i < n_; ++i)
+          rest[static_cast<std::size_t>(i)] = -two_over_h_ * delta[i];
       } else {
         for (const Entry& e : E_) rest[e.row] -= two_over_h_ * (Wide(e.value) * delta[e.column]);
       }
@@ -137,7 +138,8 @@ class ClosedStepSolution {
     for (int j = 0; j < M.outerSize(); ++j) {
       for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
         if (it.value() != 0.0) {
-          list.push_back({static_cast<std::size_t>(it.row()), static_cast<std::size_t>(j), it.value()});
+          list.push_back(
+              {static_cast<std::size_t>(it.row()), static_cast<std::size_t>(j), it.value()});
         }
       }
     }

@@ -113,8 +113,7 @@ LawReport check_gradient(const Subsystem& part, const ConformanceOptions& option
     if (const SparseMatrix* E = part.linear_form().E) g = E->transpose() * g;
     for (Eigen::Index i = 0; i < x.size(); ++i) {
       const double middle = x[i];
-      DifferenceCheck check{0.0, 0.0, 0.0,
-                            difference_step(sampler.usual()[i], middle)};
+      DifferenceCheck check{0.0, 0.0, 0.0, difference_step(sampler.usual()[i], middle)};
       const auto quotient = [&](double reach) {
         x[i] = middle + reach;
         const double ahead = part.storage(x.data());

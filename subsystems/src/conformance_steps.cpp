@@ -43,8 +43,8 @@ double energy_size(const Subsystem& part, const VectorXd& x, const VectorXd& a,
                    const Outcome& out) {
   VectorXd g(x.size());
   part.discrete_gradient(x.data(), out.x_next.data(), g.data());
-  return std::abs(part.storage(x.data())) + std::abs(part.storage(out.x_next.data())) + wave_energy(a) +
-         wave_energy(out.b) + std::abs(out.energy.external_supply_J) +
+  return std::abs(part.storage(x.data())) + std::abs(part.storage(out.x_next.data())) +
+         wave_energy(a) + wave_energy(out.b) + std::abs(out.energy.external_supply_J) +
          std::abs(out.energy.dissipated_J) +
          g.cwiseAbs().dot(moved_size(part, x.cwiseAbs() + out.x_next.cwiseAbs()));
 }

@@ -42,8 +42,7 @@ struct Diagonal {
     Eigen::VectorXd met = Eigen::VectorXd::Zero(block.size);
     for (const auto& entry : block.entries) {
       if (entry.row() == entry.col()) continue;
-      met[entry.row()] =
-          std::max({met[entry.row()], std::abs(entry.value()), size[entry.col()]});
+      met[entry.row()] = std::max({met[entry.row()], std::abs(entry.value()), size[entry.col()]});
     }
     for (int i = 0; i < block.size; ++i) {
       const double floor = kRoundOff * met[i];
@@ -175,8 +174,9 @@ double smallest_pivot(const Block& unit, const Diagonal& diagonal, double tolera
     const int rest = n - k - 1;
     if (rest == 0) break;
     const Eigen::VectorXd column = L.col(k).tail(rest);
-    L.bottomRightCorner(rest, rest).selfadjointView<Eigen::Lower>().rankUpdate(column,
-                                                                              -1.0 / pivot);
+    L.bottomRightCorner(rest, rest)
+        .selfadjointView<Eigen::Lower>()
+        .rankUpdate(column, -1.0 / pivot);
   }
   return smallest;
 }

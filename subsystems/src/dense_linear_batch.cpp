@@ -319,8 +319,8 @@ class DenseLinearBatch final : public StepBatch {
     const double* after = next + place_in_record(lane);
     const auto state = [&](const double* of, int i) { return of[i * width_]; };
     const double* output =
-        group.energy + (n + shape_.storage_count + shape_.gradient_count +
-                        shape_.dissipation_count) * step;
+        group.energy +
+        (n + shape_.storage_count + shape_.gradient_count + shape_.dissipation_count) * step;
     const double* per_wave = output + shape_.output_count * step;
     std::fill(rounding_work_.begin(), rounding_work_.end(), 0.0);
     double* const slope = rounding_work_.data();  // what an error of x⁺ changes the balance by
@@ -522,6 +522,16 @@ class DenseLinearBatch final : public StepBatch {
     shape_.ports_dissipate = !needed.empty() && *needed.rbegin() >= shape_.n;
     storage_ = storage.list();
     gradient_ = gradient.list();
+    diagonal_gradient_.assign(static_cast<std::size_t>(shape_.n), 0);
+    for (const int row : needed) {
+      const auto is_beside = [row](const LinearEntry& e) {
+        return e.row == row && e.column != row;
+      };
+      if (row >= shape_.n || std::ranges::any_of(gradient_, is_beside)) continue;
+      diagonal_gradient_[static_cast<std::size_t>(row)] = 1;
+      std::erase_if(gradient_, [row](const LinearEntry& e) { return e.row == row; });
+    }
+    shape_.diagonal_gradient = diagonal_gradient_.data();
     dissipation_ = dissipation.list();
     output_ = output.list();
     shape_.storage = storage_.data();
@@ -591,10 +601,11 @@ class DenseLinearBatch final : public StepBatch {
   LinearShape shape_;
   std::vector<double> sign_;
   std::vector<LinearEntry> storage_, gradient_, dissipation_, output_;
+  std::vector<unsigned char> diagonal_gradient_;
   std::vector<LinearGroup> groups_;
   LaneCoefficients coefficients_[4];
   mutable std::vector<double> rounding_work_;  // of step_rounding
-  mutable AlignedVector work_;  // of wide parts, each lane group its own stretch
+  mutable AlignedVector work_;                 // of wide parts, each lane group its own stretch
 };
 
 }  // namespace

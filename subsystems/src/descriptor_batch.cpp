@@ -12,8 +12,8 @@
 #include "closed_step.hpp"
 #include "port_closure.hpp"
 #include "refined_solves.hpp"
-#include "step_rounding.hpp"
 #include "sparse_rank.hpp"
+#include "step_rounding.hpp"
 
 namespace portwave {
 namespace {
@@ -140,7 +140,8 @@ DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
     set_dense_maps(lane, form, C_p, closures, h);
   }
   lane.D = lane.D_minus_sigma + RowMatrix(Matrix(lane.sigma.asDiagonal()));
-  if (!lane.C.allFinite() || !lane.D.allFinite() || !lane.C_u.allFinite() || !lane.map.allFinite()) {
+  if (!lane.C.allFinite() || !lane.D.allFinite() || !lane.C_u.allFinite() ||
+      !lane.map.allFinite()) {
     throw ConfigError("", "the implicit step is singular at this step size");
   }
   return lane;
@@ -254,7 +255,8 @@ class DescriptorBatch final : public LanewiseBatch {
     const auto projected = [&part](const Vector& v) -> Vector {
       return v - part.kernel() * (part.kernel().transpose() * v);
     };
-    const Vector slope = form.E.transpose() * (form.Q * after);  // what an error of x⁺ changes H⁺ by
+    const Vector slope =
+        form.E.transpose() * (form.Q * after);  // what an error of x⁺ changes H⁺ by
     const Vector work = form.Q.transpose() * (lane.B_u * input);
     const Vector weight = slope + projected(slope) - step_s_ * work;
     const Vector right = lane.W * x + lane.B_a * wave + lane.B_u * input;
@@ -275,10 +277,22 @@ class DescriptorBatch final : public LanewiseBatch {
     }
     sum += slope.cwiseAbs().dot(after.cwiseAbs() + 2.0 * delta.cwiseAbs());
     sum += step_s_ * work.cwiseAbs().dot(x.cwiseAbs() + delta.cwiseAbs());
+    // The kernel of E is known up to rounding: what its algebraic components seem to store.
+    const SparseMatrix& V = part.kernel();
+    const auto of_kernel = [&](const Vector& v) -> Vector {
+      const Vector along = (V.transpose() * v).cwiseAbs();
+      const Vector rest = SparseMatrix(form.E * V).cwiseAbs() * along;
+      return terms(form.Q, rest + step_rounding::kPerTerm * terms(form.E, V.cwiseAbs() * along));
+    };
+    const Vector moved = after - x, both = x + after, mid = x + delta;
+    const double of_kernels =
+        mid.cwiseAbs().dot(of_kernel(delta)) +
+        0.5 * (both.cwiseAbs().dot(of_kernel(moved)) + moved.cwiseAbs().dot(of_kernel(both)));
     // The work of the inputs: ε of the terms of z = Q(x + δ).
     const Vector of_z = terms(form.Q, x) + terms(form.Q, delta);
     sum += step_s_ * of_z.dot(terms(lane.B_u, input));
-    return step_rounding::kPerTerm * sum + step_rounding::of_waves(lane, x, wave, input);
+    return step_rounding::kPerTerm * sum + of_kernels +
+           step_rounding::of_waves(lane, x, wave, input);
   }
 
   bool affine_matrix(int l, double* matrix) const override {

@@ -56,8 +56,8 @@ StepEnergy LinearEnergy::book(const double* x, const double* x_next, const doubl
   for (const Entry& e : storage_) {  // H⁺ − H = ½(x⁺ + x)ᵀQ(x⁺ − x)
     const int i = e.row, j = e.column;
     const double both = (x_next[i] + x[i]) * (x_next[j] - x[j]);
-    energy.change_J += i == j ? e.value * both
-                              : 0.5 * e.value * (both + (x_next[i] - x[i]) * (x_next[j] + x[j]));
+    energy.change_J +=
+        i == j ? e.value * both : 0.5 * e.value * (both + (x_next[i] - x[i]) * (x_next[j] + x[j]));
   }
   const bool supplied = input != nullptr && q_ > 0;
   if (dissipation_.empty() && !supplied) return energy;

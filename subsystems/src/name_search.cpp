@@ -123,9 +123,7 @@ std::string NameSearch::only_completion() {
   return completion == nullptr ? std::string{} : *completion;
 }
 
-std::string NameSearch::did_you_mean(std::string_view word) {
-  return suggestion(nearest(word));
-}
+std::string NameSearch::did_you_mean(std::string_view word) { return suggestion(nearest(word)); }
 
 std::string suggestion(std::string_view name) {
   return name.empty() ? std::string{} : " Did you mean " + in_quotes(name) + "?";

@@ -102,8 +102,8 @@ class Validator {
     if (has_default && has_sizes_ && hamiltonian_.value && hamiltonian_.gradient) {
       if (is_in_domain_at_default()) {
         if (options_.typical_state.empty()) {
-          options_.typical_state = typical_sizes({hamiltonian_.value, hamiltonian_.gradient},
-                                                 start_of(options_, n_));
+          options_.typical_state =
+              typical_sizes({hamiltonian_.value, hamiltonian_.gradient}, start_of(options_, n_));
         }
         check_storage();
         if (structure_is_sound && options_.structure_at) check_state_dependence();

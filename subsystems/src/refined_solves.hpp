@@ -37,7 +37,8 @@ class RefinedSolves {
 
  private:
   template <class Solve>
-  Eigen::VectorXd refined(const SparseMatrix& matrix, const Eigen::VectorXd& b, const Solve& solve) {
+  Eigen::VectorXd refined(const SparseMatrix& matrix, const Eigen::VectorXd& b,
+                          const Solve& solve) {
     constexpr int kSweeps = 2;
     Eigen::VectorXd x = solve(b);
     std::vector<long double> residual(static_cast<std::size_t>(b.size()));

@@ -171,13 +171,13 @@ class SparseLinearBatch final : public LanewiseBatch {
                       terms(lane.W, moved) + (2.0 / step_s_) * moved.cwiseAbs();
     double sum = lambda.cwiseAbs().dot(residual) + slope.cwiseAbs().dot(after.cwiseAbs());
     const Vector slope_terms = 0.5 * (terms(Q, x) + terms(Q, after));
-    const Vector wave_terms = wave.cwiseAbs() + terms(lane.C, x) + terms(lane.D, wave) +
-                              terms(lane.C_u, input);
+    const Vector wave_terms =
+        wave.cwiseAbs() + terms(lane.C, x) + terms(lane.D, wave) + terms(lane.C_u, input);
     for (const LinearEnergy::Entry& e : energy.output()) {
       if (e.column >= n_ + p_) continue;
-      const double of_z = e.column < n_ ? slope_terms[e.column]
-                                        : wave_terms[e.column - n_] *
-                                              std::abs(energy.per_wave(e.column - n_));
+      const double of_z =
+          e.column < n_ ? slope_terms[e.column]
+                        : wave_terms[e.column - n_] * std::abs(energy.per_wave(e.column - n_));
       sum += std::abs(e.value * input[e.row]) * of_z;
     }
     return step_rounding::kPerTerm * sum + step_rounding::of_waves(lane, x, wave, input);

@@ -19,7 +19,7 @@ constexpr int kSteadyReaches = 5;    // over so many the power is the same where
 constexpr double kSamePower = 0.3;   // powers that differ by less are the same
 constexpr double kLeastPower = 0.5;  // anything slower is noise, or a jump
 constexpr double kTypicalEnergy_J = 1.0;
-constexpr double kMostEnergy_J = 1e15;  // no further than this from where the part is at home
+constexpr double kMostEnergy_J = 1e15;   // no further than this from where the part is at home
 constexpr double kLeastChange = 1e-280;  // of a gradient, above what underflows
 
 /// H and ∇H along one state.
@@ -58,8 +58,8 @@ class Line {
 };
 
 struct Reach {
-  std::optional<double> steady;    ///< where a steady power ends
-  double energy_J = 0.0;           ///< by which H changes there
+  std::optional<double> steady;     ///< where a steady power ends
+  double energy_J = 0.0;            ///< by which H changes there
   std::optional<double> energetic;  ///< where H has changed by the typical energy
 };
 

@@ -75,7 +75,8 @@ PartEnergies energies_of(const PartData& part, const PartMatrices& m, double h, 
   const Vector z_size = m.Q_size * sizes(mid), u_size = sizes(u);
   const Vector y_size = m.GpP_size.transpose() * z_size + m.SN_size * u_size;
   result.terms = (m.M_size * sizes(mean)).dot(sizes(step)) +
-                 (sizes(slope) + sizes(m.M * x_next)).dot(sizes(x) + sizes(x_next)) + h * u_size.dot(y_size);
+                 (sizes(slope) + sizes(m.M * x_next)).dot(sizes(x) + sizes(x_next)) +
+                 h * u_size.dot(y_size);
   Vector zu_size(z.size() + u.size());
   zu_size << z_size, u_size;
   result.terms += h * sizes(zu).dot(m.D.cwiseAbs().cast<double>() * zu_size);
@@ -88,7 +89,9 @@ PartEnergies energies_of(const PartData& part, const PartMatrices& m, double h, 
     }
   }
   result.terms += result.exchanged + result.waves;
-  if (!part.descriptor) {
+  if (part.descriptor) {  // E is singular up to its own rounding and condition only
+    result.terms += 16.0 * sizes(mid).dot(m.M_size * sizes(m.half * step));
+  } else {
     const Matrix JR_size = part.J.cwiseAbs() + part.R.cwiseAbs();
     const Matrix B_size = part.G.cwiseAbs() + part.P.cwiseAbs();
     const Vector forces = JR_size * (m.Q_size * (sizes(x) + sizes(x_next))) + B_size * u_size;

@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Scenarios, Regression, ::testing::ValuesIn(cases()),
                            return name;
                          });
 
-TEST(RegressionList, HasAllFiles) { EXPECT_EQ(cases().size(), 7u); }
+TEST(RegressionList, HasAllFiles) { EXPECT_EQ(cases().size(), 12u); }
 
 /// hμ > tanh(hω): the weighted norm may grow. Refused or stopped with a reason, and no energy from nowhere.
 TEST(RegressionLionsMercier, DoesNotRunOnWithAShiftThatIsTooLarge) {

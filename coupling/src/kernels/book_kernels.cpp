@@ -117,25 +117,50 @@ double largest_of(int count, const Value& value) {
   return part[0];
 }
 
+/// What does not balance, less what is accepted: at least r − …, and equal to |r + dissipated| − … where
+/// nothing is active.
+inline double excess(const BookColumns& c, int e) {
+  const double scale = c.tolerance[e] > kSmallest ? c.tolerance[e] : kSmallest;
+  const double lost = c.dissipated[e];
+  const double defect = magnitude_of(c.residual[e] + lost) + (lost < 0.0 ? -lost : 0.0);
+  return __builtin_fma(-c.accepted, scale, defect);
+}
+
+/// May lose a NaN: where there is one, a sum of the energies is not finite either.
+inline double larger_of_finite(double a, double b) { return a < b ? b : a; }
+
+/// The same sums as below, where most of the eight are empty.
+template <class At>
+inline BookTotals totals_of_few(const BookColumns& c, int count, const At& at) {
+  BookTotals sums{0.0, 0.0, 0.0, 0.0, 0.0, -__builtin_inf(), -__builtin_inf()};
+  for (int i = 0; i < count; ++i) {
+    const int e = at(i);
+    sums.change += c.change[e];
+    sums.supply += c.supply[e];
+    sums.dissipated += c.dissipated[e];
+    sums.mismatch += c.mismatch[e];
+    sums.tolerance += c.tolerance[e];
+    sums.largest_residual = larger_of_finite(sums.largest_residual, c.residual[e]);
+    sums.largest_excess = larger_of_finite(sums.largest_excess, excess(c, e));
+  }
+  return sums;
+}
+
 template <class At>
 inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
+  if (count <= 2) return totals_of_few(c, count, at);
   double change[kSums] = {}, supply[kSums] = {}, dissipated[kSums] = {}, mismatch[kSums] = {};
   double tolerance[kSums] = {};
-  double residual[kSums], ratio[kSums];
-  for (int k = 0; k < kSums; ++k) residual[k] = ratio[k] = -__builtin_inf();
+  double residual[kSums], beyond[kSums];
+  for (int k = 0; k < kSums; ++k) residual[k] = beyond[k] = -__builtin_inf();
   const auto take = [&](int k, int e) {
     change[k] += c.change[e];
     supply[k] += c.supply[e];
     dissipated[k] += c.dissipated[e];
     mismatch[k] += c.mismatch[e];
     tolerance[k] += c.tolerance[e];
-    const double scale = c.tolerance[e] > kSmallest ? c.tolerance[e] : kSmallest;
-    residual[k] = larger(residual[k], c.residual[e]);
-    // At least r, and at least what does not balance; equal to the latter where nothing is active.
-    const double lost = c.dissipated[e];
-    const double defect =
-        magnitude_of(c.residual[e] + lost) + 0.5 * (magnitude_of(lost) - lost);
-    ratio[k] = larger(ratio[k], defect / scale);
+    residual[k] = larger_of_finite(residual[k], c.residual[e]);
+    beyond[k] = larger_of_finite(beyond[k], excess(c, e));
   };
   int i = 0;
   for (; i + kSums <= count; i += kSums) {
@@ -143,14 +168,14 @@ inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
   }
   for (; i < count; ++i) take(i % kSums, at(i));
   for (int k = 1; k < kSums; ++k) {
-    residual[0] = larger(residual[0], residual[k]);
-    ratio[0] = larger(ratio[0], ratio[k]);
+    residual[0] = larger_of_finite(residual[0], residual[k]);
+    beyond[0] = larger_of_finite(beyond[0], beyond[k]);
   }
   const auto add = [](const double* v) {
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
   };
   return {add(change),    add(supply), add(dissipated), add(mismatch),
-          add(tolerance), residual[0], ratio[0]};
+          add(tolerance), residual[0], beyond[0]};
 }
 
 BookTotals totals(const BookColumns& c, const int* index, int count) {

@@ -35,11 +35,11 @@ struct NormTask {
   double* outgoing = nullptr;
 };
 
-/// Sums of a step over parts, in the order and manner of BookKernels::sum, and its two maxima: of r, and of
-/// |r + dissipated| (+ |dissipated| where that is negative) in relation to the tolerance: of what does not
-/// balance, and no less than r.
+/// Sums of a step over parts, in the order and manner of BookKernels::sum, and two maxima: of r, and of what
+/// does not balance, |r + dissipated| (+ |dissipated| where that is negative, so that it is no less than
+/// r), less `accepted` times the tolerance.
 struct BookTotals {
-  double change, supply, dissipated, mismatch, tolerance, largest_residual, largest_ratio;
+  double change, supply, dissipated, mismatch, tolerance, largest_residual, largest_excess;
 };
 struct BookColumns {
   const double* change;
@@ -48,6 +48,7 @@ struct BookColumns {
   const double* mismatch;
   const double* residual;
   const double* tolerance;
+  double accepted;
 };
 
 struct BookKernels {

@@ -160,10 +160,13 @@ template <int W, bool kShared>
   const Vec<W> zero = Vec<W>::all(0.0);
   Vec<W> change = zero, dissipated = zero, supply = zero;
   const double* value = group.energy;
+  const bool needs_gradient = s.dissipation_count > 0 || at.driven;
   // H⁺ − H = ½(x⁺ + x)ᵀQ(x⁺ − x)
   for (int i = 0; i < s.n; ++i) {
     const Vec<W> x = Vec<W>::load(at.x + i * W), next = Vec<W>::load(at.next + i * W);
-    change = fma(coefficient<W, kShared>(value, i), (next + x) * (next - x), change);
+    const Vec<W> slope = coefficient<W, kShared>(value, i) * (next + x);
+    change = fma(slope, next - x, change);
+    if (needs_gradient && s.diagonal_gradient[i] != 0) slope.store(work + i * W);
   }
   value += s.n * S;
   for (int e = 0; e < s.storage_count; ++e) {
@@ -174,7 +177,7 @@ template <int W, bool kShared>
     change = fma(coefficient<W, kShared>(value, e), both, change);
   }
   value += s.storage_count * S;
-  if (s.dissipation_count > 0 || at.driven) {
+  if (needs_gradient) {
     // z = [∇̄H; u], as far as it is needed. Entries of a row follow one another.
     const double* output = value + (s.gradient_count + s.dissipation_count) * S;
     const double* factor = output + s.output_count * S;

@@ -29,6 +29,8 @@ struct LinearShape {
   const LinearEntry* gradient = nullptr;
   const LinearEntry* dissipation = nullptr;
   const LinearEntry* output = nullptr;
+  /// 1 where ∂H/∂xᵢ = Q_ii xᵢ is wanted: those rows are in none of the gradient's entries.
+  const unsigned char* diagonal_gradient = nullptr;
   const double* input_sign = nullptr;  ///< p: +1 effort-in, −1 flow-in
 };
 

@@ -53,6 +53,8 @@ struct Certificate {
   /// max r_i over parts and steps; −∞ before the first step. Methods without waves: of the whole system,
   /// r = ΔH − supply.
   double max_passivity_residual_J = 0.0;
+  /// Some r was larger than rounding explains.
+  bool is_part_active = false;
   /// Where r was largest in relation to its tolerance; −1: the whole system.
   int worst_passivity_part = -1;
   std::int64_t worst_passivity_step = -1;

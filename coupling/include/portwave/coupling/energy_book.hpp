@@ -16,6 +16,8 @@
 
 namespace portwave {
 
+struct BookKernels;
+
 /// What a step has committed: records in the layout of the discretisation, and waves.
 struct CommittedStep {
   const double* record = nullptr;  ///< frozen at xⁿ; null: roundings of the states are not known
@@ -95,8 +97,12 @@ class EnergyBook {
   /// Where r was largest in relation to its tolerance; -1 before the first step.
   int worst_part() const { return worst_part_; }
   std::int64_t worst_step() const { return worst_step_; }
-  /// Some r exceeded its tolerance; or, if guarded, a law of the guard did not hold on some island.
+  /// Some r exceeded its tolerance and the rounding of its step.
+  bool is_part_active() const { return violated_; }
+  /// That; or, if guarded, a law of the guard did not hold on some island.
   bool violated() const { return violated_ || broken_law_.has_value(); }
+  /// Nothing has to be said but where r was largest.
+  bool is_sound() const { return !violated_ && !broken_law_ && !growth_ && drowned_count_ == 0; }
   const std::optional<BrokenLaw>& broken_law() const { return broken_law_; }
   /// Where H of an island exceeded H₀ + T₀ + supply by most, beyond rounding; empty: nowhere.
   const std::optional<EnergyGrowth>& growth() const { return growth_; }
@@ -115,20 +121,20 @@ class EnergyBook {
   };
   /// The account of an island.
   struct Account {
-    double start = 0.0;          ///< H₀ [J]
-    double tank = 0.0;           ///< T₀ [J]
-    double size = 0.0;           ///< Σ|Hᵢ| + T₀ at the start
-    bool passive = true;         ///< no part is active
-    CompensatedSum gained;       ///< Σ (H⁺ − H − supply)
-    double moved = 0.0;          ///< Σ |supply|
-    double rounding = 0.0;       ///< what rounding may have left in this sum and the tank
+    double start = 0.0;     ///< H₀ [J]
+    double tank = 0.0;      ///< T₀ [J]
+    double size = 0.0;      ///< Σ|Hᵢ| + T₀ at the start
+    bool passive = true;    ///< no part is active
+    CompensatedSum gained;  ///< Σ (H⁺ − H − supply)
+    double moved = 0.0;     ///< Σ |supply|
+    double rounding = 0.0;  ///< what rounding may have left in this sum and the tank
   };
 
   double* column(Column c) { return columns_[c].data(); }
   const double* column(Column c) const { return columns_[c].data(); }
   double tank_sum() const;
   void update_energy_ratio();
-  void judge_passivity(const CommittedStep& step, double residual, double ratio);
+  void judge_passivity(const CommittedStep& step, double residual);
   void sum_up();
   bool refine(const CommittedStep& step);
   double state_rounding(int part, const CommittedStep& step) const;
@@ -140,6 +146,7 @@ class EnergyBook {
   void see_growth(int island, const Account& account, double beyond);
 
   const WaveDiscretisation& waves_;
+  const BookKernels* kernels_;
   StaggeredMemory memory_;
   std::span<double> columns_[kColumns];  // by entry
   PartList all_;
@@ -152,13 +159,14 @@ class EnergyBook {
   int drowned_count_ = 0;
   // Of the step that is tallied: sums of all parts, and some by island.
   StepLedger tallied_;
-  double worst_ratio_of_step_ = 0.0;
+  bool is_beyond_ = false;  ///< some part balances worse than any so far, or than is tolerated
   double terms_of_step_J_ = 0.0;
   std::vector<double> mismatch_, change_, supplied_;
   std::vector<Account> accounts_;  // by island
   CompensatedSum stored_;
   mutable std::vector<double> x_, x_next_, gradient_;  // scratch
   EnergyTotals totals_;
+  double per_initial_energy_ = 0.0;  ///< 1/(H₀ + T₀)
   std::int64_t steps_ = 0;
   double max_residual_;
   double worst_ratio_;
