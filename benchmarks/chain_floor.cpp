@@ -14,8 +14,8 @@
 
 #include "chain_system.hpp"
 #include "peers/block_propagators.hpp"
-#include "portwave/coupling/wave_discretisation.hpp"
-#include "portwave/subsystems/instruction_set.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/subsystems/base/instruction_set.hpp"
 #include "report.hpp"
 
 namespace {

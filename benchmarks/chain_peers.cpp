@@ -12,7 +12,7 @@
 
 #include "chain_system.hpp"
 #include "peers/midpoint.hpp"
-#include "portwave/subsystems/instruction_set.hpp"
+#include "portwave/subsystems/base/instruction_set.hpp"
 #include "report.hpp"
 
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "peers/chain.hpp"
-#include "portwave/coupling/method.hpp"
-#include "portwave/coupling/system.hpp"
-#include "portwave/runtime/stepper.hpp"
+#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 
 namespace portwave::bench {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "chain_system.hpp"
-#include "portwave/subsystems/instruction_set.hpp"
+#include "portwave/subsystems/base/instruction_set.hpp"
 #include "report.hpp"
 
 namespace {

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "portwave/coupling/monolithic.hpp"
-#include "portwave/coupling/tuning.hpp"
-#include "portwave/runtime/stepper.hpp"
+#include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/coupling/reference/monolithic.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "report.hpp"

@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include <vector>
 
-#include "portwave/runtime/generate.hpp"
-#include "portwave/runtime/scenario.hpp"
-#include "portwave/subsystems/instruction_set.hpp"
+#include "portwave/runtime/generate/generate.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/base/instruction_set.hpp"
 #include "report.hpp"
 
 namespace {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "portwave/coupling/collocation.hpp"
-#include "portwave/runtime/stepper.hpp"
+#include "portwave/coupling/state_space/collocation.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
-#include "portwave/subsystems/instruction_set.hpp"
 #include "report.hpp"
 
 namespace {

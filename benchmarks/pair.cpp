@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "peers/pair_loop.hpp"
-#include "portwave/runtime/stepper.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
-#include "portwave/subsystems/instruction_set.hpp"
 #include "report.hpp"
 
 namespace {

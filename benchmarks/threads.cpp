@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "chain_system.hpp"
-#include "portwave/runtime/generate.hpp"
-#include "portwave/runtime/scenario.hpp"
-#include "portwave/subsystems/instruction_set.hpp"
+#include "portwave/runtime/generate/generate.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/base/instruction_set.hpp"
 #include "report.hpp"
 
 namespace {

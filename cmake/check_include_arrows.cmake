@@ -1,5 +1,6 @@
 # Checks that the rooms include one another in one direction only:
 #   subsystems <- coupling <- runtime
+# and inside each of them the folders that are its inner rooms, in the order of the lists below.
 # Usage: cmake -DROOT=<source folder> -P check_include_arrows.cmake
 cmake_minimum_required(VERSION 3.25)
 
@@ -9,6 +10,11 @@ set(forbidden_in_subsystems
   "portwave/coupling|portwave/runtime|${only_in_runtime}|(${no_threads_no_files})[>\"]")
 set(forbidden_in_coupling
   "portwave/runtime|${only_in_runtime}|(${no_threads_no_files})[>\"]")
+
+set(inner_subsystems
+  base matrices core batches linear descriptor nonlinear catalogue conformance)
+set(inner_coupling method system waves energy impedance state_space reference)
+set(inner_runtime execution output scenario study generate cli)
 
 set(files_checked 0)
 set(violations 0)
@@ -34,6 +40,31 @@ foreach(room IN ITEMS subsystems coupling)
         math(EXPR violations "${violations} + 1")
         message(NOTICE "${file}:${number}: forbidden in ${room}: ${line}")
       endif()
+    endforeach()
+  endforeach()
+endforeach()
+
+# Inside a room a folder includes itself and those before it.
+foreach(room IN ITEMS subsystems coupling runtime)
+  set(later ${inner_${room}})
+  foreach(folder IN LISTS inner_${room})
+    list(POP_FRONT later)
+    if(NOT later)
+      break()
+    endif()
+    list(JOIN later "|" names)
+    set(pattern "^[ \t]*#[ \t]*include[ \t]*[<\"](portwave/${room}/)?(${names})/")
+    file(GLOB_RECURSE files RELATIVE "${ROOT}"
+      "${ROOT}/${room}/include/portwave/${room}/${folder}/*.hpp"
+      "${ROOT}/${room}/src/${folder}/*.hpp" "${ROOT}/${room}/src/${folder}/*.cpp"
+      "${ROOT}/${room}/${folder}/*.hpp" "${ROOT}/${room}/${folder}/*.cpp")
+    foreach(file IN LISTS files)
+      math(EXPR files_checked "${files_checked} + 1")
+      file(STRINGS "${ROOT}/${file}" hits REGEX "${pattern}")
+      foreach(line IN LISTS hits)
+        math(EXPR violations "${violations} + 1")
+        message(NOTICE "${file}: forbidden in ${room}/${folder}: ${line}")
+      endforeach()
     endforeach()
   endforeach()
 endforeach()

@@ -6,10 +6,10 @@
 #include <memory>
 #include <utility>
 
-#include <portwave/runtime/stepper.hpp>
+#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
-#include <portwave/subsystems/conformance.hpp>
-#include <portwave/subsystems/nonlinear_part.hpp>
+#include <portwave/subsystems/conformance/conformance.hpp>
+#include <portwave/subsystems/nonlinear/nonlinear_part.hpp>
 
 /// H(θ, p) = p²/(2 m l²) + m g l (1 − cos θ); the port is the pivot's torque e and rate f.
 std::unique_ptr<portwave::Subsystem> pendulum(double mass_kg, double length_m, double friction) {

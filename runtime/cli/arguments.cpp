@@ -8,9 +8,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <portwave/runtime/summary.hpp>
-#include <portwave/subsystems/error.hpp>
-#include <portwave/subsystems/printable.hpp>
+#include <portwave/runtime/output/summary.hpp>
+#include <portwave/subsystems/base/error.hpp>
+#include <portwave/subsystems/base/printable.hpp>
 
 #include "generate.hpp"
 #include "verb.hpp"
@@ -168,7 +168,8 @@ void add_steps(Verb& verb, std::optional<std::int64_t>& steps) {
 
 void add_certify(Verb& verb, Certify& certify) {
   verb.choice("--certify", {"none", "energy", "full"},
-              "none keeps no energy ledger unless the guard needs it; full adds sampled FNE margins and augmented residuals, "
+              "none keeps no energy ledger unless the guard needs it; full adds sampled FNE "
+              "margins and augmented residuals, "
               "at a cost",
               [&certify](std::size_t i) {
                 constexpr Certify kLevels[] = {Certify::none, Certify::energy, Certify::full};

@@ -9,12 +9,12 @@
 #include <variant>
 #include <vector>
 
-#include <portwave/runtime/iteration_study.hpp>
-#include <portwave/runtime/order_study.hpp>
-#include <portwave/runtime/rate_study.hpp>
-#include <portwave/runtime/scaling.hpp>
-#include <portwave/runtime/scenario.hpp>
-#include <portwave/runtime/study.hpp>
+#include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/study/iteration_study.hpp>
+#include <portwave/runtime/study/order_study.hpp>
+#include <portwave/runtime/study/rate_study.hpp>
+#include <portwave/runtime/study/scaling.hpp>
+#include <portwave/runtime/study/study.hpp>
 
 namespace portwave::cli {
 

@@ -1,6 +1,6 @@
 // portwave generate
 
-#include "portwave/runtime/generate.hpp"
+#include "portwave/runtime/generate/generate.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -12,9 +12,9 @@
 
 #include <fmt/format.h>
 
-#include <portwave/runtime/recorder.hpp>
-#include <portwave/subsystems/error.hpp>
-#include <portwave/subsystems/printable.hpp>
+#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/subsystems/base/error.hpp>
+#include <portwave/subsystems/base/printable.hpp>
 
 #include "commands.hpp"
 #include "generate.hpp"

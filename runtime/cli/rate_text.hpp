@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/coupling/tuning.hpp>
+#include <portwave/coupling/impedance/tuning.hpp>
 
 /// Predicted rates as `tune` and `study rate` write them.
 namespace portwave::cli {

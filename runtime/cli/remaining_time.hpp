@@ -62,9 +62,9 @@ class RemainingTime {
 
   std::int64_t steps_;
   std::int64_t window_;
-  std::int64_t work_ = 0;    ///< steps of the windows that are done
-  double at_s_ = 0.0;        ///< when they were
-  double time_s_ = 0.0;      ///< of `amount_` steps, lately
+  std::int64_t work_ = 0;  ///< steps of the windows that are done
+  double at_s_ = 0.0;      ///< when they were
+  double time_s_ = 0.0;    ///< of `amount_` steps, lately
   double amount_ = 0.0;
   bool only_first_ = false;  ///< the two are those of the first time that something was noted
 };

@@ -6,9 +6,9 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/summary.hpp>
-#include <portwave/subsystems/descriptor_part.hpp>
-#include <portwave/subsystems/printable.hpp>
+#include <portwave/runtime/output/summary.hpp>
+#include <portwave/subsystems/base/printable.hpp>
+#include <portwave/subsystems/descriptor/descriptor_part.hpp>
 
 #include "commands.hpp"
 #include "interrupt.hpp"
@@ -64,8 +64,7 @@ int exit_code_of(const RunSummary& summary, int signal, bool strict) {
   if (signal != 0) return 128 + signal;
   const CertificateStatus status = summary.certificate.status;
   if (status == CertificateStatus::violated) return kViolated;
-  const bool all_well =
-      status == CertificateStatus::holds && summary.iterations.not_converged == 0;
+  const bool all_well = status == CertificateStatus::holds && summary.iterations.not_converged == 0;
   return strict && !all_well ? kViolated : kOk;
 }
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <portwave/runtime/tune.hpp>
+#include <portwave/runtime/study/tune.hpp>
 
 #include "commands.hpp"
 #include "status_line.hpp"

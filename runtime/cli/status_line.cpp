@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include <portwave/subsystems/printable.hpp>
+#include <portwave/subsystems/base/printable.hpp>
 
 namespace portwave::cli {
 namespace {
@@ -130,10 +130,9 @@ std::string StatusLine::steps_text(Clock::time_point now) {
   const std::int64_t done = done_.load(std::memory_order_relaxed);
   const double now_s = seconds(now - steps_->start);
   steps_->remaining.note(done, now_s);
-  std::string line =
-      fmt::format("{:3.0f} %  step {} of {}  ",
-                  100.0 * static_cast<double>(done) / static_cast<double>(steps_->count), done,
-                  steps_->count);
+  std::string line = fmt::format(
+      "{:3.0f} %  step {} of {}  ",
+      100.0 * static_cast<double>(done) / static_cast<double>(steps_->count), done, steps_->count);
   if (const auto rate = steps_->remaining.rate()) line += fmt::format("{:.3g} steps/s  ", *rate);
   line += duration_text(now_s);
   if (const auto left_s = steps_->remaining.left_s(now_s)) {

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include <portwave/runtime/progress.hpp>
+#include <portwave/runtime/output/progress.hpp>
 
 #include "remaining_time.hpp"
 

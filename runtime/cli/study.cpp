@@ -1,6 +1,6 @@
 // portwave study budget
 
-#include "portwave/runtime/study.hpp"
+#include "portwave/runtime/study/study.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/recorder.hpp>
+#include <portwave/runtime/output/recorder.hpp>
 
 #include "commands.hpp"
 #include "status_line.hpp"

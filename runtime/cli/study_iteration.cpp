@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/iteration_study.hpp>
-#include <portwave/runtime/recorder.hpp>
+#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/study/iteration_study.hpp>
 
 #include "commands.hpp"
 #include "status_line.hpp"

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/order_study.hpp>
-#include <portwave/runtime/recorder.hpp>
-#include <portwave/subsystems/printable.hpp>
+#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/study/order_study.hpp>
+#include <portwave/subsystems/base/printable.hpp>
 
 #include "commands.hpp"
 #include "status_line.hpp"

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/rate_study.hpp>
-#include <portwave/runtime/recorder.hpp>
-#include <portwave/subsystems/printable.hpp>
+#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/study/rate_study.hpp>
+#include <portwave/subsystems/base/printable.hpp>
 
 #include "commands.hpp"
 #include "rate_text.hpp"

@@ -12,10 +12,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/generate.hpp>
-#include <portwave/runtime/recorder.hpp>
-#include <portwave/runtime/summary.hpp>
-#include <portwave/subsystems/instruction_set.hpp>
+#include <portwave/runtime/generate/generate.hpp>
+#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/output/summary.hpp>
+#include <portwave/subsystems/base/instruction_set.hpp>
 
 #include "commands.hpp"
 #include "status_line.hpp"

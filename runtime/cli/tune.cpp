@@ -1,6 +1,6 @@
 // portwave tune
 
-#include "portwave/runtime/tune.hpp"
+#include "portwave/runtime/study/tune.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/recorder.hpp>
-#include <portwave/runtime/summary.hpp>
-#include <portwave/subsystems/printable.hpp>
+#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/output/summary.hpp>
+#include <portwave/subsystems/base/printable.hpp>
 
 #include "commands.hpp"
 #include "rate_text.hpp"

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include <portwave/subsystems/error.hpp>
-#include <portwave/subsystems/printable.hpp>
+#include <portwave/subsystems/base/error.hpp>
+#include <portwave/subsystems/base/printable.hpp>
 
 namespace portwave::cli {
 namespace {

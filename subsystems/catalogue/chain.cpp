@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "part_types.hpp"
-#include "portwave/subsystems/linear_part.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {
 namespace {

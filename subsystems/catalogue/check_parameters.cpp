@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "part_types.hpp"
-#include "portwave/subsystems/printable.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
 namespace {

@@ -1,6 +1,6 @@
 #include "part_types.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
-#include "portwave/subsystems/linear_part.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "matrix_parameters.hpp"
 #include "part_types.hpp"
-#include "portwave/subsystems/linear_part.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {
 namespace {

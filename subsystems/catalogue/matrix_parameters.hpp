@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "portwave/subsystems/catalogue.hpp"
-#include "portwave/subsystems/linear_part.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {
 

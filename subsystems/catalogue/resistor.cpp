@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "portwave/subsystems/linear_part.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {
 

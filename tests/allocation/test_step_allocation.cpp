@@ -17,8 +17,8 @@
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 
-#include "portwave/runtime/stepper.hpp"
-#include "portwave/subsystems/nonlinear_part.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "support/descriptor_parts.hpp"
 #include "support/systems.hpp"
 

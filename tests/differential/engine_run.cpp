@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include <portwave/coupling/system.hpp>
-#include <portwave/runtime/stepper.hpp>
-#include <portwave/subsystems/descriptor_part.hpp>
-#include <portwave/subsystems/linear_part.hpp>
+#include <portwave/coupling/system/system.hpp>
+#include <portwave/runtime/execution/stepper.hpp>
+#include <portwave/subsystems/descriptor/descriptor_part.hpp>
+#include <portwave/subsystems/linear/linear_part.hpp>
 
 namespace portwave::differential {
 namespace {

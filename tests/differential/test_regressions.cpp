@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/recorder.hpp>
-#include <portwave/runtime/scenario.hpp>
-#include <portwave/runtime/stepper.hpp>
+#include <portwave/runtime/execution/stepper.hpp>
+#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/scenario/scenario.hpp>
 
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include <portwave/runtime/stepper.hpp>
+#include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/subsystems/catalogue/oscillators.hpp>
 
 // Steps two coupled oscillators with nothing but the installed package.

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "portwave/subsystems/newton_batch.hpp"
-#include "portwave/subsystems/step_batch.hpp"
-#include "portwave/subsystems/subsystem.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
+#include "portwave/subsystems/nonlinear/newton_batch.hpp"
 
 namespace portwave::testing {
 

@@ -11,10 +11,10 @@
 
 #include <Eigen/Dense>
 
-#include "portwave/coupling/system.hpp"
+#include "portwave/coupling/system/system.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
-#include "portwave/subsystems/linear_part.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave::testing {
 
@@ -147,8 +147,8 @@ inline System duffing_grid(int rows, int columns, double amplitude = 0.4) {
     for (int j = 0; j < columns; ++j) {
       const int number = i * columns + j;
       builder.add(name(i, j), node,
-                  {.initial_state = {amplitude * std::sin(0.7 * number), number % 10 == 0 ? 1.0 : 0.0,
-                                     0.0, 0.0}});
+                  {.initial_state = {amplitude * std::sin(0.7 * number),
+                                     number % 10 == 0 ? 1.0 : 0.0, 0.0, 0.0}});
     }
   }
   for (int i = 0; i < rows; ++i) {

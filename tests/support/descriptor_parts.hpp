@@ -11,7 +11,7 @@
 
 #include <Eigen/Core>
 
-#include "portwave/subsystems/descriptor_part.hpp"
+#include "portwave/subsystems/descriptor/descriptor_part.hpp"
 
 namespace portwave::testing {
 

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "portwave/runtime/stepper.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
 
 namespace portwave::testing {
 

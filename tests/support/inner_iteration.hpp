@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "portwave/coupling/interface_solver.hpp"
-#include "portwave/coupling/method.hpp"
-#include "portwave/coupling/wave_discretisation.hpp"
+#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/waves/interface_solver.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
 
 namespace portwave::testing {
 

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "portwave/subsystems/instruction_set.hpp"
+#include "portwave/subsystems/base/instruction_set.hpp"
 #include "support/subprocess.hpp"
 
 // The instruction set is chosen once per process, so a law about all of them runs this program again.

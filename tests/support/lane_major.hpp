@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "portwave/subsystems/aligned.hpp"
-#include "portwave/subsystems/step_batch.hpp"
-#include "portwave/subsystems/subsystem.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
 
 namespace portwave::testing {
 

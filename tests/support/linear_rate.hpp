@@ -8,8 +8,8 @@
 
 #include <Eigen/Dense>
 
-#include "portwave/coupling/tuning.hpp"
-#include "portwave/subsystems/aligned.hpp"
+#include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave::testing {
 

@@ -9,9 +9,9 @@
 
 #include <Eigen/Dense>
 
-#include <portwave/coupling/system.hpp>
-#include <portwave/subsystems/descriptor_part.hpp>
-#include <portwave/subsystems/linear_part.hpp>
+#include <portwave/coupling/system/system.hpp>
+#include <portwave/subsystems/descriptor/descriptor_part.hpp>
+#include <portwave/subsystems/linear/linear_part.hpp>
 
 namespace portwave::testing {
 

@@ -28,8 +28,8 @@ inline std::shared_ptr<const Subsystem> random_part(RandomNumbers& random, int s
   for (int k = 0; k < ports; ++k) {
     const bool effort = random.integer(0, 1) == 0;
     signature.ports.push_back({"p" + std::to_string(k),
-                               effort ? Causality::effort_in : Causality::flow_in,
-                               Domain::generic, 1});
+                               effort ? Causality::effort_in : Causality::flow_in, Domain::generic,
+                               1});
   }
   Structure s = Structure::zero(n, ports);
   Eigen::MatrixXd loss = Eigen::MatrixXd::Zero(n + ports, n + ports);

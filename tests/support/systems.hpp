@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "portwave/coupling/system.hpp"
+#include "portwave/coupling/system/system.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
-#include "portwave/subsystems/linear_part.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave::testing {
 

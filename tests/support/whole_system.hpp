@@ -2,7 +2,7 @@
 
 #include <Eigen/Dense>
 
-#include <portwave/coupling/condensed.hpp>
+#include <portwave/coupling/state_space/condensed.hpp>
 
 namespace portwave::testing {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "portwave/subsystems/step_batch.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave {
 

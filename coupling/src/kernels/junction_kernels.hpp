@@ -1,6 +1,6 @@
 #pragma once
 
-#include "portwave/coupling/junction_run.hpp"
+#include "portwave/coupling/system/junction_run.hpp"
 
 namespace portwave {
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "portwave/subsystems/subsystem.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
 
 namespace portwave {
 

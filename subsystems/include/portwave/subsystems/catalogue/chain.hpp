@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "portwave/subsystems/subsystem.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
 
 namespace portwave {
 

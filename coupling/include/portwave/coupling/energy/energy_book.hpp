@@ -1,0 +1,180 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/coupling/energy/compensated_sum.hpp"
+#include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/coupling/waves/part_list.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/subsystems/base/staggered.hpp"
+
+namespace portwave {
+
+struct BookKernels;
+
+/// What a step has committed: records in the layout of the discretisation, and waves.
+struct CommittedStep {
+  const double* record = nullptr;  ///< frozen at xⁿ; null: roundings of the states are not known
+  const double* next = nullptr;    ///< xⁿ⁺¹
+  const double* a = nullptr;
+  const double* b = nullptr;
+};
+
+/// Keeps the energy ledger and the passivity certificate of a run, step by step, from committed
+/// states and waves alone. Sums run in part order. Nothing is allocated after construction.
+///
+/// Per part, r = H⁺ − H − ½(|a|² − |b|²) − supply ≤ 0 up to round-off; per island, a tank
+/// T ← min(T + ½(|b|² − |a|²), cap) from T₀ = ½|b⁰|² or as TankOptions say. H⁺ − H and ½(|b|² − |a|²) are
+/// formed from increments, x⁺ − x and b − a, and added up with compensation, so that neither large
+/// states nor large waves drown them. What rounding may have left in an island's account all the same is
+/// kept beside it (`rounding_J`).
+///
+/// A step is booked in three acts: `examine`, lane by lane, which several threads may share; `tally`,
+/// which sums up; and `close`, which makes it final. A step that is not closed has not happened; lanes
+/// may be examined and tallied again.
+class EnergyBook {
+ public:
+  /// `record` and `b` are the initial states and outgoing waves, in the order of `waves`.
+  /// `guarded`: the two laws of the guard are checked as well.
+  /// `uncomputable`: by island, 1 where impedances are so far from what the parts respond with that ½|a|²
+  /// may exceed all that is stored by more than the digits of a double; empty: none. See `overdraws`.
+  EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b,
+             const TankOptions& tank = {}, bool guarded = false,
+             std::vector<char> uncomputable = {});
+  EnergyBook(const EnergyBook&) = delete;
+  EnergyBook& operator=(const EnergyBook&) = delete;
+
+  /// Where `WaveDiscretisation::advance` is to write the energies of the step.
+  EnergyColumns columns();
+
+  /// Looks at lanes that committed incident waves `a` and outgoing waves `b`; `columns` are written.
+  void examine(int batch, LaneRange lanes, const double* a, const double* b);
+  /// Sums up. False when an energy is not finite. Where a linear part does not balance up to round-off, its
+  /// H⁺ − H is formed again from the states of `step` in extended precision: far from the origin the
+  /// terms of even ½(x⁺ + x)ᵀQ(x⁺ − x) may cancel.
+  bool tally(const CommittedStep& step = {});
+  /// After `tally`: ½(|b|² − |a|²) of an island.
+  double mismatch(int island) const { return mismatch_[static_cast<std::size_t>(island)]; }
+  /// After `tally`: T of an island as it will be.
+  double prospect(int island) const {
+    const auto i = static_cast<std::size_t>(island);
+    return std::min(tank_[i].value() + mismatch_[i], cap_);
+  }
+  /// After `tally`: whether the step takes more from an island's tank than is in it, by more than the
+  /// rounding of the account so far, this step included. Or, on an `uncomputable` island of passive
+  /// parts, whether H + T grows by more than 1e-9 of what is there and supplied.
+  bool overdraws(int island, const CommittedStep& step) const;
+  /// Books the tallied step, of which the guard has to say what `alpha` and `withheld_J` are.
+  StepLedger close(const CommittedStep& step, double alpha = 1.0, double withheld_J = 0.0);
+  /// After a failed `tally`: the first part whose energy is not finite; where only the sum is not, the
+  /// part that stores most.
+  int first_non_finite() const;
+  /// All acts, for all lanes. Empty when an energy is not finite: nothing is booked then.
+  std::optional<StepLedger> book(const CommittedStep& step);
+
+  /// Other islands are not computable from the next step on, impedances having changed.
+  void set_uncomputable(std::vector<char> islands);
+  /// Islands among them in which the rounding of the waves of some step exceeded 1e-9 of all energy there.
+  int drowned_islands() const { return drowned_count_; }
+
+  /// H of a part at the start [J].
+  double initial_storage(int part) const;
+  const EnergyTotals& totals() const { return totals_; }
+  /// H₀ + T₀ [J].
+  double initial_energy() const { return totals_.initial_J + totals_.initial_tank_J; }
+  /// T of an island [J].
+  double tank(int island) const { return tank_[static_cast<std::size_t>(island)].value(); }
+  std::int64_t steps() const { return steps_; }
+  std::size_t bytes() const;
+
+  double max_passivity_residual() const { return max_residual_; }
+  /// Where r was largest in relation to its tolerance; -1 before the first step.
+  int worst_part() const { return worst_part_; }
+  std::int64_t worst_step() const { return worst_step_; }
+  /// Some r exceeded its tolerance and the rounding of its step.
+  bool is_part_active() const { return violated_; }
+  /// That; or, if guarded, a law of the guard did not hold on some island.
+  bool violated() const { return violated_ || broken_law_.has_value(); }
+  /// Nothing has to be said but where r was largest.
+  bool is_sound() const { return !violated_ && !broken_law_ && !growth_ && drowned_count_ == 0; }
+  const std::optional<BrokenLaw>& broken_law() const { return broken_law_; }
+  /// Where H of an island exceeded H₀ + T₀ + supply by most, beyond rounding; empty: nowhere.
+  const std::optional<EnergyGrowth>& growth() const { return growth_; }
+
+ private:
+  enum Column {
+    kChange,
+    kSupply,
+    kDissipated,
+    kStorage,
+    kStorageBefore,
+    kResidual,
+    kTolerance,
+    kMismatch,
+    kColumns
+  };
+  /// The account of an island.
+  struct Account {
+    double start = 0.0;     ///< H₀ [J]
+    double tank = 0.0;      ///< T₀ [J]
+    double size = 0.0;      ///< Σ|Hᵢ| + T₀ at the start
+    bool passive = true;    ///< no part is active
+    CompensatedSum gained;  ///< Σ (H⁺ − H − supply)
+    double moved = 0.0;     ///< Σ |supply|
+    double rounding = 0.0;  ///< what rounding may have left in this sum and the tank
+  };
+
+  double* column(Column c) { return columns_[c].data(); }
+  const double* column(Column c) const { return columns_[c].data(); }
+  double tank_sum() const;
+  void update_energy_ratio();
+  void judge_passivity(const CommittedStep& step, double residual);
+  void sum_up();
+  bool refine(const CommittedStep& step);
+  double state_rounding(int part, const CommittedStep& step) const;
+  double state_rounding_of_island(int island, const CommittedStep& step) const;
+  double rounding_of_step(int island) const;
+  double energy_of_step(int island) const;
+  bool creates(int island) const;
+  void judge_island(int island, const CommittedStep& step);
+  void see_growth(int island, const Account& account, double beyond);
+
+  const WaveDiscretisation& waves_;
+  const BookKernels* kernels_;
+  StaggeredMemory memory_;
+  std::span<double> columns_[kColumns];  // by entry
+  PartList all_;
+  std::vector<PartList> islands_;
+  IslandParts parts_;
+  std::vector<CompensatedSum> tank_;  // by island
+  double cap_;
+  bool guarded_;
+  std::vector<char> uncomputable_, drowned_;
+  int drowned_count_ = 0;
+  // Of the step that is tallied: sums of all parts, and some by island.
+  StepLedger tallied_;
+  bool is_beyond_ = false;  ///< some part balances worse than any so far, or than is tolerated
+  double terms_of_step_J_ = 0.0;
+  std::vector<double> mismatch_, change_, supplied_;
+  std::vector<Account> accounts_;  // by island
+  CompensatedSum stored_;
+  mutable std::vector<double> x_, x_next_, gradient_;  // scratch
+  EnergyTotals totals_;
+  double per_initial_energy_ = 0.0;  ///< 1/(H₀ + T₀)
+  std::int64_t steps_ = 0;
+  double max_residual_;
+  double worst_ratio_;
+  int worst_part_ = -1;
+  std::int64_t worst_step_ = -1;
+  bool violated_ = false;
+  std::optional<BrokenLaw> broken_law_;
+  std::optional<EnergyGrowth> growth_;
+};
+
+}  // namespace portwave

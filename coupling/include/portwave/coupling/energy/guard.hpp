@@ -1,0 +1,133 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "portwave/coupling/energy/energy_book.hpp"
+#include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/coupling/waves/part_list.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
+
+namespace portwave {
+
+/// The largest α ∈ [0, 1] with T + ½|b⁰ + αDâ|² − ½α²|â|² ≥ 0, for T + ½|b⁰|² ≥ 0 and a negative
+/// value at α = 1; 0 when T + ½|b⁰|² < 0. Given the coefficients of that quadratic in α, evaluated
+/// without cancellation.
+double largest_feasible_scaling(double A0, double A1, double A2);
+
+/// The passivity guard: sees to it that no commit takes more from an island's tank than is in it.
+///
+/// It looks at a step that is committed to the next record but not yet booked. An island whose tank
+/// would fall below zero is committed again with other incident waves a in place of â:
+///   all parts linear    those nearest to â that the tank can pay for, along the gradient of
+///                       m(a) = ½|S(a)|² − ½|a|² if that reaches far enough, else by its exact projection.
+///                       The exact solution u† of the interface has m = 0, so |a − â| ≤ 2|u† − â|;
+///   otherwise           where the commit is nearly balanced, |P b − â| ≤ 1e-3 |â|, those towards which the
+///                       iteration moves, â + s(P b − â), s ≤ 4;
+///   where that fails    αâ with the largest feasible α in [0, 1] (within about 2 per cent of 1 − α where
+///                       parts are nonlinear): in closed form, or by a safeguarded secant of
+///                       √(|S(αâ)|² + 2T) − α|â|, which does not increase with α where S is nonexpansive; at
+///                       most 12 trial commits, and then one more with the best of them or, if none is
+///                       feasible, α = min(1, √(2T)/|â|), which is.
+/// A step in which no island overdraws costs nothing but the sums that the ledger takes anyway.
+/// Proof: docs/concepts/energy-safety.md. Allocates at construction only, but for linear parts with more
+/// than two ports whose tanks the gradient does not fill.
+///
+///   if (guard.begin(book, record, step)) do { guard.propose(a); commit and tally again the islands
+///   of guard.searching(); } while (!guard.review(book, step));
+class PassivityGuard {
+ public:
+  static constexpr int kMaxTrials = 12;
+  /// The longest way towards P b, in units of P b − â.
+  static constexpr double kFarthest = 4.0;
+
+  explicit PassivityGuard(const WaveDiscretisation& waves);
+
+  /// After a tally: whether some island overdraws. `record` is the one the step was frozen at.
+  bool begin(const EnergyBook& book, const double* record, const CommittedStep& step);
+  /// Changes `a` on the islands that are searched.
+  void propose(double* a);
+  /// By island: whether it is to be committed again.
+  std::span<const char> searching() const { return searching_; }
+  /// After the next tally. True when every island is settled.
+  bool review(const EnergyBook& book, const CommittedStep& step);
+
+  /// Instead of a review, when a trial commit has failed on an island: it is taken for infeasible.
+  /// False where no other is left to try.
+  bool reject(int island);
+
+  /// Of the step just settled: every use; the smallest alpha, and the sum of what was withheld.
+  std::span<const GuardUse> uses() const { return uses_; }
+  double alpha() const { return alpha_; }
+  double withheld_J() const { return withheld_J_; }
+  /// Counts the settled step, once it is booked.
+  void count();
+  const GuardStatistics& statistics() const { return statistics_; }
+
+  std::size_t bytes() const;
+
+ private:
+  enum class Path {
+    nearest,  ///< â + s·direction, the nearest feasible point of linear parts
+    onward,   ///< the same towards P b
+    scaling,  ///< αâ
+  };
+  struct Search {
+    int island = 0;
+    Path path = Path::scaling;
+    double tank = 0.0;      // T; round-off may have left it a little below zero
+    double mismatch = 0.0;  // m(â)
+    double incident = 0.0;  // |â|
+    double deficit = 0.0;   // −(T + m) at the last commit, T ≥ 0
+    double length = 0.0;    // of the direction
+    double reach = 1.0;     // s
+    int attempts = 0;       // commits on the present path
+    // Scaling.
+    double psi_full = 0.0;    // ψ(1)
+    double alpha = 1.0;       // of the last or next commit
+    double infeasible = 1.0;  // smallest α found to be so
+    double bound = 1.0;       // no feasible α lies above
+    double best = -1.0;       // largest feasible α tried
+    double previous = 1.0;    // another point of the secant
+    double psi_previous = 0.0;
+    double slope = 0.0;  // of ψ, last estimate
+    int trials = 0;
+    bool closed_form = false;
+    bool last = false;  // what is committed next is final
+  };
+
+  void choose_path(Search& search, const CommittedStep& step);
+  bool find_gradient(Search& search, const double* b);
+  bool find_projection(Search& search, const double* b);
+  bool find_onward(Search& search, const double* b);
+  void begin_scaling(Search& search);
+  double linear_scaling(const Search& search);
+  double squares(int island, const double* waves) const;
+  double psi(const Search& search, const double* b) const;
+  void choose_next(Search& search, double value) const;
+  void choose_last(Search& search) const;
+  bool try_further(Search& search, double deficit_before);
+  bool settle_scaling(Search& search, bool feasible, double value);
+  void note_use(const EnergyBook& book, const Search& search);
+
+  const WaveDiscretisation& waves_;
+  IslandParts parts_;
+  std::vector<char> affine_;  // by island
+  std::vector<char> searching_;
+  std::vector<Search> searches_;
+  AlignedVector full_;       // â
+  AlignedVector direction_;  // a − â for s = 1
+  AlignedVector exchanged_;  // P b
+  bool has_exchanged_ = false;
+  const double* record_ = nullptr;
+  std::vector<double> matrix_, offset_;      // D and b⁰ of a part
+  std::vector<double> weight_, reflection_;  // of the projection, by wave of an island
+  double alpha_ = 1.0;
+  double withheld_J_ = 0.0;
+  std::vector<GuardUse> uses_;
+  std::int64_t trials_ = 0;
+  GuardStatistics statistics_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,169 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/system/system.hpp"
+
+namespace portwave {
+
+/// The response of a part's scalar ports over one step, linearised at a state: ȳ = M ū + const, u and y
+/// being the inputs and outputs of the ports by their causality, all other inputs held. Exact for
+/// linear parts; of others it is the response to a small step, x⁺ ≈ x, a structure that depends on
+/// the state being held at x. `x` null: the part's default state. One LU of the implicit step, dense up
+/// to 64 states. Throws ConfigError when the implicit step is singular.
+Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x = nullptr);
+
+/// The impedance that each scalar port of a part presents to one step, the part's other ports without
+/// input: 1/M_jj where the port takes an effort, M_jj where it takes a flow. Not positive and finite
+/// where there is none.
+std::vector<double> matched_impedances(const Subsystem& part, double step_s);
+
+/// D of a part with the given response: b = b⁰ + D a for the impedances γ of its ports (values > 0).
+///   D = Σ(I + M̂)⁻¹(I − M̂), M̂_jl = s_j M_jl s_l; s_j = √γ_j, Σ_jj = 1 for effort-in ports, 1/√γ_j and −1
+///   for flow-in ones.
+Eigen::MatrixXd scattering_matrix(const Eigen::MatrixXd& response, const Signature& signature,
+                                  std::span<const double> impedance);
+
+/// Port responses of all parts of a system. Equal linear parts (those that share a subsystem) are
+/// computed once.
+class PortResponses {
+ public:
+  /// At the initial states. The system must outlive it.
+  PortResponses(const System& system, double step_s);
+  PortResponses(const System&& system, double step_s) = delete;
+
+  const System& system() const { return system_; }
+  double step_s() const { return step_s_; }
+  const Eigen::MatrixXd& of(int part) const;
+  /// What a port is matched to: its own response M_jj, but no less than a thousandth of the terms that it is
+  /// the sum of. Where a step is long against all motions of a lossless part they cancel, and step maps
+  /// for an impedance matched to what is left would be too ill-conditioned to be passive.
+  double matched(int part, Eigen::Index port) const;
+  /// The sum of the magnitudes of the terms of M_jj.
+  double terms(int part, Eigen::Index port) const;
+  /// Linearises the nonlinear parts again; `state_of` gives the state of a part in signature order.
+  void linearise(const std::function<std::span<const double>(int part)>& state_of);
+  /// Whether `linearise` can change anything.
+  bool depends_on_state() const { return !nonlinear_.empty(); }
+
+ private:
+  const System& system_;
+  double step_s_;
+  std::vector<int> index_;                  // by part
+  std::vector<Eigen::MatrixXd> responses_;  // distinct ones
+  std::vector<Eigen::VectorXd> terms_;      // of their diagonals
+  std::vector<int> nonlinear_;              // parts
+};
+
+/// Impedances by scalar port, or why there are none.
+struct TunedImpedance {
+  std::vector<double> by_port;  ///< empty: not possible
+  std::string problem;          ///< then why
+};
+
+/// Tunes by one of the rules `fne` to `adapted`. Deterministic: it depends on the responses alone.
+///   matched  ports without a positive finite match take the impedance that they see on the other side
+///            of their junction, or 1;
+///   fne      each part's matched values times its own largest factor with sym(M̂) ⪰ FᵀF (Fû the flows),
+///            which is sym(Ŷ) ⪰ ŶᵀŶ for any causality. Where some inputs take no power but move flows
+///            there is none: `problem` names the part;
+///   leaf     both ports of a two-port junction take the match of the side with the smaller
+///            Σ_l |M_jl|²/(M_jj M_ll), l ≠ j, as it is seen across the junction; ties go to the linear
+///            part, then to the lower port. Ports of larger junctions take their match. The ideal ends
+///            of a part are matched together, the other ports closed by their impedances: two ends on
+///            one rigid body would otherwise reflect a third of what they share;
+///   adapted  on trees of parts and junctions (edges: scalar ports) each edge takes the impedance of
+///            the subtree below it, ideal ends absorbed; the root is a node in the middle, a nonlinear
+///            part if one is near. An edge that closes a loop takes its `leaf` value first. A linear
+///            tree is then solved in as many evaluations as its longest path has nodes, or fewer.
+/// Cost     a few LUs of the size of each part's ports; 0.2 s at most for 1e5 parts of two ports.
+TunedImpedance tune_impedance(const PortResponses& responses, ImpedanceKind kind);
+/// Each island by a rule of its own.
+TunedImpedance tune_impedance(const PortResponses& responses,
+                              std::span<const ImpedanceKind> by_island);
+
+/// What the linearised iteration promises.
+struct PredictedRate {
+  double contraction = 0.0;  ///< mean factor of the residual per evaluation, until it stopped
+  int evaluations = 0;       ///< to reduce the residual by 1e-10; the limit if it is not reached
+  bool converges = false;    ///< it is reached within the limit
+  /// Entries of the factors of I − PD: what a solve costs. MethodKind::interface only.
+  std::size_t factor_entries = 0;
+};
+
+/// Runs the iteration on the linearised parts, S(u) = b⁰ + D u, twice: from u = 0 with b⁰ fixed and
+/// irregular, and with another b⁰ from the waves that two steps before have left. The worse one counts,
+/// and of a system its worst island. The residual is that of the stopping test, |P b̂ − u|/max(|u|, |b̂|).
+/// b⁰ holds what the parts can emit: modes of PD that no motion of the parts excites do not count (two
+/// free ends on one rigid body have one of eigenvalue −1, at any impedances), nor do waves that are not
+/// unique.
+/// `acceleration`: with Anderson acceleration from so many earlier evaluations.
+/// Cost     two products with D and P per evaluation: 3 ms for 1e5 parts of two ports. MethodKind::interface
+///          factorises I − PD of each island; it has no rate where that would take more than 1 GiB.
+PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
+                           MethodKind kind, double relaxation, int limit = 100,
+                           int acceleration = 0);
+/// The same by island. `wanted`, if not empty: the islands to look at; the rates of others mean nothing.
+std::vector<PredictedRate> predict_rates(const PortResponses& responses,
+                                         std::span<const double> impedance, MethodKind kind,
+                                         double relaxation, int limit = 100, int acceleration = 0,
+                                         std::span<const char> wanted = {});
+
+/// A limit that keeps the prediction for a system of that size short: about a second for all that
+/// `choose_method` looks at.
+int prediction_limit(const System& system);
+
+/// One combination that `choose_method` looked at.
+struct MethodCandidate {
+  MethodKind kind;
+  double relaxation;
+  ImpedanceKind impedance;
+  PredictedRate rate;
+  int acceleration = 0;
+  /// What a step's inner iteration costs by it, in plain evaluations of S: solves, measuring and
+  /// acceleration included; of the islands that were looked at.
+  double cost = 0.0;
+};
+
+/// What `MethodKind::automatic` and `ImpedanceKind::automatic` come to.
+struct MethodChoice {
+  CouplingMethod
+      method;  ///< with kind, relaxation, impedance_kind, impedance by port, acceleration
+  PredictedRate rate;
+  double cost = 0.0;  ///< as of MethodCandidate, of all islands
+  std::vector<MethodCandidate> candidates;
+  /// Rule by island; impedance_kind is that of most ports.
+  std::vector<ImpedanceKind> rules = {};
+  std::string reason;  ///< one sentence, for people
+};
+
+/// Resolves the automatic choices of `method`; what is not automatic stays as it is, except that
+/// `impedance` is by port afterwards.
+///
+/// MethodKind::automatic takes for each island what is predicted to cost least of
+///   plain       Peaceman–Rachford, θ = 1, with the rule of the fewest evaluations, where these are at
+///               most 3 (8 with a nonlinear part: there the prediction is no promise);
+///   interface   the interface equation, with `matched` impedances, where its solve is not worth more
+///               than 200 evaluations or nothing else converges, and its factors fit into 1 GiB.
+/// What is left, if anything, decides on θ = 1, θ = ½ or Douglas–Rachford (λ = 1), and on acceleration
+/// beyond 8 evaluations, for all islands that do not take the interface equation; if nothing converges
+/// within the limit, θ = ½ with the first rule. Of equals the clearly smaller contraction wins, then the
+/// order matched, leaf, adapted, fne. A rule that makes the step map of a part of an island worse
+/// conditioned than 1e4 is taken there only if nothing else converges. Where a tolerance is given,
+/// `rescue_after` is set, too.
+/// ImpedanceKind::automatic alone compares the rules for the given kind. The limit is 100 evaluations,
+/// 25 to 100 beyond 1e5 ports.
+/// Errors   ConfigError ("/method/impedance") when a rule that was asked for by name has no solution,
+///          or given impedances are not finite and > 0.
+/// Cost     all candidates of 1e5 parts of two ports: 1 s.
+MethodChoice choose_method(const PortResponses& responses, const CouplingMethod& method);
+
+}  // namespace portwave

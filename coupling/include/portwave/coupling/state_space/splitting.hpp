@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/state_space/network_method.hpp"
+
+namespace portwave {
+
+/// Multiplications and additions of one step, counted as pairs.
+struct OperationCounts {
+  double dense = 0.0;   ///< with dense step maps, as the source counts: n² for a flow of n states
+  double sparse = 0.0;  ///< of the solves as they are done
+};
+
+/// Operator splitting for coupled linear port-Hamiltonian systems. Each flow by implicit midpoint, so
+/// that every step dissipates at every h; second order. The external inputs belong to the coupling
+/// (slow) flow, at t + h/4 and t + 3h/4.
+///   strang    coupling h/2, all local flows h at once, coupling h/2. A scalar coupling has the exact
+///             map [[1+s, 2j₂], [2j₁, 1+s]]/(1−s), s = j₁j₂, of its two states.
+///   impulse   (coupling + slow parts) h/2, m times (fast parts) h/m, (coupling + slow parts) h/2.
+/// Errors   ConfigError with every reason against it ("/method/…", "/subsystems/…"): overlapping or
+///          non-scalar couplings where the scalar flow is asked for, E singular, unknown fast parts.
+/// Source   Lorenz, Zwerschke, Günther & Schäfers, Operator splitting for coupled linear
+///          port-Hamiltonian systems.
+class SplittingMethod final : public NetworkMethod {
+ public:
+  /// The system must outlive it. `book`: form the ledger of every step.
+  SplittingMethod(const CondensedSystem& system, double step_s, const CouplingMethod& method,
+                  bool book = true);
+  SplittingMethod(const CondensedSystem&&, double, const CouplingMethod&, bool = true) = delete;
+  ~SplittingMethod() override;
+
+  NetworkStep step(const ForEach& each) override;
+  std::int64_t step_index() const override;
+  std::span<const double> state() const override;
+  std::span<const double> previous_state() const override;
+  double storage(int block) const override;
+  double shared_cost_ns() const override;
+  int tasks() const override;
+  std::size_t bytes() const override;
+  std::string description() const override;
+  OperationCounts operations() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace portwave

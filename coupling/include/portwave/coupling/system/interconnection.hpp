@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "portwave/coupling/system/dirac.hpp"
+#include "portwave/coupling/system/junction_program.hpp"
+
+namespace portwave {
+
+/// A Dirac structure over places of the wave vector. Copies share the structure, and so may all
+/// junctions of one kind.
+struct Junction {
+  Junction(DiracStructure structure, std::vector<int> places)
+      : Junction(std::make_shared<const DiracStructure>(std::move(structure)), std::move(places)) {}
+  Junction(std::shared_ptr<const DiracStructure> structure, std::vector<int> places)
+      : shared(std::move(structure)), dirac(*shared), waves(std::move(places)) {}
+
+  std::shared_ptr<const DiracStructure> shared;  ///< not null
+  const DiracStructure& dirac;                   ///< *shared
+  std::vector<int> waves;  ///< dirac.size() distinct places in the wave vector
+};
+
+/// The orthogonal wave coupling a = P b of a whole system, one block per junction, and the
+/// resolvent (2I − P)⁻¹ of the Douglas–Rachford iteration.
+///
+/// Blocks with a closed form keep it: swaps (a connection with equal impedances) and reflections
+/// P = ±(2nnᵀ − I) (common-effort and common-flow junctions of any arity, free and fixed ends,
+/// connections, transformers); both satisfy P² = I, hence (2I − P)⁻¹ = (2I + P)/3. The others hold a
+/// dense block of their own size and its resolvent: (2I + P)/5 where P² = −I, a factorised inverse
+/// else. `program` compiles any choice of junctions into straight loops; junctions of one form whose
+/// places follow one another become one vectorised run.
+class Interconnection {
+ public:
+  /// `impedance` has one entry per place of the wave vector. Places in no junction are padding, which
+  /// nothing here touches. Errors: ConfigError when a place is used twice.
+  Interconnection(std::span<const Junction> junctions, std::span<const double> impedance);
+  /// The same, the waves of `junctions` being numbers that `place_of` maps to places.
+  Interconnection(std::span<const Junction> junctions, std::span<const int> place_of,
+                  std::span<const double> impedance);
+
+  int size() const { return static_cast<int>(blocks_.size()); }
+  int wave_size() const { return wave_size_; }
+
+  /// a = P b and the Douglas–Rachford update, of all junctions (see JunctionProgram).
+  void exchange(const double* b, double* a) const { all_.exchange(b, a); }
+  void douglas_rachford(double relaxation, const double* b, double* u) const {
+    all_.douglas_rachford(relaxation, b, u);
+  }
+  /// The update of an inner iterate u by one of the methods, given b = S(u).
+  void update(const InnerUpdate& rule, const double* b, double* u) const {
+    all_.update(rule, b, u);
+  }
+  const JunctionProgram& all() const { return all_; }
+
+  /// The program of some junctions. `renumbering`, when not empty, maps places to those of a smaller
+  /// wave array.
+  JunctionProgram program(std::span<const int> junctions,
+                          std::span<const int> renumbering = {}) const;
+
+  /// Places of a junction.
+  std::span<const int> waves(int index) const;
+  /// P of a junction, as the hot path applies it.
+  Eigen::MatrixXd block(int index) const { return apply_to_basis(index, false); }
+  /// (2I − P)⁻¹ of a junction, as the hot path applies it.
+  Eigen::MatrixXd resolvent_block(int index) const { return apply_to_basis(index, true); }
+  JunctionForm form(int index) const { return blocks_[static_cast<std::size_t>(index)].form; }
+
+  /// What the hot path needs of a junction: for a reflection its normal, for a dense one P and its
+  /// resolvent, row-major.
+  struct Coefficients {
+    double sign;
+    std::span<const double> values;
+  };
+  Coefficients coefficients(int index) const;
+  std::size_t bytes() const;
+
+ private:
+  struct Block {
+    JunctionForm form;
+    int arity;
+    int waves;   ///< begin in waves_
+    int values;  ///< begin in values_
+    double sign;
+  };
+
+  void add(const DiracStructure& dirac, std::span<const int> places,
+           std::span<const double> impedance);
+  Eigen::MatrixXd apply_to_basis(int index, bool resolvent) const;
+
+  int wave_size_ = 0;
+  std::vector<Block> blocks_;
+  std::vector<int> waves_;
+  std::vector<double> values_;
+  JunctionProgram all_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/system/junction_run.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
+
+namespace portwave {
+
+/// The coupling of some junctions as straight loops over a wave array. Compiled once, from an
+/// Interconnection; immutable; allocates nothing. Several threads may run programs at once on arrays
+/// whose places do not meet.
+class JunctionProgram {
+ public:
+  /// a = P b on the places of these junctions.
+  void exchange(const double* b, double* a) const {
+    for (const JunctionRun& run : runs_) {
+      run.exchange(run, places_.data() + run.places, values_.data() + run.values, b, a);
+    }
+  }
+  /// u += λ((2I − P)⁻¹(2b − u) − b): one Douglas–Rachford update given b = S(u).
+  void douglas_rachford(double relaxation, const double* b, double* u) const {
+    for (const JunctionRun& run : runs_) {
+      run.update(run, places_.data() + run.places, values_.data() + run.values, relaxation, b, u,
+                 work_.data() + run.work);
+    }
+  }
+  /// u += θ(P b − u): one averaged wave iteration given b = S(u); u = P b for θ = 1.
+  void average(double relaxation, const double* b, double* u) const {
+    if (relaxation == 1.0) return exchange(b, u);
+    for (const JunctionRun& run : runs_) {
+      run.average(run, places_.data() + run.places, values_.data() + run.values, relaxation, b, u,
+                  work_.data() + run.work);
+    }
+  }
+  void update(const InnerUpdate& rule, const double* b, double* u) const {
+    if (rule.kind == MethodKind::douglas_rachford) {
+      douglas_rachford(rule.relaxation, b, u);
+    } else {
+      average(rule.relaxation, b, u);
+    }
+  }
+
+  bool empty() const { return runs_.empty(); }
+  /// Runs, for those who want to know how well the places are numbered.
+  const std::vector<JunctionRun>& runs() const { return runs_; }
+  std::size_t bytes() const;
+
+ private:
+  friend class JunctionCompiler;
+
+  std::vector<JunctionRun> runs_;
+  std::vector<int> places_;
+  AlignedVector values_;
+  mutable AlignedVector work_;  // of dense junctions with many ports, each its own stretch
+};
+
+}  // namespace portwave

@@ -1,0 +1,160 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "portwave/coupling/system/interconnection.hpp"
+#include "portwave/subsystems/core/signal.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
+
+namespace portwave {
+
+/// How ports are joined. Ports of dimension d are joined component by component, except by
+/// SkewGain and Kernel, whose matrices run over all scalar ports in the order given.
+namespace joint {
+struct Connection {};    ///< two ports: e₁ = e₂, f₁ + f₂ = 0
+struct CommonEffort {};  ///< 0-junction, two or more ports
+struct CommonFlow {};    ///< 1-junction, two or more ports
+struct Transformer {     ///< two ports: e₁ = n e₂, f₂ = −n f₁
+  double ratio = 1.0;
+};
+struct Gyrator {  ///< two ports: e₁ = r f₂, e₂ = −r f₁
+  double ratio = 1.0;
+};
+struct SkewGain {  ///< u = −Ĉ y
+  Eigen::MatrixXd gain;
+};
+struct Kernel {  ///< E e + F f = 0
+  Eigen::MatrixXd E;
+  Eigen::MatrixXd F;
+};
+struct Free {};     ///< one port: e = 0
+struct Fixed {};    ///< one port: f = 0
+struct Resistive {  ///< one port: e = −r f
+  double resistance = 0.0;
+};
+}  // namespace joint
+
+using Joint = std::variant<joint::Connection, joint::CommonEffort, joint::CommonFlow,
+                           joint::Transformer, joint::Gyrator, joint::SkewGain, joint::Kernel,
+                           joint::Free, joint::Fixed, joint::Resistive>;
+
+/// A part in place: its name, physics, initial state and external inputs.
+struct Part {
+  std::string name;
+  std::shared_ptr<const Subsystem> subsystem;  ///< immutable: equal parts may share one
+  std::vector<double> initial_state;
+  std::vector<Signal> inputs;         ///< one per input channel
+  std::vector<bool> input_is_driven;  ///< false: that channel stays 0
+  bool is_termination = false;        ///< made by joint::Resistive, named "<part>.<port>"
+};
+
+/// One scalar port of the system: component `component` of port `port` of part `part`.
+struct ScalarPort {
+  int part;
+  int port;
+  int component;
+};
+
+/// A coupled system, immutable: parts, and junctions over scalar ports numbered in part order.
+/// Steppers and references keep its address: do not move it while one is alive.
+class System {
+ public:
+  System(System&&) = default;
+  System& operator=(System&&) = default;
+
+  std::span<const Part> parts() const { return parts_; }
+  /// Junctions, `waves` being scalar port numbers.
+  std::span<const Junction> junctions() const { return junctions_; }
+  std::span<const ScalarPort> scalar_ports() const { return scalar_ports_; }
+
+  /// Number of the first scalar port of a part, or of one of its ports.
+  int first_scalar_port(int part) const {
+    return first_scalar_port_[static_cast<std::size_t>(part)];
+  }
+  int first_scalar_port(int part, int port) const;
+
+  /// -1 when there is none of that name.
+  int find_part(std::string_view name) const;
+  /// {part, port} of "part.port"; {-1, -1} when there is none.
+  std::pair<int, int> find_port(std::string_view path) const;
+
+  /// Islands: the connected components of the coupling graph, numbered by their first part.
+  int island_count() const { return island_count_; }
+  int island_of_part(int part) const { return island_of_part_[static_cast<std::size_t>(part)]; }
+
+  /// "part.port" or "part.port[component]".
+  std::string port_label(int scalar_port) const;
+
+ private:
+  friend class SystemBuilder;
+  System() = default;
+
+  std::vector<Part> parts_;
+  std::vector<Junction> junctions_;
+  std::vector<ScalarPort> scalar_ports_;
+  std::vector<int> first_scalar_port_;
+  std::vector<int> island_of_part_;
+  int island_count_ = 0;
+  std::vector<int> parts_by_name_;  ///< part numbers in the order of the names
+};
+
+/// Collects parts and couplings, then checks everything at once.
+///
+/// Ports are written "part.port". Issues carry JSON pointers into the lists as they were added:
+/// "/subsystems/2/initial_state", "/couplings/0/ports/1".
+class SystemBuilder {
+ public:
+  struct PartOptions {
+    std::vector<double> initial_state = {};  ///< empty: the part's default
+    std::map<std::string, Signal, std::less<>> inputs = {};
+  };
+
+  /// Adds a part. A null subsystem stands for one that could not be built (its defects are reported
+  /// elsewhere): the name stays known, and couplings to it are not reported as missing.
+  /// Parts of equal physics may share one subsystem.
+  SystemBuilder& add(std::string name, std::shared_ptr<const Subsystem> subsystem,
+                     PartOptions options);
+  SystemBuilder& add(std::string name, std::shared_ptr<const Subsystem> subsystem) {
+    return add(std::move(name), std::move(subsystem), {});
+  }
+  SystemBuilder& join(Joint joint, std::vector<std::string> ports);
+  /// Makes room for so many parts and couplings to come.
+  SystemBuilder& reserve(std::size_t parts, std::size_t couplings);
+  /// join(Connection)
+  SystemBuilder& connect(std::string port_1, std::string port_2);
+
+  /// Every defect: duplicate or empty names, wrong state sizes, unknown inputs, parts or ports,
+  /// wrong arities, dimensions and domains, ports used twice or left open, matrices that are no
+  /// Dirac structure, non-finite numbers.
+  Issues check() const;
+
+  /// Errors: ConfigError with everything `check` finds. The builder is spent afterwards.
+  System build();
+
+ private:
+  struct PendingPart {
+    std::string name;
+    std::shared_ptr<const Subsystem> subsystem;
+    PartOptions options;
+  };
+  struct PendingJoint {
+    Joint joint;
+    std::vector<std::string> ports;
+  };
+  struct Draft;
+
+  Issues check_into(Draft& draft) const;
+
+  std::vector<PendingPart> parts_;
+  std::vector<PendingJoint> joints_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+
+namespace portwave {
+
+/// The interface update of MethodKind::interface, island by island:
+///   u ← u + (I − P D)⁻¹ (P S(u) − u),   D = S′ part by part.
+///
+/// Where all parts of an island are affine one update is exact: two evaluations of S, or three where the
+/// first leaves more than rounding. Elsewhere it is a quasi-Newton iteration that keeps its factors over the
+/// steps. They are renewed at the last iterate that stands when updates like the last one would not reach the
+/// target within seven in all; and, for some steps after that, at the first evaluation already.
+/// A trial whose gap is not smaller does not stand, nor does one at which a port solve fails: then D is
+/// taken anew at the last one that does, else the step is halved, and after 4 of these u ← u + ½(P S(u) − u)
+/// takes its place once, which never enlarges the gap where S is nonexpansive.
+///
+/// An island may be in use from the first evaluation of every step on, or be engaged within one; both for
+/// good and all deterministic: it depends on the waves alone. One thread at a time may call for one
+/// island, different threads for different ones.
+/// Cost     a solve: one multiplication and addition per entry of the factors, on one thread. Renewing D:
+///          2·p evaluations of the nonlinear parts with at most p scalar ports, on one thread, and an LU.
+/// Memory   the factors, up to 1 GiB per island, and three wave arrays. Steps allocate where D is renewed
+///          or an island is engaged for the first time only.
+class InterfaceSolver {
+ public:
+  /// `target`: of the residual |P S(u) − u|/|P S(u)|, for deciding when to renew D.
+  explicit InterfaceSolver(const WaveDiscretisation& waves, double target = 1e-10);
+  ~InterfaceSolver();
+  InterfaceSolver(const InterfaceSolver&) = delete;
+  InterfaceSolver& operator=(const InterfaceSolver&) = delete;
+
+  /// From the next step on an island takes this update in every step, or no longer. Between steps.
+  /// False where its factors would not fit.
+  bool use(int island, bool always);
+  bool used(int island) const;
+  /// Step maps and junctions have changed. Between steps. Linear islands are factorised at once.
+  void take_over_maps();
+
+  /// A new macro-step.
+  void begin();
+  /// From the next update on, for the rest of the step. False, and nothing happens, where the factors do
+  /// not fit or memory ends.
+  bool engage(int island);
+  bool engaged(int island) const { return flags_[at(island)].engaged; }
+  /// Whether the next iterate is in u().
+  bool active(int island) const { return flags_[at(island)].active; }
+  /// Whether the last evaluation stands; and whether the one in progress may fail without harm.
+  bool stands(int island) const { return flags_[at(island)].stands; }
+  bool on_trial(int island) const { return flags_[at(island)].trial; }
+
+  /// Takes in the gap |P S(u) − u|² of an evaluation of an engaged island. False: it does not stand.
+  bool accept(int island, double gap_square);
+  /// Makes the next iterate. `record` is frozen, `exchanged` is P S(u); looked at only if the last
+  /// evaluation stands. All are whole systems' arrays.
+  void advance(int island, const double* record, const double* u, const double* exchanged);
+
+  const double* u() const { return u_.data(); }
+  /// P S(u) at the last evaluation that stands.
+  const double* shadow() const { return shadow_.data(); }
+  /// Evaluations of the nonlinear parts, in this step, to renew D.
+  int linearisation_evaluations() const;
+  std::size_t bytes() const;
+
+ private:
+  struct Island;
+  struct Networks;
+  /// What tasks look at.
+  struct Flags {
+    bool used = false;
+    bool engaged = false;
+    bool active = false;
+    bool trial = false;
+    bool stands = true;
+  };
+
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  Island* prepare(int island);
+  bool will_do(const Island& own) const;
+  void take_base(Island& own, const double* u, const double* exchanged);
+  void renew(Island& own, const double* record) const;
+  void propose(int island, Island& own, double damping);
+
+  const WaveDiscretisation& waves_;
+  double target_;
+  std::unique_ptr<Networks> networks_;
+  std::vector<Flags> flags_;
+  std::vector<std::unique_ptr<Island>> islands_;  // those that have been in use
+  AlignedVector u_, base_, shadow_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <vector>
+
+#include "portwave/coupling/waves/part_list.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+
+namespace portwave {
+
+/// How far an island is from a common interface.
+struct InterfaceGap {
+  double residual = 0.0;  ///< |P b̂ − u| / max(|u|, |b̂|); 0 when all waves are zero
+  double energy_J = 0.0;  ///< ½|P b̂ − u|²
+};
+
+/// Measures the gap P b̂ − u of an inner iteration, per island and per part. Sums run in part order;
+/// nothing is allocated after construction. Different lanes may be measured by different threads, and
+/// then different islands judged by different threads.
+class InterfaceResidual {
+ public:
+  explicit InterfaceResidual(const WaveDiscretisation& waves);
+  explicit InterfaceResidual(const WaveDiscretisation&& waves) = delete;
+
+  /// Takes the norms of some lanes. `exchanged` is P b̂; arrays are the whole system's.
+  void measure(int batch, LaneRange lanes, const double* u, const double* b,
+               const double* exchanged);
+  void measure_all(const double* u, const double* b, const double* exchanged);
+
+  /// From norms that are all measured. `per_part`: the largest over the parts too, so that a weak part
+  /// does not hide behind a strong one. NaN when a wave is NaN.
+  InterfaceGap gap(int island, bool per_part) const;
+  /// The largest residual and the sum of the energies over all islands.
+  InterfaceGap largest(bool per_part) const;
+  /// The part with most of the gap, and its ½|P b̂ − u|².
+  struct Share {
+    int part = -1;
+    double energy_J = 0.0;
+  };
+  Share largest_share() const;
+  std::size_t bytes() const;
+
+ private:
+  const WaveDiscretisation& waves_;
+  std::vector<PartList> islands_;
+  AlignedVector gap_, incident_, outgoing_;  // squared norms by entry
+  std::vector<std::vector<int>> entries_;    // of the parts of each island
+};
+
+}  // namespace portwave

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "portwave/coupling/system/interconnection.hpp"
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
+
+namespace portwave {
+
+/// Where a part lives in a WaveDiscretisation.
+struct PartPlace {
+  int batch = 0;
+  int lane = 0;
+  int wave = 0;    ///< place of its first scalar port in the wave vector; the others follow at
+  int stride = 1;  ///< this distance
+  int entry = 0;   ///< place in arrays with one entry per lane
+};
+
+/// How a phase of a macro-step failed: the part with the lowest number.
+struct PhaseStatus {
+  int part = -1;
+  StepFault fault = StepFault::none;
+  std::string detail;  ///< text of the exception, for StepFault::threw
+
+  bool ok() const { return fault == StepFault::none; }
+  /// Keeps the failure of the lower part number.
+  void merge(PhaseStatus other);
+};
+
+/// A batch of equal-shaped parts and where its lanes begin.
+struct BatchPlace {
+  std::unique_ptr<StepBatch> batch;
+  std::vector<int> parts;  ///< part of each lane
+  int pack = 0;            ///< its pack (see WaveDiscretisation)
+  std::size_t record = 0;  ///< first place in the record of the system
+  int wave = 0;            ///< first place in the wave vector
+  std::size_t input = 0;   ///< first place in the input vector
+  int entry = 0;           ///< first place in arrays with one entry per lane
+  bool driven = false;     ///< some external input of some lane is driven
+
+  LaneRange all() const { return {0, batch->lanes()}; }
+};
+
+/// A system cut for one step size and one impedance per scalar port: parts gathered into batches,
+/// their one-step solvers prepared, the coupling turned into waves. The System must outlive it.
+///
+/// Parts are taken in an order that puts coupled ones close to one another (see locality_order).
+/// Whole islands are gathered into *packs*: a large island is a pack of its own, small ones share a
+/// pack. A batch never holds parts of two packs, so packs touch no common cache line of states or
+/// waves. Waves lie batch by batch, port by port, lane by lane (StepBatch::stride); between batches
+/// there may be padding, which holds zeros. None of this depends on the number of threads.
+class WaveDiscretisation {
+ public:
+  enum class Grouping {
+    by_shape,  ///< parts of one class and key share a batch
+    none,      ///< every part is a batch of its own
+  };
+
+  /// `impedance`: one per scalar port of the system. Errors: ConfigError (step ≤ 0, impedance ≤ 0,
+  /// not finite, a singular implicit step).
+  WaveDiscretisation(const System& system, double step_s, std::span<const double> impedance,
+                     Grouping grouping = Grouping::by_shape);
+  /// It keeps the system's address: a temporary would be gone.
+  WaveDiscretisation(const System&& system, double step_s, std::span<const double> impedance,
+                     Grouping grouping = Grouping::by_shape) = delete;
+
+  /// Prepares the step maps and junctions for other impedances, by scalar port; places stay. Records
+  /// have to be frozen anew, and programs and calls that were made from this are stale. Allocates.
+  /// Errors: as for the constructor; the old impedances are then in force again.
+  void set_impedance(std::span<const double> impedance);
+
+  const System& system() const { return system_; }
+  double step_s() const { return step_s_; }
+  std::span<BatchPlace> batches() { return batches_; }
+  std::span<const BatchPlace> batches() const { return batches_; }
+  BatchPlace& batch(int i) { return batches_[static_cast<std::size_t>(i)]; }
+  const BatchPlace& batch(int i) const { return batches_[static_cast<std::size_t>(i)]; }
+  const Interconnection& interconnection() const { return *interconnection_; }
+  std::span<const PartPlace> places() const { return places_; }
+  const PartPlace& place(int part) const { return places_[static_cast<std::size_t>(part)]; }
+
+  std::size_t record_size() const { return record_size_; }
+  int wave_size() const { return wave_size_; }  ///< with padding
+  std::size_t input_size() const { return input_size_; }
+  int entry_count() const { return entry_count_; }  ///< lanes of all batches, with padding
+  /// Some external input is driven.
+  bool driven() const { return !driven_.empty(); }
+
+  int pack_count() const { return pack_count_; }
+  int pack_of_part(int part) const { return pack_of_part_[static_cast<std::size_t>(part)]; }
+  /// Position of a part in the locality order.
+  int rank_of_part(int part) const { return rank_of_part_[static_cast<std::size_t>(part)]; }
+
+  /// Impedance by place in the wave vector; 1 at padding.
+  std::span<const double> impedance() const { return impedance_; }
+  /// Place in the wave vector of a scalar port of the system.
+  int wave_of_port(int scalar_port) const {
+    return wave_of_port_[static_cast<std::size_t>(scalar_port)];
+  }
+  /// Part at a place of the wave vector; −1 at padding.
+  int part_of_wave(int place) const { return part_of_wave_[static_cast<std::size_t>(place)]; }
+
+  /// Memory of places, numberings, impedances and junctions; batches with their step maps apart.
+  std::size_t bytes() const;
+
+  /// A record at the system's initial states, frozen without external inputs.
+  AlignedVector initial_record();
+  /// The state of a part in a record, in signature order.
+  void get_state(int part, const double* record, double* x) const;
+
+  /// The acts of StepBatch for lanes of one batch; arrays are the whole system's. False when a lane
+  /// fails: `failure` then says which, an exception of a callback being StepFault::threw.
+  bool freeze(int batch, LaneRange lanes, double* record, const double* input,
+              PhaseStatus& failure) const;
+  bool scatter(int batch, LaneRange lanes, double* record, const double* a, double* b,
+               PhaseStatus& failure) const;
+  bool approach(int batch, LaneRange lanes, double* record, const double* a, double* b,
+                PhaseStatus& failure) const;
+  bool advance(int batch, LaneRange lanes, double* record, const double* a, double* next, double* b,
+               const EnergyColumns& energy, PhaseStatus& failure) const;
+  /// All batches, on this thread. `driven_only`: those with driven inputs.
+  PhaseStatus freeze_all(double* record, const double* input, bool driven_only = false) const;
+  PhaseStatus scatter_all(double* record, const double* a, double* b) const;
+  PhaseStatus approach_all(double* record, const double* a, double* b) const;
+  PhaseStatus advance_all(double* record, const double* a, double* next, double* b,
+                          const EnergyColumns& energy) const;
+
+  /// ū of the step that starts at `time_s`: every driven channel at its midpoint t + h/2.
+  /// A callback's exception becomes StepFault::threw, naming the part and the channel.
+  bool sample_inputs(double time_s, double* input, PhaseStatus& failure) const;
+
+ private:
+  struct DrivenInput {
+    const Signal* signal;
+    std::size_t place;
+    int part;
+    int channel;
+  };
+
+  void gather_packs(std::span<const int> order);
+  void add_batch(const std::vector<int>& parts);
+  void take_impedance(std::span<const double> impedance);
+  void prepare_batches();
+
+  const System& system_;
+  double step_s_;
+  std::vector<BatchPlace> batches_;
+  std::vector<PartPlace> places_;
+  std::vector<int> wave_of_port_;
+  std::vector<int> part_of_wave_;
+  std::vector<int> pack_of_part_;
+  std::vector<int> rank_of_part_;
+  AlignedVector impedance_;
+  std::vector<DrivenInput> driven_;
+  std::unique_ptr<Interconnection> interconnection_;
+  std::size_t record_size_ = 0;
+  std::size_t input_size_ = 0;
+  int wave_size_ = 0;
+  int entry_count_ = 0;
+  int pack_count_ = 0;
+};
+
+/// The parts, island by island in the order of their numbers, within an island so that coupled parts
+/// are close: the given order or, where the distances over the junctions are shorter, that of Cuthill
+/// and McKee from the part farthest from the first one.
+std::vector<int> locality_order(const System& system);
+
+}  // namespace portwave

@@ -1,0 +1,159 @@
+#include "portwave/coupling/energy/certificate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <new>
+
+namespace portwave {
+namespace {
+
+/// In the order of the system's ports, whatever the layout.
+double half_square_distance(const WaveDiscretisation& waves, std::span<const double> u,
+                            std::span<const double> v) {
+  double sum = 0.0;
+  for (int port = 0; port < static_cast<int>(waves.system().scalar_ports().size()); ++port) {
+    const auto j = static_cast<std::size_t>(waves.wave_of_port(port));
+    sum += (u[j] - v[j]) * (u[j] - v[j]);
+  }
+  return 0.5 * sum;
+}
+
+void raise_to(std::optional<double>& maximum, double value) {
+  maximum = std::max(maximum.value_or(value), value);
+}
+
+}  // namespace
+
+std::string_view to_string(CertificateStatus status) {
+  switch (status) {
+    case CertificateStatus::holds:
+      return "holds";
+    case CertificateStatus::conditional:
+      return "conditional";
+    case CertificateStatus::violated:
+      return "violated";
+  }
+  return "unknown";
+}
+
+MarginSampler::MarginSampler(const WaveDiscretisation& waves, MethodKind kind, std::uint64_t seed)
+    : kind_(kind), seed_(seed) {
+  const auto size = static_cast<std::size_t>(waves.wave_size());
+  for (auto* v : {&alpha_, &beta_, &s_alpha_, &s_beta_}) v->resize(size);
+}
+
+std::optional<MarginSampler::Result> MarginSampler::sample(const WaveDiscretisation& waves,
+                                                           double* record, std::int64_t step) {
+  constexpr std::uint64_t kOddStride = 0x9e3779b97f4a7c15U;
+  std::mt19937_64 generator(seed_ + kOddStride * static_cast<std::uint64_t>(step));
+  std::normal_distribution<double> normal;
+  const int ports = static_cast<int>(waves.system().scalar_ports().size());
+  const auto draw = [&](AlignedVector& out) {
+    for (int port = 0; port < ports; ++port) {
+      out[static_cast<std::size_t>(waves.wave_of_port(port))] = normal(generator);
+    }
+  };
+  Result result{std::numeric_limits<double>::infinity(), false};
+  for (int pair = 0; pair < kPairs; ++pair) {
+    draw(alpha_);
+    draw(beta_);
+    if (!waves.scatter_all(record, alpha_.data(), s_alpha_.data()).ok()) return std::nullopt;
+    if (!waves.scatter_all(record, beta_.data(), s_beta_.data()).ok()) return std::nullopt;
+    for (std::size_t i = 0; i < waves.places().size(); ++i) take_margin(waves, i, result);
+  }
+  return result;
+}
+
+void MarginSampler::take_margin(const WaveDiscretisation& waves, std::size_t part,
+                                Result& result) const {
+  const PartPlace& place = waves.places()[part];
+  const int size = waves.batch(place.batch).batch->wave_size();
+  if (size == 0) return;
+  double inner = 0.0, image = 0.0, source = 0.0;
+  for (int k = 0; k < size; ++k) {
+    const auto j = static_cast<std::size_t>(place.wave + k * place.stride);
+    const double difference = alpha_[j] - beta_[j];
+    const double mapped = s_alpha_[j] - s_beta_[j];
+    inner += mapped * difference;
+    image += mapped * mapped;
+    source += difference * difference;
+  }
+  const double margin = (kind_ == MethodKind::douglas_rachford ? inner : source) - image;
+  result.min_margin = std::min(result.min_margin, margin);
+  if (!(margin >= -1e-12 * source)) result.negative_beyond_tolerance = true;
+}
+
+StepCertifier::StepCertifier(const WaveDiscretisation& waves, const InnerUpdate& update)
+    : update_(update), sampler_(waves, update.kind), fixed_point_(waves, update) {
+  for (auto* v : {&u_, &u_next_, &b_}) v->resize(static_cast<std::size_t>(waves.wave_size()));
+}
+
+void StepCertifier::examine(const WaveDiscretisation& waves, double* record, const Step& step,
+                            Certificate& certificate) {
+  examine_margins(waves, record, step.index, certificate);
+  if (step.accelerated) return;
+  std::span<const double> fixed_point;
+  try {
+    fixed_point = fixed_point_.solve(waves, record, step.u_start);
+  } catch (const std::bad_alloc&) {  // the step itself is sound: go without this evidence
+  }
+  if (fixed_point.size() != step.u_start.size()) {
+    ++certificate.steps_without_fixed_point;
+    return;
+  }
+  examine_iterates(waves, record, step, fixed_point, certificate);
+}
+
+void StepCertifier::examine_margins(const WaveDiscretisation& waves, double* record,
+                                    std::int64_t index, Certificate& certificate) {
+  const auto margins = sampler_.sample(waves, record, index);
+  if (!margins) ++certificate.steps_without_margin;
+  if (!margins || !std::isfinite(margins->min_margin)) return;  // no margin: a system without ports
+  std::optional<double>& smallest = update_.kind == MethodKind::douglas_rachford
+                                        ? certificate.min_fne_margin
+                                        : certificate.min_nonexpansiveness_margin;
+  smallest = std::min(smallest.value_or(margins->min_margin), margins->min_margin);
+  if (margins->negative_beyond_tolerance && certificate.status == CertificateStatus::holds) {
+    certificate.status = CertificateStatus::conditional;
+  }
+}
+
+void StepCertifier::examine_iterates(const WaveDiscretisation& waves, double* record,
+                                     const Step& step, std::span<const double> fixed_point,
+                                     Certificate& certificate) {
+  std::copy(step.u_start.begin(), step.u_start.end(), u_.begin());
+  const auto distance_of = [&](std::span<const double> u) {
+    return half_square_distance(waves, u, fixed_point);
+  };
+  const double start = distance_of(u_);
+  double distance = start;
+  const double relaxation = update_.relaxation;
+  const double least_gain = (update_.kind == MethodKind::douglas_rachford ? 2.0 : 1.0) - relaxation;
+  const int last = *std::max_element(step.iterations.begin(), step.iterations.end());
+  for (int k = 0; k < last; ++k) {
+    if (!waves.scatter_all(record, u_.data(), b_.data()).ok()) {
+      ++certificate.steps_without_fixed_point;
+      return;
+    }
+    u_next_ = u_;
+    waves.interconnection().update(update_, b_.data(), u_next_.data());
+    for (std::size_t j = 0; j < u_.size(); ++j) {  // islands that have stopped stay as they are
+      const int part = waves.part_of_wave(static_cast<int>(j));
+      if (part < 0) continue;
+      const int island = waves.system().island_of_part(part);
+      if (k >= step.iterations[static_cast<std::size_t>(island)]) u_next_[j] = u_[j];
+    }
+    const double next = distance_of(u_next_);
+    raise_to(certificate.max_fejer_residual_J,
+             next - distance + least_gain / relaxation * half_square_distance(waves, u_next_, u_));
+    distance = next;
+    u_.swap(u_next_);
+  }
+  // ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² ≤ ½(|â|² − |b|²) + supply
+  raise_to(certificate.max_augmented_residual_J,
+           step.stored_change_J + distance - start + step.mismatch_J - step.supplied_J);
+}
+
+}  // namespace portwave

@@ -1,0 +1,470 @@
+#include "portwave/coupling/energy/energy_book.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "kernels/book_kernels.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+
+/// The energies that a tolerance belongs to: 1/passivity_tolerance(1).
+constexpr double kTermsPerTolerance = 1e12;
+
+/// Share of what an island stores up to which its account has to be known.
+constexpr double kComputable = 1e-9;
+
+/// What one step may leave in an island's account per joule that it moves: commits are sums of several
+/// terms, of which up to 8ε have been seen to be lost.
+constexpr double kRoundingPerJoule = 16.0 * kEpsilon;
+
+/// Σ_i (|Q||x|)_i (|E||x|)_i: the terms of 2H, however much they cancel.
+double storage_terms(const LinearForm& form, const double* x, std::vector<double>& moved) {
+  double sum = 0.0;
+  if (form.E != nullptr) {
+    std::fill(moved.begin(), moved.end(), 0.0);
+    for (int j = 0; j < form.E->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*form.E, j); it; ++it) {
+        moved[static_cast<std::size_t>(it.row())] += std::abs(it.value() * x[j]);
+      }
+    }
+  }
+  for (int j = 0; j < form.Q->outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
+      const auto row = static_cast<std::size_t>(it.row());
+      const double other = form.E != nullptr ? moved[row] : std::abs(x[row]);
+      sum += std::abs(it.value() * x[j]) * other;
+    }
+  }
+  return sum;
+}
+
+#ifdef __SIZEOF_FLOAT128__
+__extension__ typedef __float128 Wide;
+#else
+using Wide = long double;
+#endif
+
+/// ½(x⁺ + x)ᵀQ(x⁺ − x), or ½(x⁺ + x)ᵀQᵀE(x⁺ − x), in a precision in which nothing cancels.
+double stored_change(const LinearForm& form, const double* x, const double* x_next) {
+  const auto moved = [&](int j) { return static_cast<Wide>(x_next[j]) - x[j]; };
+  const auto mean = [&](int j) { return Wide(0.5) * (static_cast<Wide>(x_next[j]) + x[j]); };
+  Wide sum = 0;
+  if (form.E == nullptr) {
+    for (int j = 0; j < form.Q->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
+        sum += it.value() * mean(static_cast<int>(it.row())) * moved(j);
+      }
+    }
+    return static_cast<double>(sum);
+  }
+  for (int j = 0; j < form.E->outerSize(); ++j) {  // zᵀE(x⁺ − x), z = Qx̄
+    for (SparseMatrix::InnerIterator it(*form.E, j); it; ++it) {
+      Wide z = 0;
+      const int row = static_cast<int>(it.row());
+      for (int k = 0; k < form.Q->outerSize(); ++k) {
+        const double q = form.Q->coeff(row, k);
+        if (q != 0.0) z += q * mean(k);
+      }
+      sum += z * it.value() * moved(j);
+    }
+  }
+  return static_cast<double>(sum);
+}
+
+}  // namespace
+
+EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b,
+                       const TankOptions& tank, bool guarded, std::vector<char> uncomputable)
+    : waves_(waves),
+      kernels_(&book_kernels()),
+      memory_({{kColumns, static_cast<std::size_t>(waves.entry_count())}}),
+      all_(all_parts(waves)),
+      islands_(island_lists(waves)),
+      parts_(waves.system()),
+      cap_(tank.cap_J),
+      guarded_(guarded),
+      mismatch_(islands_.size(), 0.0),
+      change_(islands_.size(), 0.0),
+      supplied_(islands_.size(), 0.0),
+      max_residual_(-std::numeric_limits<double>::infinity()),
+      worst_ratio_(-std::numeric_limits<double>::infinity()) {
+  set_uncomputable(std::move(uncomputable));
+  for (std::span<double>& c : columns_) {
+    c = memory_.take(static_cast<std::size_t>(waves.entry_count()));
+  }
+  std::size_t largest = 0;
+  for (int i = 0; i < static_cast<int>(waves.places().size()); ++i) {
+    const PartPlace& place = waves.place(i);
+    const StepBatch& batch = *waves.batch(place.batch).batch;
+    largest = std::max(largest, static_cast<std::size_t>(batch.state_size()));
+    x_.resize(largest);
+    waves.get_state(i, record, x_.data());
+    column(kStorageBefore)[place.entry] =
+        waves.system().parts()[static_cast<std::size_t>(i)].subsystem->storage(x_.data());
+    double energy = 0.0;
+    for (int j = 0; j < batch.wave_size(); ++j) {
+      const double wave = b[place.wave + j * place.stride];
+      energy += 0.5 * wave * wave;
+    }
+    column(kMismatch)[place.entry] = energy;
+  }
+  x_next_.resize(largest);
+  gradient_.resize(largest);
+  totals_.initial_J = all_.sum(column(kStorageBefore));
+  totals_.final_J = totals_.max_J = totals_.initial_J;
+  stored_ = CompensatedSum(totals_.initial_J);
+  for (int i = 0; i < parts_.count(); ++i) {
+    const PartList& island = islands_[static_cast<std::size_t>(i)];
+    Account account;
+    account.start = island.sum(column(kStorageBefore));
+    const double initial = tank.initial_J.value_or(island.sum(column(kMismatch))) +
+                           tank.initial_fraction * std::max(account.start, 0.0);
+    account.tank = std::min(initial, cap_);
+    account.size = account.tank;
+    tank_.emplace_back(account.tank);
+    for (const int part : parts_.of(i)) {
+      account.size += std::abs(column(kStorageBefore)[waves.place(part).entry]);
+      const Part& own = waves.system().parts()[static_cast<std::size_t>(part)];
+      account.passive = account.passive && !own.subsystem->is_active();
+    }
+    accounts_.push_back(account);
+  }
+  totals_.tank_J = totals_.initial_tank_J = tank_sum();
+  // Without energy at the start there is no ratio.
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  per_initial_energy_ = initial_energy() > 0.0 ? 1.0 / initial_energy() : kNone;
+  totals_.max_energy_ratio =
+      initial_energy() > 0.0 ? -std::numeric_limits<double>::infinity() : kNone;
+  update_energy_ratio();
+}
+
+void EnergyBook::set_uncomputable(std::vector<char> islands) {
+  islands.resize(islands_.size(), 0);
+  uncomputable_ = std::move(islands);
+  drowned_.resize(islands_.size(), 0);
+}
+
+EnergyColumns EnergyBook::columns() {
+  return {column(kChange), column(kSupply), column(kDissipated)};
+}
+
+void EnergyBook::examine(int batch, LaneRange lanes, const double* a, const double* b) {
+  const BatchPlace& place = waves_.batch(batch);
+  const int entry = place.entry;
+  kernels_->book({lanes.first,
+                  lanes.last,
+                  place.batch->wave_size(),
+                  place.batch->stride(),
+                  a + place.wave,
+                  b + place.wave,
+                  {column(kChange) + entry, column(kSupply) + entry, column(kDissipated) + entry},
+                  column(kStorageBefore) + entry,
+                  column(kStorage) + entry,
+                  column(kResidual) + entry,
+                  column(kTolerance) + entry,
+                  column(kMismatch) + entry});
+}
+
+std::optional<StepLedger> EnergyBook::book(const CommittedStep& step) {
+  for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
+    examine(i, waves_.batch(i).all(), step.a, step.b);
+  }
+  if (!tally(step)) return std::nullopt;
+  return close(step);
+}
+
+bool EnergyBook::tally(const CommittedStep& step) {
+  sum_up();
+  if (is_beyond_ && step.record != nullptr && refine(step)) sum_up();
+  return std::isfinite(tallied_.changed_J) && std::isfinite(tallied_.supplied_J) &&
+         std::isfinite(tallied_.mismatch_J);
+}
+
+/// Forms H⁺ − H again where it does not balance; whether it did anywhere.
+bool EnergyBook::refine(const CommittedStep& step) {
+  bool any = false;
+  for (int part = 0; part < static_cast<int>(waves_.places().size()); ++part) {
+    const int entry = waves_.place(part).entry;
+    const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
+    if (defect <= column(kTolerance)[entry]) continue;
+    const LinearForm form =
+        waves_.system().parts()[static_cast<std::size_t>(part)].subsystem->linear_form();
+    if (form.Q == nullptr) continue;
+    waves_.get_state(part, step.record, x_.data());
+    waves_.get_state(part, step.next, x_next_.data());
+    const double change = stored_change(form, x_.data(), x_next_.data());
+    column(kResidual)[entry] += change - column(kChange)[entry];
+    column(kStorage)[entry] = column(kStorageBefore)[entry] + change;
+    column(kChange)[entry] = change;
+    any = true;
+  }
+  return any;
+}
+
+void EnergyBook::sum_up() {
+  const int shift = all_.entries() == nullptr ? all_.first() : 0;
+  const BookTotals sums = kernels_->totals(
+      {column(kChange) + shift, column(kSupply) + shift, column(kDissipated) + shift,
+       column(kMismatch) + shift, column(kResidual) + shift, column(kTolerance) + shift,
+       std::min(worst_ratio_, 1.0)},
+      all_.entries(), all_.size());
+  tallied_ = {};
+  tallied_.changed_J = sums.change;
+  tallied_.supplied_J = sums.supply;
+  tallied_.dissipated_J = sums.dissipated;
+  tallied_.max_passivity_residual_J = sums.largest_residual;
+  is_beyond_ = !(sums.largest_excess <= 0.0);
+  terms_of_step_J_ = kTermsPerTolerance * sums.tolerance;
+  if (islands_.size() == 1) {
+    mismatch_[0] = tallied_.mismatch_J = sums.mismatch;
+    change_[0] = sums.change;
+    supplied_[0] = sums.supply;
+  } else {
+    for (std::size_t i = 0; i < islands_.size(); ++i) {
+      mismatch_[i] = islands_[i].sum(column(kMismatch));
+      change_[i] = islands_[i].sum(column(kChange));
+      supplied_[i] = islands_[i].sum(column(kSupply));
+      tallied_.mismatch_J += mismatch_[i];
+    }
+  }
+}
+
+/// What rounding may leave in the account of an island in this step, as far as waves and energies say.
+double EnergyBook::rounding_of_step(int island) const {
+  const auto i = static_cast<std::size_t>(island);
+  const double terms = islands_.size() == 1
+                           ? terms_of_step_J_
+                           : kTermsPerTolerance * islands_[i].sum(column(kTolerance));
+  return kRoundingPerJoule * terms;
+}
+
+/// What rounding may have left in the balance of a part in this step, states included: as its batch knows it,
+/// or else estimated. Far from the origin a state, or a sum Σ Qᵢⱼxⱼ that cancels, is known to ε of its terms
+/// only, and that is multiplied by forces and waves: with M the terms of H and S the energies of the step
+/// by some √(MS) ε. It costs a sweep over the part, and is asked for where an account is out by more than
+/// its waves explain.
+double EnergyBook::state_rounding(int part, const CommittedStep& step) const {
+  if (step.record == nullptr) return 0.0;
+  constexpr double kPerTerm = 64.0 * kEpsilon;
+  const PartPlace& place = waves_.place(part);
+  const BatchPlace& batch = waves_.batch(place.batch);
+  const std::optional<double> known = batch.batch->step_rounding(
+      place.lane, step.record + batch.record, step.a + batch.wave, step.next + batch.record);
+  if (known) return *known;
+  const Subsystem& subsystem = *waves_.system().parts()[static_cast<std::size_t>(part)].subsystem;
+  const LinearForm form = subsystem.linear_form();
+  double terms = 0.0;
+  for (const double* record : {step.record, step.next}) {
+    waves_.get_state(part, record, x_.data());
+    if (form.Q != nullptr) {
+      terms += storage_terms(form, x_.data(), gradient_);
+      continue;
+    }
+    subsystem.gradient(x_.data(), gradient_.data());
+    terms += std::abs(subsystem.storage(x_.data()));
+    for (int k = 0; k < subsystem.signature().state_size(); ++k) {
+      terms += std::abs(gradient_[static_cast<std::size_t>(k)] * x_[static_cast<std::size_t>(k)]);
+    }
+  }
+  const double moved = kTermsPerTolerance * column(kTolerance)[place.entry];
+  // The terms of parts that are not quadratic are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied by.
+  if (form.Q == nullptr) return kPerTerm * std::max(terms, moved);
+  return kPerTerm * std::sqrt(terms * (moved + kPerTerm * kPerTerm * terms));
+}
+
+double EnergyBook::state_rounding_of_island(int island, const CommittedStep& step) const {
+  double sum = 0.0;
+  for (const int part : parts_.of(island)) sum += state_rounding(part, step);
+  return sum;
+}
+
+bool EnergyBook::overdraws(int island, const CommittedStep& step) const {
+  if (creates(island)) return true;
+  const auto i = static_cast<std::size_t>(island);
+  const double after = prospect(island);
+  // A step that adds to the tank takes nothing from it, whatever round-off has left there.
+  if (after >= 0.0 || mismatch_[i] >= 0.0) return false;
+  double allowed = accounts_[i].rounding;
+  if (after >= -allowed) return false;
+  allowed += rounding_of_step(island);
+  if (after >= -allowed) return false;
+  return after < -(allowed + state_rounding_of_island(island, step));
+}
+
+/// What an island stores and is supplied with in this step.
+double EnergyBook::energy_of_step(int island) const {
+  double size = std::abs(tank_[static_cast<std::size_t>(island)].value());
+  for (const int part : parts_.of(island)) {
+    const int entry = waves_.place(part).entry;
+    size += std::abs(column(kStorage)[entry]) + std::abs(column(kStorageBefore)[entry]) +
+            std::abs(column(kSupply)[entry]);
+  }
+  return size;
+}
+
+/// On an island whose waves may drown its account.
+bool EnergyBook::creates(int island) const {
+  const auto i = static_cast<std::size_t>(island);
+  if (!guarded_ || uncomputable_[i] == 0 || !accounts_[i].passive) return false;
+  const double growth = change_[i] + mismatch_[i] - supplied_[i];
+  return !(growth <= kComputable * energy_of_step(island));
+}
+
+StepLedger EnergyBook::close(const CommittedStep& step, double alpha, double withheld_J) {
+  StepLedger ledger = tallied_;
+  ledger.alpha = alpha;
+  ledger.withheld_J = withheld_J;
+  judge_passivity(step, ledger.max_passivity_residual_J);
+  stored_.add(ledger.changed_J);
+  ledger.stored_J = stored_.value();
+  totals_.rounding_J = 0.0;
+  for (int island = 0; island < parts_.count(); ++island) judge_island(island, step);
+  for (std::size_t i = 0; i < tank_.size(); ++i) {
+    tank_[i].add(mismatch_[i]);
+    const double full = tank_[i].value();
+    if (full <= cap_) continue;
+    totals_.given_up_J += full - cap_;
+    tank_[i] = CompensatedSum(cap_);
+  }
+  std::swap(columns_[kStorage], columns_[kStorageBefore]);
+  ledger.tank_J = tank_sum();
+  totals_.final_J = ledger.stored_J;
+  totals_.max_J = std::max(totals_.max_J, ledger.stored_J);
+  totals_.supplied_J += ledger.supplied_J;
+  totals_.dissipated_J += ledger.dissipated_J;
+  totals_.mismatch_J += ledger.mismatch_J;
+  totals_.tank_J = ledger.tank_J;
+  update_energy_ratio();
+  ++steps_;
+  return ledger;
+}
+
+/// T ≥ 0 and H + T ≤ H₀ + T₀ + supply on an island, before the step is booked, both up to what rounding
+/// may have left in the account; and whether H alone exceeds H₀ + T₀ + supply.
+void EnergyBook::judge_island(int island, const CommittedStep& step) {
+  const auto i = static_cast<std::size_t>(island);
+  Account& account = accounts_[i];
+  account.gained.add(change_[i] - supplied_[i]);
+  account.moved += std::abs(supplied_[i]);
+  const double rounding_of_this = rounding_of_step(island);
+  account.rounding += rounding_of_this;
+  if (uncomputable_[i] != 0 && drowned_[i] == 0 &&
+      rounding_of_this > kComputable * energy_of_step(island)) {
+    drowned_[i] = 1;
+    ++drowned_count_;
+  }
+  totals_.rounding_J += account.rounding;
+  const double gained = account.gained.value();
+  if (!guarded_) return see_growth(island, account, gained - account.tank);
+  const double after = prospect(island);
+  const double excess = gained + (after - account.tank);
+  const auto allowance = [&] {
+    const double rounding = 1e-12 * account.size + account.rounding;
+    // Where waves drown the account: a millionth too much is too much.
+    return uncomputable_[i] != 0 ? std::min(rounding, 1e-6 * (account.size + account.moved))
+                                 : rounding;
+  };
+  const bool overdrawn = mismatch_[i] < 0.0 && after < -account.rounding;
+  if (overdrawn || excess > allowance()) {
+    account.rounding += state_rounding_of_island(island, step);
+  }
+  if (!broken_law_) {
+    if (!creates(island) && mismatch_[i] < 0.0 && after < -account.rounding) {
+      broken_law_ = {BrokenLaw::Law::tank, island, steps_};
+    } else if (!(excess <= allowance())) {
+      broken_law_ = {BrokenLaw::Law::balance, island, steps_};
+    }
+  }
+  see_growth(island, account, gained - account.tank);
+}
+
+void EnergyBook::see_growth(int island, const Account& account, double beyond) {
+  // T may be below zero by as much as the second law is judged up to.
+  if (!(beyond > 1e-12 * account.size + 2.0 * account.rounding)) return;
+  if (growth_ && beyond <= growth_->beyond_J) return;
+  const double start = account.start + account.tank;
+  growth_ = EnergyGrowth{
+      .island = island,
+      .step = steps_,
+      .beyond_J = beyond,
+      .ratio = start > 0.0 ? 1.0 + beyond / start : std::numeric_limits<double>::infinity()};
+}
+
+void EnergyBook::judge_passivity(const CommittedStep& step, double residual) {
+  max_residual_ = std::max(max_residual_, residual);
+  if (!is_beyond_) return;
+  double worst = -std::numeric_limits<double>::infinity();
+  int worst_part = -1;
+  for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
+    const int entry = waves_.place(i).entry;
+    const double own = column(kResidual)[entry];
+    // What does not balance counts for where it is worst; only energy from nowhere is a violation.
+    const double defect = std::max(own, std::abs(own + column(kDissipated)[entry]));
+    double limit = std::max(column(kTolerance)[entry], std::numeric_limits<double>::min());
+    if (defect > limit) limit += state_rounding(i, step);
+    violated_ = violated_ || own > limit;
+    const double measure = defect / limit;
+    if (measure > worst || std::isnan(own)) {
+      worst = measure;
+      worst_part = i;
+    }
+    if (std::isnan(own)) {
+      violated_ = true;
+      break;
+    }
+  }
+  if (worst <= worst_ratio_) return;
+  worst_ratio_ = worst;
+  worst_step_ = steps_;
+  worst_part_ = worst_part;
+}
+
+int EnergyBook::first_non_finite() const {
+  int largest = -1;
+  for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
+    const int entry = waves_.place(i).entry;
+    if (!std::isfinite(column(kChange)[entry]) || !std::isfinite(column(kSupply)[entry]) ||
+        !std::isfinite(column(kMismatch)[entry])) {
+      return i;
+    }
+    if (largest < 0 || column(kStorage)[entry] > column(kStorage)[waves_.place(largest).entry]) {
+      largest = i;
+    }
+  }
+  return largest;
+}
+
+std::size_t EnergyBook::bytes() const {
+  std::size_t lists = all_.bytes() + parts_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
+                      3 * mismatch_.capacity() * sizeof(double) +
+                      accounts_.capacity() * sizeof(Account) + uncomputable_.capacity() +
+                      (x_.capacity() + x_next_.capacity() + gradient_.capacity()) * sizeof(double);
+  for (const PartList& island : islands_) lists += sizeof(PartList) + island.bytes();
+  return memory_.bytes() + lists;
+}
+
+double EnergyBook::initial_storage(int part) const {
+  return column(kStorageBefore)[waves_.place(part).entry];
+}
+
+double EnergyBook::tank_sum() const {
+  double sum = 0.0;
+  for (const CompensatedSum& tank : tank_) sum += tank.value();
+  return sum;
+}
+
+void EnergyBook::update_energy_ratio() {
+  double reserve = 0.0;
+  for (const CompensatedSum& tank : tank_) reserve += std::max(tank.value(), 0.0);
+  totals_.max_energy_ratio =
+      std::max(totals_.max_energy_ratio,
+               (totals_.final_J + reserve - totals_.supplied_J) * per_initial_energy_);
+}
+
+}  // namespace portwave

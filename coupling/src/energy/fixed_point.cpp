@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "portwave/coupling/energy/certificate.hpp"
+#include "waves/interface_equation.hpp"
+#include "waves/part_linearisation.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr double kRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
+constexpr double kGoodEnough = 1e-12;  // a Newton that stalls below this has met round-off
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// Newton steps of one island.
+class IslandStep {
+ public:
+  IslandStep(const WaveDiscretisation& waves, const IslandNetworks& networks, int island)
+      : ports_(networks.of[at(island)].ports),
+        parts_(waves, networks.of[at(island)].parts),
+        equation_(waves.system(), networks, island),
+        gap_(ports_.size()),
+        change_(ports_.size()) {}
+
+  /// u += (I − PD)⁻¹(exchanged − u), D at u. False when a port solve fails.
+  bool take(const WaveDiscretisation& waves, const double* record, AlignedVector& u,
+            const AlignedVector& exchanged) {
+    if (!parts_.differentiate(record, u.data(), exchanged.data())) return false;
+    const auto D = [&](int part) { return parts_.of(part); };
+    if (!equation_.factorise(waves.interconnection(), D)) return false;
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      const std::size_t w = at(waves.wave_of_port(ports_[i]));
+      gap_[i] = exchanged[w] - u[w];
+    }
+    equation_.solve(gap_.data(), change_.data());
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      u[at(waves.wave_of_port(ports_[i]))] += change_[i];
+    }
+    return true;
+  }
+
+ private:
+  const std::vector<int>& ports_;
+  PartLinearisation parts_;
+  InterfaceEquation equation_;
+  std::vector<double> gap_, change_;
+};
+
+}  // namespace
+
+FixedPointSolver::FixedPointSolver(const WaveDiscretisation& waves, const InnerUpdate& update,
+                                   int plain_iterations)
+    : update_(update), plain_iterations_(plain_iterations) {
+  for (auto* v : {&u_, &b_, &exchanged_}) v->resize(at(waves.wave_size()));
+}
+
+std::span<const double> FixedPointSolver::solve(const WaveDiscretisation& waves, double* record,
+                                                std::span<const double> start) {
+  std::copy(start.begin(), start.end(), u_.begin());
+  if (iterate_plainly(waves, record) || iterate_newton(waves, record)) return u_;
+  return {};
+}
+
+/// |P S(u) − u| relative to the waves; NaN when a port solve fails.
+double FixedPointSolver::evaluate(const WaveDiscretisation& waves, double* record) {
+  if (!waves.scatter_all(record, u_.data(), b_.data()).ok()) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  waves.interconnection().exchange(b_.data(), exchanged_.data());
+  double gap = 0.0, incident = 0.0, outgoing = 0.0;
+  for (int port = 0; port < static_cast<int>(waves.system().scalar_ports().size()); ++port) {
+    const std::size_t j = at(waves.wave_of_port(port));
+    const double difference = exchanged_[j] - u_[j];
+    gap += difference * difference;
+    incident += u_[j] * u_[j];
+    outgoing += b_[j] * b_[j];
+  }
+  return gap == 0.0 ? 0.0 : std::sqrt(gap / std::max(incident, outgoing));
+}
+
+/// Only a fast iteration may stop here: with rate ρ the error is residual/(1 − ρ).
+bool FixedPointSolver::iterate_plainly(const WaveDiscretisation& waves, double* record) {
+  for (int k = 0; k < plain_iterations_; ++k) {
+    const double residual = evaluate(waves, record);
+    if (residual <= kRoundOff) return true;
+    if (std::isnan(residual)) return false;
+    waves.interconnection().update(update_, b_.data(), u_.data());
+  }
+  return false;
+}
+
+bool FixedPointSolver::iterate_newton(const WaveDiscretisation& waves, double* record) {
+  constexpr int kMaxSteps = 30;
+  const IslandNetworks networks(waves.system());
+  std::vector<IslandStep> islands;
+  islands.reserve(networks.of.size());
+  for (int i = 0; i < static_cast<int>(networks.of.size()); ++i) {
+    if (!networks.of[at(i)].ports.empty()) islands.emplace_back(waves, networks, i);
+  }
+  double best = std::numeric_limits<double>::infinity();
+  AlignedVector best_u = u_;
+  for (int k = 0; k < kMaxSteps; ++k) {
+    const double residual = evaluate(waves, record);
+    if (std::isnan(residual)) break;
+    const bool stalled = residual >= 0.5 * best;
+    if (residual < best) {
+      best = residual;
+      best_u = u_;
+    }
+    if (residual <= kRoundOff || (stalled && best <= kGoodEnough)) break;
+    const bool sound = std::ranges::all_of(
+        islands, [&](IslandStep& island) { return island.take(waves, record, u_, exchanged_); });
+    if (!sound) break;
+  }
+  u_ = best_u;
+  return best <= kGoodEnough;
+}
+
+}  // namespace portwave

@@ -1,0 +1,86 @@
+#include "impedance/choice_reason.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include <fmt/format.h>
+
+namespace portwave {
+namespace {
+
+std::string name_of(MethodKind kind, double relaxation) {
+  if (kind == MethodKind::interface) return "The interface equation";
+  const bool dr = kind == MethodKind::douglas_rachford;
+  if (!dr && relaxation == 0.5) return "The averaged wave iteration";
+  std::string name = dr ? "Douglas-Rachford" : "Peaceman-Rachford";
+  if (relaxation != 1.0) name += fmt::format(" (relaxation {:g})", relaxation);
+  return name;
+}
+
+std::string count_of(const PredictedRate& rate) {
+  return rate.converges ? std::to_string(rate.evaluations)
+                        : fmt::format("{} and more", rate.evaluations);
+}
+
+std::string others_of(const MethodChoice& choice) {
+  const CouplingMethod& chosen = choice.method;
+  std::string others;
+  const auto add = [&](const std::string& name, const PredictedRate& rate) {
+    others += fmt::format("{}{}: {}", others.empty() ? "" : ", ", name, count_of(rate));
+  };
+  if (chosen.kind == MethodKind::interface) {  // of the plain iterations the best
+    const MethodCandidate* best = nullptr;
+    for (const MethodCandidate& candidate : choice.candidates) {
+      if (candidate.kind == MethodKind::interface) continue;
+      if (best == nullptr || candidate.rate.evaluations < best->rate.evaluations) best = &candidate;
+    }
+    if (best != nullptr) {
+      add(fmt::format("{} with {} impedances", name_of(best->kind, best->relaxation),
+                      to_string(best->impedance)),
+          best->rate);
+      return others;
+    }
+  }
+  for (const MethodCandidate& candidate : choice.candidates) {
+    const bool same_method =
+        candidate.kind == chosen.kind && candidate.relaxation == chosen.relaxation;
+    const bool same_rule = candidate.impedance == chosen.impedance_kind;
+    if (candidate.acceleration != chosen.acceleration) {
+      if (same_method && same_rule) add("without acceleration", candidate.rate);
+      continue;
+    }
+    const bool is_part =
+        candidate.kind == MethodKind::interface && !chosen.interface_islands.empty();
+    if (is_part || same_method == same_rule)
+      continue;  // the choice itself, or two steps away from it
+    add(same_method ? std::string(to_string(candidate.impedance))
+                    : name_of(candidate.kind, candidate.relaxation),
+        candidate.rate);
+  }
+  return others;
+}
+
+}  // namespace
+
+std::string reason_of(const MethodChoice& choice, const System& system) {
+  const CouplingMethod& chosen = choice.method;
+  std::string reason = fmt::format("{} with {} impedances", name_of(chosen.kind, chosen.relaxation),
+                                   to_string(chosen.impedance_kind));
+  if (chosen.acceleration > 0) {
+    reason +=
+        fmt::format(" and Anderson acceleration from {} earlier evaluations", chosen.acceleration);
+  }
+  if (!chosen.interface_islands.empty()) {
+    reason += fmt::format("; the interface equation on {} of {} islands",
+                          chosen.interface_islands.size(), system.island_count());
+  }
+  reason += fmt::format(": {} evaluations predicted", count_of(choice.rate));
+  if (choice.rate.factor_entries > 0) {
+    reason += fmt::format(" and solves with {} entries", choice.rate.factor_entries);
+  }
+  const std::string others = others_of(choice);
+  if (!others.empty()) reason += " (" + others + ")";
+  return reason;
+}
+
+}  // namespace portwave

@@ -1,0 +1,450 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "impedance/choice_reason.hpp"
+#include "impedance/impedance_rules.hpp"
+#include "portwave/coupling/impedance/tuning.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr int kFewLinear = 3;     // evaluations that the interface equation hardly improves on
+constexpr int kFewNonlinear = 8;  // beyond, acceleration pays
+constexpr int kManyEvaluations = 20;
+constexpr int kQuasiNewton = 3;  // evaluations more than on the linearised island
+constexpr int kSomeMemory = 5;
+constexpr double kContracts = 0.999;  // slower than that is not told from standing still
+/// Step maps that are worse conditioned round off energy where it is seen.
+constexpr double kGoodCondition = 1e4;
+/// Evaluations that a solve of the interface equation may be worth where something else converges.
+constexpr double kMostWork = 200.0;
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// A rule and what it comes to.
+struct Tuned {
+  ImpedanceKind kind;
+  TunedImpedance impedance;
+  std::vector<double> condition = {};  // of the worst step map, by island
+};
+
+std::vector<Tuned> tuned_by_rules(const PortResponses& responses, const CouplingMethod& method) {
+  if (method.impedance_kind == ImpedanceKind::given) {
+    std::vector<double> by_port = method.impedance;
+    const std::size_t ports = responses.system().scalar_ports().size();
+    if (by_port.size() == 1) by_port.assign(ports, method.impedance.front());
+    const bool good = by_port.size() == ports && std::ranges::all_of(by_port, [](double value) {
+                        return value > 0.0 && std::isfinite(value);
+                      });
+    if (!good) {
+      throw ConfigError("/method/impedance",
+                        fmt::format("must be finite and > 0, one value for all scalar ports or one "
+                                    "for each ({})",
+                                    ports));
+    }
+    return {{ImpedanceKind::given, {std::move(by_port), {}}}};
+  }
+  if (method.impedance_kind != ImpedanceKind::automatic) {
+    Tuned tuned{method.impedance_kind, tune_impedance(responses, method.impedance_kind)};
+    if (tuned.impedance.by_port.empty() && !responses.system().scalar_ports().empty()) {
+      throw ConfigError("/method/impedance", tuned.impedance.problem);
+    }
+    return {std::move(tuned)};
+  }
+  std::vector<Tuned> out;
+  for (const ImpedanceKind kind :
+       {ImpedanceKind::matched, ImpedanceKind::leaf, ImpedanceKind::adapted, ImpedanceKind::fne}) {
+    Tuned tuned{kind, tune_impedance(responses, kind)};
+    const bool is_new = std::ranges::none_of(out, [&](const Tuned& known) {
+      return known.impedance.by_port == tuned.impedance.by_port;
+    });
+    if (is_new && tuned.impedance.problem.empty()) out.push_back(std::move(tuned));
+  }
+  if (out.empty()) {  // all are ill-conditioned somewhere
+    const PortMatches matches(responses);
+    out.push_back(
+        {ImpedanceKind::matched, {{matches.values().begin(), matches.values().end()}, {}}});
+  }
+  return out;
+}
+
+/// Strictly better; of equals the earlier candidate stays.
+bool is_better(const PredictedRate& a, const PredictedRate& b) {
+  constexpr double kClearly = 0.9;     // else the order decides, not round-off
+  constexpr double kImmediate = 1e-5;  // both gone after a few evaluations
+  if (a.converges != b.converges) return a.converges;
+  if (a.converges && a.evaluations != b.evaluations) return a.evaluations < b.evaluations;
+  return std::max(a.contraction, kImmediate) < kClearly * std::max(b.contraction, kImmediate);
+}
+
+/// An update for all islands that do not take the interface equation.
+struct Base {
+  MethodKind kind;
+  double relaxation;
+  int acceleration = 0;
+};
+
+/// What one island takes.
+struct Pick {
+  std::size_t rule = 0;
+  bool interface = false;
+  PredictedRate rate{.contraction = std::numeric_limits<double>::infinity()};
+  double work = std::numeric_limits<double>::infinity();
+  bool well_conditioned = false;
+};
+
+/// Chooses kind, impedances and acceleration, island by island where that is possible.
+class Chooser {
+ public:
+  Chooser(const PortResponses& responses, const CouplingMethod& method, std::vector<Tuned> tuned)
+      : responses_(responses),
+        system_(responses.system()),
+        tuned_(std::move(tuned)),
+        limit_(prediction_limit(system_)),
+        islands_(at(system_.island_count())),
+        base_(kFast) {
+    choice_.method = method;
+    for (Tuned& rule : tuned_) {
+      rule.condition = worst_conditions(responses, rule.impedance.by_port);
+    }
+    for (int part = 0; part < static_cast<int>(system_.parts().size()); ++part) add_work(part);
+  }
+
+  /// Of MethodKind::automatic.
+  MethodChoice choose() && {
+    std::vector<char> all(islands_.size(), 1);
+    std::vector<Pick> picks = picks_of(kFast, all);
+    std::vector<char> hard = mask([&](std::size_t i) { return !is_easy(i, picks[i]); });
+    if (any(hard)) {
+      take_interface(hard, picks);
+      hard = mask([&](std::size_t i) { return hard[i] != 0 && !picks[i].interface; });
+    }
+    if (any(hard)) choose_base(hard, picks);
+    set(picks);
+    return std::move(choice_);
+  }
+
+  /// Of a kind that is given: one rule for all.
+  MethodChoice compare_rules() && {
+    const CouplingMethod& method = choice_.method;
+    const bool is_interface = method.kind == MethodKind::interface;
+    base_ = {method.kind, method.relaxation, is_interface ? 0 : method.acceleration};
+    const std::vector<char> all(islands_.size(), 1);
+    std::size_t best = 0;
+    for (std::size_t rule = 0; rule < tuned_.size(); ++rule) {
+      predict(base_, rule, all);
+      const PredictedRate& rate = choice_.candidates.back().rate;
+      const bool good = is_well_conditioned(rule), best_good = is_well_conditioned(best);
+      const bool better = rate.converges && choice_.rate.converges && good != best_good
+                              ? good
+                              : is_better(rate, choice_.rate);
+      if (rule > 0 && !better) continue;
+      best = rule;
+      choice_.rate = rate;
+      choice_.cost = choice_.candidates.back().cost;
+    }
+    choice_.method.impedance_kind = tuned_[best].kind;
+    choice_.method.impedance = tuned_[best].impedance.by_port;
+    choice_.rules.assign(islands_.size(), tuned_[best].kind);
+    choice_.reason = reason_of(choice_, system_);
+    return std::move(choice_);
+  }
+
+ private:
+  static constexpr Base kFast{MethodKind::peaceman_rachford, 1.0};
+  static constexpr Base kAveraged{MethodKind::peaceman_rachford, 0.5};
+  static constexpr Base kDouglas{MethodKind::douglas_rachford, 1.0};
+
+  /// Multiplications and additions.
+  struct Island {
+    double evaluation = 0.0;
+    double ports = 0.0;
+    bool linear = true;
+  };
+
+  void add_work(int part) {
+    const Subsystem& subsystem = *system_.parts()[at(part)].subsystem;
+    Island& island = islands_[at(system_.island_of_part(part))];
+    const double ports = static_cast<double>(responses_.of(part).rows());
+    const bool linear = subsystem.is_linear();
+    const double states = static_cast<double>(subsystem.signature().state_size());
+    island.evaluation += 2.0 * ports * ports + 18.0 * ports;
+    if (!linear) island.evaluation += 100.0 * (1.0 + states);  // some Newton steps
+    island.ports += ports;
+    island.linear = island.linear && linear;
+  }
+
+  /// Places are looked up entry by entry, where evaluations take eight lanes at once.
+  static double solve_work(const PredictedRate& rate) {
+    return 20.0 * static_cast<double>(rate.factor_entries);
+  }
+  /// An accelerated evaluation keeps, measures and combines the waves of earlier ones; a solve goes
+  /// through its factors entry by entry, on one thread.
+  double work(const Base& base, const PredictedRate& rate, std::size_t island) const {
+    const Island& own = islands_[island];
+    double each = own.evaluation;
+    if (base.acceleration > 0) each += own.ports * (8.0 * (base.acceleration + 2) + 10.0);
+    const double solve = solve_work(rate) + 20.0 * own.ports;
+    const double solves = base.kind == MethodKind::interface ? rate.evaluations - 1 : 0;
+    return rate.evaluations * each + solves * solve;
+  }
+
+  bool is_well_conditioned(std::size_t rule) const {
+    return std::ranges::all_of(tuned_[rule].condition,
+                               [](double value) { return value <= kGoodCondition; });
+  }
+  bool is_easy(std::size_t island, const Pick& pick) const {
+    const int few = islands_[island].linear ? kFewLinear : kFewNonlinear;
+    return pick.rate.converges && pick.well_conditioned && pick.rate.evaluations <= few;
+  }
+
+  template <class Test>
+  std::vector<char> mask(const Test& test) const {
+    std::vector<char> out(islands_.size());
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = test(i) ? 1 : 0;
+    return out;
+  }
+  static bool any(const std::vector<char>& mask) {
+    return std::ranges::any_of(mask, [](char own) { return own != 0; });
+  }
+
+  void note(const Base& base, ImpedanceKind rule, const std::vector<PredictedRate>& rates,
+            const std::vector<char>& wanted) {
+    PredictedRate worst{.evaluations = 1, .converges = true};
+    double total = 0.0, evaluations = 0.0;
+    std::size_t entries = 0;
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      if (wanted[i] == 0) continue;
+      if (is_better(worst, rates[i])) worst = rates[i];
+      total += work(base, rates[i], i);
+      evaluations += islands_[i].evaluation;
+      entries += rates[i].factor_entries;
+    }
+    worst.factor_entries = entries;
+    choice_.candidates.push_back({base.kind, base.relaxation, rule, worst, base.acceleration,
+                                  evaluations > 0.0 ? total / evaluations : 0.0});
+  }
+
+  std::vector<PredictedRate> predict(const Base& base, std::size_t rule,
+                                     const std::vector<char>& wanted) {
+    return predict(base, tuned_[rule].impedance.by_port, tuned_[rule].kind, wanted);
+  }
+  std::vector<PredictedRate> predict(const Base& base, const std::vector<double>& impedance,
+                                     ImpedanceKind rule, const std::vector<char>& wanted) {
+    const bool is_interface = base.kind == MethodKind::interface;
+    std::vector<PredictedRate> rates =
+        predict_rates(responses_, impedance, base.kind, base.relaxation,
+                      is_interface ? kManyEvaluations : limit_, base.acceleration, wanted);
+    for (std::size_t i = 0; is_interface && i < rates.size(); ++i) {
+      if (!islands_[i].linear) rates[i].evaluations += kQuasiNewton;
+    }
+    note(base, rule, rates, wanted);
+    return rates;
+  }
+
+  bool is_preferred(const Pick& a, const Pick& b) const {
+    const bool a_good = a.rate.converges && a.well_conditioned;
+    const bool b_good = b.rate.converges && b.well_conditioned;
+    return a_good != b_good ? a_good : is_better(a.rate, b.rate);
+  }
+
+  /// The best rule for each wanted island.
+  std::vector<Pick> picks_of(const Base& base, const std::vector<char>& wanted) {
+    std::vector<Pick> picks(islands_.size());
+    for (std::size_t rule = 0; rule < tuned_.size(); ++rule) {
+      const std::vector<PredictedRate> rates = predict(base, rule, wanted);
+      for (std::size_t i = 0; i < picks.size(); ++i) {
+        if (wanted[i] == 0) continue;
+        const Pick pick{rule, false, rates[i], work(base, rates[i], i),
+                        tuned_[rule].condition[i] <= kGoodCondition};
+        if (rule == 0 || is_preferred(pick, picks[i])) picks[i] = pick;
+      }
+    }
+    return picks;
+  }
+
+  /// The interface equation for those of `wanted` where it is worth it, each with the first rule that
+  /// leaves its step maps well conditioned, or the one that does so best.
+  void take_interface(const std::vector<char>& wanted, std::vector<Pick>& picks) {
+    constexpr Base kInterface{MethodKind::interface, 1.0};
+    std::vector<std::size_t> rules(islands_.size());
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      const auto condition = [&](std::size_t rule) {
+        return std::max(tuned_[rule].condition[i], kGoodCondition);
+      };
+      for (std::size_t rule = 1; rule < tuned_.size(); ++rule) {
+        if (!(condition(rules[i]) <= condition(rule))) rules[i] = rule;
+      }
+    }
+    const std::vector<PredictedRate> rates =
+        predict(kInterface, assembled(rules), most_used(rules, wanted), wanted);
+    for (std::size_t i = 0; i < picks.size(); ++i) {
+      if (wanted[i] == 0 || !rates[i].converges) continue;
+      const Pick pick{rules[i], true, rates[i], work(kInterface, rates[i], i),
+                      tuned_[rules[i]].condition[i] <= kGoodCondition};
+      const bool is_light = solve_work(rates[i]) <= kMostWork * islands_[i].evaluation;
+      const bool is_needed =
+          !picks[i].rate.converges || (pick.well_conditioned && !picks[i].well_conditioned);
+      if (is_needed || is_light || pick.work < picks[i].work) picks[i] = pick;
+    }
+  }
+
+  /// Where the interface equation is no way out for some islands: the update that serves them best.
+  void choose_base(const std::vector<char>& hard, std::vector<Pick>& picks) {
+    std::vector<Pick> best = picks;
+    const auto consider = [&](const Base& base) {
+      const std::vector<Pick> other = picks_of(base, hard);
+      if (is_cheaper(other, best, hard)) {
+        best = other;
+        base_ = base;
+      }
+    };
+    consider(kDouglas);
+    consider(kAveraged);
+    int most = 0;
+    bool converges = true;
+    for (std::size_t i = 0; i < hard.size(); ++i) {
+      if (hard[i] == 0) continue;
+      converges = converges && best[i].rate.converges;
+      most = std::max(most, best[i].rate.evaluations);
+    }
+    if (!converges || most > kFewNonlinear) {
+      const int memory = converges && most <= kManyEvaluations ? kSomeMemory : kMaxAcceleration;
+      for (Base base : {kFast, kDouglas, kAveraged}) {
+        base.acceleration = memory;
+        consider(base);
+      }
+    }
+    const bool stands_still = std::ranges::any_of(best, [&](const Pick& pick) {
+      const auto i = static_cast<std::size_t>(&pick - best.data());
+      return hard[i] != 0 && !pick.rate.converges && !(pick.rate.contraction < kContracts);
+    });
+    if (stands_still) {  // the averaged iteration needs nothing but nonexpansive parts
+      base_ = kAveraged;
+      base_.acceleration = kMaxAcceleration;
+      best = picks_of(base_, hard);
+    }
+    // The others come along.
+    const std::vector<char> others =
+        mask([&](std::size_t i) { return hard[i] == 0 && !picks[i].interface; });
+    const bool changed = base_.kind != kFast.kind || base_.relaxation != kFast.relaxation;
+    std::vector<Pick> along = changed && any(others) ? picks_of(base_, others) : picks;
+    if (changed && any(others)) {
+      const std::vector<char> slow =
+          mask([&](std::size_t i) { return others[i] != 0 && !is_easy(i, along[i]); });
+      if (any(slow)) take_interface(slow, along);
+    }
+    for (std::size_t i = 0; i < picks.size(); ++i) {
+      if (hard[i] != 0) picks[i] = best[i];
+      if (others[i] != 0) picks[i] = along[i];
+    }
+  }
+
+  static bool is_cheaper(const std::vector<Pick>& a, const std::vector<Pick>& b,
+                         const std::vector<char>& counted) {
+    int failed[2] = {0, 0};
+    double work[2] = {0.0, 0.0}, contraction[2] = {0.0, 0.0};
+    for (std::size_t i = 0; i < counted.size(); ++i) {
+      if (counted[i] == 0) continue;
+      int side = 0;
+      for (const Pick* pick : {&a[i], &b[i]}) {
+        failed[side] += pick->rate.converges ? 0 : 1;
+        work[side] += pick->work;
+        contraction[side] = std::max(contraction[side], pick->rate.contraction);
+        ++side;
+      }
+    }
+    if (failed[0] != failed[1]) return failed[0] < failed[1];
+    return failed[0] > 0 ? contraction[0] < contraction[1] : work[0] < work[1];
+  }
+
+  std::vector<double> assembled(const std::vector<std::size_t>& rules) const {
+    std::vector<double> impedance(system_.scalar_ports().size());
+    for (std::size_t port = 0; port < impedance.size(); ++port) {
+      const auto island = at(system_.island_of_part(system_.scalar_ports()[port].part));
+      impedance[port] = tuned_[rules[island]].impedance.by_port[port];
+    }
+    return impedance;
+  }
+  ImpedanceKind most_used(const std::vector<std::size_t>& rules,
+                          const std::vector<char>& wanted) const {
+    std::vector<double> ports(tuned_.size(), 0.0);
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      if (wanted[i] != 0) ports[rules[i]] += islands_[i].ports;
+    }
+    return tuned_[static_cast<std::size_t>(std::ranges::max_element(ports) - ports.begin())].kind;
+  }
+
+  void set(const std::vector<Pick>& picks) {
+    CouplingMethod& method = choice_.method;
+    method.interface_islands.clear();
+    std::vector<std::size_t> rules;
+    double total = 0.0, evaluations = 0.0;
+    int plain = 0, with_ports = 0, slowest = 0;
+    choice_.rate = {.evaluations = 1, .converges = true};
+    std::size_t entries = 0;
+    for (std::size_t i = 0; i < picks.size(); ++i) {
+      rules.push_back(picks[i].rule);
+      choice_.rules.push_back(tuned_[picks[i].rule].kind);
+      if (islands_[i].ports == 0.0) continue;
+      ++with_ports;
+      if (is_better(choice_.rate, picks[i].rate)) choice_.rate = picks[i].rate;
+      total += picks[i].work;
+      evaluations += islands_[i].evaluation;
+      if (picks[i].interface) {
+        method.interface_islands.push_back(static_cast<int>(i));
+        entries += picks[i].rate.factor_entries;
+      } else {
+        ++plain;
+        slowest = std::max(slowest, picks[i].rate.evaluations);
+      }
+    }
+    choice_.rate.factor_entries = entries;
+    choice_.cost = evaluations > 0.0 ? total / evaluations : 0.0;
+    if (with_ports > 0 && plain == 0) {
+      base_ = {MethodKind::interface, 1.0};
+      method.interface_islands.clear();
+    }
+    method.kind = base_.kind;
+    method.relaxation = base_.relaxation;
+    method.acceleration = base_.acceleration;
+    const bool has_tolerance = method.tolerance > 0.0 || method.energy_tolerance_J > 0.0;
+    const bool linear = std::ranges::all_of(islands_, &Island::linear);
+    const int late = linear ? slowest + 4 : std::max(2 * slowest + 4, kSoonest);
+    method.rescue_after = has_tolerance && plain > 0 ? late : 0;
+    method.impedance = assembled(rules);
+    method.impedance_kind = most_used(rules, std::vector<char>(picks.size(), 1));
+    choice_.reason = reason_of(choice_, system_);
+  }
+
+  static constexpr int kSoonest = 12;  // evaluations before a nonlinear island is rescued
+
+  const PortResponses& responses_;
+  const System& system_;
+  std::vector<Tuned> tuned_;
+  int limit_;
+  std::vector<Island> islands_;
+  Base base_;
+  MethodChoice choice_;
+};
+
+}  // namespace
+
+int prediction_limit(const System& system) {
+  constexpr double kPortEvaluations = 1e7;
+  const double ports = static_cast<double>(std::max<std::size_t>(1, system.scalar_ports().size()));
+  return static_cast<int>(std::clamp(kPortEvaluations / ports, 25.0, 100.0));
+}
+
+MethodChoice choose_method(const PortResponses& responses, const CouplingMethod& method) {
+  Chooser chooser(responses, method, tuned_by_rules(responses, method));
+  if (method.kind == MethodKind::automatic) return std::move(chooser).choose();
+  return std::move(chooser).compare_rules();
+}
+
+}  // namespace portwave

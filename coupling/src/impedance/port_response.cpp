@@ -1,0 +1,227 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <unordered_map>
+#include <utility>
+
+#include <Eigen/Dense>
+#include <Eigen/SparseLU>
+
+#include "impedance/response_tools.hpp"
+#include "portwave/coupling/impedance/tuning.hpp"
+
+namespace portwave {
+namespace {
+
+using Matrix = Eigen::MatrixXd;
+using Triplets = std::vector<Eigen::Triplet<double>>;
+
+constexpr Eigen::Index kDenseStates = 64;
+
+Matrix leading_columns(const SparseMatrix& matrix, Eigen::Index count) {
+  return Matrix(matrix.leftCols(count));
+}
+
+/// (E/h − (J − R)M)⁻¹ B.
+Matrix dense_states(const Structure& s, const SparseMatrix* E, const Triplets& entries,
+                    double step_s, const Matrix& B, Matrix& efforts) {
+  const Eigen::Index n = s.states();
+  Matrix M = Matrix::Zero(n, n);
+  for (const auto& entry : entries) M(entry.row(), entry.col()) += entry.value();
+  Matrix step = s.R * M - s.J * M;
+  if (E != nullptr) {
+    step += Matrix(*E) / step_s;
+  } else {
+    step.diagonal().array() += 1.0 / step_s;
+  }
+  const Eigen::PartialPivLU<Matrix> lu(step);
+  Matrix states = lu.solve(B);
+  efforts = M * states;
+  return states;
+}
+
+Matrix sparse_states(const Structure& s, const SparseMatrix* E, const Triplets& entries,
+                     double step_s, const Matrix& B, Matrix& efforts) {
+  const Eigen::Index n = s.states();
+  SparseMatrix M(n, n), identity(n, n);
+  M.setFromTriplets(entries.begin(), entries.end());
+  identity.setIdentity();
+  const SparseMatrix& inertia = E != nullptr ? *E : identity;
+  const SparseMatrix step = SparseMatrix(inertia / step_s) - SparseMatrix(s.J - s.R) * M;
+  Eigen::SparseLU<SparseMatrix> lu;
+  lu.compute(step);
+  if (lu.info() != Eigen::Success) {
+    throw ConfigError("", "the implicit step is singular at this step size");
+  }
+  Matrix states = lu.solve(B);
+  efforts = M * states;
+  return states;
+}
+
+}  // namespace
+
+// With x⁺ = x + ξ and ∇̄H(x, x + ξ) ≈ ∇H(x) + Mξ, the step's response to inputs u is
+//   (E/h − (J − R)M) ξ = (G − P) u,   y = (G + P)ᵀMξ + (S + N) u,   E = I but for descriptor parts.
+Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x) {
+  Eigen::VectorXd terms;
+  return port_response(part, step_s, x, terms);
+}
+
+Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x,
+                              Eigen::VectorXd& terms) {
+  const Eigen::Index ports = part.signature().wave_size();
+  terms = Eigen::VectorXd::Zero(ports);
+  if (ports == 0) return Matrix(0, 0);
+  std::vector<double> start;
+  if (x == nullptr) {
+    start = part.default_state();
+    x = start.data();
+  }
+  Structure own;
+  if (!part.constant_structure()) {
+    own = part.structure();
+    part.structure_at(x, own);
+  }
+  const Structure& s = part.constant_structure() ? part.structure() : own;
+  Matrix response =
+      leading_columns(s.S, ports).topRows(ports) + leading_columns(s.N, ports).topRows(ports);
+  if (s.states() > 0) {
+    Triplets entries;
+    part.discrete_gradient_jacobian(x, x, entries);
+    const Matrix G = leading_columns(s.G, ports), P = leading_columns(s.P, ports);
+    Matrix efforts;
+    if (s.states() <= kDenseStates) {
+      dense_states(s, part.linear_form().E, entries, step_s, G - P, efforts);
+    } else {
+      sparse_states(s, part.linear_form().E, entries, step_s, G - P, efforts);
+    }
+    terms = response.diagonal().cwiseAbs();
+    const Matrix output = G + P;
+    response += output.transpose() * efforts;
+    for (Eigen::Index j = 0; j < ports; ++j) {
+      terms[j] += output.col(j).cwiseAbs().dot(efforts.col(j).cwiseAbs());
+    }
+  }
+  if (!response.allFinite()) {
+    throw ConfigError("", "the implicit step is singular at this step size");
+  }
+  return response;
+}
+
+std::vector<Causality> scalar_causalities(const Signature& signature) {
+  std::vector<Causality> out;
+  for (const Port& port : signature.ports) {
+    out.insert(out.end(), static_cast<std::size_t>(port.dimension), port.causality);
+  }
+  return out;
+}
+
+double match_of(double response, Causality causality) {
+  return causality == Causality::flow_in ? response : 1.0 / response;
+}
+
+std::vector<double> matched_impedances(const Subsystem& part, double step_s) {
+  const Matrix response = port_response(part, step_s);
+  const std::vector<Causality> causality = scalar_causalities(part.signature());
+  std::vector<double> out;
+  for (std::size_t j = 0; j < causality.size(); ++j) {
+    const auto own = static_cast<Eigen::Index>(j);
+    out.push_back(match_of(response(own, own), causality[j]));
+  }
+  return out;
+}
+
+// With û = √(2h)·(e/√γ or √γf) and ŷ the other one, û = a + σb and ŷ = a − σb, where σ = 1 for
+// effort-in and −1 for flow-in, so that ŷ = M̂û is σb = (I + M̂)⁻¹(I − M̂) a.
+Eigen::MatrixXd scattering_matrix(const Eigen::MatrixXd& response, const Signature& signature,
+                                  std::span<const double> impedance) {
+  const Eigen::Index ports = response.rows();
+  const std::vector<Causality> causality = scalar_causalities(signature);
+  const Matrix scaled = scaled_response(response, causality, impedance);
+  const Matrix identity = Matrix::Identity(ports, ports);
+  Matrix D = (identity + scaled).partialPivLu().solve(identity - scaled);
+  for (Eigen::Index j = 0; j < ports; ++j) {
+    if (causality[static_cast<std::size_t>(j)] == Causality::flow_in) D.row(j) *= -1.0;
+  }
+  return D;
+}
+
+Eigen::MatrixXd scaled_response(const Eigen::MatrixXd& response,
+                                std::span<const Causality> causality,
+                                std::span<const double> impedance) {
+  Eigen::VectorXd scale(response.rows());
+  for (Eigen::Index j = 0; j < scale.size(); ++j) {
+    const double root = std::sqrt(impedance[static_cast<std::size_t>(j)]);
+    scale[j] = causality[static_cast<std::size_t>(j)] == Causality::effort_in ? root : 1.0 / root;
+  }
+  return scale.asDiagonal() * response * scale.asDiagonal();
+}
+
+Eigen::MatrixXd closed_response(const Eigen::MatrixXd& response,
+                                const std::vector<Eigen::Index>& open,
+                                const std::vector<Eigen::Index>& closed,
+                                const std::vector<double>& inverse) {
+  if (closed.empty()) return response(open, open);
+  Matrix inner = response(closed, closed);
+  inner.diagonal() += Eigen::Map<const Eigen::VectorXd>(inverse.data(), inner.rows());
+  const Matrix in = response(closed, open);
+  return response(open, open) - response(open, closed) * inner.partialPivLu().solve(in);
+}
+
+PortResponses::PortResponses(const System& system, double step_s)
+    : system_(system), step_s_(step_s) {
+  std::unordered_map<const Subsystem*, int> known;
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    const Part& part = system.parts()[static_cast<std::size_t>(i)];
+    const int next = static_cast<int>(responses_.size());
+    if (part.subsystem->is_linear()) {
+      const auto [found, is_new] = known.try_emplace(part.subsystem.get(), next);
+      index_.push_back(found->second);
+      if (!is_new) continue;
+    } else {
+      index_.push_back(next);
+      nonlinear_.push_back(i);
+    }
+    try {
+      Eigen::VectorXd terms;
+      responses_.push_back(
+          port_response(*part.subsystem, step_s, part.initial_state.data(), terms));
+      terms_.push_back(std::move(terms));
+    } catch (const ConfigError& error) {
+      throw ConfigError("", "subsystem \"" + part.name + "\": " + error.issues().front().what);
+    }
+  }
+}
+
+double PortResponses::matched(int part, Eigen::Index port) const {
+  constexpr double kWorstCancellation = 1e-3, kRoundOff = 1e-14;
+  const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(part)]);
+  const double own = responses_[i](port, port), terms = terms_[i][port];
+  return own > kRoundOff * terms ? std::max(own, kWorstCancellation * terms) : own;
+}
+
+double PortResponses::terms(int part, Eigen::Index port) const {
+  return terms_[static_cast<std::size_t>(index_[static_cast<std::size_t>(part)])][port];
+}
+
+const Eigen::MatrixXd& PortResponses::of(int part) const {
+  return responses_[static_cast<std::size_t>(index_[static_cast<std::size_t>(part)])];
+}
+
+void PortResponses::linearise(const std::function<std::span<const double>(int part)>& state_of) {
+  std::vector<Matrix> fresh;  // all or nothing
+  std::vector<Eigen::VectorXd> terms(nonlinear_.size());
+  fresh.reserve(nonlinear_.size());
+  for (const int i : nonlinear_) {
+    const Part& part = system_.parts()[static_cast<std::size_t>(i)];
+    fresh.push_back(
+        port_response(*part.subsystem, step_s_, state_of(i).data(), terms[fresh.size()]));
+  }
+  for (std::size_t k = 0; k < fresh.size(); ++k) {
+    const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(nonlinear_[k])]);
+    responses_[i] = std::move(fresh[k]);
+    terms_[i] = std::move(terms[k]);
+  }
+}
+
+}  // namespace portwave

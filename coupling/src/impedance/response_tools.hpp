@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "portwave/subsystems/core/subsystem.hpp"
+
+namespace portwave {
+
+/// One entry per scalar port.
+std::vector<Causality> scalar_causalities(const Signature& signature);
+
+/// port_response, and for every port the sum of the magnitudes that its own response is the sum of.
+Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x,
+                              Eigen::VectorXd& terms);
+
+/// The impedance of a scalar port whose output is `response` times its input.
+double match_of(double response, Causality causality);
+
+/// M̂ with ŷ = M̂û, û and ŷ being the inputs and outputs in units of the waves: e/√γ and √γ f.
+Eigen::MatrixXd scaled_response(const Eigen::MatrixXd& response,
+                                std::span<const Causality> causality,
+                                std::span<const double> impedance);
+
+/// The response of the ports `open` when y = −u/g at the ports `closed`, given 1/g ≥ 0 there: the
+/// impedance or admittance of what closes them, by causality; 0 is an ideal end that holds y at zero.
+/// (Ideal ends that hold u at zero need no closing.)
+Eigen::MatrixXd closed_response(const Eigen::MatrixXd& response,
+                                const std::vector<Eigen::Index>& open,
+                                const std::vector<Eigen::Index>& closed,
+                                const std::vector<double>& inverse);
+
+/// 1/g of a port that is closed by an impedance.
+inline double closing(double impedance, Causality causality) {
+  return causality == Causality::effort_in ? 1.0 / impedance : impedance;
+}
+
+/// Whether a response with other ports closed, beside that with them open, is more than the rounding
+/// of what cancels: a port that is rigid, or free, once they are has none.
+inline bool is_resolved(double closed, double open) {
+  return std::abs(closed) >= 1e-7 * std::abs(open);
+}
+
+inline bool is_impedance(double value) { return value > 0.0 && std::isfinite(value); }
+
+}  // namespace portwave

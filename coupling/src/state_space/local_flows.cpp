@@ -1,0 +1,239 @@
+#include "state_space/local_flows.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+namespace portwave {
+namespace {
+
+constexpr int kMostAlone = 2;            // so many equal blocks make no lot of lanes
+constexpr double kMoveOperations = 1.0;  // of a state: gathered, advanced, scattered
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+const CondensedBlock& block_of(const CondensedSystem& system, int block) {
+  return system.blocks()[at(block)];
+}
+
+/// Places of tasks in a common work array: `need` doubles for every state of a block. Whole cache lines
+/// and one between.
+std::vector<std::size_t> place_work(const CondensedSystem& system, std::span<const BlockLot> lots,
+                                    std::span<const int> tasks, int need, AlignedVector& work) {
+  std::vector<std::size_t> out;
+  std::size_t size = 0;
+  for (std::size_t t = 0; t + 1 < tasks.size(); ++t) {
+    std::size_t most = 0;
+    for (int k = tasks[t]; k < tasks[t + 1]; ++k) {
+      const BlockLot& lot = lots[at(k)];
+      const auto n = at(block_of(system, lot.blocks.front()).size);
+      most = std::max(most, n * at(need) * (lot.by_lanes ? kLanes : 1));
+    }
+    out.push_back(size);
+    size += (most + 15) / 8 * 8;
+  }
+  work.assign(size, 0.0);
+  return out;
+}
+
+template <class Body>
+void for_lots(const ForEach& each, std::span<const BlockLot> lots, std::span<const int> tasks,
+              std::span<const std::size_t> work_of, double* work, const Body& body) {
+  each(static_cast<int>(work_of.size()), [&](int t) {
+    for (int k = tasks[at(t)]; k < tasks[at(t) + 1]; ++k) body(lots[at(k)], work + work_of[at(t)]);
+  });
+}
+
+}  // namespace
+
+BlockEnergies::BlockEnergies(const CondensedSystem& system, const BlockClasses& classes)
+    : system_(system), classes_(classes) {
+  for (int c = 0; c < classes.count(); ++c) {
+    const CondensedBlock& block = block_of(system, classes.example(c));
+    matrices_.emplace_back(0.5 * SparseMatrix(SparseMatrix(block.Q.transpose()) * block.E));
+    matrices_.back().makeCompressed();
+    lanes_.emplace_back(matrices_.back(), LaneMatrix::By::columns);
+  }
+  std::vector<int> blocks(system.blocks().size());
+  std::iota(blocks.begin(), blocks.end(), 0);
+  lots_ = classes.lots(blocks);
+  std::vector<double> cost;
+  for (const BlockLot& lot : lots_) {
+    const SparseMatrix& m = matrices_[at(lot.block_class)];
+    cost.push_back(kNanosecondsPerOperation * 0.3 * static_cast<double>(m.nonZeros() + m.rows()));
+  }
+  tasks_ = cut_into_tasks(cost);
+  work_of_ = place_work(system, lots_, tasks_, 1, work_);
+}
+
+double BlockEnergies::of(int block, const double* x) const {
+  const double* own = x + block_of(system_, block).first;
+  return bilinear(matrix(block), own, own);
+}
+
+void BlockEnergies::all(const ForEach& each, const double* x, double* stored) {
+  const LaneKernels& kernels = lane_kernels();
+  for_lots(each, lots_, tasks_, work_of_, work_.data(), [&](const BlockLot& lot, double* work) {
+    if (!lot.by_lanes) {
+      stored[lot.blocks.front()] = of(lot.blocks.front(), x);
+      return;
+    }
+    const double* from[kLanes];
+    lane_pointers(system_.blocks(), lot, x, from);
+    kernels.gather(block_of(system_, lot.blocks.front()).size, from, work);
+    double sum[kLanes];
+    kernels.bilinear(lanes(lot.block_class), work, work, sum);
+    for (std::size_t l = 0; l < lot.blocks.size(); ++l) stored[lot.blocks[l]] = sum[l];
+  });
+}
+
+std::optional<double> BlockEnergies::diagonal(int block, int state) const {
+  const SparseMatrix& m = matrix(block);
+  double own = 0.0;
+  for (int j = 0; j < m.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(m, j); it; ++it) {
+      if ((it.row() == state) != (j == state) && it.value() != 0.0) return std::nullopt;
+      if (it.row() == state && j == state) own += it.value();
+    }
+  }
+  return own;
+}
+
+LocalFlows::LocalFlows(const CondensedSystem& system, const BlockClasses& classes,
+                       std::vector<int> blocks, const RecipeOf& recipe)
+    : system_(system),
+      classes_(classes),
+      blocks_(std::move(blocks)),
+      prepared_(at(classes.count())),
+      lots_(classes.lots(blocks_)) {
+  std::vector<int> members(at(classes.count()), 0);
+  for (const int block : blocks_) ++members[at(classes.of(block))];
+  std::vector<double> cost;
+  for (const BlockLot& lot : lots_) {
+    const CondensedBlock& example = block_of(system, lot.blocks.front());
+    const bool alone = members[at(lot.block_class)] <= kMostAlone;
+    Class& own = prepared_[at(lot.block_class)];
+    if (own.sequence.empty()) {
+      const Recipe steps = recipe(example);
+      own.sequence = steps.sequence;
+      for (const auto& [tau, terms] : steps.flows) {
+        own.flows.emplace_back(example, tau, terms, alone);
+      }
+      for (const int f : own.sequence) own.operations += own.flows[at(f)].operations();
+    }
+    if (lot.by_lanes) {
+      for (BlockFlow& flow : own.flows) flow.prepare_lanes();
+    }
+    cost.push_back(kNanosecondsPerOperation * (own.operations + kMoveOperations * example.size));
+  }
+  tasks_ = cut_into_tasks(cost);
+  work_of_ = place_work(system, lots_, tasks_, 4, work_);
+}
+
+void LocalFlows::run(const ForEach& each, const double* from, double* to, const MovedStates* moved,
+                     const BlockEnergies& energies, const Report& report) {
+  const Call call{from, to, moved, energies, report};
+  for_lots(each, lots_, tasks_, work_of_, work_.data(), [&](const BlockLot& lot, double* work) {
+    lot.by_lanes ? run_lanes(lot, call, work) : run_alone(lot, call, work);
+  });
+}
+
+void LocalFlows::run_lanes(const BlockLot& lot, const Call& call, double* work) const {
+  const LaneKernels& kernels = lane_kernels();
+  const Class& own = prepared_[at(lot.block_class)];
+  const int n = block_of(system_, lot.blocks.front()).size;
+  const int lanes = static_cast<int>(lot.blocks.size());
+  double* x = work;
+  double* d = x + n * kLanes;
+  double* scratch = d + n * kLanes;
+  const double* from[kLanes];
+  double* to[kLanes];
+  lane_pointers(system_.blocks(), lot, call.from, from);
+  lane_pointers(system_.blocks(), lot, call.to, to);
+  const auto for_moved = [&](const auto& body) {
+    for (int l = 0; call.moved != nullptr && l < lanes; ++l) {
+      const int block = lot.blocks[at(l)];
+      for (int k = call.moved->begin[at(block)]; k < call.moved->begin[at(block) + 1]; ++k)
+        body(x[call.moved->state[at(k)] * kLanes + l], call.moved->value[at(k)]);
+    }
+  };
+  kernels.gather(n, from, x);
+  for_moved([](double& state, double value) { state = value; });
+
+  double lost[kLanes] = {};
+  for (const int f : own.sequence) {
+    const BlockFlow& flow = own.flows[at(f)];
+    flow.increment_lanes(x, d, scratch);
+    if (call.report.dissipated != nullptr) {
+      double now[kLanes];
+      flow.dissipated_lanes(x, d, scratch, now);
+      for (int l = 0; l < kLanes; ++l) lost[l] += now[l];
+    }
+    kernels.advance(n, 2.0, d, x);
+  }
+  kernels.scatter(n, lanes, x, to);
+
+  double sum[kLanes];
+  const auto write = [&](double* by_block, const double* values) {
+    for (int l = 0; l < lanes; ++l) by_block[lot.blocks[at(l)]] = values[l];
+  };
+  if (call.report.dissipated != nullptr) write(call.report.dissipated, lost);
+  if (call.report.probe != nullptr) {
+    kernels.sum(n, x, sum);
+    write(call.report.probe, sum);
+  }
+  if (call.report.energy != nullptr) {
+    for_moved([](double& state, double) { state = 0.0; });
+    kernels.bilinear(call.energies.lanes(lot.block_class), x, x, sum);
+    write(call.report.energy, sum);
+  }
+}
+
+void LocalFlows::run_alone(const BlockLot& lot, const Call& call, double* work) const {
+  const int index = lot.blocks.front();
+  const CondensedBlock& block = block_of(system_, index);
+  const Class& own = prepared_[at(lot.block_class)];
+  const int n = block.size;
+  double* x = work;
+  double* d = x + n;
+  double* scratch = d + n;
+  const auto for_moved = [&](const auto& body) {
+    if (call.moved == nullptr) return;
+    for (int k = call.moved->begin[at(index)]; k < call.moved->begin[at(index) + 1]; ++k)
+      body(x[call.moved->state[at(k)]], call.moved->value[at(k)]);
+  };
+  std::copy_n(call.from + block.first, n, x);
+  for_moved([](double& state, double value) { state = value; });
+
+  double lost = 0.0;
+  for (const int f : own.sequence) {
+    const BlockFlow& flow = own.flows[at(f)];
+    flow.increment(x, nullptr, d, scratch);
+    if (call.report.dissipated != nullptr) lost += flow.dissipated(x, d, scratch);
+    for (int j = 0; j < n; ++j) x[j] += 2.0 * d[j];
+  }
+  std::copy_n(x, n, call.to + block.first);
+
+  if (call.report.dissipated != nullptr) call.report.dissipated[index] = lost;
+  if (call.report.probe != nullptr) call.report.probe[index] = std::accumulate(x, x + n, 0.0);
+  if (call.report.energy != nullptr) {
+    for_moved([](double& state, double) { state = 0.0; });
+    call.report.energy[index] = bilinear(call.energies.matrix(index), x, x);
+  }
+}
+
+double LocalFlows::operations(int block) const {
+  return prepared_[at(classes_.of(block))].operations;
+}
+int LocalFlows::flows_per_step(int block) const {
+  return static_cast<int>(prepared_[at(classes_.of(block))].sequence.size());
+}
+
+double LocalFlows::cost_ns() const {
+  double sum = 0.0;
+  for (const BlockLot& lot : lots_)
+    sum += kNanosecondsPerOperation * prepared_[at(lot.block_class)].operations;
+  return sum;
+}
+
+}  // namespace portwave

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "portwave/coupling/system/interconnection.hpp"
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/matrices/sparse_factors.hpp"
+
+namespace portwave {
+
+/// What an island consists of, by number.
+struct IslandNetwork {
+  std::vector<int> parts;  ///< that have ports
+  std::vector<int> ports;  ///< scalar ports, in the order of their numbers
+  std::vector<int> junctions;
+};
+
+/// All islands of a system. `local`: place of each scalar port in the ports of its island.
+struct IslandNetworks {
+  explicit IslandNetworks(const System& system);
+
+  std::vector<IslandNetwork> of;
+  std::vector<int> local;
+};
+
+/// The interface equation of one island with affine parts, (I − PD) u = P b⁰, as a sparse LU of
+/// I − PD + δI, δ = 1e-14.
+///
+/// PD does not expand where the parts are passive, so that I − PD is monotone, no correction
+/// (I − PD + δI)⁻¹(P S(u) − u) leads further away, and all of the gap that a wave can close is closed,
+/// but for δ/(δ + λ) of it in a mode of eigenvalue λ. Where interface waves are not unique (two ideal
+/// ends on one rigid body) I − PD is singular: δ then leaves what is not determined as it is.
+///
+/// Reflections of many ports, P = ±(2nnᵀ − I), are taken with an unknown of their own, nᵀDu: the
+/// matrix has about as many entries as the parts have, whatever the junctions.
+class InterfaceEquation {
+ public:
+  /// D of a part, row-major.
+  using PartMatrix = std::function<const double*(int part)>;
+
+  /// Entries that factors may have: 1 GiB.
+  static constexpr std::size_t kMostEntries = std::size_t{1} << 26;
+
+  InterfaceEquation(const System& system, const IslandNetworks& networks, int island);
+
+  /// Entries that the factors will have, from the pattern alone (symmetric elimination in the order of
+  /// minimal degree). Stops counting beyond kMostEntries.
+  std::size_t expected_entries(const Interconnection& coupling) const;
+  /// Errors: false where a number is not finite. Allocates.
+  bool factorise(const Interconnection& coupling, const PartMatrix& D);
+  std::size_t entries() const { return factors_.nonzeros(); }
+  /// du from the gap P S(u) − u, both by local port. Allocates nothing.
+  void solve(const double* gap, double* change);
+  std::size_t bytes() const;
+
+ private:
+  template <class Emit>
+  void assemble(const Interconnection& coupling, const PartMatrix& D, const Emit& emit) const;
+  template <class Emit>
+  void emit_row(int port, double factor, int row, const PartMatrix& D, const Emit& emit) const;
+  int unknowns(const Interconnection& coupling) const;
+
+  const System& system_;
+  const IslandNetwork& network_;
+  const std::vector<int>& local_;
+  SparseFactors factors_;
+  std::vector<double> right_, scratch_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,232 @@
+#include "portwave/coupling/waves/interface_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+#include "waves/interface_equation.hpp"
+#include "waves/part_linearisation.hpp"
+
+namespace portwave {
+namespace {
+
+/// In which a step should come to its end.
+constexpr int kMostUpdates = 7;
+/// Steps that renew D at their first evaluation, after one in which it had to be renewed.
+constexpr int kEagerSteps = 16;
+constexpr int kMostHalvings = 4;
+/// Of the waves: a gap of this size is rounding.
+constexpr double kRounding = 1e-14;
+
+}  // namespace
+
+struct InterfaceSolver::Networks {
+  explicit Networks(const System& system) : islands(system) {}
+  IslandNetworks islands;
+};
+
+struct InterfaceSolver::Island {
+  Island(const WaveDiscretisation& waves, const IslandNetworks& networks, int island)
+      : parts(waves, networks.of[static_cast<std::size_t>(island)].parts),
+        equation(waves.system(), networks, island) {
+    for (const int port : networks.of[static_cast<std::size_t>(island)].ports) {
+      places.push_back(waves.wave_of_port(port));
+    }
+    gap.resize(places.size());
+    change.resize(places.size());
+    fits = equation.expected_entries(waves.interconnection()) <= InterfaceEquation::kMostEntries;
+  }
+
+  bool factorise(const WaveDiscretisation& waves) {
+    ready = equation.factorise(waves.interconnection(), [&](int part) { return parts.of(part); });
+    return ready;
+  }
+
+  PartLinearisation parts;
+  InterfaceEquation equation;
+  std::vector<int> places;  // of its ports
+  std::vector<double> gap, change;
+  bool fits = false;
+  bool ready = false;   // there are factors
+  int eager = 0;        // steps in which D is renewed at the first evaluation
+  int evaluations = 0;  // of the nonlinear parts, in this step
+  // At the last evaluation that stands:
+  double square = 0.0;       // |gap|²
+  double before = 0.0;       // that of the one before
+  double size = 0.0;         // |P S(u)|²
+  bool is_rounding = false;  // the gap is no more than that
+  bool fresh = false;        // D was taken there
+  int updates = 0;           // tried in this step
+  int halvings = 0;
+};
+
+InterfaceSolver::InterfaceSolver(const WaveDiscretisation& waves, double target)
+    : waves_(waves),
+      target_(target),
+      networks_(std::make_unique<Networks>(waves.system())),
+      flags_(at(waves.system().island_count())),
+      islands_(flags_.size()) {
+  for (AlignedVector* array : {&u_, &base_, &shadow_}) {
+    array->assign(at(waves.wave_size()), 0.0);
+  }
+}
+
+InterfaceSolver::~InterfaceSolver() = default;
+
+InterfaceSolver::Island* InterfaceSolver::prepare(int island) {
+  std::unique_ptr<Island>& own = islands_[at(island)];
+  if (own == nullptr) {
+    own = std::make_unique<Island>(waves_, networks_->islands, island);
+  }
+  if (!own->fits) return nullptr;
+  if (!own->ready && own->parts.is_affine()) own->factorise(waves_);
+  return own.get();
+}
+
+bool InterfaceSolver::use(int island, bool always) {
+  flags_[at(island)].used = always && prepare(island) != nullptr;
+  return flags_[at(island)].used == always;
+}
+
+bool InterfaceSolver::used(int island) const { return flags_[at(island)].used; }
+
+void InterfaceSolver::take_over_maps() {
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    if (islands_[i] == nullptr) continue;
+    Island& own = *islands_[i];
+    own.ready = false;
+    own.parts.take_affine();
+    if (flags_[i].used && own.fits && own.parts.is_affine()) own.factorise(waves_);
+  }
+}
+
+void InterfaceSolver::begin() {
+  for (std::size_t i = 0; i < flags_.size(); ++i) {
+    flags_[i] = {.used = flags_[i].used};
+    if (islands_[i] != nullptr) islands_[i]->evaluations = 0;
+    if (flags_[i].used) engage(static_cast<int>(i));
+  }
+}
+
+bool InterfaceSolver::engage(int island) {
+  try {
+    Island* own = prepare(island);
+    if (own == nullptr) return false;
+    own->updates = 0;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  flags_[at(island)].engaged = true;
+  return true;
+}
+
+bool InterfaceSolver::accept(int island, double gap_square) {
+  Flags& flags = flags_[at(island)];
+  Island& own = *islands_[at(island)];
+  const bool is_worse = !(gap_square <= own.square);  // a NaN, too
+  flags.stands = !(flags.trial && is_worse);
+  if (!flags.stands) return false;
+  own.before = own.square;
+  own.square = gap_square;
+  return true;
+}
+
+void InterfaceSolver::advance(int island, const double* record, const double* u,
+                              const double* exchanged) {
+  Island& own = *islands_[at(island)];
+  if (flags_[at(island)].stands) {
+    take_base(own, u, exchanged);
+    if (own.parts.is_affine()) return propose(island, own, 1.0);
+    if (own.is_rounding) return propose(island, own, 0.0);
+    const bool is_slow = own.updates > 0 && !will_do(own);
+    const bool is_eager = own.updates == 0 && own.eager > 0;
+    if (is_eager) --own.eager;
+    if (is_slow) own.eager = kEagerSteps;
+    if (!own.ready || is_slow || is_eager) renew(own, record);
+    return propose(island, own, 1.0);
+  }
+  own.eager = kEagerSteps;
+  if (!own.fresh) {
+    renew(own, record);
+    if (own.fresh) return propose(island, own, 1.0);
+  }
+  ++own.halvings;
+  propose(island, own, own.halvings <= kMostHalvings ? std::ldexp(1.0, -own.halvings) : -1.0);
+}
+
+/// Whether updates as good as the last one reach the target, with something to spare, by the time they
+/// should.
+bool InterfaceSolver::will_do(const Island& own) const {
+  constexpr double kToSpare = 1e-2;  // of the square
+  double square = own.square;
+  for (int left = std::max(kMostUpdates - own.updates, 1); left > 0; --left) {
+    square *= own.square / own.before;
+  }
+  return square <= kToSpare * target_ * target_ * own.size;
+}
+
+/// The last evaluation is the one to go on from.
+void InterfaceSolver::take_base(Island& own, const double* u, const double* exchanged) {
+  double size = 0.0;
+  for (std::size_t i = 0; i < own.places.size(); ++i) {
+    const std::size_t w = at(own.places[i]);
+    base_[w] = u[w];
+    shadow_[w] = exchanged[w];
+    own.gap[i] = exchanged[w] - u[w];
+    size += exchanged[w] * exchanged[w];
+  }
+  own.size = size;
+  own.is_rounding = own.square <= kRounding * kRounding * size;
+  own.fresh = false;
+  own.halvings = 0;
+}
+
+/// D and the factors at the base.
+void InterfaceSolver::renew(Island& own, const double* record) const {
+  try {
+    own.evaluations += own.parts.evaluations();
+    const bool sound = own.parts.differentiate(record, base_.data(), shadow_.data());
+    own.fresh = own.factorise(waves_) && sound;
+  } catch (const std::bad_alloc&) {
+    own.ready = own.fresh = false;
+  }
+}
+
+/// u = base + damping·(I − PD)⁻¹ gap; for damping −1, and where there are no factors, base + gap/2.
+void InterfaceSolver::propose(int island, Island& own, double damping) {
+  Flags& flags = flags_[at(island)];
+  const bool is_averaged = damping < 0.0 || !own.ready;
+  if (is_averaged) {
+    damping = 0.5;
+    std::ranges::copy(own.gap, own.change.begin());
+  } else if (damping != 0.0) {
+    own.equation.solve(own.gap.data(), own.change.data());
+  }
+  for (std::size_t i = 0; i < own.places.size(); ++i) {
+    const std::size_t w = at(own.places[i]);
+    u_[w] = damping == 0.0 ? base_[w] : base_[w] + damping * own.change[i];
+  }
+  ++own.updates;
+  flags.active = true;
+  flags.trial = !own.parts.is_affine() && !is_averaged && damping != 0.0;
+}
+
+int InterfaceSolver::linearisation_evaluations() const {
+  int most = 0;
+  for (const auto& own : islands_) {
+    if (own != nullptr) most = std::max(most, own->evaluations);
+  }
+  return most;
+}
+
+std::size_t InterfaceSolver::bytes() const {
+  std::size_t sum = 3 * u_.capacity() * sizeof(double) + flags_.capacity() * sizeof(Flags);
+  for (const auto& own : islands_) {
+    if (own == nullptr) continue;
+    sum += sizeof(Island) + own->parts.bytes() + own->equation.bytes() +
+           own->places.capacity() * (sizeof(int) + 2 * sizeof(double));
+  }
+  return sum;
+}
+
+}  // namespace portwave

@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+
+namespace portwave {
+namespace {
+
+/// Parts and junctions as a bipartite graph, both directions compressed.
+class CouplingGraph {
+ public:
+  explicit CouplingGraph(const System& system) : system_(system) {
+    const std::size_t parts = system.parts().size();
+    begin_.assign(parts + 1, 0);
+    for (const Junction& junction : system.junctions()) {
+      for (const int port : junction.waves) ++begin_[part_at(port) + 1];
+    }
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    junction_.resize(static_cast<std::size_t>(begin_.back()));
+    std::vector<int> fill(begin_.begin(), begin_.end() - 1);
+    for (std::size_t j = 0; j < system.junctions().size(); ++j) {
+      for (const int port : system.junctions()[j].waves) {
+        junction_[static_cast<std::size_t>(fill[part_at(port)]++)] = static_cast<int>(j);
+      }
+    }
+  }
+
+  std::size_t part_at(int scalar_port) const {
+    return static_cast<std::size_t>(
+        system_.scalar_ports()[static_cast<std::size_t>(scalar_port)].part);
+  }
+
+  /// Breadth first from `start`: every part it reaches, appended. `seen` and `seen_junction` are
+  /// marked with `mark`.
+  void walk(int start, int mark, std::vector<int>& seen, std::vector<int>& seen_junction,
+            std::vector<int>& out) const {
+    std::size_t next = out.size();
+    seen[static_cast<std::size_t>(start)] = mark;
+    out.push_back(start);
+    for (; next < out.size(); ++next) {
+      const auto part = static_cast<std::size_t>(out[next]);
+      for (int e = begin_[part]; e < begin_[part + 1]; ++e) {
+        const auto j = static_cast<std::size_t>(junction_[static_cast<std::size_t>(e)]);
+        if (seen_junction[j] == mark) continue;
+        seen_junction[j] = mark;
+        for (const int port : system_.junctions()[j].waves) {
+          const std::size_t other = part_at(port);
+          if (seen[other] == mark) continue;
+          seen[other] = mark;
+          out.push_back(static_cast<int>(other));
+        }
+      }
+    }
+  }
+
+  /// Σ over junctions of (largest − smallest rank).
+  std::int64_t stretch(const std::vector<int>& rank) const {
+    std::int64_t sum = 0;
+    for (const Junction& junction : system_.junctions()) {
+      if (junction.waves.empty()) continue;
+      int low = rank[part_at(junction.waves[0])], high = low;
+      for (const int port : junction.waves) {
+        low = std::min(low, rank[part_at(port)]);
+        high = std::max(high, rank[part_at(port)]);
+      }
+      sum += high - low;
+    }
+    return sum;
+  }
+
+ private:
+  const System& system_;
+  std::vector<int> begin_;
+  std::vector<int> junction_;
+};
+
+std::vector<int> ranks_of(const std::vector<int>& order) {
+  std::vector<int> rank(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    rank[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  }
+  return rank;
+}
+
+}  // namespace
+
+std::vector<int> locality_order(const System& system) {
+  const std::size_t count = system.parts().size();
+  std::vector<int> given(count);
+  std::iota(given.begin(), given.end(), 0);
+  std::stable_sort(given.begin(), given.end(), [&](int i, int j) {
+    return system.island_of_part(i) < system.island_of_part(j);
+  });
+  const CouplingGraph graph(system);
+  std::vector<int> walked, probe;
+  std::vector<int> seen(count, 0), seen_junction(system.junctions().size(), 0);
+  int mark = 0, island = -1;
+  for (const int part : given) {  // the first part of every island
+    if (system.island_of_part(part) == island) continue;
+    island = system.island_of_part(part);
+    probe.clear();
+    graph.walk(part, ++mark, seen, seen_junction, probe);
+    graph.walk(probe.back(), ++mark, seen, seen_junction, walked);
+  }
+  return graph.stretch(ranks_of(walked)) < graph.stretch(ranks_of(given)) ? walked : given;
+}
+
+}  // namespace portwave

@@ -1,0 +1,159 @@
+#include "waves/part_linearisation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace portwave {
+namespace {
+
+constexpr double kRelativeStep = 1e-6;
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+PartLinearisation::PartLinearisation(const WaveDiscretisation& waves, std::span<const int> parts)
+    : waves_(waves) {
+  std::size_t size = 0;
+  for (const int part : parts) {
+    parts_.push_back({part, size});
+    const int width = waves.batch(waves.place(part).batch).batch->wave_size();
+    size += at(width) * at(width);
+  }
+  matrices_.assign(size, 0.0);
+  take_affine();
+  for (const Own& own : parts_) {
+    const PartPlace& place = waves.place(own.part);
+    const StepBatch& batch = *waves.batch(place.batch).batch;
+    std::vector<double> scratch(at(batch.wave_size() * batch.wave_size()));
+    if (batch.affine_matrix(place.lane, scratch.data())) continue;
+    widest_ = std::max(widest_, batch.wave_size());
+    const auto known = std::ranges::find(slices_, place.batch, &Slice::batch);
+    Slice& slice = known != slices_.end() ? *known : slices_.emplace_back();
+    slice.batch = place.batch;
+    slice.parts.push_back(own);
+  }
+  for (Slice& slice : slices_) {
+    std::ranges::sort(slice.parts, {}, [&](const Own& own) { return waves.place(own.part).lane; });
+  }
+}
+
+void PartLinearisation::take_affine() {
+  for (const Own& own : parts_) {
+    const PartPlace& place = waves_.place(own.part);
+    waves_.batch(place.batch).batch->affine_matrix(place.lane, matrices_.data() + own.matrix);
+  }
+}
+
+const double* PartLinearisation::of(int part) const {
+  const auto own = std::ranges::lower_bound(parts_, part, {}, &Own::part);
+  return matrices_.data() + own->matrix;
+}
+
+/// Of each part: of its own waves, or, where they are much smaller, of those of all.
+void PartLinearisation::set_steps(const double* u, const double* exchanged) {
+  constexpr double kMuchSmaller = 1e-2;
+  steps_.clear();
+  double all = 0.0;
+  int count = 0;
+  for (const Slice& slice : slices_) {
+    const BatchPlace& place = waves_.batch(slice.batch);
+    for (const Own& own : slice.parts) {
+      const PartPlace& part = waves_.place(own.part);
+      double square = 0.0;
+      for (int j = 0; j < place.batch->wave_size(); ++j) {
+        const std::size_t w = at(part.wave + j * part.stride);
+        square += std::max(u[w] * u[w], exchanged[w] * exchanged[w]);
+      }
+      steps_.push_back(std::sqrt(square));
+      all += square;
+      ++count;
+    }
+  }
+  const double least = kMuchSmaller * std::sqrt(all / std::max(count, 1));
+  for (double& step : steps_) {
+    step = kRelativeStep * std::max(step, least);
+    if (!(step > 0.0) || !std::isfinite(step)) step = kRelativeStep;
+  }
+}
+
+bool PartLinearisation::differentiate(const double* record, const double* u,
+                                      const double* exchanged) {
+  set_steps(u, exchanged);
+  bool sound = true;
+  const double* step = steps_.data();
+  for (Slice& slice : slices_) {
+    const BatchPlace& place = waves_.batch(slice.batch);
+    const auto size = at(place.batch->wave_count());
+    slice.record.assign(record + place.record, record + place.record + place.batch->record_size());
+    for (AlignedVector* wave : {&slice.a, &slice.b[0], &slice.b[1]}) wave->assign(size, 0.0);
+    for (int j = 0; j < place.batch->wave_size(); ++j) {
+      for (const int side : {0, 1}) {
+        std::fill(slice.a.begin(), slice.a.end(), 0.0);
+        for (std::size_t i = 0; i < slice.parts.size(); ++i) {
+          const PartPlace& part = waves_.place(slice.parts[i].part);
+          for (int k = 0; k < place.batch->wave_size(); ++k) {
+            slice.a[at(part.lane + k * part.stride)] = u[part.wave + k * part.stride];
+          }
+          slice.a[at(part.lane + j * part.stride)] += side == 0 ? step[i] : -step[i];
+        }
+        scatter(slice, slice.b[side]);
+      }
+      sound = take_column(slice, step, j) && sound;
+    }
+    step += slice.parts.size();
+  }
+  return sound;
+}
+
+bool PartLinearisation::take_column(const Slice& slice, const double* step, int column) {
+  bool sound = true;
+  const int width = waves_.batch(slice.batch).batch->wave_size();
+  for (std::size_t i = 0; i < slice.parts.size(); ++i) {
+    const PartPlace& part = waves_.place(slice.parts[i].part);
+    bool finite = true;
+    const auto difference = [&](int row) {
+      const std::size_t w = at(part.lane + row * part.stride);
+      return (slice.b[0][w] - slice.b[1][w]) / (2.0 * step[i]);
+    };
+    for (int row = 0; row < width; ++row) finite = finite && std::isfinite(difference(row));
+    sound = sound && finite;
+    double* D = matrices_.data() + slice.parts[i].matrix;
+    for (int row = 0; finite && row < width; ++row) D[row * width + column] = difference(row);
+  }
+  return sound;
+}
+
+/// What a solve that fails leaves behind is no number.
+void PartLinearisation::scatter(Slice& slice, AlignedVector& out) const {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  StepBatch& batch = *waves_.batch(slice.batch).batch;
+  std::fill(out.begin(), out.end(), kNone);
+  for (int last = 0; const Own& own : slice.parts) {
+    const int lane = waves_.place(own.part).lane;
+    if (lane < last) continue;  // done with the group of an earlier one
+    const int first = lane / batch.lane_group() * batch.lane_group();
+    last = std::min(first + batch.lane_group(), batch.lanes());
+    LaneStatus status;
+    try {
+      status = batch.scatter({first, last}, slice.record.data(), slice.a.data(), out.data());
+    } catch (...) {
+      status = {first, StepFault::threw};
+    }
+    if (status.ok()) continue;
+    for (int l = status.lane; l < last; ++l) {  // what was done before it is sound
+      for (int j = 0; j < batch.wave_size(); ++j) out[at(l + j * batch.stride())] = kNone;
+    }
+  }
+}
+
+std::size_t PartLinearisation::bytes() const {
+  std::size_t sum = parts_.capacity() * sizeof(Own) + matrices_.capacity() * sizeof(double);
+  for (const Slice& slice : slices_) {
+    sum += (slice.record.capacity() + 3 * slice.a.capacity()) * sizeof(double);
+  }
+  return sum;
+}
+
+}  // namespace portwave

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+
+namespace portwave {
+
+/// D = S′ of some parts, part by part: exact where S is affine, elsewhere by central differences with
+/// steps of 1e-6 of the part's own waves.
+class PartLinearisation {
+ public:
+  /// `parts` in increasing order. Takes the matrices of the affine ones.
+  PartLinearisation(const WaveDiscretisation& waves, std::span<const int> parts);
+
+  bool is_affine() const { return widest_ == 0; }
+  /// Takes those of the affine parts again: step maps have changed.
+  void take_affine();
+  /// Differentiates the others at the incident waves u, `exchanged` being P S(u). `record` is frozen and
+  /// stays as it is, warm starts included: solves are made in a copy. False when one of them fails; its
+  /// part then keeps the D that it had (0 at first). Allocates at the first call only.
+  bool differentiate(const double* record, const double* u, const double* exchanged);
+  /// Evaluations of S of those parts by one call of `differentiate`.
+  int evaluations() const { return 2 * widest_; }
+  /// Row-major.
+  const double* of(int part) const;
+  std::size_t bytes() const;
+
+ private:
+  struct Own {
+    int part;
+    std::size_t matrix;  // its first entry in matrices_
+  };
+  /// The parts of a batch that are to be differentiated.
+  struct Slice {
+    int batch;
+    std::vector<Own> parts;
+    AlignedVector record;
+    AlignedVector a, b[2];
+  };
+
+  void set_steps(const double* u, const double* exchanged);
+  void scatter(Slice& slice, AlignedVector& out) const;
+  bool take_column(const Slice& slice, const double* step, int column);
+
+  const WaveDiscretisation& waves_;
+  std::vector<Own> parts_;
+  std::vector<double> matrices_;
+  std::vector<Slice> slices_;
+  std::vector<double> steps_;  // of the parts of all slices, in order
+  int widest_ = 0;
+};
+
+}  // namespace portwave

@@ -1,0 +1,88 @@
+#include "portwave/coupling/waves/residual.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "kernels/book_kernels.hpp"
+
+namespace portwave {
+namespace {
+
+/// max that keeps a NaN.
+double largest_or_nan(double a, double b) { return (a >= b || std::isnan(a)) ? a : b; }
+
+double residual_of(double gap, double incident, double outgoing) {
+  return gap == 0.0 ? 0.0 : std::sqrt(gap / std::max(incident, outgoing));
+}
+
+}  // namespace
+
+InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves)
+    : waves_(waves), islands_(island_lists(waves)) {
+  for (auto* v : {&gap_, &incident_, &outgoing_}) {
+    v->resize(static_cast<std::size_t>(waves.entry_count()));
+  }
+  entries_.resize(islands_.size());
+  for (std::size_t i = 0; i < waves.places().size(); ++i) {
+    entries_[static_cast<std::size_t>(waves.system().island_of_part(static_cast<int>(i)))]
+        .push_back(waves.places()[i].entry);
+  }
+}
+
+void InterfaceResidual::measure(int batch, LaneRange lanes, const double* u, const double* b,
+                                const double* exchanged) {
+  const BatchPlace& place = waves_.batch(batch);
+  book_kernels().norms({lanes.first, lanes.last, place.batch->wave_size(), place.batch->stride(),
+                        u + place.wave, b + place.wave, exchanged + place.wave,
+                        gap_.data() + place.entry, incident_.data() + place.entry,
+                        outgoing_.data() + place.entry});
+}
+
+void InterfaceResidual::measure_all(const double* u, const double* b, const double* exchanged) {
+  for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
+    measure(i, waves_.batch(i).all(), u, b, exchanged);
+  }
+}
+
+InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
+  const auto index = static_cast<std::size_t>(island);
+  const PartList& parts = islands_[index];
+  const double gap = parts.sum(gap_.data());
+  InterfaceGap out{residual_of(gap, parts.sum(incident_.data()), parts.sum(outgoing_.data())),
+                   0.5 * gap};
+  if (!per_part) return out;
+  for (const int entry : entries_[index]) {
+    const auto e = static_cast<std::size_t>(entry);
+    out.residual = largest_or_nan(out.residual, residual_of(gap_[e], incident_[e], outgoing_[e]));
+  }
+  return out;
+}
+
+InterfaceResidual::Share InterfaceResidual::largest_share() const {
+  Share out;
+  for (int part = 0; part < static_cast<int>(waves_.places().size()); ++part) {
+    const double own = 0.5 * gap_[static_cast<std::size_t>(waves_.place(part).entry)];
+    if (out.part < 0 || own > out.energy_J) out = {part, own};
+  }
+  return out;
+}
+
+std::size_t InterfaceResidual::bytes() const {
+  std::size_t sum = 3 * gap_.capacity() * sizeof(double);
+  for (const PartList& island : islands_) sum += sizeof(PartList) + island.bytes();
+  for (const auto& entries : entries_) sum += sizeof(entries) + entries.capacity() * sizeof(int);
+  return sum;
+}
+
+InterfaceGap InterfaceResidual::largest(bool per_part) const {
+  InterfaceGap out;
+  for (int island = 0; island < static_cast<int>(islands_.size()); ++island) {
+    const InterfaceGap own = gap(island, per_part);
+    out.residual = largest_or_nan(out.residual, own.residual);
+    out.energy_J += own.energy_J;
+  }
+  return out;
+}
+
+}  // namespace portwave

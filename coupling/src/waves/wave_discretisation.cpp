@@ -1,0 +1,384 @@
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <exception>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <typeindex>
+#include <typeinfo>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace portwave {
+namespace {
+
+Issues check(const System& system, double step_s, std::span<const double> impedance) {
+  Issues issues;
+  if (!(step_s > 0.0) || !std::isfinite(step_s)) {
+    issues.push_back({"/time/step_s", "must be a finite number > 0"});
+  }
+  if (impedance.size() != system.scalar_ports().size()) {
+    issues.push_back({"/method/impedance", "must have one value per scalar port (" +
+                                               std::to_string(system.scalar_ports().size()) + ")"});
+    return issues;
+  }
+  for (std::size_t j = 0; j < impedance.size(); ++j) {
+    if (!(impedance[j] > 0.0) || !std::isfinite(impedance[j])) {
+      issues.push_back({"/method/impedance", "must be finite and > 0 at port \"" +
+                                                 system.port_label(static_cast<int>(j)) + "\""});
+    }
+  }
+  return issues;
+}
+
+/// Islands of at least this many parts are packs of their own; smaller ones are gathered until they
+/// have that many.
+constexpr int kPackParts = 64;
+
+/// Batches, in order of first appearance: parts of one pack, class and key. Parts with an empty key
+/// stay alone.
+std::vector<std::vector<int>> group_parts(const System& system, std::span<const int> order,
+                                          std::span<const int> pack, bool by_shape) {
+  std::vector<std::vector<int>> groups;
+  std::map<std::tuple<int, std::type_index, std::string>, std::size_t> group_of_key;
+  for (const int i : order) {
+    const Subsystem& subsystem = *system.parts()[static_cast<std::size_t>(i)].subsystem;
+    std::string key = by_shape ? subsystem.batch_key() : std::string();
+    if (key.empty()) {
+      groups.push_back({i});
+      continue;
+    }
+    const auto [it, is_new] = group_of_key.try_emplace(
+        {pack[static_cast<std::size_t>(i)], typeid(subsystem), std::move(key)}, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[it->second].push_back(i);
+  }
+  return groups;
+}
+
+template <class Size>
+Size round_up(Size size, Size unit) {
+  return (size + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
+                                       std::span<const double> impedance, Grouping grouping)
+    : system_(system), step_s_(step_s) {
+  throw_if_any(check(system, step_s, impedance));
+  places_.resize(system.parts().size());
+  wave_of_port_.resize(system.scalar_ports().size());
+  const std::vector<int> order = locality_order(system);
+  gather_packs(order);
+  for (const std::vector<int>& group :
+       group_parts(system, order, pack_of_part_, grouping == Grouping::by_shape)) {
+    add_batch(group);
+  }
+  part_of_wave_.assign(static_cast<std::size_t>(wave_size_), -1);
+  impedance_.assign(static_cast<std::size_t>(wave_size_), 1.0);
+  for (std::size_t j = 0; j < impedance.size(); ++j) {
+    part_of_wave_[static_cast<std::size_t>(wave_of_port_[j])] = system.scalar_ports()[j].part;
+  }
+  take_impedance(impedance);
+}
+
+void WaveDiscretisation::take_impedance(std::span<const double> impedance) {
+  for (std::size_t j = 0; j < impedance.size(); ++j) {
+    impedance_[static_cast<std::size_t>(wave_of_port_[j])] = impedance[j];
+  }
+  prepare_batches();
+  interconnection_ =
+      std::make_unique<Interconnection>(system_.junctions(), wave_of_port_, impedance_);
+}
+
+void WaveDiscretisation::set_impedance(std::span<const double> impedance) {
+  throw_if_any(check(system_, step_s_, impedance));
+  std::vector<double> old;
+  for (const int place : wave_of_port_) {
+    old.push_back(impedance_[static_cast<std::size_t>(place)]);
+  }
+  try {
+    take_impedance(impedance);
+  } catch (...) {
+    take_impedance(old);
+    throw;
+  }
+}
+
+void WaveDiscretisation::gather_packs(std::span<const int> order) {
+  std::vector<int> island_size(static_cast<std::size_t>(system_.island_count()), 0);
+  for (const int part : order) {
+    ++island_size[static_cast<std::size_t>(system_.island_of_part(part))];
+  }
+  pack_of_part_.resize(order.size());
+  rank_of_part_.resize(order.size());
+  int pack = -1, gathered = kPackParts, previous_island = -1;
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    const int part = order[rank];
+    const int island = system_.island_of_part(part);
+    if (island != previous_island) {
+      const int size = island_size[static_cast<std::size_t>(island)];
+      if (gathered >= kPackParts || size >= kPackParts) {
+        ++pack;
+        gathered = 0;
+      }
+      gathered += size;
+      previous_island = island;
+    }
+    pack_of_part_[static_cast<std::size_t>(part)] = pack;
+    rank_of_part_[static_cast<std::size_t>(part)] = static_cast<int>(rank);
+  }
+  pack_count_ = pack + 1;
+}
+
+void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
+  std::vector<const Subsystem*> subsystems;
+  for (const int part : parts) {
+    subsystems.push_back(system_.parts()[static_cast<std::size_t>(part)].subsystem.get());
+  }
+  BatchPlace place;
+  place.batch = subsystems[0]->make_batch(subsystems);
+  place.parts = parts;
+  place.pack = pack_of_part_[static_cast<std::size_t>(parts.front())];
+  const StepBatch& batch = *place.batch;
+  constexpr std::size_t kLine = kAlignment / sizeof(double);
+  place.record = record_size_;
+  const bool new_pack = batches_.empty() || batches_.back().pack != place.pack;
+  if (batch.stride() > 1 || new_pack) {  // lane groups and packs begin at cache lines
+    wave_size_ = round_up(wave_size_, kLaneGroup);
+    entry_count_ = round_up(entry_count_, kLaneGroup);
+  }
+  place.wave = wave_size_;
+  place.input = input_size_;
+  place.entry = entry_count_;
+  for (int lane = 0; lane < batch.lanes(); ++lane) {
+    const int index = parts[static_cast<std::size_t>(lane)];
+    const Part& part = system_.parts()[static_cast<std::size_t>(index)];
+    places_[static_cast<std::size_t>(index)] = {static_cast<int>(batches_.size()), lane,
+                                                wave_size_ + lane, batch.stride(),
+                                                entry_count_ + lane};
+    for (int j = 0; j < batch.wave_size(); ++j) {
+      wave_of_port_[static_cast<std::size_t>(system_.first_scalar_port(index) + j)] =
+          wave_size_ + j * batch.stride() + lane;
+    }
+    for (int j = 0; j < batch.input_size(); ++j) {
+      if (!part.input_is_driven[static_cast<std::size_t>(j)]) continue;
+      const auto channel = static_cast<std::size_t>(lane * batch.input_size() + j);
+      driven_.push_back(
+          {&part.inputs[static_cast<std::size_t>(j)], input_size_ + channel, index, j});
+      place.driven = true;
+    }
+  }
+  record_size_ += round_up(batch.record_size(), kLine);
+  wave_size_ += batch.wave_count();
+  entry_count_ += batch.stride();
+  input_size_ +=
+      static_cast<std::size_t>(batch.lanes()) * static_cast<std::size_t>(batch.input_size());
+  batches_.push_back(std::move(place));
+}
+
+void WaveDiscretisation::prepare_batches() {
+  Issues issues;
+  for (BatchPlace& place : batches_) {
+    try {
+      place.batch->prepare(step_s_, impedance_.data() + place.wave);
+    } catch (const ConfigError& error) {
+      for (const Issue& issue : error.issues()) {
+        issues.push_back(
+            {"/subsystems/" + std::to_string(place.parts.front()) + issue.where, issue.what});
+      }
+    }
+  }
+  throw_if_any(std::move(issues));
+}
+
+void PhaseStatus::merge(PhaseStatus other) {
+  if (!other.ok() && (ok() || other.part < part)) *this = std::move(other);
+}
+
+namespace {
+
+/// Runs act(range), which says what became of the lanes. After a failure the lanes behind it are run
+/// too, so that the failing part with the lowest number is found however the lanes were cut.
+/// spoiled(lane) tells further failures in the lane group of the first one.
+template <class Act, class Spoiled>
+bool guarded(const BatchPlace& place, LaneRange lanes, PhaseStatus& failure, const Act& act,
+             const Spoiled& spoiled) {
+  PhaseStatus found;
+  const auto fail = [&](int lane, StepFault fault, const char* detail) {
+    found.merge({place.parts[static_cast<std::size_t>(lane)], fault, detail});
+    const int group = place.batch->lane_group();
+    lanes.first = (lane / group + 1) * group;
+    for (int l = lane + 1; l < std::min(lanes.first, lanes.last); ++l) {
+      if (spoiled(l)) found.merge({place.parts[static_cast<std::size_t>(l)], fault, detail});
+    }
+  };
+  while (lanes.first < lanes.last) {
+    try {
+      const LaneStatus status = act(lanes);
+      if (status.ok()) break;
+      fail(status.lane, status.fault, "");
+    } catch (const LaneException& error) {
+      fail(error.lane(), StepFault::threw, error.what());
+    } catch (const std::exception& error) {
+      fail(lanes.first, StepFault::threw, error.what());
+    } catch (...) {
+      fail(lanes.first, StepFault::threw, "an exception that is no std::exception");
+    }
+  }
+  if (found.ok()) return true;
+  failure = std::move(found);
+  return false;
+}
+
+bool spoiled_waves(const BatchPlace& place, int lane, const double* b) {
+  for (int j = 0; j < place.batch->wave_size(); ++j) {
+    if (!std::isfinite(b[place.wave + j * place.batch->stride() + lane])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool WaveDiscretisation::freeze(int batch, LaneRange lanes, double* record, const double* input,
+                                PhaseStatus& failure) const {
+  const BatchPlace& place = batches_[static_cast<std::size_t>(batch)];
+  const bool driven = input != nullptr && place.driven;
+  const auto act = [&](LaneRange range) {
+    place.batch->freeze(range, record + place.record, driven ? input + place.input : nullptr);
+    return LaneStatus{};
+  };
+  return guarded(place, lanes, failure, act, [](int) { return false; });
+}
+
+bool WaveDiscretisation::scatter(int batch, LaneRange lanes, double* record, const double* a,
+                                 double* b, PhaseStatus& failure) const {
+  const BatchPlace& place = batches_[static_cast<std::size_t>(batch)];
+  const auto act = [&](LaneRange range) {
+    return place.batch->scatter(range, record + place.record, a + place.wave, b + place.wave);
+  };
+  return guarded(place, lanes, failure, act,
+                 [&](int lane) { return spoiled_waves(place, lane, b); });
+}
+
+bool WaveDiscretisation::approach(int batch, LaneRange lanes, double* record, const double* a,
+                                  double* b, PhaseStatus& failure) const {
+  const BatchPlace& place = batches_[static_cast<std::size_t>(batch)];
+  const auto act = [&](LaneRange range) {
+    return place.batch->approach(range, record + place.record, a + place.wave, b + place.wave);
+  };
+  return guarded(place, lanes, failure, act,
+                 [&](int lane) { return spoiled_waves(place, lane, b); });
+}
+
+bool WaveDiscretisation::advance(int batch, LaneRange lanes, double* record, const double* a,
+                                 double* next, double* b, const EnergyColumns& energy,
+                                 PhaseStatus& failure) const {
+  const BatchPlace& place = batches_[static_cast<std::size_t>(batch)];
+  const auto act = [&](LaneRange range) {
+    return place.batch->advance(range, record + place.record, a + place.wave, next + place.record,
+                                b + place.wave, energy.from(place.entry));
+  };
+  return guarded(place, lanes, failure, act,
+                 [&](int lane) { return spoiled_waves(place, lane, b); });
+}
+
+PhaseStatus WaveDiscretisation::freeze_all(double* record, const double* input,
+                                           bool driven_only) const {
+  PhaseStatus status, failure;
+  for (int i = 0; i < static_cast<int>(batches_.size()); ++i) {
+    if (driven_only && !batch(i).driven) continue;
+    if (!freeze(i, batch(i).all(), record, input, failure)) status.merge(failure);
+  }
+  return status;
+}
+
+PhaseStatus WaveDiscretisation::scatter_all(double* record, const double* a, double* b) const {
+  PhaseStatus status, failure;
+  for (int i = 0; i < static_cast<int>(batches_.size()); ++i) {
+    if (!scatter(i, batch(i).all(), record, a, b, failure)) status.merge(failure);
+  }
+  return status;
+}
+
+PhaseStatus WaveDiscretisation::approach_all(double* record, const double* a, double* b) const {
+  PhaseStatus status, failure;
+  for (int i = 0; i < static_cast<int>(batches_.size()); ++i) {
+    if (!approach(i, batch(i).all(), record, a, b, failure)) status.merge(failure);
+  }
+  return status;
+}
+
+PhaseStatus WaveDiscretisation::advance_all(double* record, const double* a, double* next,
+                                            double* b, const EnergyColumns& energy) const {
+  PhaseStatus status, failure;
+  for (int i = 0; i < static_cast<int>(batches_.size()); ++i) {
+    if (!advance(i, batch(i).all(), record, a, next, b, energy, failure)) status.merge(failure);
+  }
+  return status;
+}
+
+std::size_t WaveDiscretisation::bytes() const {
+  std::size_t sum = places_.capacity() * sizeof(PartPlace) +
+                    impedance_.capacity() * sizeof(double) +
+                    driven_.capacity() * sizeof(DrivenInput) + interconnection_->bytes();
+  for (const auto* v : {&wave_of_port_, &part_of_wave_, &pack_of_part_, &rank_of_part_}) {
+    sum += v->capacity() * sizeof(int);
+  }
+  for (const BatchPlace& place : batches_) {
+    sum += sizeof(BatchPlace) + place.parts.capacity() * sizeof(int);
+  }
+  return sum;
+}
+
+AlignedVector WaveDiscretisation::initial_record() {
+  AlignedVector record(record_size_, 0.0);
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const BatchPlace& own = batch(places_[i].batch);
+    own.batch->set_state(places_[i].lane, system_.parts()[i].initial_state.data(),
+                         record.data() + own.record);
+  }
+  const PhaseStatus status = freeze_all(record.data(), nullptr);
+  if (!status.ok()) {
+    throw ConfigError("/subsystems/" + std::to_string(status.part) + "/initial_state",
+                      "cannot be frozen: " + status.detail);
+  }
+  return record;
+}
+
+void WaveDiscretisation::get_state(int part, const double* record, double* x) const {
+  const BatchPlace& own = batch(place(part).batch);
+  own.batch->get_state(place(part).lane, record + own.record, x);
+}
+
+bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus& failure) const {
+  const double mid = time_s + 0.5 * step_s_;
+  const DrivenInput* current = nullptr;
+  const auto failed = [&](std::string_view what) {
+    const Part& part = system_.parts()[static_cast<std::size_t>(current->part)];
+    const auto channel = static_cast<std::size_t>(current->channel);
+    failure = {
+        current->part, StepFault::threw,
+        fmt::format("input \"{}\": {}", part.subsystem->signature().inputs[channel].name, what)};
+    return false;
+  };
+  try {
+    for (const DrivenInput& driven : driven_) {
+      current = &driven;
+      input[driven.place] = (*driven.signal)(mid);
+    }
+  } catch (const std::exception& error) {
+    return failed(error.what());
+  } catch (...) {
+    return failed("an exception that is no std::exception");
+  }
+  return true;
+}
+
+}  // namespace portwave

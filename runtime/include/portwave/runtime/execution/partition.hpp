@@ -1,0 +1,66 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+
+namespace portwave {
+
+/// How finely a step is cut into tasks. Results do not depend on it.
+struct Grain {
+  enum class Kind {
+    automatic,  ///< by cost, as many tasks as the threads can use
+    part,       ///< a task per part, each a batch of its own
+    parts,      ///< about `count` parts per task
+  };
+  Kind kind = Kind::automatic;
+  int count = 0;
+
+  static Grain automatic() { return {}; }
+  static Grain per_part() { return {Kind::part, 1}; }
+  static Grain of_parts(int count) { return {Kind::parts, count}; }
+};
+
+/// "auto", "part" or a number.
+std::string to_string(Grain grain);
+
+/// Lanes of one batch.
+struct TaskSlice {
+  int batch = 0;
+  LaneRange lanes;
+};
+
+/// A step cut into tasks: whole lane groups, gathered so that coupled parts meet in one task. Every
+/// task belongs to one pack (see WaveDiscretisation); a pack of several islands is one task.
+struct Partition {
+  struct Task {
+    int pack = 0;
+    std::vector<TaskSlice> slices;
+    double cost_ns = 0.0;  ///< estimate: one port solve of each lane
+  };
+  std::vector<Task> tasks;
+  double iteration_cost_ns = 0.0;  ///< all port solves of one inner iteration
+  double commit_cost_ns = 0.0;
+};
+
+/// Cost of the batches' lanes [ns], by batch: declared by the parts or measured.
+struct LaneCosts {
+  std::vector<double> scatter_ns;
+  std::vector<double> advance_ns;
+};
+LaneCosts declared_costs(const WaveDiscretisation& waves);
+/// Times port solves and commits of every batch at the given record, which is left as it is but for
+/// its warm starts. A port solve that fails keeps the declared cost.
+LaneCosts measured_costs(const WaveDiscretisation& waves, const double* record);
+
+/// One task per pack: for one thread.
+Partition whole_packs(const WaveDiscretisation& waves, const LaneCosts& costs);
+
+/// Tasks in the locality order, cut where the cost (or the number of parts) is reached; a lane group
+/// that costs more than a task should is a task of its own. `iterations` weighs port solves against
+/// commits. No junction ends up in so many tasks that their messages outweigh the waves.
+Partition make_partition(const WaveDiscretisation& waves, const LaneCosts& costs, Grain grain,
+                         int threads, int iterations);
+
+}  // namespace portwave

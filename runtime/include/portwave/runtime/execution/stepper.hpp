@@ -1,0 +1,229 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/runtime/execution/budget.hpp"
+#include "portwave/runtime/execution/partition.hpp"
+#include "portwave/subsystems/core/wave.hpp"
+
+namespace portwave {
+
+/// A macro-step that failed. The stepper keeps the last committed state and stays usable.
+class StepError : public std::runtime_error {
+ public:
+  /// As `budget`: of a step that is not made of inner iterations.
+  static constexpr int kNoIterations = -1;
+
+  /// `budget` is K, so that iteration K reads as the commit. `part` empty: the network as a whole.
+  StepError(std::string part, std::int64_t step, int iteration, int budget, StepFault fault,
+            const std::string& detail);
+
+  const std::string& part() const { return part_; }  ///< name of the part
+  std::int64_t step() const { return step_; }        ///< macro-step that failed, from 0
+  int iteration() const {
+    return iteration_;
+  }  ///< inner iteration; -1: before the first, K: the commit
+  StepFault fault() const { return fault_; }
+
+ private:
+  std::string part_;
+  std::int64_t step_;
+  int iteration_;
+  StepFault fault_;
+};
+
+inline constexpr int kMaxThreads = 1024;
+
+/// Who runs the tasks of a step. Results do not depend on it.
+enum class ExecutorKind {
+  automatic,  ///< serial where a step is too small for threads, else whichever is faster lately
+  serial,     ///< the calling thread
+  waves,      ///< tasks claimed by workers that never wait for one another
+  graph,      ///< a plain tbb::flow::graph, for comparison
+  barrier,    ///< tbb::parallel_for with a barrier per phase, for comparison
+};
+
+std::string_view to_string(ExecutorKind kind);
+
+struct StepperOptions {
+  double step_s = 0.01;  ///< macro-step h > 0
+  CouplingMethod method = {};
+  Certify certify = Certify::energy;
+  int threads = 1;  ///< ≥ 1; with 1, `automatic` is `serial`
+  Grain grain = {};
+  ExecutorKind executor = ExecutorKind::automatic;
+  TimeBudget time = {};
+  /// Asked while a step waits for its pace, which then begins, and between iterations of a window, which then fails.
+  std::function<bool()> interrupted = {};
+  bool timed = false;  ///< fill StepReport::times; always so with a time budget
+};
+
+/// Wall time of the phases of one macro-step [s]; zeros unless timed.
+struct StepTimes {
+  double begin_s = 0.0;    ///< inputs and freezing
+  double iterate_s = 0.0;  ///< inner iteration
+  double commit_s = 0.0;   ///< advance and ledger
+};
+
+/// What one macro-step did.
+struct StepReport {
+  /// Evaluations of S before the commit: the most over islands. Of a dynamic iteration those of the
+  /// window that the step belongs to.
+  int iterations = 0;
+  bool begins_window = true;  ///< they were made in this step, not in an earlier one of its window
+  double residual = 0.0;   ///< largest island residual at the last iteration that stands; 0 where
+                           ///< nobody looks: without tolerance and acceleration
+  double gap_J = 0.0;      ///< ½|P b̂ − u|², likewise, all islands
+  bool converged = false;  ///< every island met a tolerance (false without one)
+  StopReason reason = StopReason::budget;
+  int rejected_trials = 0;  ///< accelerated evaluations that were not kept, all islands
+  /// Evaluations of the nonlinear parts to renew D of the interface update; not in `iterations`.
+  int linearisations = 0;
+  int rescues = 0;       ///< islands that went on with the interface update within the step
+  double slack_s = 0.0;  ///< deadline − duration; 0 without a time budget
+  StepTimes times;
+  StepLedger energy;  ///< zeros with Certify::none
+};
+
+/// Changes of impedance in the course of a run.
+struct TuningStatistics {
+  std::int64_t changes = 0;    ///< of any impedance, between two steps
+  std::int64_t failures = 0;   ///< times when there were none, or no step maps for them
+  double rescattered_J = 0.0;  ///< Σ of the changes of ½|b|² by them: no energy of the system
+};
+
+/// Iterations over a run. A window is what is iterated at once: one step, or of a dynamic iteration as
+/// many as it says. It is counted when it is iterated: in its first step.
+struct IterationStatistics {
+  std::int64_t steps = 0;
+  std::int64_t windows = 0;
+  std::int64_t total = 0;
+  int max = 0;  ///< of a window
+  /// Windows by their number of iterations, counts above kHistogram − 1 in the last entry.
+  static constexpr int kHistogram = 257;
+  std::vector<std::int64_t> histogram = std::vector<std::int64_t>(kHistogram, 0);
+  std::array<std::int64_t, kStopReasons> reasons = {};  ///< windows by StopReason
+  std::int64_t rejected_trials = 0;  ///< accelerated evaluations that were not kept
+  std::int64_t linearisations = 0;   ///< as in StepReport
+  std::int64_t rescues = 0;          ///< as in StepReport
+  std::int64_t not_converged = 0;    ///< windows that ended without meeting the tolerance
+
+  double mean() const { return ratio(windows); }  ///< per window
+  double per_step() const { return ratio(steps); }
+
+ private:
+  double ratio(std::int64_t count) const {
+    return count == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(count);
+  }
+};
+
+class StepEngine;
+
+/// Steps a system: freeze, iterate, commit, guard, book; or, with a method that couples without waves,
+/// by that method. Memory is taken at construction; a step of Certify::energy does not allocate (oneTBB's own task memory and the tuning of impedances to the state
+/// apart). Without a time budget results
+/// are equal bit by bit for any number of threads, grain and executor.
+///
+/// Without waves (is_wave_method is false) a task is one or more lots of up to eight equal subsystems,
+/// whatever the grain and the threads: graph has a node for each task, waves deals them out to workers.
+/// Options of wave coupling are not looked at, there are no impedances, tanks or guard, and
+/// Certify::full is Certify::energy.
+///
+/// The system must outlive the stepper and stay where it is. One thread at a time may call it.
+class Stepper {
+ public:
+  /// Errors: ConfigError with every defect of `options` (pointers as in scenario files:
+  /// "/time/step_s", "/method/iterations", …), or with every reason why a method without waves does not
+  /// fit the system.
+  Stepper(const System& system, const StepperOptions& options);
+  /// A temporary, as in Stepper(builder.build(), options), would be gone by the first step.
+  Stepper(const System&& system, const StepperOptions& options) = delete;
+  ~Stepper();
+  Stepper(Stepper&&) noexcept;
+  Stepper& operator=(Stepper&&) noexcept;
+
+  /// One macro-step, all or nothing. Errors: StepError, the state being xⁿ as before the call.
+  StepReport step();
+  /// `steps` macro-steps.
+  void run(std::int64_t steps);
+
+  const System& system() const;
+  std::int64_t step_index() const;  ///< macro-steps committed
+  double time_s() const;            ///< step_index · h
+  int threads() const;
+  /// Tasks of a step; without waves those of the phase that has most of them, and 1 when serial.
+  int tasks() const;
+  /// What runs: "serial", "auto (serial or waves)", "waves", "graph", "barrier"; and why, if it was
+  /// not asked for.
+  const std::string& execution() const;
+
+  /// Committed state of a part, in signature order; valid until the next step.
+  std::span<const double> state(int part) const;
+  std::span<const double> state(std::string_view part) const;  ///< std::out_of_range if unknown
+  /// Mean effort and flow of the last step at a scalar port; 0 before the first. Without waves those of
+  /// the mean state, z̄ = Q(xⁿ + xⁿ⁺¹)/2.
+  double effort(int scalar_port) const;
+  double flow(int scalar_port) const;
+  /// Incident and outgoing wave [√J] of the last commit at a scalar port; NaN where there are none.
+  double incident_wave(int scalar_port) const;
+  double outgoing_wave(int scalar_port) const;
+  /// H of a part [J].
+  double storage(int part) const;
+
+  /// Changes the budget K from the next step on; K ≥ 0. Errors: ConfigError, also of every method
+  /// without waves.
+  void set_iterations(int iterations);
+
+  /// Other impedances from the next step on, one per scalar port. Effort and flow of the last step are
+  /// kept, waves follow, tanks stay as they are, and impedances are no longer tuned. Allocates.
+  /// Errors: ConfigError, also of every method without waves.
+  void set_impedance(std::span<const double> by_port);
+  /// Impedance in force at a scalar port; NaN where there are none.
+  double impedance(int scalar_port) const;
+  /// The method in use, and why where it was not asked for in full. Without waves: the method as it was
+  /// asked for, and in `reason` what it came to.
+  const MethodChoice& method() const;
+  /// What the run has shown of a method without waves, for people; empty where there is nothing to say.
+  std::string remarks() const;
+  /// Whether impedances follow the state of nonlinear parts.
+  bool follows_state() const;
+  const TuningStatistics& tuning() const;
+  /// What the guard did in the last step, island by island; empty where it did not act.
+  std::span<const GuardUse> guard_uses() const;
+  /// All zero without a guard.
+  const GuardStatistics& guard() const;
+  /// T of an island [J]; with a ledger only.
+  double tank(int island) const;
+
+  /// Whether there is a ledger (not with Certify::none, unless the guard needs it).
+  bool keeps_ledger() const;
+  const EnergyTotals& energy() const;
+  const Certificate& certificate() const;
+  const IterationStatistics& iterations() const;
+  /// Evaluations of S in the last step, by island.
+  int iterations_of_island(int island) const;
+  /// Deadline statistics; all zero without a time budget.
+  DeadlineScheduler::Statistics deadline() const;
+  /// Bytes held beside states and step maps: waves, ledger, places, junctions, tasks. Without waves:
+  /// waveforms, scratch, and the states that they are computed in.
+  std::size_t overhead_bytes() const;
+
+ private:
+  std::unique_ptr<StepEngine> engine_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "portwave/runtime/execution/stepper.hpp"
+
+namespace portwave {
+
+/// A recorded quantity: a state component ("A.q1") or a port variable ("A.coupling.effort",
+/// ".flow", ".incident", ".outgoing", with "[component]" for ports of dimension > 1).
+struct Observable {
+  enum class Kind { state, effort, flow, incident, outgoing, storage };
+  std::string label;
+  Kind kind = Kind::state;
+  int part = 0;
+  int index = 0;  ///< state component, or scalar port of the system
+  std::string unit;
+};
+
+/// Resolves "part.state", "part.port.effort|flow|incident|outgoing" or "part.storage". The component
+/// of a wider port is written "part.port.effort[1]" or "part.port[1].effort".
+/// On failure appends an issue with the nearest name and returns false. `method`: one that couples
+/// without waves has no incident and outgoing ones.
+bool resolve_observable(const System& system, const std::string& label, const std::string& where,
+                        Observable& out, Issues& issues,
+                        MethodKind method = MethodKind::douglas_rachford);
+
+double observe(const Stepper& stepper, const Observable& observable);
+
+/// A folder for results, made with its parents if missing. Unless kept it goes again, if it was made
+/// here and is empty.
+class OutputFolder {
+ public:
+  /// Finds out before the work whether the files can be written: the folder takes files, and no
+  /// name of theirs is taken by a folder.
+  /// Errors: std::runtime_error naming the folder or file and the system's reason.
+  OutputFolder(std::filesystem::path path, std::initializer_list<const char*> names_of_files);
+  ~OutputFolder();
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+  std::filesystem::path file(const char* name) const { return path_ / name; }
+  void keep() { created_ = false; }
+
+ private:
+  explicit OutputFolder(std::filesystem::path path);
+
+  std::filesystem::path path_;
+  bool created_;
+};
+
+/// Writes trajectory.csv (time_s and the observables) and energy.csv (the ledger) of a run, a row
+/// for the state at t = 0 and one for every `every`-th step. A row of energy.csv holds the sums of
+/// supplied_J, dissipated_J, mismatch_J, guard_withheld_J and iterations, the largest passivity residual
+/// and the smallest alpha of the guard over the steps since the row before, so that the ledger closes
+/// row by row at any `every`. What is not known is left empty.
+///
+/// The folder is made if missing. Rows go to hidden temporary files in it; `finish` moves them to
+/// their names when all are complete, so a name never holds half a file. Numbers have 17 significant digits and read back
+/// to the same double. Recording does not allocate.
+/// Errors: std::runtime_error naming the file and the system's reason.
+class CsvRecorder {
+ public:
+  CsvRecorder(std::filesystem::path folder, std::vector<Observable> observables, int every);
+  /// Without finish: removes the temporary files, and the folder if it was made here.
+  ~CsvRecorder();
+  CsvRecorder(const CsvRecorder&) = delete;
+  CsvRecorder& operator=(const CsvRecorder&) = delete;
+
+  /// The state at t = 0.
+  void record_initial(const Stepper& stepper);
+  void record(const Stepper& stepper, const StepReport& report);
+  void finish();
+  /// The same, with `summary` as summary.json. It takes its name last and an earlier one is removed
+  /// first: where there is a summary.json, the files beside it are of the same run.
+  void finish(const std::string& summary);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Writes `text` to `path` by way of a temporary file in the same folder and a rename.
+void write_file_atomically(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace portwave

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "portwave/runtime/execution/stepper.hpp"
+
+namespace portwave {
+
+/// What a run did, in one page.
+///
+/// Without a time budget all but `threads`, `tasks`, `execution` and what is time (`wall_s` and what
+/// follows from it, `times`) is the same, bit by bit, for any number of threads, grain and executor.
+struct RunSummary {
+  std::string scenario;
+  std::int64_t steps = 0;
+  double step_s = 0.0;
+  bool completed = true;       ///< false: interrupted after `steps` steps
+  CouplingMethod method;       ///< as asked for
+  MethodChoice choice;         ///< what it came to, and why; without waves in words
+  std::string remarks;         ///< as Stepper::remarks
+  bool follows_state = false;  ///< impedances are tuned to the state of nonlinear parts
+  TuningStatistics tuning;
+  GuardStatistics guard;
+  IterationStatistics iterations;
+  Certify certify = Certify::energy;
+  bool has_ledger = true;  ///< else energy and certificate say nothing
+  EnergyTotals energy;
+  Certificate certificate;
+  std::string worst_passivity_part;  ///< name, empty before the first step
+  std::string missed_part;  ///< name of Certificate::missed.part, empty where there is none
+  TimeBudget time;
+  DeadlineScheduler::Statistics deadline;  ///< with a time budget
+  bool timed = false;
+  StepTimes times;  ///< sums over the steps, if timed
+  int threads = 1;
+  int tasks = 1;
+  Grain grain;
+  ExecutorKind executor = ExecutorKind::automatic;  ///< asked for
+  std::string execution;                            ///< what ran, as Stepper::execution
+  double wall_s = 0.0;                              ///< stepping and recording, without set-up
+
+  double simulated_s() const { return static_cast<double>(steps) * step_s; }
+  double steps_per_s() const { return static_cast<double>(steps) / wall_s; }
+  /// Simulated time per wall time: above 1 is faster than real time.
+  double real_time_factor() const { return simulated_s() / wall_s; }
+};
+
+/// Collects the summary of what `stepper`, made with `options`, has done so far. `times`: those of
+/// its step reports, added up.
+RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
+                     double wall_s, const StepTimes& times = {});
+
+/// The smallest number of iterations that at least the share `level` of the windows (steps with wave
+/// coupling) did not exceed; 0 before the first step. Counts that share the histogram's last entry are taken for the largest.
+int iteration_quantile(const IterationStatistics& iterations, double level);
+
+/// The summary as summary.json holds it; numbers that are not finite become null.
+nlohmann::ordered_json summary_json(const RunSummary& summary);
+
+/// The summary as people read it: a few lines, each ended by a newline. Names are made safe for a
+/// terminal: control characters are escaped.
+std::string summary_text(const RunSummary& summary);
+
+/// The library's version, "major.minor.patch".
+std::string_view version();
+
+}  // namespace portwave

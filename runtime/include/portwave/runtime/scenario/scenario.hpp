@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/output/progress.hpp"
+#include "portwave/runtime/output/recorder.hpp"
+
+namespace portwave {
+
+/// A scenario file, checked and built.
+struct Scenario {
+  std::string name;
+  System system;
+  StepperOptions options;  ///< step, method; threads and certify stay at their defaults
+  std::int64_t steps = 0;
+  std::vector<Observable> observables;
+  int record_every = 1;
+};
+
+/// A setting from the command line, "/json/pointer=value".
+struct Override {
+  std::string pointer;
+  std::string value;  ///< JSON; taken as a string when it is not
+};
+
+/// Thrown with every defect of a scenario file.
+class ScenarioError : public ConfigError {
+ public:
+  ScenarioError(std::string file, Issues issues);
+  const std::string& file() const { return file_; }
+  /// The error as people read it: "file pointer: text" per issue, then the count.
+  std::string report() const;
+
+ private:
+  std::string file_;
+};
+
+/// Reads, overrides, checks and builds. Relative paths inside (CSV tables) are relative to the file.
+/// Errors: ScenarioError with every defect; nothing is written anywhere.
+Scenario load_scenario(const std::filesystem::path& file,
+                       const std::vector<Override>& overrides = {},
+                       const PhaseCallback& listener = {});
+
+/// The same from text; `file` names it in errors, `folder` resolves relative paths.
+Scenario parse_scenario(const std::string& text, const std::string& file,
+                        const std::filesystem::path& folder,
+                        const std::vector<Override>& overrides = {},
+                        const PhaseCallback& listener = {});
+
+/// The JSON Schema (draft 7) of scenario files, generated from the catalogue.
+nlohmann::ordered_json scenario_schema();
+
+}  // namespace portwave

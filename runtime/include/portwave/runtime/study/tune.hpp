@@ -1,0 +1,62 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+
+namespace portwave {
+
+/// A scalar port as tuned.
+struct PortTuning {
+  int part = 0;            ///< place in TuningReport::parts
+  std::string port = {};   ///< "part.port", with "[1]" where it has several components
+  double impedance = 0.0;  ///< of the choice
+  double match = 0.0;      ///< without reflection into its own part; where not > 0 there is none
+};
+
+/// What a part is with the impedances of the choice: smallest eigenvalues for its scattering matrix
+/// D, linearised at the initial state. Not negative where it has the property.
+struct PartMargins {
+  std::string part = {};
+  double firm = 0.0;  ///< of sym(D) − DᵀD: firmly nonexpansive, as Douglas–Rachford wants it
+  double nonexpansive = 0.0;  ///< of I − DᵀD, as Peaceman–Rachford wants it
+};
+
+/// What a rule promises with either iteration, at the relaxation of the scenario where it names that
+/// iteration, else 1.
+struct RuleRates {
+  std::string rule = {};             ///< as scenario files call it: "uniform", "matched", …
+  std::string problem = {};          ///< not empty: why it has no impedances here
+  std::vector<double> by_port = {};  ///< impedances, empty with a problem
+  double douglas_relaxation = 1.0;
+  double peaceman_relaxation = 1.0;
+  PredictedRate douglas_rachford = {};
+  PredictedRate peaceman_rachford = {};
+  PredictedRate averaged =
+      {};  ///< Peaceman–Rachford with θ = ½, which needs nonexpansive parts only
+};
+
+/// What tuning a scenario comes to.
+struct TuningReport {
+  std::vector<PortTuning> ports = {};  ///< by scalar port
+  std::vector<PartMargins> parts = {};
+  std::vector<RuleRates> rules = {};  ///< that of the scenario first, if it gives values
+  MethodChoice choice = {};
+};
+
+/// The word of scenario files for where a method has its impedances from; "none" without waves.
+std::string impedance_rule(const CouplingMethod& method);
+
+/// What each rule promises at the initial state. Rules that have no impedances here say why.
+std::vector<RuleRates> rates_of_rules(const Scenario& scenario, const PortResponses& responses,
+                                      const PhaseCallback& listener = {});
+
+/// Chooses the iteration and, with `rule` automatic, the impedances; else those of the rule, `given`
+/// being the scenario's own values. Errors: ConfigError where that rule has no impedances here, or the
+/// scenario's method no waves.
+TuningReport tune(const Scenario& scenario, ImpedanceKind rule = ImpedanceKind::automatic,
+                  const PhaseCallback& listener = {});
+
+}  // namespace portwave

@@ -1,0 +1,57 @@
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "execution/executor.hpp"
+#include "execution/faster_of_two.hpp"
+
+namespace portwave {
+namespace {
+
+/// Runs each step with one of two executors, whichever is the faster lately.
+class AutomaticExecutor final : public Executor {
+ public:
+  AutomaticExecutor(std::unique_ptr<Executor> serial, std::unique_ptr<Executor> parallel)
+      : executors_{std::move(serial), std::move(parallel)} {}
+
+  int threads() const override { return executors_[1]->threads(); }
+  int tasks() const override { return executors_[1]->tasks(); }
+  std::size_t bytes() const override { return executors_[0]->bytes() + executors_[1]->bytes(); }
+
+  void bind(const StepArrays& arrays) override {
+    for (const auto& executor : executors_) executor->bind(arrays);
+  }
+  void recompile() override {
+    for (const auto& executor : executors_) executor->recompile();
+  }
+  StepResult run(const StepArrays& arrays, const StepPlan& plan,
+                 std::span<IslandOutcome> outcomes) override {
+    const auto used = static_cast<std::size_t>(choice_.used());
+    if (!plan.recommit.empty()) return executors_[used]->run(arrays, plan, outcomes);
+    const auto start = Clock::now();
+    StepResult result = executors_[used]->run(arrays, plan, outcomes);
+    const double took = std::chrono::duration<double>(Clock::now() - start).count();
+    // Under a deadline a step takes what it may: what counts then is the time per iteration. And the
+    // first comparison stands: a trial of the slower one might miss it.
+    const bool is_fixed = plan.deadline == nullptr;
+    choice_.add(took, is_fixed || outcomes.empty() ? 1.0 : 1.0 + outcomes.front().iterations,
+                /*may_try=*/is_fixed);
+    return result;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::unique_ptr<Executor> executors_[2];  // serial, parallel
+  FasterOfTwo choice_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_automatic_executor(std::unique_ptr<Executor> serial,
+                                                  std::unique_ptr<Executor> parallel) {
+  return std::make_unique<AutomaticExecutor>(std::move(serial), std::move(parallel));
+}
+
+}  // namespace portwave

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "execution/step_arrays.hpp"
+#include "execution/task_graph.hpp"
+#include "portwave/runtime/execution/budget.hpp"
+
+namespace portwave {
+
+/// What became of an island's inner iteration.
+struct IslandOutcome {
+  int iterations = 0;  ///< evaluations of S
+  bool converged = false;
+  bool by_energy = false;  ///< it was the energy tolerance that was met
+  bool rescued = false;    ///< it went on with the interface update within the step
+  InterfaceGap gap;        ///< at the last evaluation, if a tolerance was given
+};
+
+/// A macro-step's inner iteration and commit, as asked for.
+struct StepPlan {
+  IterationRule rule;
+  DeadlineScheduler* deadline = nullptr;  ///< null: no deadline
+  bool timed = false;                     ///< note when the inner iteration ended
+  /// Not empty: no inner iteration, only the commit once more of the tasks in which an island, by
+  /// number, is marked here, with the incident waves as they are. Outcomes stay.
+  std::span<const char> recommit = {};
+};
+
+struct StepResult {
+  int failed_at = -1;  ///< iteration, or TaskOutcome::kCommit
+  PhaseStatus failure;
+  bool out_of_time = false;  ///< the deadline ended it
+  DeadlineScheduler::Time inner_end{};
+};
+
+/// Runs macro-steps on some number of threads. Everything is elementwise over lanes or junctions and
+/// sums run in part order, so results do not depend on the executor, the partition or the schedule.
+///
+/// A call returns when all its work is done, also after a failure; it reports the earliest iteration
+/// that failed, and of that the part with the lowest number. Outcomes are by island.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual int threads() const = 0;
+  virtual int tasks() const = 0;
+  /// Memory of tasks, messages and junction programs.
+  virtual std::size_t bytes() const = 0;
+  /// Makes ready for steps with these arrays, so that none of them allocates. Steps come with two sets
+  /// of arrays in turn.
+  virtual void bind(const StepArrays& arrays) = 0;
+  virtual StepResult run(const StepArrays& arrays, const StepPlan& plan,
+                         std::span<IslandOutcome> outcomes) = 0;
+  /// The junctions and step maps have changed: `bind` is to follow.
+  virtual void recompile() = 0;
+};
+
+/// The failure to report: the earliest iteration, and of that the part with the lowest number.
+void take_failure(const TaskGraph& graph, StepResult& result);
+
+/// Everything on the calling thread, pack by pack.
+std::unique_ptr<Executor> make_serial_executor(const WaveDiscretisation& waves,
+                                               const Partition& packs);
+/// One barrier per phase: tbb::parallel_for over the tasks.
+std::unique_ptr<Executor> make_barrier_executor(const WaveDiscretisation& waves,
+                                                const Partition& partition, int threads);
+/// A plain tbb::flow::graph with one node per task and phase: the reference for the fast one.
+std::unique_ptr<Executor> make_graph_executor(const WaveDiscretisation& waves,
+                                              const Partition& partition, int threads);
+/// Tasks claimed by workers that never wait for one another (docs/concepts/wave-exchange.md).
+std::unique_ptr<Executor> make_wave_executor(const WaveDiscretisation& waves,
+                                             const Partition& partition, int threads);
+/// The serial one or the wave executor, whichever the clock has lately found faster.
+std::unique_ptr<Executor> make_automatic_executor(std::unique_ptr<Executor> serial,
+                                                  std::unique_ptr<Executor> parallel);
+
+}  // namespace portwave

@@ -1,0 +1,153 @@
+#include "execution/layered_executor.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace portwave {
+
+LayeredExecutor::LayeredExecutor(const WaveDiscretisation& waves, const Partition& partition,
+                                 int threads)
+    : threads_(threads),
+      graph_(waves, partition),
+      stopped_(static_cast<std::size_t>(waves.pack_count()), 0),
+      first_of_pack_(stopped_.size(), -1) {
+  for (int i = graph_.size() - 1; i >= 0; --i) {
+    first_of_pack_[static_cast<std::size_t>(graph_.task(i).pack())] = i;
+  }
+  for (int i = 0; i < graph_.size(); ++i) {
+    Task& task = graph_.task(i);
+    solo_.push_back(task.alone() ? std::make_unique<SoloStep>(task, waves, exchanged_) : nullptr);
+  }
+}
+
+StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
+                                std::span<IslandOutcome> outcomes) {
+  arrays_ = arrays;
+  plan_ = plan;
+  if (!plan.recommit.empty()) {
+    StepResult result;
+    for (int i = 0; i < graph_.size(); ++i) graph_.task(i).outcome = {};
+    for_tasks([&](int i) { graph_.task(i).recommit(arrays_, plan_.recommit); });
+    take_failure(graph_, result);
+    return result;
+  }
+  outcomes_ = outcomes;
+  std::fill(stopped_.begin(), stopped_.end(), 0);
+  std::fill(outcomes.begin(), outcomes.end(), IslandOutcome{});
+  failed_at_.store(TaskOutcome::kCommit, std::memory_order_relaxed);
+  StepResult result;
+  for (int i = 0; i < graph_.size(); ++i) {
+    graph_.task(i).outcome = {};
+    if (auto& solo = solo_[static_cast<std::size_t>(i)]) solo->begin(arrays, plan.rule, outcomes);
+  }
+  const IterationRule& rule = plan.rule;
+  int done = 0;
+  if (plan.deadline == nullptr && !rule.checked() && run_fixed(rule.budget)) {
+    done = rule.budget;
+  } else {
+    int horizon = plan.deadline == nullptr ? rule.budget : 0;
+    while (done < rule.budget) {
+      if (done == horizon) {
+        horizon = plan.deadline->horizon(done, rule.budget, DeadlineScheduler::Clock::now());
+        if (horizon == done) {
+          result.out_of_time = true;
+          break;
+        }
+      }
+      for_tasks([&](int i) { iterate(i, done); });
+      if (rule.checked()) for_tasks([&](int i) { check(i, done); });
+      ++done;
+      take_failure(graph_, result);
+      if (result.failed_at >= 0 || judge(done)) break;
+    }
+  }
+  take_failure(graph_, result);
+  if (plan.timed) result.inner_end = DeadlineScheduler::Clock::now();
+  if (result.failed_at < 0) for_tasks([&](int i) { commit(i, done); });
+  take_failure(graph_, result);
+  base_ += static_cast<std::uint64_t>(rule.budget) + 2;
+  return result;
+}
+
+void LayeredExecutor::iterate(int index, int k) {
+  if (k > failed_at_.load(std::memory_order_relaxed)) return;  // nobody will use it
+  Task& task = graph_.task(index);
+  if (auto& solo = solo_[static_cast<std::size_t>(index)]) {
+    if (!solo->iterate(arrays_, plan_.rule, k + 1, outcomes_) && task.outcome.failed_at >= 0) {
+      note_failure(task.outcome.failed_at);
+    }
+    return;
+  }
+  if (stopped_[static_cast<std::size_t>(task.pack())] != 0) return;
+  const std::uint64_t number = base_ + static_cast<std::uint64_t>(k) + 1;
+  if (k == 0) task.start(arrays_, arrays_.u);
+  task.iterate(arrays_, k, plan_.rule.update, number, [&](PhaseStatus&& failure) {
+    note_failure(k);
+    if (task.outcome.failed_at < 0) task.outcome.failed_at = k;
+    if (task.outcome.failed_at == k) task.outcome.failure.merge(std::move(failure));
+  });
+}
+
+void LayeredExecutor::note_failure(int k) {
+  int earliest = failed_at_.load(std::memory_order_relaxed);
+  while (k < earliest &&
+         !failed_at_.compare_exchange_weak(earliest, k, std::memory_order_relaxed)) {
+  }
+}
+
+void LayeredExecutor::check(int index, int k) {
+  Task& task = graph_.task(index);
+  if (task.alone() || stopped_[static_cast<std::size_t>(task.pack())] != 0) return;
+  task.exchange(arrays_, base_ + static_cast<std::uint64_t>(k) + 1, arrays_.a);
+  task.measure(arrays_, arrays_.a);
+}
+
+/// True when every island has stopped.
+bool LayeredExecutor::judge(int done) {
+  bool open = false;
+  const IterationRule& rule = plan_.rule;
+  for (std::size_t pack = 0; pack < stopped_.size(); ++pack) {
+    const int first = first_of_pack_[pack];
+    if (first < 0 || stopped_[pack] != 0) continue;
+    const Task& task = graph_.task(first);
+    if (task.alone()) {
+      for (const int island : task.islands()) {
+        open = open || !outcomes_[static_cast<std::size_t>(island)].converged;
+      }
+      continue;
+    }
+    IslandOutcome& outcome = outcomes_[static_cast<std::size_t>(task.islands().front())];
+    outcome.iterations = done;
+    if (rule.checked()) {
+      judge_evaluation(arrays_, rule, task.islands().front(), arrays_.a, outcome);
+    }
+    stopped_[pack] = outcome.converged ? 1 : 0;
+    open = open || !outcome.converged;
+  }
+  return !open;
+}
+
+void LayeredExecutor::commit(int index, int iterations) {
+  Task& task = graph_.task(index);
+  if (auto& solo = solo_[static_cast<std::size_t>(index)]) {
+    solo->commit(arrays_, plan_.rule);
+    return;
+  }
+  if (iterations == 0) {
+    task.start(arrays_, arrays_.a);
+  } else if (!plan_.rule.checked()) {
+    task.exchange(arrays_, base_ + static_cast<std::uint64_t>(iterations), arrays_.a);
+  } else {
+    restore_shadow(arrays_, task);
+  }
+  if (!plan_.rule.checked() && first_of_pack_[static_cast<std::size_t>(task.pack())] == index) {
+    outcomes_[static_cast<std::size_t>(task.islands().front())] = {
+        iterations, false, false, false, {}};
+  }
+  PhaseStatus failure;
+  if (!task.commit(arrays_, failure)) {
+    task.outcome = {TaskOutcome::kCommit, std::move(failure)};
+  }
+}
+
+}  // namespace portwave

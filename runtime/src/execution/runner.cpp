@@ -1,0 +1,50 @@
+#include "execution/runner.hpp"
+
+#include <fmt/format.h>
+
+namespace portwave {
+namespace {
+
+/// Below this a step is over before a second thread could help.
+constexpr double kWorthThreads_ns = 4000.0;
+
+}  // namespace
+
+Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& options, int iterations,
+                   const double* record, LaneCosts& costs) {
+  const int threads = options.threads;
+  const bool automatic = options.executor == ExecutorKind::automatic;
+  const auto serial = [&] { return make_serial_executor(waves, whole_packs(waves, costs)); };
+  if (options.executor == ExecutorKind::serial) return {serial(), "serial"};
+  if (automatic && threads == 1) return {serial(), "serial"};
+  costs = measured_costs(waves, record);
+  const Partition partition = make_partition(waves, costs, options.grain, threads, iterations);
+  const double step_ns = partition.iteration_cost_ns * iterations + partition.commit_cost_ns;
+  if (automatic && step_ns < kWorthThreads_ns) {
+    return {serial(), fmt::format("serial (a step of about {:.2g} us is too short for {} threads)",
+                                  step_ns * 1e-3, threads)};
+  }
+  if (automatic && partition.tasks.size() == 1) {
+    return {serial(), "serial (one task: nothing to share)"};
+  }
+  const std::string tasks =
+      fmt::format("{} task{}", partition.tasks.size(), partition.tasks.size() == 1 ? "" : "s");
+  switch (options.executor) {
+    case ExecutorKind::graph:
+      return {make_graph_executor(waves, partition, threads), "graph, " + tasks};
+    case ExecutorKind::barrier:
+      return {make_barrier_executor(waves, partition, threads), "barrier, " + tasks};
+    case ExecutorKind::waves:
+      return {make_wave_executor(waves, partition, threads), "waves, " + tasks};
+    default:
+      return {make_automatic_executor(serial(), make_wave_executor(waves, partition, threads)),
+              "serial or waves, whichever is faster, " + tasks};
+  }
+}
+
+WaveDiscretisation::Grouping grouping_for(const StepperOptions& options) {
+  return options.grain.kind == Grain::Kind::part ? WaveDiscretisation::Grouping::none
+                                                 : WaveDiscretisation::Grouping::by_shape;
+}
+
+}  // namespace portwave

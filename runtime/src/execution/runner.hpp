@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "execution/executor.hpp"
+#include "portwave/runtime/execution/partition.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
+
+namespace portwave {
+
+/// What runs the steps, and what Stepper::execution says of it.
+struct Runner {
+  std::unique_ptr<Executor> executor;
+  std::string description;
+};
+
+/// The executor that `options` ask for. Where that depends on costs they are measured, from `record`,
+/// and left in `costs`. `iterations`: what a step is expected to take.
+Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& options, int iterations,
+                   const double* record, LaneCosts& costs);
+
+WaveDiscretisation::Grouping grouping_for(const StepperOptions& options);
+
+}  // namespace portwave

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "execution/executor.hpp"
+
+namespace portwave {
+
+/// The macro-step of a task that shares no junction with others: one or more whole islands, which
+/// stop on their own. An island that has stopped keeps its â; its port solves go on with the others'
+/// in the same batches, unnoticed.
+class SoloStep {
+ public:
+  /// `exchanged` is scratch that the steps of one executor share: each uses the places of its task. It
+  /// is given the size of a wave array when a task needs it.
+  SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& exchanged);
+
+  void begin(const StepArrays& s, const IterationRule& rule, std::span<IslandOutcome> outcomes);
+  /// Iterates until `limit` iterations are done in all. False when there is nothing left to do: every
+  /// island has stopped, or one has failed.
+  bool iterate(const StepArrays& s, const IterationRule& rule, int limit,
+               std::span<IslandOutcome> outcomes);
+  void commit(const StepArrays& s, const IterationRule& rule);
+  int iterations() const { return done_; }
+
+ private:
+  bool solve(const StepArrays& s, const IterationRule& rule);
+  void judge(const StepArrays& s, const IterationRule& rule, std::span<IslandOutcome> outcomes);
+  bool has_stopped(int part) const;
+
+  Task& task_;
+  const WaveDiscretisation& waves_;
+  std::vector<char> stopped_;  // by island of the task
+  int open_ = 0;               // islands that have not stopped
+  int done_ = 0;
+  AlignedVector& exchanged_;  // P b̂, where islands stop one by one
+};
+
+/// Judges the gap of an island after its evaluation number `outcome.iterations`, all of it measured, and
+/// prepares the next update where that is more than an exchange of waves. `exchanged` is P b̂. False when
+/// the evaluation was a trial that is rejected: the outcome is then that of the last one that stands.
+bool judge_evaluation(const StepArrays& s, const IterationRule& rule, int island,
+                      const double* exchanged, IslandOutcome& outcome);
+
+/// Before the commit of a task that is one of several of its island: â of the last evaluation that
+/// stands, if that was not the last.
+void restore_shadow(const StepArrays& s, const Task& task);
+
+}  // namespace portwave

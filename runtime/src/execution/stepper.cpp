@@ -1,0 +1,95 @@
+#include "portwave/runtime/execution/stepper.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+
+#include "execution/step_engine.hpp"
+#include "execution/stepper_options.hpp"
+
+namespace portwave {
+namespace {
+
+std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptions& options) {
+  checked(system, options);
+  return is_wave_method(options.method.kind) ? make_wave_engine(system, options)
+                                             : make_network_engine(system, options);
+}
+
+}  // namespace
+
+void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics) {
+  ++statistics.steps;
+  if (!report.begins_window) return;
+  ++statistics.windows;
+  statistics.total += report.iterations;
+  statistics.max = std::max(statistics.max, report.iterations);
+  ++statistics.histogram[static_cast<std::size_t>(
+      std::min(report.iterations, IterationStatistics::kHistogram - 1))];
+  ++statistics.reasons[static_cast<std::size_t>(report.reason)];
+  if (has_tolerance && !report.converged) ++statistics.not_converged;
+}
+
+Stepper::Stepper(const System& system, const StepperOptions& options)
+    : engine_(make_engine(system, options)) {}
+Stepper::~Stepper() = default;
+Stepper::Stepper(Stepper&&) noexcept = default;
+Stepper& Stepper::operator=(Stepper&&) noexcept = default;
+
+StepReport Stepper::step() { return engine_->step(); }
+
+void Stepper::run(std::int64_t steps) {
+  for (std::int64_t i = 0; i < steps; ++i) engine_->step();
+}
+
+const System& Stepper::system() const { return engine_->system(); }
+std::int64_t Stepper::step_index() const { return engine_->steps(); }
+double Stepper::time_s() const { return static_cast<double>(step_index()) * engine_->step_s(); }
+int Stepper::threads() const { return engine_->threads(); }
+int Stepper::tasks() const { return engine_->tasks(); }
+const std::string& Stepper::execution() const { return engine_->execution(); }
+
+std::span<const double> Stepper::state(int part) const { return engine_->state(part); }
+
+std::span<const double> Stepper::state(std::string_view part) const {
+  const int index = system().find_part(part);
+  if (index < 0) throw std::out_of_range("no part is named \"" + std::string(part) + "\"");
+  return state(index);
+}
+
+double Stepper::effort(int scalar_port) const { return engine_->effort_flow(scalar_port).effort; }
+double Stepper::flow(int scalar_port) const { return engine_->effort_flow(scalar_port).flow; }
+double Stepper::incident_wave(int scalar_port) const {
+  return engine_->waves(scalar_port).incident;
+}
+double Stepper::outgoing_wave(int scalar_port) const {
+  return engine_->waves(scalar_port).outgoing;
+}
+double Stepper::storage(int part) const { return engine_->storage(part); }
+
+void Stepper::set_iterations(int iterations) {
+  if (iterations < 0) throw ConfigError("/method/iterations", "must be >= 0");
+  engine_->set_iterations(iterations);
+}
+
+void Stepper::set_impedance(std::span<const double> by_port) { engine_->set_impedance(by_port); }
+double Stepper::impedance(int scalar_port) const { return engine_->impedance(scalar_port); }
+const MethodChoice& Stepper::method() const { return engine_->method(); }
+std::string Stepper::remarks() const { return engine_->remarks(); }
+bool Stepper::follows_state() const { return engine_->follows_state(); }
+const TuningStatistics& Stepper::tuning() const { return engine_->tuning(); }
+std::span<const GuardUse> Stepper::guard_uses() const { return engine_->guard_uses(); }
+const GuardStatistics& Stepper::guard() const { return engine_->guard(); }
+double Stepper::tank(int island) const { return engine_->tank(island); }
+
+bool Stepper::keeps_ledger() const { return engine_->keeps_ledger(); }
+const EnergyTotals& Stepper::energy() const { return engine_->energy(); }
+const Certificate& Stepper::certificate() const { return engine_->certificate(); }
+const IterationStatistics& Stepper::iterations() const { return engine_->iterations(); }
+int Stepper::iterations_of_island(int island) const {
+  return engine_->iterations_of_island(island);
+}
+DeadlineScheduler::Statistics Stepper::deadline() const { return engine_->deadline(); }
+std::size_t Stepper::overhead_bytes() const { return engine_->overhead_bytes(); }
+
+}  // namespace portwave

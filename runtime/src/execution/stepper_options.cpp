@@ -1,0 +1,127 @@
+#include "execution/stepper_options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "execution/method_rules.hpp"
+
+namespace portwave {
+namespace {
+
+std::string_view describe(StepFault fault) {
+  switch (fault) {
+    case StepFault::none:
+      return "no fault";
+    case StepFault::not_converged:
+      return "the implicit step did not converge";
+    case StepFault::not_finite:
+      return "a wave or state is not finite";
+    case StepFault::threw:
+      return "a callback threw";
+  }
+  return "unknown fault";
+}
+
+std::string_view describe_network(StepFault fault) {
+  return fault == StepFault::not_converged ? "the iteration did not converge" : describe(fault);
+}
+
+std::string step_error_text(const std::string& part, std::int64_t step, int iteration, int budget,
+                            StepFault fault, const std::string& detail) {
+  std::string where = fmt::format("inner iteration {}", iteration);
+  if (iteration < 0) where = "freezing";
+  if (iteration >= budget) where = "the commit";
+  if (budget == StepError::kNoIterations) where.clear();
+  if (budget != StepError::kNoIterations) where = ", " + where;
+  const bool is_network = part.empty();
+  std::string text = is_network ? "the network" : fmt::format("part \"{}\"", part);
+  text += fmt::format(" failed in step {}{}: {}", step, where,
+                      is_network ? describe_network(fault) : describe(fault));
+  if (!detail.empty()) text += " (" + detail + ")";
+  return text + "; the state is that before the step";
+}
+
+Issues check(const System& system, const StepperOptions& options) {
+  const CouplingMethod& m = options.method;
+  Issues issues = method_rules::check(m);
+  const auto expect = [&](bool good, const char* where, const char* what) {
+    if (!good) issues.push_back({where, what});
+  };
+  expect(options.threads >= 1 && options.threads <= kMaxThreads, "/threads", "must be in 1..1024");
+  expect(options.grain.kind != Grain::Kind::parts || options.grain.count >= 1, "/grain",
+         "must be \"auto\", \"part\" or a number >= 1");
+  expect(options.time.deadline_s >= 0.0 && std::isfinite(options.time.deadline_s), "/deadline",
+         "must be finite and >= 0");
+  expect(options.time.pace >= 0.0 && std::isfinite(options.time.pace), "/pace",
+         "must be finite and >= 0");
+  if (!is_wave_method(m.kind)) {
+    if (options.time.deadline_s > 0.0) {
+      issues.push_back({"/deadline", fmt::format("the method \"{}\" takes its time: only inner "
+                                                 "iterations of waves can stop for a deadline",
+                                                 to_string(m.kind))});
+    }
+    append(issues, "", method_rules::check_fast(m, system));
+    return issues;
+  }
+  const std::size_t ports = system.scalar_ports().size();
+  const bool has_impedances = m.impedance.size() == ports || m.impedance.size() == 1;
+  expect(m.impedance_kind != ImpedanceKind::given || has_impedances, "/method/impedance",
+         "must have one value, or one per scalar port");
+  expect(m.initial_waves.empty() || m.initial_waves.size() == ports, "/method/initial_waves",
+         "must be empty or have one value per scalar port");
+  expect(std::all_of(m.initial_waves.begin(), m.initial_waves.end(),
+                     [](double b) { return std::isfinite(b); }),
+         "/method/initial_waves", "must be finite");
+  return issues;
+}
+
+}  // namespace
+
+std::vector<double> impedance_by_port(const System& system, const CouplingMethod& method) {
+  if (method.impedance.size() != 1) return method.impedance;
+  return std::vector<double>(system.scalar_ports().size(), method.impedance.front());
+}
+
+const System& checked(const System& system, const StepperOptions& options) {
+  throw_if_any(check(system, options));
+  return system;
+}
+
+void refuse_without_waves(const CouplingMethod& method) {
+  if (is_wave_method(method.kind)) return;
+  throw ConfigError("/method/kind",
+                    fmt::format("the method \"{}\" couples without waves: there are no impedances "
+                                "and no inner iteration to judge.\n"
+                                "With waves: --set '/method={{\"kind\":\"auto\"}}'",
+                                to_string(method.kind)));
+}
+
+std::string_view to_string(ExecutorKind kind) {
+  switch (kind) {
+    case ExecutorKind::automatic:
+      return "auto";
+    case ExecutorKind::serial:
+      return "serial";
+    case ExecutorKind::waves:
+      return "waves";
+    case ExecutorKind::graph:
+      return "graph";
+    case ExecutorKind::barrier:
+      return "barrier";
+  }
+  return "unknown";
+}
+
+StepError::StepError(std::string part, std::int64_t step, int iteration, int budget,
+                     StepFault fault, const std::string& detail)
+    : std::runtime_error(step_error_text(part, step, iteration, budget, fault, detail)),
+      part_(std::move(part)),
+      step_(step),
+      iteration_(iteration),
+      fault_(fault) {}
+
+}  // namespace portwave

@@ -1,0 +1,251 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "execution/step_arrays.hpp"
+#include "portwave/runtime/execution/partition.hpp"
+
+namespace portwave {
+
+/// Outgoing waves on their way from one task to another: two slots, for even and odd iterations, each
+/// beginning a cache line of its own with an epoch followed by the waves. Written by one task only.
+/// See docs/concepts/wave-exchange.md.
+class Message {
+ public:
+  explicit Message(int waves);
+
+  /// The waves of an iteration, between `publish` of that iteration and the next but one.
+  double* waves(std::uint64_t number) { return slot(number) + 1; }
+  const double* waves(std::uint64_t number) const { return slot(number) + 1; }
+  void publish(std::uint64_t number) { epoch(number).store(number, std::memory_order_release); }
+  bool arrived(std::uint64_t number) const {
+    return epoch(number).load(std::memory_order_acquire) >= number;
+  }
+
+ private:
+  double* slot(std::uint64_t number) { return lines_.data() + (number % 2) * slot_size_; }
+  const double* slot(std::uint64_t number) const {
+    return lines_.data() + (number % 2) * slot_size_;
+  }
+  std::atomic<std::uint64_t>& epoch(std::uint64_t number) const { return *epochs_[number % 2]; }
+
+  std::size_t slot_size_;
+  AlignedVector lines_;
+  std::atomic<std::uint64_t>* epochs_[2];
+};
+
+/// Where an inner iteration of a task stands, and what became of it.
+struct TaskOutcome {
+  static constexpr int kCommit = INT32_MAX;
+
+  int failed_at = -1;  ///< iteration whose port solve failed; kCommit: the commit
+  PhaseStatus failure;
+};
+
+/// One task: some lane groups, the junctions among them, and its share of the junctions that it has
+/// in common with other tasks. The phases of a macro-step are its member functions; each touches
+/// only the task's own places of the arrays, and messages.
+class Task {
+ public:
+  Task(const WaveDiscretisation& waves, const Partition::Task& cut);
+
+  int pack() const { return pack_; }
+  double cost_ns() const { return cost_ns_; }
+  std::span<const int> islands() const { return islands_; }
+  /// It shares no junction with another task.
+  bool alone() const { return inbound_.empty(); }
+
+  /// u⁰ = P bⁿ into `out`.
+  void start(const StepArrays& s, double* out);
+  /// Iteration k of a step, its messages being `number` (those of the one before: `number` − 1):
+  /// the update of u, for k > 0, then b̂ ≈ S(u) (StepBatch::approach). Lanes that other tasks wait for
+  /// come first; their waves are sent before the rest is done. `on_fault` takes the PhaseStatus of a
+  /// failure, and has taken it before anything that depends on it is sent.
+  template <class OnFault>
+  void iterate(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number,
+               const OnFault& on_fault) {
+    const Bound& bound = bound_for(s);
+    const bool combined = k > 0 && s.acceleration != nullptr && combine(s);
+    const bool updated = k == 0 || (s.interface != nullptr && adopt(s, rule, number - 1, combined));
+    if (!edge_.empty()) {
+      if (!updated) update_edge(s, rule, number - 1, combined);
+      if (!solve(bound.edge, s) && !spoil_trials(s)) on_fault(std::move(failure_));
+      send(s, number);
+    }
+    if (!updated) core_program_.update(rule, s.b_trial, s.u);
+    if (!solve(bound.core, s) && !spoil_trials(s)) on_fault(std::move(failure_));
+  }
+  /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done when
+  /// a port solve fails (`failure` says which), and `to` when none does.
+  int iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule,
+                    PhaseStatus& failure);
+  /// Does the port solves again, lane group by lane group, and returns the lowest part that fails and
+  /// for which counts(part) holds. What comes out is more exact than b̂, and goes to where the commit
+  /// will write: b̂ must not depend on whether another part has failed.
+  template <class Counts>
+  PhaseStatus find_failure(const StepArrays& s, const Counts& counts) const {
+    PhaseStatus lowest;
+    for (const auto* slices : {&edge_, &core_}) {
+      for (const TaskSlice& slice : *slices) {
+        const int group = waves_.batch(slice.batch).batch->lane_group();
+        for (int first = slice.lanes.first; first < slice.lanes.last; first += group) {
+          const LaneRange lanes{first, std::min(first + group, slice.lanes.last)};
+          PhaseStatus own;
+          if (!waves_.approach(slice.batch, lanes, s.record, s.u, s.b_next, own) &&
+              counts(own.part)) {
+            lowest.merge(std::move(own));
+          }
+        }
+      }
+    }
+    return lowest;
+  }
+  /// â = P b̂ of iteration `number` into `out`.
+  void exchange(const StepArrays& s, std::uint64_t number, double* out);
+  /// Norms of the gap between u and `exchanged`. Where the iteration is accelerated, products with
+  /// earlier gaps as well, and the waves are kept.
+  void measure(const StepArrays& s, const double* exchanged);
+  /// â of an island as it was at the last evaluation that stands.
+  void restore_shadow(const StepArrays& s, std::size_t index) const;
+  /// x⁺, b⁺, energies for the incident waves in s.a.
+  bool commit(const StepArrays& s, PhaseStatus& failure);
+  /// The commit once more, if an island of this task is marked in `islands`; notes a failure in
+  /// `outcome`.
+  void recommit(const StepArrays& s, std::span<const char> islands);
+  /// Publishes whatever is there, so that the others can drain.
+  void publish(std::uint64_t number);
+
+  /// The messages of iteration `number` of all neighbours are here.
+  bool ready(std::uint64_t number) const {
+    for (const Inbound& in : inbound_) {
+      if (!in.message->arrived(number)) return false;
+    }
+    return true;
+  }
+  /// Copies `from` to `to` on the places of an island of this task.
+  void copy_island(std::size_t index, const double* from, double* to) const;
+
+  int neighbour_count() const { return static_cast<int>(inbound_.size()); }
+  std::span<const int> neighbours() const { return neighbours_; }
+  std::size_t bytes() const;
+
+  TaskOutcome outcome;
+
+ private:
+  friend class TaskGraph;
+
+  /// Junctions shared with other tasks, on a small wave array of their own: both sides do the same
+  /// update, so that only b̂ has to travel.
+  struct Shared {
+    std::vector<int> junctions;
+    JunctionProgram program;
+    std::vector<int> places;  ///< in the wave vector, by local place
+    std::vector<int> own;     ///< local places of the task's own waves
+    AlignedVector u, b, a;
+    std::vector<AlignedVector> kept_u, kept_b;  ///< by slot of an accelerated iteration
+  };
+  struct Inbound {
+    const Message* message;
+    std::vector<int> local;  ///< local places of its waves
+  };
+  struct Outbound {
+    Message* message;
+    std::vector<int> places;
+  };
+
+  void gather(const StepArrays& s, std::uint64_t number);
+  void scatter_own(const AlignedVector& from, double* out) const;
+  /// `gathered`: b̂ of the shared junctions is there already.
+  void update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number,
+                   bool gathered);
+  /// u and b̂ as an accelerated iteration wants its next update to find them. False when that is
+  /// as they are.
+  bool combine(const StepArrays& s);
+  /// Where the interface solver has made the next iterate of an island: takes it over, after the plain
+  /// update of the task's other islands. False when it has made none.
+  bool adopt(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number, bool gathered);
+  void keep(const StepArrays& s, std::size_t index, int slot, const double* exchanged);
+  /// visit(place) for the places of an island.
+  template <class Visit>
+  void for_places(std::size_t index, const Visit& visit) const;
+  /// A port solve or commit of a slice, bound to one of the two records where its batch can do that.
+  struct Call {
+    BoundCall bound;
+    TaskSlice slice;
+  };
+  /// The arrays of a step come in two sets, told apart by the record: what is next in one step is
+  /// current in the other.
+  struct Bound {
+    const double* record = nullptr;
+    std::vector<Call> edge, core, commit;
+  };
+  const Bound& bound_for(const StepArrays& s) {
+    for (const Bound& bound : bound_) {
+      if (bound.record == s.record) return bound;
+    }
+    return bind(s);
+  }
+  const Bound& bind(const StepArrays& s);
+  /// Takes over the junctions and step maps as they are now. `places`: scratch, a wave array of −1s;
+  /// left so.
+  void compile(std::vector<int>& places);
+  /// False when a lane failed; failure_ then says which.
+  bool solve(const std::vector<Call>& calls, const StepArrays& s) {
+    bool sound = true;
+    for (const Call& call : calls) {
+      if (!call.bound || call.bound() >= 0) sound = solve_slowly(call.slice, s, sound) && sound;
+    }
+    return sound;
+  }
+  /// A port solve that fails at a trial of an accelerated or quasi-Newton iteration is no fault: NaNs in place of its waves make the
+  /// trial be rejected. False when something else has failed too; failure_ then says what.
+  bool spoil_trials(const StepArrays& s);
+  bool solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first);
+  void send(const StepArrays& s, std::uint64_t number);
+
+  const WaveDiscretisation& waves_;
+  int pack_;
+  double cost_ns_;
+  std::vector<int> islands_;
+  std::vector<std::vector<int>> island_waves_;  ///< places by island, if there are several
+  std::vector<TaskSlice> edge_, core_;          ///< lanes with and without shared ports
+  std::vector<int> edge_junctions_, core_junctions_;
+  JunctionProgram edge_program_, core_program_;
+  Shared shared_;
+  std::vector<Inbound> inbound_;
+  std::vector<Outbound> outbound_;
+  std::vector<int> neighbours_;
+  Bound bound_[2];
+  PhaseStatus failure_;
+};
+
+/// The tasks of a system and the messages among them.
+class TaskGraph {
+ public:
+  TaskGraph(const WaveDiscretisation& waves, const Partition& partition);
+
+  int size() const { return static_cast<int>(tasks_.size()); }
+  Task& task(int i) { return *tasks_[static_cast<std::size_t>(i)]; }
+  const Task& task(int i) const { return *tasks_[static_cast<std::size_t>(i)]; }
+  const WaveDiscretisation& waves() const { return waves_; }
+  std::size_t bytes() const;
+  /// Takes over the junctions and step maps of `waves` as they are now; `bind` is to follow.
+  void compile();
+  /// Makes all tasks ready for steps with these arrays.
+  void bind(const StepArrays& s) {
+    for (const auto& task : tasks_) task->bind(s);
+  }
+
+ private:
+  const WaveDiscretisation& waves_;
+  std::vector<std::unique_ptr<Task>> tasks_;
+  std::vector<std::unique_ptr<Message>> messages_;
+};
+
+}  // namespace portwave

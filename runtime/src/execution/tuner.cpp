@@ -1,0 +1,84 @@
+#include "execution/tuner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "execution/stepper_options.hpp"
+
+namespace portwave {
+namespace {
+
+/// A look costs about as much as some hundred steps of the parts it looks at.
+constexpr std::int64_t kLongestInterval = 1024;
+constexpr std::int64_t kShortestByCount = 16;
+
+}  // namespace
+
+Tuner::Tuner(const System& system, double step_s, const CouplingMethod& method) {
+  const bool asked_for =
+      method.kind != MethodKind::automatic && method.impedance_kind == ImpedanceKind::given;
+  if (asked_for) {
+    choice_.method = method;
+    choice_.method.impedance = impedance_by_port(system, method);
+    return;
+  }
+  responses_.emplace(system, step_s);
+  choice_ = choose_method(*responses_, method);
+  const bool follows = choice_.method.retune_factor > 0.0 && responses_->depends_on_state() &&
+                       choice_.method.impedance_kind != ImpedanceKind::given;
+  if (!follows) responses_.reset();
+}
+
+int Tuner::expected_iterations() const {
+  const CouplingMethod& method = choice_.method;
+  const bool predicted = method.tolerance > 0.0 && choice_.rate.converges;
+  return predicted ? std::min(method.iterations, choice_.rate.evaluations) : method.iterations;
+}
+
+void Tuner::observe(std::int64_t steps, int iterations, bool converged, bool rescued) {
+  const CouplingMethod& method = choice_.method;
+  if (!responses_ || !(method.tolerance > 0.0 || method.energy_tolerance_J > 0.0)) return;
+  if (usual_iterations_ == 0 || iterations < usual_iterations_) usual_iterations_ = iterations;
+  if (!converged || 2 * iterations > 3 * usual_iterations_ + 2) {
+    next_look_ = std::min(next_look_, std::max(steps, last_look_ + patience_));
+  }
+  if (rescued) next_look_ = steps;
+}
+
+std::optional<std::vector<double>> Tuner::retuned(
+    std::int64_t steps, const std::function<std::span<const double>(int part)>& state_of) {
+  if (!responses_ || steps < next_look_) return std::nullopt;
+  last_look_ = steps;
+  next_look_ = steps + interval_;
+  usual_iterations_ = 0;
+  responses_->linearise(state_of);
+  TunedImpedance tuned = tune_impedance(*responses_, choice_.rules);
+  const std::vector<double>& in_force = choice_.method.impedance;
+  bool off = false;
+  for (std::size_t i = 0; i < tuned.by_port.size(); ++i) {
+    const double ratio = tuned.by_port[i] / in_force[i];
+    off = off || std::max(ratio, 1.0 / ratio) > choice_.method.retune_factor;
+  }
+  interval_ =
+      off ? std::max<std::int64_t>(interval_ / 2, 1) : std::min(2 * interval_, kLongestInterval);
+  patience_ =
+      off ? kShortestByCount : std::clamp(2 * patience_, kShortestByCount, kLongestInterval);
+  next_look_ = steps + interval_;
+  if (!off) return std::nullopt;
+  return std::move(tuned.by_port);
+}
+
+void Tuner::refuse(std::int64_t steps) {
+  interval_ = patience_ = kLongestInterval;
+  last_look_ = steps;
+  next_look_ = steps + interval_;
+}
+
+void Tuner::leave(std::vector<double> by_port) {
+  responses_.reset();
+  choice_.method.impedance_kind = ImpedanceKind::given;
+  choice_.method.impedance = std::move(by_port);
+}
+
+}  // namespace portwave

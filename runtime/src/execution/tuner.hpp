@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "portwave/coupling/impedance/tuning.hpp"
+
+namespace portwave {
+
+/// Resolves a method once, and says when its impedances have to follow the state. Decides by step
+/// numbers and iteration counts, never by the clock.
+class Tuner {
+ public:
+  /// Errors: ConfigError of choose_method.
+  Tuner(const System& system, double step_s, const CouplingMethod& method);
+
+  const MethodChoice& choice() const { return choice_; }
+  /// Evaluations of S in a step: the budget, or what is predicted if a tolerance is to end it.
+  int expected_iterations() const;
+  bool follows_state() const { return responses_.has_value(); }
+
+  /// What a step took: a count well above the one after the last look, or a tolerance that was not
+  /// met, asks for another look; an island that had to be rescued, for one at once.
+  void observe(std::int64_t steps, int iterations, bool converged, bool rescued);
+  /// Before step `steps`: other impedances by scalar port, if some of those in force are off by more
+  /// than CouplingMethod::retune_factor.
+  std::optional<std::vector<double>> retuned(
+      std::int64_t steps, const std::function<std::span<const double>(int part)>& state_of);
+  /// They are in force now.
+  void accept(const std::vector<double>& by_port) { choice_.method.impedance = by_port; }
+  /// They could not be had: the next look is a long time off.
+  void refuse(std::int64_t steps);
+  /// Others are in force, and stay so.
+  void leave(std::vector<double> by_port);
+  void set_iterations(int iterations) { choice_.method.iterations = iterations; }
+
+ private:
+  MethodChoice choice_;
+  std::optional<PortResponses> responses_;  // while impedances may have to follow
+  std::int64_t interval_ = 1;
+  std::int64_t last_look_ = 0;
+  std::int64_t next_look_ = 1;
+  std::int64_t patience_ = 1;  // steps between a look that found nothing and one that is asked for
+  int usual_iterations_ = 0;   // fewest since the last look
+};
+
+}  // namespace portwave

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "portwave/runtime/output/recorder.hpp"
+#include "portwave/subsystems/base/name_search.hpp"
+
+namespace portwave {
+
+/// What a label stands for, or why it stands for nothing; see resolve_observable. `part_names`, asked
+/// when a label names no part, are those of the system: one search does for any number of labels.
+std::optional<Observable> find_observable(const System& system, const std::string& label,
+                                          MethodKind method,
+                                          const std::function<NameSearch&()>& part_names,
+                                          std::string& defect);
+
+/// By part.
+std::vector<std::string> names_of_parts(const System& system);
+
+}  // namespace portwave

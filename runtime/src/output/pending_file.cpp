@@ -1,0 +1,97 @@
+#include "output/pending_file.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <stdexcept>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace portwave {
+namespace {
+
+std::filesystem::path hidden_path(const std::filesystem::path& path) {
+  return path.parent_path() / fmt::format(".{}.{}.part", path.filename().string(), ::getpid());
+}
+
+}  // namespace
+
+PendingFile::PendingFile(std::filesystem::path path)
+    : path_(std::move(path)),
+      hidden_(hidden_path(path_)),
+      buffer_(std::make_unique<char[]>(kCapacity)) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(std::filesystem::symlink_status(path_, ignored))) fail(EISDIR);
+  descriptor_ =
+      ::open(hidden_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (descriptor_ < 0) fail(errno);
+}
+
+PendingFile::~PendingFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!published_) ::unlink(hidden_.c_str());
+}
+
+void PendingFile::append(std::string_view text) {
+  if (text.size() > kCapacity) {
+    flush();
+    write(text);
+    return;
+  }
+  std::memcpy(reserve(text.size()), text.data(), text.size());
+  used_ += text.size();
+}
+
+void PendingFile::append(double value) {
+  char* const first = reserve(kLongestNumber);
+  const auto end =
+      std::to_chars(first, first + kLongestNumber, value, std::chars_format::general, 17).ptr;
+  used_ += static_cast<std::size_t>(end - first);
+}
+
+void PendingFile::append(std::int64_t value) {
+  char* const first = reserve(kLongestNumber);
+  used_ +=
+      static_cast<std::size_t>(std::to_chars(first, first + kLongestNumber, value).ptr - first);
+}
+
+void PendingFile::close() {
+  flush();
+  // Some file systems report a full disk only here.
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
+}
+
+void PendingFile::publish() {
+  if (::rename(hidden_.c_str(), path_.c_str()) != 0) fail(errno);
+  published_ = true;
+}
+
+char* PendingFile::reserve(std::size_t count) {
+  if (kCapacity - used_ < count) flush();
+  return buffer_.get() + used_;
+}
+
+void PendingFile::flush() {
+  write({buffer_.get(), used_});
+  used_ = 0;
+}
+
+void PendingFile::write(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(descriptor_, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(errno);
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+void PendingFile::fail(int error) const {
+  throw std::runtime_error(fmt::format("cannot write \"{}\": {}", path_.string(),
+                                       std::generic_category().message(error)));
+}
+
+}  // namespace portwave

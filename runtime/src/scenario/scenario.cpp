@@ -1,0 +1,155 @@
+#include "portwave/runtime/scenario/scenario.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "scenario/scenario_document.hpp"
+#include "scenario/scenario_method.hpp"
+#include "scenario/scenario_parts.hpp"
+#include "scenario/scenario_reader.hpp"
+#include "scenario/scenario_text.hpp"
+
+namespace portwave {
+namespace scenario_file {
+namespace {
+
+std::string with_full_stop(std::string text) {
+  const bool has_end =
+      !text.empty() && std::string_view(".?!").find(text.back()) != std::string_view::npos;
+  return has_end ? text : text + '.';
+}
+
+// What is wrong on the first line; how to put it right on those that follow, set in.
+std::string report_line(const std::string& file, const Issue& issue) {
+  const std::string place = issue.where.empty() ? "" : " " + printable(issue.where, 200);
+  std::string text = printable(file, file.size()) + place + ": ";
+  for (std::string_view rest = issue.what; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::size_t first = std::min(rest.find_first_not_of(' '), end);
+    text += with_full_stop(printable(rest.substr(first, end - first), end)) + '\n';
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (!rest.empty()) text += "  ";
+  }
+  return text;
+}
+
+std::string read_name(const ObjectReader& object) {
+  const auto name = object.require("name");
+  const auto text = name ? name->text() : std::nullopt;
+  if (text && text->empty()) name->fail("must not be empty");
+  return text.value_or("");
+}
+
+std::unordered_set<std::string> unbuilt_parts(const SystemDraft& draft) {
+  std::unordered_set<std::string> names;
+  for (const PartDraft& part : draft.parts) {
+    if (part.part != nullptr) continue;
+    names.insert(part.name);
+    names.insert(part.given_name);
+  }
+  return names;
+}
+
+// Everything that names parts, ports or states. `system` is what the file describes, if it is sound.
+void read_names(const ObjectReader& object, const SystemDraft& draft,
+                const std::optional<System>& system, RunSettings& settings) {
+  const Node& root = object.node();
+  const std::optional<System> table =
+      system ? std::nullopt : build_name_table(draft, root.defects());
+  if (!system && !table) return;
+  Names names = system ? Names(*system) : Names(*table, unbuilt_parts(draft));
+  if (const auto method = object.find("method")) {
+    read_method_ports(*method, names, settings.options.method);
+  }
+  if (const auto outputs = object.find("outputs")) {
+    read_observables(*outputs, names, settings);
+  } else {
+    settings.observables = all_states(names.system());
+  }
+}
+
+// Nothing is returned if there is any defect.
+std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::path& folder,
+                                      const PhaseCallback& listener) {
+  const ObjectReader object(root, {"$schema", "name", "description", "time", "subsystems",
+                                   "couplings", "method", "outputs"});
+  if (!object.is_object()) return std::nullopt;
+  for (const char* const key : {"$schema", "description"}) {
+    if (const auto text = object.find(key)) text->text();
+  }
+  const std::string name = read_name(object);
+  RunSettings settings;
+  if (const auto time = object.require("time")) read_time(*time, settings);
+  SystemDraft draft;
+  const auto parts = object.require("subsystems");
+  draft.knows_all_parts = parts.has_value();
+  if (parts) read_parts(*parts, folder, draft, listener);
+  tell(listener, {"reading the couplings"});
+  if (const auto couplings = object.find("couplings")) read_couplings(*couplings, draft);
+  if (const auto method = object.require("method")) read_method(*method, settings.options.method);
+  if (const auto outputs = object.find("outputs")) read_outputs(*outputs, settings);
+
+  tell(listener, {"joining the subsystems"});
+  std::optional<System> system = build_system(draft, root.defects());
+  tell(listener, {"reading the outputs"});
+  read_names(object, draft, system, settings);
+  if (!system || root.defects().count() > 0) return std::nullopt;
+  return Scenario{name,
+                  *std::move(system),
+                  std::move(settings.options),
+                  settings.steps,
+                  std::move(settings.observables),
+                  settings.record_every};
+}
+
+Scenario parse(std::string text, const std::string& file, const std::filesystem::path& folder,
+               const std::vector<Override>& overrides, const PhaseCallback& listener) {
+  tell(listener, {"reading " + file});
+  Document document = parse_document(std::move(text));
+  if (document.readable) apply_overrides(document, overrides);
+  Defects defects(document);
+  std::optional<Scenario> scenario;
+  if (document.readable) scenario = read_scenario(Node(document.root, defects), folder, listener);
+  if (scenario) return *std::move(scenario);
+  Issues issues = defects.take();
+  sort_by_place(issues, document.root);
+  throw ScenarioError(file, std::move(issues));
+}
+
+}  // namespace
+}  // namespace scenario_file
+
+ScenarioError::ScenarioError(std::string file, Issues issues)
+    : ConfigError(std::move(issues)), file_(std::move(file)) {}
+
+std::string ScenarioError::report() const {
+  constexpr std::size_t kShown = 50;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(issues().size(), kShown); ++i) {
+    text += scenario_file::report_line(file_, issues()[i]);
+  }
+  if (issues().size() > kShown) text += fmt::format("... and {} more.\n", issues().size() - kShown);
+  return text + fmt::format("{} error{}; nothing was run.\n", issues().size(),
+                            issues().size() == 1 ? "" : "s");
+}
+
+Scenario parse_scenario(const std::string& text, const std::string& file,
+                        const std::filesystem::path& folder, const std::vector<Override>& overrides,
+                        const PhaseCallback& listener) {
+  return scenario_file::parse(text, file, folder, overrides, listener);
+}
+
+Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides,
+                       const PhaseCallback& listener) {
+  scenario_file::FileText content =
+      scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
+  if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
+  return scenario_file::parse(std::move(content.text), file.string(), file.parent_path(), overrides,
+                              listener);
+}
+
+}  // namespace portwave

@@ -1,0 +1,309 @@
+#include "scenario/scenario_parts.hpp"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/name_search.hpp"
+#include "scenario/scenario_limits.hpp"
+#include "scenario/scenario_text.hpp"
+#include "scenario/scenario_values.hpp"
+
+namespace portwave::scenario_file {
+namespace {
+
+const std::vector<std::string>& type_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const PartType& type : catalogue()) all.push_back(type.name);
+    return all;
+  }();
+  return names;
+}
+
+// What decides the physics of a part, and the part as it was built from it.
+struct PartModel {
+  const PartType* type;
+  bool allow_active;
+  const Json* parameters;  // as in the file
+  std::shared_ptr<const Subsystem> part;
+};
+
+// The parts that were built so far, so that those with equal parameters share one.
+class PartModels {
+ public:
+  std::shared_ptr<const Subsystem> find(const PartType& type, bool allow_active,
+                                        const Json& parameters) const {
+    const auto [begin, end] = models_.equal_range(std::hash<Json>()(parameters));
+    const auto found = std::find_if(begin, end, [&](const auto& entry) {
+      const PartModel& model = entry.second;
+      return model.type == &type && model.allow_active == allow_active &&
+             *model.parameters == parameters;
+    });
+    return found == end ? nullptr : found->second.part;
+  }
+  void add(PartModel model) {
+    const std::size_t hash = std::hash<Json>()(*model.parameters);
+    models_.emplace(hash, std::move(model));
+  }
+
+ private:
+  std::unordered_multimap<std::size_t, PartModel> models_;
+};
+
+void fail_unknown_parameter(const Node& node, const std::string& key, const PartType& type) {
+  if (key == "allow_active") {
+    return node.fail("\"allow_active\" belongs beside \"parameters\", not inside");
+  }
+  std::vector<std::string> names;
+  for (const ParameterInfo& info : type.parameters) names.push_back(info.name);
+  node.fail(fmt::format("{} has no parameter {}.\nparameters: {}.{}", type.name, in_quotes(key),
+                        list_of(names), did_you_mean(key, names)));
+}
+
+// Reads what is given into `given`; false if some of it has a defect. Nothing is said about what is
+// missing.
+bool read_given_parameters(const Node& node, const PartType& type, Parameters& given) {
+  if (!node.is_object("an object of parameters")) return false;
+  bool is_sound = true;
+  const std::vector<ParameterInfo>& known = type.parameters;
+  for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
+    const Node member = node.member(key, value);
+    const auto info = std::find_if(known.begin(), known.end(),
+                                   [&key = key](const auto& each) { return each.name == key; });
+    if (info == known.end()) {
+      fail_unknown_parameter(member, key, type);
+      is_sound = false;
+    } else if (auto parameter = read_parameter(member, *info)) {
+      given.insert_or_assign(key, *std::move(parameter));
+    } else {
+      is_sound = false;
+    }
+  }
+  return is_sound;
+}
+
+// Issues about "/J/3", the entry of a matrix by entries, belong to "/J/entries/3" in the file.
+void point_into_entries(Issues& issues, const Parameters& parameters) {
+  for (Issue& issue : issues) {
+    const std::size_t slash = issue.where.find('/', 1);
+    if (slash == std::string::npos) continue;
+    const auto parameter = parameters.find(issue.where.substr(1, slash - 1));
+    if (parameter == parameters.end()) continue;
+    if (!std::holds_alternative<MatrixEntries>(parameter->second)) continue;
+    issue.where.insert(slash, "/entries");
+  }
+}
+
+// A matrix that the part makes of its parameters has no place of its own in the file.
+void place_derived(Issues& issues, const PartType& type) {
+  for (Issue& issue : issues) {
+    const std::string_view key = std::string_view(issue.where).substr(issue.where.empty() ? 0 : 1);
+    const bool is_known = std::any_of(
+        type.parameters.begin(), type.parameters.end(),
+        [&](const ParameterInfo& info) { return info.name == key.substr(0, key.find('/')); });
+    if (issue.where.empty() || is_known) continue;
+    issue = {"", "these values give a matrix that cannot be computed with: " + issue.what};
+  }
+}
+
+// Ranges, and what is required and not there. What could not be read is not missing.
+bool check_ranges(const PartType& type, Parameters& parameters, bool allow_active,
+                  const std::string& where, Defects& defects) {
+  Issues issues;
+  append(issues, where, check_parameters(type, parameters, allow_active));
+  std::erase_if(issues, [&](const Issue& issue) { return defects.has_within(issue.where); });
+  defects.add(issues);
+  return issues.empty();
+}
+
+// Of parameters that are checked; null, and noted, when that fails.
+std::shared_ptr<const Subsystem> build_part(const PartType& type, const Parameters& parameters,
+                                            const std::string& where, Defects& defects) {
+  try {
+    return type.build(parameters);
+  } catch (const ConfigError& error) {
+    Issues found = error.issues();
+    point_into_entries(found, parameters);
+    place_derived(found, type);
+    Issues placed;
+    append(placed, where, found);
+    defects.add(placed);
+  } catch (const std::bad_alloc&) {
+    defects.add(where, "not enough memory for a part of this size");
+  }
+  return nullptr;
+}
+
+// The part of this type, built or shared; null when there are defects.
+std::shared_ptr<const Subsystem> read_physics(const ObjectReader& object, const PartType& type,
+                                              PartModels& models) {
+  bool is_sound = true;
+  bool is_active = false;
+  if (const auto allow_active = object.find("allow_active")) {
+    const auto value = allow_active->boolean();
+    is_sound = value.has_value();
+    is_active = value.value_or(true);
+  }
+  Parameters parameters;
+  const auto given = object.find("parameters");
+  if (given) {
+    if (auto part = models.find(type, is_active, given->json()); part && is_sound) return part;
+    is_sound = read_given_parameters(*given, type, parameters) && is_sound;
+    if (!given->json().is_object()) return nullptr;
+  }
+  Defects& defects = object.node().defects();
+  const std::string where = object.node().where() + "/parameters";
+  is_sound = check_ranges(type, parameters, is_active, where, defects) && is_sound;
+  if (!is_sound) return nullptr;
+  auto part = build_part(type, parameters, where, defects);
+  if (part && given) models.add({&type, is_active, &given->json(), part});
+  return part;
+}
+
+std::vector<std::string> state_names(const Subsystem& part) {
+  std::vector<std::string> names;
+  for (const StateVariable& state : part.signature().states) names.push_back(state.name);
+  return names;
+}
+
+std::string shown(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 12;
+  if (names.size() <= kMost) return list_of(names);
+  const std::vector<std::string> first(names.begin(), names.begin() + kMost);
+  return fmt::format("{}, ... ({} in all)", list_of(first), names.size());
+}
+
+// {"q1": 0.4, …}: the states that are not named keep the part's default.
+std::optional<std::vector<double>> read_named_state(const Node& node, const Subsystem& part) {
+  const std::vector<std::string> names = state_names(part);
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < names.size(); ++i) places.emplace(names[i], i);
+  std::optional<NameSearch> search;  // when a name is wrong
+  std::vector<double> state = part.default_state();
+  for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
+    const Node member = node.member(key, value);
+    const auto place = places.find(key);
+    if (place == places.end()) {
+      if (member.defects().is_full()) continue;
+      if (!search) search.emplace(names);
+      member.fail(fmt::format("{} has no state {}.\nstates: {}.{}", part.signature().type,
+                              in_quotes(key), shown(names), search->did_you_mean(key)));
+    } else if (const auto number = member.number()) {
+      state[place->second] = *number;
+    }
+  }
+  return state;
+}
+
+void read_initial_state(const Node& node, PartDraft& draft) {
+  const Json& json = node.json();
+  if (json.is_array()) {
+    const auto state = read_numbers(node);
+    const auto size = draft.part ? draft.part->signature().states.size() : node.size();
+    if (state && state->size() != size) {
+      return node.fail(fmt::format("must have {} numbers ({}), got {}", size,
+                                   shown(state_names(*draft.part)), state->size()));
+    }
+    draft.options.initial_state = state.value_or(std::vector<double>());
+  } else if (node.is_object("an object of states or an array of numbers") && draft.part) {
+    draft.options.initial_state =
+        read_named_state(node, *draft.part).value_or(std::vector<double>());
+  }
+}
+
+void read_inputs(const Node& node, PartDraft& draft, const std::filesystem::path& folder) {
+  if (!node.is_object("an object of inputs")) return;
+  for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
+    const Node member = node.member(key, value);
+    // An input that cannot be read still has its name checked.
+    draft.options.inputs.insert_or_assign(key, read_signal(member, folder).value_or(Signal{}));
+  }
+}
+
+std::string read_name(const Node& node) {
+  const auto name = node.text();
+  if (name && name->empty()) node.fail("must not be empty");
+  return name.value_or("");
+}
+
+PartDraft read_part(const Node& node, const std::filesystem::path& folder, PartModels& models) {
+  PartDraft draft;
+  const ObjectReader object(
+      node, {"name", "type", "parameters", "initial_state", "inputs", "allow_active"});
+  if (const auto name = object.require("name")) draft.name = draft.given_name = read_name(*name);
+  if (const auto type = object.require("type")) {
+    draft.type = find_part_type(type->choice(type_names()).value_or(""));
+  }
+  if (draft.type != nullptr) draft.part = read_physics(object, *draft.type, models);
+  if (const auto state = object.find("initial_state")) read_initial_state(*state, draft);
+  if (const auto inputs = object.find("inputs")) read_inputs(*inputs, draft, folder);
+  return draft;
+}
+
+// Counts what the parts hold together; notes the part with which it becomes too much.
+class SizeCount {
+ public:
+  bool add(const PartDraft& draft, const Node& node) {
+    if (!draft.part) return true;
+    states_ += draft.part->signature().state_size();
+    ports_ += draft.part->signature().wave_size();
+    return within(states_, scenario_limits::kStates, "states", node) &&
+           within(ports_, scenario_limits::kScalarPorts, "scalar ports", node);
+  }
+
+ private:
+  static bool within(std::int64_t count, std::int64_t limit, std::string_view what,
+                     const Node& node) {
+    if (count <= limit) return true;
+    node.fail(fmt::format("with this part the system has more than {} {}", limit, what));
+    return false;
+  }
+
+  std::int64_t states_ = 0;
+  std::int64_t ports_ = 0;
+};
+
+}  // namespace
+
+void read_parts(const Node& node, const std::filesystem::path& folder, SystemDraft& draft,
+                const PhaseCallback& listener) {
+  if (!node.json().is_array() || node.size() == 0) {
+    node.fail_expected("an array of at least one subsystem");
+    draft.knows_all_parts = false;
+    return;
+  }
+  SizeCount sizes;
+  PartModels models;
+  draft.parts.reserve(node.size());
+  for (std::size_t i = 0; i < node.size() && draft.knows_all_parts; ++i) {
+    tell(listener, {"building subsystem", static_cast<std::int64_t>(i) + 1,
+                    static_cast<std::int64_t>(node.size())});
+    const Node element = node.at(i);
+    draft.parts.push_back(read_part(element, folder, models));
+    draft.knows_all_parts = sizes.add(draft.parts.back(), element);
+  }
+}
+
+std::optional<System> build_name_table(const SystemDraft& draft, const Defects& defects) {
+  SystemBuilder builder;
+  bool is_empty = true;
+  for (std::size_t i = 0; i < draft.parts.size(); ++i) {
+    const PartDraft& part = draft.parts[i];
+    if (part.part == nullptr || defects.has(fmt::format("/subsystems/{}/name", i))) continue;
+    builder.add(part.name, part.part);
+    for (const Port& port : part.part->signature().ports) {
+      builder.join(joint::Free{}, {part.name + "." + port.name});
+    }
+    is_empty = false;
+  }
+  if (is_empty || !builder.check().empty()) return std::nullopt;
+  return builder.build();
+}
+
+}  // namespace portwave::scenario_file

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/runtime/output/progress.hpp"
+#include "portwave/subsystems/catalogue.hpp"
+#include "scenario/scenario_reader.hpp"
+
+namespace portwave::scenario_file {
+
+/// One entry of "subsystems", as far as it could be read.
+struct PartDraft {
+  std::string name;                       ///< empty: not known
+  std::string given_name;                 ///< as in the file, fit for a name or not
+  const PartType* type = nullptr;         ///< null: not known
+  std::shared_ptr<const Subsystem> part;  ///< null: could not be built
+  SystemBuilder::PartOptions options;
+};
+
+/// One entry of "couplings", as far as it could be read.
+struct CouplingDraft {
+  Joint joint;
+  std::vector<std::string> ports;
+  bool is_sound = true;  ///< false: `joint` stands in for one that could not be read
+};
+
+/// All of "subsystems" and "couplings".
+struct SystemDraft {
+  std::vector<PartDraft> parts;
+  std::vector<CouplingDraft> couplings;
+  bool knows_all_parts = true;  ///< false: some entry was not read
+  bool knows_all_ports = true;  ///< false: some coupling does not say which ports it joins
+};
+
+/// Reads "subsystems" into `draft`.
+void read_parts(const Node& node, const std::filesystem::path& folder, SystemDraft& draft,
+                const PhaseCallback& listener);
+/// Reads "couplings" into `draft`, whose parts are read already.
+void read_couplings(const Node& node, SystemDraft& draft);
+
+/// Builds the system out of the draft, noting every defect; nothing if it has any.
+/// The draft's couplings and the options of its parts are spent.
+std::optional<System> build_system(SystemDraft& draft, Defects& defects);
+/// The parts of a spent draft that are sound, with all ports free: it knows the names that other
+/// sections may use. Nothing if no part is sound.
+std::optional<System> build_name_table(const SystemDraft& draft, const Defects& defects);
+
+/// The kinds of couplings, in the order of the documentation.
+const std::vector<std::string>& coupling_kinds();
+
+}  // namespace portwave::scenario_file

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "portwave/subsystems/base/printable.hpp"
+
+namespace portwave::scenario_file {
+
+/// Offset of the first byte that is not part of well-formed UTF-8.
+std::optional<std::size_t> find_invalid_utf8(std::string_view text);
+
+/// "line 3, column 7" of a byte offset, both from 1, columns in characters.
+std::string line_and_column(std::string_view text, std::size_t offset);
+/// The line of a byte offset, from 1.
+std::size_t line_of(std::string_view text, std::size_t offset);
+
+/// What read_text_file found: the text, or why there is none.
+struct FileText {
+  std::string text;
+  std::string problem;  ///< empty: `text` holds the file
+
+  bool ok() const { return problem.empty(); }
+};
+
+/// Whether a pipe may stand for a file: it may when the shell handed it over, as /dev/fd/N for
+/// <(...) or as /dev/stdin. A pipe by name has no end, or may wait for a writer forever.
+enum class Pipes { refused, handed_over };
+
+/// Reads a whole regular file of at most scenario_limits::kFileBytes.
+FileText read_text_file(const std::filesystem::path& file, Pipes pipes = Pipes::refused);
+
+}  // namespace portwave::scenario_file

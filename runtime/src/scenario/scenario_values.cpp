@@ -1,0 +1,234 @@
+#include "scenario/scenario_values.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "scenario/scenario_limits.hpp"
+
+namespace portwave::scenario_file {
+namespace {
+
+constexpr std::array kDomains = {Domain::generic,    Domain::translation, Domain::rotation,
+                                 Domain::electrical, Domain::magnetic,    Domain::hydraulic,
+                                 Domain::thermal};
+constexpr std::array kCausalities = {Causality::effort_in, Causality::flow_in};
+
+template <class Values>
+std::vector<std::string> names_of(const Values& values) {
+  std::vector<std::string> names;
+  for (const auto value : values) names.emplace_back(to_string(value));
+  return names;
+}
+
+template <class Values>
+auto value_named(const Values& values, const std::string& name) {
+  return *std::find_if(values.begin(), values.end(),
+                       [&name](const auto value) { return to_string(value) == name; });
+}
+
+// All elements of an array, each by `read`; nothing if one of them has a defect.
+template <class T, class Read>
+std::optional<std::vector<T>> read_list(const Node& node, std::string_view expected, Read read) {
+  if (!node.is_array(expected)) return std::nullopt;
+  std::vector<T> values;
+  values.reserve(node.size());
+  for (std::size_t i = 0; i < node.size(); ++i) {
+    const Node element = node.at(i);
+    if (std::optional<T> value = read(element)) values.push_back(*std::move(value));
+  }
+  if (values.size() != node.size()) return std::nullopt;
+  return values;
+}
+
+std::optional<MatrixRows> read_rows(const Node& node) {
+  auto rows = read_list<std::vector<double>>(node, "an array of rows", read_numbers);
+  if (!rows) return std::nullopt;
+  for (std::size_t i = 1; i < rows->size(); ++i) {
+    if ((*rows)[i].size() == rows->front().size()) continue;
+    const Node row = node.at(i);
+    row.fail(fmt::format("must have as many numbers as row 0, {}, got {}", rows->front().size(),
+                         (*rows)[i].size()));
+    return std::nullopt;
+  }
+  return rows;
+}
+
+std::optional<MatrixEntry> read_entry(const Node& node) {
+  constexpr std::string_view kShape = "an entry [row, column, value]";
+  if (!node.json().is_array() || node.size() != 3) {
+    node.fail_expected(kShape);
+    return std::nullopt;
+  }
+  constexpr int kMost = std::numeric_limits<int>::max();
+  const Node row = node.at(0);
+  const Node column = node.at(1);
+  const Node value = node.at(2);
+  const auto i = row.integer(0, kMost);
+  const auto j = column.integer(0, kMost);
+  const auto v = value.number();
+  if (!i || !j || !v) return std::nullopt;
+  return MatrixEntry{static_cast<int>(*i), static_cast<int>(*j), *v};
+}
+
+std::optional<MatrixEntries> read_entries(const Node& node) {
+  const ObjectReader object(node, {"entries"});
+  const std::optional<Node> entries = object.require("entries");
+  if (!entries) return std::nullopt;
+  return read_list<MatrixEntry>(*entries, "an array of entries [row, column, value]", read_entry);
+}
+
+// A member that is read if it is there; its default otherwise.
+template <class T, class Read>
+std::optional<T> read_member(const ObjectReader& object, std::string_view key, T otherwise,
+                             Read read) {
+  const std::optional<Node> found = object.find(key);
+  return found ? read(*found) : std::optional<T>(std::move(otherwise));
+}
+
+std::optional<Port> read_port(const Node& node) {
+  const ObjectReader object(node, {"name", "domain", "causality", "dimension"});
+  const std::optional<Node> name_node = object.require("name");
+  const std::optional<Node> causality_node = object.require("causality");
+  const auto name = name_node ? name_node->text() : std::nullopt;
+  const auto causality = causality_node ? causality_node->choice(causality_names()) : std::nullopt;
+  const auto domain = read_member<std::string>(
+      object, "domain", "generic", [](const Node& n) { return n.choice(domain_names()); });
+  const auto dimension = read_member<std::int64_t>(object, "dimension", 1, [](const Node& n) {
+    return n.integer(1, scenario_limits::kPortDimension);
+  });
+  if (!name || !causality || !domain || !dimension) return std::nullopt;
+  return Port{*name, value_named(kCausalities, *causality), value_named(kDomains, *domain),
+              static_cast<int>(*dimension)};
+}
+
+std::optional<std::vector<Port>> read_ports(const Node& node) {
+  auto ports = read_list<Port>(node, "an array of ports", read_port);
+  if (!ports) return std::nullopt;
+  std::int64_t size = 0;
+  for (const Port& port : *ports) size += port.dimension;
+  if (size <= scenario_limits::kPartPorts) return ports;
+  node.fail(fmt::format("a part must have at most {} scalar ports, got {}",
+                        scenario_limits::kPartPorts, size));
+  return std::nullopt;
+}
+
+// StateVariable and InputChannel: an object with a name and a unit, or the name alone.
+template <class Named>
+std::optional<Named> read_named(const Node& node) {
+  if (node.json().is_string()) return Named{*node.text(), ""};
+  if (!node.is_object("a name or an object with \"name\" and \"unit\"")) return std::nullopt;
+  const ObjectReader object(node, {"name", "unit"});
+  const std::optional<Node> name_node = object.require("name");
+  const auto name = name_node ? name_node->text() : std::nullopt;
+  const auto unit =
+      read_member<std::string>(object, "unit", "", [](const Node& n) { return n.text(); });
+  if (!name || !unit) return std::nullopt;
+  return Named{*name, *unit};
+}
+
+template <class T>
+std::optional<ParameterValue> as_parameter(std::optional<T> value) {
+  if (!value) return std::nullopt;
+  return ParameterValue(*std::move(value));
+}
+
+std::optional<ParameterValue> read_matrix_parameter(const Node& node) {
+  auto matrix = read_matrix(node);
+  if (!matrix) return std::nullopt;
+  return std::visit([](auto& form) { return ParameterValue(std::move(form)); }, *matrix);
+}
+
+// Ranges are for the catalogue to check; here only what an int can hold and memory can bear.
+std::optional<ParameterValue> read_integer_parameter(const Node& node, const ParameterInfo& info) {
+  constexpr double kMost = scenario_limits::kInteger;
+  const double most = std::clamp(info.maximum, 0.0, kMost);
+  const double least = std::clamp(info.minimum, -kMost, most);
+  const auto value =
+      node.integer(static_cast<std::int64_t>(least), static_cast<std::int64_t>(most));
+  if (!value) return std::nullopt;
+  return ParameterValue(static_cast<int>(*value));
+}
+
+}  // namespace
+
+const std::vector<std::string>& domain_names() {
+  static const std::vector<std::string> names = names_of(kDomains);
+  return names;
+}
+
+const std::vector<std::string>& causality_names() {
+  static const std::vector<std::string> names = names_of(kCausalities);
+  return names;
+}
+
+std::optional<std::vector<double>> read_numbers(const Node& node) {
+  return read_list<double>(node, "an array of numbers", [](const Node& n) { return n.number(); });
+}
+
+std::optional<std::variant<MatrixRows, MatrixEntries>> read_matrix(const Node& node) {
+  using Matrix = std::variant<MatrixRows, MatrixEntries>;
+  if (node.json().is_object()) {
+    auto entries = read_entries(node);
+    return entries ? std::optional<Matrix>(*std::move(entries)) : std::nullopt;
+  }
+  if (!node.is_array("a matrix: rows [[...], ...] or {\"entries\": [[row, column, value], ...]}")) {
+    return std::nullopt;
+  }
+  auto rows = read_rows(node);
+  return rows ? std::optional<Matrix>(*std::move(rows)) : std::nullopt;
+}
+
+std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size) {
+  const auto matrix = read_matrix(node);
+  if (!matrix) return std::nullopt;
+  if (const auto* rows = std::get_if<MatrixRows>(&*matrix)) {
+    const auto columns = rows->empty() ? Eigen::Index{0} : std::ssize(rows->front());
+    Eigen::MatrixXd dense(std::ssize(*rows), columns);
+    for (Eigen::Index i = 0; i < dense.rows(); ++i) {
+      const std::vector<double>& row = (*rows)[static_cast<std::size_t>(i)];
+      dense.row(i) = Eigen::Map<const Eigen::RowVectorXd>(row.data(), columns);
+    }
+    return dense;
+  }
+  Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(size, size);
+  for (const MatrixEntry& entry : std::get<MatrixEntries>(*matrix)) {
+    if (entry.row >= size || entry.column >= size) {
+      node.fail(
+          fmt::format("entry ({},{}) lies outside the {}×{} matrix, one row and column per "
+                      "scalar port from 0",
+                      entry.row, entry.column, size, size));
+      return std::nullopt;
+    }
+    dense(entry.row, entry.column) += entry.value;
+  }
+  return dense;
+}
+
+std::optional<ParameterValue> read_parameter(const Node& node, const ParameterInfo& info) {
+  switch (info.kind) {
+    case ParameterKind::number:
+      return as_parameter(node.number());
+    case ParameterKind::integer:
+      return read_integer_parameter(node, info);
+    case ParameterKind::boolean:
+      return as_parameter(node.boolean());
+    case ParameterKind::choice:
+      return as_parameter(node.choice(info.choices));
+    case ParameterKind::matrix:
+      return read_matrix_parameter(node);
+    case ParameterKind::ports:
+      return as_parameter(read_ports(node));
+    case ParameterKind::inputs:
+      return as_parameter(
+          read_list<InputChannel>(node, "an array of inputs", read_named<InputChannel>));
+    case ParameterKind::states:
+      return as_parameter(
+          read_list<StateVariable>(node, "an array of states", read_named<StateVariable>));
+  }
+  return std::nullopt;
+}
+
+}  // namespace portwave::scenario_file

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/core/signal.hpp"
+#include "scenario/scenario_reader.hpp"
+
+namespace portwave::scenario_file {
+
+/// Numbers of an array. Notes every element that is none.
+std::optional<std::vector<double>> read_numbers(const Node& node);
+
+/// A matrix by rows, [[…], …], or by entries, {"entries": [[row, column, value], …]}.
+std::optional<std::variant<MatrixRows, MatrixEntries>> read_matrix(const Node& node);
+/// The same as a dense size × size matrix. Notes entries outside it; other shapes by rows pass.
+std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size);
+
+/// The value of a parameter of the given kind; its range is not checked.
+std::optional<ParameterValue> read_parameter(const Node& node, const ParameterInfo& info);
+
+/// An external input; tables are read relative to `folder`.
+std::optional<Signal> read_signal(const Node& node, const std::filesystem::path& folder);
+
+/// The knots of a table file: two columns, time_s and value, and an optional header line.
+/// Each defect goes on after the name of the file: ", line 3: ...".
+std::vector<Signal::Knot> parse_table(const std::string& text, std::vector<std::string>& defects);
+
+/// Names of all domains, in the order of the enumeration; and of both causalities.
+const std::vector<std::string>& domain_names();
+const std::vector<std::string>& causality_names();
+
+}  // namespace portwave::scenario_file

@@ -1,0 +1,180 @@
+#include "portwave/runtime/study/rate_study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "execution/stepper_options.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/runtime/study/tune.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr double kReduction = 1e-10;
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// One iteration over some macro-steps.
+class Observation {
+ public:
+  Observation(const Scenario& scenario, std::span<const double> impedance, MethodKind kind,
+              double relaxation, int limit)
+      : scenario_(scenario),
+        waves_(scenario.system, scenario.options.step_s, impedance),
+        kind_(kind),
+        relaxation_(relaxation),
+        limit_(limit),
+        record_(waves_.initial_record()),
+        next_(record_.size()),
+        input_(waves_.input_size()),
+        islands_(at(scenario.system.island_count())) {
+    for (auto* wave : {&u_, &b_, &exchanged_}) wave->resize(at(waves_.wave_size()));
+  }
+
+  /// What is wrong, or nothing.
+  std::string run(int steps, ObservedRate& observed) {
+    double sum_of_logs = 0.0;
+    int evaluations = 0;
+    for (int n = 0; n < steps; ++n) {
+      const PhaseStatus status = step(n, observed, sum_of_logs, evaluations);
+      if (!status.ok()) return fmt::format("{} failed in step {}", name_of(status.part), n);
+    }
+    if (observed.steps > 0) {
+      observed.contraction = std::exp(sum_of_logs / observed.steps);
+      observed.evaluations = static_cast<double>(evaluations) / observed.steps;
+    }
+    return {};
+  }
+
+ private:
+  PhaseStatus step(int n, ObservedRate& observed, double& sum_of_logs, int& evaluations) {
+    PhaseStatus status;
+    if (waves_.driven()) {
+      const double time_s = n * waves_.step_s();
+      if (!waves_.sample_inputs(time_s, input_.data(), status)) return status;
+      status = waves_.freeze_all(record_.data(), input_.data(), /*driven_only=*/true);
+      if (!status.ok()) return status;
+    }
+    status = iterate(observed, sum_of_logs, evaluations);
+    if (!status.ok()) return status;
+    status = waves_.advance_all(record_.data(), exchanged_.data(), next_.data(), b_.data(), {});
+    std::swap(record_, next_);
+    return status;
+  }
+
+  /// Leaves P b̂ of the last evaluation in exchanged_.
+  PhaseStatus iterate(ObservedRate& observed, double& sum_of_logs, int& evaluations) {
+    std::fill(u_.begin(), u_.end(), 0.0);
+    double first = 0.0, contraction = 0.0;
+    bool converged = false;
+    PhaseStatus status = evaluate(first);
+    if (!status.ok() || first == 0.0) return status;
+    int k = 1;
+    for (double residual = first; k < limit_ && residual > kReduction * first; ++k) {
+      update();
+      status = evaluate(residual);
+      if (!status.ok()) return status;
+      contraction = std::pow(residual / first, 1.0 / k);
+      converged = residual <= kReduction * first;
+    }
+    count(contraction, k, converged, observed);
+    sum_of_logs += std::log(std::max(contraction, std::numeric_limits<double>::epsilon()));
+    evaluations += k;
+    return status;
+  }
+
+  static void count(double contraction, int evaluations, bool converged, ObservedRate& observed) {
+    ++observed.steps;
+    observed.worst_contraction = std::max(observed.worst_contraction, contraction);
+    observed.max_evaluations = std::max(observed.max_evaluations, evaluations);
+    observed.not_converged += converged ? 0 : 1;
+  }
+
+  /// b = S(u) and P b. The residual |P b − u|/max(|u|, |b|), the largest of the islands.
+  PhaseStatus evaluate(double& residual) {
+    PhaseStatus status = waves_.scatter_all(record_.data(), u_.data(), b_.data());
+    waves_.interconnection().exchange(b_.data(), exchanged_.data());
+    std::fill(islands_.begin(), islands_.end(), Squares{});
+    for (std::size_t j = 0; j < u_.size(); ++j) {
+      const int part = waves_.part_of_wave(static_cast<int>(j));
+      if (part < 0) continue;
+      Squares& sum = islands_[at(waves_.system().island_of_part(part))];
+      sum.gap += (exchanged_[j] - u_[j]) * (exchanged_[j] - u_[j]);
+      sum.incident += u_[j] * u_[j];
+      sum.outgoing += b_[j] * b_[j];
+    }
+    residual = 0.0;
+    for (const Squares& sum : islands_) {
+      if (sum.gap == 0.0 || std::isinf(residual)) continue;
+      const double share = std::sqrt(sum.gap / std::max(sum.incident, sum.outgoing));
+      residual = std::isfinite(share) ? std::max(residual, share)
+                                      : std::numeric_limits<double>::infinity();
+    }
+    return status;
+  }
+
+  void update() {
+    if (kind_ == MethodKind::douglas_rachford) {
+      return waves_.interconnection().douglas_rachford(relaxation_, b_.data(), u_.data());
+    }
+    for (std::size_t j = 0; j < u_.size(); ++j) u_[j] += relaxation_ * (exchanged_[j] - u_[j]);
+    if (relaxation_ == 1.0) u_ = exchanged_;
+  }
+
+  std::string name_of(int part) const {
+    return part < 0 ? std::string("it") : "\"" + scenario_.system.parts()[at(part)].name + "\"";
+  }
+
+  struct Squares {
+    double gap = 0.0;
+    double incident = 0.0;
+    double outgoing = 0.0;
+  };
+
+  const Scenario& scenario_;
+  WaveDiscretisation waves_;
+  MethodKind kind_;
+  double relaxation_;
+  int limit_;
+  AlignedVector record_, next_, input_;
+  AlignedVector u_, b_, exchanged_;
+  std::vector<Squares> islands_;
+};
+
+}  // namespace
+
+std::vector<RateRow> study_rate(const Scenario& scenario, const RateOptions& options,
+                                const PhaseCallback& listener) {
+  refuse_without_waves(scenario.options.method);
+  tell(listener, {"linearising the subsystems"});
+  const PortResponses responses(scenario.system, scenario.options.step_s);
+  const int steps = static_cast<int>(std::min<std::int64_t>(options.steps, scenario.steps));
+  std::vector<RateRow> rows;
+  const std::vector<RuleRates> rules = rates_of_rules(scenario, responses, listener);
+  const auto count = static_cast<std::int64_t>(2 * rules.size());
+  for (const RuleRates& rule : rules) {
+    for (const MethodKind kind : {MethodKind::douglas_rachford, MethodKind::peaceman_rachford}) {
+      tell(listener, {"observing iteration", static_cast<std::int64_t>(rows.size()) + 1, count});
+      const bool is_douglas = kind == MethodKind::douglas_rachford;
+      RateRow row{.method = kind,
+                  .relaxation = is_douglas ? rule.douglas_relaxation : rule.peaceman_relaxation,
+                  .impedance = rule.rule,
+                  .problem = rule.problem,
+                  .predicted = is_douglas ? rule.douglas_rachford : rule.peaceman_rachford};
+      if (row.problem.empty()) {
+        row.problem = Observation(scenario, rule.by_port, kind, row.relaxation, options.limit)
+                          .run(steps, row.observed);
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace portwave

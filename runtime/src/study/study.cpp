@@ -1,0 +1,296 @@
+#include "portwave/runtime/study/study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <new>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <unistd.h>
+
+#include <fmt/core.h>
+
+#include "portwave/coupling/reference/monolithic.hpp"
+#include "portwave/runtime/study/tune.hpp"
+
+namespace portwave {
+namespace {
+
+std::string_view name_of(Observable::Kind kind) {
+  switch (kind) {
+    case Observable::Kind::state:
+      return "state";
+    case Observable::Kind::effort:
+      return "effort";
+    case Observable::Kind::flow:
+      return "flow";
+    case Observable::Kind::incident:
+      return "incident wave";
+    case Observable::Kind::outgoing:
+      return "outgoing wave";
+    case Observable::Kind::storage:
+      break;
+  }
+  return "storage";
+}
+
+/// The reference knows states only: its efforts and flows exist where waves do, but no waves do.
+Issues check_observables(const std::vector<Observable>& observables) {
+  Issues issues;
+  if (observables.empty()) {
+    issues.push_back(
+        {"/outputs/observe", "study budget compares states, and the scenario observes none"});
+  }
+  for (std::size_t i = 0; i < observables.size(); ++i) {
+    if (observables[i].kind == Observable::Kind::state) continue;
+    issues.push_back(
+        {fmt::format("/outputs/observe/{}", i),
+         fmt::format("study budget compares states; \"{}\" is the {} of a {}", observables[i].label,
+                     name_of(observables[i].kind),
+                     observables[i].kind == Observable::Kind::storage ? "part" : "port")});
+  }
+  return issues;
+}
+
+template <typename Value>
+bool contains(const std::vector<Value>& values, Value value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+Issues check_axes(const CouplingMethod& method, const BudgetAxes& axes) {
+  Issues issues;
+  if (axes.budgets.empty()) issues.push_back({"", "study budget needs at least one budget"});
+  for (const int budget : axes.budgets) {
+    if (budget < 0) issues.push_back({"", fmt::format("budget {} is negative", budget)});
+  }
+  const std::vector<MethodKind> kinds =
+      axes.methods.empty() ? std::vector{method.kind} : axes.methods;
+  for (const MethodKind kind : kinds) {
+    if (!is_splitting(kind)) continue;
+    issues.push_back({"/method/kind", fmt::format("the method \"{}\" does not iterate: it has no "
+                                                  "budget to vary",
+                                                  to_string(kind))});
+  }
+  const auto takes_impedances = [](MethodKind kind) {
+    return is_wave_method(kind) && kind != MethodKind::automatic;
+  };
+  if (!is_wave_method(method.kind) && axes.impedances.empty() &&
+      std::any_of(kinds.begin(), kinds.end(), takes_impedances)) {
+    issues.push_back(
+        {"/method/impedance",
+         fmt::format("the method \"{}\" couples without waves and gives no impedances; "
+                     "name rules to take them from",
+                     to_string(method.kind))});
+  }
+  const bool chooses = axes.methods.empty()
+                           ? method.kind == MethodKind::automatic
+                           : std::all_of(axes.methods.begin(), axes.methods.end(),
+                                         [](MethodKind k) { return k == MethodKind::automatic; });
+  if (chooses && !axes.impedances.empty()) {
+    issues.push_back({"/method/kind",
+                      "the method \"auto\" chooses the impedances itself; name other methods to "
+                      "compare impedances"});
+  }
+  const bool gives_values =
+      is_wave_method(method.kind) && method.impedance_kind == ImpedanceKind::given;
+  if (!gives_values && contains(axes.impedances, ImpedanceKind::given)) {
+    issues.push_back({"/method/impedance",
+                      fmt::format("gives no values: its kind is \"{}\"", impedance_rule(method))});
+  }
+  return issues;
+}
+
+/// Every combination of the axes but the budget.
+std::vector<CouplingMethod> methods_of(const CouplingMethod& method, const BudgetAxes& axes) {
+  const auto or_own = [](auto values, auto own) {
+    if (values.empty()) values.push_back(own);
+    return values;
+  };
+  std::vector<CouplingMethod> methods;
+  for (const MethodKind kind : or_own(axes.methods, method.kind)) {
+    const bool has_waves = is_wave_method(kind);
+    const bool chooses = kind == MethodKind::automatic;
+    const std::vector<ImpedanceKind> impedances =
+        chooses      ? std::vector<ImpedanceKind>{ImpedanceKind::automatic}
+        : !has_waves ? std::vector<ImpedanceKind>{method.impedance_kind}
+                     : or_own(axes.impedances, method.impedance_kind);
+    const std::vector<bool> guards =
+        has_waves ? or_own(axes.guards, method.guard) : std::vector<bool>{false};
+    for (const ImpedanceKind impedance : impedances) {
+      for (const bool guard : guards) {
+        CouplingMethod& each = methods.emplace_back(method);
+        each.kind = kind;
+        each.impedance_kind = impedance;
+        each.guard = guard;
+        if (kind != method.kind) each.relaxation = 1.0;
+      }
+    }
+  }
+  return methods;
+}
+
+/// Euclidean distances ‖Δ_n‖ to the reference, sample by sample.
+class Deviation {
+ public:
+  explicit Deviation(const std::vector<Observable>& observables, const Samples& reference)
+      : observables_(observables), reference_(reference) {}
+
+  void compare(const Stepper& stepper) {
+    const double* const row =
+        reference_.data() + static_cast<std::size_t>(samples_) * observables_.size();
+    double sum = 0.0;
+    for (std::size_t i = 0; i < observables_.size(); ++i) {
+      const double difference = observe(stepper, observables_[i]) - row[i];
+      sum += difference * difference;
+    }
+    sum_of_squares_ += sum;
+    last_ = std::sqrt(sum);
+    max_ = std::max(max_, last_);
+    ++samples_;
+  }
+
+  double rms() const { return std::sqrt(sum_of_squares_ / static_cast<double>(samples_)); }
+  double max() const { return max_; }
+  double last() const { return last_; }
+
+ private:
+  std::span<const Observable> observables_;
+  const Samples& reference_;
+  std::int64_t samples_ = 0;
+  double sum_of_squares_ = 0.0;
+  double max_ = 0.0;
+  double last_ = 0.0;
+};
+
+/// Not positive where the system does not tell.
+double memory_of_machine_B() {
+  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+/// Room for all samples, so that memory runs out here or not at all.
+Samples room_for_samples(const Scenario& scenario) {
+  const double rows = static_cast<double>(scenario.steps) + 1.0;
+  const auto columns = static_cast<double>(scenario.observables.size());
+  const double size_B = rows * columns * sizeof(double);
+  const std::string wanted = fmt::format(
+      "not enough memory: the study would keep {} samples of {} state{} ({:.3g} GB)",
+      scenario.steps + 1, scenario.observables.size(), columns == 1.0 ? "" : "s", size_B / 1e9);
+  // Asked here, because systems grant memory that they do not have.
+  if (const double there_B = memory_of_machine_B(); there_B > 0.0 && size_B > there_B) {
+    throw std::runtime_error(fmt::format("{}; this machine has {:.3g} GB", wanted, there_B / 1e9));
+  }
+  try {
+    Samples samples;
+    samples.reserve(static_cast<std::size_t>(scenario.steps + 1) * scenario.observables.size());
+    return samples;
+  } catch (const std::bad_alloc&) {
+    throw std::runtime_error(wanted);
+  }
+}
+
+/// Fills in all that the run tells.
+void run_budget(const Scenario& scenario, const Samples& reference, const CouplingMethod& method,
+                int threads, BudgetRow& row) {
+  StepperOptions options = scenario.options;
+  options.method = method;
+  options.method.iterations = row.iterations;
+  options.method.tolerance = 0.0;  // a budget is spent, whatever the residual
+  options.method.energy_tolerance_J = 0.0;
+  options.certify = Certify::full;
+  options.threads = threads;
+  Stepper stepper(scenario.system, options);
+
+  Deviation deviation(scenario.observables, reference);
+  deviation.compare(stepper);
+  for (std::int64_t n = 0; n < scenario.steps; ++n) {
+    stepper.step();
+    deviation.compare(stepper);
+  }
+
+  const Certificate& certificate = stepper.certificate();
+  const double ratio = stepper.energy().max_energy_ratio;
+  row.rms = deviation.rms();
+  row.max = deviation.max();
+  row.final = deviation.last();
+  row.max_passivity_residual_J = certificate.max_passivity_residual_J;
+  row.max_augmented_residual_J = certificate.max_augmented_residual_J;
+  row.min_fne_margin = certificate.min_fne_margin;
+  row.min_nonexpansiveness_margin = certificate.min_nonexpansiveness_margin;
+  if (std::isfinite(ratio)) row.max_energy_ratio = ratio;
+  row.guard_steps = stepper.guard().steps;
+  row.status = certificate.status;
+}
+
+/// A run that fails is a row that says so.
+BudgetRow budget_row(const Scenario& scenario, const Samples& reference,
+                     const CouplingMethod& method, int iterations, int threads) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  BudgetRow row{.iterations = iterations,
+                .method = method.kind,
+                .impedance = impedance_rule(method),
+                .guard = method.guard,
+                .rms = kNone,
+                .max = kNone,
+                .final = kNone,
+                .max_passivity_residual_J = kNone};
+  try {
+    run_budget(scenario, reference, method, threads, row);
+  } catch (const StepError& error) {
+    row.failure = error.what();
+  } catch (const ConfigError& error) {
+    const CouplingMethod& own = scenario.options.method;
+    const bool is_comparison = !is_wave_method(method.kind) && method.kind != own.kind;
+    if (method.impedance_kind == own.impedance_kind && !is_comparison) throw;
+    row.failure = error.what();
+  }
+  return row;
+}
+
+}  // namespace
+
+Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listener) {
+  throw_if_any(check_observables(scenario.observables));
+  tell(listener, {"stepping the monolithic reference"});
+  Samples samples = room_for_samples(scenario);
+  MonolithicReference reference(scenario.system, scenario.options.step_s);
+  const auto sample = [&] {
+    for (const Observable& observable : scenario.observables) {
+      samples.push_back(
+          reference.state(observable.part)[static_cast<std::size_t>(observable.index)]);
+    }
+  };
+  sample();
+  for (std::int64_t n = 0; n < scenario.steps; ++n) {
+    reference.step();
+    sample();
+  }
+  return samples;
+}
+
+std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,
+                                         int threads, const PhaseCallback& listener) {
+  Issues issues = check_observables(scenario.observables);
+  append(issues, "", check_axes(scenario.options.method, axes));
+  throw_if_any(std::move(issues));
+
+  const Samples reference = monolithic_samples(scenario, listener);
+  const std::vector<CouplingMethod> methods = methods_of(scenario.options.method, axes);
+  const auto count = static_cast<std::int64_t>(methods.size() * axes.budgets.size());
+  std::vector<BudgetRow> rows;
+  for (const CouplingMethod& method : methods) {
+    for (const int budget : axes.budgets) {
+      tell(listener, {"running combination", static_cast<std::int64_t>(rows.size()) + 1, count});
+      rows.push_back(budget_row(scenario, reference, method, budget, threads));
+    }
+  }
+  return rows;
+}
+
+std::vector<BudgetRow> study_budget(const Scenario& scenario, const std::vector<int>& budgets,
+                                    int threads) {
+  return study_budget_axes(scenario, BudgetAxes{.budgets = budgets}, threads);
+}
+
+}  // namespace portwave

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "portwave/subsystems/core/subsystem.hpp"
+
+namespace portwave {
+
+struct NewtonOptions {
+  int max_steps = 50;  ///< Newton steps per port solve, > 0
+};
+
+/// The fallback solver: dense Newton on x⁺ of the discrete-gradient step
+///   x⁺ − x − h[(J − R)∇̄H(x, x⁺) + (G − P)u] = 0,   u from the wave relation,
+/// for any Subsystem, one lane per part. It asks the part for nothing but its contract, which makes
+/// it the yardstick for parts that solve their own step.
+/// Cost     one dense LU of size n per Newton step. Errors: StepFault::not_converged.
+std::unique_ptr<StepBatch> make_newton_batch(std::span<const Subsystem* const> parts,
+                                             NewtonOptions options = {});
+
+}  // namespace portwave

@@ -1,0 +1,36 @@
+#include "portwave/subsystems/base/error.hpp"
+
+#include <utility>
+
+#include "portwave/subsystems/base/printable.hpp"
+
+namespace portwave {
+namespace {
+
+std::string describe(const Issues& issues) {
+  std::string text;
+  for (const Issue& issue : issues) {
+    if (!text.empty()) text += '\n';
+    if (!issue.where.empty()) text += printable(issue.where, issue.where.size()) + ": ";
+    text += issue.what;
+  }
+  return text;
+}
+
+}  // namespace
+
+void append(Issues& issues, std::string_view prefix, const Issues& more) {
+  for (const Issue& issue : more) issues.push_back({std::string(prefix) + issue.where, issue.what});
+}
+
+ConfigError::ConfigError(Issues issues)
+    : std::runtime_error(describe(issues)), issues_(std::move(issues)) {}
+
+ConfigError::ConfigError(std::string where, std::string what)
+    : ConfigError(Issues{{std::move(where), std::move(what)}}) {}
+
+void throw_if_any(Issues issues) {
+  if (!issues.empty()) throw ConfigError(std::move(issues));
+}
+
+}  // namespace portwave

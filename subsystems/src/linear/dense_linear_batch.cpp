@@ -1,0 +1,631 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include <Eigen/Dense>
+
+#include "batches/closed_step.hpp"
+#include "batches/lane_coefficients.hpp"
+#include "kernels/linear_kernels.hpp"
+#include "linear/linear_batches.hpp"
+#include "linear/linear_energy.hpp"
+
+namespace portwave {
+namespace {
+
+using Matrix = Eigen::MatrixXd;
+using Vector = Eigen::VectorXd;
+
+/// x⁺ = x + (Φ − I)x + Ψa + Ψ_u ū,  b = σa + Cx + (D − σ)a + C_u ū, σ = ±1. Φ − I and D − σ are
+/// formed as such: Φ is close to I, D often to ±1, and their rounding, the same in every step, would act
+/// like a small spurious spring and damper.
+struct StepMaps {
+  Matrix Phi_minus_I, Psi, Psi_u, C, D_minus_sigma, C_u;
+  Vector sigma;
+};
+
+/// Solves for corrections of a closed step, in variables scaled to roots of energies:
+///   (2/h − W) δ̂ = r̂₁ + B̂ M⁻¹ r₂,  u = M⁻¹(r₂ − β Ĉ Q̂ δ̂),  M = α + β D,  W = ÂQ̂ − B̂ M⁻¹ β Ĉ Q̂.
+template <class Scalar>
+class ClosedStepFactors {
+ public:
+  using Dense = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
+
+  explicit ClosedStepFactors(const ClosedStep& step) : p_(step.p()) {
+    d_ = energy_scaling(step.Q).cast<Scalar>();
+    const Column d_inv = d_.cwiseInverse();
+    const Dense Q = d_inv.asDiagonal() * wide(step.Q) * d_inv.asDiagonal();
+    const Dense A = d_.asDiagonal() * wide(step.JR) * d_.asDiagonal();
+    B_ = d_.asDiagonal() * wide(step.B).leftCols(p_);
+    const Dense D = wide(step.D).topLeftCorner(p_, p_);
+    beta_.resize(p_);
+    Dense M = Dense::Zero(p_, p_);
+    for (Eigen::Index j = 0; j < p_; ++j) {
+      const PortClosure& port = step.closures[static_cast<std::size_t>(j)];
+      M(j, j) = port.alpha;
+      beta_[j] = port.beta;
+    }
+    M += beta_.asDiagonal() * D;
+    if (p_ > 0) {
+      const Eigen::PartialPivLU<Dense> lu(M);
+      M_inv_ = lu.inverse();
+      condition_ = std::min(condition_, lu.rcond());
+    }
+    CQ_ = beta_.asDiagonal() * (wide(step.C).topRows(p_) * (d_.asDiagonal() * Q));
+    Dense lhs = -(A * Q);
+    if (p_ > 0) lhs += B_ * (M_inv_ * CQ_);
+    lhs.diagonal().array() += Scalar(2) / Scalar(step.step_s);
+    if (step.n() > 0) {
+      lu_.compute(lhs);
+      condition_ = std::min(condition_, lu_.rcond());
+    }
+  }
+
+  /// An estimate of the reciprocal condition of what has to be solved.
+  Scalar reciprocal_condition() const { return condition_; }
+
+  /// Returns the largest component of δ̂ and u.
+  Scalar solve(const Dense& r1, const Dense& r2, Dense& d, Dense& v) const {
+    Dense scaled = d_.asDiagonal() * r1;
+    v = r2;
+    if (p_ > 0) {
+      v = M_inv_ * r2;
+      scaled += B_ * v;
+    }
+    if (scaled.rows() > 0) scaled = lu_.solve(scaled).eval();
+    if (p_ > 0) v -= M_inv_ * (CQ_ * scaled);
+    d = d_.cwiseInverse().asDiagonal() * scaled;
+    Scalar largest = Scalar(0);
+    for (const Dense* part : {&scaled, &v}) {
+      if (part->size() == 0) continue;
+      if (!part->allFinite()) return std::numeric_limits<Scalar>::quiet_NaN();
+      largest = std::max(largest, part->cwiseAbs().maxCoeff());
+    }
+    return largest;
+  }
+
+ private:
+  using Column = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+  static Dense wide(const SparseMatrix& m) { return Matrix(m).template cast<Scalar>(); }
+
+  Eigen::Index p_;
+  Column d_, beta_;
+  Dense B_, M_inv_, CQ_;
+  Eigen::PartialPivLU<Dense> lu_;
+  Scalar condition_ = Scalar(1);
+};
+
+/// Maps whose entries are as exact as doubles can be: what rounds off in a map is the same in every step.
+/// Where the equations are ill-conditioned, that takes more digits.
+StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
+                   double h) {
+  constexpr double kWellConditioned = 1e-3;
+  const Structure& st = part.structure();
+  const ClosedStep step{.JR = st.J - st.R,
+                        .Q = part.Q(),
+                        .B = st.G - st.P,
+                        .C = SparseMatrix((st.G + st.P).transpose()),
+                        .D = st.S + st.N,
+                        .closures = closures,
+                        .step_s = h};
+  const ClosedStepFactors<double> factors(step);
+  ClosedStepMaps closed;
+  if (factors.reciprocal_condition() > kWellConditioned) {
+    closed = solve_closed_step<long double, Matrix>(
+        step, 2, [&](const auto& r1, const auto& r2, auto& d, auto& v) {
+          return factors.solve(r1, r2, d, v);
+        });
+  } else {
+    using Long = ClosedStepFactors<long double>;
+    const Long long_factors(step);
+    closed = solve_closed_step<Quadruple, Long::Dense>(
+        step, 12, [&](const auto& r1, const auto& r2, auto& d, auto& v) {
+          return long_factors.solve(r1, r2, d, v);
+        });
+  }
+  if (!closed.delta.allFinite() || !closed.outgoing.allFinite()) {
+    throw ConfigError("", "the implicit step is singular at this step size");
+  }
+  const Eigen::Index n = step.n(), p = step.p(), q = step.q();
+  StepMaps maps;
+  maps.Phi_minus_I = 2.0 * closed.delta.leftCols(n);
+  maps.Psi = 2.0 * closed.delta.middleCols(n, p);
+  maps.Psi_u = 2.0 * closed.delta.rightCols(q);
+  maps.C = closed.outgoing.leftCols(n);
+  maps.D_minus_sigma = closed.outgoing.middleCols(n, p);
+  maps.C_u = closed.outgoing.rightCols(q);
+  maps.sigma = closed.sigma;
+  return maps;
+}
+
+using Entries = std::vector<LinearEnergy::Entry>;
+
+/// The step maps of one lane, as the kernels read them (see LinearGroup).
+struct FlatMaps {
+  std::vector<double> scatter, step, input, energy;
+  bool operator==(const FlatMaps&) const = default;
+};
+
+void append(const Matrix& m, std::vector<double>& out) {
+  for (Eigen::Index i = 0; i < m.rows(); ++i) {
+    for (Eigen::Index j = 0; j < m.cols(); ++j) out.push_back(m(i, j));
+  }
+}
+
+/// The union of the places of non-zeros of several parts, row by row. A coefficient of 0 where a part
+/// has none changes no bit of a sum.
+class Pattern {
+ public:
+  void add(const Entries& entries) {
+    for (const LinearEnergy::Entry& e : entries) places_.insert({e.row, e.column});
+  }
+  /// Those in the given rows.
+  void add(const Entries& entries, const std::set<int>& rows) {
+    for (const LinearEnergy::Entry& e : entries) {
+      if (rows.count(e.row) > 0) places_.insert({e.row, e.column});
+    }
+  }
+  std::vector<LinearEntry> list() const {
+    std::vector<LinearEntry> out;
+    for (const auto& [row, column] : places_) out.push_back({row, column});
+    return out;
+  }
+
+ private:
+  std::set<std::pair<int, int>> places_;
+};
+
+/// Values at the places of the pattern, times `factor`; entries elsewhere are left out.
+void append_values(const std::vector<LinearEntry>& pattern, const Entries& entries, double factor,
+                   std::vector<double>& out) {
+  const std::size_t begin = out.size();
+  out.resize(begin + pattern.size(), 0.0);
+  for (const LinearEnergy::Entry& e : entries) {
+    const auto it = std::lower_bound(
+        pattern.begin(), pattern.end(), e, [](const LinearEntry& l, const LinearEnergy::Entry& r) {
+          return std::pair(l.row, l.column) < std::pair(r.row, r.column);
+        });
+    if (it == pattern.end() || it->row != e.row || it->column != e.column) continue;
+    out[begin + static_cast<std::size_t>(it - pattern.begin())] += factor * e.value;
+  }
+}
+
+bool same_entries(const SparseMatrix& a, const SparseMatrix& b) {
+  return a.nonZeros() == b.nonZeros() && a.isCompressed() && b.isCompressed() &&
+         std::equal(a.outerIndexPtr(), a.outerIndexPtr() + a.outerSize() + 1, b.outerIndexPtr()) &&
+         std::equal(a.innerIndexPtr(), a.innerIndexPtr() + a.nonZeros(), b.innerIndexPtr()) &&
+         std::equal(a.valuePtr(), a.valuePtr() + a.nonZeros(), b.valuePtr());
+}
+
+bool same_physics(const LinearPortHamiltonian& a, const LinearPortHamiltonian& b) {
+  if (&a == &b) return true;
+  const Structure& s = a.structure();
+  const Structure& t = b.structure();
+  return same_entries(a.Q(), b.Q()) && same_entries(s.J, t.J) && same_entries(s.R, t.R) &&
+         same_entries(s.G, t.G) && same_entries(s.P, t.P) && same_entries(s.S, t.S) &&
+         same_entries(s.N, t.N);
+}
+
+/// Parts of equal shape with dense step maps. Coefficients lie eight lanes side by side; lane groups
+/// whose eight parts are equal, impedances too, share one set with all others of the same values.
+class DenseLinearBatch final : public StepBatch {
+ public:
+  explicit DenseLinearBatch(std::span<const Subsystem* const> parts)
+      : StepBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
+                  parts[0]->signature().wave_size(), parts[0]->signature().input_size()),
+        kernels_(linear_kernels()),
+        width_(lanes() == 1 ? 1 : kLaneGroup) {
+    for (const Subsystem* part : parts) {
+      parts_.push_back(dynamic_cast<const LinearPortHamiltonian*>(part));
+    }
+    shape_.n = state_size();
+    shape_.p = wave_size();
+    shape_.q = input_size();
+    for (const Port& port : parts[0]->signature().ports) {
+      sign_.insert(sign_.end(), static_cast<std::size_t>(port.dimension),
+                   port.causality == Causality::effort_in ? 1.0 : -1.0);
+    }
+  }
+
+  double advance_cost_ns() const override {
+    return 2.0 + 0.06 * (shape_.n + shape_.p) * (shape_.n + shape_.p);
+  }
+
+  void prepare(double step_s, const double* impedance) override {
+    Distinct distinct = find_distinct(impedance);
+    std::vector<LinearEnergy> energies;
+    for (const Distinct::Representative& r : distinct.representatives) {
+      energies.emplace_back(*r.part, port_closures(r.part->signature(), step_s, r.impedance.data()),
+                            step_s);
+    }
+    make_patterns(energies);
+    std::vector<FlatMaps> maps;
+    for (std::size_t i = 0; i < energies.size(); ++i) {
+      const Distinct::Representative& r = distinct.representatives[i];
+      maps.push_back(flatten(*r.part, energies[i], step_s, r.impedance));
+    }
+    store(maps, distinct.of_lane);
+  }
+
+  std::size_t record_size() const override {
+    return states() + static_cast<std::size_t>(group_count()) * group_size();
+  }
+  void set_state(int lane, const double* x, double* record) const override {
+    double* own = record + place_in_record(lane);
+    for (int i = 0; i < shape_.n; ++i) own[i * width_] = x[i];
+  }
+  void get_state(int lane, const double* record, double* x) const override {
+    const double* own = record + place_in_record(lane);
+    for (int i = 0; i < shape_.n; ++i) x[i] = own[i * width_];
+  }
+
+  void freeze(LaneRange range, double* record, const double* input) override {
+    for (int l = range.first; l < range.last; ++l) {
+      double* own = record + place_in_record(l) + shape_.n * width_;
+      for (int j = 0; j < shape_.q; ++j) {
+        own[j * width_] = input == nullptr ? 0.0 : input[l * shape_.q + j];
+      }
+    }
+    LinearTask task = task_for(range, record);
+    task.driven = input != nullptr && shape_.q > 0;
+    if (task.driven) __atomic_store_n(&ever_driven_, 1, __ATOMIC_RELAXED);
+    kernels_.freeze(task);
+  }
+
+  LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) override {
+    LinearTask task = task_for(range, record);
+    task.a = a;
+    task.b = b;
+    kernels_.scatter(task);
+    return {};
+  }
+
+  BoundCall bind_scatter(LaneRange range, double* record, const double* a,
+                         double* b) const override {
+    LinearTask task = task_for(range, record);
+    task.a = a;
+    task.b = b;
+    return BoundCall::of(kernels_.scatter_of(width_, shape_.p), task);
+  }
+  BoundCall bind_advance(LaneRange range, double* record, const double* a, double* next, double* b,
+                         const EnergyColumns& energy) const override {
+    return BoundCall::of(kernels_.advance, advance_task(range, record, a, next, b, energy));
+  }
+
+  LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
+                     const EnergyColumns& energy) override {
+    const LinearTask task = advance_task(range, record, a, next, b, energy);
+    const int bad = kernels_.advance(&task);
+    if (bad >= 0 && bad < range.last) return {bad, StepFault::not_finite};
+    return {};
+  }
+
+  /// Every increment is known to ε of its terms and every state to ε of itself, weighed by what x⁺ changes the
+  /// balance by; every b to ε of its own terms; and the work of an input to ε of the terms of what it acts on.
+  std::optional<double> step_rounding(int lane, const double* record, const double* a,
+                                      const double* next) const override {
+    constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
+    const LinearGroup& group = groups_[static_cast<std::size_t>(lane / width_)];
+    const int step = group.shared ? 1 : width_;
+    const int own = group.shared ? 0 : lane % width_;
+    const int n = shape_.n, p = shape_.p, q = shape_.q;
+    const auto size = [&](const double* block, int i) { return std::abs(block[i * step + own]); };
+    const double* x = record + place_in_record(lane);
+    const double* after = next + place_in_record(lane);
+    const auto state = [&](const double* of, int i) { return of[i * width_]; };
+    const double* output =
+        group.energy +
+        (n + shape_.storage_count + shape_.gradient_count + shape_.dissipation_count) * step;
+    const double* per_wave = output + shape_.output_count * step;
+    std::fill(rounding_work_.begin(), rounding_work_.end(), 0.0);
+    double* const slope = rounding_work_.data();  // what an error of x⁺ changes the balance by
+    double* const terms = slope + n;              // of z = [∂H/∂x; u]
+    double* const shifted = terms + n + p;        // x⁺ less what the inputs work on
+    for (int i = 0; i < n; ++i) shifted[i] = state(after, i);
+    for (int e = 0; e < shape_.output_count; ++e) {
+      const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
+      if (entry.column >= n) continue;
+      shifted[entry.column] -= 0.5 * output[e * step + own] * state(x, n + entry.row);
+    }
+    const auto add_slope = [&](int i, int j, double half_q) {
+      slope[i] += 2.0 * half_q * shifted[j];
+      terms[i] += std::abs(half_q) * (std::abs(state(x, j)) + std::abs(state(after, j)));
+    };
+    for (int i = 0; i < n; ++i) add_slope(i, i, group.energy[i * step + own]);
+    for (int e = 0; e < shape_.storage_count; ++e) {
+      const LinearEntry& entry = storage_[static_cast<std::size_t>(e)];
+      const double half_q = 0.5 * group.energy[(n + e) * step + own];
+      add_slope(entry.row, entry.column, half_q);
+      add_slope(entry.column, entry.row, half_q);
+    }
+    const auto moved = [&](const double* of_state, const double* of_wave, const double* of_input,
+                           int row) {
+      double sum = 0.0;
+      for (int j = 0; j < n; ++j) sum += size(of_state, row * n + j) * std::abs(state(x, j));
+      for (int j = 0; j < p; ++j) {
+        sum += size(of_wave, row * p + j) * std::abs(a[j * stride() + lane]);
+      }
+      for (int j = 0; j < q; ++j) {
+        sum += size(of_input, row * q + j) * std::abs(state(x, n + j));
+      }
+      return sum;
+    };
+    const double* C = group.step + (n * n + n * p) * step;
+    double sum = 0.0;
+    for (int i = 0; i < n; ++i) {
+      const double terms_of_x =
+          moved(group.step, group.step + n * n * step, group.input, i) + std::abs(state(after, i));
+      sum += std::abs(slope[i]) * terms_of_x;
+    }
+    for (int i = 0; i < p; ++i) {
+      const double* gain = group.scatter + p * step;
+      const double* C_u = group.input + n * q * step;
+      const auto value = [&](const double* block, int k) { return block[k * step + own]; };
+      double b = value(group.scatter, i) * a[i * stride() + lane];
+      for (int j = 0; j < n; ++j) b += value(C, i * n + j) * state(x, j);
+      for (int j = 0; j < p; ++j) b += value(gain, i * p + j) * a[j * stride() + lane];
+      for (int j = 0; j < q; ++j) b += value(C_u, i * q + j) * state(x, n + j);
+      const double terms_of_b = moved(C, gain, C_u, i);
+      sum += (std::abs(b) + kPerTerm * terms_of_b) * terms_of_b;
+      terms[n + i] = std::abs(a[i * stride() + lane]) + std::abs(b) + terms_of_b;
+    }
+    // The work of the inputs on z, where u is a sum of waves.
+    for (int e = 0; e < shape_.output_count; ++e) {
+      const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
+      if (entry.column >= n + p) continue;
+      double of_z = terms[entry.column];
+      if (entry.column >= n) of_z *= size(per_wave, entry.column - n);
+      sum += size(output, e) * std::abs(state(x, n + entry.row)) * of_z;
+    }
+    return kPerTerm * sum;
+  }
+
+  bool affine_matrix(int lane, double* matrix) const override {
+    const LinearGroup& group = groups_[static_cast<std::size_t>(lane / width_)];
+    const int step = group.shared ? 1 : width_;
+    const double* sigma = group.scatter + (group.shared ? 0 : lane % width_);
+    const double* gain = sigma + shape_.p * step;
+    for (int i = 0; i < shape_.p; ++i) {
+      for (int j = 0; j < shape_.p; ++j) {
+        matrix[i * shape_.p + j] =
+            gain[(i * shape_.p + j) * step] + (i == j ? sigma[i * step] : 0.0);
+      }
+    }
+    return true;
+  }
+  bool affine_offset(int lane, const double* record, double* offset) const override {
+    const double* own = record + (lane / width_) * shape_.p * width_ + lane % width_;
+    for (int i = 0; i < shape_.p; ++i) offset[i] = own[i * width_];
+    return true;
+  }
+
+ private:
+  /// The parts that differ in anything that the step maps depend on.
+  struct Distinct {
+    struct Representative {
+      const LinearPortHamiltonian* part;
+      std::vector<double> impedance;
+    };
+    std::vector<Representative> representatives;
+    std::vector<int> of_lane;
+  };
+
+  int group_count() const { return (lanes() + width_ - 1) / width_; }
+  std::size_t group_size() const {
+    return static_cast<std::size_t>((shape_.n + shape_.q) * width_);
+  }
+  /// Where states begin in a record: behind b⁰ of all groups.
+  std::size_t states() const { return static_cast<std::size_t>(group_count() * shape_.p * width_); }
+  std::size_t place_in_record(int lane) const {
+    return states() + static_cast<std::size_t>(lane / width_) * group_size() +
+           static_cast<std::size_t>(lane % width_);
+  }
+  LinearTask task_for(LaneRange range, double* record) const {
+    LinearTask task;
+    task.shape = &shape_;
+    task.groups = groups_.data();
+    task.first = range.first / width_;
+    task.last = (range.last + width_ - 1) / width_;
+    task.width = width_;
+    task.stride = stride();
+    task.record = record;
+    task.states = static_cast<long>(states());
+    task.ever_driven = &ever_driven_;
+    return task;
+  }
+
+  LinearTask advance_task(LaneRange range, double* record, const double* a, double* next, double* b,
+                          const EnergyColumns& energy) const {
+    LinearTask task = task_for(range, record);
+    task.a = a;
+    task.b = b;
+    task.next = next;
+    task.energy = energy;
+    task.work = work_.data();
+    return task;
+  }
+
+  /// A hash of what is cheap to read; equality is decided by all of it.
+  static std::size_t hash_of(const LinearPortHamiltonian& part, const double* gamma, int p,
+                             int stride) {
+    std::size_t h = 0;
+    const auto mix = [&h](double v) {
+      h = (h ^ std::hash<double>{}(v)) * 0x9E3779B97F4A7C15u;
+      h ^= h >> 29;
+    };
+    for (int i = 0; i < part.Q().nonZeros(); ++i) mix(part.Q().valuePtr()[i]);
+    const SparseMatrix& R = part.structure().R;
+    for (int i = 0; i < R.nonZeros(); ++i) mix(R.valuePtr()[i]);
+    for (int j = 0; j < p; ++j) mix(gamma[j * stride]);
+    return h;
+  }
+
+  Distinct find_distinct(const double* impedance) const {
+    Distinct out;
+    std::unordered_multimap<std::size_t, int> known;
+    const int p = shape_.p;
+    for (int l = 0; l < lanes(); ++l) {
+      const LinearPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
+      const double* gamma = impedance + l;
+      const auto equal = [&](int index) {
+        const auto& r = out.representatives[static_cast<std::size_t>(index)];
+        for (int j = 0; j < p; ++j) {
+          if (r.impedance[static_cast<std::size_t>(j)] != gamma[j * stride()]) return false;
+        }
+        return same_physics(*r.part, part);
+      };
+      int found = !out.of_lane.empty() && equal(out.of_lane.back()) ? out.of_lane.back() : -1;
+      if (found < 0) {
+        const std::size_t hash = hash_of(part, gamma, p, stride());
+        const auto [begin, end] = known.equal_range(hash);
+        for (auto it = begin; it != end && found < 0; ++it) {
+          if (equal(it->second)) found = it->second;
+        }
+        if (found < 0) {
+          found = static_cast<int>(out.representatives.size());
+          out.representatives.push_back({&part, {}});
+          for (int j = 0; j < p; ++j) {
+            out.representatives.back().impedance.push_back(gamma[j * stride()]);
+          }
+          known.emplace(hash, found);
+        }
+      }
+      out.of_lane.push_back(found);
+    }
+    return out;
+  }
+
+  void make_patterns(const std::vector<LinearEnergy>& energies) {
+    Pattern storage, gradient, dissipation, output;
+    std::set<int> needed;
+    for (const LinearEnergy& energy : energies) {
+      for (const LinearEnergy::Entry& e : energy.storage()) {
+        if (e.row != e.column) storage.add({e});
+      }
+      dissipation.add(energy.dissipation());
+      output.add(energy.output());
+      for (const LinearEnergy::Entry& e : energy.dissipation()) {
+        needed.insert(e.row);
+        needed.insert(e.column);
+      }
+      for (const LinearEnergy::Entry& e : energy.output()) needed.insert(e.column);
+    }
+    for (const LinearEnergy& energy : energies) gradient.add(energy.gradient(), needed);
+    for (const int row : needed) {  // rows without an entry are written too, as zeros
+      if (row < shape_.n) gradient.add({{row, row, 0.0}});
+    }
+    shape_.ports_dissipate = !needed.empty() && *needed.rbegin() >= shape_.n;
+    storage_ = storage.list();
+    gradient_ = gradient.list();
+    diagonal_gradient_.assign(static_cast<std::size_t>(shape_.n), 0);
+    for (const int row : needed) {
+      const auto is_beside = [row](const LinearEntry& e) {
+        return e.row == row && e.column != row;
+      };
+      if (row >= shape_.n || std::ranges::any_of(gradient_, is_beside)) continue;
+      diagonal_gradient_[static_cast<std::size_t>(row)] = 1;
+      std::erase_if(gradient_, [row](const LinearEntry& e) { return e.row == row; });
+    }
+    shape_.diagonal_gradient = diagonal_gradient_.data();
+    dissipation_ = dissipation.list();
+    output_ = output.list();
+    shape_.storage = storage_.data();
+    shape_.gradient = gradient_.data();
+    shape_.dissipation = dissipation_.data();
+    shape_.output = output_.data();
+    shape_.storage_count = static_cast<int>(storage_.size());
+    shape_.gradient_count = static_cast<int>(gradient_.size());
+    shape_.dissipation_count = static_cast<int>(dissipation_.size());
+    shape_.output_count = static_cast<int>(output_.size());
+    shape_.input_sign = sign_.data();
+  }
+
+  FlatMaps flatten(const LinearPortHamiltonian& part, const LinearEnergy& energy, double step_s,
+                   const std::vector<double>& impedance) const {
+    const auto closures = port_closures(part.signature(), step_s, impedance.data());
+    const StepMaps maps = step_maps(part, closures, step_s);
+    FlatMaps flat;
+    append(maps.sigma, flat.scatter);
+    append(maps.D_minus_sigma, flat.scatter);
+    append(maps.Phi_minus_I, flat.step);
+    append(maps.Psi, flat.step);
+    append(maps.C, flat.step);
+    append(maps.Psi_u, flat.input);
+    append(maps.C_u, flat.input);
+    std::vector<double> of_state(static_cast<std::size_t>(shape_.n), 0.0);
+    for (const LinearEnergy::Entry& e : energy.gradient()) {
+      if (e.row == e.column) of_state[static_cast<std::size_t>(e.row)] += 0.5 * e.value;
+    }
+    flat.energy.insert(flat.energy.end(), of_state.begin(), of_state.end());
+    append_values(storage_, energy.storage(), 1.0, flat.energy);
+    append_values(gradient_, energy.gradient(), 0.5, flat.energy);
+    append_values(dissipation_, energy.dissipation(), 1.0, flat.energy);
+    append_values(output_, energy.output(), 1.0, flat.energy);
+    for (const PortClosure& c : closures) {
+      flat.energy.push_back(c.effort_in ? 0.5 * c.s : 0.5 * c.s / c.impedance);
+    }
+    return flat;
+  }
+
+  void store(const std::vector<FlatMaps>& maps, const std::vector<int>& of_lane) {
+    static constexpr std::vector<double> FlatMaps::*kBlocks[] = {
+        &FlatMaps::scatter, &FlatMaps::step, &FlatMaps::input, &FlatMaps::energy};
+    std::vector<std::vector<double>> block(maps.size());
+    for (std::size_t k = 0; k < 4; ++k) {
+      for (std::size_t i = 0; i < maps.size(); ++i) block[i] = maps[i].*kBlocks[k];
+      coefficients_[k].build(block, of_lane, width_);
+    }
+    rounding_work_.resize(static_cast<std::size_t>(3 * shape_.n + shape_.p));
+    groups_.clear();
+    for (int g = 0; g < group_count(); ++g) {
+      groups_.push_back({coefficients_[0].group(g), coefficients_[1].group(g),
+                         coefficients_[2].group(g), coefficients_[3].group(g),
+                         coefficients_[0].shared(g)});
+    }
+    const bool on_stack = shape_.n + shape_.p + shape_.q <= LinearTask::kOnStack;
+    work_.assign(on_stack ? 0
+                          : static_cast<std::size_t>(group_count() * width_ *
+                                                     (shape_.n + shape_.p + shape_.q)),
+                 0.0);
+  }
+
+  const LinearKernels& kernels_;
+  int width_;
+  unsigned char ever_driven_ = 0;  // accessed atomically
+  std::vector<const LinearPortHamiltonian*> parts_;
+  LinearShape shape_;
+  std::vector<double> sign_;
+  std::vector<LinearEntry> storage_, gradient_, dissipation_, output_;
+  std::vector<unsigned char> diagonal_gradient_;
+  std::vector<LinearGroup> groups_;
+  LaneCoefficients coefficients_[4];
+  mutable std::vector<double> rounding_work_;  // of step_rounding
+  mutable AlignedVector work_;                 // of wide parts, each lane group its own stretch
+};
+
+}  // namespace
+
+const LinearKernels& linear_kernels() {
+#ifdef PORTWAVE_X86_64_KERNELS
+  switch (instruction_set()) {
+    case InstructionSet::x86_64_v4:
+      return v4::kLinearKernels;
+    case InstructionSet::x86_64_v3:
+      return v3::kLinearKernels;
+    case InstructionSet::baseline:
+      break;
+  }
+#endif
+  return baseline::kLinearKernels;
+}
+
+std::unique_ptr<StepBatch> make_dense_linear_batch(std::span<const Subsystem* const> parts) {
+  return std::make_unique<DenseLinearBatch>(parts);
+}
+
+}  // namespace portwave

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "portwave/subsystems/linear/linear_part.hpp"
+
+namespace portwave {
+
+/// Batches of linear parts of equal (n, p, q); every part must be a LinearPortHamiltonian.
+std::unique_ptr<StepBatch> make_dense_linear_batch(std::span<const Subsystem* const> parts);
+std::unique_ptr<StepBatch> make_sparse_linear_batch(std::span<const Subsystem* const> parts);
+
+}  // namespace portwave

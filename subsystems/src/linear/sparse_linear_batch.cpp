@@ -1,0 +1,267 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include <Eigen/Dense>
+
+#include "batches/step_rounding.hpp"
+#include "linear/linear_batches.hpp"
+#include "linear/linear_energy.hpp"
+#include "matrices/refined_solves.hpp"
+#include "portwave/subsystems/matrices/sparse_factors.hpp"
+
+namespace portwave {
+namespace {
+
+using Matrix = Eigen::MatrixXd;
+using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector = Eigen::VectorXd;
+
+/// One part with many states. The implicit step is factorised once; the wave map is dense in its few
+/// ports, the state is advanced by one pair of triangular solves:
+///   (2/h − W)(x̂_mid − x̂) = W x̂ + B_a a + B_u ū,  x⁺ = x + 2(x_mid − x),  b = σa + C x + (D − σ)a + C_u ū,
+/// with x̂ᵢ = √Q_ii xᵢ. Increments for the reason given in dense_linear_batch.cpp.
+struct SparseLane {
+  SparseFactors lhs;
+  SparseMatrix W;    // n×n
+  Vector d;          // x̂ = d∘x
+  Matrix B_a;        // n×p
+  SparseMatrix B_u;  // n×q
+  RowMatrix C;       // p×n
+  RowMatrix D;       // p×p
+  RowMatrix D_minus_sigma;
+  Vector sigma;   // ±1
+  RowMatrix C_u;  // p×q
+};
+
+SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
+                     double h) {
+  const Eigen::Index n = part.signature().state_size();
+  const auto p = static_cast<Eigen::Index>(closures.size());
+  const Eigen::Index q = part.signature().input_size();
+  const Structure& st = part.structure();
+  SparseLane lane;
+  const double two_over_h = 2.0 / h;
+  lane.d = energy_scaling(part.Q());
+  const Vector d_inv = lane.d.cwiseInverse();
+  const SparseMatrix Q = d_inv.asDiagonal() * part.Q() * d_inv.asDiagonal();
+  const SparseMatrix A = lane.d.asDiagonal() * SparseMatrix(st.J - st.R) * lane.d.asDiagonal();
+  const SparseMatrix B = lane.d.asDiagonal() * SparseMatrix(st.G - st.P);
+  const SparseMatrix Cy = SparseMatrix((st.G + st.P).transpose()) * lane.d.asDiagonal();
+  const SparseMatrix Dy = st.S + st.N;
+  const Matrix Dp = Matrix(SparseMatrix(Dy.leftCols(p)).topRows(p));
+
+  Matrix M = Matrix::Zero(p, p);
+  Matrix beta = Matrix::Zero(p, p), s = beta;
+  for (Eigen::Index j = 0; j < p; ++j) {
+    const PortClosure& c = closures[static_cast<std::size_t>(j)];
+    beta(j, j) = c.beta;
+    s(j, j) = c.s;
+    M(j, j) = c.alpha;
+  }
+  M += beta * Dp;
+  const Matrix M_inv = p > 0 ? Matrix(M.partialPivLu().inverse()) : Matrix(0, 0);
+  const Matrix K = M_inv * beta;
+  const SparseMatrix CyQ = SparseMatrix(Cy.topRows(p)) * Q;
+  const SparseMatrix B_p = B.leftCols(p);
+  const SparseMatrix Dx = SparseMatrix(Dy.rightCols(q)).topRows(p);
+
+  SparseMatrix identity(n, n);
+  identity.setIdentity();
+  lane.W = A * Q;
+  if (p > 0) lane.W -= SparseMatrix(B_p * SparseMatrix(SparseMatrix(K.sparseView()) * CyQ));
+  SparseMatrix lhs = two_over_h * identity - lane.W;
+  lhs.makeCompressed();
+  if (!lane.lhs.factorise(lhs)) {
+    throw ConfigError("", "the implicit step is singular at this step size");
+  }
+  lane.B_a = B_p * (M_inv * s);
+  lane.B_u = B.rightCols(q);
+  if (p > 0) lane.B_u -= SparseMatrix(B_p * SparseMatrix(SparseMatrix(K.sparseView()) * Dx));
+  RefinedSolves solves(lane.lhs, lhs);
+  Matrix Xa(n, p);
+  for (Eigen::Index j = 0; j < p; ++j) Xa.col(j) = solves.solve(lane.B_a.col(j));
+  // x_mid at the ports, CyQ x_mid, as a function of z = (x̂, a, ū), by one transposed solve per port
+  // however many inputs there are; then u and y.
+  Matrix at_ports(p, n + p + q);
+  for (Eigen::Index j = 0; j < p; ++j) {
+    const Vector row = solves.solve_transposed(Vector(CyQ.transpose().col(j)));
+    at_ports.row(j).head(n) = two_over_h * row.transpose();
+    at_ports.row(j).tail(q) = (lane.B_u.transpose() * row).transpose();
+  }
+  at_ports.middleCols(n, p) = CyQ * Xa;
+  Matrix u = -K * at_ports;
+  u.middleCols(n, p) += M_inv * s;
+  u.rightCols(q) -= K * Dx;
+  Matrix y = at_ports + Dp * u;
+  y.rightCols(q) += Dx;
+  Matrix b(p, n + p + q);
+  lane.sigma.resize(p);
+  Eigen::RowVectorXd row;
+  for (Eigen::Index j = 0; j < p; ++j) {
+    lane.sigma[j] =
+        outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
+    b.row(j) = row;
+  }
+  lane.C = b.leftCols(n) * lane.d.asDiagonal();
+  lane.D_minus_sigma = b.middleCols(n, p);
+  lane.D = lane.D_minus_sigma + RowMatrix(Matrix(lane.sigma.asDiagonal()));
+  lane.C_u = b.rightCols(q);
+  return lane;
+}
+
+class SparseLinearBatch final : public LanewiseBatch {
+ public:
+  explicit SparseLinearBatch(std::span<const Subsystem* const> parts)
+      : LanewiseBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
+                      parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
+                      /*extra: b⁰ and work=*/2 * parts[0]->signature().wave_size() +
+                          2 * parts[0]->signature().state_size() +
+                          parts[0]->signature().input_size()) {
+    for (const Subsystem* part : parts) {
+      parts_.push_back(dynamic_cast<const LinearPortHamiltonian*>(part));
+    }
+    n_ = state_size();
+    p_ = wave_size();
+    q_ = input_size();
+  }
+
+  double scatter_cost_ns() const override { return 5.0 + p_ * p_; }
+  double advance_cost_ns() const override { return 20.0 + (20.0 + 2.0 * p_) * n_; }
+
+  void prepare(double step_s, const double* impedance) override {
+    step_s_ = step_s;
+    lane_.clear();
+    energy_.clear();
+    std::vector<double> gamma(static_cast<std::size_t>(p_));
+    for (int l = 0; l < lanes(); ++l) {
+      const LinearPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
+      for (int j = 0; j < p_; ++j) {
+        gamma[static_cast<std::size_t>(j)] = impedance[j * stride() + l];
+      }
+      auto closures = port_closures(part.signature(), step_s, gamma.data());
+      lane_.push_back(make_lane(part, closures, step_s));
+      energy_.emplace_back(part, std::move(closures), step_s);
+    }
+  }
+
+  /// A solve leaves the residual ε(|W||x̂| + … + |2/h − W||δ|); λ = (2/h − W)⁻ᵀ∂H/∂x̂ at x⁺ tells what energy
+  /// that is. States are known to ε of themselves, and the work of an input to ε of the terms of what it acts
+  /// on.
+  std::optional<double> step_rounding(int l, const double* record, const double* a,
+                                      const double* next) const override {
+    const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
+    const SparseMatrix& Q = parts_[static_cast<std::size_t>(l)]->Q();
+    const Vector x = Eigen::Map<const Vector>(state_of(l, record), n_);
+    const Vector input = Eigen::Map<const Vector>(state_of(l, record) + n_, q_);
+    const Vector after = Eigen::Map<const Vector>(state_of(l, next), n_);
+    Vector wave(p_);
+    for (int j = 0; j < p_; ++j) wave[j] = a[j * stride() + l];
+    const LinearEnergy& energy = energy_[static_cast<std::size_t>(l)];
+    Vector shifted = after;  // less what the inputs work on
+    for (const LinearEnergy::Entry& e : energy.output()) {
+      if (e.column < n_) shifted[e.column] -= 0.5 * e.value * input[e.row];
+    }
+    const Vector slope = Q * shifted;  // what an error of x⁺ changes the balance by
+    const Vector scaled = lane.d.cwiseProduct(x), moved = 0.5 * lane.d.cwiseProduct(after - x);
+    const Vector lambda = lane.lhs.solve_transposed(2.0 * slope.cwiseQuotient(lane.d));
+    using step_rounding::terms;
+    Vector residual = terms(lane.W, scaled) + terms(lane.B_a, wave) + terms(lane.B_u, input) +
+                      terms(lane.W, moved) + (2.0 / step_s_) * moved.cwiseAbs();
+    double sum = lambda.cwiseAbs().dot(residual) + slope.cwiseAbs().dot(after.cwiseAbs());
+    const Vector slope_terms = 0.5 * (terms(Q, x) + terms(Q, after));
+    const Vector wave_terms =
+        wave.cwiseAbs() + terms(lane.C, x) + terms(lane.D, wave) + terms(lane.C_u, input);
+    for (const LinearEnergy::Entry& e : energy.output()) {
+      if (e.column >= n_ + p_) continue;
+      const double of_z =
+          e.column < n_ ? slope_terms[e.column]
+                        : wave_terms[e.column - n_] * std::abs(energy.per_wave(e.column - n_));
+      sum += std::abs(e.value * input[e.row]) * of_z;
+    }
+    return step_rounding::kPerTerm * sum + step_rounding::of_waves(lane, x, wave, input);
+  }
+
+  bool affine_matrix(int l, double* matrix) const override {
+    const RowMatrix& D = lane_[static_cast<std::size_t>(l)].D;
+    std::copy(D.data(), D.data() + D.size(), matrix);
+    return true;
+  }
+  bool affine_offset(int l, const double* record, double* offset) const override {
+    const double* b0 = extra_of(l, record);
+    std::copy(b0, b0 + p_, offset);
+    return true;
+  }
+
+ private:
+  void freeze_lane(int l, const Lane& frozen) override {
+    const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
+    for (int i = 0; i < p_; ++i) {
+      double sum = 0.0;
+      for (int j = 0; j < n_; ++j) sum += lane.C(i, j) * frozen.x[j];
+      for (int j = 0; j < q_; ++j) sum += lane.C_u(i, j) * frozen.input[j];
+      frozen.extra[i] = sum;
+    }
+  }
+
+  StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) override {
+    const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
+    for (int i = 0; i < p_; ++i) {
+      double sum = frozen.extra[i];
+      for (int j = 0; j < p_; ++j) sum += lane.D_minus_sigma(i, j) * a[j];
+      b[i] = lane.sigma[i] * a[i] + sum;
+    }
+    return StepFault::none;
+  }
+
+  StepFault advance_lane(int l, const Lane& frozen, const double* a, double* next, double* b,
+                         StepEnergy& energy) override {
+    (void)scatter_lane(l, frozen, a, b);
+    const auto index = static_cast<std::size_t>(l);
+    const SparseLane& lane = lane_[index];
+    double* scratch = frozen.extra + p_;
+    std::fill(next, next + n_, 0.0);
+    for (int j = 0; j < n_; ++j) {
+      const double scaled = lane.d[j] * frozen.x[j];
+      for (SparseMatrix::InnerIterator it(lane.W, j); it; ++it) {
+        next[it.row()] += it.value() * scaled;
+      }
+    }
+    for (int i = 0; i < n_; ++i) {
+      double sum = next[i];
+      for (int j = 0; j < p_; ++j) sum += lane.B_a(i, j) * a[j];
+      next[i] = sum;
+    }
+    bool driven = false;
+    for (int j = 0; j < q_; ++j) {
+      if (frozen.input[j] == 0.0) continue;
+      driven = true;
+      for (SparseMatrix::InnerIterator it(lane.B_u, j); it; ++it) {
+        next[it.row()] += it.value() * frozen.input[j];
+      }
+    }
+    lane.lhs.solve(next, next, scratch);
+    bool finite = true;
+    for (int i = 0; i < n_; ++i) {
+      next[i] = frozen.x[i] + 2.0 * (next[i] / lane.d[i]);
+      finite = finite && std::isfinite(next[i]);
+    }
+    energy = energy_[index].book(frozen.x, next, a, b, driven ? frozen.input : nullptr, scratch);
+    return finite ? StepFault::none : StepFault::not_finite;
+  }
+
+  std::vector<const LinearPortHamiltonian*> parts_;
+  std::vector<SparseLane> lane_;
+  std::vector<LinearEnergy> energy_;
+  double step_s_ = 0.0;
+  int n_ = 0, p_ = 0, q_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<StepBatch> make_sparse_linear_batch(std::span<const Subsystem* const> parts) {
+  return std::make_unique<SparseLinearBatch>(parts);
+}
+
+}  // namespace portwave

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "portwave/subsystems/matrices/structure.hpp"
+
+namespace portwave {
+
+/// Solves that set up step maps: refined with residuals in extended precision, so that a map is as exact as
+/// its own rounding even where the equations of the step are ill-conditioned. `Factors` is a factorisation
+/// of `matrix`, which must outlive this.
+template <class Factors>
+class RefinedSolves {
+ public:
+  RefinedSolves(const Factors& factors, const SparseMatrix& matrix)
+      : factors_(factors), matrix_(matrix), transposed_(matrix.transpose()) {}
+
+  /// matrix⁻¹ b.
+  Eigen::VectorXd solve(const Eigen::VectorXd& b) {
+    return refined(matrix_, b, [this](const Eigen::VectorXd& rhs) {
+      Eigen::VectorXd x(rhs.size()), scratch(factors_.scratch_size());
+      factors_.solve(rhs.data(), x.data(), scratch.data());
+      return x;
+    });
+  }
+  /// matrix⁻ᵀ b.
+  Eigen::VectorXd solve_transposed(const Eigen::VectorXd& b) {
+    return refined(transposed_, b,
+                   [this](const Eigen::VectorXd& rhs) { return factors_.solve_transposed(rhs); });
+  }
+  /// The largest first correction of all solves so far, relative to its solution.
+  double largest_correction() const { return largest_correction_; }
+
+ private:
+  template <class Solve>
+  Eigen::VectorXd refined(const SparseMatrix& matrix, const Eigen::VectorXd& b,
+                          const Solve& solve) {
+    constexpr int kSweeps = 2;
+    Eigen::VectorXd x = solve(b);
+    std::vector<long double> residual(static_cast<std::size_t>(b.size()));
+    for (int sweep = 0; sweep < kSweeps && x.allFinite(); ++sweep) {
+      for (Eigen::Index i = 0; i < b.size(); ++i) residual[static_cast<std::size_t>(i)] = b[i];
+      for (int j = 0; j < matrix.outerSize(); ++j) {
+        for (SparseMatrix::InnerIterator it(matrix, j); it; ++it) {
+          residual[static_cast<std::size_t>(it.row())] -=
+              static_cast<long double>(it.value()) * x[j];
+        }
+      }
+      Eigen::VectorXd rhs(b.size());
+      for (Eigen::Index i = 0; i < b.size(); ++i) {
+        rhs[i] = static_cast<double>(residual[static_cast<std::size_t>(i)]);
+      }
+      const Eigen::VectorXd correction = solve(rhs);
+      if (!correction.allFinite()) break;
+      const double size = x.cwiseAbs().maxCoeff();
+      if (sweep == 0 && size > 0.0) {
+        largest_correction_ =
+            std::max(largest_correction_, correction.cwiseAbs().maxCoeff() / size);
+      }
+      x += correction;
+    }
+    return x;
+  }
+
+  const Factors& factors_;
+  const SparseMatrix& matrix_;
+  SparseMatrix transposed_;
+  double largest_correction_ = 0.0;
+};
+
+}  // namespace portwave

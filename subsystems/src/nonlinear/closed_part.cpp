@@ -1,0 +1,321 @@
+#include "nonlinear/closed_part.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "portwave/subsystems/base/typical_state.hpp"
+
+namespace portwave {
+namespace {
+
+using Eigen::VectorXd;
+
+/// y += sign · A x, or |A| x for magnitudes.
+template <bool kMagnitudes>
+void add_product(const SparseMatrix& A, double sign, const VectorXd& x, VectorXd& y) {
+  for (int j = 0; j < A.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
+      y[it.row()] += (kMagnitudes ? std::abs(it.value()) : sign * it.value()) * x[j];
+    }
+  }
+}
+
+/// y += Aᵀ x, or |A|ᵀ x for magnitudes.
+template <bool kMagnitudes>
+void add_transposed_product(const SparseMatrix& A, const VectorXd& x, VectorXd& y) {
+  for (int j = 0; j < A.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
+      y[j] += (kMagnitudes ? std::abs(it.value()) : it.value()) * x[it.row()];
+    }
+  }
+}
+
+void add_column(const SparseMatrix& A, int column, double sign, VectorXd& out) {
+  for (SparseMatrix::InnerIterator it(A, column); it; ++it) out[it.row()] += sign * it.value();
+}
+
+/// xᵀ A y
+double bilinear_form(const SparseMatrix& A, const VectorXd& x, const VectorXd& y) {
+  double sum = 0.0;
+  for (int j = 0; j < A.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(A, j); it; ++it) sum += x[it.row()] * it.value() * y[j];
+  }
+  return sum;
+}
+
+}  // namespace
+
+double scaled_size(const VectorXd& F, const VectorXd& w) {
+  double largest = 0.0;
+  for (Eigen::Index i = 0; i < F.size(); ++i) {
+    if (F[i] == 0.0) continue;
+    const double ratio = std::abs(F[i]) / w[i];
+    if (!std::isfinite(ratio)) return std::numeric_limits<double>::infinity();
+    largest = std::max(largest, ratio);
+  }
+  return largest;
+}
+
+ClosedPart::ClosedPart(const Subsystem& part)
+    : part_(part),
+      n_(part.signature().state_size()),
+      p_(part.signature().wave_size()),
+      m_(p_ + part.signature().input_size()),
+      E_(part.linear_form().E),
+      structure_(part.structure()),
+      probe_structure_(part.structure()),
+      input_map_(p_, p_),
+      closed_(n_, n_),
+      rhs_(p_),
+      M_(p_, p_),
+      identity_(Eigen::MatrixXd::Identity(p_, p_)),
+      M_lu_(p_) {
+  for (VectorXd* v :
+       {&x_, &x_next_, &mid_, &g_, &g_size_, &v_, &v_size_, &F_, &w_, &row_, &column_}) {
+    v->setZero(n_);
+  }
+  for (VectorXd* v : {&external_, &u_, &u_size_, &y_, &y_size_}) v->setZero(m_);
+  if (!part.constant_structure()) typical_ = part.typical_state();
+}
+
+void ClosedPart::prepare(double step_s, const double* impedance) {
+  h_ = step_s;
+  closures_ = port_closures(part_.signature(), step_s, impedance);
+  structure_ = part_.structure();
+  close_ports(structure_);
+  if (!input_map_.allFinite()) {
+    throw ConfigError("", "the implicit step is singular at this impedance");
+  }
+  close_loop(structure_);
+  // Make room for the entries that later calls will bring.
+  const std::vector<double> x = part_.default_state();
+  const auto size = static_cast<std::size_t>(n_);
+  entries_.clear();
+  part_.discrete_gradient_jacobian(x.data(), x.data(), entries_);
+  entries_.reserve(std::max(entries_.size(), size * size));
+}
+
+void ClosedPart::freeze(const double* x, const double* input) {
+  std::copy(x, x + n_, x_.data());
+  for (int j = p_; j < m_; ++j) external_[j] = input == nullptr ? 0.0 : input[j - p_];
+}
+
+void ClosedPart::close_ports(const Structure& structure) {
+  if (p_ == 0) return;
+  M_.setZero();
+  for (int j = 0; j < p_; ++j) {
+    for (const SparseMatrix* D : {&structure.S, &structure.N}) {
+      for (SparseMatrix::InnerIterator it(*D, j); it; ++it) {
+        if (it.row() < p_) M_(it.row(), j) += it.value();
+      }
+    }
+  }
+  for (int i = 0; i < p_; ++i) {
+    const PortClosure& port = closures_[static_cast<std::size_t>(i)];
+    M_.row(i) *= port.beta;
+    M_(i, i) += port.alpha;
+  }
+  M_lu_.compute(M_);
+  input_map_.noalias() = M_lu_.solve(identity_);
+}
+
+void ClosedPart::close_loop(const Structure& structure) {
+  closed_.setZero();
+  for (int k = 0; k < n_; ++k) {
+    column_.setZero();
+    add_column(structure.J, k, 1.0, column_);
+    add_column(structure.R, k, -1.0, column_);
+    closed_.col(k) = column_;
+  }
+  for (int l = 0; l < p_; ++l) {
+    row_.setZero();
+    add_column(structure.G, l, 1.0, row_);
+    add_column(structure.P, l, 1.0, row_);
+    row_ *= closures_[static_cast<std::size_t>(l)].beta;
+    for (int j = 0; j < p_; ++j) {
+      column_.setZero();
+      add_column(structure.G, j, 1.0, column_);
+      add_column(structure.P, j, -1.0, column_);
+      column_ *= input_map_(j, l);
+      for (int k = 0; k < n_; ++k) closed_.col(k).noalias() -= row_[k] * column_;
+    }
+  }
+}
+
+/// v = (J − R)g + (G − P)u with u from the incident waves and y = (G + P)ᵀg + D[0; u_x]; or the
+/// magnitudes of the terms of all three.
+template <bool kMagnitudes>
+void ClosedPart::rate(const Structure& structure, const VectorXd& g, const double* a, VectorXd& u,
+                      VectorXd& y, VectorXd& v) {
+  for (int j = 0; j < p_; ++j) u[j] = 0.0;
+  for (int j = p_; j < m_; ++j) u[j] = kMagnitudes ? std::abs(external_[j]) : external_[j];
+  y.setZero();
+  add_transposed_product<kMagnitudes>(structure.G, g, y);
+  add_transposed_product<kMagnitudes>(structure.P, g, y);
+  add_product<kMagnitudes>(structure.S, 1.0, u, y);
+  add_product<kMagnitudes>(structure.N, 1.0, u, y);
+  for (int j = 0; j < p_; ++j) {
+    const PortClosure& port = closures_[static_cast<std::size_t>(j)];
+    rhs_[j] =
+        kMagnitudes ? port.s * std::abs(a[j]) + port.beta * y[j] : port.s * a[j] - port.beta * y[j];
+  }
+  for (int j = 0; j < p_; ++j) {
+    for (int i = 0; i < p_; ++i) {
+      u[i] += (kMagnitudes ? std::abs(input_map_(i, j)) : input_map_(i, j)) * rhs_[j];
+    }
+  }
+  v.setZero();
+  add_product<kMagnitudes>(structure.J, 1.0, g, v);
+  add_product<kMagnitudes>(structure.R, -1.0, g, v);
+  add_product<kMagnitudes>(structure.G, 1.0, u, v);
+  add_product<kMagnitudes>(structure.P, -1.0, u, v);
+}
+
+void ClosedPart::linearise(const VectorXd& dx) {
+  x_next_ = x_ + dx;
+  entries_.clear();
+  part_.discrete_gradient_jacobian(x_.data(), x_next_.data(), entries_);
+}
+
+double ClosedPart::evaluate(const double* a, const VectorXd& dx) {
+  x_next_ = x_ + dx;
+  part_.discrete_gradient(x_.data(), x_next_.data(), g_.data());
+  g_size_ = g_.cwiseAbs();
+  for (const auto& d : entries_) {
+    const double reach = std::abs(x_[d.col()]) + std::abs(x_next_[d.col()]);
+    g_size_[d.row()] += std::abs(d.value()) * reach;
+  }
+  return close(a, dx);
+}
+
+double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx) {
+  x_next_ = x_ + dx;
+  part_.discrete_gradient(x_.data(), x_next_.data(), g_.data());
+  g_size_ = g_.cwiseAbs();
+  return close(a, dx);
+}
+
+double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx, const double* gradient) {
+  x_next_ = x_ + dx;
+  g_ = Eigen::Map<const VectorXd>(gradient, n_);
+  g_size_ = g_.cwiseAbs();
+  return close(a, dx);
+}
+
+void ClosedPart::stiffness(VectorXd& out) const {
+  out.setZero();
+  for (const auto& d : entries_) {
+    if (d.row() == d.col()) out[d.row()] += d.value();
+  }
+  out = out.cwiseAbs();
+}
+
+/// F and w at Δx for the ∇̄H in g_ and its magnitudes in g_size_.
+double ClosedPart::close(const double* a, const VectorXd& dx) {
+  if (!part_.constant_structure()) {
+    mid_ = x_ + 0.5 * dx;
+    part_.structure_at(mid_.data(), structure_);
+    close_ports(structure_);
+  }
+  rate<true>(structure_, g_size_, a, u_size_, y_size_, v_size_);
+  rate<false>(structure_, g_, a, u_, y_, v_);
+  if (E_ == nullptr) {
+    F_ = dx - h_ * v_;
+    w_ = dx.cwiseAbs() + h_ * v_size_;
+  } else {
+    F_ = -h_ * v_;
+    w_ = h_ * v_size_;
+    add_product<false>(*E_, 1.0, dx, F_);
+    column_ = dx.cwiseAbs();
+    add_product<true>(*E_, 1.0, column_, w_);
+  }
+  return scaled_size(F_, w_);
+}
+
+/// A state-dependent structure adds its own derivative, by central differences: the midpoint moves
+/// half as far as x⁺.
+void ClosedPart::assemble_jacobian(const double* a, const VectorXd& dx, Eigen::MatrixXd& jacobian) {
+  const bool constant = part_.constant_structure();
+  if (!constant) close_loop(structure_);
+  if (E_ == nullptr) {
+    jacobian.setIdentity();
+  } else {
+    jacobian.setZero();
+    for (int j = 0; j < n_; ++j) {
+      for (SparseMatrix::InnerIterator it(*E_, j); it; ++it) jacobian(it.row(), j) += it.value();
+    }
+  }
+  for (const auto& d : entries_) {
+    jacobian.col(d.col()).noalias() -= (h_ * d.value()) * closed_.col(d.row());
+  }
+  if (constant) return;
+  mid_ = x_ + 0.5 * dx;
+  for (int j = 0; j < n_; ++j) {
+    const double middle = mid_[j];
+    const double reach = difference_step(typical_[static_cast<std::size_t>(j)], middle);
+    move_midpoint(j, middle + reach, a, v_);
+    jacobian.col(j).noalias() -= (0.25 * h_ / reach) * v_;
+    move_midpoint(j, middle - reach, a, v_);
+    jacobian.col(j).noalias() += (0.25 * h_ / reach) * v_;
+    mid_[j] = middle;
+  }
+}
+
+/// The rate v for the structure at a midpoint moved in component j, the discrete gradient held.
+void ClosedPart::move_midpoint(int j, double value, const double* a, VectorXd& v) {
+  mid_[j] = value;
+  part_.structure_at(mid_.data(), probe_structure_);
+  close_ports(probe_structure_);
+  rate<false>(probe_structure_, g_, a, u_, y_, v);
+}
+
+void ClosedPart::outgoing(const double* a, double* b) const {
+  for (int j = 0; j < p_; ++j) {
+    const PortClosure& port = closures_[static_cast<std::size_t>(j)];
+    b[j] = port.slope * u_[j] + port.sign * a[j];
+  }
+}
+
+/// H(x⁺) − H(x): by the discrete gradient and the increment, which do not cancel where H does, unless the
+/// two energies say otherwise by more than their own rounding (a gradient that H does not have).
+double ClosedPart::stored_change(const double* x_next) {
+  constexpr double kRoundOff = 16.0 * std::numeric_limits<double>::epsilon();
+  const double before = part_.storage(x_.data()), after = part_.storage(x_next);
+  double change = 0.0, terms = std::abs(before) + std::abs(after);
+  const auto add = [&](int i, double moved, double size) {
+    change += g_[i] * moved;
+    terms += std::abs(g_[i]) * size;
+  };
+  for (int j = 0; j < n_; ++j) {
+    const double moved = x_next[j] - x_[j], size = std::abs(x_next[j]) + std::abs(x_[j]);
+    if (E_ == nullptr) {
+      add(j, moved, size);
+      continue;
+    }
+    for (SparseMatrix::InnerIterator it(*E_, j); it; ++it) {
+      add(static_cast<int>(it.row()), it.value() * moved, std::abs(it.value()) * size);
+    }
+  }
+  const double direct = after - before;
+  return std::abs(direct - change) <= kRoundOff * terms ? change : direct;
+}
+
+StepEnergy ClosedPart::commit(const VectorXd& dx, double* x_next) {
+  Eigen::Map<VectorXd>(x_next, n_) = x_ + dx;
+  y_.setZero();
+  add_transposed_product<false>(structure_.G, g_, y_);
+  add_transposed_product<false>(structure_.P, g_, y_);
+  add_product<false>(structure_.S, 1.0, u_, y_);
+  add_product<false>(structure_.N, 1.0, u_, y_);
+  StepEnergy energy;
+  energy.change_J = stored_change(x_next);
+  for (int j = p_; j < m_; ++j) energy.external_supply_J += h_ * u_[j] * y_[j];
+  energy.dissipated_J =
+      h_ * (bilinear_form(structure_.R, g_, g_) + 2.0 * bilinear_form(structure_.P, g_, u_) +
+            bilinear_form(structure_.S, u_, u_));
+  return energy;
+}
+
+}  // namespace portwave

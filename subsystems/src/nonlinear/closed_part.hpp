@@ -1,0 +1,91 @@
+#pragma once
+
+#include <vector>
+
+#include <Eigen/Core>
+#include <Eigen/LU>
+
+#include "core/port_closure.hpp"
+
+namespace portwave {
+
+/// The implicit step of one part as a system of equations in Δx = x⁺ − x, its ports closed by the
+/// wave relation αu + βy = s a:
+///   F(Δx) = Δx − h[(J − R)∇̄H + (G − P)u] = 0,
+///   u_p = M⁻¹(s a − β((G + P)_pᵀ∇̄H + D_px u_x)),  M = diag(α) + diag(β) D_pp,  D = S + N,
+/// u_p being the inputs at the ports and u_x the external ones. Δx is the unknown rather than x⁺,
+/// so that a short step does not drown in the round-off of x. For descriptor parts EΔx takes the place
+/// of the first Δx. After `prepare` nothing here
+/// allocates, as far as the part does not.
+class ClosedPart {
+ public:
+  explicit ClosedPart(const Subsystem& part);
+
+  int size() const { return n_; }
+
+  /// Errors: ConfigError when M is singular.
+  void prepare(double step_s, const double* impedance);
+  /// `input` may be null: no external input.
+  void freeze(const double* x, const double* input);
+
+  /// Takes ∂∇̄H/∂x⁺ at x⁺ = x + Δx, for `evaluate` and `assemble_jacobian`.
+  void linearise(const Eigen::VectorXd& dx);
+  /// Sets residual() and magnitude() at Δx; returns max |F_i|/w_i, infinite when not finite.
+  double evaluate(const double* a, const Eigen::VectorXd& dx);
+  /// The same where nothing was linearised: magnitude() leaves out what roundings of x move.
+  double evaluate_plainly(const double* a, const Eigen::VectorXd& dx);
+  /// The same with ∇̄H as given: asks the part for nothing if its structure is constant.
+  double evaluate_plainly(const double* a, const Eigen::VectorXd& dx, const double* gradient);
+  const Eigen::VectorXd& residual() const { return F_; }
+  /// w: the sum of the magnitudes of the terms of F. εw is the round-off of F. A rounding of x or
+  /// x⁺ moves ∇̄H by ε|∂∇̄H|(|x| + |x⁺|), which counts as a term of ∇̄H.
+  const Eigen::VectorXd& magnitude() const { return w_; }
+  const Eigen::VectorXd& gradient() const { return g_; }
+  /// |∂∇̄Hᵢ/∂x⁺ᵢ| of the last `linearise`: Σ stiffnessᵢ Δxᵢ² is an energy, whatever the units of x.
+  void stiffness(Eigen::VectorXd& out) const;
+  /// ∂F/∂Δx at the Δx of the last `linearise` and `evaluate`. Spoils the result of `evaluate`.
+  void assemble_jacobian(const double* a, const Eigen::VectorXd& dx, Eigen::MatrixXd& jacobian);
+
+  /// From the last `evaluate`: whether u is finite, b, and the committed step.
+  bool inputs_are_finite() const { return u_.allFinite(); }
+  void outgoing(const double* a, double* b) const;
+  StepEnergy commit(const Eigen::VectorXd& dx, double* x_next);
+
+ private:
+  void close_ports(const Structure& structure);
+  void close_loop(const Structure& structure);
+  double close(const double* a, const Eigen::VectorXd& dx);
+  double stored_change(const double* x_next);
+  void move_midpoint(int j, double value, const double* a, Eigen::VectorXd& v);
+
+  const Subsystem& part_;
+  int n_;  ///< states
+  int p_;  ///< scalar ports
+  int m_;  ///< scalar ports and external inputs
+  double h_ = 0.0;
+  std::vector<PortClosure> closures_;
+  const SparseMatrix* E_;      ///< null: the identity
+  Structure structure_;        ///< at the midpoint of the last `evaluate`
+  Structure probe_structure_;  ///< scratch
+  Eigen::MatrixXd input_map_;  ///< M⁻¹
+  Eigen::MatrixXd closed_;  ///< ∂(F's rate)/∂∇̄H: (J − R) − (G − P)_p M⁻¹β(G + P)_pᵀ
+  std::vector<double> typical_;  ///< sizes of the states where the structure depends on them
+
+  Eigen::VectorXd x_, external_;  ///< frozen; of the m entries of external_ the first p are unused
+
+  // Scratch. Names in _size hold magnitudes of terms.
+  Eigen::VectorXd x_next_, mid_, g_, g_size_, v_, v_size_, F_, w_, row_, column_;
+  Eigen::VectorXd u_, u_size_, y_, y_size_, rhs_;
+  Eigen::MatrixXd M_, identity_;
+  Eigen::PartialPivLU<Eigen::MatrixXd> M_lu_;
+  std::vector<Eigen::Triplet<double>> entries_;  ///< ∂∇̄H/∂x⁺
+
+  template <bool kMagnitudes>
+  void rate(const Structure& structure, const Eigen::VectorXd& g, const double* a,
+            Eigen::VectorXd& u, Eigen::VectorXd& y, Eigen::VectorXd& v);
+};
+
+/// max |F_i|/w_i with 0/0 = 0; infinity when something is not finite.
+double scaled_size(const Eigen::VectorXd& F, const Eigen::VectorXd& w);
+
+}  // namespace portwave

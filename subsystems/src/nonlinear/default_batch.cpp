@@ -1,0 +1,10 @@
+#include "portwave/subsystems/core/subsystem.hpp"
+#include "portwave/subsystems/nonlinear/newton_batch.hpp"
+
+namespace portwave {
+
+std::unique_ptr<StepBatch> Subsystem::make_batch(std::span<const Subsystem* const> parts) const {
+  return make_newton_batch(parts);
+}
+
+}  // namespace portwave

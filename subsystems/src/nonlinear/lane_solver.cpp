@@ -1,0 +1,243 @@
+#include "nonlinear/lane_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace portwave {
+namespace {
+
+using Eigen::VectorXd;
+using Factors = Eigen::Map<const Eigen::MatrixXd>;
+
+/// A residual of this size relative to its terms is round-off: nothing is left to gain.
+constexpr double kRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
+/// Below this, a step that does not gain a factor 4 has met the noise of the part's own functions;
+/// the better of the last two iterates is then the answer.
+constexpr double kStagnation = 1e-12;
+constexpr int kMaxHalvings = 30;
+
+// Warm solves.
+/// An error of b of this size relative to the waves is round-off.
+constexpr double kWaveRoundOff = 16.0 * std::numeric_limits<double>::epsilon();
+constexpr int kMaxEvaluations = 12;
+constexpr int kMaxFactorisations = 3;
+/// Contraction that a simplified Newton step must reach for its error estimate to be believed.
+constexpr double kContraction = 0.5;
+/// More simplified steps than this cost more than new factors.
+constexpr int kStepsAhead = 3;
+/// The error is estimated from the contraction of Δx, not of b: aim lower than what is promised.
+constexpr double kAim = 0.1 * StepBatch::kApproachError;
+
+double norm(const double* a, int size) { return Eigen::Map<const VectorXd>(a, size).norm(); }
+
+double distance_of(const double* a, const double* b, int size) {
+  return (Eigen::Map<const VectorXd>(a, size) - Eigen::Map<const VectorXd>(b, size)).norm();
+}
+
+/// Error of b that the inner iteration will not notice. What it makes of b is its next move, which is
+/// therefore predicted, as if it converged quadratically from the last two on: a linear iteration moves
+/// farther, and one that extrapolates or whose impedance is matched may be as quick.
+double tolerance_of(double distance, const LastSolve& last) {
+  if (last.count < 2.0) return 0.0;
+  const double contraction = std::min(1.0, distance / last.distance);
+  return kAim * std::min(distance, last.distance) * contraction * contraction;
+}
+
+}  // namespace
+
+LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options)
+    : part_(part), max_steps_(options.max_steps) {
+  const int n = part_.size();
+  for (VectorXd* v : {&dx_, &start_, &step_, &F_, &w_, &stiffness_}) v->setZero(n);
+  for (VectorXd* v : {&b_before_, &b_now_}) v->setZero(part.signature().wave_size());
+  jacobian_.setZero(n, n);
+  lu_ = Eigen::PartialPivLU<Eigen::MatrixXd>(n);
+}
+
+StepFault LaneSolver::solve(const double* a, double* b) {
+  const StepFault fault = solve_cold(a);
+  if (fault == StepFault::none) part_.outgoing(a, b);
+  return fault;
+}
+
+StepFault LaneSolver::solve_cold(const double* a) {
+  factorised_ = false;
+  dx_.setZero();
+  part_.linearise(dx_);
+  double size = part_.evaluate(a, dx_);
+  if (!part_.residual().allFinite() || !part_.inputs_are_finite()) return StepFault::not_finite;
+  for (int k = 0; size > kRoundOff; ++k) {
+    if (k == max_steps_) {
+      return size <= kStagnation ? StepFault::none : StepFault::not_converged;
+    }
+    if (k > 0) part_.linearise(dx_);
+    const double before = size;
+    if (!find_step(a)) return StepFault::not_converged;
+    if (before <= kStagnation) {
+      dx_ = start_ - step_;
+      size = part_.evaluate(a, dx_);
+      if (size <= 0.25 * before) continue;
+      if (!(size < before)) {
+        dx_ = start_;
+        part_.evaluate(a, dx_);
+      }
+      return StepFault::none;
+    }
+    if (const StepFault fault = descend(a, size); fault != StepFault::none) return fault;
+  }
+  return StepFault::none;
+}
+
+/// The Newton step at Δx, to be subtracted. Keeps Δx, F and w of its start.
+bool LaneSolver::find_step(const double* a) {
+  start_ = dx_;
+  F_ = part_.residual();
+  w_ = part_.magnitude();
+  part_.assemble_jacobian(a, dx_, jacobian_);
+  lu_.compute(jacobian_);
+  factorised_ = true;
+  step_.noalias() = lu_.solve(F_);
+  return step_.allFinite();
+}
+
+/// Takes as much of the step as makes max |F_i|/w_i decrease, by halving; w is held during the
+/// search, and is the larger of that at the start and at the full step, because terms that are
+/// zero at the start say nothing about their size.
+StepFault LaneSolver::descend(const double* a, double& size) {
+  double length = 1.0;
+  for (int halvings = 0; halvings <= kMaxHalvings; ++halvings, length *= 0.5) {
+    dx_ = start_ - length * step_;
+    size = part_.evaluate(a, dx_);
+    if (halvings == 0 && part_.magnitude().allFinite()) w_ = w_.cwiseMax(part_.magnitude());
+    const double wanted = (1.0 - 1e-4 * length) * scaled_size(F_, w_);
+    if (std::isfinite(size) && scaled_size(part_.residual(), w_) <= wanted) {
+      return StepFault::none;
+    }
+  }
+  return part_.residual().allFinite() ? StepFault::not_converged : StepFault::not_finite;
+}
+
+StepFault LaneSolver::approach(const double* a, double* b, LastSolve last) {
+  const int p = static_cast<int>(b_now_.size());
+  if (part_.size() == 0) return solve(a, b);
+  const double count = last.count;
+  const double distance = count > 0.0 ? distance_of(a, last.a, p) : 0.0;
+  const bool repeats = count > 0.0 && distance == 0.0;
+  bool warm = count > 0.0 && std::isfinite(distance);
+  if (warm) warm = solve_warm(a, repeats ? 0.0 : tolerance_of(distance, last), last, b);
+  if (!warm) {
+    if (!repeats) last.forget();  // a failure is forgotten, whether it returns or throws
+    if (const StepFault fault = solve(a, b); fault != StepFault::none) return fault;
+    if (!repeats) last.factorised = 0.0;
+    part_.stiffness(stiffness_);
+  }
+  if (repeats) return StepFault::none;
+  last.count = count + 1.0;
+  last.distance = distance;
+  std::copy(a, a + p, last.a);
+  keep(last);
+  return StepFault::none;
+}
+
+void LaneSolver::keep(const LastSolve& last) const {
+  const auto n = static_cast<std::ptrdiff_t>(part_.size());
+  std::copy(dx_.data(), dx_.data() + n, last.dx);
+  std::copy(part_.gradient().data(), part_.gradient().data() + n, last.gradient);
+  std::copy(stiffness_.data(), stiffness_.data() + n, last.stiffness);
+  if (!factorised_) return;
+  last.factorised = 1.0;
+  std::copy(lu_.matrixLU().data(), lu_.matrixLU().data() + n * n, last.factors);
+  std::copy(lu_.permutationP().indices().data(), lu_.permutationP().indices().data() + n,
+            last.order);
+}
+
+/// False when it comes to nothing: a cold solve, which is damped, decides. A callback may throw at an
+/// iterate that a cold solve does not visit.
+bool LaneSolver::solve_warm(const double* a, double tolerance, const LastSolve& last, double* b) {
+  try {
+    if (!iterate_warm(a, tolerance, last)) return false;
+  } catch (...) {
+    return false;
+  }
+  std::copy(b_now_.data(), b_now_.data() + b_now_.size(), b);
+  return true;
+}
+
+/// Simplified Newton from the last solution, whose ∇̄H is known. With e the error of an iterate, e_k is
+/// about as long as the step from it, so the contraction θ of the steps is that of the errors, and
+///   |b_k − b| ≈ |b_k − b_{k−1}| θ/(1 − θ).
+bool LaneSolver::iterate_warm(const double* a, double tolerance, const LastSolve& last) {
+  const int n = part_.size();
+  const int p = static_cast<int>(b_now_.size());
+  dx_ = Eigen::Map<const VectorXd>(last.dx, n);
+  stiffness_ = Eigen::Map<const VectorXd>(last.stiffness, n);
+  factorised_ = false;
+  bool has_factors = last.factorised != 0.0, fresh = false;
+  int factorisations = 0;
+  double size = part_.evaluate_plainly(a, dx_, last.gradient);
+  for (int k = 0; k < kMaxEvaluations; ++k) {
+    if (!part_.residual().allFinite() || !part_.inputs_are_finite()) return false;
+    part_.outgoing(a, b_now_.data());
+    if (size <= kRoundOff) return true;
+    F_ = part_.residual();
+    bool slow = !has_factors;
+    if (k > 0) {
+      const double last_length = length_of_step();
+      find_simplified_step(last);
+      const double contraction = length_of_step() / last_length;
+      const double moved = (b_now_ - b_before_).norm();
+      const double error = moved * contraction / (1.0 - contraction);
+      const double waves = norm(a, p) + b_now_.norm();
+      const double wanted = std::max(tolerance, kWaveRoundOff * waves);
+      const bool contracts = contraction < kContraction;
+      if (contracts && error <= wanted) return true;
+      const bool noisy = moved <= kStagnation * waves;
+      if (noisy && fresh) return true;
+      if (size <= kStagnation && moved <= kWaveRoundOff * waves) return true;
+      if (!noisy && !(contraction < (fresh ? kContraction : 1.0))) return false;
+      slow = !contracts || error * std::pow(contraction, kStepsAhead) > wanted;
+    } else if (has_factors) {
+      find_simplified_step(last);
+    }
+    fresh = slow;
+    if (slow) {
+      if (++factorisations > kMaxFactorisations || !factorise(a)) return false;
+      has_factors = true;
+      find_simplified_step(last);
+    }
+    if (!step_.allFinite()) return false;
+    b_before_ = b_now_;
+    dx_ -= step_;
+    size = part_.evaluate_plainly(a, dx_);
+  }
+  return false;
+}
+
+/// Of energy: the square of a wave is one too.
+double LaneSolver::length_of_step() const { return std::sqrt(stiffness_.dot(step_.cwiseAbs2())); }
+
+/// Takes new factors at Δx, in place of those of the last solve. Spoils the evaluation.
+bool LaneSolver::factorise(const double* a) {
+  part_.linearise(dx_);
+  part_.stiffness(stiffness_);
+  part_.assemble_jacobian(a, dx_, jacobian_);
+  lu_.compute(jacobian_);
+  factorised_ = true;
+  return jacobian_.allFinite();
+}
+
+/// The step for F_, to be subtracted, with the factors that there are.
+void LaneSolver::find_simplified_step(const LastSolve& last) {
+  if (factorised_) {
+    step_.noalias() = lu_.solve(F_);
+    return;
+  }
+  const int n = part_.size();
+  const Factors factors(last.factors, n, n);
+  for (int i = 0; i < n; ++i) step_[static_cast<int>(last.order[i])] = F_[i];
+  factors.triangularView<Eigen::UnitLower>().solveInPlace(step_);
+  factors.triangularView<Eigen::Upper>().solveInPlace(step_);
+}
+
+}  // namespace portwave

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+
+#include <Eigen/Core>
+#include <Eigen/LU>
+
+#include "nonlinear/closed_part.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
+#include "portwave/subsystems/nonlinear/newton_batch.hpp"
+
+namespace portwave {
+
+/// What an approach leaves to the next one, in the record of its lane: the last solution and the last
+/// factorised Jacobian.
+struct LastSolve {
+  LastSolve(double* room, int states, int waves)
+      : count(room[0]),
+        distance(room[1]),
+        factorised(room[2]),
+        a(room + 3),
+        dx(a + waves),
+        gradient(dx + states),
+        stiffness(gradient + states),
+        factors(stiffness + states),
+        order(factors + static_cast<std::ptrdiff_t>(states) * states) {}
+  static int size(int states, int waves) { return 3 + waves + (4 + states) * states; }
+
+  void forget() const { count = 0.0; }
+
+  double& count;       ///< approaches since the record was frozen; 0: nothing below is valid
+  double& distance;    ///< |a − a′| of the last two
+  double& factorised;  ///< 1 if there are factors
+  double* a;           ///< incident wave
+  double* dx;          ///< Δx
+  double* gradient;    ///< ∇̄H at Δx
+  double* stiffness;   ///< where the factors were taken
+  double* factors;     ///< L and U of ∂F/∂Δx, column by column
+  double* order;       ///< rows of F in the order of L
+};
+
+/// Newton's method on the implicit step of one part.
+class LaneSolver {
+ public:
+  LaneSolver(const Subsystem& part, NewtonOptions options);
+
+  ClosedPart& part() { return part_; }
+  /// Δx of the last solve.
+  const Eigen::VectorXd& increment() const { return dx_; }
+
+  /// b = S(a) to round-off: damped Newton from Δx = 0, where the first step solves the step linearised
+  /// at x. Every solve starts from scratch, so that it is a pure function of (x, ū, a).
+  StepFault solve(const double* a, double* b);
+  /// StepBatch::approach: simplified Newton steps from the last solution with the last factors, new
+  /// factors where these do not contract, and `solve` where that does not help.
+  StepFault approach(const double* a, double* b, LastSolve last);
+
+ private:
+  StepFault solve_cold(const double* a);
+  bool find_step(const double* a);
+  StepFault descend(const double* a, double& size);
+
+  bool solve_warm(const double* a, double tolerance, const LastSolve& last, double* b);
+  bool iterate_warm(const double* a, double tolerance, const LastSolve& last);
+  void find_simplified_step(const LastSolve& last);
+  double length_of_step() const;
+  bool factorise(const double* a);
+  void keep(const LastSolve& last) const;
+
+  ClosedPart part_;
+  int max_steps_;
+  Eigen::VectorXd dx_, start_, step_, F_, w_;
+  Eigen::MatrixXd jacobian_;
+  Eigen::PartialPivLU<Eigen::MatrixXd> lu_;
+  bool factorised_ = false;  ///< lu_ is of the solve under way
+  Eigen::VectorXd stiffness_;
+  Eigen::VectorXd b_before_, b_now_;
+};
+
+}  // namespace portwave

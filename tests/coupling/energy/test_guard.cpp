@@ -1,0 +1,438 @@
+// The passivity guard apart from stepping: the closed form for linear parts, and the search on steps
+// made by hand.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "portwave/coupling/energy/guard.hpp"
+#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
+#include "support/coupled_systems.hpp"
+#include "support/systems.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+
+// The closed form --------------------------------------------------------------------------------
+
+/// g(α) in units of its terms' round-off; extended precision.
+double in_round_off(double A0, double A1, double A2, double alpha) {
+  const long double x = alpha, terms = A0 + std::abs(A1) * x + std::abs(A2) * x * x;
+  if (terms == 0.0L) return 0.0;
+  return static_cast<double>((A0 + A1 * x + A2 * x * x) / (terms * kEpsilon));
+}
+
+struct Quadratic {
+  double A0, A1, A2;
+};
+
+/// g(0) ≥ 0 > g(1), in all proportions and of either curvature.
+std::vector<Quadratic> quadratics(double scale, std::uint64_t seed, int count) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> exponent(-16.0, 0.0), sign(-1.0, 1.0);
+  std::vector<Quadratic> out;
+  while (static_cast<int>(out.size()) < count) {
+    Quadratic q{std::pow(10.0, exponent(random)),
+                std::copysign(std::pow(10.0, exponent(random)), sign(random)),
+                std::copysign(std::pow(10.0, exponent(random)), sign(random))};
+    if (random() % 16 == 0) q.A0 = 0.0;
+    if (random() % 16 == 0) q.A1 = 0.0;
+    if (random() % 16 == 0) q.A2 = 0.0;
+    if (random() % 4 == 0) q.A2 = -(q.A0 + q.A1) * (1.0 + std::pow(10.0, exponent(random)));
+    if (!(q.A0 + q.A1 + q.A2 < 0.0)) continue;
+    out.push_back({q.A0 * scale, q.A1 * scale, q.A2 * scale});
+  }
+  return out;
+}
+
+TEST(LargestFeasibleScaling, IsTheRootBelowOne) {
+  int convex = 0, concave = 0, close = 0;
+  for (const double scale : {1e-280, 1e-150, 1e-20, 1.0, 1e20, 1e150, 1e280}) {
+    for (const Quadratic& q : quadratics(scale, 7, 4000)) {
+      const double alpha = largest_feasible_scaling(q.A0, q.A1, q.A2);
+      ASSERT_TRUE(alpha >= 0.0 && alpha <= 1.0)
+          << fmt::format("{} for {} {} {}", alpha, q.A0, q.A1, q.A2);
+      ASSERT_LE(std::abs(in_round_off(q.A0, q.A1, q.A2, alpha)), 8.0)
+          << fmt::format("alpha {:.17g} for {:.17g} {:.17g} {:.17g}", alpha, q.A0, q.A1, q.A2);
+      convex += q.A2 > 0.0 ? 1 : 0;
+      concave += q.A2 < 0.0 ? 1 : 0;
+      close += alpha > 1.0 - 1e-6 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(convex, 1000);
+  EXPECT_GT(concave, 1000);
+  EXPECT_GT(close, 100);
+}
+
+TEST(LargestFeasibleScalingControl, TheMeasureSeesAHundredMillionth) {
+  int seen = 0, all = 0;
+  for (const Quadratic& q : quadratics(1.0, 7, 1000)) {
+    const double alpha = largest_feasible_scaling(q.A0, q.A1, q.A2);
+    if (alpha == 0.0 || alpha > 0.9) continue;
+    ++all;
+    seen += std::abs(in_round_off(q.A0, q.A1, q.A2, alpha * (1.0 + 1e-8))) > 8.0 ? 1 : 0;
+  }
+  EXPECT_GT(seen, 9 * all / 10);
+}
+
+TEST(LargestFeasibleScaling, KnowsTheEnds) {
+  EXPECT_EQ(largest_feasible_scaling(-1e-30, 1.0, -3.0), 0.0);
+  EXPECT_EQ(largest_feasible_scaling(0.0, -1.0, -1.0), 0.0);
+  EXPECT_EQ(largest_feasible_scaling(0.0, 0.0, -1.0), 0.0);
+  EXPECT_EQ(largest_feasible_scaling(1.0, 0.0, -4.0), 0.5);
+  EXPECT_EQ(largest_feasible_scaling(1.0, -2.0, 0.0), 0.5);
+  EXPECT_EQ(largest_feasible_scaling(0.0, 1.0, -2.0), 0.5);
+  EXPECT_DOUBLE_EQ(largest_feasible_scaling(1.0, -3.0, 1.0), (3.0 - std::sqrt(5.0)) / 2.0);
+  const double nan = std::nan("");
+  EXPECT_EQ(largest_feasible_scaling(nan, 1.0, 1.0), 0.0);
+  EXPECT_EQ(largest_feasible_scaling(1.0, nan, 1.0), 0.0);
+  EXPECT_EQ(largest_feasible_scaling(1.0, -1.0, nan), 0.0);
+}
+
+// Steps by hand -----------------------------------------------------------------------------------
+
+/// One step of a system from its initial states with incident waves of one's own choice.
+class HandStep {
+ public:
+  HandStep(const System& system, double step_s, const std::vector<double>& impedance,
+           const TankOptions& tank)
+      : waves_(system, step_s, impedance),
+        record_(waves_.initial_record()),
+        next_(record_.size(), 0.0),
+        a_(static_cast<std::size_t>(waves_.wave_size()), 0.0),
+        b_(a_.size(), 0.0),
+        start_(a_.size(), 0.0),
+        book_(waves_, record_.data(), start_.data(), tank, true),
+        guard_(waves_) {}
+
+  double& incident(int port) { return a_[static_cast<std::size_t>(waves_.wave_of_port(port))]; }
+  double outgoing(int port) const {
+    return b_[static_cast<std::size_t>(waves_.wave_of_port(port))];
+  }
+
+  /// False where a port solve fails.
+  bool commit() {
+    if (!waves_.advance_all(record_.data(), a_.data(), next_.data(), b_.data(), book_.columns())
+             .ok()) {
+      return false;
+    }
+    for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
+      book_.examine(i, waves_.batch(i).all(), a_.data(), b_.data());
+    }
+    return book_.tally(step());
+  }
+
+  enum class Verdict { idle, acted, failed };
+  /// As a stepper does it.
+  Verdict keep_within_tanks(int* commits = nullptr) {
+    if (!guard_.begin(book_, record_.data(), step())) return Verdict::idle;
+    do {
+      guard_.propose(a_.data());
+      if (!commit()) return Verdict::failed;
+      if (commits != nullptr) ++*commits;
+    } while (!guard_.review(book_, step()));
+    return Verdict::acted;
+  }
+
+  CommittedStep step() const { return {record_.data(), next_.data(), a_.data(), b_.data()}; }
+  /// T after the step is not negative, up to the rounding of its terms.
+  bool within_tank(int island) const { return !book_.overdraws(island, step()); }
+  double tank_after(int island) const { return book_.prospect(island); }
+  PassivityGuard& guard() { return guard_; }
+  EnergyBook& book() { return book_; }
+  const AlignedVector& a() const { return a_; }
+  const AlignedVector& b() const { return b_; }
+
+ private:
+  WaveDiscretisation waves_;
+  AlignedVector record_, next_, a_, b_, start_;
+  EnergyBook book_;
+  PassivityGuard guard_;
+};
+
+struct Setting {
+  double step_s, impedance, tank_J, size;
+};
+
+std::vector<Setting> settings() {
+  std::vector<Setting> out;
+  for (const double h : {1e-4, 1e-2, 1e-1}) {
+    for (const double gamma : {1e-2, 1.0, 100.0}) {
+      for (const double tank : {0.0, 1e-6, 0.1}) {
+        for (const double size : {0.01, 1.0, 30.0}) out.push_back({h, gamma, tank, size});
+      }
+    }
+  }
+  return out;
+}
+
+struct Tally {
+  int acted = 0, idle = 0, failed = 0, most_commits = 0;
+  int closer = 0;  // than by scaling, by a tenth and more
+  long commits = 0;
+};
+
+/// The largest α for which αâ is feasible, by bisection.
+double largest_scaling(HandStep& step, const std::vector<double>& full) {
+  double low = 0.0, high = 1.0;
+  for (int k = 0; k < 50; ++k) {
+    const double middle = 0.5 * (low + high);
+    for (std::size_t j = 0; j < full.size(); ++j) {
+      step.incident(static_cast<int>(j)) = middle * full[j];
+    }
+    if (!step.commit()) return 0.0;
+    (step.tank_after(0) >= 0.0 ? low : high) = middle;
+  }
+  return low;
+}
+
+/// The law on random incident waves, and that the guard changes them no more than it must: of linear parts
+/// no more than the largest feasible scaling would, of others by the largest scaling itself.
+Tally expect_law(const System& system, std::uint64_t seed, int draws, double closest,
+                 bool linear = false) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  const auto ports = system.scalar_ports().size();
+  Tally tally;
+  for (const Setting& s : settings()) {
+    for (int i = 0; i < draws; ++i) {
+      const std::string where = fmt::format("h={} gamma={} T={} size={} draw {}", s.step_s,
+                                            s.impedance, s.tank_J, s.size, i);
+      TankOptions tank;
+      tank.initial_J = s.tank_J;
+      HandStep step(system, s.step_s, std::vector<double>(ports, s.impedance), tank);
+      std::vector<double> full(ports);
+      for (std::size_t j = 0; j < ports; ++j) {
+        full[j] = step.incident(static_cast<int>(j)) = s.size * normal(random);
+      }
+      if (!step.commit()) {
+        ++tally.failed;
+        continue;
+      }
+      const bool overdraws = !step.within_tank(0);
+      int commits = 0;
+      const auto verdict = step.keep_within_tanks(&commits);
+      if (verdict == HandStep::Verdict::failed) {
+        ++tally.failed;
+        continue;
+      }
+      EXPECT_EQ(verdict == HandStep::Verdict::acted, overdraws) << where;
+      EXPECT_TRUE(step.within_tank(0)) << where << " T=" << step.tank_after(0);
+      if (verdict == HandStep::Verdict::idle) {
+        ++tally.idle;
+        EXPECT_EQ(step.guard().alpha(), 1.0);
+        continue;
+      }
+      ++tally.acted;
+      tally.commits += commits;
+      tally.most_commits = std::max(tally.most_commits, commits);
+      const double alpha = step.guard().alpha();
+      double square = 0.0, moved = 0.0;
+      for (std::size_t j = 0; j < ports; ++j) {
+        const double change = step.incident(static_cast<int>(j)) - full[j];
+        square += full[j] * full[j];
+        moved += change * change;
+      }
+      EXPECT_NEAR(1.0 - alpha, std::min(std::sqrt(moved / square), 1.0), 1e-12) << where;
+      EXPECT_GE(step.guard().withheld_J(), 0.0) << where;
+      if (linear) {
+        const double scaling = largest_scaling(step, full);
+        EXPECT_LE(1.0 - alpha, 2.0 * (1.0 - scaling) + 1e-9) << where;
+        tally.closer += 1.0 - alpha < 0.9 * (1.0 - scaling) ? 1 : 0;
+        continue;
+      }
+      for (std::size_t j = 0; j < ports; ++j) {
+        EXPECT_EQ(step.incident(static_cast<int>(j)), alpha * full[j]) << where;
+      }
+      // A little more would have been too much.
+      const double more = alpha + std::max(closest * (1.0 - alpha), 1e-9);
+      for (std::size_t j = 0; j < ports; ++j) {
+        step.incident(static_cast<int>(j)) = more * full[j];
+      }
+      if (closest > 0.0 && more < 1.0 && step.commit()) {
+        const double round_off = 1e-14 * (step.book().totals().final_J + square);
+        EXPECT_LE(step.tank_after(0), round_off) << where << " alpha=" << alpha;
+      }
+    }
+  }
+  return tally;
+}
+
+TEST(PassivityGuard, MovesLinearPartsToTheNearestWavesThereAre) {
+  for (const auto& [name, make] :
+       {std::pair{"lossless_pair", +[] { return testing::lossless_pair(); }},
+        std::pair{"stiff_soft_pair", +[] { return testing::stiff_soft_pair(50.0, 3.0, false); }},
+        std::pair{"chain", +[] { return testing::chain_of_blocks(3, 3); }}}) {
+    SCOPED_TRACE(name);
+    const Tally tally = expect_law(make(), 11, 6, 1e-6, true);
+    EXPECT_GT(tally.acted, 100);
+    EXPECT_GT(tally.closer, tally.acted / 20);
+    EXPECT_GT(tally.idle, 30);
+    EXPECT_EQ(tally.failed, 0);
+    EXPECT_LE(tally.commits, tally.acted + tally.acted / 2) << "mostly one commit";
+    EXPECT_LE(tally.most_commits, 6);
+  }
+}
+
+TEST(PassivityGuard, FindsTheScalingOfNonlinearPartsInAFewTrials) {
+  const Tally tally = expect_law(testing::duffing_linear_pair(), 13, 6, 0.03);
+  EXPECT_GT(tally.acted, 100);
+  EXPECT_GT(tally.idle, 30);
+  EXPECT_EQ(tally.failed, 0);
+  EXPECT_LE(tally.most_commits, PassivityGuard::kMaxTrials + 1);
+  EXPECT_LE(tally.commits, 5L * tally.acted);
+}
+
+/// Waves that pass a heavy mass almost unchanged: what they are multiplied by hardly matters to the tank.
+System heavy_pair() {
+  SystemBuilder builder;
+  builder.add("heavy", linear_oscillator({.mass_kg = 1e6, .stiffness_N_per_m = 1e-3}),
+              {.initial_state = {0.0, 1.0}});
+  builder.add("light", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 10}),
+              {.initial_state = {0.1, 0.0}});
+  builder.connect("heavy.coupling", "light.coupling");
+  return builder.build();
+}
+
+/// The exact solution of the interface, moved by a little in many directions: what an iteration commits that
+/// met its tolerance.
+TEST(PassivityGuard, ChangesAConvergedCommitByNoMoreThanItIsOff) {
+  const System system = heavy_pair();
+  std::mt19937_64 random(29);
+  std::normal_distribution<double> normal;
+  int acted = 0, scaling_is_worse = 0;
+  for (const double gamma : {1e-2, 1.0, 100.0, 1e4}) {
+    for (const double off : {1e-12, 1e-9, 1e-6, 1e-3}) {
+      for (int draw = 0; draw < 40; ++draw) {
+        TankOptions tank;
+        tank.initial_J = 0.0;
+        HandStep step(system, 0.01, {gamma, gamma}, tank);
+        // u† = P S(u†) by many averaged steps of the two-port swap.
+        std::vector<double> exact = {0.0, 0.0};
+        for (int k = 0; k < 20000; ++k) {
+          step.incident(0) = exact[0];
+          step.incident(1) = exact[1];
+          ASSERT_TRUE(step.commit());
+          const double next[] = {step.outgoing(1), step.outgoing(0)};
+          if (k > 10 && std::abs(next[0] - exact[0]) + std::abs(next[1] - exact[1]) == 0.0) break;
+          for (const int j : {0, 1}) exact[j] = 0.5 * (exact[j] + next[j]);
+        }
+        const double size = std::hypot(exact[0], exact[1]);
+        std::vector<double> full = exact;
+        double distance = 0.0;
+        for (double& wave : full) {
+          const double change = off * size * normal(random);
+          wave += change;
+          distance = std::hypot(distance, change);
+        }
+        for (const int j : {0, 1}) step.incident(j) = full[static_cast<std::size_t>(j)];
+        ASSERT_TRUE(step.commit());
+        if (step.keep_within_tanks() != HandStep::Verdict::acted) continue;
+        ++acted;
+        const double moved = std::hypot(step.incident(0) - full[0], step.incident(1) - full[1]);
+        EXPECT_LE(moved, 2.0 * distance + 1e-13 * size) << "gamma=" << gamma << " off=" << off;
+        EXPECT_TRUE(step.within_tank(0));
+        const double by_scaling =
+            (1.0 - largest_scaling(step, full)) * std::hypot(full[0], full[1]);
+        scaling_is_worse += by_scaling > 2.0 * distance + 1e-13 * size ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(acted, 100);
+  EXPECT_GT(scaling_is_worse, 10) << "the control: scaling alone breaks the bound";
+}
+
+/// H = 40(1 − cos 3q) + ½p²: S is far from nonexpansive, so feasible scalings need not be an interval.
+System cosine_part() {
+  Structure structure = Structure::zero(2, 1);
+  structure.J.insert(0, 1) = 1.0;
+  structure.J.insert(1, 0) = -1.0;
+  structure.G.insert(1, 0) = -1.0;
+  Hamiltonian hamiltonian;
+  hamiltonian.value = [](const double* x) {
+    return 40.0 * (1.0 - std::cos(3.0 * x[0])) + 0.5 * x[1] * x[1];
+  };
+  hamiltonian.gradient = [](const double* x, double* g) {
+    g[0] = 120.0 * std::sin(3.0 * x[0]);
+    g[1] = x[1];
+  };
+  SystemBuilder builder;
+  builder.add(
+      "cosine",
+      std::make_unique<NonlinearPortHamiltonian>(
+          Signature{"cosine",
+                    {{"q", ""}, {"p", ""}},
+                    {{"coupling", Causality::effort_in, Domain::translation, 1}},
+                    {}},
+          std::move(structure), std::move(hamiltonian), NonlinearPortHamiltonian::Options{}),
+      {.initial_state = {0.9, 0.5}});
+  builder.add("B", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}),
+              {.initial_state = {0.5, -1.0}});
+  builder.connect("cosine.coupling", "B.coupling");
+  return builder.build();
+}
+
+TEST(PassivityGuard, EndsWithinTheTankWhereAPartIsNotNonexpansive) {
+  const Tally tally = expect_law(cosine_part(), 17, 6, 0.0);
+  EXPECT_GT(tally.acted, 100);
+  EXPECT_LE(tally.most_commits, PassivityGuard::kMaxTrials + 1);
+}
+
+TEST(PassivityGuard, TouchesNoIslandButTheOneThatOverdraws) {
+  SystemBuilder builder;
+  for (const char* island : {"a", "b"}) {
+    for (const char* end : {"1", "2"}) {
+      builder.add(std::string(island) + end,
+                  linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 10}),
+                  {.initial_state = {0.3, 0.0}});
+    }
+    builder.connect(std::string(island) + "1.coupling", std::string(island) + "2.coupling");
+  }
+  const System system = builder.build();
+  HandStep step(system, 0.01, std::vector<double>(4, 1.0), {});
+  step.incident(0) = 3.0;
+  step.incident(1) = -2.0;
+  ASSERT_TRUE(step.commit());
+  ASSERT_FALSE(step.within_tank(0));
+  ASSERT_TRUE(step.within_tank(1));
+  const AlignedVector a = step.a(), b = step.b();
+  ASSERT_EQ(step.keep_within_tanks(), HandStep::Verdict::acted);
+  EXPECT_TRUE(step.within_tank(0));
+  EXPECT_NE(step.incident(0), 3.0);
+  EXPECT_EQ(step.incident(2), 0.0);
+  EXPECT_EQ(step.outgoing(2), b[2]);
+  EXPECT_EQ(step.guard().searching().size(), 2u);
+  step.book().close(step.step(), step.guard().alpha(), step.guard().withheld_J());
+  step.guard().count();
+  EXPECT_EQ(step.guard().statistics().uses, 1);
+  EXPECT_EQ(step.guard().statistics().steps, 1);
+  EXPECT_EQ(step.guard().statistics().trials, 1);
+  EXPECT_EQ(step.guard().statistics().min_alpha, step.guard().alpha());
+  EXPECT_FALSE(step.book().violated());
+}
+
+// A closed form that is off by a little would be repaired, not believed; a book that is not guarded
+// does not mind.
+TEST(PassivityGuardControl, TheBookSeesAStepThatWasNotGuarded) {
+  const System system = testing::lossless_pair();
+  HandStep step(system, 0.01, {1.0, 1.0}, {});
+  step.incident(0) = 3.0;
+  ASSERT_TRUE(step.commit());
+  EXPECT_FALSE(step.within_tank(0));
+  step.book().close(step.step());
+  EXPECT_TRUE(step.book().broken_law());
+}
+
+}  // namespace
+}  // namespace portwave

@@ -1,0 +1,158 @@
+// The interface equation: exact at once where the parts are affine, quasi-Newton elsewhere.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/coupling/waves/interface_solver.hpp"
+#include "support/coupled_systems.hpp"
+#include "support/inner_iteration.hpp"
+#include "support/random_networks.hpp"
+#include "support/systems.hpp"
+
+namespace portwave {
+namespace {
+
+CouplingMethod with_kind(const System& system, double h, MethodKind kind) {
+  CouplingMethod method;
+  method.kind = kind;
+  method.impedance_kind = ImpedanceKind::automatic;
+  return choose_method(PortResponses(system, h), method).method;
+}
+
+TEST(InterfaceSolver, ClosesTheGapOfAffineNetworksAtOnce) {
+  int hard = 0;
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    const System system = testing::random_network({.most_parts = 8, .decades = 4.0}, seed);
+    for (const double h : {1e-3, 0.3}) {
+      const auto run =
+          testing::run_steps(system, h, with_kind(system, h, MethodKind::interface), 4, 1e-12, 20);
+      EXPECT_TRUE(run.converged) << "seed " << seed << " h " << h;
+      EXPECT_LE(run.most_evaluations, 3) << "seed " << seed << " h " << h;
+      const auto plain = testing::run_steps(
+          system, h, with_kind(system, h, MethodKind::peaceman_rachford), 4, 1e-12, 20);
+      hard += plain.converged ? 0 : 1;
+    }
+  }
+  EXPECT_GT(hard, 50) << "control: easy for the plain iteration, too";
+}
+
+TEST(InterfaceSolver, LeavesAloneWhatIsNotDetermined) {
+  // Two rigid bodies joined twice: how the two connections share the force is not determined; and a
+  // body held between two free ends: PD has an eigenvalue −1 that nothing excites.
+  SystemBuilder builder;
+  builder.add("a", testing::sprung_mass({.mass = 1.0, .rigid_ports = 3, .velocity = 1.0}));
+  builder.add("b", testing::sprung_mass({.mass = 2.0, .rigid_ports = 4}));
+  builder.connect("a.p0", "b.p0");
+  builder.connect("a.p1", "b.p1");
+  builder.join(joint::Free{}, {"a.p2"});
+  builder.join(joint::Free{}, {"b.p2"});
+  builder.join(joint::Free{}, {"b.p3"});
+  const System system = builder.build();
+  for (const double gamma : {0.01, 1.0, 150.0}) {
+    CouplingMethod method;
+    method.kind = MethodKind::interface;
+    method.impedance.assign(system.scalar_ports().size(), gamma);
+    const auto run = testing::run_steps(system, 0.01, method, 20, 1e-12, 10);
+    EXPECT_TRUE(run.converged) << gamma;
+    EXPECT_LE(run.most_evaluations, 3) << gamma;
+  }
+}
+
+TEST(InterfaceSolver, ManyPortsOnOneJunctionMakeNoDenseMatrix) {
+  const System system = testing::dc_motors(400, true);
+  const PortResponses responses(system, 1e-3);
+  const auto gamma = tune_impedance(responses, ImpedanceKind::matched).by_port;
+  const PredictedRate rate = predict_rate(responses, gamma, MethodKind::interface, 1.0);
+  EXPECT_TRUE(rate.converges);
+  EXPECT_LE(rate.evaluations, 3);
+  const std::size_t ports = system.scalar_ports().size();
+  EXPECT_LT(rate.factor_entries, ports * ports / 20);
+}
+
+TEST(InterfaceSolver, IsQuasiNewtonWherePartsAreNonlinear) {
+  const System system = testing::duffing_grid(6, 6);
+  const CouplingMethod method = with_kind(system, 0.1, MethodKind::interface);
+  const auto run = testing::run_steps(system, 0.1, method, 10, 1e-10, 50);
+  EXPECT_TRUE(run.converged);
+  EXPECT_LE(run.most_evaluations, 8);
+}
+
+/// One island, judged by hand.
+class ByHand {
+ public:
+  explicit ByHand(const System& system)
+      : waves_(system, 0.02, std::vector<double>(system.scalar_ports().size(), 3.0)),
+        solver_(waves_),
+        record_(waves_.initial_record()),
+        u_(static_cast<std::size_t>(waves_.wave_size()), 0.0),
+        b_(u_),
+        exchanged_(u_) {
+    solver_.use(0, true);
+    solver_.begin();
+  }
+  double evaluate() {
+    EXPECT_TRUE(waves_.scatter_all(record_.data(), u_.data(), b_.data()).ok());
+    waves_.interconnection().exchange(b_.data(), exchanged_.data());
+    double square = 0.0;
+    for (std::size_t w = 0; w < u_.size(); ++w) {
+      square += (exchanged_[w] - u_[w]) * (exchanged_[w] - u_[w]);
+    }
+    return square;
+  }
+  bool judge(double square) {
+    const bool stands = solver_.accept(0, square);
+    solver_.advance(0, record_.data(), u_.data(), exchanged_.data());
+    return stands;
+  }
+  void adopt() { std::copy_n(solver_.u(), u_.size(), u_.begin()); }
+  InterfaceSolver& solver() { return solver_; }
+  const AlignedVector& u() const { return u_; }
+
+ private:
+  WaveDiscretisation waves_;
+  InterfaceSolver solver_;
+  AlignedVector record_, u_, b_, exchanged_;
+};
+
+TEST(InterfaceSolver, GoesBackToTheLastEvaluationThatStands) {
+  const System system = testing::duffing_grid(2, 2);
+  ByHand island(system);
+  const double first = island.evaluate();
+  EXPECT_TRUE(island.judge(first));
+  const AlignedVector start = island.u();
+  island.adopt();
+  const AlignedVector full = island.u();
+  EXPECT_TRUE(island.solver().on_trial(0));
+  // Whatever the next ones are said to be, the steps from the first get shorter; then one is averaged.
+  const auto distance = [&] {
+    double square = 0.0;
+    for (std::size_t w = 0; w < start.size(); ++w) {
+      square += (island.u()[w] - start[w]) * (island.u()[w] - start[w]);
+    }
+    return std::sqrt(square);
+  };
+  double last = distance();
+  const double nothing = std::numeric_limits<double>::quiet_NaN();
+  for (const double square : {2.0 * first, nothing, nothing, nothing}) {
+    EXPECT_FALSE(island.judge(square));
+    EXPECT_TRUE(island.solver().on_trial(0));
+    island.adopt();
+    EXPECT_NEAR(distance(), 0.5 * last, 1e-12 * last);
+    last = distance();
+  }
+  EXPECT_FALSE(island.judge(2.0 * first));
+  EXPECT_FALSE(island.solver().on_trial(0));
+  island.adopt();
+  EXPECT_TRUE(island.judge(island.evaluate()));
+  EXPECT_GT(island.solver().linearisation_evaluations(), 0);
+}
+
+}  // namespace
+}  // namespace portwave

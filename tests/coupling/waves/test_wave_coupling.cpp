@@ -1,0 +1,361 @@
+// Laws of the wave coupling, against evidence that does not use waves.
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/coupling/reference/monolithic.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/subsystems/core/wave.hpp"
+#include "support/systems.hpp"
+
+namespace portwave {
+namespace {
+
+using testing::NamedSystem;
+using testing::sample_systems;
+
+std::vector<double> uniform(const System& system, double gamma) {
+  return std::vector<double>(system.scalar_ports().size(), gamma);
+}
+
+/// Every part frozen at its initial state with the inputs of the step from t = 0.
+AlignedVector frozen_record(WaveDiscretisation& waves) {
+  AlignedVector record = waves.initial_record(), input(waves.input_size(), 0.0);
+  PhaseStatus failure;
+  EXPECT_TRUE(waves.sample_inputs(0.0, input.data(), failure));
+  EXPECT_TRUE(waves.freeze_all(record.data(), input.data()).ok());
+  return record;
+}
+
+std::vector<double> state_of(const WaveDiscretisation& waves, int part,
+                             const AlignedVector& record) {
+  const Part& own = waves.system().parts()[static_cast<std::size_t>(part)];
+  std::vector<double> x(own.initial_state.size());
+  waves.get_state(part, record.data(), x.data());
+  return x;
+}
+
+/// A frozen system and the fixed point of its inner iteration.
+struct Frozen {
+  Frozen(const System& system, double h, double gamma, double relaxation = 1.0)
+      : waves(system, h, uniform(system, gamma)), record(frozen_record(waves)) {
+    FixedPointSolver solver(waves, {MethodKind::douglas_rachford, relaxation});
+    const AlignedVector zero(static_cast<std::size_t>(waves.wave_size()), 0.0);
+    const auto found = solver.solve(waves, record.data(), zero);
+    fixed_point.assign(found.begin(), found.end());
+  }
+  /// The same waves at every scalar port, zeros at padding.
+  AlignedVector random_waves(std::uint64_t seed, double scale) const {
+    std::mt19937_64 generator(seed);
+    std::normal_distribution<double> normal(0.0, scale);
+    AlignedVector u(static_cast<std::size_t>(waves.wave_size()), 0.0);
+    for (std::size_t j = 0; j < waves.system().scalar_ports().size(); ++j) {
+      u[static_cast<std::size_t>(waves.wave_of_port(static_cast<int>(j)))] = normal(generator);
+    }
+    return u;
+  }
+  std::vector<int> iterations(int count) const {
+    return std::vector<int>(static_cast<std::size_t>(waves.system().island_count()), count);
+  }
+  WaveDiscretisation waves;
+  AlignedVector record, fixed_point;
+};
+
+/// |effort and flow of the fixed point − those of the monolithic step|, relative.
+double distance_to_monolithic(const System& system, Frozen& frozen, double h,
+                              const System& reference_system) {
+  MonolithicReference reference(reference_system, h);
+  reference.step();
+  AlignedVector b(frozen.fixed_point.size());
+  EXPECT_TRUE(
+      frozen.waves.scatter_all(frozen.record.data(), frozen.fixed_point.data(), b.data()).ok());
+  double gap = 0.0, scale = 0.0;
+  for (int j = 0; j < static_cast<int>(system.scalar_ports().size()); ++j) {
+    const auto place = static_cast<std::size_t>(frozen.waves.wave_of_port(j));
+    const WaveTransform transform(frozen.waves.impedance()[place], h);
+    const WavePair expected = transform.to_waves({reference.effort()[static_cast<std::size_t>(j)],
+                                                  reference.flow()[static_cast<std::size_t>(j)]});
+    gap = std::max({gap, std::abs(expected.incident - frozen.fixed_point[place]),
+                    std::abs(expected.outgoing - b[place])});
+    scale = std::max({scale, std::abs(expected.incident), std::abs(expected.outgoing)});
+  }
+  return gap / scale;
+}
+
+TEST(Theorem2, FixedPointIsTheMonolithicInterface) {
+  for (const NamedSystem& sample : sample_systems()) {
+    const System system = sample.make();
+    for (const double h : {1e-3, 1e-2}) {
+      for (const double factor : {0.5, 1.0}) {
+        Frozen frozen(system, h, factor * sample.impedance);
+        ASSERT_FALSE(frozen.fixed_point.empty()) << sample.name << " h=" << h;
+        EXPECT_LT(distance_to_monolithic(system, frozen, h, system), 1e-11)
+            << sample.name << " h=" << h << " gamma=" << factor * sample.impedance;
+      }
+    }
+  }
+}
+
+TEST(Theorem2, FixedPointDoesNotDependOnTheRelaxation) {
+  const System system = testing::ring_of_junctions();
+  const Frozen plain(system, 0.01, 0.1, 1.0);
+  for (const double relaxation : {0.5, 1.5, 1.9}) {
+    const Frozen relaxed(system, 0.01, 0.1, relaxation);
+    ASSERT_EQ(relaxed.fixed_point.size(), plain.fixed_point.size()) << relaxation;
+    for (std::size_t j = 0; j < plain.fixed_point.size(); ++j) {
+      EXPECT_NEAR(relaxed.fixed_point[j], plain.fixed_point[j], 1e-11) << relaxation;
+    }
+  }
+}
+
+TEST(Theorem2Control, AnotherSystemHasAnotherInterface) {
+  const System system = testing::lossless_pair();
+  SystemBuilder builder;  // as lossless_pair, B's spring stiffer by 1e-4
+  builder.add("A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 10}),
+              {.initial_state = {1, 0}});
+  builder.add("B", linear_oscillator({.mass_kg = 1.5, .stiffness_N_per_m = 20.002}),
+              {.initial_state = {-1, 0}});
+  builder.connect("A.coupling", "B.coupling");
+  const System other = builder.build();
+  Frozen frozen(system, 0.01, 20.0);
+  ASSERT_FALSE(frozen.fixed_point.empty());
+  EXPECT_LT(distance_to_monolithic(system, frozen, 0.01, system), 1e-11);
+  EXPECT_GT(distance_to_monolithic(system, frozen, 0.01, other), 1e-6);
+}
+
+/// Certifies one step from the initial state with `iterations` Douglas–Rachford iterations.
+Certificate certify(Frozen& frozen, double relaxation, int iterations, double u_scale) {
+  const AlignedVector u = frozen.random_waves(7, u_scale);
+  const std::vector<int> by_island = frozen.iterations(iterations);
+  Certificate certificate;
+  StepCertifier(frozen.waves, {MethodKind::douglas_rachford, relaxation})
+      .examine(frozen.waves, frozen.record.data(),
+               {.index = 0, .iterations = by_island, .u_start = u}, certificate);
+  return certificate;
+}
+
+TEST(Fejer, DistanceToTheFixedPointFallsByAtLeastTheStep) {
+  for (const NamedSystem& sample : sample_systems()) {
+    const System system = sample.make();
+    Frozen frozen(system, 0.01, sample.impedance);
+    for (const double relaxation : {0.5, 1.0, 1.8}) {
+      for (const double u_scale : {1e-3, 1.0, 10.0}) {
+        const Certificate c = certify(frozen, relaxation, 30, u_scale);
+        ASSERT_TRUE(c.max_fejer_residual_J.has_value()) << sample.name;
+        ASSERT_TRUE(c.min_fne_margin.has_value()) << sample.name;
+        EXPECT_EQ(c.status, CertificateStatus::holds) << sample.name << " " << *c.min_fne_margin;
+        EXPECT_LE(*c.max_fejer_residual_J, 1e-11 * (1.0 + u_scale * u_scale))
+            << sample.name << " lambda=" << relaxation << " scale=" << u_scale;
+      }
+    }
+  }
+}
+
+TEST(FejerControl, LargeImpedanceBreaksFirmNonexpansivenessAndFejer) {
+  const System system = testing::duffing_linear_pair();
+  Frozen frozen(system, 0.01, 40.0);
+  ASSERT_FALSE(frozen.fixed_point.empty());
+  const Certificate c = certify(frozen, 1.0, 30, 1.0);
+  EXPECT_EQ(c.status, CertificateStatus::conditional);
+  EXPECT_LT(*c.min_fne_margin, 0.0);
+  EXPECT_GT(*c.max_fejer_residual_J, 1e-6);
+}
+
+/// Energies by entry.
+class Columns {
+ public:
+  explicit Columns(const WaveDiscretisation& waves) {
+    for (AlignedVector& column : columns_) {
+      column.resize(static_cast<std::size_t>(waves.entry_count()), 0.0);
+    }
+  }
+  EnergyColumns pointers() { return {columns_[0].data(), columns_[1].data(), columns_[2].data()}; }
+
+ private:
+  AlignedVector columns_[3];
+};
+
+/// One macro-step from the frozen state, by hand: K Douglas–Rachford iterations, shadow, commit.
+struct HandStep {
+  HandStep(const System& system, Frozen& frozen, double relaxation, int count, AlignedVector start)
+      : u_start(std::move(start)), u_end(u_start), iterations(frozen.iterations(count)) {
+    WaveDiscretisation& waves = frozen.waves;
+    const Interconnection& coupling = waves.interconnection();
+    AlignedVector a = u_start, b(a.size(), 0.0);
+    for (int k = 0; k < count; ++k) {
+      EXPECT_TRUE(waves.scatter_all(frozen.record.data(), u_end.data(), b.data()).ok());
+      coupling.exchange(b.data(), a.data());
+      coupling.douglas_rachford(relaxation, b.data(), u_end.data());
+    }
+    next.resize(frozen.record.size());
+    Columns energy(waves);
+    EXPECT_TRUE(
+        waves.advance_all(frozen.record.data(), a.data(), next.data(), b.data(), energy.pointers())
+            .ok());
+    for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+      const Subsystem& part = *system.parts()[static_cast<std::size_t>(i)].subsystem;
+      stored_change_J += part.storage(state_of(waves, i, next).data()) -
+                         part.storage(state_of(waves, i, frozen.record).data());
+      supplied_J += energy.pointers().at(waves.place(i).entry).external_supply_J;
+    }
+    for (std::size_t j = 0; j < system.scalar_ports().size(); ++j) {
+      const auto place = static_cast<std::size_t>(waves.wave_of_port(static_cast<int>(j)));
+      mismatch_J += 0.5 * (b[place] * b[place] - a[place] * a[place]);
+    }
+    evidence = {.index = 0,
+                .iterations = iterations,
+                .u_start = u_start,
+                .stored_change_J = stored_change_J,
+                .mismatch_J = mismatch_J,
+                .supplied_J = supplied_J};
+  }
+  HandStep(const HandStep&) = delete;
+  HandStep& operator=(const HandStep&) = delete;
+
+  AlignedVector u_start, u_end, next;
+  std::vector<int> iterations;
+  double stored_change_J = 0.0, mismatch_J = 0.0, supplied_J = 0.0;
+  StepCertifier::Step evidence;
+};
+
+double theorem_1_residual(Frozen& frozen, double relaxation, const StepCertifier::Step& step) {
+  Certificate certificate;
+  StepCertifier(frozen.waves, {MethodKind::douglas_rachford, relaxation})
+      .examine(frozen.waves, frozen.record.data(), step, certificate);
+  EXPECT_TRUE(certificate.max_augmented_residual_J.has_value());
+  return certificate.max_augmented_residual_J.value_or(NAN);
+}
+
+double half_square_distance(const AlignedVector& u, const AlignedVector& v) {
+  double sum = 0.0;
+  for (std::size_t j = 0; j < u.size(); ++j) sum += (u[j] - v[j]) * (u[j] - v[j]);
+  return 0.5 * sum;
+}
+
+TEST(Theorem1, ResidualIsItsFormulaAndNotPositive) {
+  for (const NamedSystem& sample : sample_systems()) {
+    const System system = sample.make();
+    Frozen frozen(system, 0.01, sample.impedance);
+    ASSERT_FALSE(frozen.fixed_point.empty()) << sample.name;
+    for (const double relaxation : {0.5, 1.0, 1.8}) {
+      for (const int iterations : {0, 1, 3, 30}) {
+        for (const double u_scale : {1e-3, 1.0, 10.0}) {
+          const HandStep step(system, frozen, relaxation, iterations,
+                              frozen.random_waves(11, u_scale));
+          const double approach = half_square_distance(step.u_end, frozen.fixed_point) -
+                                  half_square_distance(step.u_start, frozen.fixed_point);
+          const double by_hand =
+              step.stored_change_J + approach + step.mismatch_J - step.supplied_J;
+          const double scale =
+              1.0 + half_square_distance(step.u_start, frozen.fixed_point) + u_scale * u_scale;
+          const double residual = theorem_1_residual(frozen, relaxation, step.evidence);
+          EXPECT_NEAR(residual, by_hand, 1e-11 * scale)
+              << sample.name << " lambda=" << relaxation << " K=" << iterations
+              << " scale=" << u_scale << " seed=11";
+          EXPECT_LE(residual, 1e-11 * scale)
+              << sample.name << " lambda=" << relaxation << " K=" << iterations
+              << " scale=" << u_scale << " seed=11";
+        }
+      }
+    }
+  }
+}
+
+/// A linear oscillator with a damper c, in motion, on a lossless one.
+System pair_with_damper(double c) {
+  SystemBuilder builder;
+  builder.add("A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 10}),
+              {.initial_state = {1, 0}});
+  builder.add(
+      "B",
+      linear_oscillator(
+          {.mass_kg = 1.5, .stiffness_N_per_m = 20, .damping_Ns_per_m = c, .allow_active = true}),
+      {.initial_state = {0, 2}});
+  builder.connect("A.coupling", "B.coupling");
+  return builder.build();
+}
+
+// At u⁰ = u† the waves stay there, and the residual is what the parts created: −h c v̄².
+TEST(Theorem1Control, AnActivePartMakesItPositiveByWhatItCreates) {
+  constexpr double h = 0.01;
+  for (const double c : {-0.5, 0.0, 0.5}) {
+    const System system = pair_with_damper(c);
+    Frozen frozen(system, h, 1.0);
+    ASSERT_FALSE(frozen.fixed_point.empty());
+    const HandStep step(system, frozen, 1.0, 5, frozen.fixed_point);
+    const double mean_velocity = 0.5 * (state_of(frozen.waves, 1, frozen.record)[1] +
+                                        state_of(frozen.waves, 1, step.next)[1]);
+    EXPECT_GT(mean_velocity, 0.1);
+    const double residual = theorem_1_residual(frozen, 1.0, step.evidence);
+    EXPECT_NEAR(residual, -h * c * mean_velocity * mean_velocity, 1e-11) << "c=" << c;
+    if (c < 0.0) {
+      EXPECT_GT(residual, 1e-5);
+    }
+  }
+}
+
+TEST(Theorem1Control, EveryTermCountsInFullAndWithItsSign) {
+  constexpr double tamper = 0.125;
+  const System system = testing::lossless_pair();
+  Frozen frozen(system, 0.01, 20.0);
+  ASSERT_FALSE(frozen.fixed_point.empty());
+  const HandStep step(system, frozen, 1.0, 5, frozen.fixed_point);
+  EXPECT_NEAR(theorem_1_residual(frozen, 1.0, step.evidence), 0.0, 1e-12);
+  StepCertifier::Step tampered = step.evidence;
+  tampered.stored_change_J += tamper;
+  EXPECT_NEAR(theorem_1_residual(frozen, 1.0, tampered), tamper, 1e-12);
+  tampered = step.evidence;
+  tampered.mismatch_J += tamper;
+  EXPECT_NEAR(theorem_1_residual(frozen, 1.0, tampered), tamper, 1e-12);
+  tampered = step.evidence;
+  tampered.supplied_J -= tamper;
+  EXPECT_NEAR(theorem_1_residual(frozen, 1.0, tampered), tamper, 1e-12);
+  // ½|u⁰ − u†|²: away from the fixed point, and no iteration to come nearer than u⁰ is.
+  const HandStep far(system, frozen, 1.0, 0, frozen.random_waves(11, 1.0));
+  const HandStep nearer(system, frozen, 1.0, 1, far.u_start);
+  StepCertifier::Step unmoved = nearer.evidence;
+  const std::vector<int> none = frozen.iterations(0);
+  unmoved.iterations = none;
+  EXPECT_GT(theorem_1_residual(frozen, 1.0, unmoved),
+            theorem_1_residual(frozen, 1.0, nearer.evidence) + 1e-3);
+}
+
+/// The sampled margin of a lone part with its port closed by a free end.
+double margin_of(std::unique_ptr<Subsystem> part, std::vector<double> x, double gamma) {
+  SystemBuilder builder;
+  builder.add("part", std::move(part), {.initial_state = std::move(x)});
+  builder.join(joint::Free{}, {"part.coupling"});
+  const System system = builder.build();
+  WaveDiscretisation waves(system, 0.01, uniform(system, gamma));
+  AlignedVector record = frozen_record(waves);
+  MarginSampler sampler(waves, MethodKind::douglas_rachford);
+  const auto result = sampler.sample(waves, record.data(), 0);
+  EXPECT_TRUE(result.has_value());
+  return result->min_margin;
+}
+
+// Discrete port impedances at h = .01 (method of arXiv 2603.16424, own computation):
+// B: 2m/h + kh/2 = 800.25; A at q = 0: .64974.
+TEST(FirmNonexpansiveness, HoldsUpToTheDiscretePortImpedance) {
+  const auto B = [] { return linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}); };
+  EXPECT_GE(margin_of(B(), {0, 0}, 800.24), 0.0);
+  EXPECT_LT(margin_of(B(), {0, 0}, 800.26), -1e-9);
+  const auto A = [] {
+    return duffing_oscillator({.mass_kg = 8,
+                               .stiffness_N_per_m = 100,
+                               .cubic_stiffness_N_per_m3 = 8000,
+                               .coupling_stiffness_N_per_m = 120,
+                               .coupling_damping_Ns_per_m = 0.05});
+  };
+  EXPECT_GE(margin_of(A(), {0, 0, 0}, 0.64973), 0.0);
+  EXPECT_LT(margin_of(A(), {0, 0, 0}, 0.64976), -1e-9);
+}
+
+}  // namespace
+}  // namespace portwave

@@ -1,0 +1,132 @@
+// portwave validate, list and schema
+#ifdef PORTWAVE_CLI
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <portwave/subsystems/catalogue.hpp>
+
+#include "support/cli_process.hpp"
+
+namespace portwave {
+namespace {
+
+using Json = nlohmann::json;
+using testing::contains;
+using testing::kAllowActive;
+using testing::kNegativeDamper;
+using testing::kPair;
+using testing::portwave_cli;
+using testing::ProcessResult;
+using testing::said;
+using testing::Words;
+using testing::operator+;
+
+TEST(CliValidate, AcceptsEveryExample) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(PORTWAVE_SOURCE_DIR "/examples")) {
+    if (entry.path().extension() != ".json") continue;
+    const ProcessResult result = portwave_cli({"validate", entry.path().string()});
+    EXPECT_EQ(result.exit_code, 0) << entry.path() << "\n" << said(result);
+    EXPECT_TRUE(contains(result.err, "valid")) << said(result);
+    EXPECT_EQ(result.out, "");
+    ++count;
+  }
+  EXPECT_GT(count, 0);
+}
+
+TEST(CliValidate, AppliesSettings) {
+  const ProcessResult refused = portwave_cli(Words{"validate", kPair} + kNegativeDamper);
+  EXPECT_EQ(refused.exit_code, 2) << said(refused);
+  const ProcessResult allowed =
+      portwave_cli(Words{"validate", kPair} + kNegativeDamper + kAllowActive);
+  EXPECT_EQ(allowed.exit_code, 0) << said(allowed);
+}
+
+TEST(CliValidate, TellsTheIndexOfDescriptorParts) {
+  const ProcessResult result =
+      portwave_cli({"validate", PORTWAVE_SOURCE_DIR "/examples/circuit.json"});
+  EXPECT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_TRUE(contains(result.err,
+                       "descriptor: part \"source_side\": 4 states, 2 algebraic, index 1\n"
+                       "descriptor: part \"load_side\": 2 states, 1 algebraic, index 1\n"))
+      << said(result);
+  const ProcessResult without = portwave_cli({"validate", kPair});
+  EXPECT_FALSE(contains(without.err, "descriptor")) << said(without);
+}
+
+TEST(CliList, ShowsEveryTypeInFull) {
+  const ProcessResult all = portwave_cli({"list"});
+  EXPECT_EQ(all.exit_code, 0) << said(all);
+  for (const PartType& type : catalogue()) {
+    EXPECT_TRUE(contains(all.out, type.name)) << type.name;
+    const ProcessResult one = portwave_cli({"list", type.name});
+    EXPECT_EQ(one.exit_code, 0) << said(one);
+    EXPECT_EQ(one.err, "");
+    for (const ParameterInfo& parameter : type.parameters) {
+      EXPECT_TRUE(contains(one.out, parameter.name)) << type.name << " " << parameter.name;
+    }
+    const auto part = make_part(type.name, type.example);
+    for (const Port& port : part->signature().ports) EXPECT_TRUE(contains(one.out, port.name));
+    for (const auto& state : part->signature().states) EXPECT_TRUE(contains(one.out, state.name));
+  }
+}
+
+TEST(CliList, WritesTheCatalogueAsJson) {
+  const ProcessResult all = portwave_cli({"list", "--json"});
+  ASSERT_EQ(all.exit_code, 0) << said(all);
+  EXPECT_EQ(all.err, "");
+  const Json json = Json::parse(all.out);
+  ASSERT_EQ(json.size(), catalogue().size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const PartType& type = catalogue()[i];
+    EXPECT_EQ(json[i]["type"], type.name);
+    EXPECT_EQ(json[i]["equations"], type.equations);
+    ASSERT_EQ(json[i]["parameters"].size(), type.parameters.size());
+    for (std::size_t p = 0; p < type.parameters.size(); ++p) {
+      const Json& parameter = json[i]["parameters"][p];
+      EXPECT_EQ(parameter["name"], type.parameters[p].name);
+      EXPECT_EQ(parameter["unit"], type.parameters[p].unit);
+      EXPECT_EQ(parameter["required"], !type.parameters[p].default_value.has_value());
+      if (type.parameters[p].kind != ParameterKind::matrix) continue;
+      if (!parameter["required"].get<bool>()) {
+        EXPECT_EQ(parameter["default"], Json::array());
+      }
+      // Entries would be read as rows if they were shown as a bare list.
+      const Json example = json[i]["example"].value(parameter["name"].get<std::string>(), Json());
+      const bool by_entries =
+          type.example.contains(type.parameters[p].name) &&
+          std::holds_alternative<MatrixEntries>(type.example.at(type.parameters[p].name));
+      EXPECT_EQ(by_entries, example.is_object()) << type.name << " " << parameter["name"];
+    }
+    for (const char* key : {"ports", "states", "inputs", "summary", "example"}) {
+      EXPECT_TRUE(json[i].contains(key)) << type.name << " " << key;
+    }
+    const ProcessResult one = portwave_cli({"list", type.name, "--json"});
+    EXPECT_EQ(Json::parse(one.out), json[i]) << type.name;
+  }
+}
+
+TEST(CliList, TellsWhichTypeIsMeant) {
+  for (const Words& line :
+       {Words{"list", "duffing_oscilator"}, Words{"list", "--json", "duffing_oscilator"}}) {
+    const ProcessResult result = portwave_cli(line);
+    EXPECT_EQ(result.exit_code, 2) << said(result);
+    EXPECT_TRUE(contains(result.err, "Did you mean \"duffing_oscillator\"?")) << said(result);
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+TEST(CliSchema, IsJson) {
+  const ProcessResult result = portwave_cli({"schema"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_TRUE(Json::parse(result.out).contains("$schema"));
+  EXPECT_EQ(result.err, "");
+}
+
+}  // namespace
+}  // namespace portwave
+
+#endif

@@ -1,0 +1,148 @@
+// The deadline scheduler, with a clock of its own: time is what the tests say it is.
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+#include <oneapi/tbb/global_control.h>
+
+#include "portwave/runtime/execution/budget.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
+#include "support/systems.hpp"
+
+namespace portwave {
+namespace {
+
+using Time = DeadlineScheduler::Time;
+using Clock = DeadlineScheduler::Clock;
+
+Time at(double us) {
+  return Time(
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::micro>(us)));
+}
+
+/// Lives through `steps` steps of `iterations` iterations of `iteration_us`, and a commit.
+void live(DeadlineScheduler& scheduler, int steps, int iterations, double iteration_us,
+          double commit_us) {
+  for (int n = 0; n < steps; ++n) {
+    scheduler.begin(at(0));
+    scheduler.finish(iterations, at(iterations * iteration_us),
+                     at(iterations * iteration_us + commit_us));
+  }
+}
+
+TEST(DeadlineScheduler, FillsTheTimeAndLeavesRoomForTheCommit) {
+  DeadlineScheduler scheduler(100e-6, 1e-6, 10e-6);
+  live(scheduler, 200, 20, 2.0, 30.0);
+  EXPECT_NEAR(scheduler.iteration_s(), 2e-6, 1e-12);
+  EXPECT_NEAR(scheduler.commit_s(), 30e-6, 1e-12);
+  scheduler.begin(at(0));
+  int done = 0, polls = 0;
+  for (;;) {
+    const int next = scheduler.horizon(done, 100000, at(done * 2.0));
+    if (next == done) break;
+    ASSERT_GT(next, done);
+    done = next;
+    ++polls;
+  }
+  EXPECT_LE(done * 2.0 + 30.0, 100.0) << "the commit is late";
+  EXPECT_GE(done * 2.0 + 30.0, 75.0) << "time was given away";
+  EXPECT_LE(polls, 8) << "the clock is read for every few iterations only";
+}
+
+TEST(DeadlineScheduler, WithNoTimeDoesNoIteration) {
+  DeadlineScheduler scheduler(20e-6, 2e-6, 30e-6);
+  scheduler.begin(at(0));
+  EXPECT_EQ(scheduler.horizon(0, 100, at(0)), 0);
+  scheduler.set_deadline(1e-3);
+  EXPECT_GT(scheduler.horizon(0, 100, at(0)), 0);
+  EXPECT_EQ(scheduler.horizon(40, 100, at(2000)), 40) << "it is late already";
+  EXPECT_LE(scheduler.horizon(0, 3, at(0)), 3) << "more than the budget";
+}
+
+TEST(DeadlineScheduler, OneStalledStepDoesNotSpoilTheEstimates) {
+  DeadlineScheduler scheduler(1e-3, 1e-6, 10e-6);
+  live(scheduler, 200, 10, 2.0, 30.0);
+  const double iteration_s = scheduler.iteration_s(), commit_s = scheduler.commit_s();
+  live(scheduler, 1, 10, 300.0, 4000.0);
+  live(scheduler, 20, 10, 2.0, 30.0);
+  EXPECT_EQ(scheduler.iteration_s(), iteration_s);
+  EXPECT_EQ(scheduler.commit_s(), commit_s);
+  live(scheduler, 100, 10, 4.0, 60.0);  // control: a lasting change is learnt
+  EXPECT_NEAR(scheduler.iteration_s(), 4e-6, 1e-12);
+  EXPECT_NEAR(scheduler.commit_s(), 60e-6, 1e-12);
+}
+
+TEST(DeadlineScheduler, TellsMissesOfItsOwnFromPreemption) {
+  DeadlineScheduler scheduler(100e-6, 1e-6, 10e-6);
+  live(scheduler, 200, 10, 2.0, 30.0);
+  EXPECT_EQ(scheduler.statistics().misses, 0);
+  live(scheduler, 1, 10, 2.0, 500.0);  // the commit stalled
+  EXPECT_EQ(scheduler.statistics().misses, 1);
+  EXPECT_EQ(scheduler.statistics().preempted_misses, 1);
+  live(scheduler, 1, 40, 2.0, 31.0);  // too many iterations: nobody else's fault
+  EXPECT_EQ(scheduler.statistics().misses, 2);
+  EXPECT_EQ(scheduler.statistics().preempted_misses, 1);
+  EXPECT_NEAR(scheduler.statistics().worst_slack_s, -420e-6, 1e-9);
+  EXPECT_NEAR(scheduler.statistics().slack_p50_s, 50e-6, 1e-9);
+  EXPECT_EQ(scheduler.statistics().steps, 202);
+}
+
+// A nanosecond is no time: whatever the clock says, no iteration fits.
+TEST(TimeBudget, WithoutTimeEveryExecutorCommitsTheExplicitInterface) {
+  const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 2);
+  const System system = testing::chain_of_blocks(8, 3);
+  for (const double tolerance : {0.0, 1e-9}) {
+    StepperOptions explicit_options;
+    explicit_options.step_s = 1e-3;
+    explicit_options.method.iterations = 0;
+    explicit_options.method.impedance = {100.0};
+    Stepper explicit_run(system, explicit_options);
+    explicit_run.run(20);
+    for (const ExecutorKind executor :
+         {ExecutorKind::serial, ExecutorKind::waves, ExecutorKind::graph, ExecutorKind::barrier}) {
+      StepperOptions options = explicit_options;
+      options.method.iterations = 50;
+      options.method.tolerance = tolerance;
+      options.time.deadline_s = 1e-9;
+      options.executor = executor;
+      options.threads = 2;
+      options.grain = Grain::of_parts(2);
+      Stepper stepper(system, options);
+      for (int n = 0; n < 20; ++n) {
+        const StepReport report = stepper.step();
+        EXPECT_EQ(report.iterations, 0) << to_string(executor);
+        EXPECT_FALSE(report.converged) << to_string(executor);
+        EXPECT_EQ(report.reason, StopReason::deadline) << to_string(executor);
+        EXPECT_LT(report.slack_s, 0.0);
+      }
+      EXPECT_EQ(stepper.deadline().misses, 20);
+      for (int part = 0; part < 8; ++part) {
+        for (std::size_t i = 0; i < stepper.state(part).size(); ++i) {
+          EXPECT_EQ(stepper.state(part)[i], explicit_run.state(part)[i]) << to_string(executor);
+        }
+      }
+    }
+  }
+}
+
+TEST(TimeBudget, AnInterruptedWaitEndsAtOnce) {
+  const System system = testing::lossless_pair();
+  StepperOptions options;
+  options.step_s = 0.01;
+  options.time.pace = 1e-5;  // a step every 1000 s
+  bool interrupted = false;
+  int asked = 0;
+  options.interrupted = [&] {
+    ++asked;
+    return interrupted;
+  };
+  Stepper stepper(system, options);
+  stepper.step();  // the first is due at once
+  interrupted = true;
+  stepper.step();
+  EXPECT_EQ(stepper.step_index(), 2);
+  EXPECT_GE(asked, 1);
+}
+
+}  // namespace
+}  // namespace portwave

@@ -1,0 +1,61 @@
+#include <span>
+#include <type_traits>
+
+#include <gtest/gtest.h>
+
+#include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/coupling/reference/monolithic.hpp"
+#include "portwave/coupling/state_space/collocation.hpp"
+#include "portwave/coupling/state_space/condensed.hpp"
+#include "portwave/coupling/state_space/dynamic_iteration.hpp"
+#include "portwave/coupling/state_space/splitting.hpp"
+#include "portwave/coupling/waves/anderson.hpp"
+#include "portwave/coupling/waves/residual.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
+
+// Whatever keeps the address of what it is made from takes no temporary of it.
+
+namespace portwave {
+namespace {
+
+/// Made from an object that lives on, but not from a temporary.
+template <class Made, class From, class... More>
+constexpr bool keeps_to_the_living = std::is_constructible_v<Made, From&, More...>&&
+                                         std::is_constructible_v<Made, const From&, More...> &&
+                                     !std::is_constructible_v<Made, From, More...> &&
+                                     !std::is_constructible_v<Made, const From, More...>;
+
+using Impedance = std::span<const double>;
+using Grouping = WaveDiscretisation::Grouping;
+
+static_assert(keeps_to_the_living<Stepper, System, StepperOptions>);
+static_assert(keeps_to_the_living<MonolithicReference, System, double>);
+static_assert(
+    keeps_to_the_living<MonolithicReference, System, double, MonolithicReference::Options>);
+static_assert(keeps_to_the_living<WaveDiscretisation, System, double, Impedance>);
+static_assert(keeps_to_the_living<WaveDiscretisation, System, double, Impedance, Grouping>);
+static_assert(keeps_to_the_living<PortResponses, System, double>);
+static_assert(keeps_to_the_living<CondensedSystem, System>);
+static_assert(keeps_to_the_living<WaveformIteration, CondensedSystem, double, CouplingMethod>);
+static_assert(keeps_to_the_living<DynamicIteration, CondensedSystem, double, CouplingMethod>);
+static_assert(keeps_to_the_living<SplittingMethod, CondensedSystem, double, CouplingMethod>);
+static_assert(keeps_to_the_living<SplittingMethod, CondensedSystem, double, CouplingMethod, bool>);
+static_assert(keeps_to_the_living<CollocationReference, CondensedSystem, double, Integrator>);
+static_assert(keeps_to_the_living<CollocationReference, CondensedSystem, double, Tableau>);
+static_assert(keeps_to_the_living<InterfaceResidual, WaveDiscretisation>);
+static_assert(keeps_to_the_living<Acceleration, WaveDiscretisation, int>);
+
+template <class System>
+concept CanMakeNetworkMethod = requires(System&& system, const CouplingMethod& method) {
+  make_network_method(std::forward<System>(system), 0.1, method);
+};
+static_assert(CanMakeNetworkMethod<const CondensedSystem&>);
+static_assert(!CanMakeNetworkMethod<CondensedSystem>);
+
+TEST(Lifetimes, TemporariesAreRefusedWhenCompiling) {
+  EXPECT_FALSE((std::is_constructible_v<Stepper, System, StepperOptions>));
+}
+
+}  // namespace
+}  // namespace portwave

@@ -1,0 +1,256 @@
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <portwave/runtime/generate/generate.hpp>
+#include <portwave/runtime/study/scaling.hpp>
+
+#include "support/oscillator_pair.hpp"
+
+namespace portwave {
+namespace {
+
+/// Tasks in a line, each with its neighbours left and right.
+StepModel chain(int tasks, int iterations, double iterate_ns = 1.0, double commit_ns = 1.0) {
+  StepModel model;
+  model.iterations = iterations;
+  model.iterate_ns.assign(static_cast<std::size_t>(tasks), iterate_ns);
+  model.commit_ns.assign(static_cast<std::size_t>(tasks), commit_ns);
+  model.neighbours.resize(static_cast<std::size_t>(tasks));
+  for (int t = 0; t + 1 < tasks; ++t) {
+    model.neighbours[static_cast<std::size_t>(t)].push_back(t + 1);
+    model.neighbours[static_cast<std::size_t>(t + 1)].push_back(t);
+  }
+  return model;
+}
+
+TEST(Makespan, OfOneWorkerIsTheWork) {
+  for (const int iterations : {0, 1, 7}) {
+    StepModel model = chain(5, iterations, 2.0, 3.0);
+    EXPECT_EQ(work_ns(model), 5 * (iterations * 2.0 + 3.0));
+    EXPECT_EQ(makespan_ns(model, 1), work_ns(model)) << iterations;
+    model.waits_with = {0, 0, 0, 0, 0};
+    EXPECT_EQ(makespan_ns(model, 1), work_ns(model)) << iterations << " waiting";
+  }
+}
+
+TEST(Makespan, OfEnoughWorkersIsOneTasksWork) {
+  for (const int workers : {5, 8, 1000}) {
+    EXPECT_EQ(makespan_ns(chain(5, 7, 2.0, 3.0), workers), 7 * 2.0 + 3.0) << workers;
+  }
+}
+
+TEST(Makespan, OfAChainIsAsByHand) {
+  // Four equal tasks on two cores never wait: 2 · (3 + 1).
+  EXPECT_EQ(makespan_ns(chain(4, 3), 2), 8.0);
+  // Three on two, one iteration: {0,1} then {2, -}: 0's commit may begin at 1, as 1 is done.
+  // [0,1): 0,1   [1,2): 2, commit 0   [2,3): commit 1, 2.
+  EXPECT_EQ(makespan_ns(chain(3, 1), 2), 3.0);
+  // The same, waiting for all: the second core idles in [1,2).
+  StepModel barrier = chain(3, 1);
+  barrier.waits_with = {0, 0, 0};
+  EXPECT_EQ(makespan_ns(barrier, 2), 4.0);
+}
+
+TEST(Makespan, AHeavyTaskHoldsUpItsNeighboursOnly) {
+  // Control: doubling one task's cost is seen.
+  StepModel model = chain(5, 10);
+  const double before = makespan_ns(model, 5);
+  EXPECT_EQ(before, 11.0);
+  model.iterate_ns[2] = 2.0;
+  EXPECT_EQ(makespan_ns(model, 5), 21.0);
+  EXPECT_EQ(makespan_ns(model, 1), 5 * 11.0 + 10.0);
+  // Distance delays it: a task d away starts iteration k by its own pace until k > d.
+  model.iterations = 1;
+  EXPECT_EQ(makespan_ns(model, 5), 3.0);
+}
+
+TEST(Makespan, LiesBetweenItsBounds) {
+  StepModel model = chain(24, 6);
+  for (std::size_t t = 0; t < 24; ++t) {
+    model.iterate_ns[t] = 1.0 + static_cast<double>((7 * t) % 5);
+    model.commit_ns[t] = 2.0 + static_cast<double>((5 * t) % 3);
+  }
+  const double work = work_ns(model);
+  double longest = 0.0;
+  for (std::size_t t = 0; t < 24; ++t) {
+    longest = std::max(longest, 6 * model.iterate_ns[t] + model.commit_ns[t]);
+  }
+  for (int workers = 1; workers <= 32; ++workers) {
+    const double makespan = makespan_ns(model, workers);
+    EXPECT_GE(makespan, work / workers * (1.0 - 1e-12)) << workers;
+    EXPECT_GE(makespan, longest) << workers;
+    EXPECT_LE(makespan, work) << workers;
+    EXPECT_EQ(makespan, makespan_ns(model, workers)) << "not deterministic";
+    StepModel barrier = model;
+    barrier.waits_with.assign(24, 0);
+    EXPECT_LE(makespan_ns(barrier, workers), work) << workers;
+  }
+}
+
+TEST(Makespan, IndependentTasksDoNotPayForMessages) {
+  StepModel model = chain(2, 4);
+  model.phase_ns = 0.5;
+  EXPECT_EQ(makespan_ns(model, 2), 5 * 1.5);
+  model.neighbours = {{}, {}};
+  EXPECT_EQ(makespan_ns(model, 2), 5.0);
+}
+
+TEST(Makespan, RefusesNeighboursThatAreNotMutual) {
+  StepModel model = chain(2, 2);
+  model.neighbours = {{1}, {}};
+  EXPECT_THROW(makespan_ns(model, 2), std::invalid_argument);
+}
+
+TEST(Makespan, GroupsWaitForTheirOwnOnly) {
+  StepModel model = chain(4, 2);
+  model.neighbours = {{1}, {0}, {3}, {2}};
+  model.iterate_ns = {1.0, 5.0, 1.0, 1.0};
+  model.waits_with = {0, 0, 1, 1};
+  EXPECT_EQ(makespan_ns(model, 4), 11.0);
+  model.iterate_ns[1] = 1.0;
+  EXPECT_EQ(makespan_ns(model, 4), 3.0);
+}
+
+TEST(Imbalance, IsTheLargestShareOverTheMean) {
+  StepModel model = chain(4, 1);
+  EXPECT_EQ(imbalance(model, 1), 1.0);
+  EXPECT_EQ(imbalance(model, 2), 1.0);
+  EXPECT_EQ(imbalance(model, 8), 2.0);  // four of eight have nothing
+  model.iterate_ns[0] = 5.0;            // 6 + 2 against 2 + 2
+  EXPECT_EQ(imbalance(model, 2), 8.0 / 6.0);
+  model.iterate_ns.assign(4, 0.0);
+  model.commit_ns.assign(4, 0.0);
+  EXPECT_EQ(imbalance(model, 2), 1.0);
+}
+
+Scenario generated(const Network& network) {
+  return parse_scenario(generate_scenario(network), "generated", ".");
+}
+
+ScalingOptions quick(ExecutorKind executor) {
+  ScalingOptions options;
+  options.repetitions = 2;
+  options.steps = 2;
+  options.cores = 2;
+  options.executor = executor;
+  return options;
+}
+
+void expect_consistent(const ScalingStudy& study) {
+  for (const std::vector<ScalingRow>* rows : {&study.rows, &study.curve}) {
+    for (const ScalingRow& row : *rows) {
+      EXPECT_GT(row.step_s, 0.0) << row.threads;
+      EXPECT_GT(row.predicted_step_s, 0.0) << row.threads;
+      EXPECT_NEAR(row.efficiency * row.threads, row.speed_up, 1e-9 * row.speed_up);
+      EXPECT_GE(row.imbalance, 1.0 - 1e-12);
+      EXPECT_GE(row.tasks, 1);
+      EXPECT_EQ(row.phases.has_value(), !row.predicted);
+      EXPECT_EQ(row.spread.has_value(), !row.predicted);
+      EXPECT_EQ(row.predicted, row.execution.starts_with("predicted")) << row.execution;
+      if (row.predicted) {
+        EXPECT_EQ(row.predicted_step_s, row.step_s);
+        continue;
+      }
+      EXPECT_LE(*row.fastest_s, row.step_s);
+      EXPECT_LE(row.step_s, *row.slowest_s);
+    }
+  }
+  ASSERT_EQ(study.curve.size(), 32u);
+  for (int i = 0; i < 32; ++i) {
+    const ScalingRow& row = study.curve[static_cast<std::size_t>(i)];
+    EXPECT_EQ(row.threads, i + 1);
+    EXPECT_TRUE(row.predicted);
+  }
+}
+
+TEST(StrongScaling, MeasuresWhatTheMachineHasAndPredictsTheRest) {
+  const Scenario scenario = generated(network::Chain{.blocks = 64});
+  for (const ExecutorKind executor : {ExecutorKind::automatic, ExecutorKind::waves,
+                                      ExecutorKind::serial, ExecutorKind::barrier}) {
+    ScalingOptions options = quick(executor);
+    options.threads = {4, 2};
+    options.grain = Grain::of_parts(8);
+    const ScalingStudy study = study_strong_scaling(scenario, options);
+    ASSERT_EQ(study.rows.size(), 3u);
+    EXPECT_FALSE(study.weak);
+    EXPECT_EQ(study.steps, 2);
+    EXPECT_EQ(study.cores, 2);
+    const int threads[] = {1, 2, 4};
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(study.rows[i].threads, threads[i]);
+      EXPECT_EQ(study.rows[i].predicted, threads[i] > 2);
+      EXPECT_EQ(study.rows[i].size, 64);
+    }
+    expect_consistent(study);
+    // Tasks on one thread cost more than none, which the other two do without.
+    const bool is_plain = executor == ExecutorKind::automatic || executor == ExecutorKind::serial;
+    if (is_plain) {
+      EXPECT_EQ(study.curve.front().step_s, study.models[0].serial_step_s);
+    }
+    if (executor == ExecutorKind::serial) {
+      EXPECT_EQ(study.rows[1].fell_back, true);
+      EXPECT_EQ(study.rows[2].fell_back, true);
+      EXPECT_EQ(study.rows[2].step_s, study.models[0].serial_step_s);
+    } else if (executor != ExecutorKind::automatic) {
+      EXPECT_EQ(study.rows[1].fell_back, false);
+      EXPECT_EQ(study.rows[1].tasks, 8);
+      EXPECT_EQ(study.rows[2].tasks, 8);
+    }
+  }
+}
+
+TEST(StrongScaling, SaysWhenOneTaskIsAllThereIs) {
+  Scenario scenario = testing::pair_scenario();
+  ScalingOptions options = quick(ExecutorKind::automatic);
+  options.grain = Grain::of_parts(100);
+  const ScalingStudy study = study_strong_scaling(scenario, options);
+  expect_consistent(study);
+  EXPECT_EQ(study.rows[1].fell_back, true) << study.rows[1].execution;
+  for (const ScalingRow& row : study.curve) EXPECT_EQ(row.fell_back, row.threads > 1);
+}
+
+TEST(StrongScaling, CountsIterationsThatATolerancesStops) {
+  Scenario scenario = generated(network::Chain{.blocks = 16});
+  scenario.options.method.tolerance = 0.5;
+  const ScalingStudy study = study_strong_scaling(scenario, quick(ExecutorKind::waves));
+  expect_consistent(study);
+  EXPECT_LT(study.models[0].iterations, 20.0);
+}
+
+TEST(WeakScaling, PairsSizesWithThreads) {
+  std::vector<SizedScenario> scenarios;
+  for (const int threads : {1, 2, 4}) {
+    scenarios.push_back({generated(network::Chain{.blocks = 16 * threads}), threads});
+  }
+  const ScalingStudy study = study_weak_scaling(scenarios, quick(ExecutorKind::waves));
+  EXPECT_TRUE(study.weak);
+  ASSERT_EQ(study.rows.size(), 3u);
+  ASSERT_EQ(study.models.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(study.rows[i].size, 16 * scenarios[i].threads);
+    EXPECT_EQ(study.models[i].size, 16 * scenarios[i].threads);
+    EXPECT_EQ(study.rows[i].predicted, scenarios[i].threads > 2);
+  }
+  EXPECT_EQ(study.rows[0].efficiency, 1.0);
+  expect_consistent(study);
+}
+
+TEST(ScalingErrors, AreToldAtOnce) {
+  ScalingOptions options;
+  options.threads = {0};
+  options.repetitions = 0;
+  options.steps = -1;
+  try {
+    study_strong_scaling(testing::pair_scenario(), options);
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.issues().size(), 3u);
+  }
+  EXPECT_THROW(study_weak_scaling({}, {}), ConfigError);
+}
+
+}  // namespace
+}  // namespace portwave

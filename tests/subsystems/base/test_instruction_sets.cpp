@@ -1,0 +1,162 @@
+// The kernels give the same bits on every instruction set.
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
+#include "support/instruction_sets.hpp"
+#include "support/lane_major.hpp"
+
+namespace portwave {
+namespace {
+
+using testing::Digest;
+using Parts = std::vector<std::unique_ptr<Subsystem>>;
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : generator_(seed) {}
+  double operator()(double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(generator_);
+  }
+
+ private:
+  std::mt19937_64 generator_;
+};
+
+DuffingOscillatorParameters duffing_parameters(Random& random) {
+  return {.mass_kg = random(0.5, 8.0),
+          .stiffness_N_per_m = random(0.0, 100.0),
+          .cubic_stiffness_N_per_m3 = random(0.0, 8000.0),
+          .damping_Ns_per_m = random(0.0, 0.5),
+          .coupling_stiffness_N_per_m = random(0.0, 120.0),
+          .coupling_damping_Ns_per_m = random(0.0, 0.1)};
+}
+
+/// A linear part without a zero anywhere: `ports` scalar ports of either causality, two inputs.
+std::unique_ptr<Subsystem> linear_part(int ports, Random& random) {
+  const int n = ports + 2, inputs = ports + 2;
+  Eigen::MatrixXd root(n + inputs, n + inputs);
+  for (double& v : root.reshaped()) v = random(-0.6, 0.6);
+  const Eigen::MatrixXd dissipation = root * root.transpose();
+  Structure s = Structure::zero(n, inputs);
+  const auto fill = [](SparseMatrix& to, const Eigen::MatrixXd& from) { to = from.sparseView(); };
+  Eigen::MatrixXd J(n, n), N(inputs, inputs), G(n, inputs), Q(n, n);
+  for (double& v : J.reshaped()) v = random(-1, 1);
+  for (double& v : N.reshaped()) v = random(-1, 1);
+  for (double& v : G.reshaped()) v = random(-1, 1);
+  for (double& v : Q.reshaped()) v = random(-1, 1);
+  fill(s.J, J - J.transpose());
+  fill(s.R, dissipation.topLeftCorner(n, n));
+  fill(s.G, G);
+  fill(s.P, dissipation.topRightCorner(n, inputs));
+  fill(s.S, dissipation.bottomRightCorner(inputs, inputs));
+  fill(s.N, N - N.transpose());
+  Signature signature{"dense", {}, {}, {{"u1", ""}, {"u2", ""}}};
+  for (int i = 0; i < n; ++i) signature.states.push_back({"x" + std::to_string(i), ""});
+  for (int j = 0; j < ports; ++j) {
+    signature.ports.push_back({"p" + std::to_string(j),
+                               j % 2 == 0 ? Causality::effort_in : Causality::flow_in,
+                               Domain::generic, 1});
+  }
+  SparseMatrix storage = (Q * Q.transpose() + Eigen::MatrixXd::Identity(n, n)).sparseView();
+  LinearPortHamiltonian::Options options;
+  options.storage = StepMapStorage::dense;
+  return std::make_unique<LinearPortHamiltonian>(signature, s, storage, options);
+}
+
+/// Equal parts share their coefficients, different ones do not.
+template <class Make>
+Parts make_parts(int lanes, bool shared, const Make& make) {
+  Parts parts;
+  Random random(17);
+  Random same = random;
+  for (int l = 0; l < lanes; ++l) {
+    if (shared) random = same;
+    parts.push_back(make(random));
+  }
+  return parts;
+}
+
+/// Freezes, scatters many times, advances; `nudge` moves the incident waves of one
+/// step by one bit.
+Digest run(const Parts& parts, bool shared, bool nudge) {
+  std::vector<const Subsystem*> pointers;
+  for (const auto& part : parts) pointers.push_back(part.get());
+  testing::LaneMajor map(parts[0]->make_batch(pointers));
+  StepBatch& batch = map.batch();
+  const int lanes = batch.lanes();
+  const LaneRange all{0, lanes};
+  const auto size = [&](int per_lane) { return static_cast<std::size_t>(lanes * per_lane); };
+  Random random(5);
+  const auto draw = [&](std::size_t count, double low, double high) {
+    std::vector<double> out(count);
+    for (double& v : out) v = random(low, high);
+    return out;
+  };
+  std::vector<double> gamma = draw(size(batch.wave_size()), 0.2, 5.0);
+  if (shared) std::fill(gamma.begin(), gamma.end(), 0.7);
+  map.prepare(0.02, gamma.data());
+  std::vector<double> x = draw(size(batch.state_size()), -1, 1), b(gamma.size()), x_next(x.size());
+  std::vector<StepEnergy> energy(size(1));
+  Digest digest;
+  for (int n = 0; n < 12; ++n) {
+    const std::vector<double> input = draw(size(batch.input_size()), -1, 1);
+    map.freeze(all, x.data(), n % 3 == 0 ? nullptr : input.data());
+    for (int k = 0; k < 8; ++k) {
+      // From far apart to close together, as an iteration converges.
+      std::vector<double> a = draw(gamma.size(), -1, 1);
+      for (double& v : a) v = 0.3 + std::pow(0.05, k) * v;
+      if (nudge && n == 3) {
+        for (double& v : a) v = std::nextafter(v, 2.0);
+      }
+      const bool commit = k == 7;
+      const LaneStatus status =
+          commit ? map.advance(all, a.data(), x_next.data(), b.data(), energy.data())
+                 : map.scatter(all, a.data(), b.data());
+      EXPECT_TRUE(status.ok());
+      digest.add_all(b);
+    }
+    digest.add_all(x_next);
+    for (const StepEnergy& e : energy) {
+      digest.add_all(std::vector{e.change_J, e.external_supply_J, e.dissipated_J});
+    }
+    x = x_next;
+  }
+  return digest;
+}
+
+template <class Make>
+void print(const std::string& name, const Make& make) {
+  for (const int lanes : {1, 8, 21}) {
+    for (const bool shared : {true, false}) {
+      const Parts parts = make_parts(lanes, shared, make);
+      const std::string full =
+          name + "_" + std::to_string(lanes) + (shared ? "_shared" : "_different");
+      run(parts, shared, false).print(full);
+      run(parts, shared, true).print(full + "'");
+    }
+  }
+}
+
+// Run by the test below in processes of its own.
+TEST(KernelBits, DISABLED_PrintDigests) {
+  testing::print_instruction_set();
+  print("duffing_oscillator", [](Random& r) { return duffing_oscillator(duffing_parameters(r)); });
+  print("duffing_node", [](Random& r) { return duffing_node(duffing_parameters(r)); });
+  for (const int ports : {1, 2, 3, 4, 5}) {
+    print("linear_" + std::to_string(ports), [ports](Random& r) { return linear_part(ports, r); });
+  }
+}
+
+TEST(KernelBits, AreTheSameOnEveryInstructionSet) {
+  testing::expect_equal_digests("KernelBits", 84);
+}
+
+}  // namespace
+}  // namespace portwave

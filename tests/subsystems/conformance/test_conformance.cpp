@@ -1,0 +1,348 @@
+#include <algorithm>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/conformance/conformance.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
+#include "support/nonlinear_parts.hpp"
+
+// Every catalogue type keeps every law, and every law can fail: each has a part that breaks it.
+
+namespace portwave {
+namespace {
+
+void expect_all_hold(const Subsystem& part, const ConformanceOptions& options) {
+  for (const LawReport& report : check_all(part, options)) {
+    EXPECT_TRUE(report.holds) << part.signature().type << " breaks " << report.law << " by "
+                              << report.worst << ": " << report.detail;
+  }
+}
+
+class CatalogueLaws : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(CatalogueLaws, Hold) {
+  const PartType& type = *find_part_type(GetParam());
+  ConformanceOptions options;
+  // A convex H that is separable makes the port map nonexpansive.
+  if (type.name == "duffing_oscillator") options.nonexpansive = true;
+  for (const std::uint64_t seed : {1u, 2u, 3u}) {
+    options.seed = seed;
+    expect_all_hold(*make_part(type.name, type.example), options);
+  }
+}
+
+std::vector<std::string> type_names() {
+  std::vector<std::string> names;
+  for (const PartType& type : catalogue()) names.push_back(type.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogue, CatalogueLaws, ::testing::ValuesIn(type_names()),
+                         [](const auto& each) { return each.param; });
+
+class NonlinearLaws : public ::testing::TestWithParam<DiscreteGradient> {
+ protected:
+  NonlinearLaws() {
+    part_options_.discrete_gradient = GetParam();
+    options_.steps_s = {1e-6, 1e-3, 1e-1, 1.0};
+    options_.order = GetParam() == DiscreteGradient::itoh_abe ? 1.0 : 2.0;
+  }
+  NonlinearPortHamiltonian::Options part_options_;
+  ConformanceOptions options_;
+};
+
+TEST_P(NonlinearLaws, HoldWithAndWithoutHessian) {
+  for (const bool with_hessian : {true, false}) {
+    SCOPED_TRACE(with_hessian ? "analytic Hessian" : "differences of the gradient");
+    expect_all_hold(*testing::coupled_quartic(part_options_, with_hessian), options_);
+  }
+}
+
+TEST_P(NonlinearLaws, HoldForAPartThatCancelsInsideH) {
+  options_.order = 2.0;  // separable: Itoh-Abe is of second order too
+  expect_all_hold(*testing::pendulum(part_options_), options_);
+}
+
+TEST_P(NonlinearLaws, HoldForAConvexPartWithFeedthrough) {
+  options_.order = 2.0;
+  options_.nonexpansive = true;
+  expect_all_hold(*testing::stiffening_capacitor(part_options_), options_);
+}
+
+TEST_P(NonlinearLaws, HoldForMoreStatesThanTheStackHolds) {
+  options_.trials = 2;
+  expect_all_hold(*testing::quartic_chain(16, part_options_), options_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Gradients, NonlinearLaws,
+                         ::testing::Values(DiscreteGradient::gonzalez, DiscreteGradient::mean_value,
+                                           DiscreteGradient::itoh_abe),
+                         [](const auto& each) { return std::string(to_string(each.param)); });
+
+TEST(StateDependentLaws, HoldForARigidBody) {
+  ConformanceOptions options;
+  options.steps_s = {1e-6, 1e-3, 1e-1, 1.0};
+  expect_all_hold(*testing::rigid_body(), options);
+}
+
+// Controls. A part that lies in one respect and delegates the rest to an honest one.
+
+class Delegating : public Subsystem {
+ public:
+  explicit Delegating(std::unique_ptr<Subsystem> honest)
+      : Subsystem(honest->signature()), honest_(std::move(honest)) {}
+
+  double storage(const double* x) const override { return honest_->storage(x); }
+  void gradient(const double* x, double* g) const override { honest_->gradient(x, g); }
+  void discrete_gradient(const double* x, const double* x_next, double* g) const override {
+    honest_->discrete_gradient(x, x_next, g);
+  }
+  void discrete_gradient_jacobian(const double* x, const double* x_next,
+                                  std::vector<Eigen::Triplet<double>>& j) const override {
+    honest_->discrete_gradient_jacobian(x, x_next, j);
+  }
+  const Structure& structure() const override { return honest_->structure(); }
+  std::vector<double> default_state() const override { return honest_->default_state(); }
+
+ protected:
+  const Subsystem& honest() const { return *honest_; }
+
+ private:
+  std::unique_ptr<Subsystem> honest_;
+};
+
+std::unique_ptr<Subsystem> honest_oscillator() {
+  return linear_oscillator(
+      {.mass_kg = 2.0, .stiffness_N_per_m = 3.0, .damping_Ns_per_m = 0.4, .allow_active = false});
+}
+
+std::unique_ptr<Subsystem> honest_quartic() { return testing::coupled_quartic(); }
+
+ConformanceOptions moderate() {
+  ConformanceOptions options;
+  options.steps_s = {1e-3, 1e-1, 1.0};
+  return options;
+}
+
+/// Each control first sees the honest part pass.
+void expect_caught(const std::function<LawReport(const Subsystem&, const ConformanceOptions&)>& law,
+                   const Subsystem& honest, const Subsystem& liar) {
+  const LawReport good = law(honest, moderate());
+  EXPECT_TRUE(good.holds) << good.law << ": " << good.detail;
+  const LawReport bad = law(liar, moderate());
+  EXPECT_FALSE(bad.holds) << bad.law << " was not caught, worst " << bad.worst;
+  EXPECT_GT(bad.worst, 1.0);
+  EXPECT_FALSE(bad.detail.empty());
+}
+
+/// Says that it is passive, but its damper drives.
+class NegativeDamper : public Delegating {
+ public:
+  explicit NegativeDamper(double factor = 1.0)
+      : Delegating(honest_oscillator()), structure_(honest().structure()) {
+    structure_.R = -factor * structure_.R;
+  }
+  const Structure& structure() const override { return structure_; }
+
+ private:
+  Structure structure_;
+};
+
+TEST(ConformanceControl, StructureCatchesANegativeDamper) {
+  expect_caught(check_structure, *honest_oscillator(), NegativeDamper());
+}
+
+TEST(ConformanceControl, EnergyLawCatchesANegativeDamper) {
+  expect_caught(check_energy_law, *honest_oscillator(), NegativeDamper());
+}
+
+TEST(ConformanceControl, NonexpansivenessCatchesADamperThatBeatsTheInertia) {
+  // |c| > 2m/h + kh/2 makes the one-step admittance negative.
+  expect_caught(check_nonexpansive, *honest_oscillator(), NegativeDamper(100.0));
+}
+
+class WrongGradient : public Delegating {
+ public:
+  WrongGradient() : Delegating(honest_quartic()) {}
+  void gradient(const double* x, double* g) const override {
+    Delegating::gradient(x, g);
+    g[1] *= 1.001;
+  }
+};
+
+TEST(ConformanceControl, GradientCatchesAnErrorOfOneInAThousand) {
+  expect_caught(check_gradient, *honest_quartic(), WrongGradient());
+}
+
+/// The midpoint gradient: consistent, but no discrete gradient of a quartic.
+class MidpointGradient : public Delegating {
+ public:
+  MidpointGradient() : Delegating(honest_quartic()) {}
+  void discrete_gradient(const double* x, const double* x_next, double* g) const override {
+    double mid[4];
+    for (int i = 0; i < 4; ++i) mid[i] = 0.5 * (x[i] + x_next[i]);
+    gradient(mid, g);
+  }
+};
+
+TEST(ConformanceControl, DiscreteGradientCatchesTheMidpoint) {
+  expect_caught(check_discrete_gradient, *honest_quartic(), MidpointGradient());
+}
+
+TEST(ConformanceControl, EnergyLawCatchesTheMidpoint) {
+  expect_caught(check_energy_law, *honest_quartic(), MidpointGradient());
+}
+
+/// The textbook formula, with the noise that it has as the step vanishes.
+class NaiveGonzalez : public Delegating {
+ public:
+  NaiveGonzalez() : Delegating(honest_quartic()) {}
+  void discrete_gradient(const double* x, const double* x_next, double* g) const override {
+    double mid[4], work = 0.0, length_squared = 0.0;
+    for (int i = 0; i < 4; ++i) mid[i] = 0.5 * (x[i] + x_next[i]);
+    gradient(mid, g);
+    for (int i = 0; i < 4; ++i) {
+      work += g[i] * (x_next[i] - x[i]);
+      length_squared += (x_next[i] - x[i]) * (x_next[i] - x[i]);
+    }
+    if (length_squared == 0.0) return;
+    const double c = (storage(x_next) - storage(x) - work) / length_squared;
+    for (int i = 0; i < 4; ++i) g[i] += c * (x_next[i] - x[i]);
+  }
+};
+
+TEST(ConformanceControl, DiscreteGradientCatchesCancellation) {
+  expect_caught(check_discrete_gradient, *honest_quartic(), NaiveGonzalez());
+}
+
+class WrongJacobian : public Delegating {
+ public:
+  WrongJacobian() : Delegating(honest_quartic()) {}
+  void discrete_gradient_jacobian(const double* x, const double* x_next,
+                                  std::vector<Eigen::Triplet<double>>& j) const override {
+    Delegating::discrete_gradient_jacobian(x, x_next, j);
+    j.emplace_back(0, 1, 0.01);
+  }
+};
+
+TEST(ConformanceControl, JacobianCatchesAWrongEntry) {
+  expect_caught(check_discrete_gradient_jacobian, *honest_quartic(), WrongJacobian());
+}
+
+TEST(ConformanceControl, OrderCatchesAFirstOrderGradient) {
+  expect_caught(check_order_of_convergence, *honest_quartic(),
+                *testing::coupled_quartic({.discrete_gradient = DiscreteGradient::itoh_abe}));
+}
+
+/// Delegates a batch, and lets `spoil` have a go at every b.
+class SpoiledBatch : public StepBatch {
+ public:
+  using Spoil = std::function<void(int lanes, int calls, double& b)>;
+
+  SpoiledBatch(std::unique_ptr<StepBatch> honest, Spoil spoil)
+      : StepBatch(honest->lanes(), honest->state_size(), honest->wave_size(), honest->input_size()),
+        honest_(std::move(honest)),
+        spoil_(std::move(spoil)) {}
+
+  void prepare(double h, const double* impedance) override { honest_->prepare(h, impedance); }
+  int lane_group() const override { return honest_->lane_group(); }
+  std::size_t record_size() const override { return honest_->record_size(); }
+  void set_state(int lane, const double* x, double* record) const override {
+    honest_->set_state(lane, x, record);
+  }
+  void get_state(int lane, const double* record, double* x) const override {
+    honest_->get_state(lane, record, x);
+  }
+  void freeze(LaneRange range, double* record, const double* input) override {
+    honest_->freeze(range, record, input);
+  }
+  LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) override {
+    const LaneStatus status = honest_->scatter(range, record, a, b);
+    spoil(range, b);
+    return status;
+  }
+  LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
+                     const EnergyColumns& energy) override {
+    const LaneStatus status = honest_->advance(range, record, a, next, b, energy);
+    spoil(range, b);
+    return status;
+  }
+  bool affine_matrix(int lane, double* matrix) const override {
+    return honest_->affine_matrix(lane, matrix);
+  }
+  bool affine_offset(int lane, const double* record, double* offset) const override {
+    return honest_->affine_offset(lane, record, offset);
+  }
+
+ private:
+  void spoil(LaneRange range, double* b) {
+    ++calls_;
+    for (int l = range.first; l < range.last; ++l) spoil_(lanes(), calls_, b[l]);
+  }
+  std::unique_ptr<StepBatch> honest_;
+  Spoil spoil_;
+  int calls_ = 0;
+};
+
+class SpoiledPart : public Delegating {
+ public:
+  explicit SpoiledPart(SpoiledBatch::Spoil spoil)
+      : Delegating(honest_oscillator()), spoil_(std::move(spoil)) {}
+  bool is_linear() const override { return true; }
+  std::string batch_key() const override { return "spoiled"; }
+  std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const override {
+    const std::vector<const Subsystem*> honest_parts(parts.size(), &honest());
+    return std::make_unique<SpoiledBatch>(honest().make_batch(honest_parts), spoil_);
+  }
+
+ private:
+  SpoiledBatch::Spoil spoil_;
+};
+
+TEST(ConformanceControl, PurityCatchesAMapWithMemory) {
+  struct Memory {
+    const char* what;
+    int call;
+    double extra;  // 0: one bit
+  };
+  for (const Memory& memory : {Memory{"a scatter, by more than a warm start may do", 4, 1e-9},
+                               Memory{"a commit after other solves", 5, 0.0},
+                               Memory{"the first solve after freezing again", 6, 0.0}}) {
+    SCOPED_TRACE(memory.what);
+    expect_caught(check_frozen_map_purity, SpoiledPart([](int, int, double&) {}),
+                  SpoiledPart([memory](int, int calls, double& b) {
+                    if (calls != memory.call) return;
+                    b = memory.extra == 0.0 ? std::nextafter(b, 1e9) : b + memory.extra;
+                  }));
+  }
+}
+
+TEST(ConformanceControl, AffineFormCatchesAnotherOffset) {
+  expect_caught(check_affine_form, *honest_oscillator(),
+                SpoiledPart([](int, int, double& b) { b += 1e-9; }));
+}
+
+TEST(ConformanceControl, NewtonCatchesAnInaccurateBatch) {
+  expect_caught(check_batch_equals_newton, *honest_oscillator(),
+                SpoiledPart([](int, int, double& b) { b += 1e-8; }));
+}
+
+TEST(ConformanceControl, LaneIndependenceCatchesOneBit) {
+  expect_caught(check_lane_independence, SpoiledPart([](int, int, double&) {}),
+                SpoiledPart([](int lanes, int, double& b) {
+                  if (lanes > 1) b = std::nextafter(b, 1e9);
+                }));
+}
+
+TEST(ConformanceControl, AFailedSolveIsNoPass) {
+  const auto part = testing::coupled_quartic({.max_newton_steps = 1});
+  const LawReport report = check_energy_law(*part, moderate());
+  EXPECT_FALSE(report.holds);
+  EXPECT_NE(report.detail.find("not_converged"), std::string::npos) << report.detail;
+}
+
+}  // namespace
+}  // namespace portwave

@@ -1,0 +1,161 @@
+// How well the energy of one step balances, and what a batch says of it (StepBatch::step_rounding): over
+// steps from a millionth of a period to 1e8 periods, far from the origin, driven, floating.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
+
+#include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
+
+namespace portwave {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+constexpr int kStates = 6;
+
+struct Draw {
+  explicit Draw(std::uint64_t seed) : generator(seed) {}
+  MatrixXd matrix(int rows, int columns) {
+    return MatrixXd::NullaryExpr(rows, columns, [this] { return normal(generator); });
+  }
+  std::mt19937_64 generator;
+  std::normal_distribution<double> normal;
+};
+
+struct Kind {
+  bool floating = false;  ///< Q has a kernel
+  double offset = 0.0;    ///< of the start along that kernel
+  bool driven = false;
+  Causality causality = Causality::effort_in;
+  StepMapStorage storage = StepMapStorage::dense;
+  double damping = 0.0;  ///< R = damping·I; negative: active
+};
+
+std::unique_ptr<LinearPortHamiltonian> make_part(const Kind& kind, Draw& draw) {
+  const int inputs = kind.driven ? 2 : 1;
+  Structure structure = Structure::zero(kStates, inputs);
+  const MatrixXd A = draw.matrix(kStates, kStates);
+  structure.J = MatrixXd(A - A.transpose()).sparseView();
+  structure.R = MatrixXd(kind.damping * MatrixXd::Identity(kStates, kStates)).sparseView();
+  structure.G = draw.matrix(kStates, inputs).sparseView();
+  const MatrixXd L = draw.matrix(kind.floating ? kStates - 1 : kStates, kStates);
+  const MatrixXd Q = L.transpose() * L;
+  Signature signature;
+  signature.type = "random";
+  for (int i = 0; i < kStates; ++i) signature.states.push_back({"x" + std::to_string(i), "1"});
+  signature.ports.push_back({.name = "p", .causality = kind.causality});
+  if (kind.driven) signature.inputs.push_back({"u", "1"});
+  return std::make_unique<LinearPortHamiltonian>(
+      std::move(signature), std::move(structure),
+      SparseMatrix((0.5 * (Q + Q.transpose())).sparseView()),
+      LinearPortHamiltonian::Options{.allow_active = kind.damping < 0.0, .storage = kind.storage});
+}
+
+/// Of one step: what does not balance, what the batch says it may be, and the energies moved.
+struct Balance {
+  double residual = 0.0, bound = 0.0, moved = 0.0;
+};
+
+Balance step(const Kind& kind, double h, std::uint64_t seed) {
+  Draw draw(seed);
+  const auto part = make_part(kind, draw);
+  const Subsystem* parts[] = {part.get()};
+  const auto batch = part->make_batch(parts);
+  const double gamma = std::exp(draw.normal(draw.generator));
+  std::vector<double> impedance(static_cast<std::size_t>(batch->wave_count()), gamma);
+  batch->prepare(h, impedance.data());
+  AlignedVector record(batch->record_size(), 0.0), next = record;
+  VectorXd x = draw.matrix(kStates, 1);
+  if (kind.offset != 0.0) {
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen{MatrixXd(part->Q())};
+    x += kind.offset * eigen.eigenvectors().col(0);
+  }
+  const double u = 0.7, a = draw.normal(draw.generator);
+  batch->set_state(0, x.data(), record.data());
+  batch->freeze({0, 1}, record.data(), kind.driven ? &u : nullptr);
+  double b = 0.0, change = 0.0, supplied = 0.0, dissipated = 0.0;
+  EXPECT_TRUE(
+      batch->advance({0, 1}, record.data(), &a, next.data(), &b, {&change, &supplied, &dissipated})
+          .ok());
+  VectorXd after(kStates);
+  batch->get_state(0, next.data(), after.data());
+  // H(x⁺) − H(x) of the states as they are, in extended precision.
+  using LongVector = Eigen::Matrix<long double, Eigen::Dynamic, 1>;
+  const LongVector before = x.cast<long double>(), then = after.cast<long double>();
+  const LongVector slope = MatrixXd(part->Q()).cast<long double>() * (0.5L * (before + then));
+  const auto stored = static_cast<double>(slope.dot(then - before));
+  Balance balance;
+  balance.residual = stored + 0.5 * (b - a) * (b + a) - supplied;
+  balance.bound = batch->step_rounding(0, record.data(), &a, next.data()).value();
+  balance.moved = 0.5 * (a * a + b * b) + std::abs(supplied) + std::abs(part->storage(x.data())) +
+                  std::abs(part->storage(after.data()));
+  return balance;
+}
+
+std::vector<Kind> kinds() {
+  std::vector<Kind> list;
+  for (const StepMapStorage storage : {StepMapStorage::dense, StepMapStorage::sparse}) {
+    for (const Causality causality : {Causality::effort_in, Causality::flow_in}) {
+      for (const bool driven : {false, true}) {
+        list.push_back({.driven = driven, .causality = causality, .storage = storage});
+        for (const double offset : {0.0, 1e4, 1e8}) {
+          list.push_back({.floating = true,
+                          .offset = offset,
+                          .driven = driven,
+                          .causality = causality,
+                          .storage = storage});
+        }
+      }
+    }
+  }
+  return list;
+}
+
+TEST(StepRounding, BoundsWhatDoesNotBalance) {
+  for (const Kind& kind : kinds()) {
+    for (const double h : {1e-6, 1e-3, 1.0, 1e3, 1e6, 1e8}) {
+      for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const Balance balance = step(kind, h, seed);
+        EXPECT_LE(std::abs(balance.residual), balance.bound + 16.0 * kEpsilon * balance.moved)
+            << "h " << h << " seed " << seed << " offset " << kind.offset << " driven "
+            << kind.driven << (kind.storage == StepMapStorage::dense ? " dense" : " sparse");
+      }
+    }
+  }
+}
+
+/// Dense maps near the origin balance to the rounding of their entries, however long the step is.
+TEST(StepRounding, IsOfTheOrderOfEpsilonAtEveryStepSize) {
+  for (const double h : {1e-6, 1e-3, 1.0, 1e3, 1e6, 1e8}) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const Balance balance = step({}, h, seed);
+      EXPECT_LE(balance.bound, 1e4 * kEpsilon * balance.moved) << "h " << h << " seed " << seed;
+    }
+  }
+}
+
+TEST(StepRounding, ControlDoesNotHideANegativeDamper) {
+  for (const double h : {1e-3, 1.0}) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      for (const StepMapStorage storage : {StepMapStorage::dense, StepMapStorage::sparse}) {
+        const Balance balance = step({.storage = storage, .damping = -1e-6}, h, seed);
+        EXPECT_GT(balance.residual, balance.bound + 16.0 * kEpsilon * balance.moved)
+            << "h " << h << " seed " << seed;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace portwave
