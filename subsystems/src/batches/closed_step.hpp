@@ -7,6 +7,7 @@
 
 #include <Eigen/Core>
 
+#include "base/quadruple.hpp"
 #include "core/port_closure.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
@@ -178,28 +179,24 @@ class ClosedStepSolution {
   std::vector<Wide> delta_, u_;  // column by column
 };
 
-#ifdef __SIZEOF_FLOAT128__
-__extension__ typedef __float128 Quadruple;
-#else
-using Quadruple = long double;
-#endif
-
-/// Solves by corrections `solve(r1, r2, d, v)` until they no longer matter to a double; at most `sweeps`.
+/// Solves by corrections `solve(r1, r2, d, v)`, at most `sweeps` of them: until they are so small that they
+/// matter nowhere, also in columns that are far smaller than others, or do not become smaller any more.
 template <class Wide, class Matrix, class Solve>
 ClosedStepMaps solve_closed_step(const ClosedStep& step, int sweeps, const Solve& solve) {
   using Scalar = typename Matrix::Scalar;
-  constexpr Scalar kEnough = Scalar(1e-19);
+  constexpr Scalar kEnough = Scalar(1e-28);
   ClosedStepSolution<Wide> solution(step);
   Matrix r1(step.n(), solution.columns()), r2(step.p(), solution.columns());
   Matrix d(r1.rows(), r1.cols()), v(r2.rows(), r2.cols());
-  Scalar first = Scalar(0);
+  Scalar first = Scalar(0), last = std::numeric_limits<Scalar>::max();
   for (int sweep = 0; sweep < sweeps; ++sweep) {
     solution.residual(r1, r2);
     const Scalar moved = solve(r1, r2, d, v);
-    if (!(moved <= std::numeric_limits<Scalar>::max())) break;
+    if (!(moved <= last)) break;
     solution.correct(d, v);
     if (sweep == 0) first = moved;
     if (moved <= kEnough * first) break;
+    last = moved;
   }
   return solution.maps();
 }

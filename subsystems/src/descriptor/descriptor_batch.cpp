@@ -87,7 +87,7 @@ void set_dense_maps(DescriptorLane& lane, const DescriptorForm& form, const Spar
   const Matrix B_p = Matrix(form.B.leftCols(step.p()));
   Vector scratch(lane.lhs.scratch_size());
   ClosedStepMaps maps = solve_closed_step<Quadruple, Matrix>(
-      step, 12, [&](const Matrix& r1, const Matrix& r2, Matrix& d, Matrix& v) {
+      step, 16, [&](const Matrix& r1, const Matrix& r2, Matrix& d, Matrix& v) {
         v = r2;
         for (Eigen::Index j = 0; j < step.p(); ++j) {
           v.row(j) /= closures[static_cast<std::size_t>(j)].alpha;

@@ -124,7 +124,7 @@ StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClos
     using Long = ClosedStepFactors<long double>;
     const Long long_factors(step);
     closed = solve_closed_step<Quadruple, Long::Dense>(
-        step, 12, [&](const auto& r1, const auto& r2, auto& d, auto& v) {
+        step, 16, [&](const auto& r1, const auto& r2, auto& d, auto& v) {
           return long_factors.solve(r1, r2, d, v);
         });
   }

@@ -36,6 +36,11 @@ class LinearEnergy {
   const std::vector<Entry>& gradient() const { return gradient_; }
   const std::vector<Entry>& dissipation() const { return dissipation_; }
   const std::vector<Entry>& output() const { return output_; }
+  /// β/s of a port: what its output counts for beside its incident wave.
+  double output_per_source(int port) const {
+    const PortClosure& c = closures_[static_cast<std::size_t>(port)];
+    return c.beta / c.s;
+  }
   /// The input of a port per a ± b.
   double per_wave(int port) const {
     const PortClosure& c = closures_[static_cast<std::size_t>(port)];

@@ -169,6 +169,16 @@ class SparseLinearBatch final : public LanewiseBatch {
     using step_rounding::terms;
     Vector residual = terms(lane.W, scaled) + terms(lane.B_a, wave) + terms(lane.B_u, input) +
                       terms(lane.W, moved) + (2.0 / step_s_) * moved.cwiseAbs();
+    // W itself is a rounded product, W = ÂQ̂ − B̂Kβ⁻¹βĈQ̂ with B̂K = B_a β/s.
+    const LinearPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
+    const Structure& st = part.structure();
+    const Vector effort_terms = terms(Q, Vector(0.5 * (x + after)));
+    residual += lane.d.cwiseProduct(terms(st.J, effort_terms) + terms(st.R, effort_terms));
+    const Vector of_y = terms(SparseMatrix((st.G + st.P).transpose()), effort_terms);
+    for (int j = 0; j < p_; ++j) {
+      residual += std::abs(energy_[static_cast<std::size_t>(l)].output_per_source(j)) * of_y[j] *
+                  lane.B_a.col(j).cwiseAbs();
+    }
     double sum = lambda.cwiseAbs().dot(residual) + slope.cwiseAbs().dot(after.cwiseAbs());
     const Vector slope_terms = 0.5 * (terms(Q, x) + terms(Q, after));
     const Vector wave_terms =

@@ -6,11 +6,12 @@
 
 #include <Eigen/Core>
 
+#include "base/quadruple.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
 namespace portwave {
 
-/// Solves that set up step maps: refined with residuals in extended precision, so that a map is as exact as
+/// Solves that set up step maps: refined with residuals in quadruple precision, so that a map is as exact as
 /// its own rounding even where the equations of the step are ill-conditioned. `Factors` is a factorisation
 /// of `matrix`, which must outlive this.
 template <class Factors>
@@ -39,15 +40,14 @@ class RefinedSolves {
   template <class Solve>
   Eigen::VectorXd refined(const SparseMatrix& matrix, const Eigen::VectorXd& b,
                           const Solve& solve) {
-    constexpr int kSweeps = 2;
+    constexpr int kSweeps = 5;
     Eigen::VectorXd x = solve(b);
-    std::vector<long double> residual(static_cast<std::size_t>(b.size()));
+    std::vector<Quadruple> residual(static_cast<std::size_t>(b.size()));
     for (int sweep = 0; sweep < kSweeps && x.allFinite(); ++sweep) {
       for (Eigen::Index i = 0; i < b.size(); ++i) residual[static_cast<std::size_t>(i)] = b[i];
       for (int j = 0; j < matrix.outerSize(); ++j) {
         for (SparseMatrix::InnerIterator it(matrix, j); it; ++it) {
-          residual[static_cast<std::size_t>(it.row())] -=
-              static_cast<long double>(it.value()) * x[j];
+          residual[static_cast<std::size_t>(it.row())] -= static_cast<Quadruple>(it.value()) * x[j];
         }
       }
       Eigen::VectorXd rhs(b.size());
@@ -62,6 +62,7 @@ class RefinedSolves {
             std::max(largest_correction_, correction.cwiseAbs().maxCoeff() / size);
       }
       x += correction;
+      if (correction.cwiseAbs().maxCoeff() <= 1e-17 * size) break;
     }
     return x;
   }
