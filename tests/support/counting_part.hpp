@@ -10,7 +10,7 @@
 
 namespace portwave::testing {
 
-/// Passes a batch on, with `approach` as exact as `scatter`.
+/// Passes a batch on, with `inexact_scatter` as exact as `scatter`.
 class ExactBatch final : public StepBatch {
  public:
   explicit ExactBatch(std::unique_ptr<StepBatch> batch)

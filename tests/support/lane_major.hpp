@@ -50,9 +50,9 @@ class LaneMajor {
     return status;
   }
 
-  LaneStatus approach(LaneRange range, const double* a, double* b) {
+  LaneStatus inexact_scatter(LaneRange range, const double* a, double* b) {
     take(range, a);
-    const LaneStatus status = batch_->approach(range, record_.data(), a_.data(), b_.data());
+    const LaneStatus status = batch_->inexact_scatter(range, record_.data(), a_.data(), b_.data());
     give(range, b);
     return status;
   }

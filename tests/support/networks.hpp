@@ -81,7 +81,7 @@ inline System net(int rows, int columns) {
   return builder.build();
 }
 
-/// Islands of an archipelago: small ones, which share a pack, and lines long enough for packs of their
+/// Islands of an archipelago: small ones, which share a island_group, and lines long enough for island_groups of their
 /// own.
 inline constexpr int kIslands = 7;
 inline constexpr int kIslandParts[kIslands] = {2, 2, 3, 1, 2, 70, 66};

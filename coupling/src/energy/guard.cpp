@@ -86,7 +86,7 @@ double PassivityGuard::squares(int island, const double* waves) const {
   return static_cast<double>(sum);
 }
 
-bool PassivityGuard::begin(const EnergyBook& book, const double* record,
+bool PassivityGuard::begin(const EnergyLedger& ledger, const double* record,
                            const CommittedStep& step) {
   searches_.clear();
   std::fill(searching_.begin(), searching_.end(), 0);
@@ -97,12 +97,12 @@ bool PassivityGuard::begin(const EnergyBook& book, const double* record,
   record_ = record;
   has_exchanged_ = false;
   for (int island = 0; island < parts_.count(); ++island) {
-    if (!book.overdraws(island, step)) continue;
+    if (!ledger.overdraws(island, step)) continue;
     for_waves(waves_, parts_.of(island), [&](std::size_t w) { full_[w] = step.a[w]; });
     Search search;
     search.island = island;
-    search.tank = book.tank(island);
-    search.mismatch = book.mismatch(island);
+    search.tank = ledger.tank(island);
+    search.mismatch = ledger.mismatch(island);
     search.deficit = -(std::max(search.tank, 0.0) + search.mismatch);
     search.incident = std::sqrt(squares(island, step.a));
     if (!(search.incident > 0.0)) continue;  // there is nothing to change
@@ -323,21 +323,21 @@ void PassivityGuard::propose(double* a) {
   }
 }
 
-bool PassivityGuard::review(const EnergyBook& book, const CommittedStep& step) {
+bool PassivityGuard::review(const EnergyLedger& ledger, const CommittedStep& step) {
   bool all_settled = true;
   for (Search& search : searches_) {
     char& open = searching_[static_cast<std::size_t>(search.island)];
     if (open == 0) continue;
     ++trials_;
-    const bool feasible = !book.overdraws(search.island, step);
+    const bool feasible = !ledger.overdraws(search.island, step);
     const double before = search.deficit;
-    search.deficit = -(std::max(search.tank, 0.0) + book.mismatch(search.island));
+    search.deficit = -(std::max(search.tank, 0.0) + ledger.mismatch(search.island));
     const bool settled = search.path == Path::scaling
                              ? search.last || settle_scaling(search, feasible, psi(search, step.b))
                              : feasible || !try_further(search, before);
     if (settled) {
       open = 0;
-      note_use(book, search);
+      note_use(ledger, search);
     } else {
       all_settled = false;
     }
@@ -365,11 +365,11 @@ bool PassivityGuard::try_further(Search& search, double deficit_before) {
   return true;
 }
 
-void PassivityGuard::note_use(const EnergyBook& book, const Search& search) {
+void PassivityGuard::note_use(const EnergyLedger& ledger, const Search& search) {
   const double alpha = search.path == Path::scaling
                            ? search.alpha
                            : std::max(1.0 - search.reach * search.length / search.incident, 0.0);
-  const double withheld = std::max(book.mismatch(search.island) - search.mismatch, 0.0);
+  const double withheld = std::max(ledger.mismatch(search.island) - search.mismatch, 0.0);
   uses_.push_back({search.island, alpha, withheld});
   alpha_ = std::min(alpha_, alpha);
   withheld_J_ += withheld;

@@ -45,16 +45,17 @@ SparseMatrix without_zeros(SparseMatrix m) {
 
 }  // namespace
 
-CouplingColumns::CouplingColumns(std::span<const CondensedBlock> blocks, const BlockLot& lot,
-                                 const SparseMatrix& into, const SparseMatrix& seen, int widest)
+CouplingColumns::CouplingColumns(std::span<const CondensedBlock> blocks,
+                                 const BlockGroup& lane_group, const SparseMatrix& into,
+                                 const SparseMatrix& seen, int widest)
     : count_(blocks[at(widest)].channels),
-      width_(lot.by_lanes ? kLanes : 1),
+      width_(lane_group.by_lanes ? kLanes : 1),
       into_(into),
       seen_(seen) {
   channel_.assign(at(count_ * width_), -1);
   mask_.assign(channel_.size(), 0);
-  for (std::size_t l = 0; l < lot.blocks.size(); ++l) {
-    const CondensedBlock& block = blocks[at(lot.blocks[l])];
+  for (std::size_t l = 0; l < lane_group.blocks.size(); ++l) {
+    const CondensedBlock& block = blocks[at(lane_group.blocks[l])];
     const auto columns = find_columns(block, blocks[at(widest)]);
     for (int c = 0; c < block.channels; ++c) {
       const std::size_t place = at(columns->at(at(c)) * width_) + l;
@@ -63,10 +64,10 @@ CouplingColumns::CouplingColumns(std::span<const CondensedBlock> blocks, const B
     }
   }
   for (int c = 0; c < count_; ++c) {
-    for (int l = 0; l < static_cast<int>(lot.blocks.size()); ++l)
+    for (int l = 0; l < static_cast<int>(lane_group.blocks.size()); ++l)
       full_ = full_ && channel(c, l) >= 0;
   }
-  if (!lot.by_lanes) return;
+  if (!lane_group.by_lanes) return;
   into_rows_ = LaneMatrix(without_zeros(into), LaneMatrix::By::rows);
   seen_rows_ = LaneMatrix(without_zeros(seen), LaneMatrix::By::columns);
 }

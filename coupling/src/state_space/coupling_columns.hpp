@@ -3,18 +3,18 @@
 #include <span>
 #include <vector>
 
-#include "state_space/block_lots.hpp"
+#include "state_space/block_groups.hpp"
 #include "state_space/linear_solver.hpp"
 
 namespace portwave {
 
-/// How the blocks of a lot take part in the coupling: columns through which flow comes in and is seen.
+/// How the blocks of a lane_group take part in the coupling: columns through which flow comes in and is seen.
 /// A block has a channel for each of them or for some.
 class CouplingColumns {
  public:
   CouplingColumns() = default;
-  /// `into`, `seen` of the columns of `widest`; lanes by the blocks of the lot.
-  CouplingColumns(std::span<const CondensedBlock> blocks, const BlockLot& lot,
+  /// `into`, `seen` of the columns of `widest`; lanes by the blocks of the lane_group.
+  CouplingColumns(std::span<const CondensedBlock> blocks, const BlockGroup& lane_group,
                   const SparseMatrix& into, const SparseMatrix& seen, int widest);
 
   int count() const { return count_; }

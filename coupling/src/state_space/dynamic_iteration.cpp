@@ -242,9 +242,9 @@ std::string DynamicIteration::description() const {
 }
 
 std::unique_ptr<NetworkMethod> make_network_method(const CondensedSystem& system, double step_s,
-                                                   const CouplingMethod& method, bool book) {
+                                                   const CouplingMethod& method, bool ledger) {
   if (is_splitting(method.kind))
-    return std::make_unique<SplittingMethod>(system, step_s, method, book);
+    return std::make_unique<SplittingMethod>(system, step_s, method, ledger);
   if (is_dynamic_iteration(method.kind))
     return std::make_unique<DynamicIteration>(system, step_s, method);
   throw ConfigError("/method/kind", fmt::format("\"{}\" couples by waves", to_string(method.kind)));

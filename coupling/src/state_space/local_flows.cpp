@@ -7,7 +7,7 @@
 namespace portwave {
 namespace {
 
-constexpr int kMostAlone = 2;            // so many equal blocks make no lot of lanes
+constexpr int kMostAlone = 2;            // so many equal blocks make no lane_group of lanes
 constexpr double kMoveOperations = 1.0;  // of a state: gathered, advanced, scattered
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -18,16 +18,17 @@ const CondensedBlock& block_of(const CondensedSystem& system, int block) {
 
 /// Places of tasks in a common work array: `need` doubles for every state of a block. Whole cache lines
 /// and one between.
-std::vector<std::size_t> place_work(const CondensedSystem& system, std::span<const BlockLot> lots,
+std::vector<std::size_t> place_work(const CondensedSystem& system,
+                                    std::span<const BlockGroup> lane_groups,
                                     std::span<const int> tasks, int need, AlignedVector& work) {
   std::vector<std::size_t> out;
   std::size_t size = 0;
   for (std::size_t t = 0; t + 1 < tasks.size(); ++t) {
     std::size_t most = 0;
     for (int k = tasks[t]; k < tasks[t + 1]; ++k) {
-      const BlockLot& lot = lots[at(k)];
-      const auto n = at(block_of(system, lot.blocks.front()).size);
-      most = std::max(most, n * at(need) * (lot.by_lanes ? kLanes : 1));
+      const BlockGroup& lane_group = lane_groups[at(k)];
+      const auto n = at(block_of(system, lane_group.blocks.front()).size);
+      most = std::max(most, n * at(need) * (lane_group.by_lanes ? kLanes : 1));
     }
     out.push_back(size);
     size += (most + 15) / 8 * 8;
@@ -37,10 +38,12 @@ std::vector<std::size_t> place_work(const CondensedSystem& system, std::span<con
 }
 
 template <class Body>
-void for_lots(const ForEach& each, std::span<const BlockLot> lots, std::span<const int> tasks,
-              std::span<const std::size_t> work_of, double* work, const Body& body) {
+void for_groups(const ForEach& each, std::span<const BlockGroup> lane_groups,
+                std::span<const int> tasks, std::span<const std::size_t> work_of, double* work,
+                const Body& body) {
   each(static_cast<int>(work_of.size()), [&](int t) {
-    for (int k = tasks[at(t)]; k < tasks[at(t) + 1]; ++k) body(lots[at(k)], work + work_of[at(t)]);
+    for (int k = tasks[at(t)]; k < tasks[at(t) + 1]; ++k)
+      body(lane_groups[at(k)], work + work_of[at(t)]);
   });
 }
 
@@ -56,14 +59,14 @@ BlockEnergies::BlockEnergies(const CondensedSystem& system, const BlockClasses& 
   }
   std::vector<int> blocks(system.blocks().size());
   std::iota(blocks.begin(), blocks.end(), 0);
-  lots_ = classes.lots(blocks);
+  lane_groups_ = classes.lane_groups(blocks);
   std::vector<double> cost;
-  for (const BlockLot& lot : lots_) {
-    const SparseMatrix& m = matrices_[at(lot.block_class)];
+  for (const BlockGroup& lane_group : lane_groups_) {
+    const SparseMatrix& m = matrices_[at(lane_group.block_class)];
     cost.push_back(kNanosecondsPerOperation * 0.3 * static_cast<double>(m.nonZeros() + m.rows()));
   }
   tasks_ = cut_into_tasks(cost);
-  work_of_ = place_work(system, lots_, tasks_, 1, work_);
+  work_of_ = place_work(system, lane_groups_, tasks_, 1, work_);
 }
 
 double BlockEnergies::of(int block, const double* x) const {
@@ -73,18 +76,20 @@ double BlockEnergies::of(int block, const double* x) const {
 
 void BlockEnergies::all(const ForEach& each, const double* x, double* stored) {
   const LaneKernels& kernels = lane_kernels();
-  for_lots(each, lots_, tasks_, work_of_, work_.data(), [&](const BlockLot& lot, double* work) {
-    if (!lot.by_lanes) {
-      stored[lot.blocks.front()] = of(lot.blocks.front(), x);
-      return;
-    }
-    const double* from[kLanes];
-    lane_pointers(system_.blocks(), lot, x, from);
-    kernels.gather(block_of(system_, lot.blocks.front()).size, from, work);
-    double sum[kLanes];
-    kernels.bilinear(lanes(lot.block_class), work, work, sum);
-    for (std::size_t l = 0; l < lot.blocks.size(); ++l) stored[lot.blocks[l]] = sum[l];
-  });
+  for_groups(each, lane_groups_, tasks_, work_of_, work_.data(),
+             [&](const BlockGroup& lane_group, double* work) {
+               if (!lane_group.by_lanes) {
+                 stored[lane_group.blocks.front()] = of(lane_group.blocks.front(), x);
+                 return;
+               }
+               const double* from[kLanes];
+               lane_pointers(system_.blocks(), lane_group, x, from);
+               kernels.gather(block_of(system_, lane_group.blocks.front()).size, from, work);
+               double sum[kLanes];
+               kernels.bilinear(lanes(lane_group.block_class), work, work, sum);
+               for (std::size_t l = 0; l < lane_group.blocks.size(); ++l)
+                 stored[lane_group.blocks[l]] = sum[l];
+             });
 }
 
 std::optional<double> BlockEnergies::diagonal(int block, int state) const {
@@ -105,14 +110,14 @@ LocalFlows::LocalFlows(const CondensedSystem& system, const BlockClasses& classe
       classes_(classes),
       blocks_(std::move(blocks)),
       prepared_(at(classes.count())),
-      lots_(classes.lots(blocks_)) {
+      lane_groups_(classes.lane_groups(blocks_)) {
   std::vector<int> members(at(classes.count()), 0);
   for (const int block : blocks_) ++members[at(classes.of(block))];
   std::vector<double> cost;
-  for (const BlockLot& lot : lots_) {
-    const CondensedBlock& example = block_of(system, lot.blocks.front());
-    const bool alone = members[at(lot.block_class)] <= kMostAlone;
-    Class& own = prepared_[at(lot.block_class)];
+  for (const BlockGroup& lane_group : lane_groups_) {
+    const CondensedBlock& example = block_of(system, lane_group.blocks.front());
+    const bool alone = members[at(lane_group.block_class)] <= kMostAlone;
+    Class& own = prepared_[at(lane_group.block_class)];
     if (own.sequence.empty()) {
       const Recipe steps = recipe(example);
       own.sequence = steps.sequence;
@@ -121,38 +126,40 @@ LocalFlows::LocalFlows(const CondensedSystem& system, const BlockClasses& classe
       }
       for (const int f : own.sequence) own.operations += own.flows[at(f)].operations();
     }
-    if (lot.by_lanes) {
+    if (lane_group.by_lanes) {
       for (BlockFlow& flow : own.flows) flow.prepare_lanes();
     }
     cost.push_back(kNanosecondsPerOperation * (own.operations + kMoveOperations * example.size));
   }
   tasks_ = cut_into_tasks(cost);
-  work_of_ = place_work(system, lots_, tasks_, 4, work_);
+  work_of_ = place_work(system, lane_groups_, tasks_, 4, work_);
 }
 
 void LocalFlows::run(const ForEach& each, const double* from, double* to, const MovedStates* moved,
                      const BlockEnergies& energies, const Report& report) {
   const Call call{from, to, moved, energies, report};
-  for_lots(each, lots_, tasks_, work_of_, work_.data(), [&](const BlockLot& lot, double* work) {
-    lot.by_lanes ? run_lanes(lot, call, work) : run_alone(lot, call, work);
-  });
+  for_groups(each, lane_groups_, tasks_, work_of_, work_.data(),
+             [&](const BlockGroup& lane_group, double* work) {
+               lane_group.by_lanes ? run_lanes(lane_group, call, work)
+                                   : run_alone(lane_group, call, work);
+             });
 }
 
-void LocalFlows::run_lanes(const BlockLot& lot, const Call& call, double* work) const {
+void LocalFlows::run_lanes(const BlockGroup& lane_group, const Call& call, double* work) const {
   const LaneKernels& kernels = lane_kernels();
-  const Class& own = prepared_[at(lot.block_class)];
-  const int n = block_of(system_, lot.blocks.front()).size;
-  const int lanes = static_cast<int>(lot.blocks.size());
+  const Class& own = prepared_[at(lane_group.block_class)];
+  const int n = block_of(system_, lane_group.blocks.front()).size;
+  const int lanes = static_cast<int>(lane_group.blocks.size());
   double* x = work;
   double* d = x + n * kLanes;
   double* scratch = d + n * kLanes;
   const double* from[kLanes];
   double* to[kLanes];
-  lane_pointers(system_.blocks(), lot, call.from, from);
-  lane_pointers(system_.blocks(), lot, call.to, to);
+  lane_pointers(system_.blocks(), lane_group, call.from, from);
+  lane_pointers(system_.blocks(), lane_group, call.to, to);
   const auto for_moved = [&](const auto& body) {
     for (int l = 0; call.moved != nullptr && l < lanes; ++l) {
-      const int block = lot.blocks[at(l)];
+      const int block = lane_group.blocks[at(l)];
       for (int k = call.moved->begin[at(block)]; k < call.moved->begin[at(block) + 1]; ++k)
         body(x[call.moved->state[at(k)] * kLanes + l], call.moved->value[at(k)]);
     }
@@ -175,7 +182,7 @@ void LocalFlows::run_lanes(const BlockLot& lot, const Call& call, double* work) 
 
   double sum[kLanes];
   const auto write = [&](double* by_block, const double* values) {
-    for (int l = 0; l < lanes; ++l) by_block[lot.blocks[at(l)]] = values[l];
+    for (int l = 0; l < lanes; ++l) by_block[lane_group.blocks[at(l)]] = values[l];
   };
   if (call.report.dissipated != nullptr) write(call.report.dissipated, lost);
   if (call.report.probe != nullptr) {
@@ -184,15 +191,15 @@ void LocalFlows::run_lanes(const BlockLot& lot, const Call& call, double* work) 
   }
   if (call.report.energy != nullptr) {
     for_moved([](double& state, double) { state = 0.0; });
-    kernels.bilinear(call.energies.lanes(lot.block_class), x, x, sum);
+    kernels.bilinear(call.energies.lanes(lane_group.block_class), x, x, sum);
     write(call.report.energy, sum);
   }
 }
 
-void LocalFlows::run_alone(const BlockLot& lot, const Call& call, double* work) const {
-  const int index = lot.blocks.front();
+void LocalFlows::run_alone(const BlockGroup& lane_group, const Call& call, double* work) const {
+  const int index = lane_group.blocks.front();
   const CondensedBlock& block = block_of(system_, index);
-  const Class& own = prepared_[at(lot.block_class)];
+  const Class& own = prepared_[at(lane_group.block_class)];
   const int n = block.size;
   double* x = work;
   double* d = x + n;
@@ -231,8 +238,8 @@ int LocalFlows::flows_per_step(int block) const {
 
 double LocalFlows::cost_ns() const {
   double sum = 0.0;
-  for (const BlockLot& lot : lots_)
-    sum += kNanosecondsPerOperation * prepared_[at(lot.block_class)].operations;
+  for (const BlockGroup& lane_group : lane_groups_)
+    sum += kNanosecondsPerOperation * prepared_[at(lane_group.block_class)].operations;
   return sum;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "portwave/subsystems/base/aligned.hpp"
-#include "state_space/block_lots.hpp"
+#include "state_space/block_groups.hpp"
 #include "state_space/network_flow.hpp"
 
 namespace portwave {
@@ -35,7 +35,7 @@ class BlockEnergies {
   const BlockClasses& classes_;
   std::vector<SparseMatrix> matrices_;  ///< ½QᵀE by class
   std::vector<LaneMatrix> lanes_;
-  std::vector<BlockLot> lots_;
+  std::vector<BlockGroup> lane_groups_;
   std::vector<int> tasks_;
   std::vector<std::size_t> work_of_;  ///< by task
   AlignedVector work_;
@@ -48,7 +48,7 @@ struct MovedStates {
   std::vector<double> value;
 };
 
-/// The flows of blocks by themselves, in lots of blocks of one class.
+/// The flows of blocks by themselves, in lane_groups of blocks of one class.
 class LocalFlows {
  public:
   /// Flows by their durations and terms, and in which order they are taken.
@@ -93,14 +93,14 @@ class LocalFlows {
     const BlockEnergies& energies;
     const Report& report;
   };
-  void run_lanes(const BlockLot& lot, const Call& call, double* work) const;
-  void run_alone(const BlockLot& lot, const Call& call, double* work) const;
+  void run_lanes(const BlockGroup& lane_group, const Call& call, double* work) const;
+  void run_alone(const BlockGroup& lane_group, const Call& call, double* work) const;
 
   const CondensedSystem& system_;
   const BlockClasses& classes_;
   std::vector<int> blocks_;
   std::vector<Class> prepared_;  ///< by class
-  std::vector<BlockLot> lots_;
+  std::vector<BlockGroup> lane_groups_;
   std::vector<int> tasks_;
   std::vector<std::size_t> work_of_;  ///< by task
   AlignedVector work_;

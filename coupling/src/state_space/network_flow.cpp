@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "state_space/lot_algebra.hpp"
+#include "state_space/group_algebra.hpp"
 
 namespace portwave {
 namespace {
@@ -160,64 +160,65 @@ CoupledFlow::CoupledFlow(const CondensedSystem& system, const BlockClasses& clas
     C_ = ColumnList(SparseMatrix(system.C().transpose()));
   }
   for (auto* v : {&w0_, &w_, &f_, &scratch_}) v->assign(channels, 0.0);
-  make_lots(classes, moving);
+  make_groups(classes, moving);
 }
 
-void CoupledFlow::make_lots(const BlockClasses& classes, std::span<const int> blocks) {
+void CoupledFlow::make_groups(const BlockClasses& classes, std::span<const int> blocks) {
   const CouplingGroups groups = group_by_coupling(system_.blocks(), classes);
   std::vector<double> cost;
   std::size_t work = 0;
-  for (BlockLot& of : classes.lots(blocks, groups.of)) {
+  for (BlockGroup& of : classes.lane_groups(blocks, groups.of)) {
     BlockFlow& flow = *flows_[static_cast<std::size_t>(of.block_class)];
     if (of.by_lanes) flow.prepare_lanes();
     const auto group =
         static_cast<std::size_t>(groups.of[static_cast<std::size_t>(of.blocks.front())]);
     const CondensedBlock& widest = system_.blocks()[static_cast<std::size_t>(groups.widest[group])];
-    Lot lot;
-    lot.size = widest.size;
-    lot.columns = CouplingColumns(system_.blocks(), of, sparse(flow.response(widest.into)),
-                                  product(widest.Q.transpose(), widest.out), groups.widest[group]);
-    lot.work = work;
+    LaneGroup lane_group;
+    lane_group.size = widest.size;
+    lane_group.columns =
+        CouplingColumns(system_.blocks(), of, sparse(flow.response(widest.into)),
+                        product(widest.Q.transpose(), widest.out), groups.widest[group]);
+    lane_group.work = work;
     const int width = of.by_lanes ? kLanes : 1;
-    const int need = (4 * lot.size + 2 * lot.columns.count()) * width;
+    const int need = (4 * lane_group.size + 2 * lane_group.columns.count()) * width;
     work += (static_cast<std::size_t>(need) + 15) / 8 * 8;  // whole cache lines
     cost.push_back(kNanosecondsPerOperation * flow.operations());
-    lot.of = std::move(of);
-    lots_.push_back(std::move(lot));
+    lane_group.of = std::move(of);
+    lane_groups_.push_back(std::move(lane_group));
   }
   tasks_ = cut_into_tasks(cost);
   work_.assign(work, 0.0);
 }
 
 template <class Body>
-void CoupledFlow::for_lots(const ForEach& each, const Body& body) {
+void CoupledFlow::for_groups(const ForEach& each, const Body& body) {
   each(static_cast<int>(tasks_.size()) - 1, [&](int t) {
     for (int k = tasks_[static_cast<std::size_t>(t)]; k < tasks_[static_cast<std::size_t>(t) + 1];
          ++k) {
-      const Lot& lot = lots_[static_cast<std::size_t>(k)];
-      lot.of.by_lanes ? body(SideBySide(), lot) : body(Alone(), lot);
+      const LaneGroup& lane_group = lane_groups_[static_cast<std::size_t>(k)];
+      lane_group.of.by_lanes ? body(SideBySide(), lane_group) : body(Alone(), lane_group);
     }
   });
 }
 
-/// d as far as a lot knows without the others, and what is then seen of it.
+/// d as far as a lane_group knows without the others, and what is then seen of it.
 template <class Algebra>
-void CoupledFlow::solve_lot(const Lot& lot, const double* x, const double* u) {
+void CoupledFlow::solve_group(const LaneGroup& lane_group, const double* x, const double* u) {
   constexpr int W = Algebra::kWidth;
-  const int n = lot.size;
-  double* own = work_.data() + lot.work;
+  const int n = lane_group.size;
+  double* own = work_.data() + lane_group.work;
   double* d = own + n * W;
   double* scratch = d + n * W;
   double* seen = scratch + 2 * n * W;
-  double* seen_moved = seen + lot.columns.count() * W;
+  double* seen_moved = seen + lane_group.columns.count() * W;
   const double* from[kLanes];
-  lane_pointers(system_.blocks(), lot.of, x, from);
+  lane_pointers(system_.blocks(), lane_group.of, x, from);
   Algebra::gather(n, from, own);
-  Algebra::increment(flow_of(lot.of), own, d, scratch);
-  const int lanes = static_cast<int>(lot.of.blocks.size());
+  Algebra::increment(flow_of(lane_group.of), own, d, scratch);
+  const int lanes = static_cast<int>(lane_group.of.blocks.size());
   for (int l = 0; u != nullptr && l < lanes; ++l) {
     const Member& m =
-        members_[static_cast<std::size_t>(lot.of.blocks[static_cast<std::size_t>(l)])];
+        members_[static_cast<std::size_t>(lane_group.of.blocks[static_cast<std::size_t>(l)])];
     if (!m.driven) continue;
     for (int k = 0; k < m.inputs.columns(); ++k) {
       for (int e = m.inputs.begin[static_cast<std::size_t>(k)];
@@ -226,11 +227,11 @@ void CoupledFlow::solve_lot(const Lot& lot, const double* x, const double* u) {
             m.inputs.value[static_cast<std::size_t>(e)] * u[k];
     }
   }
-  lot.columns.see(own, seen);
-  lot.columns.see(d, seen_moved);
-  for (int c = 0; c < lot.columns.count(); ++c) {
+  lane_group.columns.see(own, seen);
+  lane_group.columns.see(d, seen_moved);
+  for (int c = 0; c < lane_group.columns.count(); ++c) {
     for (int l = 0; l < lanes; ++l) {
-      const int channel = lot.columns.channel(c, l);
+      const int channel = lane_group.columns.channel(c, l);
       if (channel >= 0)
         w0_[static_cast<std::size_t>(channel)] = seen[c * W + l] + seen_moved[c * W + l];
     }
@@ -238,23 +239,23 @@ void CoupledFlow::solve_lot(const Lot& lot, const double* x, const double* u) {
 }
 
 template <class Algebra>
-void CoupledFlow::finish_lot(const Lot& lot, double* x, double* dissipated_J) {
+void CoupledFlow::finish_group(const LaneGroup& lane_group, double* x, double* dissipated_J) {
   constexpr int W = Algebra::kWidth;
-  const int n = lot.size;
-  double* own = work_.data() + lot.work;
+  const int n = lane_group.size;
+  double* own = work_.data() + lane_group.work;
   double* d = own + n * W;
   double* scratch = d + n * W;
-  const int lanes = static_cast<int>(lot.of.blocks.size());
-  lot.columns.enter(f_.data(), scratch + 2 * n * W, d);
+  const int lanes = static_cast<int>(lane_group.of.blocks.size());
+  lane_group.columns.enter(f_.data(), scratch + 2 * n * W, d);
   if (dissipated_J != nullptr) {
     double lost[W];
-    Algebra::dissipated(flow_of(lot.of), own, d, scratch, lost);
+    Algebra::dissipated(flow_of(lane_group.of), own, d, scratch, lost);
     for (int l = 0; l < lanes; ++l)
-      dissipated_J[lot.of.blocks[static_cast<std::size_t>(l)]] += lost[l];
+      dissipated_J[lane_group.of.blocks[static_cast<std::size_t>(l)]] += lost[l];
   }
   Algebra::advance(n, 2.0, d, own);
   double* to[kLanes];
-  lane_pointers(system_.blocks(), lot.of, x, to);
+  lane_pointers(system_.blocks(), lane_group.of, x, to);
   Algebra::scatter(n, lanes, own, to);
 }
 
@@ -291,7 +292,9 @@ void CoupledFlow::apply(const ForEach& each, double* x, const double* u, double&
     return sum;
   };
   const double before = u != nullptr ? supply() : 0.0;
-  for_lots(each, [&]<class Algebra>(Algebra, const Lot& lot) { solve_lot<Algebra>(lot, x, u); });
+  for_groups(each, [&]<class Algebra>(Algebra, const LaneGroup& lane_group) {
+    solve_group<Algebra>(lane_group, x, u);
+  });
   for (const Member& m : members_) {
     if (!m.active) see_at_rest(m, x, u);
   }
@@ -299,8 +302,8 @@ void CoupledFlow::apply(const ForEach& each, double* x, const double* u, double&
     channels_.solve(w0_.data(), w_.data(), scratch_.data());
     for (std::size_t c = 0; c < f_.size(); ++c) f_[c] = C_.dot(static_cast<int>(c), w_.data());
   }
-  for_lots(each, [&]<class Algebra>(Algebra, const Lot& lot) {
-    finish_lot<Algebra>(lot, x, dissipated_J);
+  for_groups(each, [&]<class Algebra>(Algebra, const LaneGroup& lane_group) {
+    finish_group<Algebra>(lane_group, x, dissipated_J);
   });
   for (const Member& m : members_) {
     if (m.active) continue;
@@ -317,7 +320,8 @@ void CoupledFlow::apply(const ForEach& each, double* x, const double* u, double&
 
 double CoupledFlow::shared_cost_ns() const {
   double sum = 0.0;
-  for (const Lot& lot : lots_) sum += kNanosecondsPerOperation * flow_of(lot.of).operations();
+  for (const LaneGroup& lane_group : lane_groups_)
+    sum += kNanosecondsPerOperation * flow_of(lane_group.of).operations();
   return sum;
 }
 
@@ -327,9 +331,9 @@ double CoupledFlow::operations() const {
   for (const Member& m : members_) {
     if (!m.active) sum += static_cast<double>(m.into.value.size() + m.seen.value.size());
   }
-  for (const Lot& lot : lots_) {
-    sum += static_cast<double>(lot.of.blocks.size()) *
-           (flow_of(lot.of).operations() + lot.columns.operations());
+  for (const LaneGroup& lane_group : lane_groups_) {
+    sum += static_cast<double>(lane_group.of.blocks.size()) *
+           (flow_of(lane_group.of).operations() + lane_group.columns.operations());
   }
   return sum;
 }

@@ -6,7 +6,7 @@
 #include "portwave/coupling/state_space/condensed.hpp"
 #include "portwave/coupling/state_space/for_each.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
-#include "state_space/block_lots.hpp"
+#include "state_space/block_groups.hpp"
 #include "state_space/coupling_columns.hpp"
 #include "state_space/linear_solver.hpp"
 
@@ -81,30 +81,30 @@ class CoupledFlow {
     bool driven = false;
   };
   /// Active blocks that are solved together.
-  struct Lot {
-    BlockLot of;
+  struct LaneGroup {
+    BlockGroup of;
     int size = 0;
     CouplingColumns columns;
     std::size_t work = 0;  ///< its place in work_: x, d, scratch, and two by column
   };
   void add_member(const CondensedBlock& block, const BlockFlow* flow);
-  void make_lots(const BlockClasses& classes, std::span<const int> blocks);
+  void make_groups(const BlockClasses& classes, std::span<const int> blocks);
   void see_at_rest(const Member& member, const double* x, const double* u);
   template <class Algebra>
-  void solve_lot(const Lot& lot, const double* x, const double* u);
+  void solve_group(const LaneGroup& lane_group, const double* x, const double* u);
   template <class Algebra>
-  void finish_lot(const Lot& lot, double* x, double* dissipated_J);
+  void finish_group(const LaneGroup& lane_group, double* x, double* dissipated_J);
   template <class Body>
-  void for_lots(const ForEach& each, const Body& body);
-  const BlockFlow& flow_of(const BlockLot& lot) const {
-    return *flows_[static_cast<std::size_t>(lot.block_class)];
+  void for_groups(const ForEach& each, const Body& body);
+  const BlockFlow& flow_of(const BlockGroup& lane_group) const {
+    return *flows_[static_cast<std::size_t>(lane_group.block_class)];
   }
 
   const CondensedSystem& system_;
   double tau_;
   std::vector<Member> members_;                  ///< by block
   std::vector<std::optional<BlockFlow>> flows_;  ///< by class
-  std::vector<Lot> lots_;
+  std::vector<LaneGroup> lane_groups_;
   std::vector<int> tasks_;
   LinearSolver channels_;  ///< I − S C
   ColumnList C_;           ///< by rows

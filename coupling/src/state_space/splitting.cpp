@@ -67,12 +67,12 @@ Issues defects(const CondensedSystem& system, double step_s, const CouplingMetho
 }  // namespace
 
 struct SplittingMethod::Impl {
-  Impl(const CondensedSystem& s, double h, const CouplingMethod& m, bool keep_book)
+  Impl(const CondensedSystem& s, double h, const CouplingMethod& m, bool keep_ledger)
       : system(s),
         step_s(h),
         kind(m.kind),
         options(m.splitting),
-        book(keep_book),
+        ledger(keep_ledger),
         classes((throw_if_any(defects(s, h, m)), s.blocks())),
         energies(s, classes) {
     if (kind == MethodKind::impulse) {
@@ -170,7 +170,7 @@ struct SplittingMethod::Impl {
       const auto own =
           energies.diagonal(out.block, moved.state[static_cast<std::size_t>(out.slot)]);
       one_phase = one_phase && own.has_value();
-      out.energy = book ? own.value_or(0.0) : 0.0;
+      out.energy = ledger ? own.value_or(0.0) : 0.0;
       return out;
     };
     one_phase = true;
@@ -213,7 +213,7 @@ struct SplittingMethod::Impl {
     if (scalar_flow) {
       scalar_flow->apply(next.data(), u, supplied);
     } else {
-      coupled_flow->apply(each, next.data(), u, supplied, book ? dissipated.data() : nullptr);
+      coupled_flow->apply(each, next.data(), u, supplied, ledger ? dissipated.data() : nullptr);
     }
   }
 
@@ -244,8 +244,8 @@ struct SplittingMethod::Impl {
                        moved.value[static_cast<std::size_t>(ends[2 * k + 1].slot)]);
     }
     LocalFlows::Report report;
-    (book ? report.energy : report.probe) = stored_next.data();
-    if (book) report.dissipated = dissipated.data();
+    (ledger ? report.energy : report.probe) = stored_next.data();
+    if (ledger) report.dissipated = dissipated.data();
     local->run(each, x.data(), next.data(), &moved, energies, report);
     for (std::size_t k = 0; k < couplings.size(); ++k) {
       double& row = next[static_cast<std::size_t>(couplings[k].row)];
@@ -263,10 +263,10 @@ struct SplittingMethod::Impl {
     const double time = static_cast<double>(steps) * step_s;
     run_coupling(each, time + 0.25 * step_s, supplied);
     LocalFlows::Report report;
-    if (book) report.dissipated = dissipated.data();
+    if (ledger) report.dissipated = dissipated.data();
     local->run(each, next.data(), next.data(), nullptr, energies, report);
     run_coupling(each, time + 0.75 * step_s, supplied);
-    if (book) {
+    if (ledger) {
       energies.all(each, next.data(), stored_next.data());
       return;
     }
@@ -294,7 +294,7 @@ struct SplittingMethod::Impl {
       if (std::isfinite(stored_next[i])) continue;
       throw NetworkFault(system.blocks()[i].part, 0, StepFault::not_finite);
     }
-    if (!book) return;
+    if (!ledger) return;
     const double after = sum(stored_next);
     result.energy.stored_J = after;
     result.energy.supplied_J = supplied;
@@ -339,14 +339,14 @@ struct SplittingMethod::Impl {
   struct End {
     int block = 0;
     int slot = 0;         ///< in moved
-    double energy = 0.0;  ///< of the block: this times its square; without a book only a probe, 0
+    double energy = 0.0;  ///< of the block: this times its square; without a ledger only a probe, 0
   };
 
   const CondensedSystem& system;
   double step_s;
   MethodKind kind;
   SplittingOptions options;
-  bool book;
+  bool ledger;
   BlockClasses classes;
   BlockEnergies energies;
   std::vector<ScalarCoupling> pairs;
@@ -365,8 +365,8 @@ struct SplittingMethod::Impl {
 };
 
 SplittingMethod::SplittingMethod(const CondensedSystem& system, double step_s,
-                                 const CouplingMethod& method, bool book)
-    : impl_(std::make_unique<Impl>(system, step_s, method, book)) {}
+                                 const CouplingMethod& method, bool ledger)
+    : impl_(std::make_unique<Impl>(system, step_s, method, ledger)) {}
 SplittingMethod::~SplittingMethod() = default;
 
 NetworkStep SplittingMethod::step(const ForEach& each) { return impl_->step(each); }

@@ -7,34 +7,34 @@
 #include "portwave/coupling/state_space/dynamic_iteration.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 #include "state_space/coupling_columns.hpp"
-#include "state_space/lot_algebra.hpp"
+#include "state_space/group_algebra.hpp"
 
 namespace portwave {
 
-/// Waveforms lie lot by lot, [step][stage][state of the block], and of lanes [step][stage][state][lane];
+/// Waveforms lie lane_group by lane_group, [step][stage][state of the block], and of lanes [step][stage][state][lane];
 /// channels [step][stage][channel].
 struct WaveformIteration::Impl {
   /// What blocks of equal matrices share.
   struct Class {
-    LotMatrix T;  ///< Q, in the energy metric I; Lions–Mercier
-    LotMatrix E, J, R, Q;
-    LotMatrix energy;  ///< ½QᵀE
+    GroupMatrix T;  ///< Q, in the energy metric I; Lions–Mercier
+    GroupMatrix E, J, R, Q;
+    GroupMatrix energy;  ///< ½QᵀE
     StageSolver solver;
     LinearSolver shift;  ///< T + λ((1−α)RQ + μE)
     double operations = 0.0;
     bool has_lanes = false;
   };
-  struct Lot {
-    BlockLot of;
+  struct LaneGroup {
+    BlockGroup of;
     int width = 1;  ///< lanes
     int size = 0;   ///< states of a block
     CouplingColumns columns;
     bool driven = false;
     std::size_t waveform = 0;  ///< its place in zeta and delta
-    std::size_t start = 0;     ///< its place in lot_start
+    std::size_t start = 0;     ///< its place in group_start
     std::size_t scratch = 0;   ///< its place in work
   };
-  /// Places in a lot's scratch.
+  /// Places in a lane_group's scratch.
   struct Room {
     double *x, *X, *solver, *r, *s, *more, *f, *lane;
   };
@@ -43,8 +43,8 @@ struct WaveformIteration::Impl {
 
   // Set-up.
   void prepare(int block_class);
-  void make_lots();
-  void add_lot(BlockLot of, const CouplingGroups& groups);
+  void make_groups();
+  void add_group(BlockGroup of, const CouplingGroups& groups);
   void factorise_channels();
   void cut_tasks();
   /// Gauss–Seidel: a block comes after those before it that it is coupled to.
@@ -52,63 +52,67 @@ struct WaveformIteration::Impl {
 
   void begin(double time_s, std::span<const double> x);
   template <class Algebra>
-  void begin_lm(const Lot& lot);
+  void begin_lm(const LaneGroup& lane_group);
   void begin_relaxation(const double* values, std::size_t stride);
   void start_from(std::span<const double> values);
 
   WaveformChange iterate(const ForEach& each);
   void iterate_lm(const ForEach& each);
   template <class Algebra>
-  void split_lot(const Lot& lot);
+  void split_group(const LaneGroup& lane_group);
   template <class Algebra>
-  void join_lot(const Lot& lot);
+  void join_group(const LaneGroup& lane_group);
   /// Jacobi: everyone with the others' last waveforms. Gauss–Seidel: with the newest, level by level.
   void relax(const ForEach& each);
   template <class Algebra>
-  void relax_lot(const Lot& lot);
+  void relax_group(const LaneGroup& lane_group);
   void drive_all(const ForEach& each);
   void drive(int channel);
   void solve(const ForEach& each, std::span<double> out);
   void finish(const ForEach& each, std::span<double> states, std::span<StepEnergies> energies);
   template <class Algebra>
-  void finish_lot(const Lot& lot, std::span<double> states);
+  void finish_group(const LaneGroup& lane_group, std::span<double> states);
   void copy_z(std::span<double> out) const;
 
-  /// Solves a lot over the window; visit(step, stage values, xⁿ⁺¹) after every step.
+  /// Solves a lane_group over the window; visit(step, stage values, xⁿ⁺¹) after every step.
   template <class Algebra, class Visit>
-  void solve_lot(const Lot& lot, const Visit& visit);
-  /// g += factor · B u of the driven blocks of a lot.
-  void add_inputs(const Lot& lot, std::size_t point, double factor, double* g) const;
+  void solve_group(const LaneGroup& lane_group, const Visit& visit);
+  /// g += factor · B u of the driven blocks of a lane_group.
+  void add_inputs(const LaneGroup& lane_group, std::size_t point, double factor, double* g) const;
 
-  Room room(const Lot& lot) {
-    const auto m = static_cast<std::size_t>(lot.size) * static_cast<std::size_t>(lot.width);
+  Room room(const LaneGroup& lane_group) {
+    const auto m =
+        static_cast<std::size_t>(lane_group.size) * static_cast<std::size_t>(lane_group.width);
     Room out{};
-    out.x = work.data() + lot.scratch;
+    out.x = work.data() + lane_group.scratch;
     out.X = out.x + m;
     out.solver = out.X + m * static_cast<std::size_t>(stages);
     out.r = out.solver + 3 * m * static_cast<std::size_t>(stages);
     out.s = out.r + m;
     out.more = out.s + m;
     out.f = out.more + m;
-    out.lane = out.f + static_cast<std::size_t>(lot.columns.count() * lot.width);
+    out.lane = out.f + static_cast<std::size_t>(lane_group.columns.count() * lane_group.width);
     return out;
   }
-  std::size_t room_size(const Lot& lot) const {
-    const auto m = static_cast<std::size_t>(lot.size) * static_cast<std::size_t>(lot.width);
+  std::size_t room_size(const LaneGroup& lane_group) const {
+    const auto m =
+        static_cast<std::size_t>(lane_group.size) * static_cast<std::size_t>(lane_group.width);
     return m * static_cast<std::size_t>(4 * stages + 4) +
-           static_cast<std::size_t>(lot.columns.count() * lot.width + lot.size);
+           static_cast<std::size_t>(lane_group.columns.count() * lane_group.width +
+                                    lane_group.size);
   }
-  const Class& class_of(const Lot& lot) const {
-    return prepared[static_cast<std::size_t>(lot.of.block_class)];
+  const Class& class_of(const LaneGroup& lane_group) const {
+    return prepared[static_cast<std::size_t>(lane_group.of.block_class)];
   }
   const CondensedBlock& block(int i) const { return system.blocks()[static_cast<std::size_t>(i)]; }
   std::size_t point_of(int step, int stage) const {
     return static_cast<std::size_t>(step) * static_cast<std::size_t>(stages) +
            static_cast<std::size_t>(stage);
   }
-  double* wave(std::vector<double>& of, const Lot& lot, std::size_t point) const {
-    return of.data() + lot.waveform +
-           point * static_cast<std::size_t>(lot.size) * static_cast<std::size_t>(lot.width);
+  double* wave(std::vector<double>& of, const LaneGroup& lane_group, std::size_t point) const {
+    return of.data() + lane_group.waveform +
+           point * static_cast<std::size_t>(lane_group.size) *
+               static_cast<std::size_t>(lane_group.width);
   }
   double* at_point(std::vector<double>& of, std::size_t point) const {
     return of.data() + point * static_cast<std::size_t>(channels);
@@ -117,17 +121,17 @@ struct WaveformIteration::Impl {
     const auto s = static_cast<std::size_t>(stages);
     return weight[point / s] * h * table.b[point % s];
   }
-  /// body(algebra, lot)
+  /// body(algebra, lane_group)
   template <class Body>
-  static void with_algebra(const Lot& lot, const Body& body) {
-    lot.of.by_lanes ? body(SideBySide(), lot) : body(Alone(), lot);
+  static void with_algebra(const LaneGroup& lane_group, const Body& body) {
+    lane_group.of.by_lanes ? body(SideBySide(), lane_group) : body(Alone(), lane_group);
   }
   template <class Body>
-  void for_lots(const ForEach& each, const Body& body) {
+  void for_groups(const ForEach& each, const Body& body) {
     each(static_cast<int>(tasks.size()) - 1, [&](int t) {
       for (int i = tasks[static_cast<std::size_t>(t)]; i < tasks[static_cast<std::size_t>(t) + 1];
            ++i)
-        with_algebra(lots[static_cast<std::size_t>(i)], body);
+        with_algebra(lane_groups[static_cast<std::size_t>(i)], body);
     });
   }
   template <class Body>
@@ -150,12 +154,12 @@ struct WaveformIteration::Impl {
   std::size_t count = 0;  ///< steps · stages
   BlockClasses classes;
   std::vector<Class> prepared;  ///< by class
-  std::vector<Lot> lots;
+  std::vector<LaneGroup> lane_groups;
   LinearSolver coupling;  ///< I − λ Outᵀ Q shift⁻¹ Into C
   ColumnList C_rows;
   std::vector<double> zeta, delta;  ///< ζᵏ and ζᵏ⁺¹ − ζᵏ: z, or in the energy metric Q⁻¹z
   std::vector<double> seen, driving;  ///< by channel: OutᵀQx (or of s), and C times it
-  std::vector<double> inputs, start, lot_start, given_start, channel_work, weight;
+  std::vector<double> inputs, start, group_start, given_start, channel_work, weight;
   AlignedVector work;
   std::vector<double> change, size;  ///< by block
   std::vector<char> finite;
@@ -163,7 +167,7 @@ struct WaveformIteration::Impl {
   std::vector<SparseMatrix> supply;    ///< QᵀB of driven blocks, by block
   std::vector<ColumnList> block_seen;  ///< QᵀOut by group of coupling; for start values
   std::vector<int> tasks;
-  std::vector<int> levels;  ///< Gauss–Seidel: first lots of levels, and the end
+  std::vector<int> levels;  ///< Gauss–Seidel: first lane_groups of levels, and the end
   std::size_t stages_per_task = 1;
   int stage_tasks = 0;
   int iterations = 0;

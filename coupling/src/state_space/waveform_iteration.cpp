@@ -41,7 +41,7 @@ WaveformIteration::Impl::Impl(const CondensedSystem& s, double step_s, const Cou
   }
   C_rows = ColumnList(SparseMatrix(s.C().transpose()));
   if (is_lm && channels > 0) factorise_channels();
-  make_lots();
+  make_groups();
   seen.assign(count * static_cast<std::size_t>(channels), 0.0);
   driving.assign(seen.size(), 0.0);
   inputs.assign(count * s.inputs().size(), 0.0);
@@ -63,9 +63,9 @@ void WaveformIteration::Impl::prepare(int block_class) {
   identity.setIdentity();
   const SparseMatrix RQ = example.R * example.Q;
   SparseMatrix generator = SparseMatrix(example.J * example.Q);
-  out.energy = LotMatrix(0.5 * product(example.Q.transpose(), example.E));
-  out.Q = LotMatrix(example.Q);
-  out.R = LotMatrix(example.R);
+  out.energy = GroupMatrix(0.5 * product(example.Q.transpose(), example.E));
+  out.Q = GroupMatrix(example.Q);
+  out.R = GroupMatrix(example.R);
   const auto refuse = [&] {
     throw ConfigError(fmt::format("/subsystems/{}", example.part),
                       "the implicit step of this part by itself is singular: without what the "
@@ -74,9 +74,9 @@ void WaveformIteration::Impl::prepare(int block_class) {
   };
   if (is_lm) {
     const DynamicParameters& p = parameters;
-    out.E = LotMatrix(example.E);
-    out.J = LotMatrix(example.J);
-    out.T = LotMatrix(p.metric == IterationMetric::energy ? identity : example.Q);
+    out.E = GroupMatrix(example.E);
+    out.J = GroupMatrix(example.J);
+    out.T = GroupMatrix(p.metric == IterationMetric::energy ? identity : example.Q);
     generator += SparseMatrix(p.mu * example.E - p.alpha * RQ - (1.0 / p.lambda) * out.T.M);
     if (!out.shift.factorise(
             SparseMatrix(out.T.M + p.lambda * ((1.0 - p.alpha) * RQ + p.mu * example.E))))
@@ -95,52 +95,54 @@ void WaveformIteration::Impl::prepare(int block_class) {
   prepared.push_back(std::move(out));
 }
 
-void WaveformIteration::Impl::make_lots() {
+void WaveformIteration::Impl::make_groups() {
   const CouplingGroups groups = group_by_coupling(system.blocks(), classes);
   if (parameters.kind == MethodKind::gauss_seidel) {
     for (const std::vector<int>& level : order_levels()) {
-      levels.push_back(static_cast<int>(lots.size()));
-      for (BlockLot& lot : classes.lots(level, groups.of)) add_lot(std::move(lot), groups);
+      levels.push_back(static_cast<int>(lane_groups.size()));
+      for (BlockGroup& lane_group : classes.lane_groups(level, groups.of))
+        add_group(std::move(lane_group), groups);
     }
-    levels.push_back(static_cast<int>(lots.size()));
+    levels.push_back(static_cast<int>(lane_groups.size()));
   } else {
     std::vector<int> all(system.blocks().size());
     std::iota(all.begin(), all.end(), 0);
-    for (BlockLot& lot : classes.lots(all, groups.of)) add_lot(std::move(lot), groups);
+    for (BlockGroup& lane_group : classes.lane_groups(all, groups.of))
+      add_group(std::move(lane_group), groups);
   }
   cut_tasks();
 }
 
-void WaveformIteration::Impl::add_lot(BlockLot of, const CouplingGroups& groups) {
+void WaveformIteration::Impl::add_group(BlockGroup of, const CouplingGroups& groups) {
   const int first = of.blocks.front();
   const int widest =
       groups.widest[static_cast<std::size_t>(groups.of[static_cast<std::size_t>(first)])];
   const CondensedBlock& example = block(widest);
   Class& own = prepared[static_cast<std::size_t>(of.block_class)];
   if (of.by_lanes && !own.has_lanes) {
-    for (LotMatrix* m : {&own.T, &own.E, &own.J, &own.R, &own.Q, &own.energy}) m->prepare_lanes();
+    for (GroupMatrix* m : {&own.T, &own.E, &own.J, &own.R, &own.Q, &own.energy}) m->prepare_lanes();
     own.solver.prepare_lanes();
     own.shift.prepare_lanes();
     own.has_lanes = true;
   }
-  Lot lot;
-  lot.width = of.by_lanes ? kLanes : 1;
-  lot.size = example.size;
+  LaneGroup lane_group;
+  lane_group.width = of.by_lanes ? kLanes : 1;
+  lane_group.size = example.size;
   SparseMatrix into = example.into;
   if (is_lm) {
     const Eigen::MatrixXd response = own.shift.solve(example.into);
     into = Eigen::MatrixXd(2.0 * parameters.lambda * (own.T.M * response)).sparseView();
   }
-  lot.columns = CouplingColumns(system.blocks(), of, into,
-                                product(example.Q.transpose(), example.out), widest);
-  for (const int i : of.blocks) lot.driven = lot.driven || block(i).B.nonZeros() > 0;
-  lot.of = std::move(of);
-  const auto states = static_cast<std::size_t>(lot.size * lot.width);
-  lot.waveform = zeta.size();
-  lot.start = lot_start.size();
+  lane_group.columns = CouplingColumns(system.blocks(), of, into,
+                                       product(example.Q.transpose(), example.out), widest);
+  for (const int i : of.blocks) lane_group.driven = lane_group.driven || block(i).B.nonZeros() > 0;
+  lane_group.of = std::move(of);
+  const auto states = static_cast<std::size_t>(lane_group.size * lane_group.width);
+  lane_group.waveform = zeta.size();
+  lane_group.start = group_start.size();
   if (is_lm) zeta.resize(zeta.size() + count * states, 0.0);
-  lot_start.resize(lot_start.size() + states, 0.0);
-  lots.push_back(std::move(lot));
+  group_start.resize(group_start.size() + states, 0.0);
+  lane_groups.push_back(std::move(lane_group));
 }
 
 void WaveformIteration::Impl::factorise_channels() {
@@ -167,21 +169,22 @@ void WaveformIteration::Impl::factorise_channels() {
   }
 }
 
-/// Runs of lots, and of stages, that are worth a task; lots of Gauss–Seidel are tasks by themselves.
+/// Runs of lane_groups, and of stages, that are worth a task; lane_groups of Gauss–Seidel are tasks by themselves.
 void WaveformIteration::Impl::cut_tasks() {
   delta.assign(zeta.size(), 0.0);
   std::vector<double> cost;
-  for (const Lot& lot : lots) cost.push_back(kNanosecondsPerOperation * class_of(lot).operations);
+  for (const LaneGroup& lane_group : lane_groups)
+    cost.push_back(kNanosecondsPerOperation * class_of(lane_group).operations);
   tasks = cut_into_tasks(cost);
-  // Lots of a task share their scratch, unless another order takes them at once. Whole cache lines
+  // LaneGroups of a task share their scratch, unless another order takes them at once. Whole cache lines
   // between tasks.
   std::size_t room_end = 0;
   for (std::size_t t = 0; t + 1 < tasks.size(); ++t) {
     std::size_t most = 0;
     for (int k = tasks[t]; k < tasks[t + 1]; ++k) {
-      Lot& lot = lots[static_cast<std::size_t>(k)];
-      lot.scratch = room_end;
-      const std::size_t own = (room_size(lot) + 15) / 8 * 8;
+      LaneGroup& lane_group = lane_groups[static_cast<std::size_t>(k)];
+      lane_group.scratch = room_end;
+      const std::size_t own = (room_size(lane_group) + 15) / 8 * 8;
       most = std::max(most, own);
       if (levels.empty()) continue;
       room_end += own;
@@ -292,7 +295,7 @@ double WaveformIteration::plain_norm(std::span<const double> stages) const {
 std::size_t WaveformIteration::bytes() const {
   const Impl& i = *impl_;
   std::size_t doubles = i.work.capacity();
-  for (const auto* v : {&i.zeta, &i.delta, &i.seen, &i.driving, &i.inputs, &i.start, &i.lot_start,
+  for (const auto* v : {&i.zeta, &i.delta, &i.seen, &i.driving, &i.inputs, &i.start, &i.group_start,
                         &i.channel_work, &i.weight, &i.given_start})
     doubles += v->capacity();
   return doubles * sizeof(double) + i.ledger.capacity() * sizeof(StepEnergies);
@@ -302,7 +305,8 @@ int WaveformIteration::tasks() const { return static_cast<int>(impl_->tasks.size
 
 double WaveformIteration::iteration_cost_ns() const {
   double sum = 0.0;
-  for (const Impl::Lot& lot : impl_->lots) sum += impl_->class_of(lot).operations;
+  for (const Impl::LaneGroup& lane_group : impl_->lane_groups)
+    sum += impl_->class_of(lane_group).operations;
   return kNanosecondsPerOperation * sum;
 }
 

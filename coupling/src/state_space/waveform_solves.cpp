@@ -1,4 +1,4 @@
-// The iterations themselves, lot by lot and channel by channel.
+// The iterations themselves, lane_group by lane_group and channel by channel.
 
 #include <algorithm>
 #include <cmath>
@@ -8,39 +8,39 @@
 
 namespace portwave {
 
-void WaveformIteration::Impl::add_inputs(const Lot& lot, std::size_t point, double factor,
-                                         double* g) const {
-  if (!lot.driven) return;
+void WaveformIteration::Impl::add_inputs(const LaneGroup& lane_group, std::size_t point,
+                                         double factor, double* g) const {
+  if (!lane_group.driven) return;
   const double* u = inputs.data() + point * system.inputs().size();
-  for (std::size_t l = 0; l < lot.of.blocks.size(); ++l) {
-    const SparseMatrix& B = block(lot.of.blocks[l]).B;
+  for (std::size_t l = 0; l < lane_group.of.blocks.size(); ++l) {
+    const SparseMatrix& B = block(lane_group.of.blocks[l]).B;
     for (int k = 0; k < B.outerSize(); ++k) {
       const double own = factor * u[k];
       for (SparseMatrix::InnerIterator it(B, k); it; ++it)
-        g[static_cast<std::size_t>(it.row()) * static_cast<std::size_t>(lot.width) + l] +=
+        g[static_cast<std::size_t>(it.row()) * static_cast<std::size_t>(lane_group.width) + l] +=
             it.value() * own;
     }
   }
 }
 
 template <class Algebra, class Visit>
-void WaveformIteration::Impl::solve_lot(const Lot& lot, const Visit& visit) {
+void WaveformIteration::Impl::solve_group(const LaneGroup& lane_group, const Visit& visit) {
   constexpr int W = Algebra::kWidth;
-  const int m = lot.size;
-  const Class& own = class_of(lot);
-  const Room to = room(lot);
-  std::copy_n(lot_start.data() + lot.start, m * W, to.x);
+  const int m = lane_group.size;
+  const Class& own = class_of(lane_group);
+  const Room to = room(lane_group);
+  std::copy_n(group_start.data() + lane_group.start, m * W, to.x);
   for (int step = 0; step < window; ++step) {
     for (int i = 0; i < stages; ++i) {
       const std::size_t point = point_of(step, i);
       double* g = to.X + i * m * W;
       if (is_lm) {
-        Algebra::scale(m, 1.0 / parameters.lambda, wave(zeta, lot, point), g);
+        Algebra::scale(m, 1.0 / parameters.lambda, wave(zeta, lane_group, point), g);
       } else {
         std::fill(g, g + m * W, 0.0);
-        lot.columns.enter(at_point(driving, point), to.f, g);
+        lane_group.columns.enter(at_point(driving, point), to.f, g);
       }
-      add_inputs(lot, point, 1.0, g);
+      add_inputs(lane_group, point, 1.0, g);
     }
     Algebra::step(own.solver, to.x, to.X, to.solver);
     visit(step, to.X, to.x);
@@ -49,13 +49,13 @@ void WaveformIteration::Impl::solve_lot(const Lot& lot, const Visit& visit) {
 
 /// z⁰ = Qx⁰ − λ[(J_d − αR + μEQ⁻¹)Qx⁰ + Bu] of the constant x⁰.
 template <class Algebra>
-void WaveformIteration::Impl::begin_lm(const Lot& lot) {
+void WaveformIteration::Impl::begin_lm(const LaneGroup& lane_group) {
   constexpr int W = Algebra::kWidth;
-  const int m = lot.size;
-  const Class& own = class_of(lot);
+  const int m = lane_group.size;
+  const Class& own = class_of(lane_group);
   const DynamicParameters& p = parameters;
-  const double* x0 = lot_start.data() + lot.start;
-  const Room to = room(lot);
+  const double* x0 = group_start.data() + lane_group.start;
+  const Room to = room(lane_group);
   double* constant = to.x;
   double* z = to.X;
   std::fill(constant, constant + m * W, 0.0);
@@ -66,8 +66,8 @@ void WaveformIteration::Impl::begin_lm(const Lot& lot) {
   Algebra::add_product(own.R, p.lambda * p.alpha, z, constant);
   Algebra::add_product(own.E, -p.lambda * p.mu, x0, constant);
   for (std::size_t point = 0; point < count; ++point) {
-    std::copy(constant, constant + m * W, wave(zeta, lot, point));
-    add_inputs(lot, point, -p.lambda, wave(zeta, lot, point));
+    std::copy(constant, constant + m * W, wave(zeta, lane_group, point));
+    add_inputs(lane_group, point, -p.lambda, wave(zeta, lane_group, point));
   }
 }
 
@@ -94,11 +94,11 @@ void WaveformIteration::Impl::begin(double time_s, std::span<const double> x) {
   std::copy(x.begin(), x.end(), start.begin());
   given_start.clear();
   iterations = 0;
-  for (const Lot& lot : lots) {
+  for (const LaneGroup& lane_group : lane_groups) {
     const double* from[kLanes];
-    lane_pointers(system.blocks(), lot.of, static_cast<const double*>(start.data()), from);
-    with_algebra(lot, [&]<class Algebra>(Algebra, const Lot& own) {
-      Algebra::gather(own.size, from, lot_start.data() + own.start);
+    lane_pointers(system.blocks(), lane_group.of, static_cast<const double*>(start.data()), from);
+    with_algebra(lane_group, [&]<class Algebra>(Algebra, const LaneGroup& own) {
+      Algebra::gather(own.size, from, group_start.data() + own.start);
       if (is_lm) begin_lm<Algebra>(own);
     });
   }
@@ -142,23 +142,24 @@ WaveformChange WaveformIteration::Impl::iterate(const ForEach& each) {
 
 /// x from z, r = 2Tx − ζ, s = shift⁻¹r, as far as blocks know without the others.
 template <class Algebra>
-void WaveformIteration::Impl::split_lot(const Lot& lot) {
+void WaveformIteration::Impl::split_group(const LaneGroup& lane_group) {
   constexpr int W = Algebra::kWidth;
-  const int m = lot.size;
-  const Class& own = class_of(lot);
-  const Room to = room(lot);
-  solve_lot<Algebra>(lot, [&](int step, const double* X, const double*) {
+  const int m = lane_group.size;
+  const Class& own = class_of(lane_group);
+  const Room to = room(lane_group);
+  solve_group<Algebra>(lane_group, [&](int step, const double* X, const double*) {
     for (int i = 0; i < stages; ++i) {
       const std::size_t point = point_of(step, i);
-      double* moved = wave(delta, lot, point);
-      Algebra::scale(m, -1.0, wave(zeta, lot, point), to.r);
+      double* moved = wave(delta, lane_group, point);
+      Algebra::scale(m, -1.0, wave(zeta, lane_group, point), to.r);
       Algebra::add_product(own.T, 2.0, X + i * m * W, to.r);
       Algebra::solve(own.shift, to.r, to.s, to.more);
-      lot.columns.see(to.s, to.f);
+      lane_group.columns.see(to.s, to.f);
       double* w = at_point(seen, point);
-      for (int c = 0; c < lot.columns.count(); ++c) {
+      for (int c = 0; c < lane_group.columns.count(); ++c) {
         for (int l = 0; l < W; ++l) {
-          if (lot.columns.channel(c, l) >= 0) w[lot.columns.channel(c, l)] = to.f[c * W + l];
+          if (lane_group.columns.channel(c, l) >= 0)
+            w[lane_group.columns.channel(c, l)] = to.f[c * W + l];
         }
       }
       // ζ⁺ − ζ = 2Ts − r − ζ = 2T(s − x), but for what the coupling adds.
@@ -171,16 +172,16 @@ void WaveformIteration::Impl::split_lot(const Lot& lot) {
 
 /// ζ⁺
 template <class Algebra>
-void WaveformIteration::Impl::join_lot(const Lot& lot) {
+void WaveformIteration::Impl::join_group(const LaneGroup& lane_group) {
   constexpr int W = Algebra::kWidth;
-  const int m = lot.size;
-  const Class& prepared_class = class_of(lot);
-  const Room to = room(lot);
+  const int m = lane_group.size;
+  const Class& prepared_class = class_of(lane_group);
+  const Room to = room(lane_group);
   double moved_sum[W] = {}, size_sum[W] = {};
   for (std::size_t point = 0; point < count; ++point) {
-    double* own = wave(zeta, lot, point);
-    double* moved = wave(delta, lot, point);
-    lot.columns.enter(at_point(driving, point), to.f, moved);
+    double* own = wave(zeta, lane_group, point);
+    double* moved = wave(delta, lane_group, point);
+    lane_group.columns.enter(at_point(driving, point), to.f, moved);
     double moved_here[W], size_here[W];
     Algebra::add(m, moved, own);
     if (parameters.metric == IterationMetric::energy) {
@@ -196,8 +197,8 @@ void WaveformIteration::Impl::join_lot(const Lot& lot) {
       size_sum[l] += share * size_here[l];
     }
   }
-  for (std::size_t l = 0; l < lot.of.blocks.size(); ++l) {
-    const auto index = static_cast<std::size_t>(lot.of.blocks[l]);
+  for (std::size_t l = 0; l < lane_group.of.blocks.size(); ++l) {
+    const auto index = static_cast<std::size_t>(lane_group.of.blocks[l]);
     change[index] = moved_sum[l];
     size[index] = size_sum[l];
     finite[index] = std::isfinite(moved_sum[l]) && std::isfinite(size_sum[l]) ? 1 : 0;
@@ -205,7 +206,9 @@ void WaveformIteration::Impl::join_lot(const Lot& lot) {
 }
 
 void WaveformIteration::Impl::iterate_lm(const ForEach& each) {
-  for_lots(each, [&]<class Algebra>(Algebra, const Lot& lot) { split_lot<Algebra>(lot); });
+  for_groups(each, [&]<class Algebra>(Algebra, const LaneGroup& lane_group) {
+    split_group<Algebra>(lane_group);
+  });
   // Stage by stage: what the couplings send.
   if (channels > 0) {
     for_stages(each, [&](std::size_t point, double* scratch) {
@@ -215,7 +218,9 @@ void WaveformIteration::Impl::iterate_lm(const ForEach& each) {
       for (int c = 0; c < channels; ++c) f[c] = C_rows.dot(c, w);
     });
   }
-  for_lots(each, [&]<class Algebra>(Algebra, const Lot& lot) { join_lot<Algebra>(lot); });
+  for_groups(each, [&]<class Algebra>(Algebra, const LaneGroup& lane_group) {
+    join_group<Algebra>(lane_group);
+  });
 }
 
 void WaveformIteration::Impl::drive_all(const ForEach& each) {
@@ -234,38 +239,42 @@ void WaveformIteration::Impl::drive(int channel) {
 void WaveformIteration::Impl::relax(const ForEach& each) {
   if (parameters.kind == MethodKind::jacobi) {
     drive_all(each);
-    for_lots(each, [&]<class Algebra>(Algebra, const Lot& lot) { relax_lot<Algebra>(lot); });
+    for_groups(each, [&]<class Algebra>(Algebra, const LaneGroup& lane_group) {
+      relax_group<Algebra>(lane_group);
+    });
     return;
   }
   for (std::size_t k = 0; k + 1 < levels.size(); ++k) {
     each(levels[k + 1] - levels[k], [&](int i) {
-      const Lot& lot = lots[static_cast<std::size_t>(levels[k] + i)];
-      for (const int index : lot.of.blocks) {
+      const LaneGroup& lane_group = lane_groups[static_cast<std::size_t>(levels[k] + i)];
+      for (const int index : lane_group.of.blocks) {
         for (int c = 0; c < block(index).channels; ++c) drive(block(index).first_channel + c);
       }
-      with_algebra(lot, [&]<class Algebra>(Algebra, const Lot& own) { relax_lot<Algebra>(own); });
+      with_algebra(lane_group, [&]<class Algebra>(Algebra, const LaneGroup& own) {
+        relax_group<Algebra>(own);
+      });
     });
   }
 }
 
 template <class Algebra>
-void WaveformIteration::Impl::relax_lot(const Lot& lot) {
+void WaveformIteration::Impl::relax_group(const LaneGroup& lane_group) {
   constexpr int W = Algebra::kWidth;
-  const int m = lot.size;
-  const int lanes = static_cast<int>(lot.of.blocks.size());
-  const Room to = room(lot);
+  const int m = lane_group.size;
+  const int lanes = static_cast<int>(lane_group.of.blocks.size());
+  const Room to = room(lane_group);
   double moved_sum[W] = {}, size_sum[W] = {};
   bool sound[W];
   std::fill(sound, sound + W, true);
-  solve_lot<Algebra>(lot, [&](int step, const double* X, const double* x) {
+  solve_group<Algebra>(lane_group, [&](int step, const double* X, const double* x) {
     for (int i = 0; i < stages; ++i) {
       const std::size_t point = point_of(step, i);
       const double share = point_weight(point);
       double* w = at_point(seen, point);
-      lot.columns.see(X + i * m * W, to.f);
-      for (int c = 0; c < lot.columns.count(); ++c) {
+      lane_group.columns.see(X + i * m * W, to.f);
+      for (int c = 0; c < lane_group.columns.count(); ++c) {
         for (int l = 0; l < lanes; ++l) {
-          const int channel = lot.columns.channel(c, l);
+          const int channel = lane_group.columns.channel(c, l);
           if (channel < 0) continue;
           const double now = to.f[c * W + l];
           moved_sum[l] += share * (now - w[channel]) * (now - w[channel]);
@@ -277,7 +286,7 @@ void WaveformIteration::Impl::relax_lot(const Lot& lot) {
     for (int l = 0; l < lanes; ++l) sound[l] = sound[l] && std::isfinite(x[l]);
   });
   for (int l = 0; l < lanes; ++l) {
-    const int index = lot.of.blocks[static_cast<std::size_t>(l)];
+    const int index = lane_group.of.blocks[static_cast<std::size_t>(l)];
     const auto k = static_cast<std::size_t>(index);
     change[k] = moved_sum[l];
     size[k] = size_sum[l];
@@ -301,28 +310,29 @@ void WaveformIteration::Impl::solve(const ForEach& each, std::span<double> out) 
     }
     return;
   }
-  for_lots(each, [&]<class Algebra>(Algebra, const Lot& lot) {
-    solve_lot<Algebra>(lot, [&](int step, const double* X, const double*) {
+  for_groups(each, [&]<class Algebra>(Algebra, const LaneGroup& lane_group) {
+    solve_group<Algebra>(lane_group, [&](int step, const double* X, const double*) {
       for (int i = 0; i < stages; ++i) {
         double* to[kLanes];
-        lane_pointers(system.blocks(), lot.of,
+        lane_pointers(system.blocks(), lane_group.of,
                       out.data() + point_of(step, i) * static_cast<std::size_t>(n), to);
-        Algebra::scatter(lot.size, static_cast<int>(lot.of.blocks.size()),
-                         X + i * lot.size * Algebra::kWidth, to);
+        Algebra::scatter(lane_group.size, static_cast<int>(lane_group.of.blocks.size()),
+                         X + i * lane_group.size * Algebra::kWidth, to);
       }
     });
   });
 }
 
 void WaveformIteration::Impl::copy_z(std::span<double> out) const {
-  for (const Lot& lot : lots) {
+  for (const LaneGroup& lane_group : lane_groups) {
     for (std::size_t point = 0; point < count; ++point) {
       double* to[kLanes];
-      lane_pointers(system.blocks(), lot.of, out.data() + point * static_cast<std::size_t>(n), to);
-      const double* from =
-          zeta.data() + lot.waveform +
-          point * static_cast<std::size_t>(lot.size) * static_cast<std::size_t>(lot.width);
-      with_algebra(lot, [&]<class Algebra>(Algebra, const Lot& own) {
+      lane_pointers(system.blocks(), lane_group.of,
+                    out.data() + point * static_cast<std::size_t>(n), to);
+      const double* from = zeta.data() + lane_group.waveform +
+                           point * static_cast<std::size_t>(lane_group.size) *
+                               static_cast<std::size_t>(lane_group.width);
+      with_algebra(lane_group, [&]<class Algebra>(Algebra, const LaneGroup& own) {
         Algebra::scatter(own.size, static_cast<int>(own.of.blocks.size()), from, to);
       });
     }
@@ -330,14 +340,14 @@ void WaveformIteration::Impl::copy_z(std::span<double> out) const {
 }
 
 template <class Algebra>
-void WaveformIteration::Impl::finish_lot(const Lot& lot, std::span<double> states) {
+void WaveformIteration::Impl::finish_group(const LaneGroup& lane_group, std::span<double> states) {
   constexpr int W = Algebra::kWidth;
-  const int m = lot.size;
-  const auto lanes = lot.of.blocks.size();
-  const Class& own = class_of(lot);
-  const Room room_of = room(lot);
+  const int m = lane_group.size;
+  const auto lanes = lane_group.of.blocks.size();
+  const Class& own = class_of(lane_group);
+  const Room room_of = room(lane_group);
   double* z = room_of.r;
-  solve_lot<Algebra>(lot, [&](int step, const double* X, const double* x) {
+  solve_group<Algebra>(lane_group, [&](int step, const double* X, const double* x) {
     double stored[W], lost[W] = {}, supplied[W] = {};
     Algebra::bilinear(own.energy, x, x, stored);
     for (int i = 0; i < stages; ++i) {
@@ -347,8 +357,8 @@ void WaveformIteration::Impl::finish_lot(const Lot& lot, std::span<double> state
       Algebra::add_product(own.Q, 1.0, X + i * m * W, z);
       Algebra::bilinear(own.R, z, z, here);
       for (int l = 0; l < W; ++l) lost[l] += share * here[l];
-      for (std::size_t l = 0; lot.driven && l < lanes; ++l) {
-        const auto index = static_cast<std::size_t>(lot.of.blocks[l]);
+      for (std::size_t l = 0; lane_group.driven && l < lanes; ++l) {
+        const auto index = static_cast<std::size_t>(lane_group.of.blocks[l]);
         if (supply[index].nonZeros() == 0) continue;
         for (int k = 0; k < m; ++k) room_of.lane[k] = X[(i * m + k) * W + static_cast<int>(l)];
         supplied[l] +=
@@ -358,10 +368,10 @@ void WaveformIteration::Impl::finish_lot(const Lot& lot, std::span<double> state
     }
     for (std::size_t l = 0; l < lanes; ++l) {
       ledger[static_cast<std::size_t>(step) * change.size() +
-             static_cast<std::size_t>(lot.of.blocks[l])] = {stored[l], supplied[l], lost[l]};
+             static_cast<std::size_t>(lane_group.of.blocks[l])] = {stored[l], supplied[l], lost[l]};
     }
     double* to[kLanes];
-    lane_pointers(system.blocks(), lot.of,
+    lane_pointers(system.blocks(), lane_group.of,
                   states.data() + static_cast<std::size_t>(step) * static_cast<std::size_t>(n), to);
     Algebra::scatter(m, static_cast<int>(lanes), x, to);
   });
@@ -372,7 +382,9 @@ void WaveformIteration::Impl::finish(const ForEach& each, std::span<double> stat
   const std::size_t blocks = change.size();
   // Without any iteration Jacobi has no driving waveforms yet: those of the start iterate.
   if (!is_lm && iterations == 0) drive_all(each);
-  for_lots(each, [&]<class Algebra>(Algebra, const Lot& lot) { finish_lot<Algebra>(lot, states); });
+  for_groups(each, [&]<class Algebra>(Algebra, const LaneGroup& lane_group) {
+    finish_group<Algebra>(lane_group, states);
+  });
   for (std::size_t step = 0; step < static_cast<std::size_t>(window); ++step) {
     StepEnergies sum{0.0, 0.0, 0.0};
     for (std::size_t i = 0; i < blocks; ++i) {

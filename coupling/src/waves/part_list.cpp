@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <numeric>
 
-#include "kernels/book_kernels.hpp"
+#include "kernels/ledger_kernels.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 
 namespace portwave {
@@ -20,20 +20,20 @@ PartList::PartList(const WaveDiscretisation& waves, std::span<const int> parts)
 }
 
 double PartList::sum(const double* by_entry) const {
-  return entries_.empty() ? book_kernels().sum(by_entry + first_, nullptr, count_)
-                          : book_kernels().sum(by_entry, entries_.data(), count_);
+  return entries_.empty() ? ledger_kernels().sum(by_entry + first_, nullptr, count_)
+                          : ledger_kernels().sum(by_entry, entries_.data(), count_);
 }
 
 double PartList::largest(const double* by_entry) const {
-  return entries_.empty() ? book_kernels().largest(by_entry + first_, nullptr, count_)
-                          : book_kernels().largest(by_entry, entries_.data(), count_);
+  return entries_.empty() ? ledger_kernels().largest(by_entry + first_, nullptr, count_)
+                          : ledger_kernels().largest(by_entry, entries_.data(), count_);
 }
 
 double PartList::largest_ratio(const double* numerator, const double* denominator) const {
   return entries_.empty()
-             ? book_kernels().largest_ratio(numerator + first_, denominator + first_, nullptr,
-                                            count_)
-             : book_kernels().largest_ratio(numerator, denominator, entries_.data(), count_);
+             ? ledger_kernels().largest_ratio(numerator + first_, denominator + first_, nullptr,
+                                              count_)
+             : ledger_kernels().largest_ratio(numerator, denominator, entries_.data(), count_);
 }
 
 IslandParts::IslandParts(const System& system)
@@ -64,13 +64,13 @@ PartList all_parts(const WaveDiscretisation& waves) {
   return {waves, parts};
 }
 
-const BookKernels& book_kernels() {
+const LedgerKernels& ledger_kernels() {
 #ifdef PORTWAVE_X86_64_KERNELS
   static const InstructionSet set = instruction_set();
-  if (set == InstructionSet::x86_64_v4) return v4::kBookKernels;
-  if (set == InstructionSet::x86_64_v3) return v3::kBookKernels;
+  if (set == InstructionSet::x86_64_v4) return v4::kLedgerKernels;
+  if (set == InstructionSet::x86_64_v3) return v3::kLedgerKernels;
 #endif
-  return baseline::kBookKernels;
+  return baseline::kLedgerKernels;
 }
 
 }  // namespace portwave

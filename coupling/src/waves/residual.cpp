@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "kernels/book_kernels.hpp"
+#include "kernels/ledger_kernels.hpp"
 
 namespace portwave {
 namespace {
@@ -33,10 +33,10 @@ InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves)
 void InterfaceResidual::measure(int batch, LaneRange lanes, const double* u, const double* b,
                                 const double* exchanged) {
   const BatchPlace& place = waves_.batch(batch);
-  book_kernels().norms({lanes.first, lanes.last, place.batch->wave_size(), place.batch->stride(),
-                        u + place.wave, b + place.wave, exchanged + place.wave,
-                        gap_.data() + place.entry, incident_.data() + place.entry,
-                        outgoing_.data() + place.entry});
+  ledger_kernels().norms({lanes.first, lanes.last, place.batch->wave_size(), place.batch->stride(),
+                          u + place.wave, b + place.wave, exchanged + place.wave,
+                          gap_.data() + place.entry, incident_.data() + place.entry,
+                          outgoing_.data() + place.entry});
 }
 
 void InterfaceResidual::measure_all(const double* u, const double* b, const double* exchanged) {

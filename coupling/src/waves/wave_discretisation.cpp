@@ -36,14 +36,14 @@ Issues check(const System& system, double step_s, std::span<const double> impeda
   return issues;
 }
 
-/// Islands of at least this many parts are packs of their own; smaller ones are gathered until they
+/// Islands of at least this many parts are island_groups of their own; smaller ones are gathered until they
 /// have that many.
 constexpr int kPackParts = 64;
 
-/// Batches, in order of first appearance: parts of one pack, class and key. Parts with an empty key
+/// Batches, in order of first appearance: parts of one island_group, class and key. Parts with an empty key
 /// stay alone.
 std::vector<std::vector<int>> group_parts(const System& system, std::span<const int> order,
-                                          std::span<const int> pack, bool by_shape) {
+                                          std::span<const int> island_group, bool by_shape) {
   std::vector<std::vector<int>> groups;
   std::map<std::tuple<int, std::type_index, std::string>, std::size_t> group_of_key;
   for (const int i : order) {
@@ -54,7 +54,8 @@ std::vector<std::vector<int>> group_parts(const System& system, std::span<const 
       continue;
     }
     const auto [it, is_new] = group_of_key.try_emplace(
-        {pack[static_cast<std::size_t>(i)], typeid(subsystem), std::move(key)}, groups.size());
+        {island_group[static_cast<std::size_t>(i)], typeid(subsystem), std::move(key)},
+        groups.size());
     if (is_new) groups.emplace_back();
     groups[it->second].push_back(i);
   }
@@ -75,9 +76,9 @@ WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
   places_.resize(system.parts().size());
   wave_of_port_.resize(system.scalar_ports().size());
   const std::vector<int> order = locality_order(system);
-  gather_packs(order);
+  gather_island_groups(order);
   for (const std::vector<int>& group :
-       group_parts(system, order, pack_of_part_, grouping == Grouping::by_shape)) {
+       group_parts(system, order, island_group_of_part_, grouping == Grouping::by_shape)) {
     add_batch(group);
   }
   part_of_wave_.assign(static_cast<std::size_t>(wave_size_), -1);
@@ -111,30 +112,30 @@ void WaveDiscretisation::set_impedance(std::span<const double> impedance) {
   }
 }
 
-void WaveDiscretisation::gather_packs(std::span<const int> order) {
+void WaveDiscretisation::gather_island_groups(std::span<const int> order) {
   std::vector<int> island_size(static_cast<std::size_t>(system_.island_count()), 0);
   for (const int part : order) {
     ++island_size[static_cast<std::size_t>(system_.island_of_part(part))];
   }
-  pack_of_part_.resize(order.size());
+  island_group_of_part_.resize(order.size());
   rank_of_part_.resize(order.size());
-  int pack = -1, gathered = kPackParts, previous_island = -1;
+  int island_group = -1, gathered = kPackParts, previous_island = -1;
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
     const int part = order[rank];
     const int island = system_.island_of_part(part);
     if (island != previous_island) {
       const int size = island_size[static_cast<std::size_t>(island)];
       if (gathered >= kPackParts || size >= kPackParts) {
-        ++pack;
+        ++island_group;
         gathered = 0;
       }
       gathered += size;
       previous_island = island;
     }
-    pack_of_part_[static_cast<std::size_t>(part)] = pack;
+    island_group_of_part_[static_cast<std::size_t>(part)] = island_group;
     rank_of_part_[static_cast<std::size_t>(part)] = static_cast<int>(rank);
   }
-  pack_count_ = pack + 1;
+  island_group_count_ = island_group + 1;
 }
 
 void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
@@ -145,12 +146,14 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
   BatchPlace place;
   place.batch = subsystems[0]->make_batch(subsystems);
   place.parts = parts;
-  place.pack = pack_of_part_[static_cast<std::size_t>(parts.front())];
+  place.island_group = island_group_of_part_[static_cast<std::size_t>(parts.front())];
   const StepBatch& batch = *place.batch;
   constexpr std::size_t kLine = kAlignment / sizeof(double);
   place.record = record_size_;
-  const bool new_pack = batches_.empty() || batches_.back().pack != place.pack;
-  if (batch.stride() > 1 || new_pack) {  // lane groups and packs begin at cache lines
+  const bool new_island_group =
+      batches_.empty() || batches_.back().island_group != place.island_group;
+  if (batch.stride() > 1 ||
+      new_island_group) {  // lane groups and island_groups begin at cache lines
     wave_size_ = round_up(wave_size_, kLaneGroup);
     entry_count_ = round_up(entry_count_, kLaneGroup);
   }
@@ -267,11 +270,12 @@ bool WaveDiscretisation::scatter(int batch, LaneRange lanes, double* record, con
                  [&](int lane) { return spoiled_waves(place, lane, b); });
 }
 
-bool WaveDiscretisation::approach(int batch, LaneRange lanes, double* record, const double* a,
-                                  double* b, PhaseStatus& failure) const {
+bool WaveDiscretisation::inexact_scatter(int batch, LaneRange lanes, double* record,
+                                         const double* a, double* b, PhaseStatus& failure) const {
   const BatchPlace& place = batches_[static_cast<std::size_t>(batch)];
   const auto act = [&](LaneRange range) {
-    return place.batch->approach(range, record + place.record, a + place.wave, b + place.wave);
+    return place.batch->inexact_scatter(range, record + place.record, a + place.wave,
+                                        b + place.wave);
   };
   return guarded(place, lanes, failure, act,
                  [&](int lane) { return spoiled_waves(place, lane, b); });
@@ -307,10 +311,11 @@ PhaseStatus WaveDiscretisation::scatter_all(double* record, const double* a, dou
   return status;
 }
 
-PhaseStatus WaveDiscretisation::approach_all(double* record, const double* a, double* b) const {
+PhaseStatus WaveDiscretisation::inexact_scatter_all(double* record, const double* a,
+                                                    double* b) const {
   PhaseStatus status, failure;
   for (int i = 0; i < static_cast<int>(batches_.size()); ++i) {
-    if (!approach(i, batch(i).all(), record, a, b, failure)) status.merge(failure);
+    if (!inexact_scatter(i, batch(i).all(), record, a, b, failure)) status.merge(failure);
   }
   return status;
 }
@@ -328,7 +333,7 @@ std::size_t WaveDiscretisation::bytes() const {
   std::size_t sum = places_.capacity() * sizeof(PartPlace) +
                     impedance_.capacity() * sizeof(double) +
                     driven_.capacity() * sizeof(DrivenInput) + interconnection_->bytes();
-  for (const auto* v : {&wave_of_port_, &part_of_wave_, &pack_of_part_, &rank_of_part_}) {
+  for (const auto* v : {&wave_of_port_, &part_of_wave_, &island_group_of_part_, &rank_of_part_}) {
     sum += v->capacity() * sizeof(int);
   }
   for (const BatchPlace& place : batches_) {

@@ -60,9 +60,9 @@ class Executor {
 /// The failure to report: the earliest iteration, and of that the part with the lowest number.
 void take_failure(const TaskGraph& graph, StepResult& result);
 
-/// Everything on the calling thread, pack by pack.
+/// Everything on the calling thread, island_group by island_group.
 std::unique_ptr<Executor> make_serial_executor(const WaveDiscretisation& waves,
-                                               const Partition& packs);
+                                               const Partition& island_groups);
 /// One barrier per phase: tbb::parallel_for over the tasks.
 std::unique_ptr<Executor> make_barrier_executor(const WaveDiscretisation& waves,
                                                 const Partition& partition, int threads);

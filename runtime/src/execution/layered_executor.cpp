@@ -9,10 +9,10 @@ LayeredExecutor::LayeredExecutor(const WaveDiscretisation& waves, const Partitio
                                  int threads)
     : threads_(threads),
       graph_(waves, partition),
-      stopped_(static_cast<std::size_t>(waves.pack_count()), 0),
-      first_of_pack_(stopped_.size(), -1) {
+      stopped_(static_cast<std::size_t>(waves.island_group_count()), 0),
+      first_of_island_group_(stopped_.size(), -1) {
   for (int i = graph_.size() - 1; i >= 0; --i) {
-    first_of_pack_[static_cast<std::size_t>(graph_.task(i).pack())] = i;
+    first_of_island_group_[static_cast<std::size_t>(graph_.task(i).island_group())] = i;
   }
   for (int i = 0; i < graph_.size(); ++i) {
     Task& task = graph_.task(i);
@@ -78,7 +78,7 @@ void LayeredExecutor::iterate(int index, int k) {
     }
     return;
   }
-  if (stopped_[static_cast<std::size_t>(task.pack())] != 0) return;
+  if (stopped_[static_cast<std::size_t>(task.island_group())] != 0) return;
   const std::uint64_t number = base_ + static_cast<std::uint64_t>(k) + 1;
   if (k == 0) task.start(arrays_, arrays_.u);
   task.iterate(arrays_, k, plan_.rule.update, number, [&](PhaseStatus&& failure) {
@@ -97,7 +97,7 @@ void LayeredExecutor::note_failure(int k) {
 
 void LayeredExecutor::check(int index, int k) {
   Task& task = graph_.task(index);
-  if (task.alone() || stopped_[static_cast<std::size_t>(task.pack())] != 0) return;
+  if (task.alone() || stopped_[static_cast<std::size_t>(task.island_group())] != 0) return;
   task.exchange(arrays_, base_ + static_cast<std::uint64_t>(k) + 1, arrays_.a);
   task.measure(arrays_, arrays_.a);
 }
@@ -106,9 +106,9 @@ void LayeredExecutor::check(int index, int k) {
 bool LayeredExecutor::judge(int done) {
   bool open = false;
   const IterationRule& rule = plan_.rule;
-  for (std::size_t pack = 0; pack < stopped_.size(); ++pack) {
-    const int first = first_of_pack_[pack];
-    if (first < 0 || stopped_[pack] != 0) continue;
+  for (std::size_t island_group = 0; island_group < stopped_.size(); ++island_group) {
+    const int first = first_of_island_group_[island_group];
+    if (first < 0 || stopped_[island_group] != 0) continue;
     const Task& task = graph_.task(first);
     if (task.alone()) {
       for (const int island : task.islands()) {
@@ -121,7 +121,7 @@ bool LayeredExecutor::judge(int done) {
     if (rule.checked()) {
       judge_evaluation(arrays_, rule, task.islands().front(), arrays_.a, outcome);
     }
-    stopped_[pack] = outcome.converged ? 1 : 0;
+    stopped_[island_group] = outcome.converged ? 1 : 0;
     open = open || !outcome.converged;
   }
   return !open;
@@ -140,7 +140,8 @@ void LayeredExecutor::commit(int index, int iterations) {
   } else {
     restore_shadow(arrays_, task);
   }
-  if (!plan_.rule.checked() && first_of_pack_[static_cast<std::size_t>(task.pack())] == index) {
+  if (!plan_.rule.checked() &&
+      first_of_island_group_[static_cast<std::size_t>(task.island_group())] == index) {
     outcomes_[static_cast<std::size_t>(task.islands().front())] = {
         iterations, false, false, false, {}};
   }

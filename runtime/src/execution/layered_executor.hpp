@@ -45,8 +45,8 @@ class LayeredExecutor : public Executor {
   AlignedVector exchanged_;  // of SoloStep
   std::vector<std::unique_ptr<SoloStep>> solo_;
   std::atomic<int> failed_at_{0};  ///< the earliest iteration that failed
-  std::vector<char> stopped_;      // by pack, of cut packs
-  std::vector<int> first_of_pack_;
+  std::vector<char> stopped_;      // by island_group, of cut island_groups
+  std::vector<int> first_of_island_group_;
   StepArrays arrays_;
   StepPlan plan_;
   std::span<IslandOutcome> outcomes_;

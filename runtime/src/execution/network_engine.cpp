@@ -76,7 +76,7 @@ class NetworkEngine final : public StepEngine {
     if (keeps_ledger()) {
       report.energy = done.energy;
       report.energy.changed_J = done.energy.stored_J - totals_.final_J;
-      book(done);
+      account(done);
     }
     ++steps_;
     last_iterations_ = done.iterations;
@@ -232,7 +232,7 @@ class NetworkEngine final : public StepEngine {
     certificate_.max_passivity_residual_J = -std::numeric_limits<double>::infinity();
   }
 
-  void book(const NetworkStep& done) {
+  void account(const NetworkStep& done) {
     const StepLedger& energy = done.energy;
     totals_.final_J = energy.stored_J;
     totals_.max_J = std::max(totals_.max_J, energy.stored_J);

@@ -14,7 +14,7 @@ namespace {
 
 /// A lane group with what it costs.
 struct Item {
-  int pack;
+  int island_group;
   int rank;  ///< of its first part
   TaskSlice slice;
   int parts;
@@ -31,7 +31,7 @@ std::vector<Item> lane_groups(const WaveDiscretisation& waves, const LaneCosts& 
       const int last = std::min(first + group, place.batch->lanes());
       const int part = place.parts[static_cast<std::size_t>(first)];
       const double count = last - first;
-      items.push_back({place.pack,
+      items.push_back({place.island_group,
                        waves.rank_of_part(part),
                        {b, {first, last}},
                        last - first,
@@ -40,7 +40,8 @@ std::vector<Item> lane_groups(const WaveDiscretisation& waves, const LaneCosts& 
     }
   }
   std::sort(items.begin(), items.end(), [](const Item& x, const Item& y) {
-    return std::tie(x.pack, x.rank, x.slice.batch) < std::tie(y.pack, y.rank, y.slice.batch);
+    return std::tie(x.island_group, x.rank, x.slice.batch) <
+           std::tie(y.island_group, y.rank, y.slice.batch);
   });
   return items;
 }
@@ -60,14 +61,14 @@ void append(Partition::Task& task, const Item& item) {
   task.slices.push_back(item.slice);
 }
 
-std::vector<bool> packs_of_one_island(const WaveDiscretisation& waves) {
-  std::vector<int> island(static_cast<std::size_t>(waves.pack_count()), -1);
+std::vector<bool> groups_of_one_island(const WaveDiscretisation& waves) {
+  std::vector<int> island(static_cast<std::size_t>(waves.island_group_count()), -1);
   std::vector<bool> single(island.size(), true);
   for (int part = 0; part < static_cast<int>(waves.places().size()); ++part) {
-    const auto pack = static_cast<std::size_t>(waves.pack_of_part(part));
+    const auto island_group = static_cast<std::size_t>(waves.island_group_of_part(part));
     const int own = waves.system().island_of_part(part);
-    if (island[pack] >= 0 && island[pack] != own) single[pack] = false;
-    island[pack] = own;
+    if (island[island_group] >= 0 && island[island_group] != own) single[island_group] = false;
+    island[island_group] = own;
   }
   return single;
 }
@@ -76,23 +77,23 @@ std::vector<bool> packs_of_one_island(const WaveDiscretisation& waves) {
 template <class Size>
 Partition cut(const WaveDiscretisation& waves, const std::vector<Item>& items, double wanted,
               const Size& size) {
-  const std::vector<bool> divisible = packs_of_one_island(waves);
+  const std::vector<bool> divisible = groups_of_one_island(waves);
   Partition out;
   double gathered = 0.0;
-  int previous_pack = -1;
+  int previous_island_group = -1;
   double previous_task = 0.0;
   for (const Item& item : items) {
     const double own = size(item);
-    if (item.pack != previous_pack) gathered = 0.0;
-    const double task = divisible[static_cast<std::size_t>(item.pack)] && wanted > 0.0
+    if (item.island_group != previous_island_group) gathered = 0.0;
+    const double task = divisible[static_cast<std::size_t>(item.island_group)] && wanted > 0.0
                             ? std::floor((gathered + 0.5 * own) / wanted)
                             : 0.0;
-    if (item.pack != previous_pack || task != previous_task) {
-      out.tasks.push_back({item.pack, {}, 0.0});
+    if (item.island_group != previous_island_group || task != previous_task) {
+      out.tasks.push_back({item.island_group, {}, 0.0});
     }
     append(out.tasks.back(), item);
     gathered += own;
-    previous_pack = item.pack;
+    previous_island_group = item.island_group;
     previous_task = task;
     out.iteration_cost_ns += item.scatter_ns;
     out.commit_cost_ns += item.advance_ns;
@@ -177,7 +178,7 @@ LaneCosts measured_costs(const WaveDiscretisation& waves, const double* record) 
   return costs;
 }
 
-Partition whole_packs(const WaveDiscretisation& waves, const LaneCosts& costs) {
+Partition whole_island_groups(const WaveDiscretisation& waves, const LaneCosts& costs) {
   return cut(waves, lane_groups(waves, costs), std::numeric_limits<double>::infinity(),
              [](const Item& item) { return static_cast<double>(item.parts); });
 }

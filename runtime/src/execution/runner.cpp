@@ -14,7 +14,9 @@ Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& option
                    const double* record, LaneCosts& costs) {
   const int threads = options.threads;
   const bool automatic = options.executor == ExecutorKind::automatic;
-  const auto serial = [&] { return make_serial_executor(waves, whole_packs(waves, costs)); };
+  const auto serial = [&] {
+    return make_serial_executor(waves, whole_island_groups(waves, costs));
+  };
   if (options.executor == ExecutorKind::serial) return {serial(), "serial"};
   if (automatic && threads == 1) return {serial(), "serial"};
   costs = measured_costs(waves, record);

@@ -7,7 +7,8 @@ namespace {
 
 class SerialExecutor final : public Executor {
  public:
-  SerialExecutor(const WaveDiscretisation& waves, const Partition& packs) : graph_(waves, packs) {
+  SerialExecutor(const WaveDiscretisation& waves, const Partition& island_groups)
+      : graph_(waves, island_groups) {
     for (int i = 0; i < graph_.size(); ++i) steps_.emplace_back(graph_.task(i), waves, exchanged_);
   }
 
@@ -81,8 +82,8 @@ void take_failure(const TaskGraph& graph, StepResult& result) {
 }
 
 std::unique_ptr<Executor> make_serial_executor(const WaveDiscretisation& waves,
-                                               const Partition& packs) {
-  return std::make_unique<SerialExecutor>(waves, packs);
+                                               const Partition& island_groups) {
+  return std::make_unique<SerialExecutor>(waves, island_groups);
 }
 
 }  // namespace portwave

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "portwave/coupling/energy/energy_book.hpp"
+#include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/method/method.hpp"
 #include "portwave/coupling/waves/anderson.hpp"
 #include "portwave/coupling/waves/interface_solver.hpp"
@@ -11,15 +11,15 @@ namespace portwave {
 
 /// What a macro-step works on; every array is the whole system's. Tasks write disjoint places.
 struct StepArrays {
-  double* record = nullptr;    ///< frozen at xⁿ
-  double* next = nullptr;      ///< record to be: xⁿ⁺¹
-  const double* b = nullptr;   ///< bⁿ, outgoing waves of the last commit
-  double* b_next = nullptr;    ///< bⁿ⁺¹
-  double* u = nullptr;         ///< inner iterate
-  double* b_trial = nullptr;   ///< b̂ ≈ S(u)
-  double* a = nullptr;         ///< â: incident waves of the commit
-  EnergyBook* book = nullptr;  ///< null: no ledger
-  EnergyColumns columns;       ///< of the book, for this step
+  double* record = nullptr;        ///< frozen at xⁿ
+  double* next = nullptr;          ///< record to be: xⁿ⁺¹
+  const double* b = nullptr;       ///< bⁿ, outgoing waves of the last commit
+  double* b_next = nullptr;        ///< bⁿ⁺¹
+  double* u = nullptr;             ///< inner iterate
+  double* b_trial = nullptr;       ///< b̂ ≈ S(u)
+  double* a = nullptr;             ///< â: incident waves of the commit
+  EnergyLedger* ledger = nullptr;  ///< null: no ledger
+  EnergyColumns columns;           ///< of the ledger, for this step
   InterfaceResidual* residual = nullptr;
   Acceleration* acceleration = nullptr;  ///< null: none
   InterfaceSolver* interface = nullptr;  ///< null: no island takes the interface update

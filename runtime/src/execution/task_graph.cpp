@@ -25,7 +25,7 @@ Message::Message(int waves)
 }
 
 Task::Task(const WaveDiscretisation& waves, const Partition::Task& cut)
-    : waves_(waves), pack_(cut.pack), cost_ns_(cut.cost_ns) {}
+    : waves_(waves), island_group_(cut.island_group), cost_ns_(cut.cost_ns) {}
 
 void Task::start(const StepArrays& s, double* out) {
   if (!shared_.places.empty()) {
@@ -109,7 +109,7 @@ int Task::iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate
 
 bool Task::solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first) {
   PhaseStatus own;
-  if (waves_.approach(slice.batch, slice.lanes, s.record, s.u, s.b_trial, own)) return true;
+  if (waves_.inexact_scatter(slice.batch, slice.lanes, s.record, s.u, s.b_trial, own)) return true;
   if (first) failure_ = {};
   failure_.merge(std::move(own));
   return false;
@@ -231,7 +231,7 @@ bool Task::adopt(const StepArrays& s, const InnerUpdate& rule, std::uint64_t num
   return true;
 }
 
-bool Task::spoil_trials(const StepArrays& s) {
+bool Task::reject_failed_trials(const StepArrays& s) {
   if (s.acceleration == nullptr && s.interface == nullptr) return false;
   const auto on_trial = [&](int island) {
     return (s.interface != nullptr && s.interface->on_trial(island)) ||
@@ -277,9 +277,9 @@ bool Task::commit(const StepArrays& s, PhaseStatus& failure) {
       sound = false;
     }
   }
-  if (s.book != nullptr) {
+  if (s.ledger != nullptr) {
     for (const Call& call : bound.commit) {
-      s.book->examine(call.slice.batch, call.slice.lanes, s.a, s.b_next);
+      s.ledger->examine(call.slice.batch, call.slice.lanes, s.a, s.b_next);
     }
   }
   return sound;

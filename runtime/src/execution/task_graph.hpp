@@ -55,7 +55,7 @@ class Task {
  public:
   Task(const WaveDiscretisation& waves, const Partition::Task& cut);
 
-  int pack() const { return pack_; }
+  int island_group() const { return island_group_; }
   double cost_ns() const { return cost_ns_; }
   std::span<const int> islands() const { return islands_; }
   /// It shares no junction with another task.
@@ -64,7 +64,7 @@ class Task {
   /// u⁰ = P bⁿ into `out`.
   void start(const StepArrays& s, double* out);
   /// Iteration k of a step, its messages being `number` (those of the one before: `number` − 1):
-  /// the update of u, for k > 0, then b̂ ≈ S(u) (StepBatch::approach). Lanes that other tasks wait for
+  /// the update of u, for k > 0, then b̂ ≈ S(u) (StepBatch::inexact_scatter). Lanes that other tasks wait for
   /// come first; their waves are sent before the rest is done. `on_fault` takes the PhaseStatus of a
   /// failure, and has taken it before anything that depends on it is sent.
   template <class OnFault>
@@ -75,11 +75,11 @@ class Task {
     const bool updated = k == 0 || (s.interface != nullptr && adopt(s, rule, number - 1, combined));
     if (!edge_.empty()) {
       if (!updated) update_edge(s, rule, number - 1, combined);
-      if (!solve(bound.edge, s) && !spoil_trials(s)) on_fault(std::move(failure_));
+      if (!solve(bound.edge, s) && !reject_failed_trials(s)) on_fault(std::move(failure_));
       send(s, number);
     }
     if (!updated) core_program_.update(rule, s.b_trial, s.u);
-    if (!solve(bound.core, s) && !spoil_trials(s)) on_fault(std::move(failure_));
+    if (!solve(bound.core, s) && !reject_failed_trials(s)) on_fault(std::move(failure_));
   }
   /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done when
   /// a port solve fails (`failure` says which), and `to` when none does.
@@ -97,7 +97,7 @@ class Task {
         for (int first = slice.lanes.first; first < slice.lanes.last; first += group) {
           const LaneRange lanes{first, std::min(first + group, slice.lanes.last)};
           PhaseStatus own;
-          if (!waves_.approach(slice.batch, lanes, s.record, s.u, s.b_next, own) &&
+          if (!waves_.inexact_scatter(slice.batch, lanes, s.record, s.u, s.b_next, own) &&
               counts(own.part)) {
             lowest.merge(std::move(own));
           }
@@ -205,12 +205,12 @@ class Task {
   }
   /// A port solve that fails at a trial of an accelerated or quasi-Newton iteration is no fault: NaNs in place of its waves make the
   /// trial be rejected. False when something else has failed too; failure_ then says what.
-  bool spoil_trials(const StepArrays& s);
+  bool reject_failed_trials(const StepArrays& s);
   bool solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first);
   void send(const StepArrays& s, std::uint64_t number);
 
   const WaveDiscretisation& waves_;
-  int pack_;
+  int island_group_;
   double cost_ns_;
   std::vector<int> islands_;
   std::vector<std::vector<int>> island_waves_;  ///< places by island, if there are several

@@ -13,7 +13,7 @@
 #include "execution/runner.hpp"
 #include "execution/step_engine.hpp"
 #include "execution/tuner.hpp"
-#include "portwave/coupling/energy/energy_book.hpp"
+#include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/energy/guard.hpp"
 #include "portwave/coupling/impedance/wave_scale.hpp"
 #include "portwave/coupling/waves/anderson.hpp"
@@ -27,7 +27,7 @@ using Clock = DeadlineScheduler::Clock;
 
 double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
-/// A macro-step in order: freeze, iterate, commit, book. Arrays with a `next` are written by the step
+/// A macro-step in order: freeze, iterate, commit, ledger. Arrays with a `next` are written by the step
 /// and become current only when all of it has succeeded.
 class WaveEngine final : public StepEngine {
  public:
@@ -46,8 +46,8 @@ class WaveEngine final : public StepEngine {
         b_trial_(memory_.take(b_.size())),
         input_(waves_.input_size(), 0.0),
         outcomes_(static_cast<std::size_t>(system.island_count())),
-        book_(waves_, record_.data(), b_.data(), given.method.tank, given.method.guard,
-              islands_at_risk()),
+        ledger_(waves_, record_.data(), b_.data(), given.method.tank, given.method.guard,
+                islands_at_risk()),
         residual_(waves_),
         costs_(declared_costs(waves_)),
         pace_(given.time.pace > 0.0 ? given.step_s / given.time.pace : 0.0, given.interrupted) {
@@ -61,7 +61,7 @@ class WaveEngine final : public StepEngine {
     if (options_.method.acceleration > 0)
       acceleration_.emplace(waves_, options_.method.acceleration);
     prepare_interface();
-    certificate_.max_passivity_residual_J = book_.max_passivity_residual();
+    certificate_.max_passivity_residual_J = ledger_.max_passivity_residual();
     runner_ = make_runner(waves_, options_, tuner_.expected_iterations(), record_.data(), costs_);
     runner_.executor->bind(arrays());
     runner_.executor->bind(next_arrays());
@@ -72,7 +72,7 @@ class WaveEngine final : public StepEngine {
       certifier_.emplace(waves_, update());
     }
     if (options_.time.active()) {
-      const Partition whole = whole_packs(waves_, costs_);
+      const Partition whole = whole_island_groups(waves_, costs_);
       scheduler_.emplace(options_.time.deadline_s, 1e-9 * whole.iteration_cost_ns,
                          1e-9 * whole.commit_cost_ns);
     }
@@ -87,11 +87,11 @@ class WaveEngine final : public StepEngine {
     if (timed) ready = Clock::now();
     const StepResult result = run(timed);
     StepReport report = summarise(result);
-    if (book_used()) {
-      if (!book_.tally(committed())) refuse_energy();
+    if (ledger_used()) {
+      if (!ledger_.tally(committed())) refuse_energy();
       if (guard_) keep_within_tanks();
-      report.energy = book_.close(committed(), guard_ ? guard_->alpha() : 1.0,
-                                  guard_ ? guard_->withheld_J() : 0.0);
+      report.energy = ledger_.close(committed(), guard_ ? guard_->alpha() : 1.0,
+                                    guard_ ? guard_->withheld_J() : 0.0);
       if (guard_) guard_->count();
       accept();
       if (certifier_) certify(report);
@@ -156,7 +156,7 @@ class WaveEngine final : public StepEngine {
   void set_impedance(std::span<const double> by_port) override {
     scatter_anew(by_port);
     tuner_.leave({by_port.begin(), by_port.end()});
-    book_.set_uncomputable(islands_at_risk());
+    ledger_.set_uncomputable(islands_at_risk());
   }
   double impedance(int scalar_port) const override {
     return waves_.impedance()[static_cast<std::size_t>(waves_.wave_of_port(scalar_port))];
@@ -171,10 +171,10 @@ class WaveEngine final : public StepEngine {
     static const GuardStatistics none;
     return guard_ ? guard_->statistics() : none;
   }
-  double tank(int island) const override { return book_.tank(island); }
+  double tank(int island) const override { return ledger_.tank(island); }
 
-  bool keeps_ledger() const override { return book_used(); }
-  const EnergyTotals& energy() const override { return book_.totals(); }
+  bool keeps_ledger() const override { return ledger_used(); }
+  const EnergyTotals& energy() const override { return ledger_.totals(); }
   const Certificate& certificate() const override { return certificate_; }
   const IterationStatistics& iterations() const override { return statistics_; }
   int iterations_of_island(int island) const override {
@@ -185,7 +185,7 @@ class WaveEngine final : public StepEngine {
   }
   std::size_t overhead_bytes() const override {
     const auto wave = static_cast<std::size_t>(waves_.wave_size()) * sizeof(double);
-    return runner_.executor->bytes() + waves_.bytes() + book_.bytes() + residual_.bytes() +
+    return runner_.executor->bytes() + waves_.bytes() + ledger_.bytes() + residual_.bytes() +
            (guard_ ? guard_->bytes() : 0) + (acceleration_ ? acceleration_->bytes() : 0) +
            (interface_ ? interface_->bytes() : 0) + 6 * wave +
            outcomes_.capacity() * sizeof(IslandOutcome) + input_.capacity() * sizeof(double) +
@@ -197,11 +197,11 @@ class WaveEngine final : public StepEngine {
   void refuse_non_finite_start() const {
     Issues issues;
     for (std::size_t i = 0; i < waves_.places().size(); ++i) {
-      if (std::isfinite(book_.initial_storage(static_cast<int>(i)))) continue;
+      if (std::isfinite(ledger_.initial_storage(static_cast<int>(i)))) continue;
       issues.push_back({fmt::format("/subsystems/{}/initial_state", i),
                         "the stored energy of this state is not finite"});
     }
-    if (issues.empty() && !std::isfinite(book_.totals().initial_tank_J)) {
+    if (issues.empty() && !std::isfinite(ledger_.totals().initial_tank_J)) {
       const TankOptions& tank = options_.method.tank;
       const bool by_waves = !tank.initial_J && std::isfinite(half_square(b_));
       issues.push_back({by_waves || tank.initial_J ? "/method/tank" : "/method/initial_waves",
@@ -258,21 +258,22 @@ class WaveEngine final : public StepEngine {
   }
 
   StepArrays arrays() {
-    return {record_.data(), next_.data(),        b_.data(),
-            b_next_.data(), u_.data(),           b_trial_.data(),
-            a_next_.data(), used_book(),         used_book() ? book_.columns() : EnergyColumns{},
-            &residual_,     used_acceleration(), used_interface()};
+    return {
+        record_.data(), next_.data(),        b_.data(),
+        b_next_.data(), u_.data(),           b_trial_.data(),
+        a_next_.data(), used_ledger(),       used_ledger() ? ledger_.columns() : EnergyColumns{},
+        &residual_,     used_acceleration(), used_interface()};
   }
   /// Those of the step after.
   StepArrays next_arrays() {
     return {next_.data(), record_.data(),      b_next_.data(),
             b_.data(),    u_.data(),           b_trial_.data(),
-            a_.data(),    used_book(),         used_book() ? book_.columns() : EnergyColumns{},
+            a_.data(),    used_ledger(),       used_ledger() ? ledger_.columns() : EnergyColumns{},
             &residual_,   used_acceleration(), used_interface()};
   }
   Acceleration* used_acceleration() { return acceleration_ ? &*acceleration_ : nullptr; }
   InterfaceSolver* used_interface() { return interface_ ? &*interface_ : nullptr; }
-  EnergyBook* used_book() { return book_used() ? &book_ : nullptr; }
+  EnergyLedger* used_ledger() { return ledger_used() ? &ledger_ : nullptr; }
   /// The step has happened.
   void accept() {
     std::swap(record_, next_);
@@ -281,7 +282,7 @@ class WaveEngine final : public StepEngine {
     ++steps_;
   }
 
-  bool book_used() const { return options_.certify != Certify::none || options_.method.guard; }
+  bool ledger_used() const { return options_.certify != Certify::none || options_.method.guard; }
   InnerUpdate update() const { return {options_.method.kind, options_.method.relaxation}; }
 
   /// What the step has written, before it is accepted.
@@ -291,7 +292,7 @@ class WaveEngine final : public StepEngine {
 
   /// Commits again what would overdraw a tank, with the nearest waves there is energy for.
   void keep_within_tanks() {
-    if (!guard_->begin(book_, record_.data(), committed())) return;
+    if (!guard_->begin(ledger_, record_.data(), committed())) return;
     for (;;) {
       guard_->propose(a_next_.data());
       StepPlan plan;
@@ -302,8 +303,8 @@ class WaveEngine final : public StepEngine {
         if (!guard_->reject(island)) fail(result.failure, options_.method.iterations);
         continue;
       }
-      if (!book_.tally(committed())) refuse_energy();
-      if (guard_->review(book_, committed())) return;
+      if (!ledger_.tally(committed())) refuse_energy();
+      if (guard_->review(ledger_, committed())) return;
     }
   }
 
@@ -488,19 +489,19 @@ class WaveEngine final : public StepEngine {
   }
 
   void update_certificate() {
-    certificate_.max_passivity_residual_J = book_.max_passivity_residual();
-    if (book_.is_sound() && certificate_.worst_passivity_step == book_.worst_step()) return;
-    certificate_.worst_passivity_part = book_.worst_part();
-    certificate_.worst_passivity_step = book_.worst_step();
-    certificate_.is_part_active = book_.is_part_active();
-    certificate_.broken_law = book_.broken_law();
-    if (book_.growth()) {
-      certificate_.growth = book_.growth();
+    certificate_.max_passivity_residual_J = ledger_.max_passivity_residual();
+    if (ledger_.is_sound() && certificate_.worst_passivity_step == ledger_.worst_step()) return;
+    certificate_.worst_passivity_part = ledger_.worst_part();
+    certificate_.worst_passivity_step = ledger_.worst_step();
+    certificate_.is_part_active = ledger_.is_part_active();
+    certificate_.broken_law = ledger_.broken_law();
+    if (ledger_.growth()) {
+      certificate_.growth = ledger_.growth();
       condition_certificate();
     }
-    certificate_.uncomputable_islands = book_.drowned_islands();
+    certificate_.uncomputable_islands = ledger_.drowned_islands();
     if (certificate_.uncomputable_islands > 0) condition_certificate();
-    if (book_.violated()) certificate_.status = CertificateStatus::violated;
+    if (ledger_.violated()) certificate_.status = CertificateStatus::violated;
   }
 
   [[noreturn]] void fail(const PhaseStatus& status, int iteration) {
@@ -514,7 +515,7 @@ class WaveEngine final : public StepEngine {
   }
 
   [[noreturn]] void refuse_energy() {
-    fail({book_.first_non_finite(), StepFault::not_finite, "its energy overflows"},
+    fail({ledger_.first_non_finite(), StepFault::not_finite, "its energy overflows"},
          options_.method.iterations);
   }
 
@@ -535,7 +536,7 @@ class WaveEngine final : public StepEngine {
   std::span<double> u_, b_trial_;  // inner iterate and trial outgoing waves
   AlignedVector input_;
   std::vector<IslandOutcome> outcomes_;
-  EnergyBook book_;
+  EnergyLedger ledger_;
   InterfaceResidual residual_;
   std::optional<PassivityGuard> guard_;
   std::optional<Acceleration> acceleration_;
@@ -579,7 +580,8 @@ void WaveEngine::find_non_finite(int noticed_at) {
   fail_if(waves_.freeze_all(record_.data(), waves_.driven() ? input_.data() : nullptr), -1);
   waves_.interconnection().exchange(b_.data(), u_.data());
   for (int k = 0; k < last; ++k) {
-    const PhaseStatus status = waves_.approach_all(record_.data(), u_.data(), b_trial_.data());
+    const PhaseStatus status =
+        waves_.inexact_scatter_all(record_.data(), u_.data(), b_trial_.data());
     for (int part = 0; part < parts; ++part) {
       const int island = waves_.system().island_of_part(part);
       const IslandOutcome& outcome = outcomes_[static_cast<std::size_t>(island)];

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 /// Looks at one's own tasks in vain before those of others are taken.
-constexpr int kLoyalty = 24;
+constexpr int kFruitlessChecks = 24;
 
 /// Tasks are claimed, phase by phase, by whoever is there. The protocol and its memory orders are
 /// argued in docs/concepts/wave-exchange.md.
@@ -29,17 +29,17 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
       : threads_(threads),
         graph_(waves, partition),
         words_(static_cast<std::size_t>(graph_.size())),
-        packs_(static_cast<std::size_t>(waves.pack_count())),
-        posts_(static_cast<std::size_t>(threads)),
+        island_groups_(static_cast<std::size_t>(waves.island_group_count())),
+        worker_states_(static_cast<std::size_t>(threads)),
         team_(threads, *this) {
     for (int i = 0; i < graph_.size(); ++i) {
       Task& task = graph_.task(i);
       solo_.push_back(task.alone() ? std::make_unique<SoloStep>(task, waves, exchanged_) : nullptr);
-      Pack& pack = packs_[static_cast<std::size_t>(task.pack())];
-      if (pack.tasks++ == 0) pack.first = &task;
+      IslandGroup& island_group = island_groups_[static_cast<std::size_t>(task.island_group())];
+      if (island_group.tasks++ == 0) island_group.first = &task;
     }
     for (int w = 0; w < threads; ++w) {
-      Post& post = posts_[static_cast<std::size_t>(w)];
+      WorkerState& post = worker_states_[static_cast<std::size_t>(w)];
       post.first = graph_.size() * w / threads;
       post.last = graph_.size() * (w + 1) / threads;
       post.cursor.store(post.first, std::memory_order_relaxed);
@@ -73,21 +73,21 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
   struct alignas(128) Word {
     std::atomic<std::uint64_t> value{0};  ///< 2·(next phase) + (1 while somebody runs it)
   };
-  /// Of a pack that is cut into several tasks, in checked iterations.
-  struct alignas(128) Pack {
+  /// Of a island_group that is cut into several tasks, in checked iterations.
+  struct alignas(128) IslandGroup {
     std::atomic<std::int64_t> arrived{0};  ///< tasks whose gap is measured, over the whole step
     std::atomic<std::int64_t> horizon{0};  ///< 2·(iterations allowed) + (1 when final)
     int tasks = 0;
     const Task* first = nullptr;
   };
   /// A worker's own tasks, [first, last). Where more workers come than there are posts, some share.
-  struct alignas(128) Post {
+  struct alignas(128) WorkerState {
     int first = 0;
     int last = 0;
     std::atomic<int> cursor{0};
     std::atomic<int> vain{0};  ///< looks in vain since the last find
   };
-  static bool found(Post& post, int next) {
+  static bool found(WorkerState& post, int next) {
     post.cursor.store(next < post.last ? next : post.first, std::memory_order_relaxed);
     post.vain.store(0, std::memory_order_relaxed);
     return true;
@@ -117,9 +117,9 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
           plan.deadline != nullptr && budget > 0 &&
           plan.deadline->horizon(0, plan.rule.budget, DeadlineScheduler::Clock::now()) == 0;
       if (no_time) out_of_time_.store(true, std::memory_order_relaxed);
-      for (Pack& pack : packs_) {
-        pack.arrived.store(0, std::memory_order_relaxed);
-        pack.horizon.store(budget == 0 || no_time ? 1 : 2, std::memory_order_relaxed);
+      for (IslandGroup& island_group : island_groups_) {
+        island_group.arrived.store(0, std::memory_order_relaxed);
+        island_group.horizon.store(budget == 0 || no_time ? 1 : 2, std::memory_order_relaxed);
       }
     }
     for (int i = 0; i < graph_.size(); ++i) {
@@ -150,7 +150,7 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
   bool try_work(int worker) noexcept override {
     const std::uint64_t limit = limit_.load(std::memory_order_acquire);
     const int count = graph_.size();
-    Post& post = posts_[static_cast<std::size_t>(std::min(worker, threads_ - 1))];
+    WorkerState& post = worker_states_[static_cast<std::size_t>(std::min(worker, threads_ - 1))];
     // Where the last task was found, so that a sweep over many tasks is one pass, not one per task.
     const int cursor = post.cursor.load(std::memory_order_relaxed);
     for (int i = cursor; i < post.last; ++i) {
@@ -162,7 +162,7 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     // Others' tasks only after a while, unless those others are not there.
     const int vain = post.vain.load(std::memory_order_relaxed) + 1;
     post.vain.store(vain, std::memory_order_relaxed);
-    if (vain < kLoyalty && team_.present() == threads_ - 1) return false;
+    if (vain < kFruitlessChecks && team_.present() == threads_ - 1) return false;
     for (int i = post.last; i < post.last + count - (post.last - post.first); ++i) {
       if (try_task(i % count, limit)) return true;
     }
@@ -200,7 +200,8 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     const std::int64_t k = s / 2;
     if (s % 2 != 0) return task.ready(base + static_cast<std::uint64_t>(k) + 1);
     const std::int64_t horizon =
-        packs_[static_cast<std::size_t>(task.pack())].horizon.load(std::memory_order_relaxed);
+        island_groups_[static_cast<std::size_t>(task.island_group())].horizon.load(
+            std::memory_order_relaxed);
     return k < horizon / 2 || horizon % 2 != 0;
   }
 
@@ -216,7 +217,8 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     const std::int64_t k = s / 2;
     if (s % 2 != 0) return task.ready(number(k)) ? Phase{Act::check, k} : Phase{};
     const std::int64_t horizon =
-        packs_[static_cast<std::size_t>(task.pack())].horizon.load(std::memory_order_acquire);
+        island_groups_[static_cast<std::size_t>(task.island_group())].horizon.load(
+            std::memory_order_acquire);
     if (k < horizon / 2) return {Act::iterate, k};
     return horizon % 2 != 0 ? Phase{Act::commit, k} : Phase{};
   }
@@ -288,15 +290,15 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
                  [&](PhaseStatus&& failure) { fail(task, k, std::move(failure)); });
   }
 
-  /// The gap after iteration k. The last task of the pack to arrive judges it for all.
+  /// The gap after iteration k. The last task of the island_group to arrive judges it for all.
   void check(Task& task, std::int64_t k) {
     if (!is_void(k)) {
       task.exchange(arrays_, number(k), arrays_.a);
       task.measure(arrays_, arrays_.a);
     }
-    Pack& pack = packs_[static_cast<std::size_t>(task.pack())];
-    const std::int64_t arrived = pack.arrived.fetch_add(1, std::memory_order_acq_rel) + 1;
-    if (arrived != pack.tasks * (k + 1)) return;
+    IslandGroup& island_group = island_groups_[static_cast<std::size_t>(task.island_group())];
+    const std::int64_t arrived = island_group.arrived.fetch_add(1, std::memory_order_acq_rel) + 1;
+    if (arrived != island_group.tasks * (k + 1)) return;
     const int island = task.islands().front();
     IslandOutcome& outcome = outcomes_[static_cast<std::size_t>(island)];
     const IterationRule& rule = plan_.rule;
@@ -312,15 +314,17 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
         out_of_time_.store(true, std::memory_order_relaxed);
       }
     }
-    pack.horizon.store(2 * (stop ? k + 1 : k + 2) + (stop ? 1 : 0), std::memory_order_release);
+    island_group.horizon.store(2 * (stop ? k + 1 : k + 2) + (stop ? 1 : 0),
+                               std::memory_order_release);
   }
 
   void commit(Task& task, std::int64_t k) {
     if (!plan_.recommit.empty()) return commit_again(task);
     note_inner_end();
     if (!plan_.rule.checked() || k == 0) {
-      const Pack& pack = packs_[static_cast<std::size_t>(task.pack())];
-      if (pack.first == &task) {
+      const IslandGroup& island_group =
+          island_groups_[static_cast<std::size_t>(task.island_group())];
+      if (island_group.first == &task) {
         for (const int island : task.islands()) {
           outcomes_[static_cast<std::size_t>(island)] = {
               static_cast<int>(k), false, false, false, {}};
@@ -400,13 +404,13 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
   std::span<IslandOutcome> outcomes_;
   std::uint64_t base_ = 0;
   std::vector<Word> words_;
-  std::vector<Pack> packs_;
-  std::vector<Post> posts_;
+  std::vector<IslandGroup> island_groups_;
+  std::vector<WorkerState> worker_states_;
   alignas(128) std::atomic<std::uint64_t> limit_{0};
   std::atomic<std::uint64_t> hint_base_{0};
   std::atomic<bool> hint_checked_{false};
   alignas(128) std::atomic<std::int64_t> horizon_{
-      0};  ///< as Pack::horizon, of all plain iterations
+      0};  ///< as IslandGroup::horizon, of all plain iterations
   alignas(128) std::atomic<std::int64_t> fault_at_{kNever};
   std::atomic<std::int64_t> inner_end_ns_{0};
   std::atomic<bool> out_of_time_{false};

@@ -81,7 +81,7 @@ class NetworkRun final : public OrderRun {
       : each_(setting.threads > 1 ? make_team_for_each(setting.threads)
                                   : std::make_unique<ForEach>()) {
     if (!is_splitting(method.kind)) {
-      method_ = make_network_method(setting.system, step_s, method, /*book=*/false);
+      method_ = make_network_method(setting.system, step_s, method, /*ledger=*/false);
       return;
     }
     auto splitting = std::make_unique<SplittingMethod>(setting.system, step_s, method, false);

@@ -66,7 +66,7 @@ void ScalingPredictor::model_waves() {
   costs_ = measured_costs(*waves_, waves_->initial_record().data());
   // One thread is to take what it was measured to take: the port solves stand for the junctions too,
   // and the parts' commits for their share of the ledger.
-  const Partition whole = whole_packs(*waves_, costs_);
+  const Partition whole = whole_island_groups(*waves_, costs_);
   const double iterations = std::max(std::round(measured_.iterations), 0.0);
   const double solves_s = 1e-9 * whole.iteration_cost_ns * iterations;
   if (solves_s > 0.0) multiply(costs_.scatter_ns, measured_.serial_phases.iterate_s / solves_s);
@@ -98,7 +98,8 @@ StepModel ScalingPredictor::model_for(int threads) const {
   if (options_.executor == ExecutorKind::barrier) {
     model.waits_with.assign(partition.tasks.size(), 0);
   } else if (waits_) {
-    for (const Partition::Task& task : partition.tasks) model.waits_with.push_back(task.pack);
+    for (const Partition::Task& task : partition.tasks)
+      model.waits_with.push_back(task.island_group);
   }
   return model;
 }

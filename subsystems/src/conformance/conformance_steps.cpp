@@ -183,7 +183,7 @@ LawReport check_frozen_map_purity(const Subsystem& part, const ConformanceOption
   return std::move(tally).report();
 }
 
-LawReport check_approach(const Subsystem& part, const ConformanceOptions& options) {
+LawReport check_inexact_scatter(const Subsystem& part, const ConformanceOptions& options) {
   Tally tally("approach");
   sweep(part, options, [&](Sampler& sampler, double h, const std::string& where) {
     FrozenMap map = frozen_map(part, sampler, h);
@@ -197,7 +197,7 @@ LawReport check_approach(const Subsystem& part, const ConformanceOptions& option
       map.freeze();
       for (std::size_t k = 0; k < incident.size(); ++k) {
         const VectorXd& a = incident[k];
-        const Outcome near = map.approach(a);
+        const Outcome near = map.inexact_scatter(a);
         if (!solved(tally, near, where)) return;
         if (again) {
           see_same(tally, same_bits(near.b, first[k].b),
@@ -211,7 +211,8 @@ LawReport check_approach(const Subsystem& part, const ConformanceOptions& option
         const double distance = k < 2 ? 0.0 : (a - incident[k - 1]).norm();
         const double error = (near.b - exact.b).norm();
         tally.see(
-            error, StepBatch::kApproachError * distance + 1e-13 * (a.norm() + exact.b.norm()), [&] {
+            error, StepBatch::kInexactScatterError * distance + 1e-13 * (a.norm() + exact.b.norm()),
+            [&] {
               return fmt::format("approach {} is off by {:.3e} after a distance of {:.3e}, {}", k,
                                  error, distance, where);
             });

@@ -149,9 +149,9 @@ class FrozenMap {
     out.status = batch_->scatter({0, 1}, record_.data(), a.data(), out.b.data());
     return out;
   }
-  Outcome approach(const VectorXd& a) {
+  Outcome inexact_scatter(const VectorXd& a) {
     Outcome out{{}, VectorXd::Zero(a.size()), {}, {}};
-    out.status = batch_->approach({0, 1}, record_.data(), a.data(), out.b.data());
+    out.status = batch_->inexact_scatter({0, 1}, record_.data(), a.data(), out.b.data());
     return out;
   }
   Outcome advance(const VectorXd& a) {

@@ -130,10 +130,11 @@ LaneStatus LanewiseBatch::scatter(LaneRange lanes, double* record, const double*
                    });
 }
 
-LaneStatus LanewiseBatch::approach(LaneRange lanes, double* record, const double* a, double* b) {
+LaneStatus LanewiseBatch::inexact_scatter(LaneRange lanes, double* record, const double* a,
+                                          double* b) {
   return for_lanes(lanes, record, a, b,
                    [&](int l, const Lane& frozen, const double* lane_a, double* lane_b) {
-                     return approach_lane(l, frozen, lane_a, lane_b);
+                     return inexact_scatter_lane(l, frozen, lane_a, lane_b);
                    });
 }
 

@@ -147,7 +147,7 @@ DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
   return lane;
 }
 
-/// The energy book of a part, from flat entry lists.
+/// The energy ledger of a part, from flat entry lists.
 class DescriptorEnergy {
  public:
   DescriptorEnergy(const DescriptorPortHamiltonian& part, double step_s) {
@@ -166,8 +166,8 @@ class DescriptorEnergy {
   }
 
   /// `z` is scratch of n doubles.
-  StepEnergy book(const double* x, const double* x_mid, const double* x_next, const double* input,
-                  double* z, int n) const {
+  StepEnergy account(const double* x, const double* x_mid, const double* x_next,
+                     const double* input, double* z, int n) const {
     StepEnergy energy;
     for (const Entry& e : storage_) {  // H⁺ − H = ½(x⁺ + x)ᵀEᵀQ(x⁺ − x)
       const int i = e.row, j = e.column;
@@ -346,7 +346,7 @@ class DescriptorBatch final : public LanewiseBatch {
       delta[i] += frozen.x[i];
       finite = finite && std::isfinite(next[i]);
     }
-    energy = energy_[index].book(frozen.x, delta, next, frozen.input, work, n_);
+    energy = energy_[index].account(frozen.x, delta, next, frozen.input, work, n_);
     return finite ? StepFault::none : StepFault::not_finite;
   }
 

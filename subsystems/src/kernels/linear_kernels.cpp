@@ -153,8 +153,8 @@ inline void freeze_group(const LinearTask& t, const LinearGroup& group, const do
 }
 
 template <int W, bool kShared>
-[[gnu::always_inline]] inline void book_group(const LinearTask& t, const LinearGroup& group,
-                                              const Place& at, long g, double* work) {
+[[gnu::always_inline]] inline void account_group(const LinearTask& t, const LinearGroup& group,
+                                                 const Place& at, long g, double* work) {
   constexpr int S = kShared ? 1 : W;
   const LinearShape& s = *t.shape;
   const Vec<W> zero = Vec<W>::all(0.0);
@@ -253,9 +253,9 @@ int advance_group(const LinearTask& t, long g) {
     const int sizes = s.n + s.p + s.q;
     if (sizes <= LinearTask::kOnStack) {
       alignas(64) double work[LinearTask::kOnStack * W];
-      book_group<W, kShared>(t, group, at, g, work);
+      account_group<W, kShared>(t, group, at, g, work);
     } else {
-      book_group<W, kShared>(t, group, at, g, t.work + g * sizes * W);
+      account_group<W, kShared>(t, group, at, g, t.work + g * sizes * W);
     }
   }
   return all_at_most(check, zero) ? W : first_above(check, zero);

@@ -50,8 +50,8 @@ LinearEnergy::LinearEnergy(const LinearPortHamiltonian& part, std::vector<PortCl
   }
 }
 
-StepEnergy LinearEnergy::book(const double* x, const double* x_next, const double* a,
-                              const double* b, const double* input, double* scratch) const {
+StepEnergy LinearEnergy::account(const double* x, const double* x_next, const double* a,
+                                 const double* b, const double* input, double* scratch) const {
   StepEnergy energy;
   for (const Entry& e : storage_) {  // H⁺ − H = ½(x⁺ + x)ᵀQ(x⁺ − x)
     const int i = e.row, j = e.column;

@@ -12,7 +12,7 @@ namespace portwave {
 /// newton seconds); scaled, they are roots of energies before anything is factorised.
 Eigen::VectorXd energy_scaling(const SparseMatrix& Q);
 
-/// The energy book of one linear part: H(x⁺), external supply and dissipation of a committed step,
+/// The energy ledger of one linear part: H(x⁺), external supply and dissipation of a committed step,
 /// from flat entry lists. A part without losses and driven inputs costs only H.
 class LinearEnergy {
  public:
@@ -24,13 +24,13 @@ class LinearEnergy {
 
   LinearEnergy(const LinearPortHamiltonian& part, std::vector<PortClosure> closures, double step_s);
 
-  /// Doubles of scratch that `book` needs.
+  /// Doubles of scratch that `account` needs.
   static int scratch_size(const Signature& signature) {
     return signature.state_size() + signature.wave_size() + signature.input_size();
   }
   /// `input` is null when no external input is driven.
-  StepEnergy book(const double* x, const double* x_next, const double* a, const double* b,
-                  const double* input, double* scratch) const;
+  StepEnergy account(const double* x, const double* x_next, const double* a, const double* b,
+                     const double* input, double* scratch) const;
 
   const std::vector<Entry>& storage() const { return storage_; }
   const std::vector<Entry>& gradient() const { return gradient_; }

@@ -257,7 +257,7 @@ class SparseLinearBatch final : public LanewiseBatch {
       next[i] = frozen.x[i] + 2.0 * (next[i] / lane.d[i]);
       finite = finite && std::isfinite(next[i]);
     }
-    energy = energy_[index].book(frozen.x, next, a, b, driven ? frozen.input : nullptr, scratch);
+    energy = energy_[index].account(frozen.x, next, a, b, driven ? frozen.input : nullptr, scratch);
     return finite ? StepFault::none : StepFault::not_finite;
   }
 

@@ -27,7 +27,7 @@ constexpr double kContraction = 0.5;
 /// More simplified steps than this cost more than new factors.
 constexpr int kStepsAhead = 3;
 /// The error is estimated from the contraction of Δx, not of b: aim lower than what is promised.
-constexpr double kAim = 0.1 * StepBatch::kApproachError;
+constexpr double kAim = 0.1 * StepBatch::kInexactScatterError;
 
 double norm(const double* a, int size) { return Eigen::Map<const VectorXd>(a, size).norm(); }
 
@@ -118,7 +118,7 @@ StepFault LaneSolver::descend(const double* a, double& size) {
   return part_.residual().allFinite() ? StepFault::not_converged : StepFault::not_finite;
 }
 
-StepFault LaneSolver::approach(const double* a, double* b, LastSolve last) {
+StepFault LaneSolver::inexact_scatter(const double* a, double* b, LastSolve last) {
   const int p = static_cast<int>(b_now_.size());
   if (part_.size() == 0) return solve(a, b);
   const double count = last.count;

@@ -51,9 +51,9 @@ class LaneSolver {
   /// b = S(a) to round-off: damped Newton from Δx = 0, where the first step solves the step linearised
   /// at x. Every solve starts from scratch, so that it is a pure function of (x, ū, a).
   StepFault solve(const double* a, double* b);
-  /// StepBatch::approach: simplified Newton steps from the last solution with the last factors, new
+  /// StepBatch::inexact_scatter: simplified Newton steps from the last solution with the last factors, new
   /// factors where these do not contract, and `solve` where that does not help.
-  StepFault approach(const double* a, double* b, LastSolve last);
+  StepFault inexact_scatter(const double* a, double* b, LastSolve last);
 
  private:
   StepFault solve_cold(const double* a);

@@ -45,10 +45,10 @@ class NewtonBatch final : public LanewiseBatch {
     solver.part().freeze(frozen.x, frozen.input);
     return solver.solve(a, b);
   }
-  StepFault approach_lane(int l, const Lane& frozen, const double* a, double* b) override {
+  StepFault inexact_scatter_lane(int l, const Lane& frozen, const double* a, double* b) override {
     LaneSolver& solver = lane(l);
     solver.part().freeze(frozen.x, frozen.input);
-    return solver.approach(a, b, last_solve(frozen));
+    return solver.inexact_scatter(a, b, last_solve(frozen));
   }
   StepFault advance_lane(int l, const Lane& frozen, const double* a, double* x_next, double* b,
                          StepEnergy& energy) override {

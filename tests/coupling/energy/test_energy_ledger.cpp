@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "portwave/coupling/energy/energy_book.hpp"
+#include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "support/systems.hpp"
 
@@ -44,7 +44,7 @@ BookRun book_run(const System& system, double h, double gamma, int steps,
   AlignedVector record = waves.initial_record(), next(record.size());
   AlignedVector b(static_cast<std::size_t>(waves.wave_size()), 0.0), a(b.size(), 0.0);
   AlignedVector input(waves.input_size(), 0.0);
-  EnergyBook book(waves, record.data(), b.data());
+  EnergyLedger ledger(waves, record.data(), b.data());
   const int tampered = waves.place(0).entry;
   BookRun run;
   PhaseStatus failure;
@@ -53,23 +53,23 @@ BookRun book_run(const System& system, double h, double gamma, int steps,
     EXPECT_TRUE(waves.freeze_all(record.data(), input.data()).ok());
     waves.interconnection().exchange(b.data(), a.data());
     EXPECT_TRUE(
-        waves.advance_all(record.data(), a.data(), next.data(), b.data(), book.columns()).ok());
-    StepEnergy energy = book.columns().at(tampered);
+        waves.advance_all(record.data(), a.data(), next.data(), b.data(), ledger.columns()).ok());
+    StepEnergy energy = ledger.columns().at(tampered);
     energy.change_J += tamper.energy.change_J;
     energy.external_supply_J += tamper.energy.external_supply_J;
     energy.dissipated_J += tamper.energy.dissipated_J;
-    book.columns().set(tampered, energy);
+    ledger.columns().set(tampered, energy);
     AlignedVector booked_b = b;
     for (std::size_t j = 0; j < booked_b.size(); ++j) {
       if (waves.part_of_wave(static_cast<int>(j)) < 0) continue;
       run.outgoing_J += 0.5 * booked_b[j] * booked_b[j];
       booked_b[j] *= tamper.wave_gain;
     }
-    EXPECT_TRUE(book.book({.a = a.data(), .b = booked_b.data()}).has_value());
+    EXPECT_TRUE(ledger.account({.a = a.data(), .b = booked_b.data()}).has_value());
     record.swap(next);
   }
-  run.totals = book.totals();
-  run.violated = book.violated();
+  run.totals = ledger.totals();
+  run.violated = ledger.violated();
   return run;
 }
 

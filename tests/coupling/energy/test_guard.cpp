@@ -113,7 +113,7 @@ class HandStep {
         a_(static_cast<std::size_t>(waves_.wave_size()), 0.0),
         b_(a_.size(), 0.0),
         start_(a_.size(), 0.0),
-        book_(waves_, record_.data(), start_.data(), tank, true),
+        ledger_(waves_, record_.data(), start_.data(), tank, true),
         guard_(waves_) {}
 
   double& incident(int port) { return a_[static_cast<std::size_t>(waves_.wave_of_port(port))]; }
@@ -123,41 +123,41 @@ class HandStep {
 
   /// False where a port solve fails.
   bool commit() {
-    if (!waves_.advance_all(record_.data(), a_.data(), next_.data(), b_.data(), book_.columns())
+    if (!waves_.advance_all(record_.data(), a_.data(), next_.data(), b_.data(), ledger_.columns())
              .ok()) {
       return false;
     }
     for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
-      book_.examine(i, waves_.batch(i).all(), a_.data(), b_.data());
+      ledger_.examine(i, waves_.batch(i).all(), a_.data(), b_.data());
     }
-    return book_.tally(step());
+    return ledger_.tally(step());
   }
 
   enum class Verdict { idle, acted, failed };
   /// As a stepper does it.
   Verdict keep_within_tanks(int* commits = nullptr) {
-    if (!guard_.begin(book_, record_.data(), step())) return Verdict::idle;
+    if (!guard_.begin(ledger_, record_.data(), step())) return Verdict::idle;
     do {
       guard_.propose(a_.data());
       if (!commit()) return Verdict::failed;
       if (commits != nullptr) ++*commits;
-    } while (!guard_.review(book_, step()));
+    } while (!guard_.review(ledger_, step()));
     return Verdict::acted;
   }
 
   CommittedStep step() const { return {record_.data(), next_.data(), a_.data(), b_.data()}; }
   /// T after the step is not negative, up to the rounding of its terms.
-  bool within_tank(int island) const { return !book_.overdraws(island, step()); }
-  double tank_after(int island) const { return book_.prospect(island); }
+  bool within_tank(int island) const { return !ledger_.overdraws(island, step()); }
+  double tank_after(int island) const { return ledger_.prospect(island); }
   PassivityGuard& guard() { return guard_; }
-  EnergyBook& book() { return book_; }
+  EnergyLedger& account() { return ledger_; }
   const AlignedVector& a() const { return a_; }
   const AlignedVector& b() const { return b_; }
 
  private:
   WaveDiscretisation waves_;
   AlignedVector record_, next_, a_, b_, start_;
-  EnergyBook book_;
+  EnergyLedger ledger_;
   PassivityGuard guard_;
 };
 
@@ -261,7 +261,7 @@ Tally expect_law(const System& system, std::uint64_t seed, int draws, double clo
         step.incident(static_cast<int>(j)) = more * full[j];
       }
       if (closest > 0.0 && more < 1.0 && step.commit()) {
-        const double round_off = 1e-14 * (step.book().totals().final_J + square);
+        const double round_off = 1e-14 * (step.account().totals().final_J + square);
         EXPECT_LE(step.tank_after(0), round_off) << where << " alpha=" << alpha;
       }
     }
@@ -413,16 +413,16 @@ TEST(PassivityGuard, TouchesNoIslandButTheOneThatOverdraws) {
   EXPECT_EQ(step.incident(2), 0.0);
   EXPECT_EQ(step.outgoing(2), b[2]);
   EXPECT_EQ(step.guard().searching().size(), 2u);
-  step.book().close(step.step(), step.guard().alpha(), step.guard().withheld_J());
+  step.account().close(step.step(), step.guard().alpha(), step.guard().withheld_J());
   step.guard().count();
   EXPECT_EQ(step.guard().statistics().uses, 1);
   EXPECT_EQ(step.guard().statistics().steps, 1);
   EXPECT_EQ(step.guard().statistics().trials, 1);
   EXPECT_EQ(step.guard().statistics().min_alpha, step.guard().alpha());
-  EXPECT_FALSE(step.book().violated());
+  EXPECT_FALSE(step.account().violated());
 }
 
-// A closed form that is off by a little would be repaired, not believed; a book that is not guarded
+// A closed form that is off by a little would be repaired, not believed; a ledger that is not guarded
 // does not mind.
 TEST(PassivityGuardControl, TheBookSeesAStepThatWasNotGuarded) {
   const System system = testing::lossless_pair();
@@ -430,8 +430,8 @@ TEST(PassivityGuardControl, TheBookSeesAStepThatWasNotGuarded) {
   step.incident(0) = 3.0;
   ASSERT_TRUE(step.commit());
   EXPECT_FALSE(step.within_tank(0));
-  step.book().close(step.step());
-  EXPECT_TRUE(step.book().broken_law());
+  step.account().close(step.step());
+  EXPECT_TRUE(step.account().broken_law());
 }
 
 }  // namespace

@@ -12,19 +12,21 @@
 #include <portwave/coupling/state_space/dynamic_iteration.hpp>
 #include <portwave/subsystems/catalogue/chain.hpp>
 
-#include "state_space/block_lots.hpp"
+#include "state_space/block_groups.hpp"
 #include "support/instruction_sets.hpp"
 
 namespace portwave {
 namespace {
 
-/// Lots of lanes from this many blocks on, while it lives.
-class SmallestLot {
+/// LaneGroups of lanes from this many blocks on, while it lives.
+class SmallestGroup {
  public:
-  explicit SmallestLot(int blocks) : before_(smallest_lane_lot()) { set_smallest_lane_lot(blocks); }
-  ~SmallestLot() { set_smallest_lane_lot(before_); }
-  SmallestLot(const SmallestLot&) = delete;
-  SmallestLot& operator=(const SmallestLot&) = delete;
+  explicit SmallestGroup(int blocks) : before_(smallest_lane_group()) {
+    set_smallest_lane_group(blocks);
+  }
+  ~SmallestGroup() { set_smallest_lane_group(before_); }
+  SmallestGroup(const SmallestGroup&) = delete;
+  SmallestGroup& operator=(const SmallestGroup&) = delete;
 
  private:
   int before_;
@@ -77,7 +79,7 @@ const std::vector<Network> kNetworks = {{"sparse", 20, false},
 struct Case {
   std::string name;
   CouplingMethod method;
-  bool book = true;
+  bool ledger = true;
 };
 
 std::vector<Case> cases() {
@@ -136,7 +138,7 @@ class Backwards : public ForEach {
 /// States, ledgers and residuals of a few steps.
 std::vector<double> run(const System& parts, const Case& c, const ForEach& each = ForEach()) {
   const CondensedSystem system(parts);
-  const auto method = make_network_method(system, 2e-3, c.method, c.book);
+  const auto method = make_network_method(system, 2e-3, c.method, c.ledger);
   std::vector<double> out;
   for (int n = 0; n < 7; ++n) {
     const NetworkStep step = method->step(each);
@@ -199,12 +201,12 @@ TEST(BlockLanes, GiveTheBitsOfBlockByBlockSolves) {
     for (const Case& c : cases()) {
       std::vector<double> alone;
       {
-        const SmallestLot never(kNever);
+        const SmallestGroup never(kNever);
         alone = run(parts, c);
       }
       for (const double value : alone) ASSERT_TRUE(std::isfinite(value)) << network.name << c.name;
       expect_same_bits(run(parts, c), alone, network.name + " " + c.name);
-      const SmallestLot always(1);
+      const SmallestGroup always(1);
       expect_same_bits(run(parts, c, Backwards()), alone,
                        network.name + " " + c.name + ", all lanes, tasks backwards");
     }
@@ -218,7 +220,7 @@ TEST(BlockLanes, GiveTheWaveformsOfBlockByBlockSolves) {
       if (!is_dynamic_iteration(c.method.kind)) continue;
       std::vector<double> alone;
       {
-        const SmallestLot never(kNever);
+        const SmallestGroup never(kNever);
         alone = run_waveforms(parts, c.method);
       }
       expect_same_bits(run_waveforms(parts, c.method), alone, network.name + " " + c.name);
@@ -235,14 +237,14 @@ TEST(BlockLanes, FewDifferentBlocksAreFoundAmongEqualOnes) {
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
   std::vector<std::size_t> lanes;
   std::size_t blocks = 0;
-  for (const BlockLot& lot : classes.lots(all)) {
-    blocks += lot.blocks.size();
-    if (lot.by_lanes) lanes.push_back(lot.blocks.size());
+  for (const BlockGroup& lane_group : classes.lane_groups(all)) {
+    blocks += lane_group.blocks.size();
+    if (lane_group.by_lanes) lanes.push_back(lane_group.blocks.size());
   }
   EXPECT_EQ(blocks, all.size());
   EXPECT_EQ(lanes, (std::vector<std::size_t>{8, 8, 5}));
-  const SmallestLot never(kNever);
-  EXPECT_EQ(classes.lots(all).size(), all.size());
+  const SmallestGroup never(kNever);
+  EXPECT_EQ(classes.lane_groups(all).size(), all.size());
 }
 
 TEST(BlockLanesControl, AnotherStartGivesOtherBits) {

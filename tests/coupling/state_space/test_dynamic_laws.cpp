@@ -7,7 +7,7 @@
 
 #include <portwave/coupling/state_space/dynamic_iteration.hpp>
 
-#include "state_space/block_lots.hpp"
+#include "state_space/block_groups.hpp"
 #include "support/linear_networks.hpp"
 #include "support/random_linear.hpp"
 #include "support/systems.hpp"

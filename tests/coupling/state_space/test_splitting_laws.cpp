@@ -8,7 +8,7 @@
 #include <portwave/coupling/state_space/collocation.hpp>
 #include <portwave/coupling/state_space/splitting.hpp>
 
-#include "state_space/block_lots.hpp"
+#include "state_space/block_groups.hpp"
 #include "support/linear_networks.hpp"
 #include "support/random_linear.hpp"
 #include "support/systems.hpp"
@@ -197,7 +197,7 @@ class ScatteredForEach : public ForEach {
   }
 };
 
-/// Every lot a task of its own, while it lives.
+/// Every lane_group a task of its own, while it lives.
 class SmallTasks {
  public:
   SmallTasks() { set_task_nanoseconds(0.0); }

@@ -1,4 +1,4 @@
-// How a discretisation lays out a system: coupled parts close to one another, islands in packs, and
+// How a discretisation lays out a system: coupled parts close to one another, islands in island_groups, and
 // junctions in long runs. Results do not depend on it; speed does.
 
 #include <algorithm>
@@ -100,18 +100,18 @@ TEST(LocalityOrder, ANetHasAStretchOfItsShorterSide) {
   EXPECT_LT(stretch(system, locality_order(system)), stretch(system, as_given(system)));
 }
 
-TEST(Packs, SmallIslandsShareOneLargeOnesDoNot) {
+TEST(IslandGroups, SmallIslandsShareOneLargeOnesDoNot) {
   const System system = archipelago();
   const WaveDiscretisation waves = discretise(system);
-  EXPECT_EQ(waves.pack_count(), 3);
+  EXPECT_EQ(waves.island_group_count(), 3);
   for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
     const int island = system.island_of_part(part);
-    EXPECT_EQ(waves.pack_of_part(part), std::max(island - 4, 0))
+    EXPECT_EQ(waves.island_group_of_part(part), std::max(island - 4, 0))
         << system.parts()[static_cast<std::size_t>(part)].name;
   }
 }
 
-TEST(Packs, AreFullBeforeTheNextBegins) {
+TEST(IslandGroups, AreFullBeforeTheNextBegins) {
   SystemBuilder builder;
   constexpr int kPairs = 100;
   for (int i = 0; i < 2 * kPairs; ++i) {
@@ -123,25 +123,26 @@ TEST(Packs, AreFullBeforeTheNextBegins) {
   }
   const System system = builder.build();
   const WaveDiscretisation waves = discretise(system);
-  std::vector<int> size(static_cast<std::size_t>(waves.pack_count()), 0);
+  std::vector<int> size(static_cast<std::size_t>(waves.island_group_count()), 0);
   for (int part = 0; part < 2 * kPairs; ++part)
-    ++size[static_cast<std::size_t>(waves.pack_of_part(part))];
+    ++size[static_cast<std::size_t>(waves.island_group_of_part(part))];
   EXPECT_EQ(size, (std::vector<int>{64, 64, 64, 8}));
 }
 
-TEST(Packs, BatchesNeverMixThemAndShareNoCacheLine) {
+TEST(IslandGroups, BatchesNeverMixThemAndShareNoCacheLine) {
   for (const auto grouping :
        {WaveDiscretisation::Grouping::by_shape, WaveDiscretisation::Grouping::none}) {
     const System system = archipelago();
     const WaveDiscretisation waves(
         system, 0.01, std::vector<double>(system.scalar_ports().size(), 0.1), grouping);
     for (const BatchPlace& place : waves.batches()) {
-      for (const int part : place.parts) EXPECT_EQ(waves.pack_of_part(part), place.pack);
+      for (const int part : place.parts)
+        EXPECT_EQ(waves.island_group_of_part(part), place.island_group);
     }
     for (std::size_t i = 1; i < waves.batches().size(); ++i) {
       const BatchPlace& before = waves.batches()[i - 1];
       const BatchPlace& place = waves.batches()[i];
-      if (before.pack == place.pack) continue;
+      if (before.island_group == place.island_group) continue;
       EXPECT_EQ(place.wave % kLaneGroup, 0);
       EXPECT_EQ(place.entry % kLaneGroup, 0);
       EXPECT_EQ(place.record % kLaneGroup, 0u);

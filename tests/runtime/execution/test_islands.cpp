@@ -151,17 +151,18 @@ TEST(IslandsEnergy, TolerancesStopThemSeparatelyToo) {
   EXPECT_LT(*std::min_element(iterations.begin(), iterations.end()), report.iterations);
 }
 
-// The law above is about something: islands of one pack differ, and so do the large ones.
+// The law above is about something: islands of one island_group differ, and so do the large ones.
 TEST(IslandsControl, TheyNeedDifferentNumbersOfIterations) {
   const System together = archipelago();
   const WaveDiscretisation waves(together, 0.01,
                                  std::vector<double>(together.scalar_ports().size(), 0.1));
-  const auto pack = [&](int island) {
-    return waves.pack_of_part(together.find_part(std::to_string(island) + "_0"));
+  const auto island_group = [&](int island) {
+    return waves.island_group_of_part(together.find_part(std::to_string(island) + "_0"));
   };
-  EXPECT_EQ(waves.pack_count(), 3);
-  for (int island = 1; island < 5; ++island) EXPECT_EQ(pack(island), pack(0)) << island;
-  EXPECT_NE(pack(5), pack(6));
+  EXPECT_EQ(waves.island_group_count(), 3);
+  for (int island = 1; island < 5; ++island)
+    EXPECT_EQ(island_group(island), island_group(0)) << island;
+  EXPECT_NE(island_group(5), island_group(6));
   Stepper stepper(together, options(1e-8));
   stepper.run(3);
   const auto iterations = [&](int island) {
@@ -169,10 +170,10 @@ TEST(IslandsControl, TheyNeedDifferentNumbersOfIterations) {
         together.island_of_part(together.find_part(std::to_string(island) + "_0")));
   };
   EXPECT_NE(iterations(5), iterations(6)) << "the two lines";
-  std::set<int> in_one_pack;
-  for (int island = 0; island < 5; ++island) in_one_pack.insert(iterations(island));
-  EXPECT_GE(in_one_pack.size(), 3u);
-  EXPECT_LT(std::max(iterations(5), *in_one_pack.begin()), 200) << "all spend their budget";
+  std::set<int> in_one_island_group;
+  for (int island = 0; island < 5; ++island) in_one_island_group.insert(iterations(island));
+  EXPECT_GE(in_one_island_group.size(), 3u);
+  EXPECT_LT(std::max(iterations(5), *in_one_island_group.begin()), 200) << "all spend their budget";
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include <portwave/runtime/output/recorder.hpp>
 #include <portwave/subsystems/catalogue.hpp>
 
-#include "state_space/block_lots.hpp"
+#include "state_space/block_groups.hpp"
 #include "support/linear_networks.hpp"
 #include "support/systems.hpp"
 #include "support/trace.hpp"
@@ -117,13 +117,13 @@ class EightThreads {
   tbb::global_control control_{tbb::global_control::max_allowed_parallelism, 8};
 };
 
-/// Every lot of subsystems is a task of its own while it lives, however small the network.
-class LotByLot {
+/// Every lane_group of subsystems is a task of its own while it lives, however small the network.
+class GroupByGroup {
  public:
-  LotByLot() : before_ns_(task_nanoseconds()) { set_task_nanoseconds(0.0); }
-  ~LotByLot() { set_task_nanoseconds(before_ns_); }
-  LotByLot(const LotByLot&) = delete;
-  LotByLot& operator=(const LotByLot&) = delete;
+  GroupByGroup() : before_ns_(task_nanoseconds()) { set_task_nanoseconds(0.0); }
+  ~GroupByGroup() { set_task_nanoseconds(before_ns_); }
+  GroupByGroup(const GroupByGroup&) = delete;
+  GroupByGroup& operator=(const GroupByGroup&) = delete;
 
  private:
   double before_ns_;
@@ -177,7 +177,7 @@ TEST_P(NetworkMethods, ThreadsAndExecutorsChangeNoBit) {
       options.method.dynamic.window_steps = window;
       options.executor = ExecutorKind::serial;
       const std::vector<double> expected = trace(system, options, 7);
-      const LotByLot cut;
+      const GroupByGroup cut;
       for (const ExecutorKind executor : {ExecutorKind::waves, ExecutorKind::graph,
                                           ExecutorKind::barrier, ExecutorKind::automatic}) {
         for (const int threads : {1, 2, 3, 8}) {
@@ -205,7 +205,7 @@ TEST_P(NetworkMethods, TellOfTheirTasks) {
   options.method.splitting.fast = {"limb0", "limb1", "limb2"};
   options.threads = 2;
   options.executor = ExecutorKind::waves;
-  const LotByLot cut;
+  const GroupByGroup cut;
   const Stepper fine(system, options);
   const std::string tasks = std::to_string(fine.tasks()) + " tasks";
   EXPECT_NE(fine.execution().find(tasks), std::string::npos) << fine.execution();

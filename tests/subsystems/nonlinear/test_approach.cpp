@@ -17,7 +17,7 @@
 #include "support/lane_major.hpp"
 #include "support/nonlinear_parts.hpp"
 
-// StepBatch::approach of the Newton batch: b ≈ S(a), as exact as the inner iteration needs it.
+// StepBatch::inexact_scatter of the Newton batch: b ≈ S(a), as exact as the inner iteration needs it.
 
 namespace portwave {
 namespace {
@@ -96,13 +96,13 @@ TEST(Approach, KeepsItsErrorBelowTheDistanceOfSuccessiveWaves) {
     for (std::size_t k = 0; k < incident.size(); ++k) {
       const VectorXd& a = incident[k];
       ASSERT_TRUE(exact.scatter({0, 1}, a.data(), S.data()).ok());
-      ASSERT_TRUE(near.approach({0, 1}, a.data(), b.data()).ok());
+      ASSERT_TRUE(near.inexact_scatter({0, 1}, a.data(), b.data()).ok());
       const double distance = k < 2 ? 0.0 : (a - incident[k - 1]).norm();
       const double error = (b - S).norm();
-      EXPECT_LE(error, StepBatch::kApproachError * distance + round_off(a, S)) << "k=" << k;
+      EXPECT_LE(error, StepBatch::kInexactScatterError * distance + round_off(a, S)) << "k=" << k;
       if (error > round_off(a, S)) worst = std::max(worst, error / distance);
     }
-    ASSERT_TRUE(near.approach({0, 1}, incident.back().data(), b.data()).ok());
+    ASSERT_TRUE(near.inexact_scatter({0, 1}, incident.back().data(), b.data()).ok());
     EXPECT_LE((b - S).norm(), round_off(incident.back(), S)) << "a repeats";
   });
   EXPECT_GT(worst, 1e-7) << "nothing was inexact: the bound was not tested";
@@ -116,7 +116,7 @@ TEST(Approach, EndsAtTheExactWaveWhenTheIterationConverges) {
     const auto incident = approaching(p, solves, rate, 2);
     VectorXd S(p), b(p);
     for (const VectorXd& a : incident) {
-      ASSERT_TRUE(near.approach({0, 1}, a.data(), b.data()).ok());
+      ASSERT_TRUE(near.inexact_scatter({0, 1}, a.data(), b.data()).ok());
     }
     ASSERT_TRUE(exact.scatter({0, 1}, incident.back().data(), S.data()).ok());
     EXPECT_LE((b - S).norm(), 1e-12 * (incident.back().norm() + S.norm()));
@@ -131,7 +131,7 @@ TEST(Approach, AsksForAFractionOfTheWork) {
     VectorXd b(p);
     for (const VectorXd& a : approaching(p, kSolves, rate, 1)) {
       ASSERT_TRUE(exact.scatter({0, 1}, a.data(), b.data()).ok());
-      ASSERT_TRUE(near.approach({0, 1}, a.data(), b.data()).ok());
+      ASSERT_TRUE(near.inexact_scatter({0, 1}, a.data(), b.data()).ok());
     }
     EXPECT_LE(warm.jacobians, 0.15 * static_cast<double>(cold.jacobians))
         << warm.jacobians << "/" << cold.jacobians;
@@ -155,9 +155,9 @@ TEST(Approach, SurvivesJumps) {
         const double away = std::pow(10.0, -std::abs(4.0 * normal(random)));
         for (double& value : a) value = 0.7 + away * normal(random);
         ASSERT_TRUE(exact.scatter({0, 1}, a.data(), S.data()).ok());
-        ASSERT_TRUE(near.approach({0, 1}, a.data(), b.data()).ok());
+        ASSERT_TRUE(near.inexact_scatter({0, 1}, a.data(), b.data()).ok());
         const double distance = k < 2 ? 0.0 : (a - before).norm();
-        EXPECT_LE((b - S).norm(), StepBatch::kApproachError * distance + round_off(a, S))
+        EXPECT_LE((b - S).norm(), StepBatch::kInexactScatterError * distance + round_off(a, S))
             << sample.name << " h=" << h << " k=" << k;
         before = a;
       }
@@ -193,22 +193,22 @@ TEST(Approach, DependsOnTheApproachesOfTheLaneSinceItWasFrozenOnly) {
         for (int l = 0; l < kLanes; ++l)
           a.segment(l * p, p) = incident[static_cast<std::size_t>(l)][k];
         // In pieces, and with other solves in between.
-        ASSERT_TRUE(together.approach({3, 5}, a.data(), b.data()).ok());
+        ASSERT_TRUE(together.inexact_scatter({3, 5}, a.data(), b.data()).ok());
         other = 2.0 * a;
         VectorXd rest(kLanes * p);
         ASSERT_TRUE(together.scatter({0, kLanes}, other.data(), rest.data()).ok());
         ASSERT_TRUE(
             together.advance({0, kLanes}, other.data(), x_next.data(), rest.data(), nullptr).ok());
-        ASSERT_TRUE(together.approach({0, 3}, a.data(), b.data()).ok());
+        ASSERT_TRUE(together.inexact_scatter({0, 3}, a.data(), b.data()).ok());
         for (int l = 0; l < kLanes; ++l) {
           auto& single = alone[static_cast<std::size_t>(l)];
           const VectorXd& own = incident[static_cast<std::size_t>(l)][k];
           VectorXd expected(p), repeated(p);
-          ASSERT_TRUE(single.approach({0, 1}, own.data(), expected.data()).ok());
+          ASSERT_TRUE(single.inexact_scatter({0, 1}, own.data(), expected.data()).ok());
           EXPECT_TRUE(same_bits(b.segment(l * p, p), expected)) << "k=" << k << " lane " << l;
           // Solving for the same wave again leaves no trace.
           if (k % 4 == 3) {
-            ASSERT_TRUE(single.approach({0, 1}, own.data(), repeated.data()).ok());
+            ASSERT_TRUE(single.inexact_scatter({0, 1}, own.data(), repeated.data()).ok());
           }
         }
       }
@@ -223,7 +223,7 @@ TEST(Approach, LeavesTheCommitAsItIs) {
     const auto incident = approaching(p, 5, 0.5, 1);
     VectorXd x(n), x_fresh(n), b(p), b_fresh(p);
     for (const VectorXd& a : incident) {
-      ASSERT_TRUE(used.approach({0, 1}, a.data(), b.data()).ok());
+      ASSERT_TRUE(used.inexact_scatter({0, 1}, a.data(), b.data()).ok());
     }
     ASSERT_TRUE(used.advance({0, 1}, incident.back().data(), x.data(), b.data(), nullptr).ok());
     ASSERT_TRUE(
@@ -243,13 +243,13 @@ TEST(ApproachFaults, AreThoseOfScatterAndAreForgotten) {
     auto batch = frozen(*sample.part, sample, 0.1);
     for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
       for (const VectorXd& a : {good, near}) {
-        ASSERT_TRUE(batch.approach({0, 1}, a.data(), b.data()).ok()) << sample.name;
+        ASSERT_TRUE(batch.inexact_scatter({0, 1}, a.data(), b.data()).ok()) << sample.name;
       }
       for (int twice = 0; twice < 2; ++twice) {
         const VectorXd a = VectorXd::Constant(p, bad);
-        EXPECT_EQ(batch.approach({0, 1}, a.data(), b.data()).fault, StepFault::not_finite);
+        EXPECT_EQ(batch.inexact_scatter({0, 1}, a.data(), b.data()).fault, StepFault::not_finite);
       }
-      ASSERT_TRUE(batch.approach({0, 1}, good.data(), b.data()).ok());
+      ASSERT_TRUE(batch.inexact_scatter({0, 1}, good.data(), b.data()).ok());
       ASSERT_TRUE(batch.scatter({0, 1}, good.data(), expected.data()).ok());
       EXPECT_TRUE(same_bits(b, expected)) << sample.name << ": a cold solve again";
     }
@@ -293,7 +293,8 @@ TEST(ApproachFaults, OccurOnlyWhereScatterFails) {
     std::normal_distribution<double> normal;
     const auto outcome = [](testing::LaneMajor& batch, bool approach, double a, double& b) {
       try {
-        return (approach ? batch.approach({0, 1}, &a, &b) : batch.scatter({0, 1}, &a, &b)).fault;
+        return (approach ? batch.inexact_scatter({0, 1}, &a, &b) : batch.scatter({0, 1}, &a, &b))
+            .fault;
       } catch (const LaneException&) {
         return StepFault::threw;
       }
@@ -307,7 +308,7 @@ TEST(ApproachFaults, OccurOnlyWhereScatterFails) {
       if (expected == StepFault::none) {
         ++solved;
         EXPECT_EQ(found, expected) << "k=" << k << " a=" << a << " throws=" << throws;
-        EXPECT_LE(std::abs(b - S), StepBatch::kApproachError * std::abs(a - before) +
+        EXPECT_LE(std::abs(b - S), StepBatch::kInexactScatterError * std::abs(a - before) +
                                        1e-13 * (std::abs(a) + std::abs(S)));
       } else if (found != StepFault::none) {
         ++failed;
@@ -328,8 +329,8 @@ TEST(ApproachFaults, AreNotHiddenByAWarmStartThatNeverConverges) {
   double b = 0.0;
   batch.prepare(0.5, &impedance);
   batch.freeze({0, 1}, x, nullptr);
-  EXPECT_EQ(batch.approach({0, 1}, &a, &b).fault, StepFault::not_converged);
-  EXPECT_EQ(batch.approach({0, 1}, &a, &b).fault, StepFault::not_converged);
+  EXPECT_EQ(batch.inexact_scatter({0, 1}, &a, &b).fault, StepFault::not_converged);
+  EXPECT_EQ(batch.inexact_scatter({0, 1}, &a, &b).fault, StepFault::not_converged);
 }
 
 TEST(Approach, SolvesPartsWithoutStates) {
@@ -342,7 +343,7 @@ TEST(Approach, SolvesPartsWithoutStates) {
   batch.freeze({0, 1}, nullptr, nullptr);
   for (const double a : {1.5, 1.4, 1.4, -3.0}) {
     double b = 0.0;
-    ASSERT_TRUE(batch.approach({0, 1}, &a, &b).ok());
+    ASSERT_TRUE(batch.inexact_scatter({0, 1}, &a, &b).ok());
     EXPECT_NEAR(b, a * (3.0 - gamma) / (3.0 + gamma), 1e-15);
   }
 }

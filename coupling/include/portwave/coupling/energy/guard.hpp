@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "portwave/coupling/energy/energy_book.hpp"
+#include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/coupling/waves/part_list.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
@@ -34,8 +34,8 @@ double largest_feasible_scaling(double A0, double A1, double A2);
 /// Proof: docs/concepts/energy-safety.md. Allocates at construction only, but for linear parts with more
 /// than two ports whose tanks the gradient does not fill.
 ///
-///   if (guard.begin(book, record, step)) do { guard.propose(a); commit and tally again the islands
-///   of guard.searching(); } while (!guard.review(book, step));
+///   if (guard.begin(ledger, record, step)) do { guard.propose(a); commit and tally again the islands
+///   of guard.searching(); } while (!guard.review(ledger, step));
 class PassivityGuard {
  public:
   static constexpr int kMaxTrials = 12;
@@ -45,13 +45,13 @@ class PassivityGuard {
   explicit PassivityGuard(const WaveDiscretisation& waves);
 
   /// After a tally: whether some island overdraws. `record` is the one the step was frozen at.
-  bool begin(const EnergyBook& book, const double* record, const CommittedStep& step);
+  bool begin(const EnergyLedger& ledger, const double* record, const CommittedStep& step);
   /// Changes `a` on the islands that are searched.
   void propose(double* a);
   /// By island: whether it is to be committed again.
   std::span<const char> searching() const { return searching_; }
   /// After the next tally. True when every island is settled.
-  bool review(const EnergyBook& book, const CommittedStep& step);
+  bool review(const EnergyLedger& ledger, const CommittedStep& step);
 
   /// Instead of a review, when a trial commit has failed on an island: it is taken for infeasible.
   /// False where no other is left to try.
@@ -109,7 +109,7 @@ class PassivityGuard {
   void choose_last(Search& search) const;
   bool try_further(Search& search, double deficit_before);
   bool settle_scaling(Search& search, bool feasible, double value);
-  void note_use(const EnergyBook& book, const Search& search);
+  void note_use(const EnergyLedger& ledger, const Search& search);
 
   const WaveDiscretisation& waves_;
   IslandParts parts_;

@@ -143,7 +143,8 @@ class DynamicIteration final : public NetworkMethod {
 
 /// The method of a NetworkMethod kind. Errors: ConfigError.
 std::unique_ptr<NetworkMethod> make_network_method(const CondensedSystem& system, double step_s,
-                                                   const CouplingMethod& method, bool book = true);
+                                                   const CouplingMethod& method,
+                                                   bool ledger = true);
 std::unique_ptr<NetworkMethod> make_network_method(const CondensedSystem&&, double,
                                                    const CouplingMethod&, bool = true) = delete;
 

@@ -26,9 +26,9 @@ struct OperationCounts {
 ///          port-Hamiltonian systems.
 class SplittingMethod final : public NetworkMethod {
  public:
-  /// The system must outlive it. `book`: form the ledger of every step.
+  /// The system must outlive it. `ledger`: form the ledger of every step.
   SplittingMethod(const CondensedSystem& system, double step_s, const CouplingMethod& method,
-                  bool book = true);
+                  bool ledger = true);
   SplittingMethod(const CondensedSystem&&, double, const CouplingMethod&, bool = true) = delete;
   ~SplittingMethod() override;
 

@@ -37,7 +37,7 @@ struct PhaseStatus {
 struct BatchPlace {
   std::unique_ptr<StepBatch> batch;
   std::vector<int> parts;  ///< part of each lane
-  int pack = 0;            ///< its pack (see WaveDiscretisation)
+  int island_group = 0;    ///< its island_group (see WaveDiscretisation)
   std::size_t record = 0;  ///< first place in the record of the system
   int wave = 0;            ///< first place in the wave vector
   std::size_t input = 0;   ///< first place in the input vector
@@ -51,8 +51,8 @@ struct BatchPlace {
 /// their one-step solvers prepared, the coupling turned into waves. The System must outlive it.
 ///
 /// Parts are taken in an order that puts coupled ones close to one another (see locality_order).
-/// Whole islands are gathered into *packs*: a large island is a pack of its own, small ones share a
-/// pack. A batch never holds parts of two packs, so packs touch no common cache line of states or
+/// Whole islands are gathered into *island_groups*: a large island is a island_group of its own, small ones share a
+/// island_group. A batch never holds parts of two island_groups, so island_groups touch no common cache line of states or
 /// waves. Waves lie batch by batch, port by port, lane by lane (StepBatch::stride); between batches
 /// there may be padding, which holds zeros. None of this depends on the number of threads.
 class WaveDiscretisation {
@@ -92,8 +92,10 @@ class WaveDiscretisation {
   /// Some external input is driven.
   bool driven() const { return !driven_.empty(); }
 
-  int pack_count() const { return pack_count_; }
-  int pack_of_part(int part) const { return pack_of_part_[static_cast<std::size_t>(part)]; }
+  int island_group_count() const { return island_group_count_; }
+  int island_group_of_part(int part) const {
+    return island_group_of_part_[static_cast<std::size_t>(part)];
+  }
   /// Position of a part in the locality order.
   int rank_of_part(int part) const { return rank_of_part_[static_cast<std::size_t>(part)]; }
 
@@ -120,14 +122,14 @@ class WaveDiscretisation {
               PhaseStatus& failure) const;
   bool scatter(int batch, LaneRange lanes, double* record, const double* a, double* b,
                PhaseStatus& failure) const;
-  bool approach(int batch, LaneRange lanes, double* record, const double* a, double* b,
-                PhaseStatus& failure) const;
+  bool inexact_scatter(int batch, LaneRange lanes, double* record, const double* a, double* b,
+                       PhaseStatus& failure) const;
   bool advance(int batch, LaneRange lanes, double* record, const double* a, double* next, double* b,
                const EnergyColumns& energy, PhaseStatus& failure) const;
   /// All batches, on this thread. `driven_only`: those with driven inputs.
   PhaseStatus freeze_all(double* record, const double* input, bool driven_only = false) const;
   PhaseStatus scatter_all(double* record, const double* a, double* b) const;
-  PhaseStatus approach_all(double* record, const double* a, double* b) const;
+  PhaseStatus inexact_scatter_all(double* record, const double* a, double* b) const;
   PhaseStatus advance_all(double* record, const double* a, double* next, double* b,
                           const EnergyColumns& energy) const;
 
@@ -143,7 +145,7 @@ class WaveDiscretisation {
     int channel;
   };
 
-  void gather_packs(std::span<const int> order);
+  void gather_island_groups(std::span<const int> order);
   void add_batch(const std::vector<int>& parts);
   void take_impedance(std::span<const double> impedance);
   void prepare_batches();
@@ -154,7 +156,7 @@ class WaveDiscretisation {
   std::vector<PartPlace> places_;
   std::vector<int> wave_of_port_;
   std::vector<int> part_of_wave_;
-  std::vector<int> pack_of_part_;
+  std::vector<int> island_group_of_part_;
   std::vector<int> rank_of_part_;
   AlignedVector impedance_;
   std::vector<DrivenInput> driven_;
@@ -163,7 +165,7 @@ class WaveDiscretisation {
   std::size_t input_size_ = 0;
   int wave_size_ = 0;
   int entry_count_ = 0;
-  int pack_count_ = 0;
+  int island_group_count_ = 0;
 };
 
 /// The parts, island by island in the order of their numbers, within an island so that coupled parts

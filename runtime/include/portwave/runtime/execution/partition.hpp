@@ -32,10 +32,10 @@ struct TaskSlice {
 };
 
 /// A step cut into tasks: whole lane groups, gathered so that coupled parts meet in one task. Every
-/// task belongs to one pack (see WaveDiscretisation); a pack of several islands is one task.
+/// task belongs to one island_group (see WaveDiscretisation); a island_group of several islands is one task.
 struct Partition {
   struct Task {
-    int pack = 0;
+    int island_group = 0;
     std::vector<TaskSlice> slices;
     double cost_ns = 0.0;  ///< estimate: one port solve of each lane
   };
@@ -54,8 +54,8 @@ LaneCosts declared_costs(const WaveDiscretisation& waves);
 /// its warm starts. A port solve that fails keeps the declared cost.
 LaneCosts measured_costs(const WaveDiscretisation& waves, const double* record);
 
-/// One task per pack: for one thread.
-Partition whole_packs(const WaveDiscretisation& waves, const LaneCosts& costs);
+/// One task per island_group: for one thread.
+Partition whole_island_groups(const WaveDiscretisation& waves, const LaneCosts& costs);
 
 /// Tasks in the locality order, cut where the cost (or the number of parts) is reached; a lane group
 /// that costs more than a task should is a task of its own. `iterations` weighs port solves against

@@ -133,12 +133,12 @@ struct IterationStatistics {
 
 class StepEngine;
 
-/// Steps a system: freeze, iterate, commit, guard, book; or, with a method that couples without waves,
+/// Steps a system: freeze, iterate, commit, guard, ledger; or, with a method that couples without waves,
 /// by that method. Memory is taken at construction; a step of Certify::energy does not allocate (oneTBB's own task memory and the tuning of impedances to the state
 /// apart). Without a time budget results
 /// are equal bit by bit for any number of threads, grain and executor.
 ///
-/// Without waves (is_wave_method is false) a task is one or more lots of up to eight equal subsystems,
+/// Without waves (is_wave_method is false) a task is one or more lane_groups of up to eight equal subsystems,
 /// whatever the grain and the threads: graph has a node for each task, waves deals them out to workers.
 /// Options of wave coupling are not looked at, there are no impedances, tanks or guard, and
 /// Certify::full is Certify::energy.

@@ -69,9 +69,9 @@ LawReport check_order_of_convergence(const Subsystem& part, const ConformanceOpt
 /// solves, from a fresh batch, and with a null input for zero inputs, they give the same bits;
 /// `advance` gives the b of `scatter`.
 LawReport check_frozen_map_purity(const Subsystem& part, const ConformanceOptions& options = {});
-/// `approach` keeps to the error that it promises, on incident waves that tend to a limit, jump and
+/// `inexact_scatter` keeps to the error that it promises, on incident waves that tend to a limit, jump and
 /// repeat; after freezing it gives the same bits again.
-LawReport check_approach(const Subsystem& part, const ConformanceOptions& options = {});
+LawReport check_inexact_scatter(const Subsystem& part, const ConformanceOptions& options = {});
 /// Where the batch has an affine form, S(a) = b⁰ + D a.
 LawReport check_affine_form(const Subsystem& part, const ConformanceOptions& options = {});
 /// The part's own batch gives what a Newton batch gives, to 1e-10.

@@ -115,7 +115,7 @@ class LaneException : public std::runtime_error {
 /// worked on by different threads at the same time. `scatter` and `advance` depend on (xⁿ, ū, a) and
 /// on nothing of other lanes. `advance` does so bit by bit; for `scatter` a solver may keep a warm
 /// start in the record, so that the last bits also depend on the lane's own scatters since it was
-/// frozen; what `approach` gives depends, by the error that it may make, on the lane's own approaches
+/// frozen; what `inexact_scatter` gives depends, by the error that it may make, on the lane's own approaches
 /// since. The same calls give the same bits, whether a part is alone or in a batch. `prepare` may
 /// allocate and throw; the others do not allocate, and throw only if a user's callback does
 /// (LaneException where the lane is known).
@@ -164,17 +164,17 @@ class StepBatch {
   virtual LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) = 0;
 
   /// b ≈ S(a) for the inner iteration, whose incident waves approach a limit. The error of a lane is at
-  /// most kApproachError·|a − a′|, a′ being its incident wave at its previous approach since it was
+  /// most kInexactScatterError·|a − a′|, a′ being its incident wave at its previous approach since it was
   /// frozen: |a − a′| is its share of the residual of that iteration. It is round-off where the residual
   /// says nothing about the error that matters: in the first two approaches (a budget of one or two
   /// evaluations commits what they give) and when a repeats. A
   /// repeated a moves what follows by round-off at the most.
   /// Fails only where `scatter` fails too. Where the implicit step has several solutions, it may
   /// follow another one than `scatter`.
-  virtual LaneStatus approach(LaneRange lanes, double* record, const double* a, double* b) {
+  virtual LaneStatus inexact_scatter(LaneRange lanes, double* record, const double* a, double* b) {
     return scatter(lanes, record, a, b);
   }
-  static constexpr double kApproachError = 1e-4;
+  static constexpr double kInexactScatterError = 1e-4;
 
   /// The same scatter as a call that allocates and throws nothing; unbound when there is none. The
   /// arrays must stay where they are for as long as it is used.
@@ -238,7 +238,7 @@ class LanewiseBatch : public StepBatch {
   void get_state(int lane, const double* record, double* x) const final;
   void freeze(LaneRange lanes, double* record, const double* input) final;
   LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) final;
-  LaneStatus approach(LaneRange lanes, double* record, const double* a, double* b) final;
+  LaneStatus inexact_scatter(LaneRange lanes, double* record, const double* a, double* b) final;
   LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next, double* b,
                      const EnergyColumns& energy) final;
 
@@ -259,7 +259,7 @@ class LanewiseBatch : public StepBatch {
  private:
   virtual void freeze_lane(int lane, const Lane& frozen) = 0;
   virtual StepFault scatter_lane(int lane, const Lane& frozen, const double* a, double* b) = 0;
-  virtual StepFault approach_lane(int lane, const Lane& frozen, const double* a, double* b) {
+  virtual StepFault inexact_scatter_lane(int lane, const Lane& frozen, const double* a, double* b) {
     return scatter_lane(lane, frozen, a, b);
   }
   virtual StepFault advance_lane(int lane, const Lane& frozen, const double* a, double* x_next,

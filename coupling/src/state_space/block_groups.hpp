@@ -14,19 +14,19 @@ namespace portwave {
 inline constexpr double kNanosecondsPerOperation = 2.0;
 
 /// Blocks of one class that are solved together: side by side, or a single one by itself.
-struct BlockLot {
+struct BlockGroup {
   int block_class = 0;
   bool by_lanes = false;
   std::vector<int> blocks;  ///< 1 … kLanes, in ascending order
 };
 
-/// The parts of a state x of the whole that belong to a lot: kLanes of them if it has lanes, where lanes
+/// The parts of a state x of the whole that belong to a lane_group: kLanes of them if it has lanes, where lanes
 /// without a block see the first one's.
 template <class Number>
-void lane_pointers(std::span<const CondensedBlock> blocks, const BlockLot& lot, Number* x,
+void lane_pointers(std::span<const CondensedBlock> blocks, const BlockGroup& lane_group, Number* x,
                    Number** out) {
-  for (std::size_t l = 0; l < (lot.by_lanes ? kLanes : 1); ++l) {
-    const int block = lot.blocks[l < lot.blocks.size() ? l : 0];
+  for (std::size_t l = 0; l < (lane_group.by_lanes ? kLanes : 1); ++l) {
+    const int block = lane_group.blocks[l < lane_group.blocks.size() ? l : 0];
     out[l] = x + blocks[static_cast<std::size_t>(block)].first;
   }
 }
@@ -40,21 +40,24 @@ class BlockClasses {
   int of(int block) const { return class_of_[static_cast<std::size_t>(block)]; }
   /// The first block of a class.
   int example(int block_class) const { return example_[static_cast<std::size_t>(block_class)]; }
-  /// Lots of these blocks (ascending), ordered by their first blocks. What is left of a class after
-  /// full lots is a lot too if it is large enough.
-  std::vector<BlockLot> lots(std::span<const int> blocks) const { return lots(blocks, class_of_); }
+  /// LaneGroups of these blocks (ascending), ordered by their first blocks. What is left of a class after
+  /// full lane_groups is a lane_group too if it is large enough.
+  std::vector<BlockGroup> lane_groups(std::span<const int> blocks) const {
+    return lane_groups(blocks, class_of_);
+  }
   /// Of one group each; groups are parts of classes, `group_of` by block.
-  std::vector<BlockLot> lots(std::span<const int> blocks, std::span<const int> group_of) const;
+  std::vector<BlockGroup> lane_groups(std::span<const int> blocks,
+                                      std::span<const int> group_of) const;
 
  private:
   std::vector<int> class_of_, example_;
 };
 
-/// Tests compare results by lanes and without: the fewest blocks that make a lot of lanes. Above kLanes:
+/// Tests compare results by lanes and without: the fewest blocks that make a lane_group of lanes. Above kLanes:
 /// none do. Holds for what is constructed later.
-int smallest_lane_lot();
-void set_smallest_lane_lot(int blocks);
-/// Likewise what a task should cost: 0 makes every lot, and every stage of a coupling, one of its own.
+int smallest_lane_group();
+void set_smallest_lane_group(int blocks);
+/// Likewise what a task should cost: 0 makes every lane_group, and every stage of a coupling, one of its own.
 double task_nanoseconds();
 void set_task_nanoseconds(double cost_ns);
 inline constexpr double kDefaultTask_ns = 6000.0;

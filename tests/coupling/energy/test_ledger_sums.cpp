@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "portwave/coupling/energy/energy_book.hpp"
+#include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "support/systems.hpp"
 
@@ -174,29 +174,29 @@ AlignedVector initial_record_of(const WaveDiscretisation& waves) {
 }
 
 /// Books `run` as it stands and checks every ledger on the way.
-EnergyTotals book(const System& system, const RawRun& run) {
+EnergyTotals account(const System& system, const RawRun& run) {
   const WaveDiscretisation waves(system, kStep_s, std::vector<double>(kParts, 1.0));
   const Places places(waves);
   const AlignedVector b0 = places.waves(run.b0);
-  EnergyBook book(waves, initial_record_of(waves).data(), b0.data());
+  EnergyLedger ledger(waves, initial_record_of(waves).data(), b0.data());
   RawRun so_far{run.b0, run.storage_J, {}};
   ByPart stored = run.storage_J;
   for (const RawStep& step : run.steps) {
     so_far.steps.push_back(step);
     const AlignedVector a = places.waves(step.a), b = places.waves(step.b);
     for (std::size_t i = 0; i < kParts; ++i) {
-      book.columns().set(places.entry[i], {.change_J = step.storage_J[i] - stored[i],
-                                           .external_supply_J = step.supplied_J[i]});
+      ledger.columns().set(places.entry[i], {.change_J = step.storage_J[i] - stored[i],
+                                             .external_supply_J = step.supplied_J[i]});
     }
     stored = step.storage_J;
-    const auto ledger = book.book({.a = a.data(), .b = b.data()});
-    EXPECT_TRUE(ledger.has_value());
+    const auto accounted = ledger.account({.a = a.data(), .b = b.data()});
+    EXPECT_TRUE(accounted.has_value());
     const ByHand hand = by_hand(so_far, Formula::right);
-    EXPECT_NEAR(ledger.value_or(StepLedger{}).tank_J, hand.tank[0] + hand.tank[1],
+    EXPECT_NEAR(accounted.value_or(StepLedger{}).tank_J, hand.tank[0] + hand.tank[1],
                 1e-13 * (1.0 + hand.highest_tank - hand.lowest_tank));
-    EXPECT_NEAR(book.totals().max_energy_ratio, hand.ratio, 1e-13 * hand.ratio);
+    EXPECT_NEAR(ledger.totals().max_energy_ratio, hand.ratio, 1e-13 * hand.ratio);
   }
-  return book.totals();
+  return ledger.totals();
 }
 
 /// Numbers without physics, every sum exact: island 0 falls to −8.5 J, island 1 rises to 10.5 J, and the
@@ -219,7 +219,7 @@ TEST(EnergyBookByHand, TanksAndRatioOfMadeUpNumbers) {
   const ByHand hand = by_hand(run, Formula::right);
   ASSERT_EQ(hand.lowest_tank, -8.5);
   ASSERT_EQ(hand.highest_tank, 10.5);
-  const EnergyTotals totals = book(system, run);
+  const EnergyTotals totals = account(system, run);
   EXPECT_EQ(totals.initial_J, 5.0);       // ½·2·1² + ½·2·2²
   EXPECT_EQ(totals.initial_tank_J, 2.5);  // ½·2² + ½·1²
   EXPECT_EQ(totals.tank_J, -6.0 + 2.5);
@@ -275,7 +275,7 @@ TEST(EnergyBookByHand, TanksAndRatioOfADrivenRun) {
   const ByHand hand = by_hand(run, Formula::right);
   EXPECT_LT(hand.tank[0], -1.0);
   EXPECT_GT(hand.tank[1], 1.0);
-  const double ratio = book(system, run).max_energy_ratio;
+  const double ratio = account(system, run).max_energy_ratio;
   for (const Formula wrong : kWrong) {
     EXPECT_GT(std::abs(by_hand(run, wrong).ratio - ratio), 0.01)
         << "formula " << static_cast<int>(wrong);
@@ -287,7 +287,7 @@ TEST(EnergyBookByHand, RatioCountsTheStart) {
   const RawRun losing{.b0 = {2, 1, 0},
                       .storage_J = initial_storage(system),
                       .steps = {{{2, 1, 0}, {1, 0, 0}, {0.5, 2, 0}, {0, 0, 0}}}};
-  EXPECT_EQ(book(system, losing).max_energy_ratio, 1.0);
+  EXPECT_EQ(account(system, losing).max_energy_ratio, 1.0);
   EXPECT_LT(by_hand(losing, Formula::last_step).ratio, 0.9);
 }
 
@@ -308,16 +308,16 @@ TEST(EnergyBookByHand, RatioIsNullWithoutInitialEnergyOnly) {
     const WaveDiscretisation waves(system, kStep_s, std::vector<double>(kParts, 2.0));
     const Places places(waves);
     const AlignedVector b = places.waves(b0);
-    EnergyBook book(waves, initial_record_of(waves).data(), b.data());
+    EnergyLedger ledger(waves, initial_record_of(waves).data(), b.data());
     if (booked) {
       const AlignedVector a = places.waves({0.5, 0.5, 0.5}),
                           b_next = places.waves({0.25, 0.25, 0.25});
       for (const int entry : places.entry) {
-        book.columns().set(entry, {.change_J = 1, .external_supply_J = 0.5});
+        ledger.columns().set(entry, {.change_J = 1, .external_supply_J = 0.5});
       }
-      EXPECT_TRUE(book.book({.a = a.data(), .b = b_next.data()}).has_value());
+      EXPECT_TRUE(ledger.account({.a = a.data(), .b = b_next.data()}).has_value());
     }
-    return book.totals().max_energy_ratio;
+    return ledger.totals().max_energy_ratio;
   };
   for (const bool booked : {false, true}) {
     EXPECT_TRUE(std::isnan(ratio({0, 0, 0}, booked))) << booked;

@@ -1,4 +1,4 @@
-#include "state_space/block_lots.hpp"
+#include "state_space/block_groups.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -10,8 +10,8 @@
 namespace portwave {
 namespace {
 
-constexpr int kDefaultSmallestLot = 3;
-std::atomic<int> smallest_lot = kDefaultSmallestLot;
+constexpr int kDefaultSmallestGroup = 3;
+std::atomic<int> smallest_group = kDefaultSmallestGroup;
 std::atomic<double> task_ns = kDefaultTask_ns;
 
 constexpr double kWorthThreads_ns = 15000.0;
@@ -74,31 +74,31 @@ BlockClasses::BlockClasses(std::span<const CondensedBlock> blocks) {
   }
 }
 
-std::vector<BlockLot> BlockClasses::lots(std::span<const int> blocks,
-                                         std::span<const int> group_of) const {
+std::vector<BlockGroup> BlockClasses::lane_groups(std::span<const int> blocks,
+                                                  std::span<const int> group_of) const {
   std::map<int, std::vector<int>> members;  // by group
   for (const int block : blocks)
     members[group_of[static_cast<std::size_t>(block)]].push_back(block);
-  std::vector<BlockLot> out;
+  std::vector<BlockGroup> out;
   for (const auto& [group, own] : members) {
     const int c = of(own.front());
     for (std::size_t k = 0; k < own.size();) {
       const std::size_t size = std::min<std::size_t>(kLanes, own.size() - k);
-      const bool by_lanes = static_cast<int>(size) >= smallest_lot;
+      const bool by_lanes = static_cast<int>(size) >= smallest_group;
       const std::size_t taken = by_lanes ? size : 1;
       const auto first = own.begin() + static_cast<std::ptrdiff_t>(k);
       out.push_back({c, by_lanes, {first, first + static_cast<std::ptrdiff_t>(taken)}});
       k += taken;
     }
   }
-  std::sort(out.begin(), out.end(), [](const BlockLot& a, const BlockLot& b) {
+  std::sort(out.begin(), out.end(), [](const BlockGroup& a, const BlockGroup& b) {
     return a.blocks.front() < b.blocks.front();
   });
   return out;
 }
 
-int smallest_lane_lot() { return smallest_lot; }
-void set_smallest_lane_lot(int blocks) { smallest_lot = std::max(blocks, 1); }
+int smallest_lane_group() { return smallest_group; }
+void set_smallest_lane_group(int blocks) { smallest_group = std::max(blocks, 1); }
 double task_nanoseconds() { return task_ns; }
 void set_task_nanoseconds(double cost_ns) { task_ns = cost_ns; }
 

@@ -16,7 +16,7 @@
 
 namespace portwave {
 
-struct BookKernels;
+struct LedgerKernels;
 
 /// What a step has committed: records in the layout of the discretisation, and waves.
 struct CommittedStep {
@@ -38,17 +38,17 @@ struct CommittedStep {
 /// A step is booked in three acts: `examine`, lane by lane, which several threads may share; `tally`,
 /// which sums up; and `close`, which makes it final. A step that is not closed has not happened; lanes
 /// may be examined and tallied again.
-class EnergyBook {
+class EnergyLedger {
  public:
   /// `record` and `b` are the initial states and outgoing waves, in the order of `waves`.
   /// `guarded`: the two laws of the guard are checked as well.
   /// `uncomputable`: by island, 1 where impedances are so far from what the parts respond with that ½|a|²
   /// may exceed all that is stored by more than the digits of a double; empty: none. See `overdraws`.
-  EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b,
-             const TankOptions& tank = {}, bool guarded = false,
-             std::vector<char> uncomputable = {});
-  EnergyBook(const EnergyBook&) = delete;
-  EnergyBook& operator=(const EnergyBook&) = delete;
+  EnergyLedger(const WaveDiscretisation& waves, const double* record, const double* b,
+               const TankOptions& tank = {}, bool guarded = false,
+               std::vector<char> uncomputable = {});
+  EnergyLedger(const EnergyLedger&) = delete;
+  EnergyLedger& operator=(const EnergyLedger&) = delete;
 
   /// Where `WaveDiscretisation::advance` is to write the energies of the step.
   EnergyColumns columns();
@@ -76,7 +76,7 @@ class EnergyBook {
   /// part that stores most.
   int first_non_finite() const;
   /// All acts, for all lanes. Empty when an energy is not finite: nothing is booked then.
-  std::optional<StepLedger> book(const CommittedStep& step);
+  std::optional<StepLedger> account(const CommittedStep& step);
 
   /// Other islands are not computable from the next step on, impedances having changed.
   void set_uncomputable(std::vector<char> islands);
@@ -146,7 +146,7 @@ class EnergyBook {
   void see_growth(int island, const Account& account, double beyond);
 
   const WaveDiscretisation& waves_;
-  const BookKernels* kernels_;
+  const LedgerKernels* kernels_;
   StaggeredMemory memory_;
   std::span<double> columns_[kColumns];  // by entry
   PartList all_;

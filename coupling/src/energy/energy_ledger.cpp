@@ -1,4 +1,4 @@
-#include "portwave/coupling/energy/energy_book.hpp"
+#include "portwave/coupling/energy/energy_ledger.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/book_kernels.hpp"
+#include "kernels/ledger_kernels.hpp"
 
 namespace portwave {
 namespace {
@@ -79,10 +79,10 @@ double stored_change(const LinearForm& form, const double* x, const double* x_ne
 
 }  // namespace
 
-EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, const double* b,
-                       const TankOptions& tank, bool guarded, std::vector<char> uncomputable)
+EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record, const double* b,
+                           const TankOptions& tank, bool guarded, std::vector<char> uncomputable)
     : waves_(waves),
-      kernels_(&book_kernels()),
+      kernels_(&ledger_kernels()),
       memory_({{kColumns, static_cast<std::size_t>(waves.entry_count())}}),
       all_(all_parts(waves)),
       islands_(island_lists(waves)),
@@ -144,34 +144,35 @@ EnergyBook::EnergyBook(const WaveDiscretisation& waves, const double* record, co
   update_energy_ratio();
 }
 
-void EnergyBook::set_uncomputable(std::vector<char> islands) {
+void EnergyLedger::set_uncomputable(std::vector<char> islands) {
   islands.resize(islands_.size(), 0);
   uncomputable_ = std::move(islands);
   drowned_.resize(islands_.size(), 0);
 }
 
-EnergyColumns EnergyBook::columns() {
+EnergyColumns EnergyLedger::columns() {
   return {column(kChange), column(kSupply), column(kDissipated)};
 }
 
-void EnergyBook::examine(int batch, LaneRange lanes, const double* a, const double* b) {
+void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const double* b) {
   const BatchPlace& place = waves_.batch(batch);
   const int entry = place.entry;
-  kernels_->book({lanes.first,
-                  lanes.last,
-                  place.batch->wave_size(),
-                  place.batch->stride(),
-                  a + place.wave,
-                  b + place.wave,
-                  {column(kChange) + entry, column(kSupply) + entry, column(kDissipated) + entry},
-                  column(kStorageBefore) + entry,
-                  column(kStorage) + entry,
-                  column(kResidual) + entry,
-                  column(kTolerance) + entry,
-                  column(kMismatch) + entry});
+  kernels_->account(
+      {lanes.first,
+       lanes.last,
+       place.batch->wave_size(),
+       place.batch->stride(),
+       a + place.wave,
+       b + place.wave,
+       {column(kChange) + entry, column(kSupply) + entry, column(kDissipated) + entry},
+       column(kStorageBefore) + entry,
+       column(kStorage) + entry,
+       column(kResidual) + entry,
+       column(kTolerance) + entry,
+       column(kMismatch) + entry});
 }
 
-std::optional<StepLedger> EnergyBook::book(const CommittedStep& step) {
+std::optional<StepLedger> EnergyLedger::account(const CommittedStep& step) {
   for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
     examine(i, waves_.batch(i).all(), step.a, step.b);
   }
@@ -179,7 +180,7 @@ std::optional<StepLedger> EnergyBook::book(const CommittedStep& step) {
   return close(step);
 }
 
-bool EnergyBook::tally(const CommittedStep& step) {
+bool EnergyLedger::tally(const CommittedStep& step) {
   sum_up();
   if (is_beyond_ && step.record != nullptr && refine(step)) sum_up();
   return std::isfinite(tallied_.changed_J) && std::isfinite(tallied_.supplied_J) &&
@@ -187,7 +188,7 @@ bool EnergyBook::tally(const CommittedStep& step) {
 }
 
 /// Forms H⁺ − H again where it does not balance; whether it did anywhere.
-bool EnergyBook::refine(const CommittedStep& step) {
+bool EnergyLedger::refine(const CommittedStep& step) {
   bool any = false;
   for (int part = 0; part < static_cast<int>(waves_.places().size()); ++part) {
     const int entry = waves_.place(part).entry;
@@ -207,9 +208,9 @@ bool EnergyBook::refine(const CommittedStep& step) {
   return any;
 }
 
-void EnergyBook::sum_up() {
+void EnergyLedger::sum_up() {
   const int shift = all_.entries() == nullptr ? all_.first() : 0;
-  const BookTotals sums = kernels_->totals(
+  const LedgerTotals sums = kernels_->totals(
       {column(kChange) + shift, column(kSupply) + shift, column(kDissipated) + shift,
        column(kMismatch) + shift, column(kResidual) + shift, column(kTolerance) + shift,
        std::min(worst_ratio_, 1.0)},
@@ -236,7 +237,7 @@ void EnergyBook::sum_up() {
 }
 
 /// What rounding may leave in the account of an island in this step, as far as waves and energies say.
-double EnergyBook::rounding_of_step(int island) const {
+double EnergyLedger::rounding_of_step(int island) const {
   const auto i = static_cast<std::size_t>(island);
   const double terms = islands_.size() == 1
                            ? terms_of_step_J_
@@ -249,7 +250,7 @@ double EnergyBook::rounding_of_step(int island) const {
 /// only, and that is multiplied by forces and waves: with M the terms of H and S the energies of the step
 /// by some √(MS) ε. It costs a sweep over the part, and is asked for where an account is out by more than
 /// its waves explain.
-double EnergyBook::state_rounding(int part, const CommittedStep& step) const {
+double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
   if (step.record == nullptr) return 0.0;
   constexpr double kPerTerm = 64.0 * kEpsilon;
   const PartPlace& place = waves_.place(part);
@@ -278,13 +279,13 @@ double EnergyBook::state_rounding(int part, const CommittedStep& step) const {
   return kPerTerm * std::sqrt(terms * (moved + kPerTerm * kPerTerm * terms));
 }
 
-double EnergyBook::state_rounding_of_island(int island, const CommittedStep& step) const {
+double EnergyLedger::state_rounding_of_island(int island, const CommittedStep& step) const {
   double sum = 0.0;
   for (const int part : parts_.of(island)) sum += state_rounding(part, step);
   return sum;
 }
 
-bool EnergyBook::overdraws(int island, const CommittedStep& step) const {
+bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
   if (creates(island)) return true;
   const auto i = static_cast<std::size_t>(island);
   const double after = prospect(island);
@@ -298,7 +299,7 @@ bool EnergyBook::overdraws(int island, const CommittedStep& step) const {
 }
 
 /// What an island stores and is supplied with in this step.
-double EnergyBook::energy_of_step(int island) const {
+double EnergyLedger::energy_of_step(int island) const {
   double size = std::abs(tank_[static_cast<std::size_t>(island)].value());
   for (const int part : parts_.of(island)) {
     const int entry = waves_.place(part).entry;
@@ -309,14 +310,14 @@ double EnergyBook::energy_of_step(int island) const {
 }
 
 /// On an island whose waves may drown its account.
-bool EnergyBook::creates(int island) const {
+bool EnergyLedger::creates(int island) const {
   const auto i = static_cast<std::size_t>(island);
   if (!guarded_ || uncomputable_[i] == 0 || !accounts_[i].passive) return false;
   const double growth = change_[i] + mismatch_[i] - supplied_[i];
   return !(growth <= kComputable * energy_of_step(island));
 }
 
-StepLedger EnergyBook::close(const CommittedStep& step, double alpha, double withheld_J) {
+StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double withheld_J) {
   StepLedger ledger = tallied_;
   ledger.alpha = alpha;
   ledger.withheld_J = withheld_J;
@@ -347,7 +348,7 @@ StepLedger EnergyBook::close(const CommittedStep& step, double alpha, double wit
 
 /// T ≥ 0 and H + T ≤ H₀ + T₀ + supply on an island, before the step is booked, both up to what rounding
 /// may have left in the account; and whether H alone exceeds H₀ + T₀ + supply.
-void EnergyBook::judge_island(int island, const CommittedStep& step) {
+void EnergyLedger::judge_island(int island, const CommittedStep& step) {
   const auto i = static_cast<std::size_t>(island);
   Account& account = accounts_[i];
   account.gained.add(change_[i] - supplied_[i]);
@@ -384,7 +385,7 @@ void EnergyBook::judge_island(int island, const CommittedStep& step) {
   see_growth(island, account, gained - account.tank);
 }
 
-void EnergyBook::see_growth(int island, const Account& account, double beyond) {
+void EnergyLedger::see_growth(int island, const Account& account, double beyond) {
   // T may be below zero by as much as the second law is judged up to.
   if (!(beyond > 1e-12 * account.size + 2.0 * account.rounding)) return;
   if (growth_ && beyond <= growth_->beyond_J) return;
@@ -396,7 +397,7 @@ void EnergyBook::see_growth(int island, const Account& account, double beyond) {
       .ratio = start > 0.0 ? 1.0 + beyond / start : std::numeric_limits<double>::infinity()};
 }
 
-void EnergyBook::judge_passivity(const CommittedStep& step, double residual) {
+void EnergyLedger::judge_passivity(const CommittedStep& step, double residual) {
   max_residual_ = std::max(max_residual_, residual);
   if (!is_beyond_) return;
   double worst = -std::numeric_limits<double>::infinity();
@@ -425,7 +426,7 @@ void EnergyBook::judge_passivity(const CommittedStep& step, double residual) {
   worst_part_ = worst_part;
 }
 
-int EnergyBook::first_non_finite() const {
+int EnergyLedger::first_non_finite() const {
   int largest = -1;
   for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
     const int entry = waves_.place(i).entry;
@@ -440,7 +441,7 @@ int EnergyBook::first_non_finite() const {
   return largest;
 }
 
-std::size_t EnergyBook::bytes() const {
+std::size_t EnergyLedger::bytes() const {
   std::size_t lists = all_.bytes() + parts_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
                       3 * mismatch_.capacity() * sizeof(double) +
                       accounts_.capacity() * sizeof(Account) + uncomputable_.capacity() +
@@ -449,17 +450,17 @@ std::size_t EnergyBook::bytes() const {
   return memory_.bytes() + lists;
 }
 
-double EnergyBook::initial_storage(int part) const {
+double EnergyLedger::initial_storage(int part) const {
   return column(kStorageBefore)[waves_.place(part).entry];
 }
 
-double EnergyBook::tank_sum() const {
+double EnergyLedger::tank_sum() const {
   double sum = 0.0;
   for (const CompensatedSum& tank : tank_) sum += tank.value();
   return sum;
 }
 
-void EnergyBook::update_energy_ratio() {
+void EnergyLedger::update_energy_ratio() {
   double reserve = 0.0;
   for (const CompensatedSum& tank : tank_) reserve += std::max(tank.value(), 0.0);
   totals_.max_energy_ratio =

@@ -6,7 +6,7 @@ namespace portwave {
 
 /// Energies of the lanes [first, last) of one batch over one step; every pointer is to an array whose
 /// entry 0 belongs to the batch's lane 0.
-struct BookTask {
+struct LedgerTask {
   int first = 0;
   int last = 0;
   int ports = 0;
@@ -35,13 +35,13 @@ struct NormTask {
   double* outgoing = nullptr;
 };
 
-/// Sums of a step over parts, in the order and manner of BookKernels::sum, and two maxima: of r, and of what
+/// Sums of a step over parts, in the order and manner of LedgerKernels::sum, and two maxima: of r, and of what
 /// does not balance, |r + dissipated| (+ |dissipated| where that is negative, so that it is no less than
 /// r), less `accepted` times the tolerance.
-struct BookTotals {
+struct LedgerTotals {
   double change, supply, dissipated, mismatch, tolerance, largest_residual, largest_excess;
 };
-struct BookColumns {
+struct LedgerColumns {
   const double* change;
   const double* supply;
   const double* dissipated;
@@ -51,9 +51,9 @@ struct BookColumns {
   double accepted;
 };
 
-struct BookKernels {
-  void (*book)(const BookTask&);
-  BookTotals (*totals)(const BookColumns& columns, const int* index, int count);
+struct LedgerKernels {
+  void (*account)(const LedgerTask&);
+  LedgerTotals (*totals)(const LedgerColumns& columns, const int* index, int count);
   void (*norms)(const NormTask&);
   /// Σ values[index[i]], i < count (index null: values[i]), in eight interleaved partial sums that
   /// are then added pairwise: the order depends on count alone.
@@ -65,16 +65,16 @@ struct BookKernels {
   double (*largest)(const double* values, const int* index, int count);
 };
 
-const BookKernels& book_kernels();
+const LedgerKernels& ledger_kernels();
 
 namespace baseline {
-extern const BookKernels kBookKernels;
+extern const LedgerKernels kLedgerKernels;
 }
 namespace v3 {
-extern const BookKernels kBookKernels;
+extern const LedgerKernels kLedgerKernels;
 }
 namespace v4 {
-extern const BookKernels kBookKernels;
+extern const LedgerKernels kLedgerKernels;
 }
 
 }  // namespace portwave

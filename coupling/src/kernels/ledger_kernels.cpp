@@ -1,4 +1,4 @@
-#include "kernels/book_kernels.hpp"
+#include "kernels/ledger_kernels.hpp"
 
 #ifndef PORTWAVE_ISA
 #error "kernel sources are compiled with PORTWAVE_ISA set to a namespace"
@@ -13,7 +13,7 @@ inline double magnitude_of(double v) { return __builtin_fabs(v); }
 
 /// P ports, or any number of them for P = 0.
 template <int P>
-void book_lanes(const BookTask& t) {
+void account_lanes(const LedgerTask& t) {
   const int ports = P > 0 ? P : t.ports;
   const double* a = t.a;
   const double* b = t.b;
@@ -37,16 +37,16 @@ void book_lanes(const BookTask& t) {
   }
 }
 
-void book(const BookTask& t) {
+void account(const LedgerTask& t) {
   switch (t.ports) {
     case 1:
-      return book_lanes<1>(t);
+      return account_lanes<1>(t);
     case 2:
-      return book_lanes<2>(t);
+      return account_lanes<2>(t);
     case 4:
-      return book_lanes<4>(t);
+      return account_lanes<4>(t);
     default:
-      return book_lanes<0>(t);
+      return account_lanes<0>(t);
   }
 }
 
@@ -119,7 +119,7 @@ double largest_of(int count, const Value& value) {
 
 /// What does not balance, less what is accepted: at least r − …, and equal to |r + dissipated| − … where
 /// nothing is active.
-inline double excess(const BookColumns& c, int e) {
+inline double excess(const LedgerColumns& c, int e) {
   const double scale = c.tolerance[e] > kSmallest ? c.tolerance[e] : kSmallest;
   const double lost = c.dissipated[e];
   const double defect = magnitude_of(c.residual[e] + lost) + (lost < 0.0 ? -lost : 0.0);
@@ -131,8 +131,8 @@ inline double larger_of_finite(double a, double b) { return a < b ? b : a; }
 
 /// The same sums as below, where most of the eight are empty.
 template <class At>
-inline BookTotals totals_of_few(const BookColumns& c, int count, const At& at) {
-  BookTotals sums{0.0, 0.0, 0.0, 0.0, 0.0, -__builtin_inf(), -__builtin_inf()};
+inline LedgerTotals totals_of_few(const LedgerColumns& c, int count, const At& at) {
+  LedgerTotals sums{0.0, 0.0, 0.0, 0.0, 0.0, -__builtin_inf(), -__builtin_inf()};
   for (int i = 0; i < count; ++i) {
     const int e = at(i);
     sums.change += c.change[e];
@@ -147,7 +147,7 @@ inline BookTotals totals_of_few(const BookColumns& c, int count, const At& at) {
 }
 
 template <class At>
-inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
+inline LedgerTotals totals_of(const LedgerColumns& c, int count, const At& at) {
   if (count <= 2) return totals_of_few(c, count, at);
   double change[kSums] = {}, supply[kSums] = {}, dissipated[kSums] = {}, mismatch[kSums] = {};
   double tolerance[kSums] = {};
@@ -178,7 +178,7 @@ inline BookTotals totals_of(const BookColumns& c, int count, const At& at) {
           add(tolerance), residual[0], beyond[0]};
 }
 
-BookTotals totals(const BookColumns& c, const int* index, int count) {
+LedgerTotals totals(const LedgerColumns& c, const int* index, int count) {
   if (index == nullptr) return totals_of(c, count, [](int i) { return i; });
   return totals_of(c, count, [index](int i) { return index[i]; });
 }
@@ -199,6 +199,6 @@ double largest(const double* values, const int* index, int count) {
 
 }  // namespace
 
-const BookKernels kBookKernels = {book, totals, norms, sum, largest_ratio, largest};
+const LedgerKernels kLedgerKernels = {account, totals, norms, sum, largest_ratio, largest};
 
 }  // namespace portwave::PORTWAVE_ISA

@@ -11,27 +11,27 @@
 namespace portwave {
 
 /// A sparse matrix for one block and for lanes.
-struct LotMatrix {
+struct GroupMatrix {
   SparseMatrix M;
   LaneMatrix rows, columns;
 
-  LotMatrix() = default;
-  explicit LotMatrix(SparseMatrix matrix) : M(std::move(matrix)) { M.makeCompressed(); }
+  GroupMatrix() = default;
+  explicit GroupMatrix(SparseMatrix matrix) : M(std::move(matrix)) { M.makeCompressed(); }
   void prepare_lanes() {
     rows = LaneMatrix(M, LaneMatrix::By::rows);
     columns = LaneMatrix(M, LaneMatrix::By::columns);
   }
 };
 
-/// What is done with the states of a lot: of one block, arrays [state], or of kLanes side by side,
+/// What is done with the states of a lane_group: of one block, arrays [state], or of kLanes side by side,
 /// [state][lane]. Code that takes one of the two as a template parameter does the same with either.
 struct Alone {
   static constexpr int kWidth = 1;
 
-  static void add_product(const LotMatrix& M, double factor, const double* x, double* y) {
+  static void add_product(const GroupMatrix& M, double factor, const double* x, double* y) {
     portwave::add_product(M.M, factor, x, y);
   }
-  static void bilinear(const LotMatrix& M, const double* x, const double* y, double* sum) {
+  static void bilinear(const GroupMatrix& M, const double* x, const double* y, double* sum) {
     *sum = portwave::bilinear(M.M, x, y);
   }
   static void sum_squares(int n, const double* x, double* sum) {
@@ -73,10 +73,10 @@ struct Alone {
 struct SideBySide {
   static constexpr int kWidth = kLanes;
 
-  static void add_product(const LotMatrix& M, double factor, const double* x, double* y) {
+  static void add_product(const GroupMatrix& M, double factor, const double* x, double* y) {
     lane_kernels().add_product(M.rows.lines(), factor, x, y);
   }
-  static void bilinear(const LotMatrix& M, const double* x, const double* y, double* sum) {
+  static void bilinear(const GroupMatrix& M, const double* x, const double* y, double* sum) {
     lane_kernels().bilinear(M.columns.lines(), x, y, sum);
   }
   static void sum_squares(int n, const double* x, double* sum) {
