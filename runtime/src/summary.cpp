@@ -350,7 +350,7 @@ std::string method_text(const RunSummary& summary) {
   const CouplingMethod& method = summary.method;
   if (!has_waves(summary)) return network_method_text(summary);
   std::string text =
-      fmt::format("{}, at most {} iterations", to_string(method.kind), method.iterations);
+      fmt::format("{}, at most {} iterations", name_of(method), method.iterations);
   if (method.kind != MethodKind::automatic) {
     text += fmt::format(", relaxation {:g}", method.relaxation);
   }
@@ -650,7 +650,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
           {"steps", summary.steps},
           {"step_s", number(summary.step_s)},
           {"completed", summary.completed},
-          {"method", std::string(to_string(method.kind))},
+          {"method", std::string(name_of(method))},
           {"method_options", method_options_json(method)},
           {"method_description", has_waves(summary) ? Json(nullptr) : Json(summary.choice.reason)},
           {"method_remarks", summary.remarks.empty() ? Json(nullptr) : Json(summary.remarks)},

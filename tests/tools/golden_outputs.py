@@ -95,11 +95,18 @@ OTHERS = {
                 "/method=" + json.dumps(METHODS["pr_accelerated"])],
     "rate": ["study", "rate", None, "--steps", "3", "--json", "--set",
              "/method=" + json.dumps(METHODS["dr_relaxed"])],
+    "rate_averaged": ["study", "rate", None, "--steps", "3", "--json", "--set",
+                      "/method=" + json.dumps(METHODS["pr_accelerated"])],
     "budget": ["study", "budget", None, "--budgets", "0,1,3", "--steps", "10", "--json",
                "--methods", "douglas-rachford,peaceman-rachford,interface,auto",
                "--set", "/method=" + json.dumps(METHODS["dr"])],
     "iteration": ["study", "iteration", None, "--iterations", "5", "--json",
                   "--set", "/method=" + json.dumps(METHODS["lions_mercier"])],
+    "tune_text": ["tune", None, "--set", "/method=" + json.dumps(METHODS["dr_relaxed"])],
+    "rate_text": ["study", "rate", None, "--steps", "2", "--set",
+                  "/method=" + json.dumps(METHODS["pr"])],
+    "refused_relaxation": ["run", None, "--set", "/method=" + json.dumps(
+        {**METHODS["pr"], "relaxation": 1.5})],
     "validate": ["validate", None],
 }
 
@@ -206,6 +213,8 @@ def all_cases(binary, folder):
         for other, template in OTHERS.items():
             arguments = [str(path) if a is None else a for a in template]
             cases.append((f"{scenario} {other} - {sets[-1]}", arguments, sets[-1], False))
+    cases.append((f"- schema - {sets[-1]}", ["schema"], sets[-1], False))
+    cases.append((f"- list - {sets[-1]}", ["list"], sets[-1], False))
     for name, arguments in GENERATED.items():
         cases.append((f"generated_{name} generate - {sets[-1]}", ["generate", *arguments], sets[-1],
                       False))
