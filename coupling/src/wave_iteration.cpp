@@ -38,8 +38,8 @@ void WaveIteration::start_at(std::span<const double> u) {
   evaluated_ = false;
 }
 
-/// b̂ = S(u): every part, by itself, answers the incident waves u with outgoing waves. It solves one
-/// step from its frozen state and throws the new state away.
+/// b̂ = S(u): every part, by itself, answers the incident waves u with outgoing waves. It solves
+/// one step from its frozen state and throws the new state away.
 PhaseStatus WaveIteration::evaluate(double* record) {
   evaluated_ = true;
   return scatter_ == Scatter::exact ? waves_.scatter_all(record, u_.data(), b_.data())

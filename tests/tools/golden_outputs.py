@@ -6,8 +6,8 @@
     golden_outputs.py show BINARY CASE               run one case and print its outputs, for a diff
 
 A case is a scenario, a method, an executor with its threads, and an instruction set. The scenarios
-are all of examples/*.json and some small networks of `portwave generate`; steps are few, so that the
-whole takes about half a minute. Recorded are stdout, the exit code, the files of --out, and stderr
+are all of examples/*.json and some small networks of `portwave generate`; steps are few, so that
+the whole takes about half a minute. Recorded are stdout, the exit code, the files of --out, and stderr
 where a run is refused. Times, rates of steps and paths are left out.
 
 Recordings are comparable only on one kind of machine: the mathematical functions of the C library

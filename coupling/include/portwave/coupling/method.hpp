@@ -109,13 +109,13 @@ struct DynamicIterationOptions {
 /// How the states between inner iterations are reconciled.
 struct CouplingMethod {
   MethodKind kind = MethodKind::douglas_rachford;
-  /// An update rule in place of that of `kind`, which is then Douglas–Rachford or Peaceman–Rachford;
-  /// must outlive whatever uses the method. Null: that of `kind`.
+  /// An update rule in place of that of `kind`, which is then Douglas–Rachford or
+  /// Peaceman–Rachford; must outlive whatever uses the method. Null: that of `kind`.
   const UpdateRule* own_rule = nullptr;
   /// Budget K ≥ 0: evaluations of S before the commit; iterations per window of a dynamic iteration.
   int iterations = 20;
-  /// Relaxation: λ ∈ (0, 2) of Douglas–Rachford, θ ∈ (0, 1] of Peaceman–Rachford, as the update rule
-  /// says. `automatic` chooses its own.
+  /// Relaxation: λ ∈ (0, 2) of Douglas–Rachford, θ ∈ (0, 1] of Peaceman–Rachford, as the update
+  /// rule says. `automatic` chooses its own.
   double relaxation = 1.0;
   /// Stop an island when |P b̂ − u| ≤ tolerance · max(|u|, |b̂|) on it; 0: always use the budget.
   double tolerance = 0.0;

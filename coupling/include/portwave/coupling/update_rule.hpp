@@ -26,12 +26,12 @@ enum class PartCondition {
   firmly_nonexpansive,  ///< ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|² ≥ 0
 };
 
-/// How an inner iterate u becomes the next one, given b̂ = S(u), by what needs the waves of one
-/// junction only. All there is to know about a rule stands in its one object; everything else,
-/// executors, certificates, predicted rates and checks of options, asks that object.
+/// How an inner iterate u becomes the next one, given b̂ = S(u), junction by junction. All there is
+/// to know about a rule stands in its one object; everything else, executors, certificates,
+/// predicted rates and checks of options, asks that object.
 ///
-/// A new rule is a class derived from this one, in a file of its own. Its update has the fixed points
-/// of u = P S(u), and changes nothing there. It needs no other file to run: see
+/// A new rule is a class derived from this one, in a file of its own. Its update leaves exactly
+/// those u as they are for which u = P S(u). It needs no other file to run: see
 /// CouplingMethod::own_rule. Rules that scenario files name are also in `update_rules`.
 /// Thread-safety   const functions of one object are called by many threads at once.
 class UpdateRule {
@@ -71,8 +71,8 @@ struct InnerUpdate {
   double relaxation = 1.0;
 };
 
-/// The rule of a kind of wave coupling; MethodKind::interface falls back to Peaceman–Rachford. Null for
-/// `automatic`, before it has chosen, and for methods without waves.
+/// The rule of a kind of wave coupling; MethodKind::interface falls back to Peaceman–Rachford. Null
+/// for `automatic`, before it has chosen, and for methods without waves.
 const UpdateRule* update_rule_of(MethodKind kind);
 /// The rule of a resolved method, and its relaxation. Precondition: it has one.
 InnerUpdate inner_update_of(const CouplingMethod& method);

@@ -9,8 +9,8 @@
 namespace portwave {
 
 /// The inner iteration of a macro-step as the method describes it: serial, on whole arrays. Start
-/// reading here. The executors do the same in pieces, on many threads; this is what they are compared
-/// with, and what everything uses that iterates apart from a run.
+/// reading here. The executors do the same in pieces, on many threads; tests compare them with this
+/// class, and everything that iterates apart from a run uses it.
 ///
 ///   symbol    meaning                                                          here
 ///   xⁿ        states of all parts at the start of the step                     record
@@ -32,15 +32,15 @@ namespace portwave {
 ///   shadow    â = P b̂ᴷ⁻¹; with K = 0, â = P bⁿ
 ///   commit    every part steps once from xⁿ with â: xⁿ⁺¹, bⁿ⁺¹
 ///
-/// Not here: when an island stops, acceleration, the interface equation (IslandIteration in runtime),
-/// and the passivity guard, which may shorten â (PassivityGuard).
-/// Cost           the parts' port solves and one pass over the junctions per evaluation; allocates on
-///                construction only.
+/// Not here: when an island stops, acceleration and the interface equation (IslandIteration in
+/// runtime), and the passivity guard, which may shorten â (PassivityGuard).
+/// Cost           the parts' port solves and one pass over the junctions per evaluation; allocates
+///                on construction only.
 /// Thread-safety  one thread at a time; the WaveDiscretisation must outlive it and may be shared.
 class WaveIteration {
  public:
-  /// How b̂ = S(u) is solved: as exactly as a part can, or only as exactly as an iterate that is going
-  /// to be replaced deserves. Runs iterate inexactly; their commit is exact.
+  /// How b̂ = S(u) is solved: as exactly as a part can, or only as exactly as an iterate needs that
+  /// is going to be replaced. Runs iterate inexactly; their commit is exact.
   enum class Scatter { exact, inexact };
 
   WaveIteration(const WaveDiscretisation& waves, const InnerUpdate& update,
