@@ -38,11 +38,12 @@ Json choice_json(const MethodChoice& choice) {
 
 Json rule_json(const RuleRates& rule) {
   if (!rule.problem.empty()) return {{"impedance", rule.rule}, {"problem", rule.problem}};
-  return {{"impedance", rule.rule},
-          {"problem", nullptr},
-          {"douglas-rachford", rate_json(rule.douglas_rachford)},
-          {"peaceman-rachford", rate_json(rule.peaceman_rachford)},
-          {"averaged", rate_json(rule.averaged)}};
+  Json json = {{"impedance", rule.rule}, {"problem", nullptr}};
+  for (const UpdateRate& own : rule.updates) {
+    json[std::string(own.update.rule->name())] = rate_json(own.predicted);
+  }
+  json["averaged"] = rate_json(rule.averaged);
+  return json;
 }
 
 Json report_json(const Scenario& scenario, const TuningReport& report) {
@@ -64,23 +65,34 @@ Json report_json(const Scenario& scenario, const TuningReport& report) {
           {"ports", std::move(ports)}};
 }
 
+/// Two cells of a column of `rules_text`. The first column is narrower.
+std::string cells(std::size_t column, std::string_view contraction, std::string_view evaluations) {
+  return fmt::format(" {:>{}} {:>12}", contraction, column == 0 ? 12 : 14, evaluations);
+}
+
 std::string rules_text(const TuningReport& report) {
-  constexpr std::string_view kLine = "{:<10} {:>12} {:>12} {:>14} {:>12} {:>14} {:>12}\n";
-  std::string text = fmt::format("{:<10} {:^25} {:^27} {:^27}\n", "", "douglas-rachford",
-                                 "peaceman-rachford", "averaged (theta 1/2)");
-  text += fmt::format(kLine, "impedance", "contraction", "evaluations", "contraction",
-                      "evaluations", "contraction", "evaluations");
+  std::string names = fmt::format("{:<10}", ""), heads = fmt::format("{:<10}", "impedance");
+  std::size_t column = 0;
+  const auto add_column = [&](std::string_view name) {
+    names += fmt::format(" {:^{}}", name, column == 0 ? 25 : 27);
+    heads += cells(column++, "contraction", "evaluations");
+  };
+  for (const UpdateRule* rule : update_rules()) add_column(rule->name());
+  add_column("averaged (theta 1/2)");
+  std::string text = names + "\n" + heads + "\n";
   for (const RuleRates& rule : report.rules) {
+    text += fmt::format("{:<10}", rule.rule);
     if (!rule.problem.empty()) {
-      text += fmt::format("{:<10} {}\n", rule.rule, printable(rule.problem, 200));
+      text += fmt::format(" {}\n", printable(rule.problem, 200));
       continue;
     }
-    const PredictedRate& dr = rule.douglas_rachford;
-    const PredictedRate& pr = rule.peaceman_rachford;
-    text +=
-        fmt::format(kLine, rule.rule, contraction_text(dr.contraction), evaluations_text(dr),
-                    contraction_text(pr.contraction), evaluations_text(pr),
-                    contraction_text(rule.averaged.contraction), evaluations_text(rule.averaged));
+    column = 0;
+    const auto add = [&](const PredictedRate& rate) {
+      text += cells(column++, contraction_text(rate.contraction), evaluations_text(rate));
+    };
+    for (const UpdateRate& own : rule.updates) add(own.predicted);
+    add(rule.averaged);
+    text += "\n";
   }
   return text;
 }

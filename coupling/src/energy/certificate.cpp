@@ -38,8 +38,9 @@ std::string_view to_string(CertificateStatus status) {
   return "unknown";
 }
 
-MarginSampler::MarginSampler(const WaveDiscretisation& waves, MethodKind kind, std::uint64_t seed)
-    : kind_(kind), seed_(seed) {
+MarginSampler::MarginSampler(const WaveDiscretisation& waves, const UpdateRule& rule,
+                             std::uint64_t seed)
+    : condition_(rule.part_condition()), seed_(seed) {
   const auto size = static_cast<std::size_t>(waves.wave_size());
   for (auto* v : {&alpha_, &beta_, &s_alpha_, &s_beta_}) v->resize(size);
 }
@@ -80,80 +81,86 @@ void MarginSampler::take_margin(const WaveDiscretisation& waves, std::size_t par
     image += mapped * mapped;
     source += difference * difference;
   }
-  const double margin = (kind_ == MethodKind::douglas_rachford ? inner : source) - image;
+  const bool is_firm = condition_ == PartCondition::firmly_nonexpansive;
+  const double margin = (is_firm ? inner : source) - image;
   result.min_margin = std::min(result.min_margin, margin);
   if (!(margin >= -1e-12 * source)) result.negative_beyond_tolerance = true;
 }
 
 StepCertifier::StepCertifier(const WaveDiscretisation& waves, const InnerUpdate& update)
-    : update_(update), sampler_(waves, update.kind), fixed_point_(waves, update) {
-  for (auto* v : {&u_, &u_next_, &b_}) v->resize(static_cast<std::size_t>(waves.wave_size()));
-}
+    : waves_(waves),
+      update_(update),
+      sampler_(waves, *update.rule),
+      fixed_point_(waves, update),
+      iteration_(waves, update),
+      before_(static_cast<std::size_t>(waves.wave_size())) {}
 
-void StepCertifier::examine(const WaveDiscretisation& waves, double* record, const Step& step,
-                            Certificate& certificate) {
-  examine_margins(waves, record, step.index, certificate);
+void StepCertifier::examine(double* record, const Step& step, Certificate& certificate) {
+  examine_margins(record, step.index, certificate);
   if (step.accelerated) return;
   std::span<const double> fixed_point;
   try {
-    fixed_point = fixed_point_.solve(waves, record, step.u_start);
+    fixed_point = fixed_point_.solve(record, step.u_start);
   } catch (const std::bad_alloc&) {  // the step itself is sound: go without this evidence
   }
   if (fixed_point.size() != step.u_start.size()) {
     ++certificate.steps_without_fixed_point;
     return;
   }
-  examine_iterates(waves, record, step, fixed_point, certificate);
+  examine_iterates(record, step, fixed_point, certificate);
 }
 
-void StepCertifier::examine_margins(const WaveDiscretisation& waves, double* record,
-                                    std::int64_t index, Certificate& certificate) {
-  const auto margins = sampler_.sample(waves, record, index);
+void StepCertifier::examine_margins(double* record, std::int64_t index, Certificate& certificate) {
+  const auto margins = sampler_.sample(waves_, record, index);
   if (!margins) ++certificate.steps_without_margin;
   if (!margins || !std::isfinite(margins->min_margin)) return;  // no margin: a system without ports
-  std::optional<double>& smallest = update_.kind == MethodKind::douglas_rachford
-                                        ? certificate.min_fne_margin
-                                        : certificate.min_nonexpansiveness_margin;
+  const bool is_firm = update_.rule->part_condition() == PartCondition::firmly_nonexpansive;
+  std::optional<double>& smallest =
+      is_firm ? certificate.min_fne_margin : certificate.min_nonexpansiveness_margin;
   smallest = std::min(smallest.value_or(margins->min_margin), margins->min_margin);
   if (margins->negative_beyond_tolerance && certificate.status == CertificateStatus::holds) {
     certificate.status = CertificateStatus::conditional;
   }
 }
 
-void StepCertifier::examine_iterates(const WaveDiscretisation& waves, double* record,
-                                     const Step& step, std::span<const double> fixed_point,
+void StepCertifier::examine_iterates(double* record, const Step& step,
+                                     std::span<const double> fixed_point,
                                      Certificate& certificate) {
-  std::copy(step.u_start.begin(), step.u_start.end(), u_.begin());
+  iteration_.start_at(step.u_start);
   const auto distance_of = [&](std::span<const double> u) {
-    return half_square_distance(waves, u, fixed_point);
+    return half_square_distance(waves_, u, fixed_point);
   };
-  const double start = distance_of(u_);
+  const double start = distance_of(iteration_.u());
   double distance = start;
-  const double relaxation = update_.relaxation;
-  const double least_gain = (update_.kind == MethodKind::douglas_rachford ? 2.0 : 1.0) - relaxation;
+  const double gain = update_.rule->fejer_gain(update_.relaxation);
   const int last = *std::max_element(step.iterations.begin(), step.iterations.end());
   for (int k = 0; k < last; ++k) {
-    if (!waves.scatter_all(record, u_.data(), b_.data()).ok()) {
+    if (!iteration_.evaluate(record).ok()) {
       ++certificate.steps_without_fixed_point;
       return;
     }
-    u_next_ = u_;
-    waves.interconnection().update(update_, b_.data(), u_next_.data());
-    for (std::size_t j = 0; j < u_.size(); ++j) {  // islands that have stopped stay as they are
-      const int part = waves.part_of_wave(static_cast<int>(j));
-      if (part < 0) continue;
-      const int island = waves.system().island_of_part(part);
-      if (k >= step.iterations[static_cast<std::size_t>(island)]) u_next_[j] = u_[j];
-    }
-    const double next = distance_of(u_next_);
+    std::ranges::copy(iteration_.u(), before_.begin());
+    iteration_.update();
+    hold_stopped_islands(step.iterations, k);
+    const double next = distance_of(iteration_.u());
     raise_to(certificate.max_fejer_residual_J,
-             next - distance + least_gain / relaxation * half_square_distance(waves, u_next_, u_));
+             next - distance + gain * half_square_distance(waves_, iteration_.u(), before_));
     distance = next;
-    u_.swap(u_next_);
   }
   // ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² ≤ ½(|â|² − |b|²) + supply
   raise_to(certificate.max_augmented_residual_J,
            step.stored_change_J + distance - start + step.mismatch_J - step.supplied_J);
+}
+
+/// Islands that have stopped before evaluation k keep their u.
+void StepCertifier::hold_stopped_islands(std::span<const int> iterations, int k) {
+  const std::span<double> u = iteration_.u();
+  for (std::size_t j = 0; j < u.size(); ++j) {
+    const int part = waves_.part_of_wave(static_cast<int>(j));
+    if (part < 0) continue;
+    const int island = waves_.system().island_of_part(part);
+    if (k >= iterations[static_cast<std::size_t>(island)]) u[j] = before_[j];
+  }
 }
 
 }  // namespace portwave

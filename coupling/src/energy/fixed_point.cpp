@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "portwave/coupling/energy/certificate.hpp"
@@ -27,8 +28,8 @@ class IslandStep {
         change_(ports_.size()) {}
 
   /// u += (I − PD)⁻¹(exchanged − u), D at u. False when a port solve fails.
-  bool take(const WaveDiscretisation& waves, const double* record, AlignedVector& u,
-            const AlignedVector& exchanged) {
+  bool take(const WaveDiscretisation& waves, const double* record, std::span<double> u,
+            std::span<const double> exchanged) {
     if (!parts_.differentiate(record, u.data(), exchanged.data())) return false;
     const auto D = [&](int part) { return parts_.of(part); };
     if (!equation_.factorise(waves.interconnection(), D)) return false;
@@ -54,47 +55,45 @@ class IslandStep {
 
 FixedPointSolver::FixedPointSolver(const WaveDiscretisation& waves, const InnerUpdate& update,
                                    int plain_iterations)
-    : update_(update), plain_iterations_(plain_iterations) {
-  for (auto* v : {&u_, &b_, &exchanged_}) v->resize(at(waves.wave_size()));
-}
+    : iteration_(waves, update), plain_iterations_(plain_iterations) {}
 
-std::span<const double> FixedPointSolver::solve(const WaveDiscretisation& waves, double* record,
-                                                std::span<const double> start) {
-  std::copy(start.begin(), start.end(), u_.begin());
-  if (iterate_plainly(waves, record) || iterate_newton(waves, record)) return u_;
+std::span<const double> FixedPointSolver::solve(double* record, std::span<const double> start) {
+  iteration_.start_at(start);
+  if (iterate_plainly(record) || iterate_newton(record)) return iteration_.u();
   return {};
 }
 
 /// |P S(u) − u| relative to the waves; NaN when a port solve fails.
-double FixedPointSolver::evaluate(const WaveDiscretisation& waves, double* record) {
-  if (!waves.scatter_all(record, u_.data(), b_.data()).ok()) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  waves.interconnection().exchange(b_.data(), exchanged_.data());
+double FixedPointSolver::evaluate(double* record) {
+  if (!iteration_.evaluate(record).ok()) return std::numeric_limits<double>::quiet_NaN();
+  exchanged_ = iteration_.shadow();
+  const std::span<const double> u = iteration_.u(), b = iteration_.b();
+  const WaveDiscretisation& waves = iteration_.waves();
   double gap = 0.0, incident = 0.0, outgoing = 0.0;
   for (int port = 0; port < static_cast<int>(waves.system().scalar_ports().size()); ++port) {
     const std::size_t j = at(waves.wave_of_port(port));
-    const double difference = exchanged_[j] - u_[j];
+    const double difference = exchanged_[j] - u[j];
     gap += difference * difference;
-    incident += u_[j] * u_[j];
-    outgoing += b_[j] * b_[j];
+    incident += u[j] * u[j];
+    outgoing += b[j] * b[j];
   }
   return gap == 0.0 ? 0.0 : std::sqrt(gap / std::max(incident, outgoing));
 }
 
 /// Only a fast iteration may stop here: with rate ρ the error is residual/(1 − ρ).
-bool FixedPointSolver::iterate_plainly(const WaveDiscretisation& waves, double* record) {
+bool FixedPointSolver::iterate_plainly(double* record) {
   for (int k = 0; k < plain_iterations_; ++k) {
-    const double residual = evaluate(waves, record);
+    const double residual = evaluate(record);
     if (residual <= kRoundOff) return true;
     if (std::isnan(residual)) return false;
-    waves.interconnection().update(update_, b_.data(), u_.data());
+    iteration_.update();
   }
   return false;
 }
 
-bool FixedPointSolver::iterate_newton(const WaveDiscretisation& waves, double* record) {
+bool FixedPointSolver::iterate_newton(double* record) {
   constexpr int kMaxSteps = 30;
+  const WaveDiscretisation& waves = iteration_.waves();
   const IslandNetworks networks(waves.system());
   std::vector<IslandStep> islands;
   islands.reserve(networks.of.size());
@@ -102,21 +101,22 @@ bool FixedPointSolver::iterate_newton(const WaveDiscretisation& waves, double* r
     if (!networks.of[at(i)].ports.empty()) islands.emplace_back(waves, networks, i);
   }
   double best = std::numeric_limits<double>::infinity();
-  AlignedVector best_u = u_;
+  const std::span<double> u = iteration_.u();
+  AlignedVector best_u(u.begin(), u.end());
   for (int k = 0; k < kMaxSteps; ++k) {
-    const double residual = evaluate(waves, record);
+    const double residual = evaluate(record);
     if (std::isnan(residual)) break;
     const bool stalled = residual >= 0.5 * best;
     if (residual < best) {
       best = residual;
-      best_u = u_;
+      std::ranges::copy(u, best_u.begin());
     }
     if (residual <= kRoundOff || (stalled && best <= kGoodEnough)) break;
     const bool sound = std::ranges::all_of(
-        islands, [&](IslandStep& island) { return island.take(waves, record, u_, exchanged_); });
+        islands, [&](IslandStep& island) { return island.take(waves, record, u, exchanged_); });
     if (!sound) break;
   }
-  u_ = best_u;
+  std::ranges::copy(best_u, u.begin());
   return best <= kGoodEnough;
 }
 

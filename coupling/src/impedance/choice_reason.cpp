@@ -8,13 +8,9 @@
 namespace portwave {
 namespace {
 
-std::string name_of(MethodKind kind, double relaxation) {
+std::string name_of(MethodKind kind, double relaxation, const UpdateRule* own_rule) {
   if (kind == MethodKind::interface) return "The interface equation";
-  const bool dr = kind == MethodKind::douglas_rachford;
-  if (!dr && relaxation == 0.5) return "The averaged wave iteration";
-  std::string name = dr ? "Douglas-Rachford" : "Peaceman-Rachford";
-  if (relaxation != 1.0) name += fmt::format(" (relaxation {:g})", relaxation);
-  return name;
+  return (own_rule != nullptr ? own_rule : update_rule_of(kind))->title(relaxation);
 }
 
 std::string count_of(const PredictedRate& rate) {
@@ -35,7 +31,8 @@ std::string others_of(const MethodChoice& choice) {
       if (best == nullptr || candidate.rate.evaluations < best->rate.evaluations) best = &candidate;
     }
     if (best != nullptr) {
-      add(fmt::format("{} with {} impedances", name_of(best->kind, best->relaxation),
+      add(fmt::format("{} with {} impedances",
+                      name_of(best->kind, best->relaxation, chosen.own_rule),
                       to_string(best->impedance)),
           best->rate);
       return others;
@@ -51,10 +48,10 @@ std::string others_of(const MethodChoice& choice) {
     }
     const bool is_part =
         candidate.kind == MethodKind::interface && !chosen.interface_islands.empty();
-    if (is_part || same_method == same_rule)
-      continue;  // the choice itself, or two steps away from it
+    // Not the choice itself, nor what is two steps away from it.
+    if (is_part || same_method == same_rule) continue;
     add(same_method ? std::string(to_string(candidate.impedance))
-                    : name_of(candidate.kind, candidate.relaxation),
+                    : name_of(candidate.kind, candidate.relaxation, chosen.own_rule),
         candidate.rate);
   }
   return others;
@@ -64,8 +61,9 @@ std::string others_of(const MethodChoice& choice) {
 
 std::string reason_of(const MethodChoice& choice, const System& system) {
   const CouplingMethod& chosen = choice.method;
-  std::string reason = fmt::format("{} with {} impedances", name_of(chosen.kind, chosen.relaxation),
-                                   to_string(chosen.impedance_kind));
+  std::string reason =
+      fmt::format("{} with {} impedances", name_of(chosen.kind, chosen.relaxation, chosen.own_rule),
+                  to_string(chosen.impedance_kind));
   if (chosen.acceleration > 0) {
     reason +=
         fmt::format(" and Anderson acceleration from {} earlier evaluations", chosen.acceleration);

@@ -87,6 +87,12 @@ struct Base {
   MethodKind kind;
   double relaxation;
   int acceleration = 0;
+  const UpdateRule* own_rule = nullptr;  ///< in place of that of the kind
+
+  InnerUpdate update() const {
+    return own_rule != nullptr ? InnerUpdate{own_rule, relaxation}
+                               : predictable_update(kind, relaxation);
+  }
 };
 
 /// What one island takes.
@@ -133,7 +139,8 @@ class Chooser {
   MethodChoice compare_rules() && {
     const CouplingMethod& method = choice_.method;
     const bool is_interface = method.kind == MethodKind::interface;
-    base_ = {method.kind, method.relaxation, is_interface ? 0 : method.acceleration};
+    base_ = {method.kind, method.relaxation, is_interface ? 0 : method.acceleration,
+             method.own_rule};
     const std::vector<char> all(islands_.size(), 1);
     std::size_t best = 0;
     for (std::size_t rule = 0; rule < tuned_.size(); ++rule) {
@@ -238,7 +245,7 @@ class Chooser {
                                      ImpedanceKind rule, const std::vector<char>& wanted) {
     const bool is_interface = base.kind == MethodKind::interface;
     std::vector<PredictedRate> rates =
-        predict_rates(responses_, impedance, base.kind, base.relaxation,
+        predict_rates(responses_, impedance, base.update(),
                       is_interface ? kManyEvaluations : limit_, base.acceleration, wanted);
     for (std::size_t i = 0; is_interface && i < rates.size(); ++i) {
       if (!islands_[i].linear) rates[i].evaluations += kQuasiNewton;

@@ -108,14 +108,11 @@ class LinearIteration {
                                : std::numeric_limits<double>::infinity();
   }
 
-  void update(MethodKind kind, double relaxation) {
-    if (kind == MethodKind::interface) return update_interface();
+  /// Of no rule: by the interface equation.
+  void update(const InnerUpdate& update) {
+    if (update.rule == nullptr) return update_interface();
     combine();
-    if (kind == MethodKind::douglas_rachford) {
-      coupling_.douglas_rachford(relaxation, b_.data(), u_.data());
-      return;
-    }
-    coupling_.all().average(relaxation, b_.data(), u_.data());
+    coupling_.update(update, b_.data(), u_.data());
   }
 
   /// Factorises I − PD of the wanted islands; the entries by island, 0 where there are no factors.
@@ -309,20 +306,21 @@ void take_worse(const PredictedRate& rate, PredictedRate& worst) {
 }  // namespace
 
 std::vector<PredictedRate> predict_rates(const PortResponses& responses,
-                                         std::span<const double> impedance, MethodKind kind,
-                                         double relaxation, int limit, int acceleration,
+                                         std::span<const double> impedance,
+                                         const InnerUpdate& update, int limit, int acceleration,
                                          std::span<const char> wanted) {
+  const bool is_interface = update.rule == nullptr;
   LinearIteration iteration(responses, impedance, wanted);
   const int islands = responses.system().island_count();
   std::vector<PredictedRate> rates(at(islands), {.evaluations = 1, .converges = true});
   std::vector<std::size_t> entries;
-  if (kind == MethodKind::interface) entries = iteration.factorise();
+  if (is_interface) entries = iteration.factorise();
   for (const bool under_way : {false, true}) {
     std::vector<Course> courses(at(islands));
-    iteration.start(under_way, kind == MethodKind::interface ? 0 : acceleration);
+    iteration.start(under_way, is_interface ? 0 : acceleration);
     bool open = true;
     for (int k = 0; k < limit && open; ++k) {
-      if (k > 0) iteration.update(kind, relaxation);
+      if (k > 0) iteration.update(update);
       iteration.evaluate();
       open = false;
       for (int i = 0; i < islands; ++i) {
@@ -340,10 +338,10 @@ std::vector<PredictedRate> predict_rates(const PortResponses& responses,
 }
 
 PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
-                           MethodKind kind, double relaxation, int limit, int acceleration) {
+                           const InnerUpdate& update, int limit, int acceleration) {
   PredictedRate worst{.evaluations = 1, .converges = true};
   for (const PredictedRate& rate :
-       predict_rates(responses, impedance, kind, relaxation, limit, acceleration)) {
+       predict_rates(responses, impedance, update, limit, acceleration)) {
     take_worse(rate, worst);
   }
   return worst;

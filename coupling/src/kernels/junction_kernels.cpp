@@ -44,7 +44,7 @@ void exchange_swaps(const JunctionRun& run, const int* places, const double* /*v
 /// last bit. Where P² = I, R g = (2g + Pg)/3.
 /// For a swap u₁ += ⅓λ(2g₁ + g₂), g₁ = b₂ − u₁, g₂ = b₁ − u₂, with b₁ and b₂ entering as late as can
 /// be: the next port solve waits for nothing else.
-inline void update_swap(double third, double b1, double b2, double& u1, double& u2) {
+inline void resolve_swap(double third, double b1, double b2, double& u1, double& u2) {
   const double old1 = u1, old2 = u2;
   const double rest1 = __builtin_fma(-2.0, old1, -old2), rest2 = __builtin_fma(-2.0, old2, -old1);
   u1 = __builtin_fma(third, __builtin_fma(2.0, b2, rest1) + b1, old1);
@@ -52,8 +52,8 @@ inline void update_swap(double third, double b1, double b2, double& u1, double& 
 }
 
 template <bool kContiguous>
-void update_swaps(const JunctionRun& run, const int* places, const double* /*values*/,
-                  double relaxation, const double* b, double* u, double* /*work*/) {
+void resolve_swaps(const JunctionRun& run, const int* places, const double* /*values*/,
+                   double relaxation, const double* b, double* u, double* /*work*/) {
   const double third = relaxation / 3.0;
   if constexpr (kContiguous) {
     const double* b1 = b + places[0];
@@ -62,12 +62,12 @@ void update_swaps(const JunctionRun& run, const int* places, const double* /*val
     double* u2 = u + places[1];
 #pragma GCC ivdep
     for (int i = 0; i < run.count; ++i) {
-      update_swap(third, b1[i], b2[i], u1[i], u2[i]);
+      resolve_swap(third, b1[i], b2[i], u1[i], u2[i]);
     }
   } else {
     for (int i = 0; i < run.count; ++i) {
       const int p = places[i], q = places[run.count + i];
-      update_swap(third, b[p], b[q], u[p], u[q]);
+      resolve_swap(third, b[p], b[q], u[p], u[q]);
     }
   }
 }
@@ -125,8 +125,8 @@ void average_reflections(const JunctionRun& run, const int* places, const double
 }
 
 template <bool kContiguous, bool kShared, int K>
-void update_reflections(const JunctionRun& run, const int* places, const double* n,
-                        double relaxation, const double* b, double* u, double* /*work*/) {
+void resolve_reflections(const JunctionRun& run, const int* places, const double* n,
+                         double relaxation, const double* b, double* u, double* /*work*/) {
   const double third = relaxation / 3.0;
   const int arity = K > 0 ? K : run.arity;
   const Places<kContiguous> at{places, run.count};
@@ -181,8 +181,8 @@ void average_pairs(const JunctionRun& run, const int* places, const double* valu
 }
 
 template <bool kContiguous, bool kShared>
-void update_pairs(const JunctionRun& run, const int* places, const double* values,
-                  double relaxation, const double* b, double* u, double* /*work*/) {
+void resolve_pairs(const JunctionRun& run, const int* places, const double* values,
+                   double relaxation, const double* b, double* u, double* /*work*/) {
   const double third = relaxation / 3.0;
   const Places<kContiguous> at{places, run.count};
 #pragma GCC ivdep
@@ -212,8 +212,8 @@ void exchange_dense(const JunctionRun& run, const int* places, const double* val
   }
 }
 
-void update_dense(const JunctionRun& run, const int* places, const double* values,
-                  double relaxation, const double* b, double* u, double* gap) {
+void resolve_dense(const JunctionRun& run, const int* places, const double* values,
+                   double relaxation, const double* b, double* u, double* gap) {
   const int k = run.arity;
   for (int i = 0; i < run.count; ++i) {
     const int* waves = places + i * k;
@@ -252,7 +252,7 @@ void average_dense(const JunctionRun& run, const int* places, const double* valu
 template <bool kContiguous, bool kShared, int K>
 void choose_reflections(JunctionRun& run) {
   run.exchange = exchange_reflections<kContiguous, kShared, K>;
-  run.update = update_reflections<kContiguous, kShared, K>;
+  run.resolve = resolve_reflections<kContiguous, kShared, K>;
   run.average = average_reflections<kContiguous, kShared, K>;
 }
 
@@ -263,7 +263,7 @@ void choose_arity(JunctionRun& run) {
       return choose_reflections<kContiguous, kShared, 1>(run);
     case 2:
       run.exchange = exchange_pairs<kContiguous, kShared>;
-      run.update = update_pairs<kContiguous, kShared>;
+      run.resolve = resolve_pairs<kContiguous, kShared>;
       run.average = average_pairs<kContiguous, kShared>;
       return;
     case 3:
@@ -277,7 +277,7 @@ void choose(JunctionRun& run) {
   switch (run.form) {
     case JunctionForm::swap:
       run.exchange = run.contiguous ? exchange_swaps<true> : exchange_swaps<false>;
-      run.update = run.contiguous ? update_swaps<true> : update_swaps<false>;
+      run.resolve = run.contiguous ? resolve_swaps<true> : resolve_swaps<false>;
       run.average = run.contiguous ? average_swaps<true> : average_swaps<false>;
       return;
     case JunctionForm::reflection:
@@ -287,7 +287,7 @@ void choose(JunctionRun& run) {
       return run.shared ? choose_arity<false, true>(run) : choose_arity<false, false>(run);
     case JunctionForm::dense:
       run.exchange = exchange_dense;
-      run.update = update_dense;
+      run.resolve = resolve_dense;
       run.average = average_dense;
   }
 }

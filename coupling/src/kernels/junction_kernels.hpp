@@ -5,7 +5,7 @@
 namespace portwave {
 
 struct JunctionKernels {
-  /// Sets `exchange` and `update` of a run that is complete otherwise.
+  /// Sets the loops of a run that is complete otherwise.
   void (*choose)(JunctionRun& run);
 };
 

@@ -1,13 +1,15 @@
 #include "portwave/coupling/method/method.hpp"
 
+#include "portwave/coupling/method/update_rule.hpp"
+
 namespace portwave {
 
 std::string_view to_string(MethodKind kind) {
   switch (kind) {
     case MethodKind::douglas_rachford:
-      return "douglas-rachford";
+      return douglas_rachford().name();
     case MethodKind::peaceman_rachford:
-      return "peaceman-rachford";
+      return peaceman_rachford().name();
     case MethodKind::interface:
       return "interface";
     case MethodKind::automatic:
@@ -24,6 +26,10 @@ std::string_view to_string(MethodKind kind) {
       return "gauss-seidel";
   }
   return "unknown";
+}
+
+std::string_view name_of(const CouplingMethod& method) {
+  return method.own_rule != nullptr ? method.own_rule->name() : to_string(method.kind);
 }
 
 bool is_splitting(MethodKind kind) {

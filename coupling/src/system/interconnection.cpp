@@ -180,7 +180,7 @@ Eigen::MatrixXd Interconnection::apply_to_basis(int index, bool resolvent) const
     std::fill(a.begin(), a.end(), 0.0);
     if (resolvent) {
       a[place] = -1.0;  // u = −eⱼ, b = 0: the update adds (2I − P)⁻¹ eⱼ
-      one.douglas_rachford(1.0, b.data(), a.data());
+      one.resolve(1.0, b.data(), a.data());
       a[place] += 1.0;
     } else {
       b[place] = 1.0;

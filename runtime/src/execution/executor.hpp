@@ -4,20 +4,12 @@
 #include <span>
 #include <vector>
 
+#include "execution/island_iteration.hpp"
 #include "execution/step_arrays.hpp"
 #include "execution/task_graph.hpp"
 #include "portwave/runtime/execution/budget.hpp"
 
 namespace portwave {
-
-/// What became of an island's inner iteration.
-struct IslandOutcome {
-  int iterations = 0;  ///< evaluations of S
-  bool converged = false;
-  bool by_energy = false;  ///< it was the energy tolerance that was met
-  bool rescued = false;    ///< it went on with the interface update within the step
-  InterfaceGap gap;        ///< at the last evaluation, if a tolerance was given
-};
 
 /// A macro-step's inner iteration and commit, as asked for.
 struct StepPlan {

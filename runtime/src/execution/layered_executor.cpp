@@ -109,7 +109,7 @@ bool LayeredExecutor::judge(int done) {
   for (std::size_t island_group = 0; island_group < stopped_.size(); ++island_group) {
     const int first = first_of_island_group_[island_group];
     if (first < 0 || stopped_[island_group] != 0) continue;
-    const Task& task = graph_.task(first);
+    Task& task = graph_.task(first);
     if (task.alone()) {
       for (const int island : task.islands()) {
         open = open || !outcomes_[static_cast<std::size_t>(island)].converged;
@@ -118,11 +118,10 @@ bool LayeredExecutor::judge(int done) {
     }
     IslandOutcome& outcome = outcomes_[static_cast<std::size_t>(task.islands().front())];
     outcome.iterations = done;
-    if (rule.checked()) {
-      judge_evaluation(arrays_, rule, task.islands().front(), arrays_.a, outcome);
-    }
-    stopped_[island_group] = outcome.converged ? 1 : 0;
-    open = open || !outcome.converged;
+    const bool stops =
+        rule.checked() && IslandIteration(task, 0).judge(arrays_, rule, done, arrays_.a, outcome);
+    stopped_[island_group] = stops ? 1 : 0;
+    open = open || !stops;
   }
   return !open;
 }
@@ -133,17 +132,11 @@ void LayeredExecutor::commit(int index, int iterations) {
     solo->commit(arrays_, plan_.rule);
     return;
   }
-  if (iterations == 0) {
-    task.start(arrays_, arrays_.a);
-  } else if (!plan_.rule.checked()) {
-    task.exchange(arrays_, base_ + static_cast<std::uint64_t>(iterations), arrays_.a);
-  } else {
-    restore_shadow(arrays_, task);
-  }
+  choose_shadow(task, arrays_, plan_.rule, iterations,
+                base_ + static_cast<std::uint64_t>(iterations));
   if (!plan_.rule.checked() &&
       first_of_island_group_[static_cast<std::size_t>(task.island_group())] == index) {
-    outcomes_[static_cast<std::size_t>(task.islands().front())] = {
-        iterations, false, false, false, {}};
+    outcomes_[static_cast<std::size_t>(task.islands().front())] = {.iterations = iterations};
   }
   PhaseStatus failure;
   if (!task.commit(arrays_, failure)) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/coupling/method/update_rule.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave::method_rules {
@@ -89,12 +90,17 @@ class Check {
   }
 
   void check_relaxation() {
-    if (m_.kind == MethodKind::automatic) return;  // it chooses its own
-    if (m_.kind == MethodKind::interface) return;  // it has none
-    const NumberRange range = relaxation(m_.kind);
-    const bool is_narrower = m_.kind == MethodKind::peaceman_rachford;
+    const bool has_rule = m_.kind != MethodKind::automatic && m_.kind != MethodKind::interface;
+    if (!has_rule && m_.own_rule != nullptr) {
+      fail("/own_rule", fmt::format("is not for \"{}\"", to_string(m_.kind)));
+    }
+    if (!has_rule) return;  // `automatic` chooses its relaxation, `interface` has none
+    const NumberRange range = relaxation(m_);
+    const UpdateRule* rule = inner_update_of(m_).rule;
+    const bool is_default = rule == update_rule_of(CouplingMethod{}.kind);
     expect(range.contains(m_.relaxation), "/relaxation",
-           range.describe() + (is_narrower ? " with \"peaceman-rachford\"" : ""), m_.relaxation);
+           range.describe() + (is_default ? "" : fmt::format(" with \"{}\"", rule->name())),
+           m_.relaxation);
   }
 
   void check_impedance() {
@@ -115,9 +121,11 @@ class Check {
 
 }  // namespace
 
-NumberRange relaxation(MethodKind kind) {
-  if (kind == MethodKind::peaceman_rachford) return {0.0, true, 1.0, false};
-  return {0.0, true, 2.0, true};
+NumberRange relaxation(const CouplingMethod& method) {
+  const UpdateRule* rule = inner_update_of(method).rule;
+  if (rule == nullptr) rule = &douglas_rachford();
+  const RelaxationRange range = rule->relaxation_range();
+  return {0.0, true, range.most, !range.includes_most};
 }
 
 Issues check(const CouplingMethod& method) { return Check(method).run(); }

@@ -13,8 +13,8 @@
 /// options made in code.
 namespace portwave::method_rules {
 
-/// λ of Douglas–Rachford, θ of Peaceman–Rachford.
-NumberRange relaxation(MethodKind kind);
+/// Of the method's update rule; the widest one where it has none.
+NumberRange relaxation(const CouplingMethod& method);
 inline NumberRange tolerance() { return NumberRange::non_negative(); }
 inline NumberRange tank() { return NumberRange::non_negative(); }
 

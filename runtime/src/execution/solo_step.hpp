@@ -31,20 +31,11 @@ class SoloStep {
 
   Task& task_;
   const WaveDiscretisation& waves_;
+  std::vector<IslandIteration> islands_;
   std::vector<char> stopped_;  // by island of the task
   int open_ = 0;               // islands that have not stopped
   int done_ = 0;
   AlignedVector& exchanged_;  // P b̂, where islands stop one by one
 };
-
-/// Judges the gap of an island after its evaluation number `outcome.iterations`, all of it measured, and
-/// prepares the next update where that is more than an exchange of waves. `exchanged` is P b̂. False when
-/// the evaluation was a trial that is rejected: the outcome is then that of the last one that stands.
-bool judge_evaluation(const StepArrays& s, const IterationRule& rule, int island,
-                      const double* exchanged, IslandOutcome& outcome);
-
-/// Before the commit of a task that is one of several of its island: â of the last evaluation that
-/// stands, if that was not the last.
-void restore_shadow(const StepArrays& s, const Task& task);
 
 }  // namespace portwave

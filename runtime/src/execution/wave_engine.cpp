@@ -18,6 +18,7 @@
 #include "portwave/coupling/impedance/wave_scale.hpp"
 #include "portwave/coupling/waves/anderson.hpp"
 #include "portwave/coupling/waves/interface_solver.hpp"
+#include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/subsystems/base/staggered.hpp"
 
 namespace portwave {
@@ -283,7 +284,7 @@ class WaveEngine final : public StepEngine {
   }
 
   bool ledger_used() const { return options_.certify != Certify::none || options_.method.guard; }
-  InnerUpdate update() const { return {options_.method.kind, options_.method.relaxation}; }
+  InnerUpdate update() const { return inner_update_of(options_.method); }
 
   /// What the step has written, before it is accepted.
   CommittedStep committed() const {
@@ -436,7 +437,7 @@ class WaveEngine final : public StepEngine {
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
       iterations_by_island_[i] = outcomes_[i].iterations;
     }
-    certifier_->examine(waves_, next_.data(),  // what was the record of the step
+    certifier_->examine(next_.data(),  // what was the record of the step
                         {.index = steps_ - 1,
                          .iterations = iterations_by_island_,
                          .u_start = u_start_,
@@ -567,21 +568,21 @@ void WaveEngine::find_non_finite(int noticed_at) {
   for (const IslandOutcome& outcome : outcomes_) {
     if (at_commit) last = std::max(last, outcome.iterations);
   }
+  WaveIteration iteration(waves_, update(), WaveIteration::Scatter::inexact);
   const auto spoiled = [&](int part) {
     const PartPlace& place = waves_.place(part);
     for (int j = 0; j < waves_.batch(place.batch).batch->wave_size(); ++j) {
-      if (!std::isfinite(b_trial_[static_cast<std::size_t>(place.wave + j * place.stride)])) {
-        return true;
-      }
+      const double b = iteration.b()[static_cast<std::size_t>(place.wave + j * place.stride)];
+      if (!std::isfinite(b)) return true;
     }
     return false;
   };
   // Warm starts may hold the NaN.
   fail_if(waves_.freeze_all(record_.data(), waves_.driven() ? input_.data() : nullptr), -1);
-  waves_.interconnection().exchange(b_.data(), u_.data());
+  iteration.start(b_);
   for (int k = 0; k < last; ++k) {
-    const PhaseStatus status =
-        waves_.inexact_scatter_all(record_.data(), u_.data(), b_trial_.data());
+    if (k > 0) iteration.update();
+    const PhaseStatus status = iteration.evaluate(record_.data());
     for (int part = 0; part < parts; ++part) {
       const int island = waves_.system().island_of_part(part);
       const IslandOutcome& outcome = outcomes_[static_cast<std::size_t>(island)];
@@ -589,7 +590,6 @@ void WaveEngine::find_non_finite(int noticed_at) {
       if (status.part == part) fail(status, k);
       if (spoiled(part)) fail({part, StepFault::not_finite, {}}, k);
     }
-    waves_.interconnection().update(update(), b_trial_.data(), u_.data());
   }
 }
 

@@ -299,14 +299,12 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
     IslandGroup& island_group = island_groups_[static_cast<std::size_t>(task.island_group())];
     const std::int64_t arrived = island_group.arrived.fetch_add(1, std::memory_order_acq_rel) + 1;
     if (arrived != island_group.tasks * (k + 1)) return;
-    const int island = task.islands().front();
-    IslandOutcome& outcome = outcomes_[static_cast<std::size_t>(island)];
+    const IslandIteration island(task, 0);
     const IterationRule& rule = plan_.rule;
     bool stop = true;
     if (fault_at_.load(std::memory_order_relaxed) > k) {
-      outcome.iterations = static_cast<int>(k + 1);
-      judge_evaluation(arrays_, rule, island, arrays_.a, outcome);
-      stop = outcome.converged || k + 1 >= rule.budget;
+      IslandOutcome& outcome = outcomes_[static_cast<std::size_t>(island.island())];
+      stop = island.judge(arrays_, rule, static_cast<int>(k + 1), arrays_.a, outcome);
       if (!stop && plan_.deadline != nullptr &&
           plan_.deadline->horizon(static_cast<int>(k + 1), rule.budget,
                                   DeadlineScheduler::Clock::now()) == k + 1) {
@@ -326,19 +324,12 @@ class WaveExecutor final : public Executor, private WorkerTeam::Work {
           island_groups_[static_cast<std::size_t>(task.island_group())];
       if (island_group.first == &task) {
         for (const int island : task.islands()) {
-          outcomes_[static_cast<std::size_t>(island)] = {
-              static_cast<int>(k), false, false, false, {}};
+          outcomes_[static_cast<std::size_t>(island)] = {.iterations = static_cast<int>(k)};
         }
       }
     }
     if (is_void(kNever)) return;
-    if (k == 0) {
-      task.start(arrays_, arrays_.a);
-    } else if (!plan_.rule.checked()) {
-      task.exchange(arrays_, number(k - 1), arrays_.a);
-    } else {
-      restore_shadow(arrays_, task);
-    }
+    choose_shadow(task, arrays_, plan_.rule, static_cast<int>(k), number(k - 1));
     PhaseStatus failure;
     if (!task.commit(arrays_, failure)) fail(task, kNever, std::move(failure));
   }

@@ -351,8 +351,8 @@ std::string network_method_text(const RunSummary& summary) {
 std::string method_text(const RunSummary& summary) {
   const CouplingMethod& method = summary.method;
   if (!has_waves(summary)) return network_method_text(summary);
-  std::string text = fmt::format("{}, at most {} iteration{}", to_string(method.kind),
-                                 method.iterations, method.iterations == 1 ? "" : "s");
+  std::string text = fmt::format("{}, at most {} iteration{}", name_of(method), method.iterations,
+                                 method.iterations == 1 ? "" : "s");
   if (method.kind != MethodKind::automatic && method.kind != MethodKind::interface) {
     text += fmt::format(", relaxation {:g}", method.relaxation);
   }
@@ -653,7 +653,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
           {"steps", summary.steps},
           {"step_s", number(summary.step_s)},
           {"completed", summary.completed},
-          {"method", std::string(to_string(method.kind))},
+          {"method", std::string(name_of(method))},
           {"method_options", method_options_json(method)},
           {"method_description", has_waves(summary) ? Json(nullptr) : Json(summary.choice.reason)},
           {"method_remarks", summary.remarks.empty() ? Json(nullptr) : Json(summary.remarks)},

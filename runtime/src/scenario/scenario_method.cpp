@@ -186,7 +186,7 @@ void read_iteration_options(const ObjectReader& object, CouplingMethod& method) 
     return;
   }
   if (relaxation) {
-    read_number(*relaxation, method_rules::relaxation(method.kind).describe(), method.relaxation);
+    read_number(*relaxation, method_rules::relaxation(method).describe(), method.relaxation);
   }
   if (acceleration) {
     method.acceleration = static_cast<int>(acceleration->integer(0, kMaxAcceleration).value_or(0));

@@ -388,7 +388,9 @@ Json tank_schema() {
 // The keys of "method", of all kinds.
 Json method_properties() {
   const CouplingMethod defaults;
-  const Json relaxation = {{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 2}};
+  const RelaxationRange widest = update_rule_of(defaults.kind)->relaxation_range();
+  const Json relaxation = {
+      {"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", plain(widest.most)}};
   return {
       {"kind",
        with_default(choice(scenario_file::method_kinds()), std::string(to_string(defaults.kind)))},
@@ -494,13 +496,17 @@ Json method_conditions(const Json& properties) {
     }
     return Json{{"properties", std::move(keys)}};
   };
-  Json narrow = {{"properties", {{"relaxation", {{"maximum", 1}}}}}};
   Json automatic = {{"properties",
                      {{"relaxation", absent},
                       {"acceleration", absent},
                       {"impedance", {{"properties", {{"kind", {{"const", "auto"}}}}}}}}}};
   Json conditions = Json::array();
-  conditions.push_back(when_key_is("kind", "peaceman-rachford", std::move(narrow)));
+  for (const UpdateRule* rule : update_rules()) {
+    const RelaxationRange range = rule->relaxation_range();
+    if (!range.includes_most) continue;  // the widest, which stands with the key
+    Json narrow = {{"properties", {{"relaxation", {{"maximum", plain(range.most)}}}}}};
+    conditions.push_back(when_key_is("kind", std::string(rule->name()), std::move(narrow)));
+  }
   conditions.push_back(when_key_is("kind", "auto", std::move(automatic)));
   Json interface = {{"properties", {{"relaxation", absent}, {"acceleration", absent}}}};
   conditions.push_back(when_key_is("kind", "interface", std::move(interface)));

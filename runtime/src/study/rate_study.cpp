@@ -11,6 +11,7 @@
 
 #include "execution/stepper_options.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/runtime/study/tune.hpp"
 
 namespace portwave {
@@ -23,19 +24,18 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 /// One iteration over some macro-steps.
 class Observation {
  public:
-  Observation(const Scenario& scenario, std::span<const double> impedance, MethodKind kind,
-              double relaxation, int limit)
+  Observation(const Scenario& scenario, std::span<const double> impedance,
+              const InnerUpdate& update, int limit)
       : scenario_(scenario),
         waves_(scenario.system, scenario.options.step_s, impedance),
-        kind_(kind),
-        relaxation_(relaxation),
+        update_(update),
+        iteration_(waves_, update),
         limit_(limit),
         record_(waves_.initial_record()),
         next_(record_.size()),
         input_(waves_.input_size()),
-        islands_(at(scenario.system.island_count())) {
-    for (auto* wave : {&u_, &b_, &exchanged_}) wave->resize(at(waves_.wave_size()));
-  }
+        b_next_(at(waves_.wave_size())),
+        islands_(at(scenario.system.island_count())) {}
 
   /// What is wrong, or nothing.
   std::string run(int steps, ObservedRate& observed) {
@@ -63,14 +63,14 @@ class Observation {
     }
     status = iterate(observed, sum_of_logs, evaluations);
     if (!status.ok()) return status;
-    status = waves_.advance_all(record_.data(), exchanged_.data(), next_.data(), b_.data(), {});
+    status = iteration_.commit(record_.data(), next_.data(), b_next_.data());
     std::swap(record_, next_);
     return status;
   }
 
-  /// Leaves P b̂ of the last evaluation in exchanged_.
+  /// From u = 0, not P bⁿ: all the way to the fixed point.
   PhaseStatus iterate(ObservedRate& observed, double& sum_of_logs, int& evaluations) {
-    std::fill(u_.begin(), u_.end(), 0.0);
+    std::ranges::fill(iteration_.u(), 0.0);
     double first = 0.0, contraction = 0.0;
     bool converged = false;
     PhaseStatus status = evaluate(first);
@@ -98,16 +98,17 @@ class Observation {
 
   /// b = S(u) and P b. The residual |P b − u|/max(|u|, |b|), the largest of the islands.
   PhaseStatus evaluate(double& residual) {
-    PhaseStatus status = waves_.scatter_all(record_.data(), u_.data(), b_.data());
-    waves_.interconnection().exchange(b_.data(), exchanged_.data());
+    PhaseStatus status = iteration_.evaluate(record_.data());
+    const std::span<const double> u = iteration_.u(), b = iteration_.b();
+    const std::span<const double> exchanged = iteration_.shadow();
     std::fill(islands_.begin(), islands_.end(), Squares{});
-    for (std::size_t j = 0; j < u_.size(); ++j) {
+    for (std::size_t j = 0; j < u.size(); ++j) {
       const int part = waves_.part_of_wave(static_cast<int>(j));
       if (part < 0) continue;
       Squares& sum = islands_[at(waves_.system().island_of_part(part))];
-      sum.gap += (exchanged_[j] - u_[j]) * (exchanged_[j] - u_[j]);
-      sum.incident += u_[j] * u_[j];
-      sum.outgoing += b_[j] * b_[j];
+      sum.gap += (exchanged[j] - u[j]) * (exchanged[j] - u[j]);
+      sum.incident += u[j] * u[j];
+      sum.outgoing += b[j] * b[j];
     }
     residual = 0.0;
     for (const Squares& sum : islands_) {
@@ -119,12 +120,15 @@ class Observation {
     return status;
   }
 
+  /// The averaged iteration is rounded as this study always did, wave by wave and not in the fused
+  /// loops of runs, so that its rates keep their last digits.
   void update() {
-    if (kind_ == MethodKind::douglas_rachford) {
-      return waves_.interconnection().douglas_rachford(relaxation_, b_.data(), u_.data());
+    if (update_.rule != &peaceman_rachford() || update_.relaxation == 1.0) {
+      return iteration_.update();
     }
-    for (std::size_t j = 0; j < u_.size(); ++j) u_[j] += relaxation_ * (exchanged_[j] - u_[j]);
-    if (relaxation_ == 1.0) u_ = exchanged_;
+    const std::span<const double> exchanged = iteration_.shadow();
+    const std::span<double> u = iteration_.u();
+    for (std::size_t j = 0; j < u.size(); ++j) u[j] += update_.relaxation * (exchanged[j] - u[j]);
   }
 
   std::string name_of(int part) const {
@@ -139,11 +143,10 @@ class Observation {
 
   const Scenario& scenario_;
   WaveDiscretisation waves_;
-  MethodKind kind_;
-  double relaxation_;
+  InnerUpdate update_;
+  WaveIteration iteration_;
   int limit_;
-  AlignedVector record_, next_, input_;
-  AlignedVector u_, b_, exchanged_;
+  AlignedVector record_, next_, input_, b_next_;
   std::vector<Squares> islands_;
 };
 
@@ -157,19 +160,17 @@ std::vector<RateRow> study_rate(const Scenario& scenario, const RateOptions& opt
   const int steps = static_cast<int>(std::min<std::int64_t>(options.steps, scenario.steps));
   std::vector<RateRow> rows;
   const std::vector<RuleRates> rules = rates_of_rules(scenario, responses, listener);
-  const auto count = static_cast<std::int64_t>(2 * rules.size());
+  const auto count = static_cast<std::int64_t>(rules.size() * update_rules().size());
   for (const RuleRates& rule : rules) {
-    for (const MethodKind kind : {MethodKind::douglas_rachford, MethodKind::peaceman_rachford}) {
+    for (const UpdateRate& own : rule.updates) {
       tell(listener, {"observing iteration", static_cast<std::int64_t>(rows.size()) + 1, count});
-      const bool is_douglas = kind == MethodKind::douglas_rachford;
-      RateRow row{.method = kind,
-                  .relaxation = is_douglas ? rule.douglas_relaxation : rule.peaceman_relaxation,
+      RateRow row{.update = own.update,
                   .impedance = rule.rule,
                   .problem = rule.problem,
-                  .predicted = is_douglas ? rule.douglas_rachford : rule.peaceman_rachford};
+                  .predicted = own.predicted};
       if (row.problem.empty()) {
-        row.problem = Observation(scenario, rule.by_port, kind, row.relaxation, options.limit)
-                          .run(steps, row.observed);
+        row.problem =
+            Observation(scenario, rule.by_port, own.update, options.limit).run(steps, row.observed);
       }
       rows.push_back(std::move(row));
     }

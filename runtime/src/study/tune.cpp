@@ -63,25 +63,21 @@ std::vector<PartMargins> margins_of(const PortResponses& responses,
   return margins;
 }
 
-double relaxation_of(MethodKind kind, const CouplingMethod& method) {
-  return method.kind == kind ? method.relaxation : 1.0;
-}
-
 RuleRates rates_of(std::string rule, TunedImpedance impedance, const CouplingMethod& method,
                    const PortResponses& responses) {
   RuleRates rates{.rule = std::move(rule),
                   .problem = std::move(impedance.problem),
                   .by_port = std::move(impedance.by_port)};
-  rates.douglas_relaxation = relaxation_of(MethodKind::douglas_rachford, method);
-  rates.peaceman_relaxation = relaxation_of(MethodKind::peaceman_rachford, method);
+  for (const UpdateRule* each : update_rules()) {
+    const bool is_own = each->name() == to_string(method.kind);
+    rates.updates.push_back({{each, is_own ? method.relaxation : 1.0}});
+  }
   if (!rates.problem.empty()) return rates;
   const int limit = prediction_limit(responses.system());
-  rates.douglas_rachford = predict_rate(responses, rates.by_port, MethodKind::douglas_rachford,
-                                        rates.douglas_relaxation, limit);
-  rates.peaceman_rachford = predict_rate(responses, rates.by_port, MethodKind::peaceman_rachford,
-                                         rates.peaceman_relaxation, limit);
-  rates.averaged =
-      predict_rate(responses, rates.by_port, MethodKind::peaceman_rachford, 0.5, limit);
+  for (UpdateRate& own : rates.updates) {
+    own.predicted = predict_rate(responses, rates.by_port, own.update, limit);
+  }
+  rates.averaged = predict_rate(responses, rates.by_port, {&peaceman_rachford(), 0.5}, limit);
   return rates;
 }
 

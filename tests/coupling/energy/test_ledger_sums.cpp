@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 #include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/coupling/waves/wave_iteration.hpp"
 #include "support/systems.hpp"
 
 namespace portwave {
@@ -145,7 +147,7 @@ struct Places {
     for (std::size_t i = 0; i < kParts; ++i) out[wave[i]] = by_part[i];
     return out;
   }
-  ByPart by_part(const AlignedVector& waves) const {
+  ByPart by_part(std::span<const double> waves) const {
     return {waves[wave[0]], waves[wave[1]], waves[wave[2]]};
   }
   std::size_t wave_size;
@@ -238,9 +240,9 @@ TEST(EnergyBookByHand, TanksAndRatioOfMadeUpNumbers) {
 RawRun step_two_islands(const System& system, const ByPart& b0, int steps) {
   WaveDiscretisation waves(system, kStep_s, std::vector<double>(kParts, 0.5));
   const Places places(waves);
-  const Interconnection& coupling = waves.interconnection();
+  WaveIteration iteration(waves, {&peaceman_rachford(), 1.0});
   AlignedVector record = waves.initial_record(), next(record.size());
-  AlignedVector b = places.waves(b0), u(b.size()), a(b.size());
+  AlignedVector b = places.waves(b0);
   AlignedVector input(waves.input_size());
   AlignedVector columns[3];
   for (AlignedVector& column : columns)
@@ -251,10 +253,8 @@ RawRun step_two_islands(const System& system, const ByPart& b0, int steps) {
   for (int n = 0; n < steps; ++n) {
     EXPECT_TRUE(waves.sample_inputs(n * kStep_s, input.data(), failure));
     EXPECT_TRUE(waves.freeze_all(record.data(), input.data()).ok());
-    coupling.exchange(b.data(), u.data());
-    EXPECT_TRUE(waves.scatter_all(record.data(), u.data(), b.data()).ok());
-    coupling.exchange(b.data(), a.data());
-    EXPECT_TRUE(waves.advance_all(record.data(), a.data(), next.data(), b.data(), energy).ok());
+    EXPECT_TRUE(iteration.step(record.data(), b, 1, next.data(), b.data(), energy).ok());
+    const std::span<const double> a = iteration.shadow();
     RawStep step{places.by_part(a), places.by_part(b), {}, {}};
     for (std::size_t i = 0; i < kParts; ++i) {
       const Part& part = system.parts()[i];

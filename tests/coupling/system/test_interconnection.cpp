@@ -180,7 +180,7 @@ TEST(Interconnection, DouglasRachfordUpdateIsItsDefinition) {
       const std::vector<double> b = random_values(size, seed + 100, false);
       const std::vector<double> u = random_values(size, seed + 200, false);
       std::vector<double> updated = u;
-      coupling.douglas_rachford(relaxation, b.data(), updated.data());
+      coupling.all().resolve(relaxation, b.data(), updated.data());
       for (std::size_t i = 0; i < all.size(); ++i) {
         const std::vector<int>& waves = junctions[i].waves;
         const MatrixXd P = wave_map(junctions[i].dirac, gather(waves, gamma));
@@ -252,16 +252,16 @@ TEST(Interconnection, UpdatesDoNotDependOnHowJunctionsLie) {
         const Interconnection coupling(junctions, gamma);
         const std::vector<double> b = random_values(size, 32, false);
         const std::vector<double> start = random_values(size, 33, false);
-        for (const InnerUpdate& rule : {InnerUpdate{MethodKind::peaceman_rachford, 0.4},
-                                        InnerUpdate{MethodKind::peaceman_rachford, 1.0},
-                                        InnerUpdate{MethodKind::douglas_rachford, 1.3}}) {
+        for (const InnerUpdate& rule :
+             {InnerUpdate{&peaceman_rachford(), 0.4}, InnerUpdate{&peaceman_rachford(), 1.0},
+              InnerUpdate{&douglas_rachford(), 1.3}}) {
           std::vector<double> whole = start, single = start;
           coupling.update(rule, b.data(), whole.data());
           for (int i = 0; i < kCount; ++i) {
             coupling.program(std::vector<int>{i}).update(rule, b.data(), single.data());
           }
           EXPECT_EQ(whole, single) << named.name << " equal=" << equal << " scattered=" << scattered
-                                   << " " << to_string(rule.kind) << " " << rule.relaxation;
+                                   << " " << rule.rule->name() << " " << rule.relaxation;
         }
       }
     }
@@ -277,13 +277,13 @@ TEST(Interconnection, PiecesEqualTheWholeBitByBit) {
   std::vector<double> whole_a(b.size()), whole_u = random_values(size, 5, false);
   std::vector<double> piece_a(b.size()), piece_u = whole_u;
   coupling.exchange(b.data(), whole_a.data());
-  coupling.douglas_rachford(1.2, b.data(), whole_u.data());
+  coupling.all().resolve(1.2, b.data(), whole_u.data());
   for (int first = 0; first < coupling.size(); first += 3) {
     std::vector<int> piece(static_cast<std::size_t>(std::min(3, coupling.size() - first)));
     std::iota(piece.begin(), piece.end(), first);
     const JunctionProgram program = coupling.program(piece);
     program.exchange(b.data(), piece_a.data());
-    program.douglas_rachford(1.2, b.data(), piece_u.data());
+    program.resolve(1.2, b.data(), piece_u.data());
   }
   EXPECT_EQ(whole_a, piece_a);
   EXPECT_EQ(whole_u, piece_u);
@@ -324,7 +324,7 @@ TEST(Interconnection, LeavesPaddingAlone) {
   const std::vector<double> b = {0.5, NAN, -0.25, NAN};
   std::vector<double> a(4, 11.0), u = {0.1, 13.0, 0.2, 13.0};
   coupling.exchange(b.data(), a.data());
-  coupling.douglas_rachford(1.0, b.data(), u.data());
+  coupling.all().resolve(1.0, b.data(), u.data());
   EXPECT_EQ(a[1], 11.0);
   EXPECT_EQ(a[3], 11.0);
   EXPECT_EQ(u[1], 13.0);

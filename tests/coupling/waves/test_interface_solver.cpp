@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/waves/interface_solver.hpp"
+#include "portwave/coupling/waves/wave_iteration.hpp"
 #include "support/coupled_systems.hpp"
 #include "support/inner_iteration.hpp"
 #include "support/random_networks.hpp"
@@ -90,35 +92,36 @@ class ByHand {
   explicit ByHand(const System& system)
       : waves_(system, 0.02, std::vector<double>(system.scalar_ports().size(), 3.0)),
         solver_(waves_),
-        record_(waves_.initial_record()),
-        u_(static_cast<std::size_t>(waves_.wave_size()), 0.0),
-        b_(u_),
-        exchanged_(u_) {
+        iteration_(waves_, {&peaceman_rachford(), 1.0}),
+        record_(waves_.initial_record()) {
     solver_.use(0, true);
     solver_.begin();
   }
   double evaluate() {
-    EXPECT_TRUE(waves_.scatter_all(record_.data(), u_.data(), b_.data()).ok());
-    waves_.interconnection().exchange(b_.data(), exchanged_.data());
+    EXPECT_TRUE(iteration_.evaluate(record_.data()).ok());
+    const std::span<const double> u = iteration_.u(), exchanged = iteration_.shadow();
     double square = 0.0;
-    for (std::size_t w = 0; w < u_.size(); ++w) {
-      square += (exchanged_[w] - u_[w]) * (exchanged_[w] - u_[w]);
+    for (std::size_t w = 0; w < u.size(); ++w) {
+      square += (exchanged[w] - u[w]) * (exchanged[w] - u[w]);
     }
     return square;
   }
   bool judge(double square) {
     const bool stands = solver_.accept(0, square);
-    solver_.advance(0, record_.data(), u_.data(), exchanged_.data());
+    solver_.advance(0, record_.data(), iteration_.u().data(), iteration_.shadow().data());
     return stands;
   }
-  void adopt() { std::copy_n(solver_.u(), u_.size(), u_.begin()); }
+  void adopt() {
+    std::ranges::copy_n(solver_.u(), std::ssize(iteration_.u()), iteration_.u().begin());
+  }
   InterfaceSolver& solver() { return solver_; }
-  const AlignedVector& u() const { return u_; }
+  AlignedVector u() { return {iteration_.u().begin(), iteration_.u().end()}; }
 
  private:
   WaveDiscretisation waves_;
   InterfaceSolver solver_;
-  AlignedVector record_, u_, b_, exchanged_;
+  WaveIteration iteration_;
+  AlignedVector record_;
 };
 
 TEST(InterfaceSolver, GoesBackToTheLastEvaluationThatStands) {

@@ -227,7 +227,7 @@ TEST(JunctionRuns, ProgramsOfPiecesAndTheWholeGiveTheSameBits) {
   AlignedVector b(size), a(size, 0.0), u(size, 0.0), piece_a(size, 0.0), piece_u(size, 0.0);
   for (std::size_t i = 0; i < size; ++i) b[i] = std::sin(1.0 + static_cast<double>(i));
   coupling.exchange(b.data(), a.data());
-  coupling.douglas_rachford(1.3, b.data(), u.data());
+  coupling.all().resolve(1.3, b.data(), u.data());
   std::vector<int> all(static_cast<std::size_t>(coupling.size()));
   std::iota(all.begin(), all.end(), 0);
   std::shuffle(all.begin(), all.end(), std::mt19937_64(5));
@@ -235,7 +235,7 @@ TEST(JunctionRuns, ProgramsOfPiecesAndTheWholeGiveTheSameBits) {
     const std::size_t count = std::min<std::size_t>(11, all.size() - first);
     const JunctionProgram piece = coupling.program(std::span(all).subspan(first, count));
     piece.exchange(b.data(), piece_a.data());
-    piece.douglas_rachford(1.3, b.data(), piece_u.data());
+    piece.resolve(1.3, b.data(), piece_u.data());
   }
   EXPECT_EQ(a, piece_a);
   EXPECT_EQ(u, piece_u);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "portwave/coupling/energy/certificate.hpp"
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/subsystems/core/wave.hpp"
 #include "support/systems.hpp"
 
@@ -45,9 +47,9 @@ std::vector<double> state_of(const WaveDiscretisation& waves, int part,
 struct Frozen {
   Frozen(const System& system, double h, double gamma, double relaxation = 1.0)
       : waves(system, h, uniform(system, gamma)), record(frozen_record(waves)) {
-    FixedPointSolver solver(waves, {MethodKind::douglas_rachford, relaxation});
+    FixedPointSolver solver(waves, {&douglas_rachford(), relaxation});
     const AlignedVector zero(static_cast<std::size_t>(waves.wave_size()), 0.0);
-    const auto found = solver.solve(waves, record.data(), zero);
+    const auto found = solver.solve(record.data(), zero);
     fixed_point.assign(found.begin(), found.end());
   }
   /// The same waves at every scalar port, zeros at padding.
@@ -134,9 +136,9 @@ Certificate certify(Frozen& frozen, double relaxation, int iterations, double u_
   const AlignedVector u = frozen.random_waves(7, u_scale);
   const std::vector<int> by_island = frozen.iterations(iterations);
   Certificate certificate;
-  StepCertifier(frozen.waves, {MethodKind::douglas_rachford, relaxation})
-      .examine(frozen.waves, frozen.record.data(),
-               {.index = 0, .iterations = by_island, .u_start = u}, certificate);
+  StepCertifier(frozen.waves, {&douglas_rachford(), relaxation})
+      .examine(frozen.record.data(), {.index = 0, .iterations = by_island, .u_start = u},
+               certificate);
   return certificate;
 }
 
@@ -181,23 +183,24 @@ class Columns {
   AlignedVector columns_[3];
 };
 
-/// One macro-step from the frozen state, by hand: K Douglas–Rachford iterations, shadow, commit.
+/// One macro-step from the frozen state: K Douglas–Rachford iterations, shadow, commit.
 struct HandStep {
   HandStep(const System& system, Frozen& frozen, double relaxation, int count, AlignedVector start)
       : u_start(std::move(start)), u_end(u_start), iterations(frozen.iterations(count)) {
-    WaveDiscretisation& waves = frozen.waves;
-    const Interconnection& coupling = waves.interconnection();
-    AlignedVector a = u_start, b(a.size(), 0.0);
+    const WaveDiscretisation& waves = frozen.waves;
+    WaveIteration iteration(waves, {&douglas_rachford(), relaxation});
+    iteration.start_at(u_start);
     for (int k = 0; k < count; ++k) {
-      EXPECT_TRUE(waves.scatter_all(frozen.record.data(), u_end.data(), b.data()).ok());
-      coupling.exchange(b.data(), a.data());
-      coupling.douglas_rachford(relaxation, b.data(), u_end.data());
+      EXPECT_TRUE(iteration.evaluate(frozen.record.data()).ok());
+      iteration.update();
     }
+    std::ranges::copy(iteration.u(), u_end.begin());
+    const std::span<const double> a = iteration.shadow();
+    AlignedVector b(u_start.size(), 0.0);
     next.resize(frozen.record.size());
     Columns energy(waves);
     EXPECT_TRUE(
-        waves.advance_all(frozen.record.data(), a.data(), next.data(), b.data(), energy.pointers())
-            .ok());
+        iteration.commit(frozen.record.data(), next.data(), b.data(), energy.pointers()).ok());
     for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
       const Subsystem& part = *system.parts()[static_cast<std::size_t>(i)].subsystem;
       stored_change_J += part.storage(state_of(waves, i, next).data()) -
@@ -226,8 +229,8 @@ struct HandStep {
 
 double theorem_1_residual(Frozen& frozen, double relaxation, const StepCertifier::Step& step) {
   Certificate certificate;
-  StepCertifier(frozen.waves, {MethodKind::douglas_rachford, relaxation})
-      .examine(frozen.waves, frozen.record.data(), step, certificate);
+  StepCertifier(frozen.waves, {&douglas_rachford(), relaxation})
+      .examine(frozen.record.data(), step, certificate);
   EXPECT_TRUE(certificate.max_augmented_residual_J.has_value());
   return certificate.max_augmented_residual_J.value_or(NAN);
 }
@@ -334,7 +337,7 @@ double margin_of(std::unique_ptr<Subsystem> part, std::vector<double> x, double 
   const System system = builder.build();
   WaveDiscretisation waves(system, 0.01, uniform(system, gamma));
   AlignedVector record = frozen_record(waves);
-  MarginSampler sampler(waves, MethodKind::douglas_rachford);
+  MarginSampler sampler(waves, douglas_rachford());
   const auto result = sampler.sample(waves, record.data(), 0);
   EXPECT_TRUE(result.has_value());
   return result->min_margin;

@@ -11,6 +11,7 @@
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/coupling/method/method.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/coupling/waves/wave_iteration.hpp"
 
 namespace portwave {
 
@@ -69,12 +70,11 @@ struct Certificate {
   /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.
   std::optional<double> max_augmented_residual_J;
   /// Fejér decrease: max over steps and k of
-  /// ½|uᵏ⁺¹ − u†|² − ½|uᵏ − u†|² + (c/2)|uᵏ⁺¹ − uᵏ|², c = (2 − λ)/λ for Douglas–Rachford and (1 − θ)/θ
-  /// for Peaceman–Rachford. Accelerated iterations promise neither this nor Theorem 1.
+  /// ½|uᵏ⁺¹ − u†|² − ½|uᵏ − u†|² + (c/2)|uᵏ⁺¹ − uᵏ|², c = UpdateRule::fejer_gain. Accelerated iterations promise neither this nor Theorem 1.
   std::optional<double> max_fejer_residual_J;
-  /// Smallest sampled ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|² (Douglas–Rachford).
+  /// Smallest sampled ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|², of rules that want it (Douglas–Rachford).
   std::optional<double> min_fne_margin;
-  /// Smallest sampled |α − β|² − |Sα − Sβ|² (Peaceman–Rachford).
+  /// Smallest sampled |α − β|² − |Sα − Sβ|², of rules that want it (Peaceman–Rachford).
   std::optional<double> min_nonexpansiveness_margin;
   std::int64_t steps_with_excess = 0;  ///< dynamic iteration: in which r was beyond its tolerance
   std::int64_t steps_without_fixed_point = 0;  ///< full: steps whose u† or iterates were not found
@@ -87,8 +87,8 @@ struct Certificate {
 inline double passivity_tolerance(double magnitude_J) { return 1e-12 * magnitude_J; }
 
 /// Margins of every frozen part map, sampled at 32 pairs of N(0,1) incident waves drawn from a fixed
-/// seed and the step number: of firm nonexpansiveness for Douglas–Rachford, of nonexpansiveness for
-/// Peaceman–Rachford. Needs a frozen record; leaves it so.
+/// seed and the step number: of what the update rule asks of parts (UpdateRule::part_condition).
+/// Needs a frozen record; leaves it so.
 class MarginSampler {
  public:
   static constexpr int kPairs = 32;
@@ -98,14 +98,15 @@ class MarginSampler {
     bool negative_beyond_tolerance = false;  ///< some margin < −1e-12 |α − β|²
   };
 
-  MarginSampler(const WaveDiscretisation& waves, MethodKind kind, std::uint64_t seed = 20260316);
+  MarginSampler(const WaveDiscretisation& waves, const UpdateRule& rule,
+                std::uint64_t seed = 20260316);
   /// Empty when a part's port solve fails at a sampled wave.
   std::optional<Result> sample(const WaveDiscretisation& waves, double* record, std::int64_t step);
 
  private:
   void take_margin(const WaveDiscretisation& waves, std::size_t part, Result& result) const;
 
-  MethodKind kind_;
+  PartCondition condition_;
   std::uint64_t seed_;
   AlignedVector alpha_, beta_, s_alpha_, s_beta_;
 };
@@ -118,17 +119,16 @@ class FixedPointSolver {
   FixedPointSolver(const WaveDiscretisation& waves, const InnerUpdate& update,
                    int plain_iterations = 300);
   /// Starts from `start`; the result is empty when no fixed point was found.
-  std::span<const double> solve(const WaveDiscretisation& waves, double* record,
-                                std::span<const double> start);
+  std::span<const double> solve(double* record, std::span<const double> start);
 
  private:
-  double evaluate(const WaveDiscretisation& waves, double* record);
-  bool iterate_plainly(const WaveDiscretisation& waves, double* record);
-  bool iterate_newton(const WaveDiscretisation& waves, double* record);
+  double evaluate(double* record);
+  bool iterate_plainly(double* record);
+  bool iterate_newton(double* record);
 
-  InnerUpdate update_;
+  WaveIteration iteration_;
   int plain_iterations_;
-  AlignedVector u_, b_, exchanged_;
+  std::span<const double> exchanged_;  // P b̂
 };
 
 /// What Certify::full looks at in every macro-step, kept apart from the stepping itself: sampled
@@ -151,19 +151,20 @@ class StepCertifier {
   };
   /// Needs the record still frozen at xⁿ. Updates the optional entries of `certificate`, and its
   /// status from `holds` to `conditional` when a margin is negative.
-  void examine(const WaveDiscretisation& waves, double* record, const Step& step,
-               Certificate& certificate);
+  void examine(double* record, const Step& step, Certificate& certificate);
 
  private:
-  void examine_margins(const WaveDiscretisation& waves, double* record, std::int64_t index,
-                       Certificate& certificate);
-  void examine_iterates(const WaveDiscretisation& waves, double* record, const Step& step,
-                        std::span<const double> fixed_point, Certificate& certificate);
+  void examine_margins(double* record, std::int64_t index, Certificate& certificate);
+  void examine_iterates(double* record, const Step& step, std::span<const double> fixed_point,
+                        Certificate& certificate);
+  void hold_stopped_islands(std::span<const int> iterations, int k);
 
+  const WaveDiscretisation& waves_;
   InnerUpdate update_;
   MarginSampler sampler_;
   FixedPointSolver fixed_point_;
-  AlignedVector u_, u_next_, b_;
+  WaveIteration iteration_;
+  AlignedVector before_;  // uᵏ, once u is uᵏ⁺¹
 };
 
 }  // namespace portwave

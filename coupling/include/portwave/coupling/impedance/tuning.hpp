@@ -10,6 +10,7 @@
 #include <Eigen/Core>
 
 #include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/method/update_rule.hpp"
 #include "portwave/coupling/system/system.hpp"
 
 namespace portwave {
@@ -106,16 +107,29 @@ struct PredictedRate {
 /// free ends on one rigid body have one of eigenvalue −1, at any impedances), nor do waves that are not
 /// unique.
 /// `acceleration`: with Anderson acceleration from so many earlier evaluations.
-/// Cost     two products with D and P per evaluation: 3 ms for 1e5 parts of two ports. MethodKind::interface
-///          factorises I − PD of each island; it has no rate where that would take more than 1 GiB.
+/// `update` is run as it is; without a rule it is the interface equation.
+/// Cost     two products with D and P per evaluation: 3 ms for 1e5 parts of two ports. The interface
+///          equation factorises I − PD of each island; it has no rate where that would take more than
+///          1 GiB.
 PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
-                           MethodKind kind, double relaxation, int limit = 100,
-                           int acceleration = 0);
+                           const InnerUpdate& update, int limit = 100, int acceleration = 0);
 /// The same by island. `wanted`, if not empty: the islands to look at; the rates of others mean nothing.
 std::vector<PredictedRate> predict_rates(const PortResponses& responses,
-                                         std::span<const double> impedance, MethodKind kind,
-                                         double relaxation, int limit = 100, int acceleration = 0,
-                                         std::span<const char> wanted = {});
+                                         std::span<const double> impedance,
+                                         const InnerUpdate& update, int limit = 100,
+                                         int acceleration = 0, std::span<const char> wanted = {});
+
+/// The update of a kind of wave coupling, as `predict_rate` takes it.
+inline InnerUpdate predictable_update(MethodKind kind, double relaxation) {
+  return kind == MethodKind::interface ? InnerUpdate{}
+                                       : InnerUpdate{update_rule_of(kind), relaxation};
+}
+inline PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
+                                  MethodKind kind, double relaxation, int limit = 100,
+                                  int acceleration = 0) {
+  return predict_rate(responses, impedance, predictable_update(kind, relaxation), limit,
+                      acceleration);
+}
 
 /// A limit that keeps the prediction for a system of that size short: about a second for all that
 /// `choose_method` looks at.

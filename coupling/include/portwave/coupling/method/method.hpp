@@ -9,6 +9,7 @@
 namespace portwave {
 
 class System;
+class UpdateRule;
 
 /// How parts are coupled: by waves, with an inner iteration in every step; or, where all parts are
 /// linear, by splitting or by dynamic iteration. With K = 0 iterations wave coupling is the explicit wave
@@ -108,10 +109,13 @@ struct DynamicIterationOptions {
 /// How the states between inner iterations are reconciled.
 struct CouplingMethod {
   MethodKind kind = MethodKind::douglas_rachford;
+  /// An update rule in place of that of `kind`, which is then Douglas–Rachford or
+  /// Peaceman–Rachford; must outlive whatever uses the method. Null: that of `kind`.
+  const UpdateRule* own_rule = nullptr;
   /// Budget K ≥ 0: evaluations of S before the commit; iterations per window of a dynamic iteration.
   int iterations = 20;
-  /// Relaxation: λ ∈ (0, 2) of Douglas–Rachford, θ ∈ (0, 1] of Peaceman–Rachford. `automatic` chooses
-  /// its own.
+  /// Relaxation: λ ∈ (0, 2) of Douglas–Rachford, θ ∈ (0, 1] of Peaceman–Rachford, as the update
+  /// rule says. `automatic` chooses its own.
   double relaxation = 1.0;
   /// Stop an island when |P b̂ − u| ≤ tolerance · max(|u|, |b̂|) on it; 0: always use the budget.
   double tolerance = 0.0;
@@ -157,14 +161,10 @@ struct CouplingMethod {
   }
 };
 
-inline constexpr int kMaxAcceleration = 10;
+/// What to call it: the word for its kind, or the name of its own rule.
+std::string_view name_of(const CouplingMethod& method);
 
-/// How an inner iterate u is updated, given S(u), by what needs the waves of one junction only. Of
-/// MethodKind::interface this is what an island falls back to.
-struct InnerUpdate {
-  MethodKind kind = MethodKind::douglas_rachford;  ///< not `automatic`
-  double relaxation = 1.0;                         ///< λ or θ
-};
+inline constexpr int kMaxAcceleration = 10;
 
 /// How much evidence a run gathers about its own correctness.
 enum class Certify {

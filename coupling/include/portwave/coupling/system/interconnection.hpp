@@ -47,14 +47,11 @@ class Interconnection {
   int size() const { return static_cast<int>(blocks_.size()); }
   int wave_size() const { return wave_size_; }
 
-  /// a = P b and the Douglas–Rachford update, of all junctions (see JunctionProgram).
+  /// a = P b of all junctions (see JunctionProgram).
   void exchange(const double* b, double* a) const { all_.exchange(b, a); }
-  void douglas_rachford(double relaxation, const double* b, double* u) const {
-    all_.douglas_rachford(relaxation, b, u);
-  }
-  /// The update of an inner iterate u by one of the methods, given b = S(u).
-  void update(const InnerUpdate& rule, const double* b, double* u) const {
-    all_.update(rule, b, u);
+  /// The update of an inner iterate u, given b = S(u).
+  void update(const InnerUpdate& update, const double* b, double* u) const {
+    all_.update(update, b, u);
   }
   const JunctionProgram& all() const { return all_; }
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/method/update_rule.hpp"
 #include "portwave/coupling/system/junction_run.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 
@@ -20,14 +20,8 @@ class JunctionProgram {
       run.exchange(run, places_.data() + run.places, values_.data() + run.values, b, a);
     }
   }
-  /// u += λ((2I − P)⁻¹(2b − u) − b): one Douglas–Rachford update given b = S(u).
-  void douglas_rachford(double relaxation, const double* b, double* u) const {
-    for (const JunctionRun& run : runs_) {
-      run.update(run, places_.data() + run.places, values_.data() + run.values, relaxation, b, u,
-                 work_.data() + run.work);
-    }
-  }
-  /// u += θ(P b − u): one averaged wave iteration given b = S(u); u = P b for θ = 1.
+  // With the gap g = P b − u:
+  /// u += ω g; u = P b for ω = 1.
   void average(double relaxation, const double* b, double* u) const {
     if (relaxation == 1.0) return exchange(b, u);
     for (const JunctionRun& run : runs_) {
@@ -35,12 +29,16 @@ class JunctionProgram {
                   work_.data() + run.work);
     }
   }
-  void update(const InnerUpdate& rule, const double* b, double* u) const {
-    if (rule.kind == MethodKind::douglas_rachford) {
-      douglas_rachford(rule.relaxation, b, u);
-    } else {
-      average(rule.relaxation, b, u);
+  /// u += ω (2I − P)⁻¹ g.
+  void resolve(double relaxation, const double* b, double* u) const {
+    for (const JunctionRun& run : runs_) {
+      run.resolve(run, places_.data() + run.places, values_.data() + run.values, relaxation, b, u,
+                  work_.data() + run.work);
     }
+  }
+  /// u ← the next iterate, given b = S(u).
+  void update(const InnerUpdate& update, const double* b, double* u) const {
+    update.rule->update(*this, update.relaxation, b, u);
   }
 
   bool empty() const { return runs_.empty(); }

@@ -11,7 +11,7 @@ enum class JunctionForm {
 
 struct JunctionRun;
 
-/// The loops over a run: a = P b, and the updates of u (`work` has arity doubles; only dense runs
+/// The loops over a run: a = P b, and the steps of u (`work` has arity doubles; only dense runs
 /// use it).
 using ExchangeLoop = void (*)(const JunctionRun& run, const int* places, const double* values,
                               const double* b, double* a);
@@ -22,8 +22,8 @@ using UpdateLoop = void (*)(const JunctionRun& run, const int* places, const dou
 /// places[k] + i where they lie side by side (`contiguous`), places[k·count + i] elsewhere.
 struct JunctionRun {
   ExchangeLoop exchange = nullptr;
-  UpdateLoop update = nullptr;   ///< Douglas–Rachford
-  UpdateLoop average = nullptr;  ///< u + θ(P b − u)
+  UpdateLoop average = nullptr;  ///< u += ω (P b − u)
+  UpdateLoop resolve = nullptr;  ///< u += ω (2I − P)⁻¹(P b − u)
   JunctionForm form = JunctionForm::swap;
   bool contiguous = false;
   bool shared = false;  ///< reflection: one normal for all

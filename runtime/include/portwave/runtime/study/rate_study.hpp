@@ -23,11 +23,10 @@ struct ObservedRate {
   int not_converged = 0;  ///< steps that did not reach 1e-10 within the limit
 };
 
-/// One iteration with one rule.
+/// One update rule with one rule of impedances.
 struct RateRow {
-  MethodKind method = MethodKind::douglas_rachford;
-  double relaxation = 1.0;
-  std::string impedance = {};  ///< as scenario files call the rule
+  InnerUpdate update;
+  std::string impedance = {};  ///< as scenario files call the rule of impedances
   std::string problem = {};    ///< not empty: why there is nothing predicted, or nothing observed
   PredictedRate predicted = {};
   ObservedRate observed = {};

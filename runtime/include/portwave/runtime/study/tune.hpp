@@ -24,16 +24,19 @@ struct PartMargins {
   double nonexpansive = 0.0;  ///< of I − DᵀD, as Peaceman–Rachford wants it
 };
 
-/// What a rule promises with either iteration, at the relaxation of the scenario where it names that
-/// iteration, else 1.
+/// What an update rule promises.
+struct UpdateRate {
+  InnerUpdate update;
+  PredictedRate predicted = {};
+};
+
+/// What a rule of impedances promises with each update rule, at the relaxation of the scenario where
+/// it names that one, else 1.
 struct RuleRates {
-  std::string rule = {};             ///< as scenario files call it: "uniform", "matched", …
-  std::string problem = {};          ///< not empty: why it has no impedances here
-  std::vector<double> by_port = {};  ///< impedances, empty with a problem
-  double douglas_relaxation = 1.0;
-  double peaceman_relaxation = 1.0;
-  PredictedRate douglas_rachford = {};
-  PredictedRate peaceman_rachford = {};
+  std::string rule = {};                 ///< as scenario files call it: "uniform", "matched", …
+  std::string problem = {};              ///< not empty: why it has no impedances here
+  std::vector<double> by_port = {};      ///< impedances, empty with a problem
+  std::vector<UpdateRate> updates = {};  ///< of `update_rules`, in that order
   PredictedRate averaged =
       {};  ///< Peaceman–Rachford with θ = ½, which needs nonexpansive parts only
 };

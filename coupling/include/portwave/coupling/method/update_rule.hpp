@@ -1,0 +1,80 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace portwave {
+
+class JunctionProgram;
+struct CouplingMethod;
+enum class MethodKind;
+
+/// Relaxations ω that an update rule takes: 0 < ω < most, or 0 < ω ≤ most.
+struct RelaxationRange {
+  double most = 1.0;
+  bool includes_most = true;
+
+  bool contains(double relaxation) const {
+    return relaxation > 0.0 && (relaxation < most || (includes_most && relaxation == most));
+  }
+};
+
+/// What every frozen part map S_i has to be for the guarantees of a rule to hold.
+enum class PartCondition {
+  nonexpansive,         ///< |α − β|² − |Sα − Sβ|² ≥ 0
+  firmly_nonexpansive,  ///< ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|² ≥ 0
+};
+
+/// How an inner iterate u becomes the next one, given b̂ = S(u), junction by junction. All there is
+/// to know about a rule stands in its one object; everything else, executors, certificates,
+/// predicted rates and checks of options, asks that object.
+///
+/// A new rule is a class derived from this one, in a file of its own. Its update leaves exactly
+/// those u as they are for which u = P S(u). It needs no other file to run: see
+/// CouplingMethod::own_rule. Rules that scenario files name are also in `update_rules`.
+/// Thread-safety   const functions of one object are called by many threads at once.
+class UpdateRule {
+ public:
+  UpdateRule() = default;
+  UpdateRule(const UpdateRule&) = delete;
+  UpdateRule& operator=(const UpdateRule&) = delete;
+  virtual ~UpdateRule() = default;
+
+  /// The word for it in files: lower case, hyphens.
+  virtual std::string_view name() const = 0;
+  /// Its name for people, with what a relaxation other than 1 makes of it.
+  virtual std::string title(double relaxation) const = 0;
+
+  virtual RelaxationRange relaxation_range() const = 0;
+  virtual PartCondition part_condition() const = 0;
+  /// c ≥ 0 of its Fejér decrease |uᵏ⁺¹ − u†|² ≤ |uᵏ − u†|² − c|uᵏ⁺¹ − uᵏ|².
+  virtual double fejer_gain(double relaxation) const = 0;
+
+  /// u ← the next iterate, on the waves of these junctions, given b = S(u). Called once per program
+  /// and iteration, never per junction: the loops are those of JunctionProgram.
+  virtual void update(const JunctionProgram& junctions, double relaxation, const double* b,
+                      double* u) const = 0;
+};
+
+/// u ← u + λ((2I − P)⁻¹(2b̂ − u) − b̂), 0 < λ < 2.
+const UpdateRule& douglas_rachford();
+/// u ← (1 − θ)u + θ P b̂, 0 < θ ≤ 1.
+const UpdateRule& peaceman_rachford();
+
+/// The rules that scenario files name.
+std::span<const UpdateRule* const> update_rules();
+
+/// A rule and its relaxation: what an inner iteration needs.
+struct InnerUpdate {
+  const UpdateRule* rule = nullptr;  ///< not null where an update is made
+  double relaxation = 1.0;
+};
+
+/// The rule of a kind of wave coupling; MethodKind::interface falls back to Peaceman–Rachford. Null
+/// for `automatic`, before it has chosen, and for methods without waves.
+const UpdateRule* update_rule_of(MethodKind kind);
+/// The rule of a resolved method, and its relaxation. Precondition: it has one.
+InnerUpdate inner_update_of(const CouplingMethod& method);
+
+}  // namespace portwave
