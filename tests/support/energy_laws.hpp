@@ -18,7 +18,7 @@ namespace portwave::testing {
 
 /// Watches a run, step by step. H is asked of the parts, tanks are kept here, from the waves and in
 /// extended precision; of the ledger only the external supply is used. The first breach is kept.
-///   T ≥ 0 per island     up to the rounding of the account so far, 16ε Σₙ (2|H| + ½|a|² + ½|b|²); the
+///   T ≥ 0 per island     up to the rounding of the account so far, 20ε Σₙ (2|H| + ½|a|² + ½|b|²); the
 ///                        T kept here: by as much more as one rounding of the terms per step may have
 ///                        lost in the engine's sum, 4ε Σ ½(|a|² + |b|²)
 ///   H + T ≤ H₀ + T₀ + supply   up to 1e-12 (H₀ + T₀ + Σ|supply|) + 16ε Σ ½(|a|² + |b|²): for what
@@ -69,7 +69,7 @@ class EnergyLaws {
       drift_[i] += 4.0 * kEpsilon * static_cast<double>(terms[i]);
       waves_ += static_cast<double>(terms[i]);
       total += tank_[i] + static_cast<long double>(stored[i]);
-      rounding_[i] += 16.0 * kEpsilon * (2.0 * std::abs(stored[i]) + static_cast<double>(terms[i]));
+      rounding_[i] += 20.0 * kEpsilon * (2.0 * std::abs(stored[i]) + static_cast<double>(terms[i]));
       const double allowance = rounding_[i];
       const double engine = stepper.tank(static_cast<int>(i));
       lowest_ = std::min(lowest_, static_cast<double>(tank_[i]));
