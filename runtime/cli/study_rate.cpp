@@ -31,8 +31,8 @@ Json rows_json(const std::vector<RateRow>& rows) {
       return is_known ? finite_or_null(value) : Json(nullptr);
     };
     json.push_back(
-        {{"method", std::string(row.update.rule->name())},
-         {"relaxation", row.update.relaxation},
+        {{"method", std::string(row.update.rule()->name())},
+         {"relaxation", row.update.relaxation()},
          {"impedance", row.impedance},
          {"problem", row.problem.empty() ? Json(nullptr) : Json(row.problem)},
          {"predicted", row.predicted.evaluations > 0 ? rate_json(row.predicted) : Json(nullptr)},
@@ -60,7 +60,7 @@ std::string rows_table(const std::vector<RateRow>& rows) {
   for (const RateRow& row : rows) {
     const ObservedRate& seen = row.observed;
     if (!row.problem.empty()) {
-      text += fmt::format("{:<10} {:<17} {}\n", row.impedance, row.update.rule->name(),
+      text += fmt::format("{:<10} {:<17} {}\n", row.impedance, row.update.rule()->name(),
                           printable(row.problem, 200));
       continue;
     }
@@ -69,9 +69,9 @@ std::string rows_table(const std::vector<RateRow>& rows) {
             ? "-"
             : fmt::format("{}{}", seen.not_converged > 0 ? "> " : "", seen.max_evaluations);
     text += fmt::format(
-        kLine, row.impedance, row.update.rule->name(), contraction_text(row.predicted.contraction),
-        observed_text(seen, seen.contraction), observed_text(seen, seen.worst_contraction),
-        evaluations_text(row.predicted), evaluations);
+        kLine, row.impedance, row.update.rule()->name(),
+        contraction_text(row.predicted.contraction), observed_text(seen, seen.contraction),
+        observed_text(seen, seen.worst_contraction), evaluations_text(row.predicted), evaluations);
   }
   return text;
 }

@@ -40,7 +40,7 @@ Json rule_json(const RuleRates& rule) {
   if (!rule.problem.empty()) return {{"impedance", rule.rule}, {"problem", rule.problem}};
   Json json = {{"impedance", rule.rule}, {"problem", nullptr}};
   for (const UpdateRate& own : rule.updates) {
-    json[std::string(own.update.rule->name())] = rate_json(own.predicted);
+    json[std::string(own.update.rule()->name())] = rate_json(own.predicted);
   }
   json["averaged"] = rate_json(rule.averaged);
   return json;

@@ -90,7 +90,7 @@ void MarginSampler::take_margin(const WaveDiscretisation& waves, std::size_t par
 StepCertifier::StepCertifier(const WaveDiscretisation& waves, const InnerUpdate& update)
     : waves_(waves),
       update_(update),
-      sampler_(waves, *update.rule),
+      sampler_(waves, *update.rule()),
       fixed_point_(waves, update),
       iteration_(waves, update),
       before_(static_cast<std::size_t>(waves.wave_size())) {}
@@ -114,7 +114,7 @@ void StepCertifier::examine_margins(double* record, std::int64_t index, Certific
   const auto margins = sampler_.sample(waves_, record, index);
   if (!margins) ++certificate.steps_without_margin;
   if (!margins || !std::isfinite(margins->min_margin)) return;  // no margin: a system without ports
-  const bool is_firm = update_.rule->part_condition() == PartCondition::firmly_nonexpansive;
+  const bool is_firm = update_.rule()->part_condition() == PartCondition::firmly_nonexpansive;
   std::optional<double>& smallest =
       is_firm ? certificate.min_fne_margin : certificate.min_nonexpansiveness_margin;
   smallest = std::min(smallest.value_or(margins->min_margin), margins->min_margin);
@@ -132,7 +132,7 @@ void StepCertifier::examine_iterates(double* record, const Step& step,
   };
   const double start = distance_of(iteration_.u());
   double distance = start;
-  const double gain = update_.rule->fejer_gain(update_.relaxation);
+  const double gain = update_.rule()->fejer_gain(update_.relaxation());
   const int last = *std::max_element(step.iterations.begin(), step.iterations.end());
   for (int k = 0; k < last; ++k) {
     if (!iteration_.evaluate(record).ok()) {

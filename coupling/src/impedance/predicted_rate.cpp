@@ -110,7 +110,7 @@ class LinearIteration {
 
   /// Of no rule: by the interface equation.
   void update(const InnerUpdate& update) {
-    if (update.rule == nullptr) return update_interface();
+    if (update.rule() == nullptr) return update_interface();
     combine();
     coupling_.update(update, b_.data(), u_.data());
   }
@@ -309,7 +309,7 @@ std::vector<PredictedRate> predict_rates(const PortResponses& responses,
                                          std::span<const double> impedance,
                                          const InnerUpdate& update, int limit, int acceleration,
                                          std::span<const char> wanted) {
-  const bool is_interface = update.rule == nullptr;
+  const bool is_interface = update.rule() == nullptr;
   LinearIteration iteration(responses, impedance, wanted);
   const int islands = responses.system().island_count();
   std::vector<PredictedRate> rates(at(islands), {.evaluations = 1, .converges = true});

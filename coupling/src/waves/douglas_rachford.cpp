@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/method/update_rule.hpp"
-#include "portwave/coupling/system/junction_program.hpp"
 
 namespace portwave {
 namespace {
@@ -22,9 +21,8 @@ class DouglasRachford final : public UpdateRule {
   PartCondition part_condition() const override { return PartCondition::firmly_nonexpansive; }
   double fejer_gain(double lambda) const override { return (2.0 - lambda) / lambda; }
 
-  void update(const JunctionProgram& junctions, double lambda, const double* b,
-              double* u) const override {
-    junctions.resolve(lambda, b, u);
+  JunctionPasses passes(double lambda) const override {
+    return {{JunctionPass::Kind::resolve, lambda}};
   }
 };
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/method/update_rule.hpp"
-#include "portwave/coupling/system/junction_program.hpp"
 
 namespace portwave {
 namespace {
@@ -22,9 +21,9 @@ class PeacemanRachford final : public UpdateRule {
   PartCondition part_condition() const override { return PartCondition::nonexpansive; }
   double fejer_gain(double theta) const override { return (1.0 - theta) / theta; }
 
-  void update(const JunctionProgram& junctions, double theta, const double* b,
-              double* u) const override {
-    junctions.average(theta, b, u);
+  JunctionPasses passes(double theta) const override {
+    if (theta == 1.0) return {{JunctionPass::Kind::exchange, 1.0}};
+    return {{JunctionPass::Kind::average, theta}};
   }
 };
 

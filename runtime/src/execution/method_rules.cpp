@@ -96,7 +96,7 @@ class Check {
     }
     if (!has_rule) return;  // `automatic` chooses its relaxation, `interface` has none
     const NumberRange range = relaxation(m_);
-    const UpdateRule* rule = inner_update_of(m_).rule;
+    const UpdateRule* rule = inner_update_of(m_).rule();
     const bool is_default = rule == update_rule_of(CouplingMethod{}.kind);
     expect(range.contains(m_.relaxation), "/relaxation",
            range.describe() + (is_default ? "" : fmt::format(" with \"{}\"", rule->name())),
@@ -122,7 +122,7 @@ class Check {
 }  // namespace
 
 NumberRange relaxation(const CouplingMethod& method) {
-  const UpdateRule* rule = inner_update_of(method).rule;
+  const UpdateRule* rule = inner_update_of(method).rule();
   if (rule == nullptr) rule = &douglas_rachford();
   const RelaxationRange range = rule->relaxation_range();
   return {0.0, true, range.most, !range.includes_most};

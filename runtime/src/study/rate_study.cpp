@@ -123,12 +123,12 @@ class Observation {
   /// The averaged iteration is rounded as this study always did, wave by wave and not in the fused
   /// loops of runs, so that its rates keep their last digits.
   void update() {
-    if (update_.rule != &peaceman_rachford() || update_.relaxation == 1.0) {
+    if (update_.rule() != &peaceman_rachford() || update_.relaxation() == 1.0) {
       return iteration_.update();
     }
     const std::span<const double> exchanged = iteration_.shadow();
     const std::span<double> u = iteration_.u();
-    for (std::size_t j = 0; j < u.size(); ++j) u[j] += update_.relaxation * (exchanged[j] - u[j]);
+    for (std::size_t j = 0; j < u.size(); ++j) u[j] += update_.relaxation() * (exchanged[j] - u[j]);
   }
 
   std::string name_of(int part) const {

@@ -261,7 +261,7 @@ TEST(Interconnection, UpdatesDoNotDependOnHowJunctionsLie) {
             coupling.program(std::vector<int>{i}).update(rule, b.data(), single.data());
           }
           EXPECT_EQ(whole, single) << named.name << " equal=" << equal << " scattered=" << scattered
-                                   << " " << rule.rule->name() << " " << rule.relaxation;
+                                   << " " << rule.rule()->name() << " " << rule.relaxation();
         }
       }
     }

@@ -12,7 +12,6 @@
 #include <gtest/gtest.h>
 
 #include "portwave/coupling/energy/certificate.hpp"
-#include "portwave/coupling/system/junction_program.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 #include "support/linear_rate.hpp"
@@ -26,8 +25,8 @@ namespace {
 using testing::same_bits;
 
 /// u ← (1 − ω)u + ω(½ DR(u) + ½ PR(u)): halfway between Douglas–Rachford and Peaceman–Rachford.
-/// With g = P b̂ − u and R = (2I − P)⁻¹ that is u + ½ω(R g + g). The loops of a program make it in
-/// two passes: u' = u + λR g, then u' + θ(g − λR g), θ = ½ω and λ(1 − θ) = ½ω.
+/// With g = P b̂ − u and R = (2I − P)⁻¹ that is u + ½ω(R g + g). The loops over junctions make it
+/// in two passes: u' = u + λR g, then u' + θ(g − λR g), θ = ½ω and λ(1 − θ) = ½ω.
 /// Where parts are firmly nonexpansive, Douglas–Rachford is ½-averaged and Peaceman–Rachford
 /// nonexpansive, hence this ¾ω-averaged.
 class Halfway final : public UpdateRule {
@@ -39,11 +38,10 @@ class Halfway final : public UpdateRule {
   RelaxationRange relaxation_range() const override { return {4.0 / 3.0, false}; }
   PartCondition part_condition() const override { return PartCondition::firmly_nonexpansive; }
   double fejer_gain(double omega) const override { return (1.0 - 0.75 * omega) / (0.75 * omega); }
-  void update(const JunctionProgram& junctions, double omega, const double* b,
-              double* u) const override {
+  JunctionPasses passes(double omega) const override {
     const double theta = 0.5 * omega;
-    junctions.resolve(theta / (1.0 - theta), b, u);
-    junctions.average(theta, b, u);
+    return {{JunctionPass::Kind::resolve, theta / (1.0 - theta)},
+            JunctionPass{JunctionPass::Kind::average, theta}};
   }
 };
 const Halfway kHalfway;
@@ -98,8 +96,8 @@ std::vector<double> states_by_stepper(const System& system, const StepperOptions
 
 StepperOptions plain_options(const InnerUpdate& update, double gamma, int iterations) {
   StepperOptions o;
-  o.method.own_rule = update.rule;
-  o.method.relaxation = update.relaxation;
+  o.method.own_rule = update.rule();
+  o.method.relaxation = update.relaxation();
   o.method.impedance = {gamma};
   o.method.iterations = iterations;
   o.method.guard = false;
@@ -117,8 +115,8 @@ TEST(WaveIteration, IsWhatEveryExecutorDoesToTheLastBit) {
       for (const int iterations : {0, 1, 2, 7}) {
         StepperOptions o = plain_options(update, sample.impedance, iterations);
         const auto expected = states_by_iteration(system, o.method, o.step_s, 12);
-        const std::string where = fmt::format("{} {} {} K={}", sample.name, update.rule->name(),
-                                              update.relaxation, iterations);
+        const std::string where = fmt::format("{} {} {} K={}", sample.name, update.rule()->name(),
+                                              update.relaxation(), iterations);
         EXPECT_TRUE(same_bits(expected, states_by_stepper(system, o, 12))) << where;
         o.grain = Grain::per_part();
         o.threads = 2;
@@ -179,11 +177,11 @@ TEST(UpdateRules, AllConvergeToTheCommonInterface) {
         iteration.update();
         const double now = frozen.distance(iteration.u());
         EXPECT_LE(now, before * (1.0 + 1e-12) + 1e-13 * size)  // Fejér
-            << sample.name << " " << update.rule->name() << " k=" << k;
+            << sample.name << " " << update.rule()->name() << " k=" << k;
         before = now;
       }
       EXPECT_LE(before, 1e-11 * size)
-          << sample.name << " " << update.rule->name() << " " << update.relaxation;
+          << sample.name << " " << update.rule()->name() << " " << update.relaxation();
     }
   }
 }

@@ -47,7 +47,7 @@ TEST(Tune, ListsEveryRuleAndChoosesNoneWorse) {
     ASSERT_EQ(each.updates.size(), 2U);
     for (const UpdateRate& own : each.updates) {
       EXPECT_LE(report.choice.rate.evaluations, own.predicted.evaluations)
-          << each.rule << " " << own.update.rule->name();
+          << each.rule << " " << own.update.rule()->name();
     }
     EXPECT_LE(report.choice.rate.evaluations, each.averaged.evaluations) << each.rule;
     // Halving the reflection of a match leaves a half, whatever else.
@@ -75,17 +75,17 @@ TEST(RateStudy, PredictsWhatNearlyLinearPartsDo) {
     EXPECT_LE(row.observed.contraction, row.observed.worst_contraction * (1.0 + 1e-12));
     if (!row.predicted.converges || row.predicted.contraction < 0.01) continue;
     EXPECT_NEAR(row.observed.contraction, row.predicted.contraction, 0.1)
-        << row.impedance << " " << row.update.rule->name();
+        << row.impedance << " " << row.update.rule()->name();
     EXPECT_NEAR(row.observed.max_evaluations, row.predicted.evaluations,
                 0.25 * row.predicted.evaluations + 2.0)
-        << row.impedance << " " << row.update.rule->name();
+        << row.impedance << " " << row.update.rule()->name();
   }
 }
 
 TEST(RateStudy, FollowsThePublishedLinearRate) {
   // Source: arXiv 2603.16424 benchmark, independently recomputed.
   for (const RateRow& row : study_rate(pair_scenario(), {.steps = 5})) {
-    if (row.impedance != "uniform" || row.update.rule != &douglas_rachford()) continue;
+    if (row.impedance != "uniform" || row.update.rule() != &douglas_rachford()) continue;
     EXPECT_NEAR(row.predicted.contraction, 0.58, 0.03);
     EXPECT_NEAR(row.observed.contraction, 0.58, 0.03);
   }

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace portwave {
 
-class JunctionProgram;
 struct CouplingMethod;
 enum class MethodKind;
 
@@ -24,6 +24,24 @@ struct RelaxationRange {
 enum class PartCondition {
   nonexpansive,         ///< |α − β|² − |Sα − Sβ|² ≥ 0
   firmly_nonexpansive,  ///< ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|² ≥ 0
+};
+
+/// One pass over the junctions, in place, with the gap g = P b̂ − u.
+struct JunctionPass {
+  enum class Kind {
+    exchange,  ///< u = P b̂
+    average,   ///< u += c g
+    resolve,   ///< u += c (2I − P)⁻¹ g
+  };
+  Kind kind = Kind::exchange;
+  double factor = 1.0;  ///< c
+};
+
+/// An update as the loops over junctions take it: one pass, or two, the second one with the gap that
+/// the first one has left.
+struct JunctionPasses {
+  JunctionPass first;
+  std::optional<JunctionPass> second = {};
 };
 
 /// How an inner iterate u becomes the next one, given b̂ = S(u), junction by junction. All there is
@@ -51,10 +69,9 @@ class UpdateRule {
   /// c ≥ 0 of its Fejér decrease |uᵏ⁺¹ − u†|² ≤ |uᵏ − u†|² − c|uᵏ⁺¹ − uᵏ|².
   virtual double fejer_gain(double relaxation) const = 0;
 
-  /// u ← the next iterate, on the waves of these junctions, given b = S(u). Called once per program
-  /// and iteration, never per junction: the loops are those of JunctionProgram.
-  virtual void update(const JunctionProgram& junctions, double relaxation, const double* b,
-                      double* u) const = 0;
+  /// u ← the next iterate. Asked once, where a rule gets its relaxation; the loops over junctions then
+  /// know no rules.
+  virtual JunctionPasses passes(double relaxation) const = 0;
 };
 
 /// u ← u + λ((2I − P)⁻¹(2b̂ − u) − b̂), 0 < λ < 2.
@@ -65,10 +82,23 @@ const UpdateRule& peaceman_rachford();
 /// The rules that scenario files name.
 std::span<const UpdateRule* const> update_rules();
 
-/// A rule and its relaxation: what an inner iteration needs.
-struct InnerUpdate {
-  const UpdateRule* rule = nullptr;  ///< not null where an update is made
-  double relaxation = 1.0;
+/// A rule with its relaxation: what an inner iteration needs.
+class InnerUpdate {
+ public:
+  /// No rule. No update is to be made with it.
+  InnerUpdate() = default;
+  InnerUpdate(const UpdateRule* rule, double relaxation) : rule_(rule), relaxation_(relaxation) {
+    if (rule != nullptr) passes_ = rule->passes(relaxation);
+  }
+
+  const UpdateRule* rule() const { return rule_; }
+  double relaxation() const { return relaxation_; }
+  const JunctionPasses& passes() const { return passes_; }
+
+ private:
+  const UpdateRule* rule_ = nullptr;
+  double relaxation_ = 1.0;
+  JunctionPasses passes_;
 };
 
 /// The rule of a kind of wave coupling; MethodKind::interface falls back to Peaceman–Rachford. Null

@@ -38,7 +38,9 @@ class JunctionProgram {
   }
   /// u ← the next iterate, given b = S(u).
   void update(const InnerUpdate& update, const double* b, double* u) const {
-    update.rule->update(*this, update.relaxation, b, u);
+    const JunctionPasses& passes = update.passes();
+    apply(passes.first, b, u);
+    if (passes.second) apply(*passes.second, b, u);
   }
 
   bool empty() const { return runs_.empty(); }
@@ -48,6 +50,17 @@ class JunctionProgram {
 
  private:
   friend class JunctionCompiler;
+
+  void apply(const JunctionPass& pass, const double* b, double* u) const {
+    switch (pass.kind) {
+      case JunctionPass::Kind::resolve:
+        return resolve(pass.factor, b, u);
+      case JunctionPass::Kind::exchange:
+        return exchange(b, u);
+      case JunctionPass::Kind::average:
+        return average(pass.factor, b, u);
+    }
+  }
 
   std::vector<JunctionRun> runs_;
   std::vector<int> places_;
