@@ -48,8 +48,32 @@ function(portwave_kernels target)
     portwave_target_defaults(${objects})
     target_compile_options(${objects} PRIVATE ${flags_${name}} -O3 -Wno-psabi -Wno-ignored-attributes)
     target_compile_definitions(${objects} PRIVATE PORTWAVE_ISA=${name})
+    portwave_unity(${objects} ${kernels})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${objects}>)
   endforeach()
+endfunction()
+
+# portwave_unity(<target> <source>...): compiles the sources of one folder together, which parses the
+# headers of Eigen, JSON and the tests once per folder instead of once per file. What stands in an
+# anonymous namespace needs another name in each file of a folder.
+function(portwave_unity target)
+  if(NOT PORTWAVE_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  foreach(source IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
+    cmake_path(GET path PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+    string(MAKE_C_IDENTIFIER "${folder}" group)
+    set_property(SOURCE "${source}" PROPERTY UNITY_GROUP "${group}")
+  endforeach()
+endfunction()
+
+# portwave_cheap_code(<target>): code that is built to be checked or to run once. In the build types with
+# assertions it is optimised little, and the compiler is done in two thirds of the time.
+function(portwave_cheap_code target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
 endfunction()
 
 # portwave_precompile(<target> <header>...): standard headers are added to the list.
@@ -57,6 +81,14 @@ function(portwave_precompile target)
   if(PORTWAVE_PRECOMPILE)
     target_precompile_headers(${target} PRIVATE
       ${ARGN} <algorithm> <cmath> <memory> <span> <string> <string_view> <vector>)
+  endif()
+endfunction()
+
+# portwave_precompile_like(<target> <owner>): with what is precompiled for another program of the same
+# compile options.
+function(portwave_precompile_like target owner)
+  if(PORTWAVE_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
   endif()
 endfunction()
 
@@ -87,6 +119,7 @@ function(portwave_add_room room)
     target_compile_options(${target} PUBLIC -march=native)
   endif()
   portwave_target_defaults(${target})
+  portwave_unity(${target} ${sources})
 
   if(PORTWAVE_INSTALL)
     install(TARGETS ${target} EXPORT portwaveTargets

@@ -24,8 +24,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFileName = "study.json";
-constexpr const char* kTableName = "budget.csv";
+constexpr const char* kBudgetFile = "study.json";
+constexpr const char* kBudgetTable = "budget.csv";
 
 std::string_view status_of(const BudgetRow& row) {
   return row.failure.empty() ? to_string(row.status) : "failed";
@@ -125,7 +125,7 @@ int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::o
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
   if (arguments.out) {
-    folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName, kTableName});
+    folder.emplace(*arguments.out, std::initializer_list<const char*>{kBudgetFile, kBudgetTable});
   }
   const ThreadAllowance allowance(arguments.threads);
 
@@ -135,10 +135,10 @@ int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::o
   out << (arguments.json ? json : rows_table(rows));  // before the file, which may fail
   report_failures(rows, err);
   if (folder) {
-    write_file_atomically(folder->file(kFileName), json);
-    write_file_atomically(folder->file(kTableName), rows_csv(rows));
+    write_file_atomically(folder->file(kBudgetFile), json);
+    write_file_atomically(folder->file(kBudgetTable), rows_csv(rows));
     folder->keep();
-    err << fmt::format("written to {} and {}\n", folder->file(kFileName).string(), kTableName);
+    err << fmt::format("written to {} and {}\n", folder->file(kBudgetFile).string(), kBudgetTable);
   }
   return exit_code_of(rows);
 }

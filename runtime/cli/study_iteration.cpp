@@ -21,8 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFileName = "study.json";
-constexpr const char* kTableName = "iteration.csv";
+constexpr const char* kIterationFile = "study.json";
+constexpr const char* kIterationTable = "iteration.csv";
 
 bool contracts(const IterationStudy& study) {
   return study.parameters.kind == MethodKind::lions_mercier;
@@ -192,7 +192,8 @@ int run_command(const StudyIterationArguments& arguments, std::ostream& out, std
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
   if (arguments.out) {
-    folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName, kTableName});
+    folder.emplace(*arguments.out,
+                   std::initializer_list<const char*>{kIterationFile, kIterationTable});
   }
 
   const IterationStudy study = study_of(scenario, arguments, status);
@@ -201,10 +202,11 @@ int run_command(const StudyIterationArguments& arguments, std::ostream& out, std
   out << (arguments.json ? json : head_text(study) + rows_table(study) + windows_text(study));
   const int exit_code = report_failures(study, err);
   if (folder) {
-    write_file_atomically(folder->file(kFileName), json);
-    write_file_atomically(folder->file(kTableName), rows_csv(study));
+    write_file_atomically(folder->file(kIterationFile), json);
+    write_file_atomically(folder->file(kIterationTable), rows_csv(study));
     folder->keep();
-    err << fmt::format("written to {} and {}\n", folder->file(kFileName).string(), kTableName);
+    err << fmt::format("written to {} and {}\n", folder->file(kIterationFile).string(),
+                       kIterationTable);
   }
   return exit_code;
 }

@@ -22,8 +22,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFileName = "study.json";
-constexpr const char* kTableName = "order.csv";
+constexpr const char* kOrderFile = "study.json";
+constexpr const char* kOrderTable = "order.csv";
 
 double time_per_step(const OrderRow& row) { return row.time_s / static_cast<double>(row.steps); }
 
@@ -135,7 +135,7 @@ int run_command(const StudyOrderArguments& arguments, std::ostream& out, std::os
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
   if (arguments.out) {
-    folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName, kTableName});
+    folder.emplace(*arguments.out, std::initializer_list<const char*>{kOrderFile, kOrderTable});
   }
   const ThreadAllowance allowance(arguments.options.threads);
 
@@ -145,10 +145,10 @@ int run_command(const StudyOrderArguments& arguments, std::ostream& out, std::os
   out << (arguments.json ? json : rows_table(study) + costs_text(study));
   const int exit_code = report_failures(study, err);
   if (folder) {
-    write_file_atomically(folder->file(kFileName), json);
-    write_file_atomically(folder->file(kTableName), rows_csv(study));
+    write_file_atomically(folder->file(kOrderFile), json);
+    write_file_atomically(folder->file(kOrderTable), rows_csv(study));
     folder->keep();
-    err << fmt::format("written to {} and {}\n", folder->file(kFileName).string(), kTableName);
+    err << fmt::format("written to {} and {}\n", folder->file(kOrderFile).string(), kOrderTable);
   }
   return exit_code;
 }

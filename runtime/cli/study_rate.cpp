@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFileName = "rate.json";
+constexpr const char* kRateFile = "rate.json";
 
 Json rows_json(const std::vector<RateRow>& rows) {
   Json json = Json::array();
@@ -91,15 +91,15 @@ int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ost
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
-  if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName});
+  if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kRateFile});
   const std::vector<RateRow> rows = rows_of(scenario, arguments, status);
   status.finish();
   const std::string json = rows_json(rows).dump(2) + "\n";
   out << (arguments.json ? json : rows_table(rows));
   if (folder) {
-    write_file_atomically(folder->file(kFileName), json);
+    write_file_atomically(folder->file(kRateFile), json);
     folder->keep();
-    err << fmt::format("written to {}\n", folder->file(kFileName).string());
+    err << fmt::format("written to {}\n", folder->file(kRateFile).string());
   }
   return kOk;
 }

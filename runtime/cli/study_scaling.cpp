@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFileName = "scaling.json";
+constexpr const char* kScalingFile = "scaling.json";
 
 Json number(std::optional<double> value) {
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
@@ -235,7 +235,8 @@ const std::vector<std::string>& scaling_kinds() {
 int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::ostream& err) {
   throw_if_any(check(arguments));
   std::optional<OutputFolder> folder;
-  if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName});
+  if (arguments.out)
+    folder.emplace(*arguments.out, std::initializer_list<const char*>{kScalingFile});
   const std::vector<int>& threads = arguments.options.threads;
   const ThreadAllowance allowance(*std::max_element(threads.begin(), threads.end()));
 
@@ -245,9 +246,9 @@ int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::
   const std::string json = study_json(result, arguments.options).dump(2) + "\n";
   out << (arguments.json ? json : study_table(result));  // before the file, which may fail
   if (folder) {
-    write_file_atomically(folder->file(kFileName), json);
+    write_file_atomically(folder->file(kScalingFile), json);
     folder->keep();
-    err << fmt::format("written to {}\n", folder->file(kFileName).string());
+    err << fmt::format("written to {}\n", folder->file(kScalingFile).string());
   }
   return kOk;
 }

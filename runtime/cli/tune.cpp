@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFileName = "tune.json";
+constexpr const char* kTuneFile = "tune.json";
 
 Json choice_json(const MethodChoice& choice) {
   return {{"method", std::string(to_string(choice.method.kind))},
@@ -169,15 +169,15 @@ int run_command(const TuneArguments& arguments, std::ostream& out, std::ostream&
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
-  if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kFileName});
+  if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kTuneFile});
   const TuningReport report = tuned(scenario, arguments, status);
   const std::string json = report_json(scenario, report).dump(2) + "\n";
   out << (arguments.json ? json : report_text(scenario, report, arguments.ports));
   if (folder) {
-    write_file_atomically(folder->file(kFileName), json);
+    write_file_atomically(folder->file(kTuneFile), json);
     folder->keep();
     status.finish();
-    err << fmt::format("written to {}\n", folder->file(kFileName).string());
+    err << fmt::format("written to {}\n", folder->file(kTuneFile).string());
   }
   return kOk;
 }

@@ -15,6 +15,7 @@
 #include <portwave/runtime/output/recorder.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 
+#include "support/source_folder.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
@@ -22,7 +23,7 @@ namespace portwave {
 namespace {
 
 std::filesystem::path folder_of_cases() {
-  return std::filesystem::path(PORTWAVE_SOURCE_DIR) / "tests" / "fixtures" / "regressions";
+  return testing::source_folder() / "tests" / "fixtures" / "regressions";
 }
 
 std::vector<std::string> cases() {

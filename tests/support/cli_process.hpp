@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <vector>
 
+#include "support/source_folder.hpp"
 #include "support/subprocess.hpp"
 
 /// Runs the program as its users do: as a process, seen through its output and exit code.
@@ -14,8 +15,7 @@ namespace portwave::testing {
 
 using Words = std::vector<std::string>;
 
-inline const std::string kPair =
-    std::string(PORTWAVE_SOURCE_DIR) + "/examples/two_oscillators.json";
+inline const std::string kPair = source_file("examples/two_oscillators.json");
 inline const Words kNegativeDamper = {"--set", "/subsystems/1/parameters/damping_Ns_per_m=-1"};
 inline const Words kAllowActive = {"--set", "/subsystems/1/allow_active=true"};
 

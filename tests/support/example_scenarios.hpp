@@ -5,10 +5,12 @@
 
 #include <portwave/runtime/scenario/scenario.hpp>
 
+#include "support/source_folder.hpp"
+
 namespace portwave::testing {
 
 inline std::string example_file(const std::string& name) {
-  return std::string(PORTWAVE_SOURCE_DIR) + "/examples/" + name + ".json";
+  return source_file("examples/" + name + ".json");
 }
 
 inline Scenario example(const std::string& name, const std::vector<Override>& overrides = {}) {

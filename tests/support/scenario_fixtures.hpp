@@ -9,13 +9,13 @@
 
 #include <portwave/runtime/scenario/scenario.hpp>
 
+#include "support/source_folder.hpp"
 #include "support/text_file.hpp"
 
 namespace portwave::testing {
 
 using Json = nlohmann::ordered_json;
 
-inline std::filesystem::path source_folder() { return PORTWAVE_SOURCE_DIR; }
 inline std::filesystem::path scenario_fixtures() {
   return source_folder() / "tests" / "fixtures" / "scenarios";
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "waves/interface_equation.hpp"
 #include "waves/part_linearisation.hpp"
 
@@ -14,8 +15,6 @@ namespace {
 
 constexpr double kRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
 constexpr double kGoodEnough = 1e-12;  // a Newton that stalls below this has met round-off
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Newton steps of one island.
 class IslandStep {

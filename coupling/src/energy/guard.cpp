@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <limits>
 
-#include <Eigen/Eigenvalues>
+#include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 namespace {
@@ -186,19 +186,18 @@ bool PassivityGuard::find_projection(Search& search, const double* b) {
     batch.affine_matrix(place.lane, matrix_.data());
     const Eigen::Map<const Matrix> D(matrix_.data(), ports, ports);
     const Eigen::MatrixXd M = Eigen::MatrixXd::Identity(ports, ports) - D.transpose() * D;
-    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(M);
+    const SymmetricEigen eigen = symmetric_eigen(M);
     Eigen::VectorXd outgoing(ports), incident(ports);
     for (int j = 0; j < ports; ++j) {
       outgoing[j] = b[place.wave + j * place.stride];
       incident[j] = full_[static_cast<std::size_t>(place.wave + j * place.stride)];
     }
-    const Eigen::VectorXd w =
-        eigen.eigenvectors().transpose() * (D.transpose() * outgoing - incident);
+    const Eigen::VectorXd w = eigen.vectors.transpose() * (D.transpose() * outgoing - incident);
     for (int j = 0; j < ports; ++j, ++count) {
       weight_[count] = w[j];
-      reflection_[count] = std::max(eigen.eigenvalues()[j], 0.0);
+      reflection_[count] = std::max(eigen.values[j], 0.0);
     }
-    blocks.push_back({&place, eigen.eigenvectors()});
+    blocks.push_back({&place, eigen.vectors});
   }
   const auto gain = [&](double mu) {
     double sum = 0.0;

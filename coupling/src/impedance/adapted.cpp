@@ -10,13 +10,12 @@
 
 #include "impedance/impedance_rules.hpp"
 #include "impedance/response_tools.hpp"
+#include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
 namespace {
 
 using Matrix = Eigen::MatrixXd;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Parts, then junctions; an edge is a scalar port. One-port junctions are no nodes: they are ideal
 /// ends, and absorbed into their part.

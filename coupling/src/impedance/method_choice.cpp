@@ -9,6 +9,7 @@
 #include "impedance/choice_reason.hpp"
 #include "impedance/impedance_rules.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
 namespace {
@@ -23,8 +24,6 @@ constexpr double kContracts = 0.999;  // slower than that is not told from stand
 constexpr double kGoodCondition = 1e4;
 /// Evaluations that a solve of the interface equation may be worth where something else converges.
 constexpr double kMostWork = 200.0;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// A rule and what it comes to.
 struct Tuned {

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include <Eigen/Dense>
-#include <Eigen/SparseLU>
 
 #include "impedance/response_tools.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 namespace {
@@ -34,8 +34,7 @@ Matrix dense_states(const Structure& s, const SparseMatrix* E, const Triplets& e
   } else {
     step.diagonal().array() += 1.0 / step_s;
   }
-  const Eigen::PartialPivLU<Matrix> lu(step);
-  Matrix states = lu.solve(B);
+  Matrix states = lu_solve(step, B);
   efforts = M * states;
   return states;
 }
@@ -48,9 +47,9 @@ Matrix sparse_states(const Structure& s, const SparseMatrix* E, const Triplets& 
   identity.setIdentity();
   const SparseMatrix& inertia = E != nullptr ? *E : identity;
   const SparseMatrix step = SparseMatrix(inertia / step_s) - SparseMatrix(s.J - s.R) * M;
-  Eigen::SparseLU<SparseMatrix> lu;
-  lu.compute(step);
-  if (lu.info() != Eigen::Success) {
+  SparseLu lu;
+  lu.analyse(step);
+  if (!lu.factorise(step)) {
     throw ConfigError("", "the implicit step is singular at this step size");
   }
   Matrix states = lu.solve(B);
@@ -139,7 +138,7 @@ Eigen::MatrixXd scattering_matrix(const Eigen::MatrixXd& response, const Signatu
   const std::vector<Causality> causality = scalar_causalities(signature);
   const Matrix scaled = scaled_response(response, causality, impedance);
   const Matrix identity = Matrix::Identity(ports, ports);
-  Matrix D = (identity + scaled).partialPivLu().solve(identity - scaled);
+  Matrix D = lu_solve(identity + scaled, identity - scaled);
   for (Eigen::Index j = 0; j < ports; ++j) {
     if (causality[static_cast<std::size_t>(j)] == Causality::flow_in) D.row(j) *= -1.0;
   }
@@ -165,7 +164,7 @@ Eigen::MatrixXd closed_response(const Eigen::MatrixXd& response,
   Matrix inner = response(closed, closed);
   inner.diagonal() += Eigen::Map<const Eigen::VectorXd>(inverse.data(), inner.rows());
   const Matrix in = response(closed, open);
-  return response(open, open) - response(open, closed) * inner.partialPivLu().solve(in);
+  return response(open, open) - response(open, closed) * lu_solve(inner, in);
 }
 
 PortResponses::PortResponses(const System& system, double step_s)

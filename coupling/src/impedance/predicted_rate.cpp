@@ -11,14 +11,13 @@
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/waves/anderson.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "waves/interface_equation.hpp"
 
 namespace portwave {
 namespace {
 
 constexpr double kReduction = 1e-10;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Numbers in [-1, 1) by SplitMix64 of Steele, Lea and Flood (2014): the same everywhere.
 class FixedNumbers {

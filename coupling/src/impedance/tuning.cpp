@@ -12,6 +12,8 @@
 
 #include "impedance/impedance_rules.hpp"
 #include "impedance/response_tools.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
 #include "system/balance_row.hpp"
 
 namespace portwave {
@@ -19,8 +21,6 @@ namespace {
 
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 std::vector<double> impedances_of(const Junction& junction, std::span<const double> impedance) {
   std::vector<double> out;
@@ -76,11 +76,11 @@ double fne_scaling(const Matrix& response, std::span<const Causality> causality,
     F.row(j).setZero();
     F(j, j) = 1.0;
   }
-  const Eigen::SelfAdjointEigenSolver<Matrix> power(0.5 * (M + M.transpose()));
+  const SymmetricEigen power = symmetric_eigen(0.5 * (M + M.transpose()));
   const double zero = kRoundOff * std::max(1.0, M.cwiseAbs().maxCoeff());
-  Matrix weighted = F * power.eigenvectors();
+  Matrix weighted = F * power.vectors;
   for (Eigen::Index j = 0; j < weighted.cols(); ++j) {
-    const double eigenvalue = power.eigenvalues()[j];
+    const double eigenvalue = power.values[j];
     if (eigenvalue < -zero) return 0.0;
     if (eigenvalue > zero) {
       weighted.col(j) /= std::sqrt(eigenvalue);
@@ -91,8 +91,7 @@ double fne_scaling(const Matrix& response, std::span<const Causality> causality,
     }
   }
   const Matrix gram = weighted.transpose() * weighted;
-  const double largest =
-      Eigen::SelfAdjointEigenSolver<Matrix>(gram, Eigen::EigenvaluesOnly).eigenvalues().maxCoeff();
+  const double largest = symmetric_eigenvalues(gram).maxCoeff();
   return largest > 0.0 ? 1.0 / largest : 1.0;
 }
 
@@ -129,7 +128,7 @@ double seen_impedance(const DiracStructure& dirac, std::span<const double> imped
     if (norm > 0.0) closed.col(column) /= norm;
     ++column;
   }
-  const Matrix Q = Eigen::ColPivHouseholderQR<Matrix>(closed).householderQ();
+  const Matrix Q = pivoted_qr(closed).Q;
   const Vector lambda = Q.col(k - 1);
   return -dirac.F.col(own).dot(lambda) / dirac.E.col(own).dot(lambda);
 }
@@ -199,9 +198,7 @@ void match_ends(const PortMatches& matches, std::vector<double>& impedance) {
     }
     if (!std::ranges::all_of(match, is_impedance)) continue;
     const Matrix scaled = scaled_response(closed, own, match);
-    const Vector modes = Eigen::SelfAdjointEigenSolver<Matrix>(0.5 * (scaled + scaled.transpose()),
-                                                               Eigen::EigenvaluesOnly)
-                             .eigenvalues();
+    const Vector modes = symmetric_eigenvalues(0.5 * (scaled + scaled.transpose()));
     const double largest = modes.maxCoeff();
     double smallest = largest;
     for (const double mode : modes) {
@@ -256,7 +253,7 @@ double condition(const Matrix& response, std::span<const Causality> causality,
   if (ports < 2) return 1.0;
   const Matrix closed =
       Matrix::Identity(ports, ports) + scaled_response(response, causality, impedance);
-  return closed.norm() * closed.inverse().norm();
+  return closed.norm() * lu_inverse(closed).norm();
 }
 
 /// The first part whose steps would round off energy; −1: none.

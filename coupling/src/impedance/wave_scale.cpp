@@ -3,9 +3,8 @@
 #include <cmath>
 #include <cstddef>
 
-#include <Eigen/LU>
-
 #include "impedance/response_tools.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 namespace {
@@ -22,7 +21,7 @@ bool is_drowned(const Eigen::MatrixXd& response, const Signature& signature,
   }
   if (scaled.rows() < 2) return false;
   const Eigen::MatrixXd closed = Eigen::MatrixXd::Identity(scaled.rows(), scaled.rows()) + scaled;
-  return !(closed.norm() * closed.inverse().norm() <= kFarOff);
+  return !(closed.norm() * lu_inverse(closed).norm() <= kFarOff);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 #pragma once
 
+#include "portwave/subsystems/base/lane_group.hpp"
+
+// Blocks of one class are solved kLaneGroup at a time, side by side: arrays are [state][lane].
+
 namespace portwave {
 
-/// Blocks of one class that are solved side by side: arrays are [state][lane].
-inline constexpr int kLanes = 8;
-
-/// A sparse matrix line by line, entries [begin[i], begin[i + 1]) of line i; `place` is kLanes times
+/// A sparse matrix line by line, entries [begin[i], begin[i + 1]) of line i; `place` is kLaneGroup times
 /// the number of the row or column across.
 struct LaneLines {
   int count = 0;
@@ -35,7 +36,7 @@ struct LaneKernels {
   void (*solve)(const LaneTriangles& A, const double* b, double* x, double* y);
   /// x = M b of a dense n×n matrix by columns of `stride` doubles; x is not b.
   void (*dense_product)(const double* M, int n, int stride, const double* b, double* x);
-  /// x = M b of one block: dense, n×n by columns of `stride` doubles, a multiple of kLanes ≥ n, what is
+  /// x = M b of one block: dense, n×n by columns of `stride` doubles, a multiple of kLaneGroup ≥ n, what is
   /// beyond n being finite.
   void (*matrix_vector)(const double* M, int n, int stride, const double* b, double* x);
   /// sum[lane] = xᵀ M y, by columns.
@@ -56,7 +57,7 @@ struct LaneKernels {
   void (*stage_rhs)(int n, int stages, const double* g, const double* Ax, double* rhs);
   void (*stage_end)(int n, int stages, const double* weights, const double* d, double* x,
                     double* X);
-  /// Between kLanes blocks of n states and [state][lane]; only `lanes` of them are written back.
+  /// Between kLaneGroup blocks of n states and [state][lane]; only `lanes` of them are written back.
   void (*gather)(int n, const double* const* from, double* to);
   void (*scatter)(int n, int lanes, const double* from, double* const* to);
 };

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <Eigen/SparseLU>
-
+#include "portwave/subsystems/matrices/decompositions.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
 namespace portwave {
@@ -48,16 +47,15 @@ class ScaledSparseLu {
     if (!has_pattern_of(scaled)) {
       outer_.assign(scaled.outerIndexPtr(), scaled.outerIndexPtr() + scaled.outerSize() + 1);
       inner_.assign(scaled.innerIndexPtr(), scaled.innerIndexPtr() + scaled.nonZeros());
-      lu_.analyzePattern(scaled);
+      lu_.analyse(scaled);
     }
-    lu_.factorize(scaled);
-    if (lu_.info() != Eigen::Success) {
-      reason = "the coupled step is singular: " + lu_.lastErrorMessage();
+    if (!lu_.factorise(scaled)) {
+      reason = "the coupled step is singular: " + lu_.error();
       return {};
     }
     const Eigen::VectorXd scaled_b = scaling.rows.cwiseProduct(b);
     Eigen::VectorXd y = lu_.solve(scaled_b);
-    y += lu_.solve(scaled_b - scaled * y);
+    y += lu_.solve(Eigen::VectorXd(scaled_b - scaled * y));
     if (!y.allFinite()) {
       reason = "the coupled step is singular to working precision";
       return {};
@@ -73,7 +71,7 @@ class ScaledSparseLu {
                       matrix.innerIndexPtr() + matrix.nonZeros());
   }
 
-  Eigen::SparseLU<SparseMatrix> lu_;
+  SparseLu lu_;
   std::vector<int> outer_;
   std::vector<int> inner_;
 };

@@ -83,7 +83,7 @@ std::vector<BlockGroup> BlockClasses::lane_groups(std::span<const int> blocks,
   for (const auto& [group, own] : members) {
     const int c = of(own.front());
     for (std::size_t k = 0; k < own.size();) {
-      const std::size_t size = std::min<std::size_t>(kLanes, own.size() - k);
+      const std::size_t size = std::min<std::size_t>(kLaneGroup, own.size() - k);
       const bool by_lanes = static_cast<int>(size) >= smallest_group;
       const std::size_t taken = by_lanes ? size : 1;
       const auto first = own.begin() + static_cast<std::ptrdiff_t>(k);

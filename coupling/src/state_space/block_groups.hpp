@@ -17,15 +17,15 @@ inline constexpr double kNanosecondsPerOperation = 2.0;
 struct BlockGroup {
   int block_class = 0;
   bool by_lanes = false;
-  std::vector<int> blocks;  ///< 1 … kLanes, in ascending order
+  std::vector<int> blocks;  ///< 1 … kLaneGroup, in ascending order
 };
 
-/// The parts of a state x of the whole that belong to a lane_group: kLanes of them if it has lanes, where lanes
+/// The parts of a state x of the whole that belong to a lane_group: kLaneGroup of them if it has lanes, where lanes
 /// without a block see the first one's.
 template <class Number>
 void lane_pointers(std::span<const CondensedBlock> blocks, const BlockGroup& lane_group, Number* x,
                    Number** out) {
-  for (std::size_t l = 0; l < (lane_group.by_lanes ? kLanes : 1); ++l) {
+  for (std::size_t l = 0; l < (lane_group.by_lanes ? kLaneGroup : 1); ++l) {
     const int block = lane_group.blocks[l < lane_group.blocks.size() ? l : 0];
     out[l] = x + blocks[static_cast<std::size_t>(block)].first;
   }
@@ -53,7 +53,7 @@ class BlockClasses {
   std::vector<int> class_of_, example_;
 };
 
-/// Tests compare results by lanes and without: the fewest blocks that make a lane_group of lanes. Above kLanes:
+/// Tests compare results by lanes and without: the fewest blocks that make a lane_group of lanes. Above kLaneGroup:
 /// none do. Holds for what is constructed later.
 int smallest_lane_group();
 void set_smallest_lane_group(int blocks);

@@ -104,7 +104,7 @@ void StageSolver::prepare_lanes() {
 
 void StageSolver::step_lanes(double* x, double* stage_values, double* scratch) const {
   const LaneKernels& kernels = lane_kernels();
-  const int many = stages_ * n_ * kLanes;
+  const int many = stages_ * n_ * kLaneGroup;
   double* rhs = scratch;
   double* d = scratch + many;
   double* work = d + many;

@@ -8,10 +8,10 @@
 #include <numeric>
 #include <optional>
 
+#include "portwave/subsystems/base/index.hpp"
+
 namespace portwave {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 bool same_column(const SparseMatrix& a, int i, const SparseMatrix& b, int j) {
   SparseMatrix::InnerIterator p(a, i), q(b, j);
@@ -49,7 +49,7 @@ CouplingColumns::CouplingColumns(std::span<const CondensedBlock> blocks,
                                  const BlockGroup& lane_group, const SparseMatrix& into,
                                  const SparseMatrix& seen, int widest)
     : count_(blocks[at(widest)].channels),
-      width_(lane_group.by_lanes ? kLanes : 1),
+      width_(lane_group.by_lanes ? kLaneGroup : 1),
       into_(into),
       seen_(seen) {
   channel_.assign(at(count_ * width_), -1);
@@ -73,7 +73,7 @@ CouplingColumns::CouplingColumns(std::span<const CondensedBlock> blocks,
 }
 
 void CouplingColumns::see(const double* x, double* w) const {
-  if (width_ == kLanes) {
+  if (width_ == kLaneGroup) {
     lane_kernels().product(seen_rows_.lines(), x, w);
     return;
   }

@@ -23,7 +23,7 @@ struct GroupMatrix {
   }
 };
 
-/// What is done with the states of a lane_group: of one block, arrays [state], or of kLanes side by side,
+/// What is done with the states of a lane_group: of one block, arrays [state], or of kLaneGroup side by side,
 /// [state][lane]. Code that takes one of the two as a template parameter does the same with either.
 struct Alone {
   static constexpr int kWidth = 1;
@@ -71,7 +71,7 @@ struct Alone {
 };
 
 struct SideBySide {
-  static constexpr int kWidth = kLanes;
+  static constexpr int kWidth = kLaneGroup;
 
   static void add_product(const GroupMatrix& M, double factor, const double* x, double* y) {
     lane_kernels().add_product(M.rows.lines(), factor, x, y);

@@ -4,12 +4,11 @@
 #include <cstddef>
 #include <numeric>
 
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 
 namespace portwave {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 struct Entry {
   int line;
@@ -51,7 +50,7 @@ LaneMatrix::LaneMatrix(const SparseMatrix& M, By by) {
   }
   for (const std::vector<Entry>& line : found) {
     for (const Entry& e : line) {
-      place_.push_back(kLanes * e.line);
+      place_.push_back(kLaneGroup * e.line);
       value_.push_back(e.value);
     }
     begin_.push_back(static_cast<int>(place_.size()));
@@ -78,19 +77,19 @@ LaneFactors::LaneFactors(const SparseFactors& factors) {
   const auto put = [](Triangle& triangle, const std::vector<Entry>& line,
                       const std::vector<int>& places) {
     for (const Entry& e : line) {
-      triangle.place.push_back(kLanes * places[at(e.line)]);
+      triangle.place.push_back(kLaneGroup * places[at(e.line)]);
       triangle.value.push_back(e.value);
     }
     triangle.begin.push_back(static_cast<int>(triangle.place.size()));
   };
   for (const int i : down) {
     put(lower_, lower[at(i)], place);
-    source_.push_back(kLanes * source[at(i)]);
+    source_.push_back(kLaneGroup * source[at(i)]);
   }
   for (const int i : up) {
     put(upper_, upper[at(i)], target);
-    from_.push_back(kLanes * place[at(i)]);
-    target_.push_back(kLanes * target[at(i)]);
+    from_.push_back(kLaneGroup * place[at(i)]);
+    target_.push_back(kLaneGroup * target[at(i)]);
     inverse_diagonal_.push_back(factors.inverse_diagonal()[at(i)]);
   }
 }

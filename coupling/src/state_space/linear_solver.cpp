@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include <Eigen/LU>
+#include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 namespace {
@@ -45,8 +45,7 @@ bool LinearSolver::factorise(const SparseMatrix& L) {
       size_ <= kLargestInverse && n * n <= kVectorGain * static_cast<double>(factors_.nonzeros());
   if (!dense_) return true;
   const Eigen::MatrixXd full(compressed);
-  const Eigen::PartialPivLU<Eigen::MatrixXd> lu(full);
-  inverse_ = lu.inverse();
+  inverse_ = lu_inverse(full);
   inverse_ += inverse_ * (Eigen::MatrixXd::Identity(size_, size_) - full * inverse_);
   factors_ = {};
   return inverse_.allFinite();

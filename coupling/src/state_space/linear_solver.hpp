@@ -78,7 +78,7 @@ class LinearSolver {
   int scratch_size() const { return size_; }
   /// x is not b.
   void solve(const double* b, double* x, double* scratch) const;
-  /// The same for kLanes at once, arrays [row][lane]; after `prepare_lanes`.
+  /// The same for kLaneGroup at once, arrays [row][lane]; after `prepare_lanes`.
   void prepare_lanes();
   void solve_lanes(const double* b, double* x, double* scratch) const;
   Eigen::MatrixXd solve(const SparseMatrix& columns) const;

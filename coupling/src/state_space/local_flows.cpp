@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <numeric>
 
+#include "portwave/subsystems/base/index.hpp"
+
 namespace portwave {
 namespace {
 
 constexpr int kMostAlone = 2;            // so many equal blocks make no lane_group of lanes
 constexpr double kMoveOperations = 1.0;  // of a state: gathered, advanced, scattered
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 const CondensedBlock& block_of(const CondensedSystem& system, int block) {
   return system.blocks()[at(block)];
@@ -28,7 +28,7 @@ std::vector<std::size_t> place_work(const CondensedSystem& system,
     for (int k = tasks[t]; k < tasks[t + 1]; ++k) {
       const BlockGroup& lane_group = lane_groups[at(k)];
       const auto n = at(block_of(system, lane_group.blocks.front()).size);
-      most = std::max(most, n * at(need) * (lane_group.by_lanes ? kLanes : 1));
+      most = std::max(most, n * at(need) * (lane_group.by_lanes ? kLaneGroup : 1));
     }
     out.push_back(size);
     size += (most + 15) / 8 * 8;
@@ -82,10 +82,10 @@ void BlockEnergies::all(const ForEach& each, const double* x, double* stored) {
                  stored[lane_group.blocks.front()] = of(lane_group.blocks.front(), x);
                  return;
                }
-               const double* from[kLanes];
+               const double* from[kLaneGroup];
                lane_pointers(system_.blocks(), lane_group, x, from);
                kernels.gather(block_of(system_, lane_group.blocks.front()).size, from, work);
-               double sum[kLanes];
+               double sum[kLaneGroup];
                kernels.bilinear(lanes(lane_group.block_class), work, work, sum);
                for (std::size_t l = 0; l < lane_group.blocks.size(); ++l)
                  stored[lane_group.blocks[l]] = sum[l];
@@ -151,36 +151,36 @@ void LocalFlows::run_lanes(const BlockGroup& lane_group, const Call& call, doubl
   const int n = block_of(system_, lane_group.blocks.front()).size;
   const int lanes = static_cast<int>(lane_group.blocks.size());
   double* x = work;
-  double* d = x + n * kLanes;
-  double* scratch = d + n * kLanes;
-  const double* from[kLanes];
-  double* to[kLanes];
+  double* d = x + n * kLaneGroup;
+  double* scratch = d + n * kLaneGroup;
+  const double* from[kLaneGroup];
+  double* to[kLaneGroup];
   lane_pointers(system_.blocks(), lane_group, call.from, from);
   lane_pointers(system_.blocks(), lane_group, call.to, to);
   const auto for_moved = [&](const auto& body) {
     for (int l = 0; call.moved != nullptr && l < lanes; ++l) {
       const int block = lane_group.blocks[at(l)];
       for (int k = call.moved->begin[at(block)]; k < call.moved->begin[at(block) + 1]; ++k)
-        body(x[call.moved->state[at(k)] * kLanes + l], call.moved->value[at(k)]);
+        body(x[call.moved->state[at(k)] * kLaneGroup + l], call.moved->value[at(k)]);
     }
   };
   kernels.gather(n, from, x);
   for_moved([](double& state, double value) { state = value; });
 
-  double lost[kLanes] = {};
+  double lost[kLaneGroup] = {};
   for (const int f : own.sequence) {
     const BlockFlow& flow = own.flows[at(f)];
     flow.increment_lanes(x, d, scratch);
     if (call.report.dissipated != nullptr) {
-      double now[kLanes];
+      double now[kLaneGroup];
       flow.dissipated_lanes(x, d, scratch, now);
-      for (int l = 0; l < kLanes; ++l) lost[l] += now[l];
+      for (int l = 0; l < kLaneGroup; ++l) lost[l] += now[l];
     }
     kernels.advance(n, 2.0, d, x);
   }
   kernels.scatter(n, lanes, x, to);
 
-  double sum[kLanes];
+  double sum[kLaneGroup];
   const auto write = [&](double* by_block, const double* values) {
     for (int l = 0; l < lanes; ++l) by_block[lane_group.blocks[at(l)]] = values[l];
   };

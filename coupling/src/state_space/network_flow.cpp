@@ -51,7 +51,7 @@ BlockFlow::BlockFlow(const CondensedBlock& block, double tau, FlowTerms terms, b
   const double n = block.size;
   if (!alone || n * n > kDenseGain * operations()) return;
   const Eigen::MatrixXd map = solver_.solve(A_);
-  stride_ = (block.size + kLanes - 1) / kLanes * kLanes;
+  stride_ = (block.size + kLaneGroup - 1) / kLaneGroup * kLaneGroup;
   map_.assign(static_cast<std::size_t>(stride_) * static_cast<std::size_t>(block.size), 0.0);
   for (Eigen::Index j = 0; j < map.cols(); ++j) {
     std::copy_n(map.col(j).data(), map.rows(), map_.data() + j * stride_);
@@ -90,18 +90,18 @@ void BlockFlow::increment_lanes(const double* x, double* d, double* scratch) con
   if (!map_.empty()) {
     return lane_kernels().dense_product(map_.data(), solver_.size(), stride_, x, d);
   }
-  double* rhs = scratch + solver_.size() * kLanes;
+  double* rhs = scratch + solver_.size() * kLaneGroup;
   lane_kernels().product(lanes_->A.lines(), x, rhs);
   solver_.solve_lanes(rhs, d, scratch);
 }
 
 void BlockFlow::dissipated_lanes(const double* x, const double* d, double* z, double* sum) const {
-  for (int l = 0; l < kLanes; ++l) sum[l] = 0.0;
+  for (int l = 0; l < kLaneGroup; ++l) sum[l] = 0.0;
   if (!dissipates_) return;
   lane_kernels().product(lanes_->Q.lines(), x, z);
   lane_kernels().add_product(lanes_->Q.lines(), 1.0, d, z);
   lane_kernels().bilinear(lanes_->R.lines(), z, z, sum);
-  for (int l = 0; l < kLanes; ++l) sum[l] *= tau_;
+  for (int l = 0; l < kLaneGroup; ++l) sum[l] *= tau_;
 }
 
 CoupledFlow::CoupledFlow(const CondensedSystem& system, const BlockClasses& classes, double tau,
@@ -179,7 +179,7 @@ void CoupledFlow::make_groups(const BlockClasses& classes, std::span<const int> 
         CouplingColumns(system_.blocks(), of, sparse(flow.response(widest.into)),
                         product(widest.Q.transpose(), widest.out), groups.widest[group]);
     lane_group.work = work;
-    const int width = of.by_lanes ? kLanes : 1;
+    const int width = of.by_lanes ? kLaneGroup : 1;
     const int need = (4 * lane_group.size + 2 * lane_group.columns.count()) * width;
     work += (static_cast<std::size_t>(need) + 15) / 8 * 8;  // whole cache lines
     cost.push_back(kNanosecondsPerOperation * flow.operations());
@@ -211,7 +211,7 @@ void CoupledFlow::solve_group(const LaneGroup& lane_group, const double* x, cons
   double* scratch = d + n * W;
   double* seen = scratch + 2 * n * W;
   double* seen_moved = seen + lane_group.columns.count() * W;
-  const double* from[kLanes];
+  const double* from[kLaneGroup];
   lane_pointers(system_.blocks(), lane_group.of, x, from);
   Algebra::gather(n, from, own);
   Algebra::increment(flow_of(lane_group.of), own, d, scratch);
@@ -254,7 +254,7 @@ void CoupledFlow::finish_group(const LaneGroup& lane_group, double* x, double* d
       dissipated_J[lane_group.of.blocks[static_cast<std::size_t>(l)]] += lost[l];
   }
   Algebra::advance(n, 2.0, d, own);
-  double* to[kLanes];
+  double* to[kLaneGroup];
   lane_pointers(system_.blocks(), lane_group.of, x, to);
   Algebra::scatter(n, lanes, own, to);
 }

@@ -30,7 +30,7 @@ class BlockFlow {
   void increment(const double* x, const double* extra, double* d, double* scratch) const;
   /// τ z_midᵀ R z_mid of the flow from x with increment d; z is scratch, n doubles.
   double dissipated(const double* x, const double* d, double* z) const;
-  /// The same for kLanes blocks of one class, all arrays [state][lane]; after `prepare_lanes`.
+  /// The same for kLaneGroup blocks of one class, all arrays [state][lane]; after `prepare_lanes`.
   void prepare_lanes();
   void increment_lanes(const double* x, double* d, double* scratch) const;
   void dissipated_lanes(const double* x, const double* d, double* z, double* sum) const;

@@ -5,9 +5,10 @@
 #include <iterator>
 #include <string_view>
 
-#include <Eigen/LU>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 namespace {
@@ -95,9 +96,9 @@ MatrixXd gain_of(const System& system, const std::vector<int>& group, const Spar
     const double size = matrix.col(j).cwiseAbs().maxCoeff();
     if (size > 0.0) scale[j] = 1.0 / size;
   }
-  const Eigen::FullPivLU<MatrixXd> lu(matrix * scale.asDiagonal());
-  if (!lu.isInvertible()) return {};
-  const MatrixXd inverse = scale.asDiagonal() * lu.inverse();
+  const std::optional<MatrixXd> scaled_inverse = pivoted_inverse(matrix * scale.asDiagonal());
+  if (!scaled_inverse) return {};
+  const MatrixXd inverse = scale.asDiagonal() * *scaled_inverse;
   MatrixXd gain = -inverse * of_y;
   // Gains that only rounding has made are as small as that beside their terms.
   const MatrixXd terms = inverse.cwiseAbs() * of_y.cwiseAbs();

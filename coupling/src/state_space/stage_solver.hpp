@@ -19,7 +19,7 @@ class StageSolver {
   int scratch_size() const { return 3 * stages_ * n_; }
   /// x: xⁿ in, xⁿ⁺¹ out. stage_values: in, g stage by stage; out, X.
   void step(double* x, double* stage_values, double* scratch) const;
-  /// The same for kLanes at once, arrays [..][state][lane]; after `prepare_lanes`.
+  /// The same for kLaneGroup at once, arrays [..][state][lane]; after `prepare_lanes`.
   void prepare_lanes();
   void step_lanes(double* x, double* stage_values, double* scratch) const;
   double operations() const { return solver_.operations() + static_cast<double>(A_.nonZeros()); }

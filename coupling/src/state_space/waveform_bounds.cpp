@@ -9,6 +9,7 @@
 #include <Eigen/SparseQR>
 
 #include "portwave/coupling/state_space/dynamic_iteration.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
 #include "state_space/linear_solver.hpp"
 
 namespace portwave {
@@ -52,9 +53,7 @@ bool has_full_rank(const CondensedBlock& block, double a, double b) {
   SparseMatrix tall = transposed(both);
   tall.makeCompressed();
   if (n <= kLargestDense) {
-    Eigen::ColPivHouseholderQR<MatrixXd> qr{MatrixXd(tall)};
-    qr.setThreshold(1e-12);
-    return qr.rank() == n;
+    return pivoted_rank(MatrixXd(tall), 1e-12) == n;
   }
   Eigen::SparseQR<SparseMatrix, Eigen::COLAMDOrdering<int>> qr;
   qr.setPivotThreshold(1e-12);
@@ -132,9 +131,9 @@ class CouplingOperator {
 
 /// Q^½ of a block.
 MatrixXd root(const SparseMatrix& Q) {
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen{MatrixXd(Q)};
-  return eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(0.0).cwiseSqrt().asDiagonal() *
-         eigen.eigenvectors().transpose();
+  const SymmetricEigen eigen = symmetric_eigen(MatrixXd(Q));
+  return eigen.vectors * eigen.values.cwiseMax(0.0).cwiseSqrt().asDiagonal() *
+         eigen.vectors.transpose();
 }
 
 /// (1−α)R + μEQ⁻¹ of a block in the metric, dense.
@@ -147,15 +146,13 @@ MatrixXd symmetric_part(const CondensedBlock& block, double mu, double alpha, bo
   if (mu == 0.0) return R;
   // EQ⁻¹ = (Q⁻ᵀEᵀ)ᵀ, symmetric.
   const MatrixXd EQ =
-      MatrixXd(block.Q).transpose().partialPivLu().solve(MatrixXd(block.E).transpose()).transpose();
+      lu_solve(MatrixXd(block.Q).transpose(), MatrixXd(block.E).transpose()).transpose();
   return R + 0.5 * mu * (EQ + EQ.transpose());
 }
 
 double smallest_eigenvalue(const CondensedBlock& block, double mu, double alpha, bool energy) {
   if (block.size <= kLargestDense) {
-    const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(symmetric_part(block, mu, alpha, energy),
-                                                        Eigen::EigenvaluesOnly);
-    return eigen.eigenvalues()[0];
+    return symmetric_eigenvalues(symmetric_part(block, mu, alpha, energy))[0];
   }
   if (energy) return mu;  // a lower bound
   // Power iteration on the inverse, Q((1−α)RQ + μE)⁻¹.
@@ -183,7 +180,7 @@ double norm_of_K(const CondensedSystem& system, double mu, double alpha, bool en
   }
   const MatrixXd J_o(system.J_coupling());
   K -= energy ? MatrixXd(V * J_o * V) : J_o;
-  return Eigen::BDCSVD<MatrixXd>(K).singularValues()[0];
+  return largest_singular_value(K);
 }
 
 }  // namespace

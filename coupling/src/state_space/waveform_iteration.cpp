@@ -126,7 +126,7 @@ void WaveformIteration::Impl::add_group(BlockGroup of, const CouplingGroups& gro
     own.has_lanes = true;
   }
   LaneGroup lane_group;
-  lane_group.width = of.by_lanes ? kLanes : 1;
+  lane_group.width = of.by_lanes ? kLaneGroup : 1;
   lane_group.size = example.size;
   SparseMatrix into = example.into;
   if (is_lm) {

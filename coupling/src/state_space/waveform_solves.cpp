@@ -95,7 +95,7 @@ void WaveformIteration::Impl::begin(double time_s, std::span<const double> x) {
   given_start.clear();
   iterations = 0;
   for (const LaneGroup& lane_group : lane_groups) {
-    const double* from[kLanes];
+    const double* from[kLaneGroup];
     lane_pointers(system.blocks(), lane_group.of, static_cast<const double*>(start.data()), from);
     with_algebra(lane_group, [&]<class Algebra>(Algebra, const LaneGroup& own) {
       Algebra::gather(own.size, from, group_start.data() + own.start);
@@ -313,7 +313,7 @@ void WaveformIteration::Impl::solve(const ForEach& each, std::span<double> out) 
   for_groups(each, [&]<class Algebra>(Algebra, const LaneGroup& lane_group) {
     solve_group<Algebra>(lane_group, [&](int step, const double* X, const double*) {
       for (int i = 0; i < stages; ++i) {
-        double* to[kLanes];
+        double* to[kLaneGroup];
         lane_pointers(system.blocks(), lane_group.of,
                       out.data() + point_of(step, i) * static_cast<std::size_t>(n), to);
         Algebra::scatter(lane_group.size, static_cast<int>(lane_group.of.blocks.size()),
@@ -326,7 +326,7 @@ void WaveformIteration::Impl::solve(const ForEach& each, std::span<double> out) 
 void WaveformIteration::Impl::copy_z(std::span<double> out) const {
   for (const LaneGroup& lane_group : lane_groups) {
     for (std::size_t point = 0; point < count; ++point) {
-      double* to[kLanes];
+      double* to[kLaneGroup];
       lane_pointers(system.blocks(), lane_group.of,
                     out.data() + point * static_cast<std::size_t>(n), to);
       const double* from = zeta.data() + lane_group.waveform +
@@ -370,7 +370,7 @@ void WaveformIteration::Impl::finish_group(const LaneGroup& lane_group, std::spa
       ledger[static_cast<std::size_t>(step) * change.size() +
              static_cast<std::size_t>(lane_group.of.blocks[l])] = {stored[l], supplied[l], lost[l]};
     }
-    double* to[kLanes];
+    double* to[kLaneGroup];
     lane_pointers(system.blocks(), lane_group.of,
                   states.data() + static_cast<std::size_t>(step) * static_cast<std::size_t>(n), to);
     Algebra::scatter(m, static_cast<int>(lanes), x, to);

@@ -7,12 +7,14 @@
 #include <Eigen/Dense>
 #include <fmt/format.h>
 
+#include "portwave/subsystems/matrices/decompositions.hpp"
+
 namespace portwave {
 namespace {
 
 constexpr double kTolerance = 1e-12;
 constexpr double kApart = 1e-4;  // rows of norm 1 that differ by more need no elimination
-constexpr double kRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
+constexpr double kStructureRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
 
 DiracStructure zero(Eigen::Index rows, Eigen::Index columns) {
   return {Eigen::MatrixXd::Zero(rows, columns), Eigen::MatrixXd::Zero(rows, columns)};
@@ -90,9 +92,7 @@ Eigen::MatrixXd evened(const DiracStructure& dirac) {
 
 Eigen::Index rank(const DiracStructure& dirac) {
   const Eigen::MatrixXd transposed = evened(dirac).transpose();
-  Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(transposed);
-  qr.setThreshold(kTolerance);
-  return qr.rank();
+  return pivoted_rank(transposed, kTolerance);
 }
 
 // Units taken apart: efforts of a port times s and flows divided by s, which leaves E Fᵀ as it is,
@@ -123,7 +123,8 @@ void check_isotropy(Issues& issues, const DiracStructure& given, const DiracStru
   const Eigen::MatrixXd half = unit.E * unit.F.transpose();
   const Eigen::MatrixXd terms = unit.E.cwiseAbs() * unit.F.cwiseAbs().transpose();
   const Eigen::MatrixXd defect = (half + half.transpose()).cwiseAbs();
-  const Eigen::MatrixXd allowed = (kTolerance * (terms + terms.transpose())).array() + kRoundOff;
+  const Eigen::MatrixXd allowed =
+      (kTolerance * (terms + terms.transpose())).array() + kStructureRoundOff;
   Eigen::Index i = 0;
   Eigen::Index j = 0;
   if ((defect - allowed).maxCoeff(&i, &j) <= 0.0) return;
@@ -211,8 +212,7 @@ DiracStructure with_separate_rows(const DiracStructure& dirac) {
   const DiracStructure unit = with_unit_rows(dirac);
   Eigen::MatrixXd transposed(2 * k, k);
   transposed << unit.E.transpose(), unit.F.transpose();
-  const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(transposed);
-  const auto diagonal = qr.matrixQR().diagonal().cwiseAbs();
+  const Eigen::VectorXd diagonal = pivoted_qr(transposed).diagonal.cwiseAbs();
   if (diagonal.minCoeff() > kApart * diagonal.maxCoeff()) return dirac;
 
   // Gauss-Jordan elimination with the largest of the evened entries as pivots; every row is then free of
@@ -226,7 +226,7 @@ DiracStructure with_separate_rows(const DiracStructure& dirac) {
       for (Eigen::Index j = 0; j < 2 * k; ++j) {
         const double term = factor * M(row, j);
         const double rest = M(i, j) - term;
-        M(i, j) = std::abs(rest) <= kRoundOff * std::abs(term) ? 0.0 : rest;
+        M(i, j) = std::abs(rest) <= kStructureRoundOff * std::abs(term) ? 0.0 : rest;
       }
       M(i, pivot) = 0.0;
     }
@@ -253,8 +253,7 @@ Eigen::MatrixXd wave_map(const DiracStructure& dirac, const Eigen::VectorXd& imp
       {dirac.E * root.matrix().asDiagonal(), dirac.F * root.inverse().matrix().asDiagonal()});
   Eigen::MatrixXd transposed(2 * k, k);
   transposed << waves.E.transpose(), waves.F.transpose();
-  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(transposed);
-  const Eigen::MatrixXd Q = qr.householderQ() * Eigen::MatrixXd::Identity(2 * k, k);
+  const Eigen::MatrixXd Q = orthonormal_columns(transposed);
   const auto A = Q.topRows(k);
   const auto B = Q.bottomRows(k);
   return -(A + B) * (A - B).transpose();

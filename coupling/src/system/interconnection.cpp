@@ -7,8 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include <Eigen/LU>
-
+#include "portwave/subsystems/matrices/decompositions.hpp"
 #include "system/balance_row.hpp"
 #include "system/junction_compiler.hpp"
 
@@ -68,7 +67,7 @@ Matrix resolvent(const Matrix& P) {
   const Matrix square = P * P;
   if ((square - I).cwiseAbs().maxCoeff() <= kRoundOff) return (2.0 * I + P) / 3.0;
   if ((square + I).cwiseAbs().maxCoeff() <= kRoundOff) return (2.0 * I + P) / 5.0;
-  return (2.0 * I - P).partialPivLu().inverse();
+  return lu_inverse(2.0 * I - P);
 }
 
 Vector impedances_at(std::span<const int> places, std::span<const double> impedance) {

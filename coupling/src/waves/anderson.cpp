@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "portwave/subsystems/base/index.hpp"
+
 namespace portwave {
 namespace {
 
@@ -11,8 +13,6 @@ namespace {
 constexpr double kTikhonov = 1e-13;
 /// Combinations with larger weights amplify what rounding has left in the waves.
 constexpr double kLargestWeight = 1e5;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 

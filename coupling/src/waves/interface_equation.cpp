@@ -7,14 +7,14 @@
 #include <Eigen/OrderingMethods>
 #include <Eigen/SparseCore>
 
+#include "portwave/subsystems/base/index.hpp"
+
 namespace portwave {
 namespace {
 
 constexpr double kShift = 1e-14;
 /// Reflections of more ports get an unknown of their own.
 constexpr std::size_t kFewPorts = 3;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 bool has_unknown(const Interconnection& coupling, int junction) {
   return coupling.form(junction) == JunctionForm::reflection &&

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "portwave/subsystems/base/index.hpp"
+
 namespace portwave {
 namespace {
 
 constexpr double kRelativeStep = 1e-6;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 

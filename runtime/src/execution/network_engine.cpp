@@ -19,6 +19,7 @@
 #include "portwave/coupling/state_space/condensed.hpp"
 #include "portwave/coupling/state_space/dynamic_iteration.hpp"
 #include "portwave/coupling/state_space/network_method.hpp"
+#include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
 namespace {
@@ -28,8 +29,6 @@ using Clock = DeadlineScheduler::Clock;
 constexpr double kNoWave = std::numeric_limits<double>::quiet_NaN();
 
 double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 class NetworkEngine final : public StepEngine {
  public:

@@ -18,7 +18,7 @@ namespace portwave {
 namespace {
 
 /// Below this a second thread brings nothing.
-constexpr double kWorthThreads_ns = 8000.0;
+constexpr double kWorthFork_ns = 8000.0;
 
 using Call = void (*)(const void* body, int i);
 
@@ -220,7 +220,7 @@ BlockRunner make_block_runner(const StepperOptions& options, int tasks, double s
     runner.description += " (one task: nothing to share)";
     return runner;
   }
-  if (automatic && shared_cost_ns < kWorthThreads_ns) {
+  if (automatic && shared_cost_ns < kWorthFork_ns) {
     runner.description += fmt::format(
         " (what {} threads could share of a step takes about {:.2g} us, which is too short)",
         threads, shared_cost_ns * 1e-3);

@@ -7,12 +7,12 @@
 #include <set>
 #include <utility>
 
+#include "portwave/subsystems/base/index.hpp"
+
 namespace portwave {
 namespace {
 
 constexpr std::size_t kLine = kAlignment / sizeof(double);
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 

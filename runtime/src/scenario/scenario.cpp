@@ -37,7 +37,7 @@ std::string report_line(const std::string& file, const Issue& issue) {
   return text;
 }
 
-std::string read_name(const ObjectReader& object) {
+std::string read_scenario_name(const ObjectReader& object) {
   const auto name = object.require("name");
   const auto text = name ? name->text() : std::nullopt;
   if (text && text->empty()) name->fail("must not be empty");
@@ -81,7 +81,7 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
   for (const char* const key : {"$schema", "description"}) {
     if (const auto text = object.find(key)) text->text();
   }
-  const std::string name = read_name(object);
+  const std::string name = read_scenario_name(object);
   RunSettings settings;
   if (const auto time = object.require("time")) read_time(*time, settings);
   SystemDraft draft;

@@ -18,11 +18,11 @@ namespace {
 
 using Keys = std::vector<std::string_view>;
 
-constexpr std::array kKinds = {MethodKind::douglas_rachford, MethodKind::peaceman_rachford,
-                               MethodKind::interface,        MethodKind::automatic,
-                               MethodKind::strang,           MethodKind::impulse,
-                               MethodKind::lions_mercier,    MethodKind::jacobi,
-                               MethodKind::gauss_seidel};
+constexpr std::array kMethodKinds = {MethodKind::douglas_rachford, MethodKind::peaceman_rachford,
+                                     MethodKind::interface,        MethodKind::automatic,
+                                     MethodKind::strang,           MethodKind::impulse,
+                                     MethodKind::lions_mercier,    MethodKind::jacobi,
+                                     MethodKind::gauss_seidel};
 constexpr std::array kFlows = {CouplingFlow::automatic, CouplingFlow::scalar,
                                CouplingFlow::low_rank};
 constexpr std::array kIntegrators = {Integrator::automatic, Integrator::midpoint,
@@ -39,7 +39,7 @@ std::vector<std::string> strings(const Keys& keys) { return {keys.begin(), keys.
 /// Of all kinds, each once.
 std::vector<std::string> all_keys() {
   std::vector<std::string> all;
-  for (const MethodKind kind : kKinds) {
+  for (const MethodKind kind : kMethodKinds) {
     for (const std::string_view key : method_keys(kind)) {
       if (std::find(all.begin(), all.end(), key) == all.end()) all.emplace_back(key);
     }
@@ -50,7 +50,7 @@ std::vector<std::string> all_keys() {
 /// Where a key belongs: "wave coupling", or the kinds that have it; "" when none has.
 std::string owners_of(std::string_view key) {
   std::vector<std::string> kinds;
-  for (const MethodKind kind : kKinds) {
+  for (const MethodKind kind : kMethodKinds) {
     if (!contains(method_keys(kind), key)) continue;
     if (!is_wave_method(kind)) {
       kinds.emplace_back(to_string(kind));
@@ -79,7 +79,7 @@ std::string foreign_key(MethodKind kind, const std::string& owners, bool is_firs
 }
 
 template <typename Value, std::size_t size>
-std::vector<std::string> names_of(const std::array<Value, size>& values) {
+std::vector<std::string> method_words(const std::array<Value, size>& values) {
   std::vector<std::string> names;
   names.reserve(size);
   for (const Value value : values) names.emplace_back(to_string(value));
@@ -90,7 +90,7 @@ template <typename Value, std::size_t size>
 void read_choice(const ObjectReader& object, std::string_view key,
                  const std::array<Value, size>& values, Value& value) {
   const auto node = object.find(key);
-  const auto name = node ? node->choice(names_of(values)) : std::nullopt;
+  const auto name = node ? node->choice(method_words(values)) : std::nullopt;
   for (const Value each : values) {
     if (name && to_string(each) == *name) value = each;
   }
@@ -238,15 +238,15 @@ void read_fast(const ObjectReader& object, Names& names) {
 }
 
 const std::vector<std::string>& coupling_flows() {
-  static const std::vector<std::string> names = names_of(kFlows);
+  static const std::vector<std::string> names = method_words(kFlows);
   return names;
 }
 const std::vector<std::string>& integrators() {
-  static const std::vector<std::string> names = names_of(kIntegrators);
+  static const std::vector<std::string> names = method_words(kIntegrators);
   return names;
 }
 const std::vector<std::string>& iteration_metrics() {
-  static const std::vector<std::string> names = names_of(kMetrics);
+  static const std::vector<std::string> names = method_words(kMetrics);
   return names;
 }
 

@@ -49,7 +49,7 @@ std::vector<std::string> keys_of(const Json& object) {
   return keys;
 }
 
-Json* find_member(Json& object, const std::string& key) {
+Json* member_of(Json& object, const std::string& key) {
   for (auto& [name, value] : object.get_ref<Json::object_t&>()) {
     if (name == key) return &value;
   }
@@ -59,7 +59,7 @@ Json* find_member(Json& object, const std::string& key) {
 // The value under `key`, made if `may_create`. Null, and why in `problem`, when there is none.
 Json* descend(Json& value, const std::string& key, bool may_create, std::string& problem) {
   if (value.is_object()) {
-    Json* member = find_member(value, key);
+    Json* member = member_of(value, key);
     if (member == nullptr && may_create) {
       member = &value.get_ref<Json::object_t&>().emplace_back(key, nullptr).second;
     }

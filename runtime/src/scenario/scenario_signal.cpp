@@ -11,7 +11,7 @@
 namespace portwave::scenario_file {
 namespace {
 
-const std::vector<std::string> kKinds = {"constant", "sine_product", "table"};
+const std::vector<std::string> kSignalKinds = {"constant", "sine_product", "table"};
 
 // The number under `key`, or `otherwise` if the key is absent.
 std::optional<double> read_optional_number(const ObjectReader& object, std::string_view key,
@@ -178,7 +178,7 @@ std::vector<Signal::Knot> parse_table(const std::string& text, std::vector<std::
 }
 
 std::optional<Signal> read_signal(const Node& node, const std::filesystem::path& folder) {
-  const auto kind = read_kind(node, kKinds);
+  const auto kind = read_kind(node, kSignalKinds);
   if (!kind) return std::nullopt;
   if (*kind == "constant") return read_constant(node);
   if (*kind == "sine_product") return read_sine_product(node);

@@ -12,14 +12,13 @@
 #include "portwave/coupling/state_space/collocation.hpp"
 #include "portwave/coupling/state_space/condensed.hpp"
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
 namespace {
 
 /// Of the first error: what is below is round-off, and says nothing about the iteration.
-constexpr double kRoundOff = 1e-11;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+constexpr double kWindowRoundOff = 1e-11;
 
 Issues check(const Scenario& scenario, const IterationOptions& options) {
   Issues issues;
@@ -46,9 +45,9 @@ Issues check(const Scenario& scenario, const IterationOptions& options) {
 }
 
 /// The window's waveforms, [step][stage][state].
-class Study {
+class IterationRun {
  public:
-  Study(const Scenario& scenario, const IterationOptions& options)
+  IterationRun(const Scenario& scenario, const IterationOptions& options)
       : options_(options),
         method_(scenario.options.method),
         step_s_(scenario.options.step_s),
@@ -191,7 +190,8 @@ class Study {
       return contracts_ ? *row.z_weighted : row.x_error;
     };
     for (std::size_t i = 1; i < window.rows.size(); ++i) {
-      const bool is_above = error(window.rows[i - 1]) > kRoundOff * error(window.rows.front());
+      const bool is_above =
+          error(window.rows[i - 1]) > kWindowRoundOff * error(window.rows.front());
       if (!is_above || !window.rows[i].ratio) continue;
       window.largest_rise = std::max(window.largest_rise.value_or(0.0), *window.rows[i].ratio);
     }
@@ -218,7 +218,7 @@ IterationStudy study_iteration(const Scenario& scenario, const IterationOptions&
                                const PhaseCallback& listener) {
   throw_if_any(check(scenario, options));
   tell(listener, {"preparing the iteration"});
-  return Study(scenario, options).run(scenario.steps, listener);
+  return IterationRun(scenario, options).run(scenario.steps, listener);
 }
 
 }  // namespace portwave

@@ -25,7 +25,7 @@ constexpr int kExponentialStates = 600;
 constexpr int kDenseStates = 1000;
 constexpr double kFinerReference = 8.0;
 /// Of ‖x‖: errors below say nothing about the order.
-constexpr double kRoundOff = 1e-13;
+constexpr double kOrderRoundOff = 1e-13;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Hairer & Wanner, Solving Ordinary Differential Equations II, table IV.5.6.
@@ -183,9 +183,9 @@ std::vector<std::pair<double, std::int64_t>> counted(const std::vector<double>& 
   return counts;
 }
 
-class Study {
+class OrderRun {
  public:
-  Study(const Scenario& scenario, const OrderOptions& options, const PhaseCallback& listener)
+  OrderRun(const Scenario& scenario, const OrderOptions& options, const PhaseCallback& listener)
       : options_(options),
         listener_(listener),
         end_s_(static_cast<double>(scenario.steps) * scenario.options.step_s),
@@ -205,7 +205,7 @@ class Study {
     study.reference = std::move(reference.source);
     const std::vector<Contender> baselines = monolithic();
     study.rows = measured(baselines, others, reference.x);
-    const double least_error = kRoundOff * reference.x.norm();
+    const double least_error = kOrderRoundOff * reference.x.norm();
     add_orders(study.rows, least_error);
     for (const Contender& contender : others) {
       for (const Contender& baseline : baselines) {
@@ -319,7 +319,7 @@ class Study {
 OrderStudy study_order(const Scenario& scenario, const OrderOptions& options,
                        const PhaseCallback& listener) {
   tell(listener, {"preparing the methods"});
-  return Study(scenario, options, listener).run();
+  return OrderRun(scenario, options, listener).run();
 }
 
 }  // namespace portwave

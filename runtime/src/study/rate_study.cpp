@@ -13,13 +13,12 @@
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/runtime/study/tune.hpp"
+#include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
 namespace {
 
 constexpr double kReduction = 1e-10;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// One iteration over some macro-steps.
 class Observation {

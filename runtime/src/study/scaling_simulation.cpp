@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "portwave/runtime/study/scaling.hpp"
+#include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Phases 0 … K − 1 are the iterations, K is the commit.
 class Simulation {

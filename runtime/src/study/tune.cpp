@@ -7,19 +7,17 @@
 #include <span>
 #include <utility>
 
-#include <Eigen/Eigenvalues>
 #include <fmt/format.h>
 
 #include "execution/stepper_options.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 double smallest_eigenvalue(const Eigen::MatrixXd& symmetric) {
-  using Solver = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>;
-  return Solver(symmetric, Eigen::EigenvaluesOnly).eigenvalues().minCoeff();
+  return symmetric_eigenvalues(symmetric).minCoeff();
 }
 
 std::vector<PortTuning> ports_of(const PortResponses& responses,

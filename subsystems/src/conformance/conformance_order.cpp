@@ -1,11 +1,9 @@
 #include <array>
 #include <complex>
 
-#include <Eigen/Eigenvalues>
-#include <Eigen/LU>
-
 #include "conformance/conformance_tools.hpp"
 #include "core/port_closure.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
 
 // The order of convergence of a part's step, terminated by wave sources.
 
@@ -39,8 +37,8 @@ double fastest_descriptor_rate(const MatrixXd& E, const MatrixXd& A) {
   double s = 1e3 * A.cwiseAbs().rowwise().sum().maxCoeff() / smallest;
   double fastest = 0.0;
   for (int k = 0; k < 20; ++k) {
-    const MatrixXd shifted = (s * E - A).partialPivLu().solve(E);
-    const Eigen::VectorXcd all = shifted.eigenvalues();
+    const MatrixXd shifted = lu_solve(s * E - A, E);
+    const Eigen::VectorXcd all = eigenvalues(shifted);
     const double largest = all.cwiseAbs().maxCoeff();
     fastest = 0.0;
     for (const std::complex<double>& each : all) {
@@ -68,14 +66,14 @@ double fastest_rate(const Subsystem& part, const VectorXd& x, const VectorXd& im
     const PortClosure& port = closures[static_cast<std::size_t>(j)];
     M(j, j) += port.alpha / port.beta;
   }
-  if (p > 0) closed -= B * M.partialPivLu().solve(C);
+  if (p > 0) closed -= B * lu_solve(M, C);
   if (const LinearForm form = part.linear_form(); form.E != nullptr) {
     if (n > kLargestEigenproblem) return 0.0;
     return fastest_descriptor_rate(MatrixXd(*form.E), closed * MatrixXd(*form.Q));
   }
   const MatrixXd rates = closed * hessian_at(part, x);
   if (n > kLargestEigenproblem) return rates.cwiseAbs().rowwise().sum().maxCoeff();
-  return rates.eigenvalues().cwiseAbs().maxCoeff();
+  return eigenvalues(rates).cwiseAbs().maxCoeff();
 }
 
 struct Run {

@@ -1,8 +1,5 @@
 #include <cstring>
 
-#include <Eigen/Eigenvalues>
-#include <Eigen/LU>
-
 #include "conformance/conformance_tools.hpp"
 #include "core/port_closure.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"

@@ -1,6 +1,6 @@
 #include "kernels/linear_kernels.hpp"
 
-#include "kernels/simd.hpp"
+#include "portwave/subsystems/kernels/simd.hpp"
 
 namespace portwave::PORTWAVE_ISA {
 namespace {

@@ -9,6 +9,7 @@
 #include "linear/linear_batches.hpp"
 #include "linear/linear_energy.hpp"
 #include "matrices/refined_solves.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
 #include "portwave/subsystems/matrices/sparse_factors.hpp"
 
 namespace portwave {
@@ -61,7 +62,7 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
     M(j, j) = c.alpha;
   }
   M += beta * Dp;
-  const Matrix M_inv = p > 0 ? Matrix(M.partialPivLu().inverse()) : Matrix(0, 0);
+  const Matrix M_inv = p > 0 ? lu_inverse(M) : Matrix(0, 0);
   const Matrix K = M_inv * beta;
   const SparseMatrix CyQ = SparseMatrix(Cy.topRows(p)) * Q;
   const SparseMatrix B_p = B.leftCols(p);

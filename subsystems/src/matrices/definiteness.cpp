@@ -8,6 +8,8 @@
 #include <Eigen/Dense>
 #include <Eigen/SparseCholesky>
 
+#include "portwave/subsystems/matrices/decompositions.hpp"
+
 namespace portwave {
 namespace {
 
@@ -68,7 +70,7 @@ Block scaled(const Block& block, const Diagonal& diagonal) {
 }
 
 // Connected components of the pattern of non-zero values, each ascending.
-std::vector<std::vector<int>> components(const SparseMatrix& M) {
+std::vector<std::vector<int>> connected_sets(const SparseMatrix& M) {
   std::vector<std::vector<int>> result;
   std::vector<bool> seen(static_cast<std::size_t>(M.rows()), false);
   for (int start = 0; start < M.rows(); ++start) {
@@ -109,9 +111,7 @@ double smallest_eigenvalue(const Block& block) {
   Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(block.size, block.size);
   for (const auto& entry : block.entries) dense(entry.row(), entry.col()) = entry.value();
   if (block.size == 1) return dense(0, 0);
-  return Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(dense, Eigen::EigenvaluesOnly)
-      .eigenvalues()
-      .minCoeff();
+  return symmetric_eigenvalues(dense).minCoeff();
 }
 
 // Every diagonal entry outweighs the rest of its column: sufficient for a symmetric matrix to be
@@ -188,7 +188,7 @@ std::optional<NegativeBlock> find_negative_block(const SparseMatrix& M, double r
   std::vector<int> place(static_cast<std::size_t>(M.rows()));
   std::optional<NegativeBlock> worst;
   double worst_pivot = -relative_tolerance;
-  for (std::vector<int>& component : components(M)) {
+  for (std::vector<int>& component : connected_sets(M)) {
     const Block block = block_of(M, component, place);
     if (block.entries.empty()) continue;
     const Diagonal diagonal(block);

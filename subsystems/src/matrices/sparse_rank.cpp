@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <Eigen/OrderingMethods>
-#include <Eigen/QR>
-#include <Eigen/SVD>
 #include <Eigen/SparseQR>
+
+#include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 namespace {
@@ -171,11 +171,11 @@ Kernels kernels_of(const Component& component, const SparseMatrix& scaled) {
     if (rows > 16 && lu.factorise(scaled) && lu.condition() < kSurelyRegular) return found;
   }
   if (component.is_dense()) {
-    const Eigen::BDCSVD<Matrix> svd(Matrix(scaled), Eigen::ComputeFullU | Eigen::ComputeFullV);
-    const Vector& s = svd.singularValues();
+    const SingularValues svd = singular_values(Matrix(scaled));
+    const Vector& s = svd.values;
     found.rank = (s.array() > kZero * s[0]).count();
-    found.left = svd.matrixU().rightCols(rows - found.rank);
-    found.right = svd.matrixV().rightCols(columns - found.rank);
+    found.left = svd.left.rightCols(rows - found.rank);
+    found.right = svd.right.rightCols(columns - found.rank);
   } else {
     found.right = kernel_by_qr(scaled);
     found.rank = columns - found.right.cols();
@@ -300,9 +300,7 @@ SparseMatrix solve_in_range(const SparseMatrix& M, const SparseMatrix& B) {
       for (Eigen::Index j = 0; j < k; ++j)
         lu.solve(b.col(j).data(), x.col(j).data(), scratch.data());
     } else if (component.is_dense()) {
-      Eigen::BDCSVD<Matrix> svd(Matrix(scaled), Eigen::ComputeThinU | Eigen::ComputeThinV);
-      svd.setThreshold(kZero);
-      x = svd.solve(b);
+      x = least_squares(Matrix(scaled), b, kZero);
     } else {
       SparseQr qr;
       qr.setPivotThreshold(kZero);
@@ -328,8 +326,7 @@ SparseMatrix orthonormalised(const SparseMatrix& basis) {
   for (const Component& component : components(basis)) {
     if (component.entries.empty()) continue;
     const Matrix own(component.matrix());
-    const Eigen::HouseholderQR<Matrix> qr(own);
-    const Matrix Q = qr.householderQ() * Matrix::Identity(own.rows(), own.cols());
+    const Matrix Q = orthonormal_columns(own);
     for (Eigen::Index j = 0; j < Q.cols(); ++j, ++column) {
       for (Eigen::Index i = 0; i < Q.rows(); ++i) {
         if (std::abs(Q(i, j)) < 1e-16) continue;

@@ -31,7 +31,7 @@ class SmallestGroup {
  private:
   int before_;
 };
-constexpr int kNever = kLanes + 1;
+constexpr int kNever = kLaneGroup + 1;
 
 struct Network {
   std::string name;

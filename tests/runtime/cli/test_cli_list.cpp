@@ -9,6 +9,7 @@
 #include <portwave/subsystems/catalogue.hpp>
 
 #include "support/cli_process.hpp"
+#include "support/source_folder.hpp"
 
 namespace portwave {
 namespace {
@@ -26,7 +27,7 @@ using testing::operator+;
 
 TEST(CliValidate, AcceptsEveryExample) {
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(PORTWAVE_SOURCE_DIR "/examples")) {
+  for (const auto& entry : std::filesystem::directory_iterator(testing::source_file("examples"))) {
     if (entry.path().extension() != ".json") continue;
     const ProcessResult result = portwave_cli({"validate", entry.path().string()});
     EXPECT_EQ(result.exit_code, 0) << entry.path() << "\n" << said(result);
@@ -47,7 +48,7 @@ TEST(CliValidate, AppliesSettings) {
 
 TEST(CliValidate, TellsTheIndexOfDescriptorParts) {
   const ProcessResult result =
-      portwave_cli({"validate", PORTWAVE_SOURCE_DIR "/examples/circuit.json"});
+      portwave_cli({"validate", testing::source_file("examples/circuit.json")});
   EXPECT_EQ(result.exit_code, 0) << said(result);
   EXPECT_TRUE(contains(result.err,
                        "descriptor: part \"source_side\": 4 states, 2 algebraic, index 1\n"

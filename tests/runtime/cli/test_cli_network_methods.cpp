@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/cli_process.hpp"
+#include "support/source_folder.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
@@ -26,7 +27,7 @@ using testing::TemporaryFolder;
 using testing::Words;
 using testing::operator+;
 
-const std::string kChain = std::string(PORTWAVE_SOURCE_DIR) + "/examples/chain_64.json";
+const std::string kChain = testing::source_file("examples/chain_64.json");
 const Words kStrang = {"--set", R"(/method={"kind":"strang"})"};
 
 Words with_method(const std::string& method) { return {"--set", "/method=" + method}; }
@@ -114,7 +115,7 @@ TEST(CliNetworkMethods, ValidateRefusesWhatRunRefuses) {
   struct Case {
     std::string file, method;
   };
-  const std::string masses = std::string(PORTWAVE_SOURCE_DIR) + "/examples/two_masses.json";
+  const std::string masses = testing::source_file("examples/two_masses.json");
   for (const Case& bad : {Case{testing::kPair, R"({"kind":"strang"})"},
                           Case{testing::kPair, R"({"kind":"impulse","fast":["A"]})"},
                           Case{testing::kPair, R"({"kind":"lions-mercier"})"},

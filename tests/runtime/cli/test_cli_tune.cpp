@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/cli_process.hpp"
+#include "support/source_folder.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
 
@@ -25,7 +26,7 @@ using testing::TemporaryFolder;
 using testing::Words;
 using testing::operator+;
 
-const std::string kChain = std::string(PORTWAVE_SOURCE_DIR) + "/examples/chain_64.json";
+const std::string kChain = testing::source_file("examples/chain_64.json");
 
 TEST(CliTune, SaysWhatEveryRulePromises) {
   const ProcessResult result = portwave_cli({"tune", kPair});

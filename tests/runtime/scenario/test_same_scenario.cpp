@@ -11,10 +11,12 @@
 #include <portwave/coupling/state_space/collocation.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 
+#include "support/source_folder.hpp"
+
 namespace portwave {
 namespace {
 
-constexpr const char* kFile = PORTWAVE_SOURCE_DIR "/examples/msd_64x50.json";
+const std::string kFile = testing::source_file("examples/msd_64x50.json");
 constexpr const char* kWaves =
     R"({"kind": "peaceman-rachford", "iterations": 50, "tolerance": 1e-13, "impedance": {"kind": "matched"}})";
 constexpr const char* kLionsMercier =

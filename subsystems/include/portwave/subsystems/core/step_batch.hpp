@@ -9,10 +9,9 @@
 #include <string_view>
 #include <type_traits>
 
-namespace portwave {
+#include "portwave/subsystems/base/lane_group.hpp"
 
-/// Lanes that the kernels take side by side.
-inline constexpr int kLaneGroup = 8;
+namespace portwave {
 
 /// Lanes [first, last) of a batch.
 struct LaneRange {

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace portwave {
+
+/// Lanes that the kernels take side by side: parts of a batch, or blocks of one class.
+inline constexpr int kLaneGroup = 8;
+
+}  // namespace portwave
