@@ -65,7 +65,7 @@ struct Contender {
   const char* name;
   ExecutorKind executor;
 };
-constexpr Contender kContenders[] = {{"waves", ExecutorKind::waves},
+constexpr Contender kContenders[] = {{"waves", ExecutorKind::async},
                                      {"graph", ExecutorKind::graph},
                                      {"barrier", ExecutorKind::barrier}};
 
@@ -79,7 +79,7 @@ void check_answers(const portwave::Scenario& scenario) {
       throw std::runtime_error(std::string(name) + " gives other bits than serial");
     }
   }
-  const auto wrong = stepper(scenario, ExecutorKind::waves, kIterations - 1);
+  const auto wrong = stepper(scenario, ExecutorKind::async, kIterations - 1);
   wrong->run(50);
   if (same_states(*serial, *wrong)) {
     throw std::runtime_error("one iteration less: the check saw nothing wrong");

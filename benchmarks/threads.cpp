@@ -99,12 +99,12 @@ void check_answers(const Kind& kind) {
     return engine;
   };
   const auto serial = run(ExecutorKind::serial, 1, 0);
-  for (const ExecutorKind executor : {ExecutorKind::waves, ExecutorKind::automatic}) {
+  for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::automatic}) {
     if (same_states(*serial, *run(executor, 2, 0))) continue;
     throw std::runtime_error(fmt::format("{}: {} gives other bits than serial", kind.name,
                                          portwave::to_string(executor)));
   }
-  if (same_states(*serial, *run(ExecutorKind::waves, 2, 1))) {
+  if (same_states(*serial, *run(ExecutorKind::async, 2, 1))) {
     throw std::runtime_error("one more iteration: the check saw nothing wrong");
   }
 }
@@ -153,7 +153,7 @@ void compare(const Report& report, const Kind& kind, double target_us) {
   const int parts = parts_for(kind, target_us);
   const Scenario scenario = kind.make(parts, kind.iterations);
   const auto serial = stepper(scenario, ExecutorKind::serial, 1);
-  const auto waves = stepper(scenario, ExecutorKind::waves, 2);
+  const auto waves = stepper(scenario, ExecutorKind::async, 2);
   const auto automatic = stepper(scenario, ExecutorKind::automatic, 2);
   settle(*automatic);
   const Turns turns{.rounds = 31, .turn_s = 3e-3};

@@ -198,7 +198,7 @@ void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor) {
           })
       ->default_str("auto");
   static constexpr ExecutorKind kKinds[] = {ExecutorKind::automatic, ExecutorKind::serial,
-                                            ExecutorKind::waves, ExecutorKind::graph,
+                                            ExecutorKind::async, ExecutorKind::graph,
                                             ExecutorKind::barrier};
   std::vector<std::string> names;
   for (const ExecutorKind kind : kKinds) names.emplace_back(to_string(kind));

@@ -139,7 +139,7 @@ struct Network {
       const Grain grain = options.grain.kind == Grain::Kind::automatic
                               ? Grain::of_parts(std::max(parts / (4 * kCurve), 1))
                               : options.grain;
-      alone = std::make_unique<Subject>(given, ExecutorKind::waves, grain, 1);
+      alone = std::make_unique<Subject>(given, ExecutorKind::async, grain, 1);
     }
     for (const int count : threads) {
       if (count > cores || (count == 1 && is_plain)) continue;
