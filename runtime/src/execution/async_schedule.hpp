@@ -14,6 +14,11 @@ namespace portwave {
 struct PhaseNumbers {
   /// The first phase of the step after the one that ended at `limit`.
   static std::uint64_t next_base(std::uint64_t limit) { return limit; }
+  /// The phase of a task that has committed in phase `current`: a step uses up its numbers even if
+  /// it stops early.
+  static std::uint64_t after_commit(std::uint64_t /*current*/, std::uint64_t limit) {
+    return limit;
+  }
   /// The message of iteration k. Channels begin with 0, which is the number of no message.
   static std::uint64_t message(std::uint64_t base, std::int64_t k) {
     return base + static_cast<std::uint64_t>(k) + 1;
@@ -273,7 +278,7 @@ class AsyncSchedule {
         return current + 1;
       default:
         work.commit(task, phase.k, Numbers::message(step.base, phase.k - 1));
-        return limit;
+        return Numbers::after_commit(current, limit);
     }
   }
 

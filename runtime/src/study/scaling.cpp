@@ -236,7 +236,7 @@ std::int64_t measure(std::vector<Network>& networks, const ScalingOptions& optio
 std::optional<bool> fell_back(const Stepper& stepper, int threads) {
   const std::string& what = stepper.execution();
   if (threads == 1) return false;
-  if (what.starts_with("serial or waves")) return std::nullopt;
+  if (what.starts_with("serial or async")) return std::nullopt;
   return what.starts_with("serial");
 }
 
