@@ -61,7 +61,6 @@ struct Log {
 class Execution {
  public:
   struct Interrupted {};  ///< thrown where others come in
-  struct Hopeless {};     ///< thrown where a claim cannot succeed any more
 
   Execution(Memory& memory, int thread, Choices& choices, Interrupt interrupt)
       : memory_(memory), choices_(choices), thread_(thread), interrupt_(interrupt) {}
@@ -79,10 +78,15 @@ class Execution {
     hint_ = hint;
     seen_of_word_ = -1;
     hint_seen_ = false;
+    hopeless_ = false;
   }
   Effect last() const { return last_; }
+  /// The claim cannot succeed unless others write something. What is read from here on is made up: the
+  /// code gives up, and nothing comes of it.
+  bool hopeless() const { return hopeless_; }
 
   int load(const Variable& v, std::memory_order shipped) {
+    if (hopeless_) return 0;
     if (v.kind == Variable::Kind::constant) return v.initial;
     if (v.kind == Variable::Kind::plain) return noting(v, read(v));
     if (v.kind != Variable::Kind::atomic) throw std::logic_error(v.name + " is read");
@@ -93,7 +97,7 @@ class Execution {
     if (says()) say("reads " + v.name + " = " + std::to_string(value));
     noting(v, value);
     const bool claims = word_ != nullptr && hint_seen_ && interrupt_ != Interrupt::everywhere;
-    if (claims && !memory_.can_exchange(thread_, word_->at, seen_of_word_)) throw Hopeless{};
+    hopeless_ = claims && !memory_.can_exchange(thread_, word_->at, seen_of_word_);
     return value;
   }
   void store(const Variable& v, int value, std::memory_order shipped) {
@@ -111,6 +115,7 @@ class Execution {
   }
   /// Strong, as weak ones in a loop might as well be. Returns what was there.
   int exchange_if(const Variable& v, int expected, int desired, std::memory_order shipped) {
+    if (hopeless_) return expected + 1;
     if (v.kind != Variable::Kind::atomic) throw std::logic_error(v.name + " is exchanged");
     if (const int* known = answer()) return *known;
     before(Access::exchange);
@@ -217,6 +222,7 @@ class Execution {
   const Variable* hint_ = nullptr;
   int seen_of_word_ = -1;
   bool hint_seen_ = false;
+  bool hopeless_ = false;
 };
 
 /// The atomics policy of the explored instantiations: the shipped code with these runs on the memory
