@@ -141,8 +141,8 @@ double indexed_share(const System& system, const portwave::StepperOptions& optio
   std::vector<int> all(static_cast<std::size_t>(waves.interconnection().size()));
   std::iota(all.begin(), all.end(), 0);
   double scattered = 0.0;
-  const portwave::JunctionProgram program = waves.interconnection().program(all);
-  for (const auto& run : program.runs()) {
+  const portwave::CompiledJunctions compiled = waves.interconnection().compile(all);
+  for (const auto& run : compiled.runs()) {
     if (!run.contiguous) scattered += run.count;
   }
   return scattered / static_cast<double>(all.size());

@@ -85,7 +85,7 @@ std::unique_ptr<Stepper> stepper(const portwave::System& system, const Contender
   options.step_s = kStep_s;
   options.method = contender.method;
   options.threads = threads;
-  options.executor = threads == 1 ? ExecutorKind::serial : ExecutorKind::waves;
+  options.executor = threads == 1 ? ExecutorKind::serial : ExecutorKind::async;
   return std::make_unique<Stepper>(system, options);
 }
 

@@ -65,7 +65,7 @@ struct Contender {
   const char* name;
   ExecutorKind executor;
 };
-constexpr Contender kContenders[] = {{"waves", ExecutorKind::waves},
+constexpr Contender kContenders[] = {{"async", ExecutorKind::async},
                                      {"graph", ExecutorKind::graph},
                                      {"barrier", ExecutorKind::barrier}};
 
@@ -79,7 +79,7 @@ void check_answers(const portwave::Scenario& scenario) {
       throw std::runtime_error(std::string(name) + " gives other bits than serial");
     }
   }
-  const auto wrong = stepper(scenario, ExecutorKind::waves, kIterations - 1);
+  const auto wrong = stepper(scenario, ExecutorKind::async, kIterations - 1);
   wrong->run(50);
   if (same_states(*serial, *wrong)) {
     throw std::runtime_error("one iteration less: the check saw nothing wrong");
@@ -121,7 +121,7 @@ void compare(const Report& report) {
   const std::string note = fmt::format("{}; {} tasks, phases of {:.2f} us, K={}, {} threads",
                                        to_string(portwave::instruction_set()), kTasks,
                                        iteration_us(scenario) / kTasks, kIterations, kThreads);
-  const std::vector<double> waves = excess_ns(1);
+  const std::vector<double> async = excess_ns(1);
   for (std::size_t c = 0; c < std::size(kContenders); ++c) {
     const double best =
         (quantile(contest.seconds(c + 1), 0.1) - quantile(contest.seconds(0), 0.1) / kThreads) *
@@ -134,8 +134,8 @@ void compare(const Report& report) {
     if (c == 0) continue;
     const double of_other = quantile(excess_ns(c + 1), 0.5);
     std::vector<double> ratio;
-    for (const double ns : waves) ratio.push_back(ns / of_other);
-    report.add({.name = fmt::format("task_overhead/waves_to_{}", kContenders[c].name),
+    for (const double ns : async) ratio.push_back(ns / of_other);
+    report.add({.name = fmt::format("task_overhead/async_to_{}", kContenders[c].name),
                 .sense = Sense::at_most,
                 .goal = 1.0 / 3.0,
                 .note = note},

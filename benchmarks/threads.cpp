@@ -1,6 +1,6 @@
 // Two threads against one, on macro-steps of a few microseconds to a millisecond: chains of equal
 // blocks (K = 2) and Duffing grids (K = 5).
-//   waves           the wave executor beside the serial one
+//   async           the async executor beside the serial one
 //   automatic       the default, which may stay serial
 //   automatic_busy  the same while another process spins on one of the cores
 // A watchdog ends the program if a step never returns.
@@ -99,12 +99,12 @@ void check_answers(const Kind& kind) {
     return engine;
   };
   const auto serial = run(ExecutorKind::serial, 1, 0);
-  for (const ExecutorKind executor : {ExecutorKind::waves, ExecutorKind::automatic}) {
+  for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::automatic}) {
     if (same_states(*serial, *run(executor, 2, 0))) continue;
     throw std::runtime_error(fmt::format("{}: {} gives other bits than serial", kind.name,
                                          portwave::to_string(executor)));
   }
-  if (same_states(*serial, *run(ExecutorKind::waves, 2, 1))) {
+  if (same_states(*serial, *run(ExecutorKind::async, 2, 1))) {
     throw std::runtime_error("one more iteration: the check saw nothing wrong");
   }
 }
@@ -153,22 +153,22 @@ void compare(const Report& report, const Kind& kind, double target_us) {
   const int parts = parts_for(kind, target_us);
   const Scenario scenario = kind.make(parts, kind.iterations);
   const auto serial = stepper(scenario, ExecutorKind::serial, 1);
-  const auto waves = stepper(scenario, ExecutorKind::waves, 2);
+  const auto async = stepper(scenario, ExecutorKind::async, 2);
   const auto automatic = stepper(scenario, ExecutorKind::automatic, 2);
   settle(*automatic);
   const Turns turns{.rounds = 31, .turn_s = 3e-3};
-  const Contest free = take_turns({warmed(*serial), warmed(*waves), warmed(*automatic)}, turns);
+  const Contest free = take_turns({warmed(*serial), warmed(*async), warmed(*automatic)}, turns);
   double load[1] = {0.0};
   (void)getloadavg(load, 1);
   const std::string name = fmt::format("threads/{}/{}us", kind.name, target_us);
   const std::string note = fmt::format(
-      "{}; {} parts; load average {:.1f}; best tenth {:.2f} and {:.2f} (waves, automatic); ",
+      "{}; {} parts; load average {:.1f}; best tenth {:.2f} and {:.2f} (async, automatic); ",
       to_string(portwave::instruction_set()), scenario.system.parts().size(), load[0],
       undisturbed(free, 1), undisturbed(free, 2));
   std::optional<double> goal;
   if (target_us >= 10 && kind.iterations == 2) goal = 1.3;
   if (target_us >= 50) goal = 1.8;
-  report.add({name + "/waves", Sense::at_least, goal, note + waves->execution()}, free, 1, 0);
+  report.add({name + "/async", Sense::at_least, goal, note + async->execution()}, free, 1, 0);
   report.add({name + "/automatic", Sense::at_least, 0.95, note + automatic->execution()}, free, 2,
              0);
   const Competitor competitor;

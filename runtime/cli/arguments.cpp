@@ -198,12 +198,12 @@ void add_execution(Verb& verb, Grain& grain, ExecutorKind& executor) {
           })
       ->default_str("auto");
   static constexpr ExecutorKind kKinds[] = {ExecutorKind::automatic, ExecutorKind::serial,
-                                            ExecutorKind::waves, ExecutorKind::graph,
+                                            ExecutorKind::async, ExecutorKind::graph,
                                             ExecutorKind::barrier};
   std::vector<std::string> names;
   for (const ExecutorKind kind : kKinds) names.emplace_back(to_string(kind));
   verb.choice("--executor", names, "Who runs the tasks; graph and barrier are there for comparison",
-              [&executor](std::size_t i) { executor = kKinds[i]; })
+              [&executor](std::size_t i) { executor = kKinds[i]; }, {{"waves", "async"}})
       ->default_str("auto");
 }
 
@@ -550,8 +550,9 @@ CommandLine parse_arguments(const std::vector<std::string>& arguments, std::ostr
                             std::ostream& err) {
   CLI::App app("Passive co-simulation of port-Hamiltonian subsystems", "portwave");
   Draft draft;
-  std::vector<std::string> defects;
-  Verb top(app, defects);
+  LineNotes notes;
+  std::vector<std::string>& defects = notes.defects;
+  Verb top(app, notes);
   add_verbs(top, draft);
   allow_extras(app);
 
@@ -582,6 +583,7 @@ CommandLine parse_arguments(const std::vector<std::string>& arguments, std::ostr
     }
   }
   if (!defects.empty()) return refuse(verb, defects, err);
+  for (const std::string& hint : notes.hints) err << fmt::format("portwave: {}\n", hint);
   return {command_of(verb, draft), kOk};
 }
 

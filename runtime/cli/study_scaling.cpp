@@ -98,7 +98,7 @@ std::string us(std::optional<double> time_s) {
 }
 
 std::string executor_cell(const ScalingRow& row) {
-  if (!row.fell_back) return "serial|waves";
+  if (!row.fell_back) return "serial|async";
   if (*row.fell_back) return "serial (fell back)";
   if (row.predicted) return row.tasks > 1 ? "parallel" : "serial";
   return row.execution.substr(0, row.execution.find(','));

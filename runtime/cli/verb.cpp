@@ -117,7 +117,7 @@ CLI::Option* Verb::text(const std::string& name, const std::string& value, const
   return app_
       .add_option_function<std::string>(
           name,
-          [&defects = defects_, name, defect_of = std::move(defect_of),
+          [&defects = notes_.defects, name, defect_of = std::move(defect_of),
            take = std::move(take)](const std::string& text) {
             if (std::string defect = defect_of(text); !defect.empty()) {
               defects.push_back(name + ": " + defect);
@@ -135,7 +135,7 @@ CLI::Option* Verb::texts(const std::string& name, const std::string& value, cons
   return app_
       .add_option_function<std::vector<std::string>>(
           name,
-          [&defects = defects_, name, defect_of = std::move(defect_of),
+          [&defects = notes_.defects, name, defect_of = std::move(defect_of),
            take = std::move(take)](const std::vector<std::string>& texts) {
             bool sound = true;
             for (const std::string& text : texts) {
@@ -166,11 +166,24 @@ CLI::Option* Verb::real(const std::string& name, const std::string& value, const
 }
 
 CLI::Option* Verb::choice(const std::string& name, const std::vector<std::string>& words,
-                          const std::string& what, std::function<void(std::size_t)> take) {
+                          const std::string& what, std::function<void(std::size_t)> take,
+                          std::vector<FormerWord> former) {
+  const auto present = [former = std::move(former)](std::string_view text) {
+    const auto found = std::find_if(former.begin(), former.end(),
+                                    [&](const FormerWord& one) { return one.word == text; });
+    return found == former.end() ? text : found->now;
+  };
   return text(
       name, fmt::format("{}", fmt::join(words, "|")), what,
-      [words](const std::string& text) { return word_defect(text, words); },
-      [words, take = std::move(take)](const std::string& text) { take(place_of(text, words)); });
+      [words, present](const std::string& text) { return word_defect(present(text), words); },
+      [words, present, name, take = std::move(take),
+       &hints = notes_.hints](const std::string& text) {
+        const std::string_view now = present(text);
+        if (now != text) {
+          hints.push_back(fmt::format("{}: \"{}\" is now called \"{}\"", name, text, now));
+        }
+        take(place_of(now, words));
+      });
 }
 
 CLI::Option* Verb::choices(const std::string& name, const std::string& value,

@@ -238,7 +238,7 @@ class TwoThreads {
                                std::max<std::size_t>(2, std::thread::hardware_concurrency())};
 };
 
-StepperOptions on_two_threads(double gamma, ExecutorKind executor = ExecutorKind::waves) {
+StepperOptions on_two_threads(double gamma, ExecutorKind executor = ExecutorKind::async) {
   StepperOptions options = serial(gamma);
   options.threads = 2;
   options.grain = Grain::per_part();
@@ -252,7 +252,7 @@ TEST(Allocation, NoneOfOurOwnOnTwoThreads) {
   const TwoThreads allowed;
   for (const testing::NamedSystem& sample : testing::sample_systems()) {
     const System system = sample.make();
-    for (const ExecutorKind executor : {ExecutorKind::waves, ExecutorKind::barrier}) {
+    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::barrier}) {
       StepperOptions options = on_two_threads(sample.impedance, executor);
       const std::string where = sample.name + ", " + std::string(to_string(executor));
       EXPECT_EQ(allocations_while_stepping(system, options), 0) << where;
@@ -315,7 +315,7 @@ TEST(Allocation, NoneInMethodsWithoutWaves) {
                                 MethodKind::jacobi, MethodKind::gauss_seidel}) {
     for (const int window : {1, 4}) {
       for (const ExecutorKind executor :
-           {ExecutorKind::serial, ExecutorKind::waves, ExecutorKind::barrier}) {
+           {ExecutorKind::serial, ExecutorKind::async, ExecutorKind::barrier}) {
         StepperOptions options = on_two_threads(1.0, executor);
         options.step_s = 0.001;
         options.method.kind = kind;

@@ -21,7 +21,7 @@ inline StepperOptions pair_options(int iterations, int threads = 1) {
   options.method.guard = false;
   options.threads = threads;
   options.grain = Grain::per_part();
-  if (threads > 1) options.executor = ExecutorKind::waves;  // too small a system for `automatic`
+  if (threads > 1) options.executor = ExecutorKind::async;  // too small a system for `automatic`
   return options;
 }
 

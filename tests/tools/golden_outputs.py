@@ -74,8 +74,8 @@ METHODS = {
 EXECUTORS = {
     "serial": ["--executor", "serial"],
     "auto": ["--executor", "auto", "--threads", "2"],
-    "waves1": ["--executor", "waves", "--threads", "1", "--grain", "part"],
-    "waves2": ["--executor", "waves", "--threads", "2", "--grain", "2"],
+    "async1": ["--executor", "async", "--threads", "1", "--grain", "part"],
+    "async2": ["--executor", "async", "--threads", "2", "--grain", "2"],
     "graph2": ["--executor", "graph", "--threads", "2", "--grain", "part"],
     "barrier2": ["--executor", "barrier", "--threads", "2", "--grain", "3"],
 }
@@ -206,7 +206,7 @@ def all_cases(binary, folder):
             for executor, options in EXECUTORS.items():
                 for isa in sets:
                     # The other executors add nothing to an instruction set but the last.
-                    if isa != sets[-1] and executor not in ("serial", "waves2"):
+                    if isa != sets[-1] and executor not in ("serial", "async2"):
                         continue
                     cases.append((f"{scenario} {method} {executor} {isa}", arguments + options, isa,
                                   True))

@@ -71,6 +71,7 @@ class Choices {
 
   int pick(int count) {
     if (count < 1 || count > kLargest) throw std::length_error("a choice among too many");
+    if (count == 1) return 0;
     if (used_ == digits_.size()) digits_.push_back({0, count});
     return digits_[used_++].value;
   }

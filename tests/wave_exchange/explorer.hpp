@@ -67,6 +67,10 @@ struct Exploration {
 ///   bool finished(const State&) const
 ///   Effect step(State&, int thread, Choices&) const
 ///
+/// Instead of stores_next, hopeless and step a program may have
+///   bool advance(State&, int thread, Choices&, Interrupt) const
+/// which runs the thread until it may be interrupted, and returns false if nothing came of it.
+///
 /// Then checks progress: from every state in which no other thread holds anything up, thread 0 must
 /// be able to finish alone; from every state, it must be able to when the threads that hold it up
 /// go on. Stale values do not count here: a store becomes visible in the end.
@@ -129,6 +133,13 @@ class Explorer {
 
   /// Runs `thread` on `state` until it may be interrupted; false if nothing came of it.
   bool advance(State& state, int thread, Choices& choices) const {
+    if constexpr (requires { program_.advance(state, thread, choices, interrupt_); }) {
+      return program_.advance(state, thread, choices, interrupt_);
+    } else {
+      return step_on(state, thread, choices);
+    }
+  }
+  bool step_on(State& state, int thread, Choices& choices) const {
     for (;;) {
       switch (program_.step(state, thread, choices)) {
         case Effect::local:

@@ -33,20 +33,21 @@ void Memory::store(int thread, int location, int value, Order order, Choices& ch
   insert(thread, location, before + 1, added);
 }
 
-bool Memory::exchange_if(int thread, int location, int expected, int desired, Order order,
-                         Choices& choices) {
+int Memory::exchange_if(int thread, int location, int expected, int desired, Order order,
+                        Choices& choices) {
   std::array<int, Choices::kLargest> readable{};
   int count = 0;
   for (int i = size(location) - 1; i >= views_[thread].oldest[location]; --i) {
     if (message(location, i).value != expected || !bound(location, i)) readable.at(count++) = i;
   }
   const int i = readable[choices.stale(count)];
-  if (message(location, i).value != expected) {
+  const int seen = message(location, i).value;
+  if (seen == expected) {
+    replace(thread, location, i, desired, order);
+  } else {
     take(thread, location, i, Order::relaxed);
-    return false;
   }
-  replace(thread, location, i, desired, order);
-  return true;
+  return seen;
 }
 
 bool Memory::can_exchange(int thread, int location, int expected) const {

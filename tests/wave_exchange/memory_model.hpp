@@ -52,9 +52,10 @@ class Memory {
     replace(thread, location, i, update(seen), order);
     return seen;
   }
-  /// Strong; relaxed on failure. can_exchange: it may succeed.
-  bool exchange_if(int thread, int location, int expected, int desired, Order order,
-                   Choices& choices);
+  /// Replaces the value it reads, and returns, if that is `expected`. Strong; relaxed on failure.
+  /// can_exchange: it may succeed.
+  int exchange_if(int thread, int location, int expected, int desired, Order order,
+                  Choices& choices);
   bool can_exchange(int thread, int location, int expected) const;
 
   int read(int thread, int cell, const char* name);

@@ -1,369 +1,515 @@
 #include "protocol.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <tuple>
+
+#include "execution/async_schedule.hpp"
+#include "execution/channel.hpp"
 
 namespace portwave::weak_memory {
-
 namespace {
+
+constexpr int kNoFault = 255;
+
 std::string text(int value) { return std::to_string(value); }
+std::string indexed(const std::string& name, std::size_t i) {
+  return name + "[" + std::to_string(i) + "]";
+}
+
+/// What should come of a macro-step.
+struct Plan {
+  int base = 0;
+  int end = 0;               ///< the phase of all tasks when all is done
+  int iterations = 0;        ///< before the commit; −1 when the clock decides
+  int earlier_messages = 0;  ///< between two neighbours, in one direction
+  int accepted = 0;          ///< earlier steps without a fault
+  int fault = kNoFault;      ///< the iteration to be reported, or Fault::kCommit
+  int fault_task = -1;
+};
+
+/// Macro-steps from 1 on; [0] is what was before.
+std::vector<Plan> plans_of(const Scenario& s) {
+  std::vector<Plan> plans(1);
+  for (std::size_t i = 0; i < s.budgets.size(); ++i) {
+    const Plan& before = plans.back();
+    const int budget = s.budgets[i];
+    Plan plan{.base = s.defect == Defect::words_restart ? 0 : before.end,
+              .iterations = s.checked ? s.iterations[i] : budget,
+              .earlier_messages = before.earlier_messages + before.iterations,
+              .accepted = before.accepted + (i > 0 && before.fault == kNoFault)};
+    for (const Fault& f : s.faults) {
+      if (f.step != int(i) + 1 || (f.k >= plan.iterations && f.k != Fault::kCommit)) continue;
+      std::tie(plan.fault, plan.fault_task) =
+          std::min(std::tuple(plan.fault, plan.fault_task), std::tuple(f.k, f.task));
+    }
+    plan.end = plan.base + 2 * budget + 4;
+    if (s.defect == Defect::commit_stores_next) {
+      plan.end = plan.base + (s.checked ? 2 : 1) * plan.iterations + 1;
+    }
+    if (s.timed) plan.iterations = -1;
+    plans.push_back(plan);
+  }
+  return plans;
+}
+
+/// PhaseNumbers, unless the scenario wants them wrong.
+struct Numbers {
+  static inline Defect defect = Defect::none;
+  static inline std::uint64_t base_of_step = 0;  ///< where it does not follow from the limit
+
+  static std::uint64_t next_base(std::uint64_t limit) {
+    const bool wrong = defect == Defect::words_restart || defect == Defect::commit_stores_next;
+    return wrong ? base_of_step : PhaseNumbers::next_base(limit);
+  }
+  static std::uint64_t after_commit(std::uint64_t current, std::uint64_t limit) {
+    return defect == Defect::commit_stores_next ? current + 1
+                                                : PhaseNumbers::after_commit(current, limit);
+  }
+  static std::uint64_t message(std::uint64_t base, std::int64_t k) {
+    if (defect == Defect::epochs_restart) return PhaseNumbers::message(0, k);
+    if (defect == Defect::epochs_from_zero) return PhaseNumbers::message(base, k) - 1;
+    return PhaseNumbers::message(base, k);
+  }
+};
+
 }  // namespace
 
-/// One thread at one step: the protocol as a worker and the master see it.
-class Protocol::Running {
+/// What the states of an exploration have in common: the shipped objects, which keep everything that
+/// changes in the Memory of a state, and the tasks, in place of those with arithmetic.
+class Protocol::Machine {
  public:
-  Running(const Protocol& protocol, State& state, int thread, Choices& choices)
-      : p_(protocol),
-        s_(protocol.s_),
-        orders_(protocol.s_.orders),
-        state_(state),
-        t_(state.threads[thread]),
-        thread_(thread),
-        choices_(choices) {}
+  explicit Machine(const Scenario& scenario)
+      : s_(scenario),
+        plans_(plans_of(s_)),
+        schedule_(s_.tasks, std::vector<int>{s_.tasks}),
+        arrivals_(std::size_t(s_.tasks)),
+        own_(std::size_t(s_.tasks)),
+        fault_(own_.size()),
+        norm_(own_.size()),
+        iterations_(own_.size()),
+        committed_(2 * own_.size()) {
+    join_tasks();
+    lay_out();
+  }
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
 
-  Effect go() {
-    switch (t_.pc) {
-      case Pc::idle:
-        return choose();
-      case Pc::look:
-        return look();
-      case Pc::look_for_base:
-        return look_for_base();
-      case Pc::look_for_horizon:
-        return look_for_horizon();
-      case Pc::ready:
-        return ready();
-      case Pc::claim:
-        return claim();
-      case Pc::work:
-        return work();
-      case Pc::raise:
-        return raise();
-      case Pc::publish:
-        return publish();
-      case Pc::arrive:
-        return arrive();
-      case Pc::decide:
-        return decide();
-      case Pc::finish:
-        return finish();
-      case Pc::await:
-        return await();
-      case Pc::accept:
-        return accept();
-      case Pc::open:
-        return open();
-      case Pc::done:
-        break;
+  const Scenario& scenario() const { return s_; }
+  Memory memory() const { return Memory(s_.threads, cells_, initial_values_); }
+
+  // ---- The threads. ----
+
+  bool advance(State& state, int thread, Choices& choices, Interrupt interrupt) {
+    step_ = state.step;
+    Numbers::defect = s_.defect;
+    Numbers::base_of_step = std::uint64_t(plan().base);
+    Thread& t = state.threads[thread];
+    Execution execution(state.memory, thread, choices, interrupt);
+    for (;;) {
+      if (t.piece == Piece::choose) choose(t, thread, choices);
+      const bool claims = t.piece == Piece::claim;
+      execution.begin(t.log, claims ? word_of_task_[t.task] : nullptr, hint_);
+      Next next = Next::interrupt;
+      try {
+        next = run(state, t, choices);
+      } catch (const Execution::Interrupted&) {
+        return true;
+      }
+      t.log = {};
+      if (next == Next::give_up) t = {};
+      if (next == Next::give_up) return interrupt == Interrupt::everywhere;
+      if (next == Next::interrupt) return true;
+      // A claim is followed by loads, as a rule; that others may come in between costs least here.
+      const Effect last = execution.last();
+      if (last == Effect::wrote || last == Effect::exchanged) return true;
+      if (last == Effect::read && interrupt == Interrupt::everywhere) return true;
     }
-    throw Violation{"a finished thread ran"};
   }
 
+  // ---- What AsyncSchedule calls: tasks without arithmetic. ----
+
+  struct Task;
+
+  Task& task(int index) { return tasks_[std::size_t(index)]; }
+  int allowed(int done, int budget) { return done + Execution::current().any(budget - done + 1); }
+
+  void iterate(Task& task, std::int64_t k, std::uint64_t number) {
+    const int before = s_.checked ? 2 * int(number - 1) + 1 : 2 * int(number - 1);
+    hold(task, k == 0 ? stamp_of_start() : before, 2 * int(number));
+    if (k == 0) {
+      read_committed(task);
+    } else {
+      read_messages(task, number - 1);
+    }
+    const bool late = s_.defect == Defect::fault_after_publish;
+    bool failed = false;
+    const auto note = [&] {
+      failed = true;
+      if (!late) fail(task, k);
+    };
+    iterate_edge_first(
+        true, [&] { return !fails(task, int(k), /*late=*/false); },
+        [&] { return !fails(task, int(k), /*late=*/true); }, note,
+        [&] {
+          write_messages(task, failed ? kSpoiled : stamp(number), number);
+          send(task, number);
+        });
+    if (failed && late) fail(task, k);
+  }
+
+  void measure(Task& task, std::uint64_t number) {
+    hold(task, 2 * int(number), 2 * int(number) + 1);
+    read_messages(task, number, /*may_be_spoiled=*/true);
+    norm_[task.index].set(int(number));
+  }
+
+  bool judge(Task&, std::int64_t k) {
+    const int number = int(Numbers::message(std::uint64_t(plan().base), k));
+    for (auto& norm : norm_) expect(norm, number, "norm");
+    outcome_.set(int(k) + 2);
+    return k + 1 == plan().iterations || k + 1 == s_.budgets[std::size_t(step_) - 1];
+  }
+
+  void commit(Task& task, std::int64_t k, std::uint64_t number) {
+    const int stamp = 2 * int(number) + (s_.checked ? 1 : 0);
+    const bool is_void = schedule_.is_void(Schedule::kNever);
+    const int before = k == 0 ? stamp_of_start() : stamp;
+    hold(task, is_void ? kAnyStamp : before, stamp_of_end());
+    if ((!s_.checked || k == 0) && task.index == 0) outcome_.set(int(k) + 1);
+    if (s_.timed) iterations_[task.index].set(int(k) + 1);
+    if (is_void) return;
+    if (k == 0) read_committed(task);
+    if (k > 0 && !s_.checked) read_messages(task, number);
+    if (fails(task, Fault::kCommit, false)) return fail(task, Schedule::kNever);
+    committed(1, task.index).set(plan().accepted + 1);
+  }
+
+  bool run_alone(int /*index*/, Task&, int /*to*/) { throw std::logic_error("no task is alone"); }
+
+  struct Inbound {
+    BasicChannel<ModelAtomics>* channel;
+  };
+  struct Task {
+    Machine& machine;
+    std::size_t index;
+    std::vector<std::size_t> neighbours = {};
+    std::vector<Inbound> inbound = {};
+    std::vector<BasicChannel<ModelAtomics>*> outbound = {};
+
+    bool alone() const { return false; }
+    int island_group() const { return 0; }
+    bool ready(std::uint64_t number) const {
+      return machine.s_.defect == Defect::arrivals_counted ? machine.counted(*this, number)
+                                                           : all_arrived(inbound, number);
+    }
+    /// Behind a fault.
+    void publish(std::uint64_t number) {
+      machine.hold(*this, kAnyStamp, 2 * int(number));
+      if (machine.s_.defect != Defect::no_drain) machine.send(*this, number);
+    }
+  };
+
  private:
-  // ---- Looking for a task. Nothing is held, everything seen may be out of date. ----
+  using Schedule = AsyncSchedule<ModelAtomics, Numbers>;
+  using Cell = ModelAtomics::Plain<int>;
+  static constexpr int kAnyStamp = -1;
+  static constexpr std::uint64_t kSpoiled = 1000;  ///< of waves from a failed port solve
+
+  enum class Next {
+    interrupt,  ///< the piece is done
+    go_on,      ///< with the piece that follows
+    give_up,    ///< nothing came of it
+  };
 
   /// Tasks are tried in any order, and the limit is read again for each. A thread that keeps the
   /// limit it read is among the cases: a load may return the same value as before.
-  Effect choose() {
-    const bool master = thread_ == 0;
-    const int chosen = choices_.any(s_.tasks + (master ? 1 : 0));
-    if (chosen == s_.tasks) {
-      t_.pc = Pc::await;
-      return Effect::local;
+  void choose(Thread& t, int thread, Choices& choices) const {
+    const int chosen = choices.any(s_.tasks + (thread == 0 ? 1 : 0));
+    t.piece = chosen < s_.tasks ? Piece::claim : Piece::close;
+    if (chosen < s_.tasks) t.task = std::uint8_t(chosen);
+  }
+
+  Next run(State& state, Thread& t, Choices& choices) {
+    switch (t.piece) {
+      case Piece::claim: {
+        const std::uint64_t limit = schedule_.limit();
+        const std::uint64_t phase = schedule_.claim(*this, t.task, limit);
+        if (phase == Schedule::kNoPhase) return Next::give_up;
+        t.piece = Piece::run;
+        t.phase = std::uint8_t(phase);
+        t.limit = std::uint8_t(limit);
+        return Next::go_on;
+      }
+      case Piece::run:
+        schedule_.run(*this, t.task, t.phase, t.limit);
+        t = {};
+        return Next::interrupt;
+      case Piece::close: {
+        for (int task = 0; task < s_.tasks; ++task) {
+          if (!schedule_.at_end(task, std::uint64_t(plan().end))) return Next::give_up;
+        }
+        accept();
+        if (choices.logs()) choices.say("step " + text(step_) + " is accepted");
+        const bool more = step_ + 1 < int(plans_.size());
+        t.piece = more ? Piece::open : Piece::done;
+        if (more) state.step = std::uint8_t(++step_);
+        Numbers::base_of_step = std::uint64_t(plan().base);
+        return more ? Next::go_on : Next::interrupt;
+      }
+      case Piece::open:
+        open();
+        t = {};
+        return Next::interrupt;
+      default:
+        throw Violation{"a finished thread ran"};
     }
-    t_.task = std::uint8_t(chosen);
-    t_.step = std::uint8_t(load(p_.limit_, orders_.limit_load));
-    if (t_.step == 0) return abandon();
-    t_.base = std::uint8_t(step().base);
-    t_.pc = Pc::look;
-    return Effect::read;
   }
 
-  Effect look() {
-    const int value = load(p_.word(t_.task), orders_.word_load);
-    const bool busy = value % 2 != 0;
-    t_.word = std::uint8_t(value / 2);
-    t_.phase = std::uint8_t(phase_of_word());
-    if (busy || t_.phase >= step().limit) return abandon();
-    t_.pc = s_.base == Base::with_limit ? after_base() : Pc::look_for_base;
-    return Effect::read;
-  }
-
-  Effect look_for_base() {
-    if (s_.base == Base::plain) {
-      t_.base = std::uint8_t(p_.steps_[read(p_.parameters_)].base);
-      t_.pc = after_base();
-      return Effect::local;
-    }
-    t_.base = std::uint8_t(load(p_.base_, Order::relaxed));
-    t_.pc = after_base();
-    return Effect::read;
-  }
-
-  /// Tolerance mode. The horizon: twice the first phase that may not be run yet, plus one if the
-  /// phase before it commits.
-  Effect look_for_horizon() {
-    const int horizon = load(p_.horizon_, orders_.horizon_load);
-    if (t_.phase >= horizon / 2) return abandon();
-    t_.last = horizon % 2 != 0 && t_.phase == horizon / 2 - 1;
-    t_.pc = consumes() ? Pc::ready : Pc::claim;
-    return Effect::read;
-  }
-
-  Effect ready() {
-    if (s_.defect == Defect::arrivals_counted) {
-      const int awaited = int(neighbours().size()) * (step().earlier_messages + t_.phase - t_.base);
-      if (load(p_.arrivals(t_.task), orders_.epoch_load) < awaited) return abandon();
-      t_.pc = Pc::claim;
-      return Effect::read;
-    }
-    const int message = t_.phase - 1;
-    const int epoch = p_.epoch(neighbours()[t_.index].in, p_.slot(message, t_.base));
-    if (load(epoch, orders_.epoch_load) < p_.number(message, t_.base)) return abandon();
-    if (++t_.index == neighbours().size()) {
-      t_.index = 0;
-      t_.pc = Pc::claim;
-    }
-    return Effect::read;
-  }
-
-  Effect claim() {
-    const int word = p_.word(t_.task);
-    const bool won = state_.memory.exchange_if(thread_, word, 2 * t_.word, 2 * t_.word + 1,
-                                               orders_.word_claim, choices_);
-    if (choices_.logs())
-      say(std::string(won ? "claims" : "fails to claim") + " task " + text(t_.task) + ", phase " +
-          text(t_.phase));
-    if (!won) return abandon();
-    t_.pc = Pc::work;
-    return Effect::exchanged;
-  }
-
-  // ---- Running a phase. The task is held. ----
-
-  Effect work() {
-    t_.step = std::uint8_t(read(p_.parameters_));
-    t_.base = std::uint8_t(step().base);
-    t_.phase = std::uint8_t(phase_of_word());
-    if (!s_.tolerance) t_.last = t_.phase == step().commit;
-    Effect effect = Effect::local;
-    if (!s_.faults.empty()) {
-      t_.skips = t_.phase > load(p_.fault_phase_, orders_.fault);
-      effect = Effect::read;
-    }
-    expect(p_.own_ + t_.task, 2 * t_.phase);
-    write(p_.own_ + t_.task, 2 * t_.phase + 1);
-    if (!t_.skips) compute();
-    proceed();
-    return effect;
-  }
-
-  void compute() {
-    if (t_.phase == t_.base) {
-      expect(p_.committed(step().accepted, t_.task), step().accepted);
-      for (const Neighbour& n : neighbours()) {
-        expect(p_.committed(step().accepted, n.task), step().accepted);
+  void open() {
+    arrays_.set(step_);
+    if (s_.defect == Defect::words_restart) {
+      for (const Variable* word : word_of_task_) {
+        Execution::current().store(*word, 0, std::memory_order_release);
       }
     }
-    if (consumes()) {
-      const int message = t_.phase - 1;
-      for (const Neighbour& n : neighbours()) {
-        expect(p_.payload(n.in, p_.slot(message, t_.base)), message + 1);
-      }
-    }
-    if (fails()) {
-      write(p_.fault_ + t_.task, t_.phase + 1);
-      return;  // and leaves stale payloads
-    }
-    if (publishes()) {
-      for (const Neighbour& n : neighbours()) {
-        write(p_.payload(n.out, p_.slot(t_.phase, t_.base)), t_.phase + 1);
-      }
-    }
-    if (measures()) write(p_.norm_ + t_.task, t_.phase + 1);
+    schedule_.open(*this, s_.budgets[std::size_t(step_) - 1], s_.checked, s_.timed);
   }
 
-  Effect raise() {
-    state_.memory.exchange(
-        thread_, p_.fault_phase_, orders_.fault,
-        [&](int phase) { return std::min<int>(phase, t_.phase); }, choices_);
-    if (choices_.logs()) say("faults at task " + text(t_.task) + ", phase " + text(t_.phase));
-    proceed();
-    return Effect::exchanged;
+  void accept() {
+    const Plan& now = plan();
+    std::tuple first(kNoFault, -1);
+    for (std::size_t t = 0; !s_.faults.empty() && t < fault_.size(); ++t) {
+      const int found = fault_[t].get();
+      if (found > 0) first = std::min(first, std::tuple(found - 1, int(t)));
+      fault_[t].set(0);
+    }
+    if (first != std::tuple(now.fault, now.fault_task)) {
+      throw Violation{"the fault reported depends on the schedule"};
+    }
+    for (std::size_t t = 0; now.fault == kNoFault && t < own_.size(); ++t) {
+      expect(committed(1, t), now.accepted + 1, "committed");
+      if (s_.timed) expect(iterations_[t], outcome_.get(), "iterations");
+    }
+    if (now.fault == kNoFault && now.iterations >= 0) {
+      expect(outcome_, now.iterations + 1, "outcome");
+    }
+    (void)schedule_.out_of_time();
   }
 
-  Effect publish() {
-    const Neighbour& n = neighbours()[t_.index];
-    const bool counts = s_.defect == Defect::arrivals_counted;
-    if (counts) {
-      state_.memory.exchange(
-          thread_, p_.arrivals(n.task), orders_.epoch_store, [](int count) { return count + 1; },
-          choices_);
-      if (choices_.logs()) say("adds 1 to " + p_.atomics_[p_.arrivals(n.task)]);
+  const Plan& plan() const { return plans_[std::size_t(step_)]; }
+  int stamp_of_end() const { return 200 + step_; }
+  int stamp_of_start() const { return step_ == 1 ? 0 : 200 + step_ - 1; }
+
+  /// The task's own data: whoever runs it reads and writes them. Its phases come in order.
+  void hold(Task& task, int before, int after) {
+    if (arrays_.get() != step_) throw Violation{"wrong data: arrays of another step"};
+    if (before == kAnyStamp || has_fault()) {
+      (void)own_[task.index].get();
     } else {
-      store(p_.epoch(n.out, p_.slot(t_.phase, t_.base)), p_.number(t_.phase, t_.base),
-            orders_.epoch_store);
+      expect(own_[task.index], before, "own");
     }
-    if (++t_.index == neighbours().size()) proceed();
-    return counts ? Effect::exchanged : Effect::wrote;
+    own_[task.index].set(after);
   }
+  bool has_fault() const { return plan().fault != kNoFault; }
 
-  Effect arrive() {
-    const int before = state_.memory.exchange(
-        thread_, p_.counter_, orders_.arrive, [](int count) { return count + 1; }, choices_);
-    if (choices_.logs())
-      say("arrives with task " + text(t_.task) + " as number " + text(before + 1));
-    t_.index = 0;
-    t_.pc = (before + 1) % s_.tasks == 0 ? Pc::decide : Pc::finish;
-    return Effect::exchanged;
+  void read_committed(const Task& task) {
+    expect(committed(0, task.index), plan().accepted, "committed");
+    for (const std::size_t n : task.neighbours)
+      expect(committed(0, n), plan().accepted, "committed");
   }
-
-  /// By the last to arrive. A fault ends the iteration.
-  Effect decide() {
-    if (t_.index == 0 && !s_.faults.empty()) {
-      t_.skips = t_.phase >= load(p_.fault_phase_, orders_.fault);
-      t_.index = 1;
-      return Effect::read;
+  /// The waves of a failed port solve are sent, but no iteration may use them. A check may: nobody
+  /// asks for its result.
+  void read_messages(const Task& task, std::uint64_t number, bool may_be_spoiled = false) {
+    for (const Inbound& in : task.inbound) {
+      const std::uint64_t found = in.channel->waves(number)->get();
+      if (may_be_spoiled && found == kSpoiled) continue;
+      if (found != stamp(number)) wrong("payload", int(found), int(stamp(number)));
     }
-    if (!t_.skips) {
-      for (int task = 0; task < s_.tasks; ++task) expect(p_.norm_ + task, t_.phase + 1);
-    }
-    write(p_.residual_, t_.phase + 1);
-    const bool enough = t_.skips || t_.phase + 1 == step().commit;
-    store(p_.horizon_, enough ? 2 * (t_.phase + 2) + 1 : 2 * (t_.phase + 3), orders_.horizon_store);
-    t_.pc = Pc::finish;
-    return Effect::wrote;
   }
-
-  Effect finish() {
-    const int next = t_.last ? step().end : t_.phase + 1;
-    expect(p_.own_ + t_.task, 2 * t_.phase + 1);
-    write(p_.own_ + t_.task, 2 * next);
-    if (t_.last && !t_.skips && !fails()) {
-      write(p_.committed(step().accepted + 1, t_.task), step().accepted + 1);
-    }
-    const bool restart = s_.defect == Defect::words_restart;
-    store(p_.word(t_.task), 2 * (next - (restart ? t_.base : 0)), orders_.word_store);
-    t_ = {};
-    return Effect::wrote;
+  static void write_messages(const Task& task, std::uint64_t stamp, std::uint64_t number) {
+    for (auto* channel : task.outbound) channel->waves(number)->set(stamp);
   }
-
-  // ---- The master between two steps. ----
-
-  Effect await() {
-    const Step& now = p_.steps_[state_.step];
-    const int end = now.end - (s_.defect == Defect::words_restart ? now.base : 0);
-    if (load(p_.word(t_.index), orders_.word_await) != 2 * end) return abandon();
-    if (++t_.index == s_.tasks) t_.pc = Pc::accept;
-    return Effect::read;
+  /// Never twice, even if the number is.
+  std::uint64_t stamp(std::uint64_t number) const {
+    return s_.defect == Defect::epochs_restart || s_.defect == Defect::words_restart
+               ? 100 * std::uint64_t(step_) + number
+               : number + 1;
   }
-
-  Effect accept() {
-    const Step& now = p_.steps_[state_.step];
-    const Effect effect = s_.faults.empty() ? Effect::local : Effect::read;
-    if (!s_.faults.empty()) {
-      const int phase = load(p_.fault_phase_, orders_.fault);
-      std::pair first(kNoFault, -1);
-      for (int task = 0; task < s_.tasks; ++task) {
-        const int found = read(p_.fault_ + task);
-        if (found > 0) first = std::min(first, std::pair(found - 1, task));
-        write(p_.fault_ + task, 0);
-      }
-      if (first != std::pair(now.fault, now.fault_task) || phase != now.fault) {
-        throw Violation{"the fault reported depends on the schedule"};
+  void send(const Task& task, std::uint64_t number) {
+    for (std::size_t i = 0; i < task.outbound.size(); ++i) {
+      if (s_.defect == Defect::arrivals_counted) {
+        arrivals_[task.neighbours[i]].fetch_add(1, std::memory_order_release);
+      } else {
+        task.outbound[i]->publish(number);
       }
     }
-    for (int task = 0; now.fault == kNoFault && task < s_.tasks; ++task) {
-      expect(p_.committed(now.accepted + 1, task), now.accepted + 1);
+  }
+  bool counted(const Task& task, std::uint64_t number) const {
+    for (std::size_t step = plans_.size(); step-- > 1;) {
+      const Plan& p = plans_[step];
+      if (int(number) <= p.base) continue;
+      const int awaited = int(task.neighbours.size()) * (p.earlier_messages + int(number) - p.base);
+      return arrivals_[task.index].load(std::memory_order_acquire) >= awaited;
     }
-    if (s_.tolerance && now.iterations > 0) expect(p_.residual_, now.commit);
-    const bool more = state_.step + 1 < int(p_.steps_.size());
-    if (choices_.logs()) say("accepts step " + text(state_.step));
-    t_ = {};
-    t_.pc = more ? Pc::open : Pc::done;
-    if (more) ++state_.step;
-    return more ? effect : Effect::wrote;
+    return true;
   }
 
-  Effect open() {
-    const Step& next = p_.steps_[state_.step];
-    if (t_.index == 0) write(p_.parameters_, state_.step);
-    const Opening& opening = next.opening[t_.index];
-    store(opening.location, opening.value, opening.order);
-    if (++t_.index == next.opening.size()) t_ = {};
-    return Effect::wrote;
+  bool fails(const Task& task, int k, bool late) const {
+    return std::any_of(s_.faults.begin(), s_.faults.end(), [&](const Fault& f) {
+      return f.step == step_ && f.task == int(task.index) && f.k == k && f.late == late;
+    });
+  }
+  void fail(Task& task, std::int64_t k) {
+    fault_[task.index].set(1 + (k == Schedule::kNever ? Fault::kCommit : int(k)));
+    schedule_.note_fault(k);
   }
 
-  // ---- Helpers. ----
-
-  const Step& step() const { return p_.steps_[t_.step]; }
-  const std::vector<Neighbour>& neighbours() const { return p_.neighbours_[t_.task]; }
-  int phase_of_word() const { return t_.word + (s_.defect == Defect::words_restart ? t_.base : 0); }
-  bool publishes() const { return !t_.last && !(s_.tolerance && measures()); }
-  bool consumes() const { return s_.tolerance ? measures() : t_.phase != t_.base; }
-  /// Tolerance mode: the second half of an iteration.
-  bool measures() const { return s_.tolerance && (t_.phase - t_.base) % 2 != 0; }
-  bool fails() const { return !t_.skips && p_.fails(t_); }
-
-  Pc after_base() const {
-    if (s_.tolerance) return Pc::look_for_horizon;
-    return consumes() ? Pc::ready : Pc::claim;
+  Cell& committed(int ahead, std::size_t task) {
+    return committed_[std::size_t((plan().accepted + ahead) % 2) * own_.size() + task];
+  }
+  void expect(const Cell& cell, int stamp, const char* name) const {
+    const int found = cell.get();
+    if (found != stamp) wrong(name, found, stamp);
+  }
+  [[noreturn]] static void wrong(const char* name, int found, int due) {
+    throw Violation{std::string("wrong data: ") + name + " has stamp " + text(found) + " where " +
+                    text(due) + " is due"};
   }
 
-  /// To the next part of the phase that there is.
-  void proceed() {
-    const bool late = s_.defect == Defect::fault_after_publish;
-    const std::array<Pc, 5> order = {Pc::work, late ? Pc::publish : Pc::raise,
-                                     late ? Pc::raise : Pc::publish, Pc::arrive, Pc::finish};
-    const auto wanted = [&](Pc pc) {
-      if (pc == Pc::raise) return fails();
-      if (pc == Pc::publish) {
-        return publishes() && !(t_.skips && s_.defect == Defect::no_drain);
-      }
-      return pc == Pc::finish || (pc == Pc::arrive && measures());
+  // ---- What there is. ----
+
+  std::size_t last_slot() const { return s_.defect == Defect::single_slot ? 0 : 1; }
+
+  void join_tasks() {
+    for (std::size_t t = 0; t < own_.size(); ++t) tasks_.push_back({*this, t});
+    const auto channel = [&](int from, int to) {
+      slots_.emplace_back();
+      channels_.emplace_back(ModelAtomics::Slots{&slots_.back(), last_slot()});
+      names_.push_back(text(from) + "→" + text(to));
+      tasks_[std::size_t(from)].outbound.push_back(&channels_.back());
+      tasks_[std::size_t(from)].neighbours.push_back(std::size_t(to));
+      tasks_[std::size_t(to)].inbound.push_back({&channels_.back()});
     };
-    t_.pc = *std::find_if(std::find(order.begin(), order.end(), t_.pc) + 1, order.end(), wanted);
-    t_.index = 0;
+    for (const auto& [a, b] : s_.junctions) {
+      channel(a, b);
+      channel(b, a);
+    }
   }
 
-  Effect abandon() {
-    t_ = {};
-    return Effect::abandoned;
+  /// Gives every variable its place in the memory. Only what a scenario uses has one, to keep its
+  /// states small.
+  void lay_out() {
+    schedule_.for_variables([&](const std::string& name, std::size_t i, auto& variable) {
+      add(name, name == "word" ? std::optional(i) : std::nullopt, variable, kind_of(name));
+    });
+    const bool counts = s_.defect == Defect::arrivals_counted;
+    for (std::size_t t = 0; t < own_.size(); ++t) {
+      if (counts) add("arrivals", t, arrivals_[t], Variable::Kind::atomic);
+      add("own", t, own_[t], Variable::Kind::plain);
+      add("committed[even]", t, committed_[t], Variable::Kind::plain);
+      add("committed[odd]", t, committed_[own_.size() + t], Variable::Kind::plain);
+      if (!s_.faults.empty()) add("fault", t, fault_[t], Variable::Kind::plain);
+      if (s_.checked) add("norm", t, norm_[t], Variable::Kind::plain);
+      if (s_.timed) add("iterations", t, iterations_[t], Variable::Kind::plain);
+    }
+    add("arrays", std::nullopt, arrays_, Variable::Kind::plain);
+    add("outcome", std::nullopt, outcome_, Variable::Kind::plain);
+    for (std::size_t c = 0; c < slots_.size(); ++c) {
+      for (std::size_t slot = 0; slot <= last_slot(); ++slot) {
+        ModelAtomics::SlotMemory& memory = slots_[c];
+        const std::string name = "[" + names_[c] + "]" + indexed("", slot);
+        if (!counts) add("epoch", name, memory.epochs[slot], Variable::Kind::atomic);
+        add("payload", name, memory.stamps[slot], Variable::Kind::plain);
+      }
+    }
   }
 
-  int load(int location, Order order) {
-    const int value = state_.memory.load(thread_, location, order, choices_);
-    if (choices_.logs()) say("reads " + p_.atomics_[location] + " = " + text(value));
-    return value;
-  }
-  void store(int location, int value, Order order) {
-    state_.memory.store(thread_, location, value, order, choices_);
-    if (choices_.logs()) say("sets " + p_.atomics_[location] + " = " + text(value));
-  }
-  int read(int cell) { return state_.memory.read(thread_, cell, p_.cells_[cell].c_str()); }
-  void write(int cell, int value) {
-    state_.memory.write(thread_, cell, value, p_.cells_[cell].c_str());
-  }
-  void expect(int cell, int stamp) {
-    const int found = read(cell);
-    if (found == stamp) return;
-    throw Violation{"wrong data: " + p_.cells_[cell] + " has stamp " + text(found) + " where " +
-                    text(stamp) + " is due"};
-  }
-  void say(const std::string& what) {
-    if (choices_.logs()) choices_.say("thread " + text(thread_) + " " + what);
+  Variable::Kind kind_of(const std::string& name) const {
+    using Kind = Variable::Kind;
+    const bool same_budgets = std::count(s_.budgets.begin(), s_.budgets.end(),
+                                         s_.budgets.front()) == std::ptrdiff_t(s_.budgets.size());
+    if (name == "parameters") return Kind::plain;
+    if (name == "hint" && s_.defect == Defect::plain_hint) return Kind::plain;
+    if (name == "horizon of all" && s_.checked) return Kind::ignored;
+    if (name == "horizon of all" && same_budgets && !s_.timed) return Kind::constant;
+    if (name == "fault_at" && s_.faults.empty()) return Kind::constant;
+    if (name == "out_of_time" && !s_.timed) return Kind::constant;
+    if ((name == "arrived" || name == "horizon") && !s_.checked) return Kind::ignored;
+    return Kind::atomic;
   }
 
-  const Protocol& p_;
-  const Scenario& s_;
-  const Orders& orders_;
-  State& state_;
-  Thread& t_;
-  const int thread_;
-  Choices& choices_;
+  template <class T>
+  void add(const std::string& name, std::optional<std::size_t> index, T& variable,
+           Variable::Kind kind) {
+    add(name, index ? indexed("", *index) : "", variable, kind);
+  }
+  template <class T>
+  void add(const std::string& name, const std::string& suffix, T& variable, Variable::Kind kind) {
+    variables_.push_back({.name = name + suffix, .kind = kind, .initial = variable.initial()});
+    Variable& added = variables_.back();
+    if (kind == Variable::Kind::atomic) {
+      added.at = int(initial_values_.size());
+      initial_values_.push_back(added.initial);
+    } else if (kind == Variable::Kind::plain) {
+      added.at = cells_++;
+    } else if (name == "horizon of all") {
+      added.initial = 2 * s_.budgets.front() + 1;
+    }
+    for (const Weakening& w : s_.weakenings) {
+      if (w.variable == name) added.weakened.push_back(w);
+    }
+    variable.bind(added);
+    if (name == "word") word_of_task_.push_back(&added);
+    if (name == "hint") hint_ = &added;
+  }
+
+  const Scenario s_;
+  const std::vector<Plan> plans_;
+  int step_ = 1;  ///< of the master in the state at hand, which is that of whoever holds a task
+  Schedule schedule_;
+  std::deque<Task> tasks_;
+  std::deque<ModelAtomics::SlotMemory> slots_;
+  std::deque<BasicChannel<ModelAtomics>> channels_;
+  std::vector<std::string> names_;  ///< of channels
+  std::vector<ModelAtomics::Atomic<int>> arrivals_;
+  std::vector<Cell> own_, fault_, norm_, iterations_, committed_;
+  Cell arrays_, outcome_;
+  std::deque<Variable> variables_;
+  std::vector<const Variable*> word_of_task_;
+  const Variable* hint_ = nullptr;
+  std::vector<int> initial_values_;
+  int cells_ = 0;
 };
 
-Effect Protocol::step(State& state, int thread, Choices& choices) const {
-  return Running(*this, state, thread, choices).go();
+Protocol::Protocol(const Scenario& scenario) : machine_(std::make_shared<Machine>(scenario)) {}
+
+Protocol::State Protocol::start() const {
+  State state;
+  state.memory = machine_->memory();
+  state.step = 1;
+  state.threads[0].piece = Piece::open;
+  return state;
+}
+
+int Protocol::threads() const { return machine_->scenario().threads; }
+
+bool Protocol::advance(State& state, int thread, Choices& choices, Interrupt interrupt) const {
+  return machine_->advance(state, thread, choices, interrupt);
+}
+
+void Protocol::State::append_to(std::vector<std::uint8_t>& key) const {
+  memory.append_to(key);
+  key.push_back(step);
+  for (const Thread& t : threads) {
+    for (const int field :
+         {int(t.piece), int(t.task), int(t.phase), int(t.limit), int(t.log.size)}) {
+      key.push_back(std::uint8_t(field));
+    }
+    key.insert(key.end(), t.log.values.begin(), t.log.values.begin() + t.log.size);
+  }
 }
 
 }  // namespace portwave::weak_memory

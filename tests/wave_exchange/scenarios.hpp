@@ -33,10 +33,16 @@ inline Scenario triangle(int threads, std::vector<int> budgets) {
           .budgets = std::move(budgets)};
 }
 
-/// Tolerance mode, the decision allowing so many iterations of each step.
+/// Checked iterations, the decision allowing so many of each step.
 inline Scenario deciding(Scenario scenario, std::vector<int> iterations) {
-  scenario.tolerance = true;
+  scenario.checked = true;
   scenario.iterations = std::move(iterations);
+  return scenario;
+}
+
+/// A clock may end the iteration at any time.
+inline Scenario timed(Scenario scenario) {
+  scenario.timed = true;
   return scenario;
 }
 
@@ -51,8 +57,11 @@ inline std::string describe(const Scenario& s) {
   for (int iterations : s.iterations) text += ", stops after " + std::to_string(iterations);
   for (const Fault& f : s.faults) {
     text += ", fault in step " + std::to_string(f.step) + " task " + std::to_string(f.task) +
-            " phase base+" + std::to_string(f.offset);
+            (f.k == Fault::kCommit ? ", commit" : ", iteration " + std::to_string(f.k)) +
+            (f.late ? ", late" : "");
   }
+  if (s.timed) text += ", timed";
+  for (const Weakening& w : s.weakenings) text += ", " + w.variable + " weakened";
   return text;
 }
 

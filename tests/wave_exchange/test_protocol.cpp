@@ -1,5 +1,5 @@
-// The wave exchange as it is shipped: no interleaving and no value that a load may return breaks it.
-// See docs/concepts/wave-exchange.md.
+// The wave exchange as it is shipped, by its own code: no interleaving and no value that a load may
+// return breaks it. See docs/concepts/wave-exchange.md.
 
 #include <vector>
 
@@ -60,9 +60,17 @@ TEST(WaveExchange, HoldsForATriangle) {
   expect_holds(triangle(3, {2}), Interrupt::before_reads);
 }
 
+constexpr int kCommit = Fault::kCommit;
+constexpr bool kLate = true;
+
 TEST(WaveExchange, ReportsTheFirstFaultInEverySchedule) {
-  const std::vector<std::vector<Fault>> pair_faults = {
-      {{1, 1, 0}}, {{1, 1, 1}}, {{1, 0, 2}}, {{1, 0, 1}, {1, 1, 0}}, {{1, 0, 1}, {1, 1, 1}}};
+  const std::vector<std::vector<Fault>> pair_faults = {{{1, 1, 0}},
+                                                       {{1, 1, 1}},
+                                                       {{1, 0, kCommit}},
+                                                       {{1, 0, 1}, {1, 1, 0}},
+                                                       {{1, 0, 1}, {1, 1, 1}},
+                                                       {{1, 1, 0, kLate}},
+                                                       {{1, 0, 0, kLate}, {1, 1, 1}}};
   for (const auto& faults : pair_faults) {
     expect_holds(faulting(pair_of_tasks(2, {2}), faults), Interrupt::after_writes);
     expect_holds(faulting(pair_of_tasks(3, {2}), faults), Interrupt::before_reads);
@@ -88,12 +96,21 @@ TEST(WaveExchange, HoldsWhenEveryIterationIsDecided) {
 }
 
 TEST(WaveExchange, DecidesAndReportsAFault) {
-  for (int offset = 0; offset < 5; ++offset) {
-    expect_holds(faulting(deciding(pair_of_tasks(2, {2}), {2}), {{1, 1, offset}}),
-                 Interrupt::before_reads);
+  const Scenario pair = deciding(pair_of_tasks(2, {2}), {2});
+  for (const Fault fault : {Fault{1, 1, 0}, {1, 1, 0, kLate}, {1, 1, 1}, {1, 1, kCommit}}) {
+    expect_holds(faulting(pair, {fault}), Interrupt::before_reads);
   }
-  expect_holds(faulting(deciding(pair_of_tasks(2, {2, 1}), {2, 1}), {{1, 1, 1}}),
+  expect_holds(faulting(deciding(pair_of_tasks(2, {2, 1}), {2, 1}), {{1, 1, 0}}),
                Interrupt::before_reads);
+}
+
+TEST(WaveExchange, HoldsWhenTheClockStopsIt) {
+  expect_holds(timed(pair_of_tasks(2, {1})), Interrupt::everywhere);
+  for (const auto& budgets : {std::vector{0}, {1}, {2}, {3}, {1, 1}}) {
+    expect_holds(timed(pair_of_tasks(2, budgets)), Interrupt::after_writes);
+  }
+  expect_holds(timed(line_of_three(2, {2})), Interrupt::before_reads);
+  expect_holds(timed(deciding(pair_of_tasks(2, {2}), {2})), Interrupt::before_reads);
 }
 
 }  // namespace

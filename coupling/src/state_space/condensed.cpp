@@ -127,140 +127,189 @@ void CondensedSystem::find_places() {
   throw_if_any(std::move(issues));
 }
 
+/// How the scalar ports see the blocks, and one another through the junctions.
+struct CondensedSystem::PortMaps {
+  SparseMatrix D;                       // feedthrough of the parts
+  SparseMatrix M;                       // inputs by outputs without feedthrough
+  std::vector<int> block_of_port;       // −1: a part without states
+  std::vector<SparseMatrix> into, out;  // by block: how its ports act on its states, and see them
+  std::vector<Triplets> own;            // by block: entries of M within it, by its own ports
+  std::vector<bool> is_channel;         // by port: M couples it with another block
+  std::vector<int> channel_of_port;     // −1: none
+};
+
 void CondensedSystem::condense() {
+  PortMaps ports = port_maps();
+  observe_ports(ports);
+  split_gains(ports);
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    add_own_gain(blocks_[i], ports, i);
+    make_channels(blocks_[i], ports, i);
+  }
+  couple_channels(ports);
+  refuse_shared_dampers();
+  for (CondensedBlock& block : blocks_) drive(block);
+}
+
+CondensedSystem::PortMaps CondensedSystem::port_maps() const {
   const System& system = *system_;
   Issues issues;
-  effort_in_ = effort_inputs(system);
-  const SparseMatrix D = port_feedthrough(system);
-  const SparseMatrix M = port_gains(system, D, issues);
+  PortMaps ports;
+  ports.D = port_feedthrough(system);
+  ports.M = port_gains(system, ports.D, issues);
   throw_if_any(std::move(issues));
-  const auto port_count = static_cast<int>(system.scalar_ports().size());
-
-  // By port: the block that has it, and how it acts on the states and is seen.
-  std::vector<int> block_of_port(static_cast<std::size_t>(port_count), -1);
-  std::vector<SparseMatrix> into(blocks_.size()), out(blocks_.size());
-  Triplets seen;
+  const std::size_t count = system.scalar_ports().size();
+  ports.block_of_port.assign(count, -1);
+  ports.channel_of_port.assign(count, -1);
+  ports.is_channel.assign(count, false);
+  ports.own.resize(blocks_.size());
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const CondensedBlock& block = blocks_[i];
     const Subsystem& part = *system.parts()[static_cast<std::size_t>(block.part)].subsystem;
     const int first = system.first_scalar_port(block.part);
     const int p = part.signature().wave_size();
-    into[i] = SparseMatrix(part.structure().G - part.structure().P).leftCols(p);
-    out[i] = SparseMatrix(part.structure().G + part.structure().P).leftCols(p);
+    ports.into.push_back(SparseMatrix(part.structure().G - part.structure().P).leftCols(p));
+    ports.out.push_back(SparseMatrix(part.structure().G + part.structure().P).leftCols(p));
     for (int j = 0; j < p; ++j) {
-      block_of_port[static_cast<std::size_t>(first + j)] = static_cast<int>(i);
-      for (SparseMatrix::InnerIterator it(out[i], j); it; ++it) {
-        seen.emplace_back(first + j, block.first + static_cast<int>(it.row()), it.value());
+      ports.block_of_port[static_cast<std::size_t>(first + j)] = static_cast<int>(i);
+    }
+  }
+  return ports;
+}
+
+/// Inputs and outputs of the ports as functions of z.
+void CondensedSystem::observe_ports(const PortMaps& ports) {
+  effort_in_ = effort_inputs(*system_);
+  Triplets seen;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const int first_port = system_->first_scalar_port(blocks_[i].part);
+    for (int j = 0; j < ports.out[i].outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(ports.out[i], j); it; ++it) {
+        seen.emplace_back(first_port + j, blocks_[i].first + static_cast<int>(it.row()),
+                          it.value());
       }
     }
   }
+  const auto port_count = static_cast<Eigen::Index>(ports.block_of_port.size());
   const SparseMatrix y0_of_z = from(port_count, size_, seen);
-  input_of_z_ = M * y0_of_z;
-  output_of_z_ = y0_of_z + SparseMatrix(D * input_of_z_);
+  input_of_z_ = ports.M * y0_of_z;
+  output_of_z_ = y0_of_z + SparseMatrix(ports.D * input_of_z_);
+}
 
-  // Within a block M adds to J and R; between blocks it is the coupling.
-  std::vector<Triplets> own(blocks_.size());
-  std::vector<bool> is_channel(static_cast<std::size_t>(port_count), false);
+/// Within a block M adds to J and R; between blocks it is the coupling.
+void CondensedSystem::split_gains(PortMaps& ports) const {
   const auto first_port = [&](int block) {
-    return system.first_scalar_port(blocks_[static_cast<std::size_t>(block)].part);
+    return system_->first_scalar_port(blocks_[static_cast<std::size_t>(block)].part);
   };
-  for (int b = 0; b < M.outerSize(); ++b) {
-    const int of = block_of_port[static_cast<std::size_t>(b)];
-    for (SparseMatrix::InnerIterator it(M, b); it; ++it) {
+  for (int b = 0; b < ports.M.outerSize(); ++b) {
+    const int of = ports.block_of_port[static_cast<std::size_t>(b)];
+    for (SparseMatrix::InnerIterator it(ports.M, b); it; ++it) {
       const int a = static_cast<int>(it.row());
-      const int to = block_of_port[static_cast<std::size_t>(a)];
+      const int to = ports.block_of_port[static_cast<std::size_t>(a)];
       if (of < 0 || to < 0 || it.value() == 0.0) continue;
       if (of != to) {
-        is_channel[static_cast<std::size_t>(a)] = is_channel[static_cast<std::size_t>(b)] = true;
+        ports.is_channel[static_cast<std::size_t>(a)] = true;
+        ports.is_channel[static_cast<std::size_t>(b)] = true;
       } else {
-        own[static_cast<std::size_t>(of)].emplace_back(a - first_port(of), b - first_port(of),
-                                                       it.value());
+        ports.own[static_cast<std::size_t>(of)].emplace_back(a - first_port(of), b - first_port(of),
+                                                             it.value());
       }
     }
   }
-  std::vector<int> channel_of_port(static_cast<std::size_t>(port_count), -1);
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    CondensedBlock& block = blocks_[i];
-    const Eigen::Index p = into[i].cols();
-    if (!own[i].empty()) {
-      const SparseMatrix X = into[i] * from(p, p, own[i]) * SparseMatrix(out[i].transpose());
-      const SparseMatrix Xt = X.transpose();
-      // Entries that only rounding has made would count as negative dampers.
-      // They are as large as the terms, which may cancel.
-      const SparseMatrix gain = from(p, p, own[i]);
-      const double rounding =
-          1e-14 * size_of(SparseMatrix(into[i].cwiseAbs() * gain.cwiseAbs() *
-                                       SparseMatrix(out[i].transpose()).cwiseAbs()));
-      const auto without_rounding = [&](SparseMatrix m) {
-        m.prune(
-            [&](Eigen::Index, Eigen::Index, double value) { return std::abs(value) > rounding; });
-        return m;
-      };
-      block.J += without_rounding(0.5 * SparseMatrix(X - Xt));
-      block.R -= without_rounding(0.5 * SparseMatrix(X + Xt));
+}
+
+void CondensedSystem::add_own_gain(CondensedBlock& block, const PortMaps& ports,
+                                   std::size_t index) {
+  if (ports.own[index].empty()) return;
+  const SparseMatrix &into = ports.into[index], &out = ports.out[index];
+  const SparseMatrix gain = from(into.cols(), into.cols(), ports.own[index]);
+  const SparseMatrix X = into * gain * SparseMatrix(out.transpose());
+  const SparseMatrix Xt = X.transpose();
+  // Entries that only rounding has made would count as negative dampers.
+  // They are as large as the terms, which may cancel.
+  const double rounding = 1e-14 * size_of(SparseMatrix(into.cwiseAbs() * gain.cwiseAbs() *
+                                                       SparseMatrix(out.transpose()).cwiseAbs()));
+  const auto without_rounding = [&](SparseMatrix m) {
+    m.prune([&](Eigen::Index, Eigen::Index, double value) { return std::abs(value) > rounding; });
+    return m;
+  };
+  block.J += without_rounding(0.5 * SparseMatrix(X - Xt));
+  block.R -= without_rounding(0.5 * SparseMatrix(X + Xt));
+}
+
+/// One channel for each port through which other blocks act.
+void CondensedSystem::make_channels(CondensedBlock& block, PortMaps& ports, std::size_t index) {
+  block.first_channel = static_cast<int>(block_of_channel_.size());
+  const SparseMatrix &into = ports.into[index], &out = ports.out[index];
+  const int first_port = system_->first_scalar_port(block.part);
+  Triplets in, see;
+  for (int j = 0; j < into.outerSize(); ++j) {
+    const auto port = static_cast<std::size_t>(first_port + j);
+    if (!ports.is_channel[port]) continue;
+    ports.channel_of_port[port] = static_cast<int>(block_of_channel_.size());
+    block_of_channel_.push_back(static_cast<int>(index));
+    for (SparseMatrix::InnerIterator it(into, j); it; ++it) {
+      in.emplace_back(it.row(), block.channels, it.value());
     }
-    block.first_channel = static_cast<int>(block_of_channel_.size());
-    Triplets in, see;
-    for (int j = 0; j < p; ++j) {
-      const int port = first_port(static_cast<int>(i)) + j;
-      if (!is_channel[static_cast<std::size_t>(port)]) continue;
-      channel_of_port[static_cast<std::size_t>(port)] = static_cast<int>(block_of_channel_.size());
-      block_of_channel_.push_back(static_cast<int>(i));
-      for (SparseMatrix::InnerIterator it(into[i], j); it; ++it)
-        in.emplace_back(it.row(), block.channels, it.value());
-      for (SparseMatrix::InnerIterator it(out[i], j); it; ++it)
-        see.emplace_back(it.row(), block.channels, it.value());
-      ++block.channels;
+    for (SparseMatrix::InnerIterator it(out, j); it; ++it) {
+      see.emplace_back(it.row(), block.channels, it.value());
     }
-    block.into = from(block.size, block.channels, in);
-    block.out = from(block.size, block.channels, see);
+    ++block.channels;
   }
-  const auto channels = static_cast<Eigen::Index>(block_of_channel_.size());
+  block.into = from(block.size, block.channels, in);
+  block.out = from(block.size, block.channels, see);
+}
+
+void CondensedSystem::couple_channels(const PortMaps& ports) {
+  const auto block_of = [&](int channel) {
+    return block_of_channel_[static_cast<std::size_t>(channel)];
+  };
   Triplets coupling;
-  for (int b = 0; b < M.outerSize(); ++b) {
-    for (SparseMatrix::InnerIterator it(M, b); it; ++it) {
-      const int a = channel_of_port[static_cast<std::size_t>(it.row())];
-      const int c = channel_of_port[static_cast<std::size_t>(b)];
-      if (a < 0 || c < 0 ||
-          block_of_channel_[static_cast<std::size_t>(a)] ==
-              block_of_channel_[static_cast<std::size_t>(c)])
-        continue;
+  for (int b = 0; b < ports.M.outerSize(); ++b) {
+    for (SparseMatrix::InnerIterator it(ports.M, b); it; ++it) {
+      const int a = ports.channel_of_port[static_cast<std::size_t>(it.row())];
+      const int c = ports.channel_of_port[static_cast<std::size_t>(b)];
+      if (a < 0 || c < 0 || block_of(a) == block_of(c)) continue;
       coupling.emplace_back(a, c, it.value());
     }
   }
+  const auto channels = static_cast<Eigen::Index>(block_of_channel_.size());
   C_ = from(channels, channels, coupling);
+}
 
+void CondensedSystem::refuse_shared_dampers() const {
+  constexpr std::size_t kMostIssues = 8;
+  Issues issues;
   const SparseMatrix J_o = J_coupling();
   const SparseMatrix symmetric = J_o + SparseMatrix(J_o.transpose());
   const SparseMatrix size = J_coupling(/*magnitudes=*/true);
-  for (int j = 0; j < symmetric.outerSize(); ++j) {
+  for (int j = 0; j < symmetric.outerSize() && issues.size() < kMostIssues; ++j) {
     for (SparseMatrix::InnerIterator it(symmetric, j); it; ++it) {
       const auto i = static_cast<int>(it.row());
       if (i > j || std::abs(it.value()) <= 1e-12 * (size.coeff(i, j) + size.coeff(j, i))) continue;
-      const auto name = [&](int state) { return state_label(state); };
       issues.push_back(
           {"/couplings",
            fmt::format("the coupling dissipates between {} and {}: a damper that two parts "
                        "share; put it into one of them",
-                       name(static_cast<int>(it.row())), name(j))});
-      if (issues.size() == 8) break;
+                       state_label(i), state_label(j))});
+      if (issues.size() == kMostIssues) break;
     }
-    if (issues.size() == 8) break;
   }
   throw_if_any(std::move(issues));
+}
 
-  for (CondensedBlock& block : blocks_) {
-    Triplets entries;
-    for (std::size_t k = 0; k < inputs_.size(); ++k) {
-      if (inputs_[k].part != block.part) continue;
-      const Subsystem& part = *system.parts()[static_cast<std::size_t>(block.part)].subsystem;
-      const int column = part.signature().wave_size() + inputs_[k].channel;
-      for (SparseMatrix::InnerIterator it(part.structure().G, column); it; ++it) {
-        entries.emplace_back(static_cast<int>(it.row()), static_cast<int>(k), it.value());
-      }
+/// How the external inputs act on the states of a block.
+void CondensedSystem::drive(CondensedBlock& block) const {
+  const Subsystem& part = *system_->parts()[static_cast<std::size_t>(block.part)].subsystem;
+  Triplets entries;
+  for (std::size_t k = 0; k < inputs_.size(); ++k) {
+    if (inputs_[k].part != block.part) continue;
+    const int column = part.signature().wave_size() + inputs_[k].channel;
+    for (SparseMatrix::InnerIterator it(part.structure().G, column); it; ++it) {
+      entries.emplace_back(static_cast<int>(it.row()), static_cast<int>(k), it.value());
     }
-    block.B = from(block.size, static_cast<Eigen::Index>(inputs_.size()), entries);
   }
+  block.B = from(block.size, static_cast<Eigen::Index>(inputs_.size()), entries);
 }
 
 bool CondensedSystem::has_descriptor() const {

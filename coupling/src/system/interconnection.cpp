@@ -113,7 +113,7 @@ Interconnection::Interconnection(std::span<const Junction> junctions, std::span<
       throw ConfigError("", "every wave must be in exactly one junction");
     }
   }
-  all_ = program(identity(blocks_.size()));
+  all_ = compile(identity(blocks_.size()));
 }
 
 void Interconnection::add(const DiracStructure& dirac, std::span<const int> places,
@@ -161,8 +161,8 @@ std::size_t Interconnection::bytes() const {
          values_.capacity() * sizeof(double) + all_.bytes();
 }
 
-JunctionProgram Interconnection::program(std::span<const int> junctions,
-                                         std::span<const int> renumbering) const {
+CompiledJunctions Interconnection::compile(std::span<const int> junctions,
+                                           std::span<const int> renumbering) const {
   return JunctionCompiler(*this, renumbering).compile(junctions);
 }
 
@@ -170,7 +170,7 @@ Eigen::MatrixXd Interconnection::apply_to_basis(int index, bool resolvent) const
   const std::span<const int> places = waves(index);
   const auto k = static_cast<Eigen::Index>(places.size());
   const int own[] = {index};
-  const JunctionProgram one = program(own);
+  const CompiledJunctions one = compile(own);
   Matrix out(k, k);
   std::vector<double> b(static_cast<std::size_t>(wave_size_)), a(b.size());
   for (Eigen::Index j = 0; j < k; ++j) {

@@ -38,14 +38,14 @@ double JunctionCompiler::reflection_value(int junction, int k) const {
   return c.sign * (k == 0 ? (n1 - n2) * (n1 + n2) : 2.0 * n1 * n2);
 }
 
-JunctionProgram JunctionCompiler::compile(std::span<const int> junctions) const {
+CompiledJunctions JunctionCompiler::compile(std::span<const int> junctions) const {
   using Kind = std::tuple<JunctionForm, std::size_t, double>;
   std::map<Kind, std::vector<int>> kinds;
   for (const int j : junctions) {
     kinds[{coupling_.form(j), coupling_.waves(j).size(), coupling_.coefficients(j).sign}].push_back(
         j);
   }
-  JunctionProgram out;
+  CompiledJunctions out;
   for (auto& [kind, list] : kinds) {
     std::sort(list.begin(), list.end(), [&](int i, int j) { return place(i, 0) < place(j, 0); });
     if (std::get<JunctionForm>(kind) == JunctionForm::dense) {
@@ -78,7 +78,7 @@ JunctionProgram JunctionCompiler::compile(std::span<const int> junctions) const 
 }
 
 void JunctionCompiler::add_run(std::span<const int> junctions, bool contiguous,
-                               JunctionProgram& out) const {
+                               CompiledJunctions& out) const {
   const int first = junctions.front();
   JunctionRun run;
   run.form = coupling_.form(first);
@@ -126,7 +126,7 @@ const JunctionKernels& junction_kernels() {
   return baseline::kJunctionKernels;
 }
 
-std::size_t JunctionProgram::bytes() const {
+std::size_t CompiledJunctions::bytes() const {
   return runs_.capacity() * sizeof(JunctionRun) + places_.capacity() * sizeof(int) +
          (values_.capacity() + work_.capacity()) * sizeof(double);
 }

@@ -7,7 +7,7 @@
 
 namespace portwave {
 
-/// Turns junctions into a JunctionProgram: those of one form, arity and sign are sorted by their
+/// Turns junctions into CompiledJunctions: those of one form, arity and sign are sorted by their
 /// first place; stretches whose places all follow one another become contiguous runs, the rest one
 /// indexed run per kind.
 class JunctionCompiler {
@@ -15,13 +15,13 @@ class JunctionCompiler {
   JunctionCompiler(const Interconnection& coupling, std::span<const int> renumbering)
       : coupling_(coupling), renumbering_(renumbering) {}
 
-  JunctionProgram compile(std::span<const int> junctions) const;
+  CompiledJunctions compile(std::span<const int> junctions) const;
 
  private:
   int place(int junction, int position) const;
   bool follows(int previous, int next) const;
   double reflection_value(int junction, int k) const;
-  void add_run(std::span<const int> junctions, bool contiguous, JunctionProgram& out) const;
+  void add_run(std::span<const int> junctions, bool contiguous, CompiledJunctions& out) const;
 
   const Interconnection& coupling_;
   std::span<const int> renumbering_;

@@ -38,7 +38,7 @@ class Executor {
   virtual ~Executor() = default;
   virtual int threads() const = 0;
   virtual int tasks() const = 0;
-  /// Memory of tasks, messages and junction programs.
+  /// Memory of tasks, channels and compiled junctions.
   virtual std::size_t bytes() const = 0;
   /// Makes ready for steps with these arrays, so that none of them allocates. Steps come with two sets
   /// of arrays in turn.
@@ -62,9 +62,9 @@ std::unique_ptr<Executor> make_barrier_executor(const WaveDiscretisation& waves,
 std::unique_ptr<Executor> make_graph_executor(const WaveDiscretisation& waves,
                                               const Partition& partition, int threads);
 /// Tasks claimed by workers that never wait for one another (docs/concepts/wave-exchange.md).
-std::unique_ptr<Executor> make_wave_executor(const WaveDiscretisation& waves,
-                                             const Partition& partition, int threads);
-/// The serial one or the wave executor, whichever the clock has lately found faster.
+std::unique_ptr<Executor> make_async_executor(const WaveDiscretisation& waves,
+                                              const Partition& partition, int threads);
+/// The serial one or the async executor, whichever the clock has lately found faster.
 std::unique_ptr<Executor> make_automatic_executor(std::unique_ptr<Executor> serial,
                                                   std::unique_ptr<Executor> parallel);
 

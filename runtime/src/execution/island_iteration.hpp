@@ -40,7 +40,7 @@ struct IslandOutcome {
 /// commits. Executors only decide when a task does what, and on which thread.
 ///
 /// An island that is cut into several tasks has one of these per task. All of them choose â for the
-/// places of their own task; only one of them, whichever it is, judges an evaluation.
+/// waves of their own task; only one of them, whichever it is, judges an evaluation.
 class IslandIteration {
  public:
   /// The island at `index` of those of `task`.

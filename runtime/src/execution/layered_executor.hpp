@@ -9,9 +9,9 @@
 
 namespace portwave {
 
-/// Executors that take a macro-step layer by layer: all tasks do iteration k, then all look at the
+/// Executors that take a macro-step layer by layer: all tasks do iteration k, then all check the
 /// gap, then all commit. Derived classes say how a layer is spread over threads; the plain ones, to
-/// compare the wave executor with.
+/// compare the async executor with.
 class LayeredExecutor : public Executor {
  public:
   LayeredExecutor(const WaveDiscretisation& waves, const Partition& partition, int threads);

@@ -231,7 +231,7 @@ BlockRunner make_block_runner(const StepperOptions& options, int tasks, double s
   runner.threads = threads;
   runner.tasks = std::max(tasks, 1);
   const std::string who =
-      automatic ? "serial or waves, whichever is faster" : std::string(to_string(options.executor));
+      automatic ? "serial or async, whichever is faster" : std::string(to_string(options.executor));
   runner.description =
       fmt::format("{}, {} task{}", who, runner.tasks, runner.tasks == 1 ? "" : "s");
   return runner;

@@ -36,11 +36,11 @@ Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& option
       return {make_graph_executor(waves, partition, threads), "graph, " + tasks};
     case ExecutorKind::barrier:
       return {make_barrier_executor(waves, partition, threads), "barrier, " + tasks};
-    case ExecutorKind::waves:
-      return {make_wave_executor(waves, partition, threads), "waves, " + tasks};
+    case ExecutorKind::async:
+      return {make_async_executor(waves, partition, threads), "async, " + tasks};
     default:
-      return {make_automatic_executor(serial(), make_wave_executor(waves, partition, threads)),
-              "serial or waves, whichever is faster, " + tasks};
+      return {make_automatic_executor(serial(), make_async_executor(waves, partition, threads)),
+              "serial or async, whichever is faster, " + tasks};
   }
 }
 

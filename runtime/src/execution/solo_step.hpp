@@ -12,7 +12,7 @@ namespace portwave {
 /// in the same batches, unnoticed.
 class SoloStep {
  public:
-  /// `exchanged` is scratch that the steps of one executor share: each uses the places of its task. It
+  /// `exchanged` is scratch that the steps of one executor share: each uses the offsets of its task. It
   /// is given the size of a wave array when a task needs it.
   SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& exchanged);
 

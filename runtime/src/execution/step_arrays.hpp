@@ -8,7 +8,7 @@
 
 namespace portwave {
 
-/// What a macro-step works on; every array is the whole system's. Tasks write disjoint places.
+/// What a macro-step works on; every array is the whole system's. Tasks write disjoint parts.
 struct StepArrays {
   double* record = nullptr;        ///< frozen at xⁿ
   double* next = nullptr;          ///< record to be: xⁿ⁺¹

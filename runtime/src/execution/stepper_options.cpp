@@ -106,8 +106,8 @@ std::string_view to_string(ExecutorKind kind) {
       return "auto";
     case ExecutorKind::serial:
       return "serial";
-    case ExecutorKind::waves:
-      return "waves";
+    case ExecutorKind::async:
+      return "async";
     case ExecutorKind::graph:
       return "graph";
     case ExecutorKind::barrier:

@@ -3,68 +3,53 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <new>
 #include <set>
 #include <utility>
 
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
-namespace {
-
-constexpr std::size_t kLine = kAlignment / sizeof(double);
-
-}  // namespace
-
-Message::Message(int waves)
-    : slot_size_((at(waves) + 1 + kLine - 1) / kLine * kLine), lines_(2 * slot_size_, 0.0) {
-  static_assert(sizeof(std::atomic<std::uint64_t>) == sizeof(double));
-  for (std::size_t i = 0; i < 2; ++i) {
-    epochs_[i] = new (lines_.data() + i * slot_size_) std::atomic<std::uint64_t>(0);
-  }
-}
-
 Task::Task(const WaveDiscretisation& waves, const Partition::Task& cut)
     : waves_(waves), island_group_(cut.island_group), cost_ns_(cut.cost_ns) {}
 
 void Task::start(const StepArrays& s, double* out) {
-  if (!shared_.places.empty()) {
-    for (std::size_t i = 0; i < shared_.places.size(); ++i) {
-      shared_.b[i] = s.b[shared_.places[i]];
+  if (!shared_.offsets.empty()) {
+    for (std::size_t i = 0; i < shared_.offsets.size(); ++i) {
+      shared_.b[i] = s.b[shared_.offsets[i]];
     }
-    shared_.program.exchange(shared_.b.data(), shared_.u.data());
+    shared_.coupling.exchange(shared_.b.data(), shared_.u.data());
     scatter_own(shared_.u, out);
   }
-  edge_program_.exchange(s.b, out);
-  core_program_.exchange(s.b, out);
+  edge_coupling_.exchange(s.b, out);
+  core_coupling_.exchange(s.b, out);
 }
 
 /// b̂ of the shared junctions: the task's own and what its neighbours sent.
 void Task::gather(const StepArrays& s, std::uint64_t number) {
-  for (const int local : shared_.own) shared_.b[at(local)] = s.b_trial[shared_.places[at(local)]];
+  for (const int local : shared_.own) shared_.b[at(local)] = s.b_trial[shared_.offsets[at(local)]];
   for (const Inbound& in : inbound_) {
-    const double* waves = in.message->waves(number);
+    const double* waves = in.channel->waves(number);
     for (std::size_t i = 0; i < in.local.size(); ++i) shared_.b[at(in.local[i])] = waves[i];
   }
 }
 
 void Task::scatter_own(const AlignedVector& from, double* out) const {
-  for (const int local : shared_.own) out[shared_.places[at(local)]] = from[at(local)];
+  for (const int local : shared_.own) out[shared_.offsets[at(local)]] = from[at(local)];
 }
 
 void Task::update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number,
                        bool gathered) {
-  if (shared_.places.empty()) return;
+  if (shared_.offsets.empty()) return;
   if (!gathered) gather(s, number);
-  shared_.program.update(rule, shared_.b.data(), shared_.u.data());
+  shared_.coupling.update(rule, shared_.b.data(), shared_.u.data());
   scatter_own(shared_.u, s.u);
-  edge_program_.update(rule, s.b_trial, s.u);
+  edge_coupling_.update(rule, s.b_trial, s.u);
 }
 
 const Task::Bound& Task::bind(const StepArrays& s) {
   if (s.acceleration != nullptr && shared_.kept_u.empty()) {
     for (auto* kept : {&shared_.kept_u, &shared_.kept_b}) {
-      kept->assign(at(s.acceleration->slots()), AlignedVector(shared_.places.size(), 0.0));
+      kept->assign(at(s.acceleration->slots()), AlignedVector(shared_.offsets.size(), 0.0));
     }
   }
   Bound& bound = bound_[bound_[0].record == nullptr ? 0 : 1];
@@ -72,9 +57,9 @@ const Task::Bound& Task::bind(const StepArrays& s) {
   const auto bind_all = [&](const std::vector<TaskSlice>& slices, std::vector<Call>& calls) {
     calls.clear();
     for (const TaskSlice& slice : slices) {
-      const BatchPlace& place = waves_.batch(slice.batch);
-      calls.push_back({place.batch->bind_scatter(slice.lanes, s.record + place.record,
-                                                 s.u + place.wave, s.b_trial + place.wave),
+      const BatchPlace& batch = waves_.batch(slice.batch);
+      calls.push_back({batch.batch->bind_scatter(slice.lanes, s.record + batch.record,
+                                                 s.u + batch.wave, s.b_trial + batch.wave),
                        slice});
     }
   };
@@ -83,11 +68,11 @@ const Task::Bound& Task::bind(const StepArrays& s) {
   bound.commit.clear();
   for (const auto* slices : {&edge_, &core_}) {
     for (const TaskSlice& slice : *slices) {
-      const BatchPlace& place = waves_.batch(slice.batch);
+      const BatchPlace& batch = waves_.batch(slice.batch);
       bound.commit.push_back(
-          {place.batch->bind_advance(slice.lanes, s.record + place.record, s.a + place.wave,
-                                     s.next + place.record, s.b_next + place.wave,
-                                     s.columns.from(place.entry)),
+          {batch.batch->bind_advance(slice.lanes, s.record + batch.record, s.a + batch.wave,
+                                     s.next + batch.record, s.b_next + batch.wave,
+                                     s.columns.from(batch.entry)),
            slice});
     }
   }
@@ -98,7 +83,7 @@ int Task::iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate
                         PhaseStatus& failure) {
   const std::vector<Call>& calls = bound_for(s).core;
   for (int k = from; k < to; ++k) {
-    if (k > 0) core_program_.update(rule, s.b_trial, s.u);
+    if (k > 0) core_coupling_.update(rule, s.b_trial, s.u);
     if (!solve(calls, s)) {
       failure = std::move(failure_);
       return k;
@@ -117,24 +102,24 @@ bool Task::solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first)
 
 void Task::send(const StepArrays& s, std::uint64_t number) {
   for (const Outbound& out : outbound_) {
-    double* waves = out.message->waves(number);
-    for (std::size_t i = 0; i < out.places.size(); ++i) waves[i] = s.b_trial[out.places[i]];
-    out.message->publish(number);
+    double* waves = out.channel->waves(number);
+    for (std::size_t i = 0; i < out.offsets.size(); ++i) waves[i] = s.b_trial[out.offsets[i]];
+    out.channel->publish(number);
   }
 }
 
 void Task::publish(std::uint64_t number) {
-  for (const Outbound& out : outbound_) out.message->publish(number);
+  for (const Outbound& out : outbound_) out.channel->publish(number);
 }
 
 void Task::exchange(const StepArrays& s, std::uint64_t number, double* out) {
-  if (!shared_.places.empty()) {
+  if (!shared_.offsets.empty()) {
     gather(s, number);
-    shared_.program.exchange(shared_.b.data(), shared_.a.data());
+    shared_.coupling.exchange(shared_.b.data(), shared_.a.data());
     scatter_own(shared_.a, out);
   }
-  edge_program_.exchange(s.b_trial, out);
-  core_program_.exchange(s.b_trial, out);
+  edge_coupling_.exchange(s.b_trial, out);
+  core_coupling_.exchange(s.b_trial, out);
 }
 
 void Task::measure(const StepArrays& s, const double* exchanged) {
@@ -153,16 +138,16 @@ void Task::measure(const StepArrays& s, const double* exchanged) {
 }
 
 template <class Visit>
-void Task::for_places(std::size_t index, const Visit& visit) const {
+void Task::for_offsets(std::size_t index, const Visit& visit) const {
   if (!island_waves_.empty()) {
-    for (const int place : island_waves_[index]) visit(place);
+    for (const int offset : island_waves_[index]) visit(offset);
     return;
   }
   for (const auto* slices : {&edge_, &core_}) {
     for (const TaskSlice& slice : *slices) {
-      const BatchPlace& place = waves_.batch(slice.batch);
-      for (int j = 0; j < place.batch->wave_size(); ++j) {
-        const int first = place.wave + j * place.batch->stride();
+      const BatchPlace& batch = waves_.batch(slice.batch);
+      for (int j = 0; j < batch.batch->wave_size(); ++j) {
+        const int first = batch.wave + j * batch.batch->stride();
         for (int l = slice.lanes.first; l < slice.lanes.last; ++l) visit(first + l);
       }
     }
@@ -173,12 +158,12 @@ void Task::keep(const StepArrays& s, std::size_t index, int slot, const double* 
   double* u = s.acceleration->u(slot);
   double* b = s.acceleration->b(slot);
   double* shadow = s.acceleration->shadow(slot);
-  for_places(index, [&](int place) {
-    u[place] = s.u[place];
-    b[place] = s.b_trial[place];
-    shadow[place] = exchanged[place];
+  for_offsets(index, [&](int offset) {
+    u[offset] = s.u[offset];
+    b[offset] = s.b_trial[offset];
+    shadow[offset] = exchanged[offset];
   });
-  if (shared_.places.empty()) return;
+  if (shared_.offsets.empty()) return;
   std::copy(shared_.u.begin(), shared_.u.end(), shared_.kept_u[at(slot)].begin());
   std::copy(shared_.b.begin(), shared_.b.end(), shared_.kept_b[at(slot)].begin());
 }
@@ -190,16 +175,16 @@ bool Task::combine(const StepArrays& s) {
     if (sequence.plain()) continue;
     combined = true;
     const std::span<const AndersonSequence::Term> terms = sequence.terms();
-    for_places(i, [&](int place) {
+    for_offsets(i, [&](int offset) {
       double u = 0.0, b = 0.0;
       for (const auto& term : terms) {
-        u += term.weight * s.acceleration->u(term.slot)[place];
-        b += term.weight * s.acceleration->b(term.slot)[place];
+        u += term.weight * s.acceleration->u(term.slot)[offset];
+        b += term.weight * s.acceleration->b(term.slot)[offset];
       }
-      s.u[place] = u;
-      s.b_trial[place] = b;
+      s.u[offset] = u;
+      s.b_trial[offset] = b;
     });
-    for (std::size_t local = 0; local < shared_.places.size(); ++local) {
+    for (std::size_t local = 0; local < shared_.offsets.size(); ++local) {
       double u = 0.0, b = 0.0;
       for (const auto& term : terms) {
         u += term.weight * shared_.kept_u[at(term.slot)][local];
@@ -218,15 +203,15 @@ bool Task::adopt(const StepArrays& s, const InnerUpdate& rule, std::uint64_t num
   if (std::ranges::none_of(islands_, is_active)) return false;
   if (!std::ranges::all_of(islands_, is_active)) {
     update_edge(s, rule, number, gathered);
-    core_program_.update(rule, s.b_trial, s.u);
+    core_coupling_.update(rule, s.b_trial, s.u);
   }
   const double* next = s.interface->u();
   for (std::size_t i = 0; i < islands_.size(); ++i) {
     if (!is_active(islands_[i])) continue;
-    for_places(i, [&](int place) { s.u[place] = next[place]; });
+    for_offsets(i, [&](int offset) { s.u[offset] = next[offset]; });
   }
-  for (std::size_t local = 0; local < shared_.places.size(); ++local) {
-    shared_.u[local] = next[shared_.places[local]];
+  for (std::size_t local = 0; local < shared_.offsets.size(); ++local) {
+    shared_.u[local] = next[shared_.offsets[local]];
   }
   return true;
 }
@@ -242,9 +227,9 @@ bool Task::reject_failed_trials(const StepArrays& s) {
   while (!failure_.ok()) {
     const int island = island_of(failure_.part);
     if (!on_trial(island)) return false;
-    const PartPlace& place = waves_.place(failure_.part);
-    for (int j = 0; j < waves_.batch(place.batch).batch->wave_size(); ++j) {
-      s.b_trial[place.wave + j * place.stride] = std::numeric_limits<double>::quiet_NaN();
+    const PartPlace& failed = waves_.place(failure_.part);
+    for (int j = 0; j < waves_.batch(failed.batch).batch->wave_size(); ++j) {
+      s.b_trial[failed.wave + j * failed.stride] = std::numeric_limits<double>::quiet_NaN();
     }
     if (islands_.size() == 1) return true;
     // Others of this task may hide behind the part that was named.
@@ -261,7 +246,7 @@ void Task::restore_shadow(const StepArrays& s, std::size_t index) const {
   const double* shadow = s.interface != nullptr && s.interface->engaged(island)
                              ? s.interface->shadow()
                              : s.acceleration->shadow(s.acceleration->sequence(island).base());
-  for_places(index, [&](int place) { s.a[place] = shadow[place]; });
+  for_offsets(index, [&](int offset) { s.a[offset] = shadow[offset]; });
 }
 
 bool Task::commit(const StepArrays& s, PhaseStatus& failure) {
@@ -295,146 +280,201 @@ void Task::recommit(const StepArrays& s, std::span<const char> islands) {
 }
 
 void Task::copy_island(std::size_t index, const double* from, double* to) const {
-  for (const int place : island_waves_[index]) to[place] = from[place];
+  for (const int offset : island_waves_[index]) to[offset] = from[offset];
 }
 
 std::size_t Task::bytes() const {
-  std::size_t sum = sizeof(Task) + edge_program_.bytes() + core_program_.bytes() +
-                    shared_.program.bytes() +
+  std::size_t sum = sizeof(Task) + edge_coupling_.bytes() + core_coupling_.bytes() +
+                    shared_.coupling.bytes() +
                     (edge_junctions_.capacity() + core_junctions_.capacity()) * sizeof(int) +
                     (edge_.capacity() + core_.capacity()) * sizeof(TaskSlice);
   for (const auto& waves : island_waves_) sum += waves.capacity() * sizeof(int);
   return sum;
 }
 
-TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition) : waves_(waves) {
-  const Interconnection& coupling = waves.interconnection();
-  const int count = static_cast<int>(partition.tasks.size());
-  std::vector<int> task_of_wave(at(waves.wave_size()), -1);
-  const auto for_waves = [&](const TaskSlice& slice, const auto& body) {
-    const BatchPlace& place = waves.batch(slice.batch);
-    for (int j = 0; j < place.batch->wave_size(); ++j) {
+/// Takes a partition apart into tasks, step by step.
+class TaskGraph::Builder {
+ public:
+  Builder(TaskGraph& graph, const Partition& partition)
+      : graph_(graph),
+        waves_(graph.waves_),
+        cuts_(partition.tasks),
+        own_(cuts_.size()),
+        shared_(cuts_.size()) {}
+
+  void build() {
+    make_tasks();
+    sort_junctions();
+    for (int t = 0; t < count(); ++t) {
+      sort_lanes(t);
+      sort_own_junctions(t);
+    }
+    for (int t = 0; t < count(); ++t) number_shared_waves(t);
+    for (int t = 0; t < count(); ++t) connect(t);
+    list_islands();
+  }
+
+ private:
+  int count() const { return static_cast<int>(cuts_.size()); }
+  Task& task(int t) { return *graph_.tasks_[at(t)]; }
+
+  /// visit(offset) for the waves of a slice.
+  template <class Visit>
+  void for_waves(const TaskSlice& slice, const Visit& visit) const {
+    const BatchPlace& batch = waves_.batch(slice.batch);
+    for (int j = 0; j < batch.batch->wave_size(); ++j) {
       for (int l = slice.lanes.first; l < slice.lanes.last; ++l) {
-        body(place.wave + j * place.batch->stride() + l, l);
+        visit(batch.wave + j * batch.batch->stride() + l);
       }
     }
-  };
-  for (int t = 0; t < count; ++t) {
-    tasks_.push_back(std::make_unique<Task>(waves, partition.tasks[at(t)]));
-    for (const TaskSlice& slice : partition.tasks[at(t)].slices) {
-      for_waves(slice, [&](int wave, int /*lane*/) { task_of_wave[at(wave)] = t; });
+  }
+
+  void make_tasks() {
+    task_of_wave_.assign(at(waves_.wave_size()), -1);
+    for (int t = 0; t < count(); ++t) {
+      graph_.tasks_.push_back(std::make_unique<Task>(waves_, cuts_[at(t)]));
+      for (const TaskSlice& slice : cuts_[at(t)].slices) {
+        for_waves(slice, [&](int wave) { task_of_wave_[at(wave)] = t; });
+      }
     }
   }
 
-  // Junctions by task: those of one task, and those it shares.
-  std::vector<std::vector<int>> own(at(count)), shared(at(count));
-  std::vector<bool> is_shared_wave(at(waves.wave_size()), false);
-  std::set<int> touched;
-  for (int j = 0; j < coupling.size(); ++j) {
-    touched.clear();
-    for (const int wave : coupling.waves(j)) touched.insert(task_of_wave[at(wave)]);
-    if (touched.size() == 1) {
-      own[at(*touched.begin())].push_back(j);
-      continue;
+  /// Junctions by task: those of one task, and those it shares.
+  void sort_junctions() {
+    const Interconnection& coupling = waves_.interconnection();
+    is_shared_wave_.assign(at(waves_.wave_size()), 0);
+    std::set<int> touched;
+    for (int j = 0; j < coupling.size(); ++j) {
+      touched.clear();
+      for (const int wave : coupling.waves(j)) touched.insert(task_of_wave_[at(wave)]);
+      if (touched.size() == 1) {
+        own_[at(*touched.begin())].push_back(j);
+        continue;
+      }
+      for (const int t : touched) shared_[at(t)].push_back(j);
+      for (const int wave : coupling.waves(j)) is_shared_wave_[at(wave)] = 1;
     }
-    for (const int t : touched) shared[at(t)].push_back(j);
-    for (const int wave : coupling.waves(j)) is_shared_wave[at(wave)] = true;
+    task_of_edge_wave_.assign(at(waves_.wave_size()), -1);
   }
 
-  std::map<std::pair<int, int>, std::vector<int>> sent;  // (from, to) → places
-  std::vector<int> edge_of(at(waves.wave_size()), -1);   // task in whose edge a wave lies
-  for (int t = 0; t < count; ++t) {
-    Task& task = *tasks_[at(t)];
-    // Lane groups with a shared port come first in every phase; so do the junctions they touch.
-    for (const TaskSlice& slice : partition.tasks[at(t)].slices) {
-      const BatchPlace& place = waves.batch(slice.batch);
-      const int group = place.batch->lane_group();
+  /// Lane groups with a shared port are the task's edge, which comes first in every phase.
+  void sort_lanes(int t) {
+    for (const TaskSlice& slice : cuts_[at(t)].slices) {
+      const int group = waves_.batch(slice.batch).batch->lane_group();
       for (int first = slice.lanes.first; first < slice.lanes.last; first += group) {
         const TaskSlice one{slice.batch, {first, std::min(first + group, slice.lanes.last)}};
         bool is_edge = false;
-        for_waves(one, [&](int wave, int) { is_edge = is_edge || is_shared_wave[at(wave)]; });
-        std::vector<TaskSlice>& list = is_edge ? task.edge_ : task.core_;
-        if (!list.empty() && list.back().batch == one.batch &&
-            list.back().lanes.last == one.lanes.first) {
-          list.back().lanes.last = one.lanes.last;
-        } else {
-          list.push_back(one);
-        }
-        if (is_edge) for_waves(one, [&](int wave, int) { edge_of[at(wave)] = t; });
+        for_waves(one, [&](int wave) { is_edge = is_edge || is_shared_wave_[at(wave)] != 0; });
+        append(one, is_edge ? task(t).edge_ : task(t).core_);
+        if (is_edge) for_waves(one, [&](int wave) { task_of_edge_wave_[at(wave)] = t; });
       }
     }
-    for (const int j : own[at(t)]) {
-      const auto places = coupling.waves(j);
-      const bool is_edge = std::any_of(places.begin(), places.end(),
-                                       [&](int wave) { return edge_of[at(wave)] == t; });
-      (is_edge ? task.edge_junctions_ : task.core_junctions_).push_back(j);
+  }
+  static void append(const TaskSlice& one, std::vector<TaskSlice>& list) {
+    if (!list.empty() && list.back().batch == one.batch &&
+        list.back().lanes.last == one.lanes.first) {
+      list.back().lanes.last = one.lanes.last;
+    } else {
+      list.push_back(one);
     }
+  }
 
-    Task::Shared& s = task.shared_;
-    s.junctions = shared[at(t)];
-    std::map<int, std::vector<int>> received;  // from → local places, in the sender's order
+  /// Junctions that touch the edge belong to it.
+  void sort_own_junctions(int t) {
+    for (const int j : own_[at(t)]) {
+      const auto waves = waves_.interconnection().waves(j);
+      const bool is_edge = std::any_of(waves.begin(), waves.end(),
+                                       [&](int wave) { return task_of_edge_wave_[at(wave)] == t; });
+      (is_edge ? task(t).edge_junctions_ : task(t).core_junctions_).push_back(j);
+    }
+  }
+
+  void number_shared_waves(int t) {
+    Task::Shared& s = task(t).shared_;
+    s.junctions = shared_[at(t)];
     for (const int j : s.junctions) {
-      for (const int wave : coupling.waves(j)) {
-        const int local = static_cast<int>(s.places.size());
-        s.places.push_back(wave);
-        const int from = task_of_wave[at(wave)];
-        if (from == t) {
-          s.own.push_back(local);
-        } else {
-          received[from].push_back(local);
-          sent[{from, t}].push_back(wave);
-        }
+      for (const int wave : waves_.interconnection().waves(j)) {
+        if (task_of_wave_[at(wave)] == t) s.own.push_back(static_cast<int>(s.offsets.size()));
+        s.offsets.push_back(wave);
       }
     }
-    for (auto* v : {&s.u, &s.b, &s.a}) v->resize(s.places.size(), 0.0);
+    for (auto* v : {&s.u, &s.b, &s.a}) v->resize(s.offsets.size(), 0.0);
+  }
+
+  /// A channel from each task with which this one shares a junction.
+  void connect(int t) {
+    Task& to = task(t);
+    std::map<int, std::vector<int>> received;  // by sender: local numbers, in the order of sending
+    for (std::size_t local = 0; local < to.shared_.offsets.size(); ++local) {
+      const int from = task_of_wave_[at(to.shared_.offsets[local])];
+      if (from != t) received[from].push_back(static_cast<int>(local));
+    }
     for (auto& [from, local] : received) {
-      messages_.push_back(std::make_unique<Message>(static_cast<int>(local.size())));
-      task.neighbours_.push_back(from);
-      task.inbound_.push_back({messages_.back().get(), std::move(local)});
-      tasks_[at(from)]->outbound_.push_back({messages_.back().get(), sent[{from, t}]});
+      graph_.channels_.push_back(
+          std::make_unique<Channel>(ChannelSlots(static_cast<int>(local.size()))));
+      Channel* const channel = graph_.channels_.back().get();
+      std::vector<int> sent;
+      for (const int number : local) sent.push_back(to.shared_.offsets[at(number)]);
+      to.neighbours_.push_back(from);
+      to.inbound_.push_back({channel, std::move(local)});
+      task(from).outbound_.push_back({channel, std::move(sent)});
     }
   }
 
-  std::vector<std::map<int, std::vector<int>>> islands(at(count));
-  for (std::size_t wave = 0; wave < task_of_wave.size(); ++wave) {
-    const int part = waves.part_of_wave(static_cast<int>(wave));
-    if (part < 0) continue;
-    islands[at(task_of_wave[wave])][waves.system().island_of_part(part)].push_back(
-        static_cast<int>(wave));
-  }
-  for (int t = 0; t < count; ++t) {
-    Task& task = *tasks_[at(t)];
-    std::set<int> without_ports;
-    for (const TaskSlice& slice : partition.tasks[at(t)].slices) {
-      for (int l = slice.lanes.first; l < slice.lanes.last; ++l) {
-        without_ports.insert(waves.system().island_of_part(waves.batch(slice.batch).parts[at(l)]));
+  /// The islands of each task; where it has several, their waves as well.
+  void list_islands() {
+    const System& system = waves_.system();
+    std::vector<std::map<int, std::vector<int>>> waves_of_island(cuts_.size());
+    for (std::size_t wave = 0; wave < task_of_wave_.size(); ++wave) {
+      const int part = waves_.part_of_wave(static_cast<int>(wave));
+      if (part < 0) continue;
+      waves_of_island[at(task_of_wave_[wave])][system.island_of_part(part)].push_back(
+          static_cast<int>(wave));
+    }
+    for (int t = 0; t < count(); ++t) {
+      std::set<int> islands;  // those without ports, too
+      for (const TaskSlice& slice : cuts_[at(t)].slices) {
+        for (int l = slice.lanes.first; l < slice.lanes.last; ++l) {
+          islands.insert(system.island_of_part(waves_.batch(slice.batch).parts[at(l)]));
+        }
+      }
+      task(t).islands_.assign(islands.begin(), islands.end());
+      if (islands.size() < 2) continue;
+      for (const int island : islands) {
+        task(t).island_waves_.push_back(std::move(waves_of_island[at(t)][island]));
       }
     }
-    for (const int island : without_ports) {
-      task.islands_.push_back(island);
-      if (without_ports.size() > 1) {
-        task.island_waves_.push_back(std::move(islands[at(t)][island]));
-      }
-    }
   }
+
+  TaskGraph& graph_;
+  const WaveDiscretisation& waves_;
+  const std::vector<Partition::Task>& cuts_;
+  std::vector<int> task_of_wave_;               // by offset
+  std::vector<char> is_shared_wave_;            // by offset
+  std::vector<int> task_of_edge_wave_;          // by offset: the task in whose edge it lies
+  std::vector<std::vector<int>> own_, shared_;  // junctions by task
+};
+
+TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition) : waves_(waves) {
+  Builder(*this, partition).build();
   compile();
 }
 
-void Task::compile(std::vector<int>& places) {
+void Task::compile(std::vector<int>& local) {
   const Interconnection& coupling = waves_.interconnection();
-  edge_program_ = coupling.program(edge_junctions_);
-  core_program_ = coupling.program(core_junctions_);
-  for (std::size_t i = 0; i < shared_.places.size(); ++i) {
-    places[at(shared_.places[i])] = static_cast<int>(i);
+  edge_coupling_ = coupling.compile(edge_junctions_);
+  core_coupling_ = coupling.compile(core_junctions_);
+  for (std::size_t i = 0; i < shared_.offsets.size(); ++i) {
+    local[at(shared_.offsets[i])] = static_cast<int>(i);
   }
-  shared_.program = coupling.program(shared_.junctions, places);
-  for (const int place : shared_.places) places[at(place)] = -1;
+  shared_.coupling = coupling.compile(shared_.junctions, local);
+  for (const int offset : shared_.offsets) local[at(offset)] = -1;
   for (Bound& bound : bound_) bound = {};
 }
 
 void TaskGraph::compile() {
-  std::vector<int> places(at(waves_.wave_size()), -1);
-  for (const auto& task : tasks_) task->compile(places);
+  std::vector<int> local(at(waves_.wave_size()), -1);
+  for (const auto& task : tasks_) task->compile(local);
 }
 
 std::size_t TaskGraph::bytes() const {

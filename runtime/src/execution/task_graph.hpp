@@ -1,44 +1,17 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "execution/channel.hpp"
 #include "execution/step_arrays.hpp"
 #include "portwave/runtime/execution/partition.hpp"
 
 namespace portwave {
-
-/// Outgoing waves on their way from one task to another: two slots, for even and odd iterations, each
-/// beginning a cache line of its own with an epoch followed by the waves. Written by one task only.
-/// See docs/concepts/wave-exchange.md.
-class Message {
- public:
-  explicit Message(int waves);
-
-  /// The waves of an iteration, between `publish` of that iteration and the next but one.
-  double* waves(std::uint64_t number) { return slot(number) + 1; }
-  const double* waves(std::uint64_t number) const { return slot(number) + 1; }
-  void publish(std::uint64_t number) { epoch(number).store(number, std::memory_order_release); }
-  bool arrived(std::uint64_t number) const {
-    return epoch(number).load(std::memory_order_acquire) >= number;
-  }
-
- private:
-  double* slot(std::uint64_t number) { return lines_.data() + (number % 2) * slot_size_; }
-  const double* slot(std::uint64_t number) const {
-    return lines_.data() + (number % 2) * slot_size_;
-  }
-  std::atomic<std::uint64_t>& epoch(std::uint64_t number) const { return *epochs_[number % 2]; }
-
-  std::size_t slot_size_;
-  AlignedVector lines_;
-  std::atomic<std::uint64_t>* epochs_[2];
-};
 
 /// Where an inner iteration of a task stands, and what became of it.
 struct TaskOutcome {
@@ -50,7 +23,8 @@ struct TaskOutcome {
 
 /// One task: some lane groups, the junctions among them, and its share of the junctions that it has
 /// in common with other tasks. The phases of a macro-step are its member functions; each touches
-/// only the task's own places of the arrays, and messages.
+/// only the task's own part of the arrays, and channels. Offsets are those in a wave array of the
+/// whole system.
 class Task {
  public:
   Task(const WaveDiscretisation& waves, const Partition::Task& cut);
@@ -73,13 +47,17 @@ class Task {
     const Bound& bound = bound_for(s);
     const bool combined = k > 0 && s.acceleration != nullptr && combine(s);
     const bool updated = k == 0 || (s.interface != nullptr && adopt(s, rule, number - 1, combined));
-    if (!edge_.empty()) {
+    const auto solve_edge = [&] {
       if (!updated) update_edge(s, rule, number - 1, combined);
-      if (!solve(bound.edge, s) && !reject_failed_trials(s)) on_fault(std::move(failure_));
-      send(s, number);
-    }
-    if (!updated) core_program_.update(rule, s.b_trial, s.u);
-    if (!solve(bound.core, s) && !reject_failed_trials(s)) on_fault(std::move(failure_));
+      return solve(bound.edge, s) || reject_failed_trials(s);
+    };
+    const auto solve_core = [&] {
+      if (!updated) core_coupling_.update(rule, s.b_trial, s.u);
+      return solve(bound.core, s) || reject_failed_trials(s);
+    };
+    iterate_edge_first(
+        !edge_.empty(), solve_edge, solve_core, [&] { on_fault(std::move(failure_)); },
+        [&] { send(s, number); });
   }
   /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done when
   /// a port solve fails (`failure` says which), and `to` when none does.
@@ -121,14 +99,9 @@ class Task {
   /// Publishes whatever is there, so that the others can drain.
   void publish(std::uint64_t number);
 
-  /// The messages of iteration `number` of all neighbours are here.
-  bool ready(std::uint64_t number) const {
-    for (const Inbound& in : inbound_) {
-      if (!in.message->arrived(number)) return false;
-    }
-    return true;
-  }
-  /// Copies `from` to `to` on the places of an island of this task.
+  /// The messages `number` of all neighbours are here.
+  bool ready(std::uint64_t number) const { return all_arrived(inbound_, number); }
+  /// Copies `from` to `to` at the offsets of an island of this task.
   void copy_island(std::size_t index, const double* from, double* to) const;
 
   int neighbour_count() const { return static_cast<int>(inbound_.size()); }
@@ -144,19 +117,19 @@ class Task {
   /// update, so that only b̂ has to travel.
   struct Shared {
     std::vector<int> junctions;
-    JunctionProgram program;
-    std::vector<int> places;  ///< in the wave vector, by local place
-    std::vector<int> own;     ///< local places of the task's own waves
+    CompiledJunctions coupling;
+    std::vector<int> offsets;  ///< by local number of a wave
+    std::vector<int> own;      ///< local numbers of the task's own waves
     AlignedVector u, b, a;
     std::vector<AlignedVector> kept_u, kept_b;  ///< by slot of an accelerated iteration
   };
   struct Inbound {
-    const Message* message;
-    std::vector<int> local;  ///< local places of its waves
+    const Channel* channel;
+    std::vector<int> local;  ///< local numbers of its waves
   };
   struct Outbound {
-    Message* message;
-    std::vector<int> places;
+    Channel* channel;
+    std::vector<int> offsets;
   };
 
   void gather(const StepArrays& s, std::uint64_t number);
@@ -171,9 +144,9 @@ class Task {
   /// update of the task's other islands. False when it has made none.
   bool adopt(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number, bool gathered);
   void keep(const StepArrays& s, std::size_t index, int slot, const double* exchanged);
-  /// visit(place) for the places of an island.
+  /// visit(offset) for the offsets of an island.
   template <class Visit>
-  void for_places(std::size_t index, const Visit& visit) const;
+  void for_offsets(std::size_t index, const Visit& visit) const;
   /// A port solve or commit of a slice, bound to one of the two records where its batch can do that.
   struct Call {
     BoundCall bound;
@@ -192,9 +165,9 @@ class Task {
     return bind(s);
   }
   const Bound& bind(const StepArrays& s);
-  /// Takes over the junctions and step maps as they are now. `places`: scratch, a wave array of −1s;
+  /// Takes over the junctions and step maps as they are now. `local`: scratch, −1 for every offset;
   /// left so.
-  void compile(std::vector<int>& places);
+  void compile(std::vector<int>& local);
   /// False when a lane failed; failure_ then says which.
   bool solve(const std::vector<Call>& calls, const StepArrays& s) {
     bool sound = true;
@@ -203,8 +176,9 @@ class Task {
     }
     return sound;
   }
-  /// A port solve that fails at a trial of an accelerated or quasi-Newton iteration is no fault: NaNs in place of its waves make the
-  /// trial be rejected. False when something else has failed too; failure_ then says what.
+  /// A port solve that fails at a trial of an accelerated or quasi-Newton iteration is no fault: NaNs
+  /// instead of its waves make the trial be rejected. False when something else has failed too;
+  /// failure_ then says what.
   bool reject_failed_trials(const StepArrays& s);
   bool solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first);
   void send(const StepArrays& s, std::uint64_t number);
@@ -213,10 +187,10 @@ class Task {
   int island_group_;
   double cost_ns_;
   std::vector<int> islands_;
-  std::vector<std::vector<int>> island_waves_;  ///< places by island, if there are several
+  std::vector<std::vector<int>> island_waves_;  ///< offsets by island, if there are several
   std::vector<TaskSlice> edge_, core_;          ///< lanes with and without shared ports
   std::vector<int> edge_junctions_, core_junctions_;
-  JunctionProgram edge_program_, core_program_;
+  CompiledJunctions edge_coupling_, core_coupling_;
   Shared shared_;
   std::vector<Inbound> inbound_;
   std::vector<Outbound> outbound_;
@@ -225,7 +199,7 @@ class Task {
   PhaseStatus failure_;
 };
 
-/// The tasks of a system and the messages among them.
+/// The tasks of a system and the channels between them.
 class TaskGraph {
  public:
   TaskGraph(const WaveDiscretisation& waves, const Partition& partition);
@@ -243,9 +217,11 @@ class TaskGraph {
   }
 
  private:
+  class Builder;
+
   const WaveDiscretisation& waves_;
   std::vector<std::unique_ptr<Task>> tasks_;
-  std::vector<std::unique_ptr<Message>> messages_;
+  std::vector<std::unique_ptr<Channel>> channels_;
 };
 
 }  // namespace portwave

@@ -61,12 +61,12 @@ void WorkerTeam::serve(State& state, int threads) {
   state.present.fetch_add(1, std::memory_order_seq_cst);
   if (!state.closed.load(std::memory_order_seq_cst)) {
     int number = 1;
-    std::uint64_t places = state.places.load(std::memory_order_relaxed);
+    std::uint64_t numbers = state.numbers.load(std::memory_order_relaxed);
     for (;;) {
       number = 1;
-      while (number < std::min(threads - 1, kNumbers) && (places >> number & 1U) != 0) ++number;
-      if (state.places.compare_exchange_weak(places, places | std::uint64_t{1} << number,
-                                             std::memory_order_relaxed)) {
+      while (number < std::min(threads - 1, kNumbers) && (numbers >> number & 1U) != 0) ++number;
+      if (state.numbers.compare_exchange_weak(numbers, numbers | std::uint64_t{1} << number,
+                                              std::memory_order_relaxed)) {
         break;
       }
     }
@@ -85,7 +85,7 @@ void WorkerTeam::serve(State& state, int threads) {
         break;
       }
     }
-    state.places.fetch_and(~(std::uint64_t{1} << number), std::memory_order_relaxed);
+    state.numbers.fetch_and(~(std::uint64_t{1} << number), std::memory_order_relaxed);
   }
   state.called.fetch_sub(1, std::memory_order_relaxed);
   state.present.fetch_sub(1, std::memory_order_seq_cst);

@@ -44,7 +44,7 @@ class WorkerTeam {
     std::atomic<int> present{0};  ///< workers that may be in try_work
     std::atomic<int> called{0};   ///< calls that have not ended
     std::atomic<bool> closed{false};
-    std::atomic<std::uint64_t> places{0};  ///< worker numbers in use, as bits
+    std::atomic<std::uint64_t> numbers{0};  ///< worker numbers in use, as bits
     Work* work = nullptr;
   };
   /// What is given to oneTBB. Its library is not built for the thread sanitizer, which is therefore told

@@ -139,7 +139,7 @@ struct Network {
       const Grain grain = options.grain.kind == Grain::Kind::automatic
                               ? Grain::of_parts(std::max(parts / (4 * kCurve), 1))
                               : options.grain;
-      alone = std::make_unique<Subject>(given, ExecutorKind::waves, grain, 1);
+      alone = std::make_unique<Subject>(given, ExecutorKind::async, grain, 1);
     }
     for (const int count : threads) {
       if (count > cores || (count == 1 && is_plain)) continue;
@@ -236,7 +236,7 @@ std::int64_t measure(std::vector<Network>& networks, const ScalingOptions& optio
 std::optional<bool> fell_back(const Stepper& stepper, int threads) {
   const std::string& what = stepper.execution();
   if (threads == 1) return false;
-  if (what.starts_with("serial or waves")) return std::nullopt;
+  if (what.starts_with("serial or async")) return std::nullopt;
   return what.starts_with("serial");
 }
 

@@ -36,22 +36,28 @@ struct SparseLane {
   RowMatrix C_u;  // p×q
 };
 
-SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
-                     double h) {
-  const Eigen::Index n = part.signature().state_size();
+/// A part in the coordinates x̂, its ports closed by u = M⁻¹(s a − β y₀), y₀ = CyQ x̂ + Dx ū.
+struct ClosedPart {
+  SparseMatrix A, Q, B, CyQ;
+  SparseMatrix Dx;  // p×q
+  Matrix Dp;        // p×p
+  Matrix K;         // M⁻¹ β
+  Matrix M_inv_s;
+};
+
+ClosedPart close_ports(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
+                       const Vector& d) {
   const auto p = static_cast<Eigen::Index>(closures.size());
   const Eigen::Index q = part.signature().input_size();
   const Structure& st = part.structure();
-  SparseLane lane;
-  const double two_over_h = 2.0 / h;
-  lane.d = energy_scaling(part.Q());
-  const Vector d_inv = lane.d.cwiseInverse();
-  const SparseMatrix Q = d_inv.asDiagonal() * part.Q() * d_inv.asDiagonal();
-  const SparseMatrix A = lane.d.asDiagonal() * SparseMatrix(st.J - st.R) * lane.d.asDiagonal();
-  const SparseMatrix B = lane.d.asDiagonal() * SparseMatrix(st.G - st.P);
-  const SparseMatrix Cy = SparseMatrix((st.G + st.P).transpose()) * lane.d.asDiagonal();
+  ClosedPart out;
+  const Vector d_inv = d.cwiseInverse();
+  out.Q = d_inv.asDiagonal() * part.Q() * d_inv.asDiagonal();
+  out.A = d.asDiagonal() * SparseMatrix(st.J - st.R) * d.asDiagonal();
+  out.B = d.asDiagonal() * SparseMatrix(st.G - st.P);
+  const SparseMatrix Cy = SparseMatrix((st.G + st.P).transpose()) * d.asDiagonal();
   const SparseMatrix Dy = st.S + st.N;
-  const Matrix Dp = Matrix(SparseMatrix(Dy.leftCols(p)).topRows(p));
+  out.Dp = Matrix(SparseMatrix(Dy.leftCols(p)).topRows(p));
 
   Matrix M = Matrix::Zero(p, p);
   Matrix beta = Matrix::Zero(p, p), s = beta;
@@ -61,42 +67,25 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
     s(j, j) = c.s;
     M(j, j) = c.alpha;
   }
-  M += beta * Dp;
+  M += beta * out.Dp;
   const Matrix M_inv = p > 0 ? lu_inverse(M) : Matrix(0, 0);
-  const Matrix K = M_inv * beta;
-  const SparseMatrix CyQ = SparseMatrix(Cy.topRows(p)) * Q;
-  const SparseMatrix B_p = B.leftCols(p);
-  const SparseMatrix Dx = SparseMatrix(Dy.rightCols(q)).topRows(p);
+  out.K = M_inv * beta;
+  out.M_inv_s = M_inv * s;
+  out.CyQ = SparseMatrix(Cy.topRows(p)) * out.Q;
+  out.Dx = SparseMatrix(Dy.rightCols(q)).topRows(p);
+  return out;
+}
 
-  SparseMatrix identity(n, n);
-  identity.setIdentity();
-  lane.W = A * Q;
-  if (p > 0) lane.W -= SparseMatrix(B_p * SparseMatrix(SparseMatrix(K.sparseView()) * CyQ));
-  SparseMatrix lhs = two_over_h * identity - lane.W;
-  lhs.makeCompressed();
-  if (!lane.lhs.factorise(lhs)) {
-    throw ConfigError("", "the implicit step is singular at this step size");
-  }
-  lane.B_a = B_p * (M_inv * s);
-  lane.B_u = B.rightCols(q);
-  if (p > 0) lane.B_u -= SparseMatrix(B_p * SparseMatrix(SparseMatrix(K.sparseView()) * Dx));
-  RefinedSolves solves(lane.lhs, lhs);
-  Matrix Xa(n, p);
-  for (Eigen::Index j = 0; j < p; ++j) Xa.col(j) = solves.solve(lane.B_a.col(j));
-  // x_mid at the ports, CyQ x_mid, as a function of z = (x̂, a, ū), by one transposed solve per port
-  // however many inputs there are; then u and y.
-  Matrix at_ports(p, n + p + q);
-  for (Eigen::Index j = 0; j < p; ++j) {
-    const Vector row = solves.solve_transposed(Vector(CyQ.transpose().col(j)));
-    at_ports.row(j).head(n) = two_over_h * row.transpose();
-    at_ports.row(j).tail(q) = (lane.B_u.transpose() * row).transpose();
-  }
-  at_ports.middleCols(n, p) = CyQ * Xa;
-  Matrix u = -K * at_ports;
-  u.middleCols(n, p) += M_inv * s;
-  u.rightCols(q) -= K * Dx;
-  Matrix y = at_ports + Dp * u;
-  y.rightCols(q) += Dx;
+/// The outgoing waves as functions of (x̂, a, ū), from what the ports see of x_mid.
+void set_wave_map(SparseLane& lane, const ClosedPart& part,
+                  const std::vector<PortClosure>& closures, const Matrix& at_ports) {
+  const auto p = static_cast<Eigen::Index>(closures.size());
+  const Eigen::Index q = lane.B_u.cols(), n = at_ports.cols() - p - q;
+  Matrix u = -part.K * at_ports;
+  u.middleCols(n, p) += part.M_inv_s;
+  u.rightCols(q) -= part.K * part.Dx;
+  Matrix y = at_ports + part.Dp * u;
+  y.rightCols(q) += part.Dx;
   Matrix b(p, n + p + q);
   lane.sigma.resize(p);
   Eigen::RowVectorXd row;
@@ -109,6 +98,45 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
   lane.D_minus_sigma = b.middleCols(n, p);
   lane.D = lane.D_minus_sigma + RowMatrix(Matrix(lane.sigma.asDiagonal()));
   lane.C_u = b.rightCols(q);
+}
+
+SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
+                     double h) {
+  const Eigen::Index n = part.signature().state_size();
+  const auto p = static_cast<Eigen::Index>(closures.size());
+  const Eigen::Index q = part.signature().input_size();
+  SparseLane lane;
+  const double two_over_h = 2.0 / h;
+  lane.d = energy_scaling(part.Q());
+  const ClosedPart closed = close_ports(part, closures, lane.d);
+  const SparseMatrix B_p = closed.B.leftCols(p);
+
+  SparseMatrix identity(n, n);
+  identity.setIdentity();
+  lane.W = closed.A * closed.Q;
+  const auto sparse_K = [&] { return SparseMatrix(closed.K.sparseView()); };
+  if (p > 0) lane.W -= SparseMatrix(B_p * SparseMatrix(sparse_K() * closed.CyQ));
+  SparseMatrix lhs = two_over_h * identity - lane.W;
+  lhs.makeCompressed();
+  if (!lane.lhs.factorise(lhs)) {
+    throw ConfigError("", "the implicit step is singular at this step size");
+  }
+  lane.B_a = B_p * closed.M_inv_s;
+  lane.B_u = closed.B.rightCols(q);
+  if (p > 0) lane.B_u -= SparseMatrix(B_p * SparseMatrix(sparse_K() * closed.Dx));
+  RefinedSolves solves(lane.lhs, lhs);
+  Matrix Xa(n, p);
+  for (Eigen::Index j = 0; j < p; ++j) Xa.col(j) = solves.solve(lane.B_a.col(j));
+  // x_mid at the ports, CyQ x_mid, as a function of z = (x̂, a, ū), by one transposed solve per port
+  // however many inputs there are; then u and y.
+  Matrix at_ports(p, n + p + q);
+  for (Eigen::Index j = 0; j < p; ++j) {
+    const Vector row = solves.solve_transposed(Vector(closed.CyQ.transpose().col(j)));
+    at_ports.row(j).head(n) = two_over_h * row.transpose();
+    at_ports.row(j).tail(q) = (lane.B_u.transpose() * row).transpose();
+  }
+  at_ports.middleCols(n, p) = closed.CyQ * Xa;
+  set_wave_map(lane, closed, closures, at_ports);
   return lane;
 }
 

@@ -258,7 +258,7 @@ TEST(Interconnection, UpdatesDoNotDependOnHowJunctionsLie) {
           std::vector<double> whole = start, single = start;
           coupling.update(rule, b.data(), whole.data());
           for (int i = 0; i < kCount; ++i) {
-            coupling.program(std::vector<int>{i}).update(rule, b.data(), single.data());
+            coupling.compile(std::vector<int>{i}).update(rule, b.data(), single.data());
           }
           EXPECT_EQ(whole, single) << named.name << " equal=" << equal << " scattered=" << scattered
                                    << " " << rule.rule()->name() << " " << rule.relaxation();
@@ -281,9 +281,9 @@ TEST(Interconnection, PiecesEqualTheWholeBitByBit) {
   for (int first = 0; first < coupling.size(); first += 3) {
     std::vector<int> piece(static_cast<std::size_t>(std::min(3, coupling.size() - first)));
     std::iota(piece.begin(), piece.end(), first);
-    const JunctionProgram program = coupling.program(piece);
-    program.exchange(b.data(), piece_a.data());
-    program.resolve(1.2, b.data(), piece_u.data());
+    const CompiledJunctions compiled = coupling.compile(piece);
+    compiled.exchange(b.data(), piece_a.data());
+    compiled.resolve(1.2, b.data(), piece_u.data());
   }
   EXPECT_EQ(whole_a, piece_a);
   EXPECT_EQ(whole_u, piece_u);

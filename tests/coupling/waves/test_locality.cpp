@@ -180,9 +180,9 @@ struct Runs {
   int scattered = 0;
 };
 
-Runs runs_of(const JunctionProgram& program) {
+Runs runs_of(const CompiledJunctions& compiled) {
   Runs out;
-  for (const JunctionRun& run : program.runs()) {
+  for (const JunctionRun& run : compiled.runs()) {
     if (run.arity != 2) continue;
     if (run.contiguous) {
       out.longest_contiguous = std::max(out.longest_contiguous, run.count);
@@ -233,7 +233,7 @@ TEST(JunctionRuns, ProgramsOfPiecesAndTheWholeGiveTheSameBits) {
   std::shuffle(all.begin(), all.end(), std::mt19937_64(5));
   for (std::size_t first = 0; first < all.size(); first += 11) {
     const std::size_t count = std::min<std::size_t>(11, all.size() - first);
-    const JunctionProgram piece = coupling.program(std::span(all).subspan(first, count));
+    const CompiledJunctions piece = coupling.compile(std::span(all).subspan(first, count));
     piece.exchange(b.data(), piece_a.data());
     piece.resolve(1.3, b.data(), piece_u.data());
   }

@@ -80,7 +80,7 @@ TEST(CliNetworkMethods, ThreadsChangeNothingButTime) {
     return json;
   };
   const Json serial = run({});
-  for (const char* executor : {"auto", "serial", "waves", "graph", "barrier"}) {
+  for (const char* executor : {"auto", "serial", "async", "graph", "barrier"}) {
     EXPECT_EQ(run({"--threads", "2", "--executor", executor}), serial) << executor;
   }
 }
@@ -163,7 +163,7 @@ TEST(CliNetworkMethods, StudyScalingRuns) {
   for (const char* method : {R"({"kind":"strang"})", R"({"kind":"jacobi","iterations":4})"}) {
     const ProcessResult result =
         portwave_cli(Words{"study", "scaling", kChain, "--threads", "1,2,1000", "--repetitions",
-                           "1", "--steps", "4", "--executor", "waves", "--json"} +
+                           "1", "--steps", "4", "--executor", "async", "--json"} +
                      with_method(method));
     ASSERT_EQ(result.exit_code, 0) << said(result);
     const Json rows = Json::parse(result.out)["rows"];

@@ -52,14 +52,14 @@ TEST(CliScaling, WritesRowsAsJson) {
   const TemporaryFolder folder;
   const ProcessResult result =
       portwave_cli(kScaling + Words{"--generate", "chain", "--sizes", "32", "--threads", "1,2,1024",
-                                    "--executor", "waves", "--grain", "8", "--json", "--out",
+                                    "--executor", "async", "--grain", "8", "--json", "--out",
                                     (folder / "out").string()});
   ASSERT_EQ(result.exit_code, 0) << said(result);
   EXPECT_EQ(names_in(folder / "out"), (Words{"scaling.json"}));
   EXPECT_EQ(read_text(folder / "out/scaling.json"), result.out);
   const Json json = Json::parse(result.out);
   EXPECT_EQ(json["study"], "strong scaling");
-  EXPECT_EQ(json["executor"], "waves");
+  EXPECT_EQ(json["executor"], "async");
   EXPECT_EQ(json["grain"], "8");
   EXPECT_EQ(json["steps_per_repetition"], 2);
   EXPECT_EQ(json["repetitions"], 1);

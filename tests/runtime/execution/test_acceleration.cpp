@@ -132,7 +132,7 @@ TEST(Acceleration, ANonFiniteInputFailsTheStepAndLeavesTheState) {
     o.method.acceleration = 4;
     o.threads = threads;
     o.grain = Grain::per_part();
-    if (threads > 1) o.executor = ExecutorKind::waves;
+    if (threads > 1) o.executor = ExecutorKind::async;
     Stepper stepper(system, o), untouched(system, o);
     stepper.run(3);
     untouched.run(3);

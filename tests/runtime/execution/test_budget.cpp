@@ -99,7 +99,7 @@ TEST(TimeBudget, WithoutTimeEveryExecutorCommitsTheExplicitInterface) {
     Stepper explicit_run(system, explicit_options);
     explicit_run.run(20);
     for (const ExecutorKind executor :
-         {ExecutorKind::serial, ExecutorKind::waves, ExecutorKind::graph, ExecutorKind::barrier}) {
+         {ExecutorKind::serial, ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
       StepperOptions options = explicit_options;
       options.method.iterations = 50;
       options.method.tolerance = tolerance;

@@ -59,7 +59,7 @@ TEST_P(Determinism, ExecutorThreadsAndGrainChangeNoBit) {
     const std::vector<double> expected = trace(system, o, kSteps);
     o.grain = Grain::per_part();
     EXPECT_TRUE(same_bits(expected, trace(system, o, kSteps))) << describe(o);
-    for (const ExecutorKind executor : {ExecutorKind::waves, ExecutorKind::graph,
+    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph,
                                         ExecutorKind::barrier, ExecutorKind::automatic}) {
       for (const int threads : {1, 2, 3, 5, 8}) {
         for (const Grain grain : grains()) {
@@ -82,7 +82,7 @@ TEST_P(Determinism, LongRunsOnManyThreadsChangeNoBit) {
     StepperOptions o = serial(GetParam(), tolerance);
     o.certify = Certify::energy;
     const std::vector<double> expected = trace(system, o, 250);
-    for (const ExecutorKind executor : {ExecutorKind::waves, ExecutorKind::automatic}) {
+    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::automatic}) {
       for (const int threads : {2, 8}) {
         o.executor = executor;
         o.threads = threads;
@@ -175,7 +175,7 @@ TEST_P(Determinism, GuardAccelerationAndChangesOfImpedanceChangeNoBit) {
     EXPECT_TRUE(
         same_bits(expected.numbers, safe_run(system, o, method.change_every, kSafeSteps).numbers))
         << method.name << ", " << describe(o);
-    for (const ExecutorKind executor : {ExecutorKind::waves, ExecutorKind::graph,
+    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph,
                                         ExecutorKind::barrier, ExecutorKind::automatic}) {
       for (const int threads : {1, 2, 5}) {
         for (const Grain grain : {Grain::automatic(), Grain::per_part(), Grain::of_parts(3)}) {
@@ -215,7 +215,7 @@ TEST(DeterminismControl, TheSweepCutsSystemsIntoTasks) {
   for (const NamedSystem& sample : testing::large_systems()) {
     const System system = sample.make();
     StepperOptions o = serial(sample, 1e-3);
-    o.executor = ExecutorKind::waves;
+    o.executor = ExecutorKind::async;
     o.threads = 2;
     o.grain = Grain::of_parts(3);
     const Stepper groups(system, o);

@@ -132,7 +132,7 @@ Draw draw(const Sample& sample, const System& system, int iterations, const Vari
   if (one_in(10)) o.method.tolerance = 1e-6;
   if (one_in(16)) {
     o.threads = 2;
-    o.executor = ExecutorKind::waves;
+    o.executor = ExecutorKind::async;
     o.grain = Grain::per_part();
   }
   d.steps = sample.small ? 120 : 60;

@@ -231,7 +231,7 @@ TEST(Faults, LeaveNothingBehindOnAnyNumberOfThreads) {
   std::uint64_t seed = 1;
   for (const int threads : {1, 2, 3, 5, 8}) {  // eight on two processors: oversubscribed
     for (const Grain grain : {Grain::per_part(), Grain::of_parts(2), Grain::of_parts(7)}) {
-      torment({ExecutorKind::waves, threads, grain}, 1000, seed++);
+      torment({ExecutorKind::async, threads, grain}, 1000, seed++);
       if (HasFatalFailure()) return;
     }
   }
@@ -256,8 +256,8 @@ TEST(Faults, LeaveNothingBehindOnASingleProcessor) {
     }
   }
   ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);  // workers are born with it
-  torment({ExecutorKind::waves, 4, Grain::per_part()}, 400, 201);
-  torment({ExecutorKind::waves, 2, Grain::of_parts(3)}, 400, 202);
+  torment({ExecutorKind::async, 4, Grain::per_part()}, 400, 201);
+  torment({ExecutorKind::async, 2, Grain::of_parts(3)}, 400, 202);
   ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
@@ -327,8 +327,8 @@ Tally compare(const Setting& setting, const StepperOptions& options, int steps,
 }
 
 const std::vector<Setting> kSettings = {{ExecutorKind::serial, 1, {}},
-                                        {ExecutorKind::waves, 1, Grain::per_part()},
-                                        {ExecutorKind::waves, 3, Grain::of_parts(2)},
+                                        {ExecutorKind::async, 1, Grain::per_part()},
+                                        {ExecutorKind::async, 3, Grain::of_parts(2)},
                                         {ExecutorKind::barrier, 2, Grain::per_part()},
                                         {ExecutorKind::graph, 2, Grain::per_part()}};
 

@@ -119,8 +119,8 @@ TEST(BlockRunner, SaysWhyItIsSerial) {
   EXPECT_EQ(said(4, ExecutorKind::automatic, 9, 2500.0),
             "serial (what 4 threads could share of a step takes about 2.5 us, which is too short)");
   EXPECT_EQ(said(4, ExecutorKind::automatic, 9, 9000.0),
-            "serial or waves, whichever is faster, 9 tasks");
-  EXPECT_EQ(said(4, ExecutorKind::waves, 9, 1.0), "waves, 9 tasks");
+            "serial or async, whichever is faster, 9 tasks");
+  EXPECT_EQ(said(4, ExecutorKind::async, 9, 1.0), "async, 9 tasks");
   EXPECT_EQ(said(2, ExecutorKind::graph, 1, 1.0), "graph, 1 task");
   EXPECT_EQ(said(2, ExecutorKind::barrier, 3, 1.0), "barrier, 3 tasks");
 }

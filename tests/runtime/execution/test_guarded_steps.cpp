@@ -169,7 +169,7 @@ TEST(GuardedSteps, ABadImpedanceChangesNothing) {
     const System system = testing::star();
     StepperOptions o = options(4, 0.05);
     o.threads = threads;
-    if (threads > 1) o.executor = ExecutorKind::waves;
+    if (threads > 1) o.executor = ExecutorKind::async;
     Stepper stepper(system, o), untouched(system, o);
     stepper.run(3);
     untouched.run(3);

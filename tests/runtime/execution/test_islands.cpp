@@ -133,7 +133,7 @@ TEST_P(Islands, GuardAndAccelerationKeepToOneIsland) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, Islands,
-                         ::testing::Values(ExecutorKind::serial, ExecutorKind::waves,
+                         ::testing::Values(ExecutorKind::serial, ExecutorKind::async,
                                            ExecutorKind::graph, ExecutorKind::barrier),
                          [](const auto& each) { return std::string(to_string(each.param)); });
 

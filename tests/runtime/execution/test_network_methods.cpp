@@ -178,7 +178,7 @@ TEST_P(NetworkMethods, ThreadsAndExecutorsChangeNoBit) {
       options.executor = ExecutorKind::serial;
       const std::vector<double> expected = trace(system, options, 7);
       const GroupByGroup cut;
-      for (const ExecutorKind executor : {ExecutorKind::waves, ExecutorKind::graph,
+      for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::graph,
                                           ExecutorKind::barrier, ExecutorKind::automatic}) {
         for (const int threads : {1, 2, 3, 8}) {
           options.executor = executor;
@@ -189,7 +189,7 @@ TEST_P(NetworkMethods, ThreadsAndExecutorsChangeNoBit) {
         }
       }
       if (network.always_parallel || GetParam() != MethodKind::gauss_seidel) {
-        options.executor = ExecutorKind::waves;
+        options.executor = ExecutorKind::async;
         EXPECT_GT(Stepper(system, options).tasks(), 1) << network.name << ", window " << window;
       }
       options.step_s *= 1.01;
@@ -204,7 +204,7 @@ TEST_P(NetworkMethods, TellOfTheirTasks) {
   StepperOptions options = options_of(GetParam());
   options.method.splitting.fast = {"limb0", "limb1", "limb2"};
   options.threads = 2;
-  options.executor = ExecutorKind::waves;
+  options.executor = ExecutorKind::async;
   const GroupByGroup cut;
   const Stepper fine(system, options);
   const std::string tasks = std::to_string(fine.tasks()) + " tasks";

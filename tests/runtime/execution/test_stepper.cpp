@@ -25,7 +25,7 @@ StepperOptions options(double h, double gamma, int iterations, int threads = 1) 
   o.method.iterations = iterations;
   o.threads = threads;
   o.grain = Grain::per_part();
-  if (threads > 1) o.executor = ExecutorKind::waves;  // too small a system for `automatic`
+  if (threads > 1) o.executor = ExecutorKind::async;  // too small a system for `automatic`
   return o;
 }
 

@@ -135,7 +135,7 @@ TEST_P(Threads, TwoThreadsTakePartAndChangeNoBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, Threads,
-                         ::testing::Values(ExecutorKind::waves, ExecutorKind::graph,
+                         ::testing::Values(ExecutorKind::async, ExecutorKind::graph,
                                            ExecutorKind::barrier),
                          [](const auto& each) { return std::string(to_string(each.param)); });
 

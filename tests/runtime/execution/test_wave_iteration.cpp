@@ -121,7 +121,7 @@ TEST(WaveIteration, IsWhatEveryExecutorDoesToTheLastBit) {
         o.grain = Grain::per_part();
         o.threads = 2;
         for (const ExecutorKind executor :
-             {ExecutorKind::waves, ExecutorKind::graph, ExecutorKind::barrier}) {
+             {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
           o.executor = executor;
           EXPECT_TRUE(same_bits(expected, states_by_stepper(system, o, 12)))
               << where << " " << to_string(executor);

@@ -168,7 +168,7 @@ void expect_consistent(const ScalingStudy& study) {
 
 TEST(StrongScaling, MeasuresWhatTheMachineHasAndPredictsTheRest) {
   const Scenario scenario = generated(network::Chain{.blocks = 64});
-  for (const ExecutorKind executor : {ExecutorKind::automatic, ExecutorKind::waves,
+  for (const ExecutorKind executor : {ExecutorKind::automatic, ExecutorKind::async,
                                       ExecutorKind::serial, ExecutorKind::barrier}) {
     ScalingOptions options = quick(executor);
     options.threads = {4, 2};
@@ -215,7 +215,7 @@ TEST(StrongScaling, SaysWhenOneTaskIsAllThereIs) {
 TEST(StrongScaling, CountsIterationsThatATolerancesStops) {
   Scenario scenario = generated(network::Chain{.blocks = 16});
   scenario.options.method.tolerance = 0.5;
-  const ScalingStudy study = study_strong_scaling(scenario, quick(ExecutorKind::waves));
+  const ScalingStudy study = study_strong_scaling(scenario, quick(ExecutorKind::async));
   expect_consistent(study);
   EXPECT_LT(study.models[0].iterations, 20.0);
 }
@@ -225,7 +225,7 @@ TEST(WeakScaling, PairsSizesWithThreads) {
   for (const int threads : {1, 2, 4}) {
     scenarios.push_back({generated(network::Chain{.blocks = 16 * threads}), threads});
   }
-  const ScalingStudy study = study_weak_scaling(scenarios, quick(ExecutorKind::waves));
+  const ScalingStudy study = study_weak_scaling(scenarios, quick(ExecutorKind::async));
   EXPECT_TRUE(study.weak);
   ASSERT_EQ(study.rows.size(), 3u);
   ASSERT_EQ(study.models.size(), 3u);

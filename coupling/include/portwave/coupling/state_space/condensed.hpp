@@ -103,8 +103,18 @@ class CondensedSystem {
   std::vector<ScalarCoupling> scalar_couplings(std::string& reason) const;
 
  private:
+  struct PortMaps;
+
   void find_places();
   void condense();
+  PortMaps port_maps() const;
+  void observe_ports(const PortMaps& ports);
+  void split_gains(PortMaps& ports) const;
+  void add_own_gain(CondensedBlock& block, const PortMaps& ports, std::size_t index);
+  void make_channels(CondensedBlock& block, PortMaps& ports, std::size_t index);
+  void couple_channels(const PortMaps& ports);
+  void refuse_shared_dampers() const;
+  void drive(CondensedBlock& block) const;
   void analyse();
   /// Of the terms of its entries, for magnitudes.
   SparseMatrix J_coupling(bool magnitudes) const;

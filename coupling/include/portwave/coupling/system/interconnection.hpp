@@ -8,8 +8,8 @@
 
 #include <Eigen/Core>
 
+#include "portwave/coupling/system/compiled_junctions.hpp"
 #include "portwave/coupling/system/dirac.hpp"
-#include "portwave/coupling/system/junction_program.hpp"
 
 namespace portwave {
 
@@ -33,7 +33,7 @@ struct Junction {
 /// P = ±(2nnᵀ − I) (common-effort and common-flow junctions of any arity, free and fixed ends,
 /// connections, transformers); both satisfy P² = I, hence (2I − P)⁻¹ = (2I + P)/3. The others hold a
 /// dense block of their own size and its resolvent: (2I + P)/5 where P² = −I, a factorised inverse
-/// else. `program` compiles any choice of junctions into straight loops; junctions of one form whose
+/// else. `compile` turns any choice of junctions into straight loops; junctions of one form whose
 /// places follow one another become one vectorised run.
 class Interconnection {
  public:
@@ -47,18 +47,18 @@ class Interconnection {
   int size() const { return static_cast<int>(blocks_.size()); }
   int wave_size() const { return wave_size_; }
 
-  /// a = P b of all junctions (see JunctionProgram).
+  /// a = P b of all junctions (see CompiledJunctions).
   void exchange(const double* b, double* a) const { all_.exchange(b, a); }
   /// The update of an inner iterate u, given b = S(u).
   void update(const InnerUpdate& update, const double* b, double* u) const {
     all_.update(update, b, u);
   }
-  const JunctionProgram& all() const { return all_; }
+  const CompiledJunctions& all() const { return all_; }
 
-  /// The program of some junctions. `renumbering`, when not empty, maps places to those of a smaller
+  /// The coupling of some junctions as loops. `renumbering`, when not empty, maps places to those of a smaller
   /// wave array.
-  JunctionProgram program(std::span<const int> junctions,
-                          std::span<const int> renumbering = {}) const;
+  CompiledJunctions compile(std::span<const int> junctions,
+                            std::span<const int> renumbering = {}) const;
 
   /// Places of a junction.
   std::span<const int> waves(int index) const;
@@ -94,7 +94,7 @@ class Interconnection {
   std::vector<Block> blocks_;
   std::vector<int> waves_;
   std::vector<double> values_;
-  JunctionProgram all_;
+  CompiledJunctions all_;
 };
 
 }  // namespace portwave

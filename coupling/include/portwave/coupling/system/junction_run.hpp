@@ -30,7 +30,7 @@ struct JunctionRun {
   int arity = 0;
   int count = 0;
   double sign = 1.0;
-  int places = 0;  ///< begin in the program's places
+  int places = 0;  ///< begin in CompiledJunctions' places
   int values = 0;  ///< begin in its values: n_k of junction i at [k·count + i], or at [k] if shared
                    ///< (two ports: P₁₁ and P₁₂ in place of the normal);
                    ///< dense: per junction P, then the resolvent, row-major

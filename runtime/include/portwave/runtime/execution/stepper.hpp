@@ -52,9 +52,10 @@ inline constexpr int kMaxThreads = 1024;
 enum class ExecutorKind {
   automatic,  ///< serial where a step is too small for threads, else whichever is faster lately
   serial,     ///< the calling thread
-  waves,      ///< tasks claimed by workers that never wait for one another
+  async,      ///< tasks claimed by workers that never wait for one another
   graph,      ///< a plain tbb::flow::graph, for comparison
   barrier,    ///< tbb::parallel_for with a barrier per phase, for comparison
+  waves [[deprecated("it is now called async")]] = async,
 };
 
 std::string_view to_string(ExecutorKind kind);
@@ -167,7 +168,7 @@ class Stepper {
   int threads() const;
   /// Tasks of a step; without waves those of the phase that has most of them, and 1 when serial.
   int tasks() const;
-  /// What runs: "serial", "auto (serial or waves)", "waves", "graph", "barrier"; and why, if it was
+  /// What runs: "serial", "serial or async, whichever is faster", "async", "graph", "barrier"; and why, if it was
   /// not asked for.
   const std::string& execution() const;
 

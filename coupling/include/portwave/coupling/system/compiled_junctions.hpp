@@ -10,9 +10,9 @@
 namespace portwave {
 
 /// The coupling of some junctions as straight loops over a wave array. Compiled once, from an
-/// Interconnection; immutable; allocates nothing. Several threads may run programs at once on arrays
-/// whose places do not meet.
-class JunctionProgram {
+/// Interconnection; immutable; allocates nothing. Several threads may run these at once on
+/// arrays whose places do not meet.
+class CompiledJunctions {
  public:
   /// a = P b on the places of these junctions.
   void exchange(const double* b, double* a) const {
