@@ -2,12 +2,16 @@
 // keeps is what CsvRecorder writes.
 
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
 
 #include <portwave/runtime/output/recorder.hpp>
 #include <portwave/runtime/output/summary.hpp>
