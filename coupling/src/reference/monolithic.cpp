@@ -368,8 +368,9 @@ struct MonolithicReference::Impl {
   }
 
   [[noreturn]] void fail(const std::string& reason) const {
-    throw std::runtime_error(fmt::format(
-        "monolithic step from t = {:.9g} s with h = {:.9g} s failed: {}", clock.time_s(), h, reason));
+    throw std::runtime_error(
+        fmt::format("monolithic step from t = {:.9g} s with h = {:.9g} s failed: {}",
+                    clock.time_s(), h, reason));
   }
 
   void commit(const VectorXd& z) {

@@ -14,12 +14,13 @@ struct FoundFault {
   PhaseStatus failure;
 };
 
-/// A NaN or infinity was noticed at some iteration or the commit, perhaps by a part that was given it:
-/// the iteration is run again from b, looking at every wave, for the first part and iteration that made
-/// one. Empty where none did before.
+/// A NaN or infinity was noticed at some iteration or the commit, perhaps by a part that was given
+/// it: the iteration is run again from b, looking at every wave, for the first part and iteration
+/// that made one. Empty where none did before.
 ///
-/// `record`: that of the step, which is frozen again (with `input`, if any is driven). `noticed_at`: an
-/// iteration or TaskOutcome::kCommit. `outcomes`: of the islands in the step that failed. Allocates.
+/// `record`: that of the step, which is frozen again (with `input`, if any is driven).
+/// `noticed_at`: an iteration or TaskOutcome::kCommit. `outcomes`: of the islands in the step that
+/// failed. Allocates.
 std::optional<FoundFault> find_non_finite(const WaveDiscretisation& waves,
                                           const InnerUpdate& update, double* record,
                                           const double* input, std::span<const double> b,

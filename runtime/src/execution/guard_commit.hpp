@@ -7,9 +7,9 @@
 
 namespace portwave {
 
-/// Commits again, until the guard is content, what would overdraw a tank: with the nearest waves that
-/// there is energy for. `guard` has begun on the step in `arrays`, which is tallied in `ledger`. Returns
-/// what failed where no commit can be had.
+/// Commits again, until the guard is content, what would overdraw a tank: with the nearest waves
+/// that there is energy for. `guard` has begun on the step in `arrays`, which is tallied in
+/// `ledger`. Returns what failed where no commit can be had.
 PhaseStatus commit_within_tanks(PassivityGuard& guard, EnergyLedger& ledger, Executor& executor,
                                 const StepArrays& arrays, std::span<IslandOutcome> outcomes);
 

@@ -8,8 +8,8 @@
 
 namespace portwave {
 
-/// When macro-steps are due: simulated time runs `pace` times as fast as the clock on the wall, from the
-/// first step on.
+/// When macro-steps are due: simulated time runs `pace` times as fast as the clock on the wall,
+/// from the first step on.
 class Pace {
  public:
   using Clock = DeadlineScheduler::Clock;
@@ -19,7 +19,8 @@ class Pace {
 
   /// Waits until the step that starts at `time_s` is due. Returns when it is.
   Clock::time_point await(double time_s);
-  /// What is left until a step that starts at `time_s` is due [s of the wall]; infinite without a pace.
+  /// What is left until a step that starts at `time_s` is due [s of the wall]; infinite without a
+  /// pace.
   double left_s(double time_s, Clock::time_point now) const;
 
  private:

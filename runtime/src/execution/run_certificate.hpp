@@ -12,8 +12,8 @@
 
 namespace portwave {
 
-/// The certificate of a run with waves, put together step by step: what the ledger finds, which steps
-/// missed the tolerance and, with Certify::full, what a StepCertifier finds.
+/// The certificate of a run with waves, put together step by step: what the ledger finds, which
+/// steps missed the tolerance and, with Certify::full, what a StepCertifier finds.
 class RunCertificate {
  public:
   /// `full`: as with Certify::full.
@@ -35,8 +35,8 @@ class RunCertificate {
     if (ledger.is_sound() && certificate_.worst_passivity_step == ledger.worst_step()) return;
     take_findings(ledger);
   }
-  /// Step `index` missed the tolerance; the worst of them is kept. `share`: of the part with most of
-  /// the gap.
+  /// Step `index` missed the tolerance; the worst of them is kept. `share`: of the part with most
+  /// of the gap.
   void note_miss(std::int64_t index, const StepReport& report, InterfaceResidual::Share share);
 
  private:

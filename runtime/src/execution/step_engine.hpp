@@ -12,8 +12,8 @@
 namespace portwave {
 
 /// What a Stepper steps with: wave coupling, or a method without waves. Here stands what both truly
-/// have; what only wave coupling has is a WaveView. The functions are those of Stepper, where they are
-/// described; options have been checked.
+/// have; what only wave coupling has is a WaveView. The functions are those of Stepper, where they
+/// are described; options have been checked.
 class StepEngine {
  public:
   /// `step_s`: the step size that everything is prepared for.
@@ -22,8 +22,8 @@ class StepEngine {
   StepEngine& operator=(const StepEngine&) = delete;
   virtual ~StepEngine() = default;
 
-  /// One macro-step, all or nothing. Step sizes are fixed for now: `step_s` must be the one that the
-  /// engine was prepared for. Errors: StepError; ConfigError for another step size.
+  /// One macro-step, all or nothing. Step sizes are fixed for now: `step_s` must be the one that
+  /// the engine was prepared for. Errors: StepError; ConfigError for another step size.
   StepReport step(double step_s) {
     if (step_s != step_s_) refuse_step_size(step_s);
     return take_step(step_s);

@@ -31,8 +31,8 @@ using Clock = DeadlineScheduler::Clock;
 
 double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
-/// A macro-step in order: freeze, iterate, commit, guard, ledger. Arrays with a `next` are written by the
-/// step and become current only when all of it has succeeded.
+/// A macro-step in order: freeze, iterate, commit, guard, ledger. Arrays with a `next` are written
+/// by the step and become current only when all of it has succeeded.
 class WaveEngine final : public StepEngine, public WaveView {
  public:
   WaveEngine(const System& system, const StepperOptions& given)
@@ -388,8 +388,8 @@ class WaveEngine final : public StepEngine, public WaveView {
   /// The commit has failed.
   [[noreturn]] void refuse(const PhaseStatus& status) { fail(status, options_.method.iterations); }
 
-  /// A NaN or infinity was noticed: fails with the first part and iteration that made one. Returns when
-  /// none did before.
+  /// A NaN or infinity was noticed: fails with the first part and iteration that made one. Returns
+  /// when none did before.
   void replay(int noticed_at) {
     const double* driven = waves_.driven() ? input_.data() : nullptr;
     const auto found =

@@ -18,11 +18,12 @@ AlignedVector initial_waves(const WaveDiscretisation& waves, const CouplingMetho
 void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger& ledger,
                              std::span<const double> b, const TankOptions& tank);
 
-/// By island, 1 where waves may drown the account of the guard (EnergyLedger); empty where none can: the
-/// rules for impedances lead to none.
+/// By island, 1 where waves may drown the account of the guard (EnergyLedger); empty where none
+/// can: the rules for impedances lead to none.
 std::vector<char> islands_at_risk(const WaveDiscretisation& waves, const CouplingMethod& method);
 
-/// The waves a and b for other impedances, those of `waves`, in place of `old`: effort and flow stay.
+/// The waves a and b for other impedances, those of `waves`, in place of `old`: effort and flow
+/// stay.
 void rescatter(const WaveDiscretisation& waves, std::span<const double> old, std::span<double> a,
                std::span<double> b);
 

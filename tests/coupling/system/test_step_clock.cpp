@@ -1,4 +1,5 @@
-// Time as state: equal steps are multiplied, not added up; a step of another size begins a new stretch.
+// Time as state: equal steps are multiplied, not added up; a step of another size begins a new
+// stretch.
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-// What is put together over parts depends on the system alone, not on where its parts lie in memory.
+// What is put together over parts depends on the system alone, not on where its parts lie in
+// memory.
 
 #include <algorithm>
 #include <cmath>
@@ -126,8 +127,8 @@ struct Failure {
   PhaseStatus status;
 };
 
-/// Whatever fails, in whatever order and grouping it is heard of: the earliest iteration, and of that the
-/// lowest part.
+/// Whatever fails, in whatever order and grouping it is heard of: the earliest iteration, and of
+/// that the lowest part.
 TEST(PartOrderReduction, TheFirstFailureDoesNotDependOnWhoReportsFirst) {
   std::vector<Failure> failures = {
       {4, {2, StepFault::not_finite, "late"}}, {-1, {}},

@@ -1,5 +1,5 @@
-// What both kinds of engine have in common: step sizes are arguments, time is state; and what only one
-// of them has is a view.
+// What both kinds of engine have in common: step sizes are arguments, time is state; and what only
+// one of them has is a view.
 
 #include <cmath>
 #include <memory>

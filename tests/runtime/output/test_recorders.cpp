@@ -1,5 +1,5 @@
-// A recorder of one's own: the interface has all it needs. This one keeps the run in memory, and what it
-// keeps is what CsvRecorder writes.
+// A recorder of one's own: the interface has all it needs. This one keeps the run in memory, and
+// what it keeps is what CsvRecorder writes.
 
 #include <cstring>
 #include <filesystem>

@@ -7,8 +7,8 @@ namespace portwave {
 /// The time of a run, as state that every step moves on.
 ///
 /// Equal steps that follow one another are not added up but multiplied, t = t₀ + n·h, so that the
-/// rounding does not grow with their number. A step of another size begins a new stretch: t₀ is then
-/// the time reached so far. A run from 0 with one step size has t = n·h, to the last bit.
+/// rounding does not grow with their number. A step of another size begins a new stretch: t₀ is
+/// then the time reached so far. A run from 0 with one step size has t = n·h, to the last bit.
 /// Cost   one multiplication and one addition per question; a step compares and counts.
 class StepClock {
  public:

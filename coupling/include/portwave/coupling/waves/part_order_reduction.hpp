@@ -11,14 +11,14 @@ namespace portwave {
 
 /// Turns what is known part by part into what is known of an island or of the system: sums, maxima,
 /// the first part of some kind, the first failure. Parts are always taken in the order of their
-/// numbers, so that a result depends on the system alone: not on how parts are laid out in memory, on
-/// who computed their values, or on how many threads there were.
+/// numbers, so that a result depends on the system alone: not on how parts are laid out in memory,
+/// on who computed their values, or on how many threads there were.
 ///
-/// Everything that a step decides for several parts together goes through here: the gap of an island,
-/// the products of its accelerated iteration, energies and tanks, the guard, and which failure is
-/// reported. A run on several machines has to replace this type and nothing else of them
-/// (docs/decisions/0032-engine-seams.md). What is known of islands is known everywhere, so that sums
-/// over islands are plain loops.
+/// Everything that a step decides for several parts together goes through here: the gap of an
+/// island, the products of its accelerated iteration, energies and tanks, the guard, and which
+/// failure is reported. So this is one place to extend for runs on several machines
+/// (docs/decisions/0032-engine-seams.md). What has been found for islands is then known to all who
+/// need it: sums over islands are plain loops.
 ///
 /// "By entry": an array with one value per lane, a part's being at PartPlace::entry.
 /// Cost           one indirect call per sum; nothing is allocated after construction.
@@ -35,8 +35,8 @@ class PartOrderReduction {
   std::span<const int> parts_of(int island) const { return slice(parts_, island); }
   std::span<const int> entries_of(int island) const { return slice(entries_, island); }
 
-  /// Σ over the parts of an island, in eight interleaved partial sums that are then added pairwise: the
-  /// order depends on the number of parts alone.
+  /// Σ over the parts of an island, in eight interleaved partial sums that are then added pairwise:
+  /// the order depends on the number of parts alone.
   double sum(int island, const double* by_entry) const {
     const List& list = islands_[static_cast<std::size_t>(island)];
     return sum_(by_entry + list.shift, index_of(list), list.count);
@@ -44,8 +44,8 @@ class PartOrderReduction {
   double sum_all(const double* by_entry) const {
     return sum_(by_entry + all_.shift, index_of(all_), all_.count);
   }
-  /// Several sums over all parts at once: sums(shift, index, count) finds the entry of the i-th part at
-  /// shift + i where `index` is null, and at index[i] otherwise (shift is then 0).
+  /// Several sums over all parts at once: sums(shift, index, count) finds the entry of the i-th
+  /// part at shift + i where `index` is null, and at index[i] otherwise (shift is then 0).
   template <class Sums>
   auto sums_all(const Sums& sums) const {
     return sums(all_.shift, index_of(all_), all_.count);
@@ -71,9 +71,9 @@ class PartOrderReduction {
     return -1;
   }
 
-  /// Of the failures of a macro-step keeps the one to report: that of the earliest iteration, and of one
-  /// iteration that of the lowest part. Iteration −1: there is none. The order and grouping in which
-  /// they are taken do not matter.
+  /// Of the failures of a macro-step keeps the one to report: that of the earliest iteration, and
+  /// of one iteration that of the lowest part. Iteration −1: there is none. The order and grouping
+  /// in which they are taken do not matter.
   static void take_failure(int& iteration, PhaseStatus& failure, int other_iteration,
                            const PhaseStatus& other) {
     if (other_iteration < 0) return;
@@ -88,8 +88,8 @@ class PartOrderReduction {
   std::size_t bytes() const;
 
  private:
-  /// Some parts; their entries follow one another from `shift`, or are listed in entries_ or, for all
-  /// parts of several islands, in entry_of_part_.
+  /// Some parts; their entries follow one another from `shift`, or are listed in entries_ or, for
+  /// all parts of several islands, in entry_of_part_.
   struct List {
     int first = 0;  ///< in parts_ and entries_
     int count = 0;

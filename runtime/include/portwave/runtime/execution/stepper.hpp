@@ -174,8 +174,8 @@ class Stepper {
   /// H of a part [J].
   double storage(int part) const;
 
-  /// Waves, impedances, tanks, the guard; null where the method couples without waves. Lives as long as
-  /// the stepper's engine does, also when the stepper is moved.
+  /// Waves, impedances, tanks, the guard; null where the method couples without waves. Lives as
+  /// long as the stepper's engine does, also when the stepper is moved.
   const WaveView* waves() const;
   WaveView* waves();
 

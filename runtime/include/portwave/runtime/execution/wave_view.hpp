@@ -15,8 +15,8 @@ struct TuningStatistics {
   double rescattered_J = 0.0;  ///< Σ of the changes of ½|b|² by them: no energy of the system
 };
 
-/// What there is of a run whose parts are coupled by waves, and of no other: waves, impedances, tanks,
-/// the passivity guard. `Stepper::waves()` has it. Ports are scalar ports of the system.
+/// What there is of a run whose parts are coupled by waves, and of no other: waves, impedances,
+/// tanks, the passivity guard. `Stepper::waves()` has it. Ports are scalar ports of the system.
 class WaveView {
  public:
   /// Incident and outgoing wave [√J] of the last commit at a port.
@@ -26,8 +26,8 @@ class WaveView {
 
   /// Impedance in force at a port.
   virtual double impedance(int scalar_port) const = 0;
-  /// Other impedances from the next step on, one per scalar port. Effort and flow of the last step are
-  /// kept, waves follow, tanks stay as they are, and impedances are no longer tuned. Allocates.
+  /// Other impedances from the next step on, one per scalar port. Effort and flow of the last step
+  /// are kept, waves follow, tanks stay as they are, and impedances are no longer tuned. Allocates.
   /// Errors: ConfigError.
   virtual void set_impedance(std::span<const double> by_port) = 0;
   /// Whether impedances follow the state of nonlinear parts.

@@ -93,8 +93,8 @@ class CsvRecorder final : public Recorder {
   /// The state at t = 0.
   void record_initial(const Stepper& stepper) override;
   void record(const Stepper& stepper, const StepReport& report) override;
-  /// With the summary as summary.json. It takes its name last and an earlier one is removed first: where
-  /// there is a summary.json, the files beside it are of the same run.
+  /// With the summary as summary.json. It takes its name last and an earlier one is removed first:
+  /// where there is a summary.json, the files beside it are of the same run.
   void finish(const RunSummary& summary) override;
   /// The same, with `json` as what is written to summary.json.
   void finish(const std::string& json);
