@@ -119,7 +119,7 @@ double difference(Stepper& engine, BlockPropagators& floor, double wave_error) {
     engine.step();
     for (std::size_t b = 0; b < kBlocks; ++b) {
       for (std::size_t port = 0; port < kBlockPorts; ++port) {
-        const double a = engine.incident_wave(static_cast<int>(2 * b + port));
+        const double a = engine.waves()->incident(static_cast<int>(2 * b + port));
         floor.set_wave(b, port, a * (1.0 + wave_error));
       }
     }
@@ -214,7 +214,8 @@ void compare(const Report& report, const Case& c) {
                 .note = note},
                contest, 1, 3);
   }
-  if (guarded2.guard().steps > 0) throw std::runtime_error(c.name + ": the guard was not idle");
+  if (guarded2.waves()->guard()->steps > 0)
+    throw std::runtime_error(c.name + ": the guard was not idle");
   report.add({.name = fmt::format("chain_floor/{}/idle_guard", c.name),
               .sense = Sense::at_most,
               .goal = 1.03,

@@ -211,8 +211,14 @@ Result run(const System& system, const portwave::StepperOptions& options,
     }
     sum += energy_of(system, difference);
   }
-  return {std::sqrt(sum / static_cast<double>(reference.size()) / stepper.energy().initial_J),
-          stepper.guard().uses, stepper.guard().min_alpha};
+  Result result;
+  result.error =
+      std::sqrt(sum / static_cast<double>(reference.size()) / stepper.energy().initial_J);
+  if (const portwave::GuardStatistics* const guard = stepper.waves()->guard(); guard != nullptr) {
+    result.uses = guard->uses;
+    result.min_alpha = guard->min_alpha;
+  }
+  return result;
 }
 
 /// A setting of the guard and of the impedances.

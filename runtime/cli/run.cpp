@@ -1,11 +1,14 @@
 // portwave run, portwave validate
 
 #include <chrono>
+#include <memory>
 #include <ostream>
+#include <vector>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include <portwave/runtime/output/recorder.hpp>
 #include <portwave/runtime/output/summary.hpp>
 #include <portwave/subsystems/base/printable.hpp>
 #include <portwave/subsystems/descriptor/descriptor_part.hpp>
@@ -22,11 +25,23 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// What the run is recorded with.
+using Recorders = std::vector<std::unique_ptr<Recorder>>;
+
+Recorders recorders_for(const Scenario& scenario, const RunArguments& arguments) {
+  Recorders recorders;
+  if (arguments.out) {
+    recorders.push_back(
+        std::make_unique<CsvRecorder>(*arguments.out, scenario.observables, scenario.record_every));
+  }
+  return recorders;
+}
+
 /// Steps and records until the end or a signal; returns the signal or 0. Adds up the times of the
 /// phases.
-int step_through(Stepper& stepper, std::int64_t steps, CsvRecorder* recorder, StatusLine& status,
+int step_through(Stepper& stepper, std::int64_t steps, Recorders& recorders, StatusLine& status,
                  const InterruptWatch& interrupt, StepTimes& times) {
-  if (recorder != nullptr) recorder->record_initial(stepper);
+  for (const auto& recorder : recorders) recorder->record_initial(stepper);
   while (stepper.step_index() < steps) {
     if (const int signal = interrupt.signal(); signal != 0) return signal;
     StepReport report;
@@ -39,7 +54,7 @@ int step_through(Stepper& stepper, std::int64_t steps, CsvRecorder* recorder, St
     times.begin_s += report.times.begin_s;
     times.iterate_s += report.times.iterate_s;
     times.commit_s += report.times.commit_s;
-    if (recorder != nullptr) recorder->record(stepper, report);
+    for (const auto& recorder : recorders) recorder->record(stepper, report);
     status.steps_done(stepper.step_index());
   }
   return 0;
@@ -93,21 +108,18 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   options.interrupted = [&interrupt] { return interrupt.signal() != 0; };
   Stepper stepper = make_stepper(scenario, options, arguments.scenario.file, status);
 
-  std::optional<CsvRecorder> recorder;
-  if (arguments.out) recorder.emplace(*arguments.out, scenario.observables, scenario.record_every);
+  Recorders recorders = recorders_for(scenario, arguments);
 
   const auto start = std::chrono::steady_clock::now();
   StepTimes times;
   status.begin_steps(scenario.steps, window_steps_of(scenario.options.method));
-  const int signal = step_through(stepper, scenario.steps, recorder ? &*recorder : nullptr, status,
-                                  interrupt, times);
+  const int signal = step_through(stepper, scenario.steps, recorders, status, interrupt, times);
   RunSummary summary = summarize(scenario.name, options, stepper, seconds_since(start), times);
   summary.completed = signal == 0;
 
   status.show({"writing the results"});
-  const std::string json = summary_json(summary).dump(2) + "\n";
-  if (recorder) recorder->finish(json);
-  if (arguments.json) out << json;
+  for (const auto& recorder : recorders) recorder->finish(summary);
+  if (arguments.json) out << summary_json(summary).dump(2) + "\n";
   status.finish();
   if (!arguments.quiet) {
     err << summary_text(summary);

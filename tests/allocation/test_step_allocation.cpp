@@ -20,6 +20,7 @@
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "support/descriptor_parts.hpp"
+#include "support/guard_of.hpp"
 #include "support/systems.hpp"
 
 namespace {
@@ -294,13 +295,13 @@ TEST(Allocation, NoneWhenTheGuardActsAndIterationsAreAccelerated) {
           const StepperOptions options = guarded(base, kind, relaxation, memory);
           Stepper stepper(system, options);
           stepper.step();
-          const std::int64_t uses_before = stepper.guard().uses;
+          const std::int64_t uses_before = testing::guard_of(stepper).uses;
           const long before = allocations;
           stepper.run(60);
           EXPECT_EQ(allocations - before, 0)
               << sample.name << ", " << to_string(kind) << " " << relaxation << ", memory "
               << memory << ", " << options.threads << " threads";
-          uses += stepper.guard().uses - uses_before;
+          uses += testing::guard_of(stepper).uses - uses_before;
         }
       }
     }
@@ -334,7 +335,7 @@ TEST(AllocationControl, CountsAChangeOfImpedance) {
   Stepper stepper(system, serial(0.05));
   stepper.step();
   const long before = allocations;
-  stepper.set_impedance(std::vector<double>(system.scalar_ports().size(), 0.07));
+  stepper.waves()->set_impedance(std::vector<double>(system.scalar_ports().size(), 0.07));
   EXPECT_GT(allocations - before, 0);
   stepper.step();
   const long after = allocations;

@@ -159,8 +159,10 @@ EngineRun run_engine(const Network& network, const EngineSettings& settings) {
   }
   run.status = to_string(stepper->certificate().status);
   run.not_converged = stepper->iterations().not_converged;
-  run.guarded_steps = stepper->guard().steps;
-  run.min_alpha = stepper->guard().min_alpha;
+  if (const GuardStatistics* const guard = stepper->waves()->guard(); guard != nullptr) {
+    run.guarded_steps = guard->steps;
+    run.min_alpha = guard->min_alpha;
+  }
   return run;
 }
 

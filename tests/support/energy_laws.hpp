@@ -55,7 +55,7 @@ class EnergyLaws {
     const std::size_t islands = tank_.size();
     std::vector<long double> taken(islands, 0.0L), terms(islands, 0.0L);
     for (int j = 0; j < static_cast<int>(system_.scalar_ports().size()); ++j) {
-      const long double a = stepper.incident_wave(j), b = stepper.outgoing_wave(j);
+      const long double a = stepper.waves()->incident(j), b = stepper.waves()->outgoing(j);
       taken[island_of_port(j)] += 0.5L * (b - a) * (b + a);
       terms[island_of_port(j)] += 0.5L * (a * a + b * b);
     }
@@ -71,7 +71,7 @@ class EnergyLaws {
       total += tank_[i] + static_cast<long double>(stored[i]);
       rounding_[i] += 20.0 * kEpsilon * (2.0 * std::abs(stored[i]) + static_cast<double>(terms[i]));
       const double allowance = rounding_[i];
-      const double engine = stepper.tank(static_cast<int>(i));
+      const double engine = stepper.waves()->tank(static_cast<int>(i));
       lowest_ = std::min(lowest_, static_cast<double>(tank_[i]));
       if (engine < -allowance - 2.0 * kEpsilon * std::abs(engine)) {
         breach("T = {:.3e} J on island {}, allowed {:.1e}", engine, i, -allowance);

@@ -20,8 +20,10 @@ inline void append_interface(const Stepper& stepper, std::vector<double>& out) {
     out.insert(out.end(), x.begin(), x.end());
     out.push_back(stepper.storage(i));
   }
+  const WaveView* const waves = stepper.waves();
+  if (waves == nullptr) return;
   for (int j = 0; j < static_cast<int>(stepper.system().scalar_ports().size()); ++j) {
-    out.insert(out.end(), {stepper.incident_wave(j), stepper.outgoing_wave(j)});
+    out.insert(out.end(), {waves->incident(j), waves->outgoing(j)});
   }
 }
 
@@ -36,8 +38,8 @@ inline std::vector<double> trace(const System& system, const StepperOptions& opt
                 static_cast<double>(r.converged), static_cast<double>(r.reason), r.energy.stored_J,
                 r.energy.supplied_J, r.energy.dissipated_J, r.energy.mismatch_J, r.energy.tank_J,
                 r.energy.max_passivity_residual_J});
-    for (int island = 0; island < system.island_count(); ++island) {
-      out.push_back(stepper.iterations_of_island(island));
+    for (int i = 0; stepper.waves() != nullptr && i < system.island_count(); ++i) {
+      out.push_back(stepper.waves()->iterations_of_island(i));
     }
     append_interface(stepper, out);
   }

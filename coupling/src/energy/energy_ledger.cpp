@@ -84,14 +84,12 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     : waves_(waves),
       kernels_(&ledger_kernels()),
       memory_({{kColumns, static_cast<std::size_t>(waves.entry_count())}}),
-      all_(all_parts(waves)),
-      islands_(island_lists(waves)),
-      parts_(waves.system()),
+      parts_(waves.reduction()),
       cap_(tank.cap_J),
       guarded_(guarded),
-      mismatch_(islands_.size(), 0.0),
-      change_(islands_.size(), 0.0),
-      supplied_(islands_.size(), 0.0),
+      mismatch_(static_cast<std::size_t>(parts_.island_count()), 0.0),
+      change_(mismatch_.size(), 0.0),
+      supplied_(mismatch_.size(), 0.0),
       max_residual_(-std::numeric_limits<double>::infinity()),
       worst_ratio_(-std::numeric_limits<double>::infinity()) {
   set_uncomputable(std::move(uncomputable));
@@ -116,24 +114,22 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
   }
   x_next_.resize(largest);
   gradient_.resize(largest);
-  totals_.initial_J = all_.sum(column(kStorageBefore));
+  totals_.initial_J = parts_.sum_all(column(kStorageBefore));
   totals_.final_J = totals_.max_J = totals_.initial_J;
   stored_ = CompensatedSum(totals_.initial_J);
-  for (int i = 0; i < parts_.count(); ++i) {
-    const PartList& island = islands_[static_cast<std::size_t>(i)];
+  for (int i = 0; i < parts_.island_count(); ++i) {
     Account account;
-    account.start = island.sum(column(kStorageBefore));
-    const double initial = tank.initial_J.value_or(island.sum(column(kMismatch))) +
+    account.start = parts_.sum(i, column(kStorageBefore));
+    const double initial = tank.initial_J.value_or(parts_.sum(i, column(kMismatch))) +
                            tank.initial_fraction * std::max(account.start, 0.0);
     account.tank = std::min(initial, cap_);
     account.size = account.tank;
     tank_.emplace_back(account.tank);
-    for (const int part : parts_.of(i)) {
-      account.size += std::abs(column(kStorageBefore)[waves.place(part).entry]);
+    accounts_.push_back(parts_.fold(i, account, [&](Account& so_far, int part) {
+      so_far.size += std::abs(column(kStorageBefore)[waves.place(part).entry]);
       const Part& own = waves.system().parts()[static_cast<std::size_t>(part)];
-      account.passive = account.passive && !own.subsystem->is_active();
-    }
-    accounts_.push_back(account);
+      so_far.passive = so_far.passive && !own.subsystem->is_active();
+    }));
   }
   totals_.tank_J = totals_.initial_tank_J = tank_sum();
   // Without energy at the start there is no ratio.
@@ -145,9 +141,9 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
 }
 
 void EnergyLedger::set_uncomputable(std::vector<char> islands) {
-  islands.resize(islands_.size(), 0);
+  islands.resize(mismatch_.size(), 0);
   uncomputable_ = std::move(islands);
-  drowned_.resize(islands_.size(), 0);
+  drowned_.resize(mismatch_.size(), 0);
 }
 
 EnergyColumns EnergyLedger::columns() {
@@ -189,14 +185,13 @@ bool EnergyLedger::tally(const CommittedStep& step) {
 
 /// Forms H⁺ − H again where it does not balance; whether it did anywhere.
 bool EnergyLedger::refine(const CommittedStep& step) {
-  bool any = false;
-  for (int part = 0; part < static_cast<int>(waves_.places().size()); ++part) {
+  return parts_.fold_all(false, [&](bool& any, int part) {
     const int entry = waves_.place(part).entry;
     const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
-    if (defect <= column(kTolerance)[entry]) continue;
+    if (defect <= column(kTolerance)[entry]) return;
     const LinearForm form =
         waves_.system().parts()[static_cast<std::size_t>(part)].subsystem->linear_form();
-    if (form.Q == nullptr) continue;
+    if (form.Q == nullptr) return;
     waves_.get_state(part, step.record, x_.data());
     waves_.get_state(part, step.next, x_next_.data());
     const double change = stored_change(form, x_.data(), x_next_.data());
@@ -204,17 +199,17 @@ bool EnergyLedger::refine(const CommittedStep& step) {
     column(kStorage)[entry] = column(kStorageBefore)[entry] + change;
     column(kChange)[entry] = change;
     any = true;
-  }
-  return any;
+  });
 }
 
 void EnergyLedger::sum_up() {
-  const int shift = all_.entries() == nullptr ? all_.first() : 0;
-  const LedgerTotals sums = kernels_->totals(
-      {column(kChange) + shift, column(kSupply) + shift, column(kDissipated) + shift,
-       column(kMismatch) + shift, column(kResidual) + shift, column(kTolerance) + shift,
-       std::min(worst_ratio_, 1.0)},
-      all_.entries(), all_.size());
+  const LedgerTotals sums = parts_.sums_all([this](int shift, const int* index, int count) {
+    return kernels_->totals(
+        {column(kChange) + shift, column(kSupply) + shift, column(kDissipated) + shift,
+         column(kMismatch) + shift, column(kResidual) + shift, column(kTolerance) + shift,
+         std::min(worst_ratio_, 1.0)},
+        index, count);
+  });
   tallied_ = {};
   tallied_.changed_J = sums.change;
   tallied_.supplied_J = sums.supply;
@@ -222,15 +217,16 @@ void EnergyLedger::sum_up() {
   tallied_.max_passivity_residual_J = sums.largest_residual;
   is_beyond_ = !(sums.largest_excess <= 0.0);
   terms_of_step_J_ = kTermsPerTolerance * sums.tolerance;
-  if (islands_.size() == 1) {
+  if (mismatch_.size() == 1) {
     mismatch_[0] = tallied_.mismatch_J = sums.mismatch;
     change_[0] = sums.change;
     supplied_[0] = sums.supply;
   } else {
-    for (std::size_t i = 0; i < islands_.size(); ++i) {
-      mismatch_[i] = islands_[i].sum(column(kMismatch));
-      change_[i] = islands_[i].sum(column(kChange));
-      supplied_[i] = islands_[i].sum(column(kSupply));
+    for (int island = 0; island < parts_.island_count(); ++island) {
+      const auto i = static_cast<std::size_t>(island);
+      mismatch_[i] = parts_.sum(island, column(kMismatch));
+      change_[i] = parts_.sum(island, column(kChange));
+      supplied_[i] = parts_.sum(island, column(kSupply));
       tallied_.mismatch_J += mismatch_[i];
     }
   }
@@ -238,10 +234,9 @@ void EnergyLedger::sum_up() {
 
 /// What rounding may leave in the account of an island in this step, as far as waves and energies say.
 double EnergyLedger::rounding_of_step(int island) const {
-  const auto i = static_cast<std::size_t>(island);
-  const double terms = islands_.size() == 1
+  const double terms = mismatch_.size() == 1
                            ? terms_of_step_J_
-                           : kTermsPerTolerance * islands_[i].sum(column(kTolerance));
+                           : kTermsPerTolerance * parts_.sum(island, column(kTolerance));
   return kRoundingPerJoule * terms;
 }
 
@@ -280,9 +275,8 @@ double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
 }
 
 double EnergyLedger::state_rounding_of_island(int island, const CommittedStep& step) const {
-  double sum = 0.0;
-  for (const int part : parts_.of(island)) sum += state_rounding(part, step);
-  return sum;
+  return parts_.fold(island, 0.0,
+                     [&](double& sum, int part) { sum += state_rounding(part, step); });
 }
 
 bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
@@ -297,23 +291,22 @@ bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
   if (after >= -allowed) return false;
   // Where nothing cancels, what states round off is within what is allowed already.
   constexpr double kUsual = 1000.0 * kEpsilon;
-  for (const int part : parts_.of(island)) {
+  allowed = parts_.fold(island, allowed, [&](double& sum, int part) {
     const double of_states = state_rounding(part, step);
     const double terms = kTermsPerTolerance * column(kTolerance)[waves_.place(part).entry];
-    if (of_states > kUsual * terms) allowed += of_states;
-  }
+    if (of_states > kUsual * terms) sum += of_states;
+  });
   return after < -allowed;
 }
 
 /// What an island stores and is supplied with in this step.
 double EnergyLedger::energy_of_step(int island) const {
-  double size = std::abs(tank_[static_cast<std::size_t>(island)].value());
-  for (const int part : parts_.of(island)) {
+  const double tank_J = std::abs(tank_[static_cast<std::size_t>(island)].value());
+  return parts_.fold(island, tank_J, [this](double& size, int part) {
     const int entry = waves_.place(part).entry;
     size += std::abs(column(kStorage)[entry]) + std::abs(column(kStorageBefore)[entry]) +
             std::abs(column(kSupply)[entry]);
-  }
-  return size;
+  });
 }
 
 /// On an island whose waves may drown its account.
@@ -332,7 +325,7 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   stored_.add(ledger.changed_J);
   ledger.stored_J = stored_.value();
   totals_.rounding_J = 0.0;
-  for (int island = 0; island < parts_.count(); ++island) judge_island(island, step);
+  for (int island = 0; island < parts_.island_count(); ++island) judge_island(island, step);
   for (std::size_t i = 0; i < tank_.size(); ++i) {
     tank_[i].add(mismatch_[i]);
     const double full = tank_[i].value();
@@ -407,54 +400,47 @@ void EnergyLedger::see_growth(int island, const Account& account, double beyond)
 void EnergyLedger::judge_passivity(const CommittedStep& step, double residual) {
   max_residual_ = std::max(max_residual_, residual);
   if (!is_beyond_) return;
-  double worst = -std::numeric_limits<double>::infinity();
-  int worst_part = -1;
-  for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
-    const int entry = waves_.place(i).entry;
+  struct Worst {
+    double measure = -std::numeric_limits<double>::infinity();
+    int part = -1;
+    bool is_nan = false;
+  };
+  const Worst worst = parts_.fold_all(Worst{}, [&](Worst& so_far, int part) {
+    if (so_far.is_nan) return;
+    const int entry = waves_.place(part).entry;
     const double own = column(kResidual)[entry];
     // What does not balance counts for where it is worst; only energy from nowhere is a violation.
     const double defect = std::max(own, std::abs(own + column(kDissipated)[entry]));
     double limit = std::max(column(kTolerance)[entry], std::numeric_limits<double>::min());
-    if (defect > limit) limit += state_rounding(i, step);
-    violated_ = violated_ || own > limit;
+    if (defect > limit) limit += state_rounding(part, step);
+    violated_ = violated_ || own > limit || std::isnan(own);
     const double measure = defect / limit;
-    if (measure > worst || std::isnan(own)) {
-      worst = measure;
-      worst_part = i;
-    }
-    if (std::isnan(own)) {
-      violated_ = true;
-      break;
-    }
-  }
-  if (worst <= worst_ratio_) return;
-  worst_ratio_ = worst;
+    if (measure > so_far.measure || std::isnan(own)) so_far = {measure, part, std::isnan(own)};
+  });
+  if (worst.measure <= worst_ratio_) return;
+  worst_ratio_ = worst.measure;
   worst_step_ = steps_;
-  worst_part_ = worst_part;
+  worst_part_ = worst.part;
 }
 
 int EnergyLedger::first_non_finite() const {
-  int largest = -1;
-  for (int i = 0; i < static_cast<int>(waves_.places().size()); ++i) {
-    const int entry = waves_.place(i).entry;
-    if (!std::isfinite(column(kChange)[entry]) || !std::isfinite(column(kSupply)[entry]) ||
-        !std::isfinite(column(kMismatch)[entry])) {
-      return i;
-    }
-    if (largest < 0 || column(kStorage)[entry] > column(kStorage)[waves_.place(largest).entry]) {
-      largest = i;
-    }
-  }
-  return largest;
+  const int spoiled = parts_.first_part([this](int part) {
+    const int entry = waves_.place(part).entry;
+    return !std::isfinite(column(kChange)[entry]) || !std::isfinite(column(kSupply)[entry]) ||
+           !std::isfinite(column(kMismatch)[entry]);
+  });
+  if (spoiled >= 0) return spoiled;
+  const auto stored = [this](int part) { return column(kStorage)[waves_.place(part).entry]; };
+  return parts_.fold_all(-1, [&](int& largest, int part) {
+    if (largest < 0 || stored(part) > stored(largest)) largest = part;
+  });
 }
 
 std::size_t EnergyLedger::bytes() const {
-  std::size_t lists = all_.bytes() + parts_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
-                      3 * mismatch_.capacity() * sizeof(double) +
-                      accounts_.capacity() * sizeof(Account) + uncomputable_.capacity() +
-                      (x_.capacity() + x_next_.capacity() + gradient_.capacity()) * sizeof(double);
-  for (const PartList& island : islands_) lists += sizeof(PartList) + island.bytes();
-  return memory_.bytes() + lists;
+  return memory_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
+         3 * mismatch_.capacity() * sizeof(double) + accounts_.capacity() * sizeof(Account) +
+         uncomputable_.capacity() +
+         (x_.capacity() + x_next_.capacity() + gradient_.capacity()) * sizeof(double);
 }
 
 double EnergyLedger::initial_storage(int part) const {

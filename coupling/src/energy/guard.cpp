@@ -14,12 +14,15 @@ namespace {
 constexpr double kExcess = 0.02;
 
 template <class Visit>
-void for_waves(const WaveDiscretisation& waves, std::span<const int> parts, const Visit& visit) {
-  for (const int part : parts) {
-    const PartPlace& place = waves.place(part);
-    const int ports = waves.batch(place.batch).batch->wave_size();
-    for (int j = 0; j < ports; ++j) visit(static_cast<std::size_t>(place.wave + j * place.stride));
-  }
+void for_waves_of_part(const WaveDiscretisation& waves, int part, const Visit& visit) {
+  const PartPlace& place = waves.place(part);
+  const int ports = waves.batch(place.batch).batch->wave_size();
+  for (int j = 0; j < ports; ++j) visit(static_cast<std::size_t>(place.wave + j * place.stride));
+}
+
+template <class Visit>
+void for_waves(const WaveDiscretisation& waves, int island, const Visit& visit) {
+  for (const int part : waves.reduction().parts_of(island)) for_waves_of_part(waves, part, visit);
 }
 
 }  // namespace
@@ -47,8 +50,8 @@ double largest_feasible_scaling(double A0, double A1, double A2) {
 
 PassivityGuard::PassivityGuard(const WaveDiscretisation& waves)
     : waves_(waves),
-      parts_(waves.system()),
-      affine_(static_cast<std::size_t>(parts_.count()), 1),
+      parts_(waves.reduction()),
+      affine_(static_cast<std::size_t>(parts_.island_count()), 1),
       searching_(affine_.size(), 0),
       full_(static_cast<std::size_t>(waves.wave_size()), 0.0),
       direction_(full_.size(), 0.0),
@@ -57,9 +60,9 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves)
   uses_.reserve(affine_.size());
   const AlignedVector record(waves.record_size(), 0.0);
   std::size_t widest = 0;
-  for (int island = 0; island < parts_.count(); ++island) {
+  for (int island = 0; island < parts_.island_count(); ++island) {
     std::size_t ports_of_island = 0;
-    for (const int part : parts_.of(island)) {
+    for (const int part : parts_.parts_of(island)) {
       const PartPlace& place = waves.place(part);
       const BatchPlace& batch = waves.batch(place.batch);
       const auto ports = static_cast<std::size_t>(batch.batch->wave_size());
@@ -79,11 +82,13 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves)
 }
 
 double PassivityGuard::squares(int island, const double* waves) const {
-  long double sum = 0.0L;  // differences of such sums decide
-  for_waves(waves_, parts_.of(island), [&](std::size_t w) {
-    sum += static_cast<long double>(waves[w]) * static_cast<long double>(waves[w]);
-  });
-  return static_cast<double>(sum);
+  // Differences of such sums decide.
+  const auto add = [&](long double& sum, int part) {
+    for_waves_of_part(waves_, part, [&](std::size_t w) {
+      sum += static_cast<long double>(waves[w]) * static_cast<long double>(waves[w]);
+    });
+  };
+  return static_cast<double>(parts_.fold(island, 0.0L, add));
 }
 
 bool PassivityGuard::begin(const EnergyLedger& ledger, const double* record,
@@ -96,9 +101,9 @@ bool PassivityGuard::begin(const EnergyLedger& ledger, const double* record,
   trials_ = 0;
   record_ = record;
   has_exchanged_ = false;
-  for (int island = 0; island < parts_.count(); ++island) {
+  for (int island = 0; island < parts_.island_count(); ++island) {
     if (!ledger.overdraws(island, step)) continue;
-    for_waves(waves_, parts_.of(island), [&](std::size_t w) { full_[w] = step.a[w]; });
+    for_waves(waves_, island, [&](std::size_t w) { full_[w] = step.a[w]; });
     Search search;
     search.island = island;
     search.tank = ledger.tank(island);
@@ -133,12 +138,14 @@ void PassivityGuard::choose_path(Search& search, const CommittedStep& step) {
 /// The direction ∇m = Dᵀb − â, and s with m(â) + s|∇m|² − ½s²(|∇m|² − |D∇m|²) = −T. False where no s is
 /// enough, or it is a long way.
 bool PassivityGuard::find_gradient(Search& search, const double* b) {
-  long double square = 0.0L, image = 0.0L;
-  for (const int part : parts_.of(search.island)) {
+  struct Squares {
+    long double own = 0.0L, image = 0.0L;
+  };
+  const auto add = [&](Squares& squares, int part) {
     const PartPlace& place = waves_.place(part);
     const StepBatch& batch = *waves_.batch(place.batch).batch;
     const int ports = batch.wave_size();
-    if (ports == 0) continue;
+    if (ports == 0) return;
     batch.affine_matrix(place.lane, matrix_.data());
     const double* D = matrix_.data();
     for (int j = 0; j < ports; ++j) {
@@ -146,7 +153,7 @@ bool PassivityGuard::find_gradient(Search& search, const double* b) {
       for (int i = 0; i < ports; ++i) sum += D[i * ports + j] * b[place.wave + i * place.stride];
       const auto w = static_cast<std::size_t>(place.wave + j * place.stride);
       direction_[w] = sum - full_[w];
-      square += static_cast<long double>(direction_[w]) * direction_[w];
+      squares.own += static_cast<long double>(direction_[w]) * direction_[w];
     }
     for (int i = 0; i < ports; ++i) {
       long double sum = 0.0L;
@@ -154,9 +161,10 @@ bool PassivityGuard::find_gradient(Search& search, const double* b) {
         sum += static_cast<long double>(D[i * ports + j]) *
                direction_[static_cast<std::size_t>(place.wave + j * place.stride)];
       }
-      image += sum * sum;
+      squares.image += sum * sum;
     }
-  }
+  };
+  const auto [square, image] = parts_.fold(search.island, Squares{}, add);
   const long double deficit = search.deficit;
   const long double root = square * square - 2.0L * (square - image) * deficit;
   if (!(square > 0.0L) || !(root >= 0.0L)) return false;
@@ -178,7 +186,7 @@ bool PassivityGuard::find_projection(Search& search, const double* b) {
   };
   std::vector<Block> blocks;
   std::size_t count = 0;
-  for (const int part : parts_.of(search.island)) {
+  for (const int part : parts_.parts_of(search.island)) {
     const PartPlace& place = waves_.place(part);
     const StepBatch& batch = *waves_.batch(place.batch).batch;
     const int ports = batch.wave_size();
@@ -244,7 +252,7 @@ bool PassivityGuard::find_onward(Search& search, const double* b) {
   constexpr double kNearlyBalanced = 1e-3;
   if (!has_exchanged_) waves_.interconnection().exchange(b, exchanged_.data());
   has_exchanged_ = true;
-  for_waves(waves_, parts_.of(search.island),
+  for_waves(waves_, search.island,
             [&](std::size_t w) { direction_[w] = exchanged_[w] - full_[w]; });
   search.length = std::sqrt(squares(search.island, direction_.data()));
   search.reach = 1.0;
@@ -266,12 +274,14 @@ void PassivityGuard::begin_scaling(Search& search) {
 
 /// g(α) = A₀ + A₁α + A₂α² with A₀ = T + ½|b⁰|², A₁ = b⁰ᵀDâ, A₂ = ½(|Dâ|² − |â|²).
 double PassivityGuard::linear_scaling(const Search& search) {
-  long double still = 0.0L, mixed = 0.0L, moved = 0.0L;
-  for (const int part : parts_.of(search.island)) {
+  struct Terms {
+    long double still = 0.0L, mixed = 0.0L, moved = 0.0L;
+  };
+  const auto add = [&](Terms& terms, int part) {
     const PartPlace& place = waves_.place(part);
     const BatchPlace& batch = waves_.batch(place.batch);
     const int ports = batch.batch->wave_size();
-    if (ports == 0) continue;
+    if (ports == 0) return;
     batch.batch->affine_offset(place.lane, record_ + batch.record, offset_.data());
     batch.batch->affine_matrix(place.lane, matrix_.data());
     for (int i = 0; i < ports; ++i) {
@@ -281,11 +291,12 @@ double PassivityGuard::linear_scaling(const Search& search) {
         response += static_cast<long double>(matrix_[static_cast<std::size_t>(i * ports + j)]) *
                     full_[static_cast<std::size_t>(place.wave + j * place.stride)];
       }
-      still += offset * offset;
-      mixed += offset * response;
-      moved += response * response;
+      terms.still += offset * offset;
+      terms.mixed += offset * response;
+      terms.moved += response * response;
     }
-  }
+  };
+  const auto [still, mixed, moved] = parts_.fold(search.island, Terms{}, add);
   const long double incident = search.incident;
   return largest_feasible_scaling(static_cast<double>(search.tank + 0.5L * still),
                                   static_cast<double>(mixed),
@@ -315,7 +326,7 @@ void PassivityGuard::choose_next(Search& search, double value) const {
 void PassivityGuard::propose(double* a) {
   for (const Search& search : searches_) {
     if (searching_[static_cast<std::size_t>(search.island)] == 0) continue;
-    for_waves(waves_, parts_.of(search.island), [&](std::size_t w) {
+    for_waves(waves_, search.island, [&](std::size_t w) {
       a[w] = search.path == Path::scaling ? search.alpha * full_[w]
                                           : full_[w] + search.reach * direction_[w];
     });
@@ -451,9 +462,8 @@ std::size_t PassivityGuard::bytes() const {
   return (full_.capacity() + direction_.capacity() + exchanged_.capacity() + matrix_.capacity() +
           weight_.capacity() + reflection_.capacity()) *
              sizeof(double) +
-         parts_.bytes() + affine_.capacity() + searching_.capacity() +
-         searches_.capacity() * sizeof(Search) + uses_.capacity() * sizeof(GuardUse) +
-         offset_.capacity() * sizeof(double);
+         affine_.capacity() + searching_.capacity() + searches_.capacity() * sizeof(Search) +
+         uses_.capacity() * sizeof(GuardUse) + offset_.capacity() * sizeof(double);
 }
 
 }  // namespace portwave

@@ -101,22 +101,6 @@ double sum(const double* values, const int* index, int count) {
   return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
 }
 
-/// Keeps a NaN.
-inline double larger(double a, double b) { return (a >= b || a != a) ? a : b; }
-
-template <class Value>
-double largest_of(int count, const Value& value) {
-  double part[kSums];
-  for (double& p : part) p = -__builtin_inf();
-  int i = 0;
-  for (; i + kSums <= count; i += kSums) {
-    for (int k = 0; k < kSums; ++k) part[k] = larger(part[k], value(i + k));
-  }
-  for (; i < count; ++i) part[0] = larger(part[0], value(i));
-  for (int k = 1; k < kSums; ++k) part[0] = larger(part[0], part[k]);
-  return part[0];
-}
-
 /// What does not balance, less what is accepted: at least r − …, and equal to |r + dissipated| − … where
 /// nothing is active.
 inline double excess(const LedgerColumns& c, int e) {
@@ -183,22 +167,8 @@ LedgerTotals totals(const LedgerColumns& c, const int* index, int count) {
   return totals_of(c, count, [index](int i) { return index[i]; });
 }
 
-double largest_ratio(const double* residual, const double* tolerance, const int* index, int count) {
-  const auto ratio = [&](int at) {
-    const double scale = tolerance[at] > kSmallest ? tolerance[at] : kSmallest;
-    return residual[at] / scale;
-  };
-  if (index == nullptr) return largest_of(count, ratio);
-  return largest_of(count, [&](int i) { return ratio(index[i]); });
-}
-
-double largest(const double* values, const int* index, int count) {
-  if (index == nullptr) return largest_of(count, [&](int i) { return values[i]; });
-  return largest_of(count, [&](int i) { return values[index[i]]; });
-}
-
 }  // namespace
 
-const LedgerKernels kLedgerKernels = {account, totals, norms, sum, largest_ratio, largest};
+const LedgerKernels kLedgerKernels = {account, totals, norms, sum};
 
 }  // namespace portwave::PORTWAVE_ISA

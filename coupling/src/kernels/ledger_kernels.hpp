@@ -58,11 +58,6 @@ struct LedgerKernels {
   /// Σ values[index[i]], i < count (index null: values[i]), in eight interleaved partial sums that
   /// are then added pairwise: the order depends on count alone.
   double (*sum)(const double* values, const int* index, int count);
-  /// max over i of residual[i]/tolerance[i], 0/0 counting as 0; NaN when one is NaN.
-  double (*largest_ratio)(const double* residual, const double* tolerance, const int* index,
-                          int count);
-  /// max over i; NaN when one is NaN.
-  double (*largest)(const double* values, const int* index, int count);
 };
 
 const LedgerKernels& ledger_kernels();

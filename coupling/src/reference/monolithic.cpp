@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 #include "reference/scaled_sparse_lu.hpp"
 
@@ -104,7 +105,7 @@ struct MonolithicReference::Impl {
   std::vector<Block> blocks;
   int states = 0;
   int ports = 0;
-  long long steps_taken = 0;
+  StepClock clock;
   int newton_steps = 0;
   VectorXd effort, flow;  ///< of the last step
 
@@ -305,7 +306,7 @@ struct MonolithicReference::Impl {
   }
 
   void sample_inputs() {
-    const double mid_time = time() + 0.5 * h;
+    const double mid_time = clock.time_s() + 0.5 * h;
     for (Block& b : blocks) {
       for (int j = b.p; j < b.m; ++j) {
         const auto channel = static_cast<std::size_t>(j - b.p);
@@ -314,8 +315,6 @@ struct MonolithicReference::Impl {
       }
     }
   }
-
-  double time() const { return static_cast<double>(steps_taken) * h; }
 
   /// Damped Newton from Δx = 0 and the last e, f. Errors: std::runtime_error.
   VectorXd solve() {
@@ -369,15 +368,16 @@ struct MonolithicReference::Impl {
   }
 
   [[noreturn]] void fail(const std::string& reason) const {
-    throw std::runtime_error(fmt::format(
-        "monolithic step from t = {:.9g} s with h = {:.9g} s failed: {}", time(), h, reason));
+    throw std::runtime_error(
+        fmt::format("monolithic step from t = {:.9g} s with h = {:.9g} s failed: {}",
+                    clock.time_s(), h, reason));
   }
 
   void commit(const VectorXd& z) {
     for (Block& b : blocks) b.x += z.segment(b.state, b.n);
     effort = z.segment(states, ports);
     flow = z.tail(ports);
-    ++steps_taken;
+    clock.advance(h);
   }
 };
 
@@ -391,7 +391,7 @@ void MonolithicReference::step() {
   impl_->commit(impl_->solve());
 }
 
-double MonolithicReference::time_s() const { return impl_->time(); }
+double MonolithicReference::time_s() const { return impl_->clock.time_s(); }
 
 std::span<const double> MonolithicReference::state(int part) const {
   const Block& b = impl_->blocks[static_cast<std::size_t>(part)];

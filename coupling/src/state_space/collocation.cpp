@@ -8,6 +8,7 @@
 #include <Eigen/LU>
 #include <fmt/format.h>
 
+#include "portwave/coupling/system/step_clock.hpp"
 #include "state_space/stage_solver.hpp"
 
 namespace portwave {
@@ -160,7 +161,7 @@ struct CollocationReference::Impl {
   }
 
   void step() {
-    const double time = static_cast<double>(steps) * step_s;
+    const double time = clock.time_s();
     std::vector<double> u(static_cast<std::size_t>(method.stages) * inputs.size());
     for (int i = 0; i < method.stages; ++i) {
       double* g = stages.data() + static_cast<std::ptrdiff_t>(i) * n;
@@ -171,7 +172,7 @@ struct CollocationReference::Impl {
       add_product(B, 1.0, own, g);
     }
     solver.step(x.data(), stages.data(), scratch.data());
-    ++steps;
+    clock.advance(step_s);
     supplied = dissipated = 0.0;
     for (int i = 0; i < method.stages; ++i) {
       const double weight = step_s * method.b[static_cast<std::size_t>(i)];
@@ -193,7 +194,7 @@ struct CollocationReference::Impl {
   StageSolver solver;
   std::vector<double> x, stages, scratch, z, inputs;
   double supplied = 0.0, dissipated = 0.0;
-  std::int64_t steps = 0;
+  StepClock clock;
 };
 
 CollocationReference::CollocationReference(const CondensedSystem& system, double step_s,
@@ -205,14 +206,12 @@ CollocationReference::CollocationReference(const CondensedSystem& system, double
 CollocationReference::~CollocationReference() = default;
 
 void CollocationReference::step() { impl_->step(); }
-double CollocationReference::time_s() const {
-  return static_cast<double>(impl_->steps) * impl_->step_s;
-}
+double CollocationReference::time_s() const { return impl_->clock.time_s(); }
 std::span<const double> CollocationReference::state() const { return impl_->x; }
 std::span<const double> CollocationReference::stages() const { return impl_->stages; }
 void CollocationReference::reset(std::span<const double> x) {
   impl_->x.assign(x.begin(), x.end());
-  impl_->steps = 0;
+  impl_->clock = StepClock();
 }
 double CollocationReference::storage() const {
   std::vector<double> Ex(impl_->x.size(), 0.0), z(impl_->x.size(), 0.0);

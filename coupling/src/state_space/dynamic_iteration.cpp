@@ -66,8 +66,7 @@ struct DynamicIteration::Impl {
 
   /// Iterates the window that begins now.
   void run_window(const ForEach& each, const NetworkMethod& method_of_step) {
-    const double time = static_cast<double>(steps) * step_s;
-    iteration.begin(time, x);
+    iteration.begin(clock.time_s(), x);
     history.clear();
     converged = stalled = false;
     residual = 0.0;
@@ -163,7 +162,7 @@ struct DynamicIteration::Impl {
     if (asks) out.energy_scale_J += term_size_of_state();
     stored = e.stored_J;
     ++served;
-    ++steps;
+    clock.advance(step_s);
     return out;
   }
 
@@ -188,7 +187,7 @@ struct DynamicIteration::Impl {
   double largest_rise = 0.0;
   double stored = 0.0;
   int served = 0;  ///< steps of the window that are handed out
-  std::int64_t steps = 0;
+  StepClock clock;
 };
 
 DynamicIteration::DynamicIteration(const CondensedSystem& system, double step_s,
@@ -197,7 +196,7 @@ DynamicIteration::DynamicIteration(const CondensedSystem& system, double step_s,
 DynamicIteration::~DynamicIteration() = default;
 
 NetworkStep DynamicIteration::step(const ForEach& each) { return impl_->step(each, *this); }
-std::int64_t DynamicIteration::step_index() const { return impl_->steps; }
+const StepClock& DynamicIteration::clock() const { return impl_->clock; }
 std::span<const double> DynamicIteration::state() const { return impl_->x; }
 std::span<const double> DynamicIteration::previous_state() const { return impl_->previous; }
 double DynamicIteration::storage(int block) const { return impl_->storage(block); }

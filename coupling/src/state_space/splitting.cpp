@@ -230,7 +230,7 @@ struct SplittingMethod::Impl {
     // Three in turn: a step that fails leaves the state and the one before it.
     previous.swap(x);
     x.swap(next);
-    ++steps;
+    clock.advance(step_s);
     return result;
   }
 
@@ -260,7 +260,7 @@ struct SplittingMethod::Impl {
   void run_phases(const ForEach& each, double& supplied) {
     std::copy(x.begin(), x.end(), next.begin());
     std::fill(dissipated.begin(), dissipated.end(), 0.0);
-    const double time = static_cast<double>(steps) * step_s;
+    const double time = clock.time_s();
     run_coupling(each, time + 0.25 * step_s, supplied);
     LocalFlows::Report report;
     if (ledger) report.dissipated = dissipated.data();
@@ -361,7 +361,7 @@ struct SplittingMethod::Impl {
   std::vector<double> x, next, previous, inputs;
   std::vector<double> stored, stored_next, dissipated;  ///< by block
   double total = 0.0;
-  std::int64_t steps = 0;
+  StepClock clock;
 };
 
 SplittingMethod::SplittingMethod(const CondensedSystem& system, double step_s,
@@ -370,7 +370,7 @@ SplittingMethod::SplittingMethod(const CondensedSystem& system, double step_s,
 SplittingMethod::~SplittingMethod() = default;
 
 NetworkStep SplittingMethod::step(const ForEach& each) { return impl_->step(each); }
-std::int64_t SplittingMethod::step_index() const { return impl_->steps; }
+const StepClock& SplittingMethod::clock() const { return impl_->clock; }
 std::span<const double> SplittingMethod::state() const { return impl_->x; }
 std::span<const double> SplittingMethod::previous_state() const { return impl_->previous; }
 double SplittingMethod::storage(int block) const {

@@ -140,8 +140,7 @@ Acceleration::Acceleration(const WaveDiscretisation& waves, int memory)
       memory_(memory),
       slots_(memory + 2),
       memory_of_waves_({{3 * slots_, at(waves.wave_size())}, {slots_, at(waves.entry_count())}}),
-      islands_(island_lists(waves)),
-      sequences_(islands_.size()) {
+      sequences_(at(waves.reduction().island_count())) {
   for (int slot = 0; slot < slots_; ++slot) {
     for (auto* v : {&u_, &b_, &shadow_}) v->push_back(memory_of_waves_.take(at(waves.wave_size())));
     products_.push_back(memory_of_waves_.take(at(waves.entry_count())));
@@ -173,15 +172,13 @@ void Acceleration::measure(int batch, LaneRange lanes, const double* u, const do
 void Acceleration::judge(int island, double square) {
   std::array<double, AndersonSequence::kMaxSlots> products{};
   for (int slot = 0; slot < slots_; ++slot) {
-    products[at(slot)] = islands_[at(island)].sum(products_[at(slot)].data());
+    products[at(slot)] = waves_.reduction().sum(island, products_[at(slot)].data());
   }
   sequences_[at(island)].judge(products, square);
 }
 
 std::size_t Acceleration::bytes() const {
-  std::size_t sum = memory_of_waves_.bytes() + sequences_.capacity() * sizeof(AndersonSequence);
-  for (const PartList& island : islands_) sum += sizeof(PartList) + island.bytes();
-  return sum;
+  return memory_of_waves_.bytes() + sequences_.capacity() * sizeof(AndersonSequence);
 }
 
 }  // namespace portwave

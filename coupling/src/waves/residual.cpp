@@ -18,15 +18,9 @@ double residual_of(double gap, double incident, double outgoing) {
 
 }  // namespace
 
-InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves)
-    : waves_(waves), islands_(island_lists(waves)) {
+InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves) : waves_(waves) {
   for (auto* v : {&gap_, &incident_, &outgoing_}) {
     v->resize(static_cast<std::size_t>(waves.entry_count()));
-  }
-  entries_.resize(islands_.size());
-  for (std::size_t i = 0; i < waves.places().size(); ++i) {
-    entries_[static_cast<std::size_t>(waves.system().island_of_part(static_cast<int>(i)))]
-        .push_back(waves.places()[i].entry);
   }
 }
 
@@ -46,13 +40,12 @@ void InterfaceResidual::measure_all(const double* u, const double* b, const doub
 }
 
 InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
-  const auto index = static_cast<std::size_t>(island);
-  const PartList& parts = islands_[index];
-  const double gap = parts.sum(gap_.data());
-  InterfaceGap out{residual_of(gap, parts.sum(incident_.data()), parts.sum(outgoing_.data())),
-                   0.5 * gap};
+  const PartOrderReduction& parts = waves_.reduction();
+  const double gap = parts.sum(island, gap_.data());
+  const double incident = parts.sum(island, incident_.data());
+  InterfaceGap out{residual_of(gap, incident, parts.sum(island, outgoing_.data())), 0.5 * gap};
   if (!per_part) return out;
-  for (const int entry : entries_[index]) {
+  for (const int entry : parts.entries_of(island)) {
     const auto e = static_cast<std::size_t>(entry);
     out.residual = largest_or_nan(out.residual, residual_of(gap_[e], incident_[e], outgoing_[e]));
   }
@@ -60,24 +53,17 @@ InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
 }
 
 InterfaceResidual::Share InterfaceResidual::largest_share() const {
-  Share out;
-  for (int part = 0; part < static_cast<int>(waves_.places().size()); ++part) {
+  return waves_.reduction().fold_all(Share{}, [&](Share& largest, int part) {
     const double own = 0.5 * gap_[static_cast<std::size_t>(waves_.place(part).entry)];
-    if (out.part < 0 || own > out.energy_J) out = {part, own};
-  }
-  return out;
+    if (largest.part < 0 || own > largest.energy_J) largest = {part, own};
+  });
 }
 
-std::size_t InterfaceResidual::bytes() const {
-  std::size_t sum = 3 * gap_.capacity() * sizeof(double);
-  for (const PartList& island : islands_) sum += sizeof(PartList) + island.bytes();
-  for (const auto& entries : entries_) sum += sizeof(entries) + entries.capacity() * sizeof(int);
-  return sum;
-}
+std::size_t InterfaceResidual::bytes() const { return 3 * gap_.capacity() * sizeof(double); }
 
 InterfaceGap InterfaceResidual::largest(bool per_part) const {
   InterfaceGap out;
-  for (int island = 0; island < static_cast<int>(islands_.size()); ++island) {
+  for (int island = 0; island < waves_.reduction().island_count(); ++island) {
     const InterfaceGap own = gap(island, per_part);
     out.residual = largest_or_nan(out.residual, own.residual);
     out.energy_J += own.energy_J;

@@ -81,6 +81,9 @@ WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
        group_parts(system, order, island_group_of_part_, grouping == Grouping::by_shape)) {
     add_batch(group);
   }
+  std::vector<int> entry_of_part;
+  for (const PartPlace& place : places_) entry_of_part.push_back(place.entry);
+  reduction_ = PartOrderReduction(system, entry_of_part);
   part_of_wave_.assign(static_cast<std::size_t>(wave_size_), -1);
   impedance_.assign(static_cast<std::size_t>(wave_size_), 1.0);
   for (std::size_t j = 0; j < impedance.size(); ++j) {
@@ -199,10 +202,6 @@ void WaveDiscretisation::prepare_batches() {
     }
   }
   throw_if_any(std::move(issues));
-}
-
-void PhaseStatus::merge(PhaseStatus other) {
-  if (!other.ok() && (ok() || other.part < part)) *this = std::move(other);
 }
 
 namespace {
@@ -330,9 +329,9 @@ PhaseStatus WaveDiscretisation::advance_all(double* record, const double* a, dou
 }
 
 std::size_t WaveDiscretisation::bytes() const {
-  std::size_t sum = places_.capacity() * sizeof(PartPlace) +
-                    impedance_.capacity() * sizeof(double) +
-                    driven_.capacity() * sizeof(DrivenInput) + interconnection_->bytes();
+  std::size_t sum =
+      places_.capacity() * sizeof(PartPlace) + impedance_.capacity() * sizeof(double) +
+      driven_.capacity() * sizeof(DrivenInput) + interconnection_->bytes() + reduction_.bytes();
   for (const auto* v : {&wave_of_port_, &part_of_wave_, &island_group_of_part_, &rank_of_part_}) {
     sum += v->capacity() * sizeof(int);
   }

@@ -26,14 +26,13 @@ namespace {
 
 using Clock = DeadlineScheduler::Clock;
 
-constexpr double kNoWave = std::numeric_limits<double>::quiet_NaN();
-
 double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
 class NetworkEngine final : public StepEngine {
  public:
   NetworkEngine(const System& system, const StepperOptions& given)
-      : options_(given),
+      : StepEngine(given.step_s),
+        options_(given),
         condensed_(system),
         has_active_(condensed_.has_active()),
         method_(make_network_method(condensed_, given.step_s, given.method,
@@ -43,7 +42,7 @@ class NetworkEngine final : public StepEngine {
         z_(mean_),
         effort_(system.scalar_ports().size(), 0.0),
         flow_(effort_.size(), 0.0),
-        pace_(given.time.pace > 0.0 ? given.step_s / given.time.pace : 0.0, given.interrupted) {
+        pace_(given.time.pace, given.interrupted) {
     choice_.method = given.method;
     choice_.reason = method_->description();
     method_->set_interrupted(given.interrupted);
@@ -54,10 +53,49 @@ class NetworkEngine final : public StepEngine {
     }
   }
 
-  StepReport step() override {
+  const StepClock& clock() const override { return method_->clock(); }
+  const System& system() const override { return condensed_.system(); }
+  int threads() const override { return runner_.threads; }
+  int tasks() const override { return runner_.tasks; }
+  const std::string& execution() const override { return runner_.description; }
+
+  std::span<const double> state(int part) override {
+    const int index = condensed_.block_of_part(part);
+    if (index < 0) return {};
+    const CondensedBlock& block = condensed_.blocks()[at(index)];
+    return method_->state().subspan(at(block.first), at(block.size));
+  }
+  EffortFlow effort_flow(int scalar_port) override {
+    if (clock().steps() == 0) return {0.0, 0.0};
+    if (ports_step_ != clock().steps()) find_ports();
+    return {effort_[at(scalar_port)], flow_[at(scalar_port)]};
+  }
+  double storage(int part) override {
+    const int block = condensed_.block_of_part(part);
+    return block < 0 ? 0.0 : method_->storage(block);
+  }
+
+  const MethodChoice& method() const override { return choice_; }
+  std::string remarks() const override { return method_->remarks(); }
+
+  bool keeps_ledger() const override { return options_.certify != Certify::none; }
+  const EnergyTotals& energy() const override { return totals_; }
+  const Certificate& certificate() const override { return certificate_; }
+  const IterationStatistics& iterations() const override { return statistics_; }
+  DeadlineScheduler::Statistics deadline() const override {
+    return late_ ? late_->statistics() : DeadlineScheduler::Statistics{};
+  }
+  std::size_t overhead_bytes() const override {
+    return method_->bytes() +
+           (mean_.capacity() + z_.capacity() + effort_.capacity() + flow_.capacity()) *
+               sizeof(double);
+  }
+
+ private:
+  StepReport take_step(double step_s) override {
     const bool timed = options_.timed || late_.has_value();
     Clock::time_point start{}, ready{}, stepped{};
-    if (timed) start = await_turn();
+    if (timed) start = await_turn(step_s);
     if (timed) ready = Clock::now();
     const NetworkStep done = run();
     if (timed) stepped = Clock::now();
@@ -77,8 +115,6 @@ class NetworkEngine final : public StepEngine {
       report.energy.changed_J = done.energy.stored_J - totals_.final_J;
       account(done);
     }
-    ++steps_;
-    last_iterations_ = done.iterations;
     count(report, has_tolerance(), statistics_);
     if (timed) {
       const Clock::time_point end = Clock::now();
@@ -88,72 +124,6 @@ class NetworkEngine final : public StepEngine {
     return report;
   }
 
-  const System& system() const override { return condensed_.system(); }
-  double step_s() const override { return options_.step_s; }
-  std::int64_t steps() const override { return steps_; }
-  int threads() const override { return runner_.threads; }
-  int tasks() const override { return runner_.tasks; }
-  const std::string& execution() const override { return runner_.description; }
-
-  std::span<const double> state(int part) override {
-    const int index = condensed_.block_of_part(part);
-    if (index < 0) return {};
-    const CondensedBlock& block = condensed_.blocks()[at(index)];
-    return method_->state().subspan(at(block.first), at(block.size));
-  }
-  EffortFlow effort_flow(int scalar_port) override {
-    if (steps_ == 0) return {0.0, 0.0};
-    if (ports_step_ != steps_) find_ports();
-    return {effort_[at(scalar_port)], flow_[at(scalar_port)]};
-  }
-  WavePair waves(int) const override { return {kNoWave, kNoWave}; }
-  double storage(int part) override {
-    const int block = condensed_.block_of_part(part);
-    return block < 0 ? 0.0 : method_->storage(block);
-  }
-
-  void set_iterations(int) override {
-    throw ConfigError(
-        "/method/iterations",
-        fmt::format("the method \"{}\" {}", name(),
-                    is_iteration() ? "takes its budget when it is made" : "does not iterate"));
-  }
-  void set_impedance(std::span<const double>) override {
-    throw ConfigError(
-        "/method/impedance",
-        fmt::format("the method \"{}\" couples without waves and has no impedances", name()));
-  }
-  double impedance(int) const override { return kNoWave; }
-  const MethodChoice& method() const override { return choice_; }
-  std::string remarks() const override { return method_->remarks(); }
-  bool follows_state() const override { return false; }
-  const TuningStatistics& tuning() const override {
-    static const TuningStatistics none;
-    return none;
-  }
-  std::span<const GuardUse> guard_uses() const override { return {}; }
-  const GuardStatistics& guard() const override {
-    static const GuardStatistics none;
-    return none;
-  }
-  double tank(int) const override { return 0.0; }
-
-  bool keeps_ledger() const override { return options_.certify != Certify::none; }
-  const EnergyTotals& energy() const override { return totals_; }
-  const Certificate& certificate() const override { return certificate_; }
-  const IterationStatistics& iterations() const override { return statistics_; }
-  int iterations_of_island(int) const override { return last_iterations_; }
-  DeadlineScheduler::Statistics deadline() const override {
-    return late_ ? late_->statistics() : DeadlineScheduler::Statistics{};
-  }
-  std::size_t overhead_bytes() const override {
-    return method_->bytes() +
-           (mean_.capacity() + z_.capacity() + effort_.capacity() + flow_.capacity()) *
-               sizeof(double);
-  }
-
- private:
-  std::string_view name() const { return to_string(options_.method.kind); }
   bool is_iteration() const { return is_dynamic_iteration(options_.method.kind); }
   bool has_tolerance() const { return is_iteration() && options_.method.tolerance > 0.0; }
 
@@ -168,10 +138,10 @@ class NetworkEngine final : public StepEngine {
     throw_if_any(std::move(issues));
   }
 
-  Clock::time_point await_turn() {
-    const Clock::time_point now = pace_.await(steps_);
+  Clock::time_point await_turn(double step_s) {
+    const Clock::time_point now = pace_.await(clock().time_s());
     if (late_) {
-      late_->set_deadline(pace_.left_s(steps_, now));
+      late_->set_deadline(pace_.left_s(clock().time_s() + step_s, now));
       late_->begin(now);
     }
     return now;
@@ -204,7 +174,7 @@ class NetworkEngine final : public StepEngine {
   [[noreturn]] void fail(const NetworkFault& fault) const {
     const bool iterates = is_iteration() && fault.iteration() >= 0;
     throw StepError(fault.part() < 0 ? std::string() : system().parts()[at(fault.part())].name,
-                    steps_, fault.iteration(),
+                    clock().steps(), fault.iteration(),
                     iterates ? options_.method.iterations : StepError::kNoIterations, fault.fault(),
                     fault.what());
   }
@@ -218,7 +188,7 @@ class NetworkEngine final : public StepEngine {
           block.Q * Eigen::Map<const Eigen::VectorXd>(mean_.data() + block.first, block.size);
     }
     condensed_.ports(z_.data(), effort_, flow_);
-    ports_step_ = steps_;
+    ports_step_ = clock().steps();
   }
 
   void open_ledger() {
@@ -265,7 +235,7 @@ class NetworkEngine final : public StepEngine {
     const double ratio = residual_J / std::max(tolerance_J, std::numeric_limits<double>::min());
     if (ratio > worst_ratio_) {
       worst_ratio_ = ratio;
-      certificate_.worst_passivity_step = steps_;
+      certificate_.worst_passivity_step = clock().steps() - 1;  // the method has counted it
     }
     if (residual_J <= tolerance_J) return;
     if (is_iteration() && !has_active_) {
@@ -293,9 +263,7 @@ class NetworkEngine final : public StepEngine {
   std::int64_t ports_step_ = 0;
   Pace pace_;
   std::optional<DeadlineScheduler> late_;  ///< with a pace: says how late steps were
-  std::int64_t steps_ = 0;
-  int last_iterations_ = 0;
-  bool begins_window_ = true;  ///< the next step does
+  bool begins_window_ = true;              ///< the next step does
   IterationStatistics statistics_;
   EnergyTotals totals_;
   Certificate certificate_;

@@ -6,23 +6,23 @@
 
 namespace portwave {
 
-Pace::Pace(double interval_s, std::function<bool()> interrupted)
-    : interval_s_(interval_s), interrupted_(std::move(interrupted)) {}
+Pace::Pace(double pace, std::function<bool()> interrupted)
+    : pace_(pace), interrupted_(std::move(interrupted)) {}
 
-Pace::Clock::time_point Pace::due(std::int64_t step) const {
-  return start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                      interval_s_ * static_cast<double>(step - first_)));
+Pace::Clock::time_point Pace::due(double time_s) const {
+  return start_ + std::chrono::duration_cast<Clock::duration>(
+                      std::chrono::duration<double>((time_s - first_s_) / pace_));
 }
 
-Pace::Clock::time_point Pace::await(std::int64_t step) {
+Pace::Clock::time_point Pace::await(double time_s) {
   Clock::time_point now = Clock::now();
-  if (!(interval_s_ > 0.0)) return now;
+  if (!(pace_ > 0.0)) return now;
   if (!begun_) {
     begun_ = true;
     start_ = now;
-    first_ = step;
+    first_s_ = time_s;
   }
-  const Clock::time_point due_at = due(step);
+  const Clock::time_point due_at = due(time_s);
   // Sleeping is coarse: the last stretch is spun.
   constexpr std::chrono::microseconds kCoarse{100};
   constexpr std::chrono::milliseconds kSlice{50};
@@ -35,9 +35,9 @@ Pace::Clock::time_point Pace::await(std::int64_t step) {
   return now;
 }
 
-double Pace::left_s(std::int64_t step, Clock::time_point now) const {
-  if (!(interval_s_ > 0.0)) return std::numeric_limits<double>::infinity();
-  return std::chrono::duration<double>(due(step + 1) - now).count();
+double Pace::left_s(double time_s, Clock::time_point now) const {
+  if (!(pace_ > 0.0)) return std::numeric_limits<double>::infinity();
+  return std::chrono::duration<double>(due(time_s) - now).count();
 }
 
 }  // namespace portwave

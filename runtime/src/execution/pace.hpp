@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -9,27 +8,29 @@
 
 namespace portwave {
 
-/// When macro-steps are due: one every `interval_s` of wall time from the first on.
+/// When macro-steps are due: simulated time runs `pace` times as fast as the clock on the wall,
+/// from the first step on.
 class Pace {
  public:
   using Clock = DeadlineScheduler::Clock;
 
-  /// `interval_s` 0: always due. `interrupted`, if any, ends a wait.
-  Pace(double interval_s, std::function<bool()> interrupted);
+  /// `pace` 0: always due. `interrupted`, if any, ends a wait.
+  Pace(double pace, std::function<bool()> interrupted);
 
-  /// Waits until `step` is due. Returns when it is.
-  Clock::time_point await(std::int64_t step);
-  /// What is left until the step after it is due [s]; infinite without a pace.
-  double left_s(std::int64_t step, Clock::time_point now) const;
+  /// Waits until the step that starts at `time_s` is due. Returns when it is.
+  Clock::time_point await(double time_s);
+  /// What is left until a step that starts at `time_s` is due [s of the wall]; infinite without a
+  /// pace.
+  double left_s(double time_s, Clock::time_point now) const;
 
  private:
-  Clock::time_point due(std::int64_t step) const;
+  Clock::time_point due(double time_s) const;
 
-  double interval_s_;
+  double pace_;
   std::function<bool()> interrupted_;
   bool begun_ = false;
   Clock::time_point start_{};
-  std::int64_t first_ = 0;
+  double first_s_ = 0.0;  // simulated time at the start
 };
 
 }  // namespace portwave

@@ -71,13 +71,8 @@ class SerialExecutor final : public Executor {
 void take_failure(const TaskGraph& graph, StepResult& result) {
   for (int i = 0; i < graph.size(); ++i) {
     const TaskOutcome& outcome = graph.task(i).outcome;
-    if (outcome.failed_at < 0) continue;
-    if (result.failed_at < 0 || outcome.failed_at < result.failed_at) {
-      result.failed_at = outcome.failed_at;
-      result.failure = outcome.failure;
-    } else if (outcome.failed_at == result.failed_at) {
-      result.failure.merge(outcome.failure);
-    }
+    PartOrderReduction::take_failure(result.failed_at, result.failure, outcome.failed_at,
+                                     outcome.failure);
   }
 }
 

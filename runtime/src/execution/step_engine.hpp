@@ -6,49 +6,59 @@
 #include <span>
 #include <string>
 
+#include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 
 namespace portwave {
 
-/// What a Stepper steps with: wave coupling, or a method without waves. Its functions are those of
-/// Stepper, where they are described; options have been checked.
+/// What a Stepper steps with: wave coupling, or a method without waves. Here stands what both truly
+/// have; what only wave coupling has is a WaveView. The functions are those of Stepper, where they
+/// are described; options have been checked.
 class StepEngine {
  public:
+  /// `step_s`: the step size that everything is prepared for.
+  explicit StepEngine(double step_s) : step_s_(step_s) {}
+  StepEngine(const StepEngine&) = delete;
+  StepEngine& operator=(const StepEngine&) = delete;
   virtual ~StepEngine() = default;
 
-  virtual StepReport step() = 0;
+  /// One macro-step, all or nothing. Step sizes are fixed for now: `step_s` must be the one that
+  /// the engine was prepared for. Errors: StepError; ConfigError for another step size.
+  StepReport step(double step_s) {
+    if (step_s != step_s_) refuse_step_size(step_s);
+    return take_step(step_s);
+  }
+  /// The step size that everything is prepared for.
+  double step_s() const { return step_s_; }
+  /// Time and number of the committed steps. Steps are moved on by it, inputs sampled by it.
+  virtual const StepClock& clock() const = 0;
 
   virtual const System& system() const = 0;
-  virtual double step_s() const = 0;
-  virtual std::int64_t steps() const = 0;  ///< committed
   virtual int threads() const = 0;
   virtual int tasks() const = 0;
   virtual const std::string& execution() const = 0;
+  virtual const MethodChoice& method() const = 0;
+  virtual std::string remarks() const { return {}; }
+  /// Null without waves.
+  virtual WaveView* waves() { return nullptr; }
 
   // What is computed when somebody looks is kept, so that these are not const.
   virtual std::span<const double> state(int part) = 0;
   virtual EffortFlow effort_flow(int scalar_port) = 0;
-  virtual WavePair waves(int scalar_port) const = 0;
   virtual double storage(int part) = 0;
-
-  virtual void set_iterations(int iterations) = 0;
-  virtual void set_impedance(std::span<const double> by_port) = 0;
-  virtual double impedance(int scalar_port) const = 0;
-  virtual const MethodChoice& method() const = 0;
-  virtual std::string remarks() const { return {}; }
-  virtual bool follows_state() const = 0;
-  virtual const TuningStatistics& tuning() const = 0;
-  virtual std::span<const GuardUse> guard_uses() const = 0;
-  virtual const GuardStatistics& guard() const = 0;
-  virtual double tank(int island) const = 0;
 
   virtual bool keeps_ledger() const = 0;
   virtual const EnergyTotals& energy() const = 0;
   virtual const Certificate& certificate() const = 0;
   virtual const IterationStatistics& iterations() const = 0;
-  virtual int iterations_of_island(int island) const = 0;
   virtual DeadlineScheduler::Statistics deadline() const = 0;
   virtual std::size_t overhead_bytes() const = 0;
+
+ private:
+  virtual StepReport take_step(double step_s) = 0;
+  [[noreturn]] void refuse_step_size(double step_s) const;
+
+  double step_s_;
 };
 
 /// Errors: ConfigError.

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <stdexcept>
 
+#include <fmt/format.h>
+
 #include "execution/step_engine.hpp"
 #include "execution/stepper_options.hpp"
 
@@ -17,6 +19,14 @@ std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptio
 }
 
 }  // namespace
+
+void StepEngine::refuse_step_size(double step_s) const {
+  throw ConfigError(
+      "/time/step_s",
+      fmt::format("a step of {:g} s was asked for, but everything is prepared for steps "
+                  "of {:g} s: step sizes are fixed for now",
+                  step_s, step_s_));
+}
 
 void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics) {
   ++statistics.steps;
@@ -36,15 +46,15 @@ Stepper::~Stepper() = default;
 Stepper::Stepper(Stepper&&) noexcept = default;
 Stepper& Stepper::operator=(Stepper&&) noexcept = default;
 
-StepReport Stepper::step() { return engine_->step(); }
+StepReport Stepper::step() { return engine_->step(engine_->step_s()); }
 
 void Stepper::run(std::int64_t steps) {
-  for (std::int64_t i = 0; i < steps; ++i) engine_->step();
+  for (std::int64_t i = 0; i < steps; ++i) step();
 }
 
 const System& Stepper::system() const { return engine_->system(); }
-std::int64_t Stepper::step_index() const { return engine_->steps(); }
-double Stepper::time_s() const { return static_cast<double>(step_index()) * engine_->step_s(); }
+std::int64_t Stepper::step_index() const { return engine_->clock().steps(); }
+double Stepper::time_s() const { return engine_->clock().time_s(); }
 int Stepper::threads() const { return engine_->threads(); }
 int Stepper::tasks() const { return engine_->tasks(); }
 const std::string& Stepper::execution() const { return engine_->execution(); }
@@ -59,36 +69,17 @@ std::span<const double> Stepper::state(std::string_view part) const {
 
 double Stepper::effort(int scalar_port) const { return engine_->effort_flow(scalar_port).effort; }
 double Stepper::flow(int scalar_port) const { return engine_->effort_flow(scalar_port).flow; }
-double Stepper::incident_wave(int scalar_port) const {
-  return engine_->waves(scalar_port).incident;
-}
-double Stepper::outgoing_wave(int scalar_port) const {
-  return engine_->waves(scalar_port).outgoing;
-}
 double Stepper::storage(int part) const { return engine_->storage(part); }
 
-void Stepper::set_iterations(int iterations) {
-  if (iterations < 0) throw ConfigError("/method/iterations", "must be >= 0");
-  engine_->set_iterations(iterations);
-}
-
-void Stepper::set_impedance(std::span<const double> by_port) { engine_->set_impedance(by_port); }
-double Stepper::impedance(int scalar_port) const { return engine_->impedance(scalar_port); }
+const WaveView* Stepper::waves() const { return engine_->waves(); }
+WaveView* Stepper::waves() { return engine_->waves(); }
 const MethodChoice& Stepper::method() const { return engine_->method(); }
 std::string Stepper::remarks() const { return engine_->remarks(); }
-bool Stepper::follows_state() const { return engine_->follows_state(); }
-const TuningStatistics& Stepper::tuning() const { return engine_->tuning(); }
-std::span<const GuardUse> Stepper::guard_uses() const { return engine_->guard_uses(); }
-const GuardStatistics& Stepper::guard() const { return engine_->guard(); }
-double Stepper::tank(int island) const { return engine_->tank(island); }
 
 bool Stepper::keeps_ledger() const { return engine_->keeps_ledger(); }
 const EnergyTotals& Stepper::energy() const { return engine_->energy(); }
 const Certificate& Stepper::certificate() const { return engine_->certificate(); }
 const IterationStatistics& Stepper::iterations() const { return engine_->iterations(); }
-int Stepper::iterations_of_island(int island) const {
-  return engine_->iterations_of_island(island);
-}
 DeadlineScheduler::Statistics Stepper::deadline() const { return engine_->deadline(); }
 std::size_t Stepper::overhead_bytes() const { return engine_->overhead_bytes(); }
 

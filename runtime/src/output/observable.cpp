@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -229,6 +230,11 @@ bool resolve_observable(const System& system, const std::string& label, const st
 }
 
 double observe(const Stepper& stepper, const Observable& observable) {
+  if (is_wave(observable.kind) && stepper.waves() == nullptr) {
+    throw std::invalid_argument(
+        fmt::format("the method \"{}\" couples without waves: there is no {}",
+                    to_string(stepper.method().method.kind), in_quotes(observable.label)));
+  }
   switch (observable.kind) {
     case Observable::Kind::state:
       return stepper.state(observable.part)[static_cast<std::size_t>(observable.index)];
@@ -237,9 +243,9 @@ double observe(const Stepper& stepper, const Observable& observable) {
     case Observable::Kind::flow:
       return stepper.flow(observable.index);
     case Observable::Kind::incident:
-      return stepper.incident_wave(observable.index);
+      return stepper.waves()->incident(observable.index);
     case Observable::Kind::outgoing:
-      return stepper.outgoing_wave(observable.index);
+      return stepper.waves()->outgoing(observable.index);
     case Observable::Kind::storage:
       break;
   }

@@ -8,8 +8,10 @@
 #include <utility>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "output/pending_file.hpp"
+#include "portwave/runtime/output/summary.hpp"
 
 namespace portwave {
 namespace {
@@ -174,11 +176,15 @@ void CsvRecorder::finish() {
   impl_->publish();
 }
 
-void CsvRecorder::finish(const std::string& summary) {
+void CsvRecorder::finish(const RunSummary& summary) {
+  finish(summary_json(summary).dump(2) + "\n");
+}
+
+void CsvRecorder::finish(const std::string& json) {
   impl_->close();
   const std::filesystem::path path = impl_->folder.file("summary.json");
   PendingFile file(path);
-  file.append(summary);
+  file.append(json);
   file.close();
   remove_if_there(path);
   impl_->publish();

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "execution/stepper_options.hpp"
+#include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/runtime/study/tune.hpp"
@@ -41,7 +42,7 @@ class Observation {
     double sum_of_logs = 0.0;
     int evaluations = 0;
     for (int n = 0; n < steps; ++n) {
-      const PhaseStatus status = step(n, observed, sum_of_logs, evaluations);
+      const PhaseStatus status = step(observed, sum_of_logs, evaluations);
       if (!status.ok()) return fmt::format("{} failed in step {}", name_of(status.part), n);
     }
     if (observed.steps > 0) {
@@ -52,17 +53,17 @@ class Observation {
   }
 
  private:
-  PhaseStatus step(int n, ObservedRate& observed, double& sum_of_logs, int& evaluations) {
+  PhaseStatus step(ObservedRate& observed, double& sum_of_logs, int& evaluations) {
     PhaseStatus status;
     if (waves_.driven()) {
-      const double time_s = n * waves_.step_s();
-      if (!waves_.sample_inputs(time_s, input_.data(), status)) return status;
+      if (!waves_.sample_inputs(clock_.time_s(), input_.data(), status)) return status;
       status = waves_.freeze_all(record_.data(), input_.data(), /*driven_only=*/true);
       if (!status.ok()) return status;
     }
     status = iterate(observed, sum_of_logs, evaluations);
     if (!status.ok()) return status;
     status = iteration_.commit(record_.data(), next_.data(), b_next_.data());
+    clock_.advance(waves_.step_s());
     std::swap(record_, next_);
     return status;
   }
@@ -144,6 +145,7 @@ class Observation {
   WaveDiscretisation waves_;
   InnerUpdate update_;
   WaveIteration iteration_;
+  StepClock clock_;
   int limit_;
   AlignedVector record_, next_, input_, b_next_;
   std::vector<Squares> islands_;

@@ -219,7 +219,8 @@ void run_budget(const Scenario& scenario, const Samples& reference, const Coupli
   row.min_fne_margin = certificate.min_fne_margin;
   row.min_nonexpansiveness_margin = certificate.min_nonexpansiveness_margin;
   if (std::isfinite(ratio)) row.max_energy_ratio = ratio;
-  row.guard_steps = stepper.guard().steps;
+  const WaveView* const waves = stepper.waves();
+  if (waves != nullptr && waves->guard() != nullptr) row.guard_steps = waves->guard()->steps;
   row.status = certificate.status;
 }
 

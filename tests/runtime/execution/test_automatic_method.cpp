@@ -143,16 +143,16 @@ TEST(Retuning, FollowsTheStateAndChangesNoResult) {
   Stepper one(system, follows), other(system, stays);
   for (int n = 0; n < 200; ++n) {
     const double energy = one.energy().final_J;
-    const double tank = one.tank(0);
-    const auto changes = one.tuning().changes;
+    const double tank = one.waves()->tank(0);
+    const auto changes = one.waves()->tuning().changes;
     one.step();
     other.step();
-    if (one.tuning().changes == changes) continue;
-    EXPECT_EQ(one.tuning().changes, changes + 1);
+    if (one.waves()->tuning().changes == changes) continue;
+    EXPECT_EQ(one.waves()->tuning().changes, changes + 1);
     EXPECT_LE(one.energy().final_J, energy + tank + 1e-12 * energy) << n;
   }
-  EXPECT_GT(one.tuning().changes, 0);
-  EXPECT_EQ(other.tuning().changes, 0);
+  EXPECT_GT(one.waves()->tuning().changes, 0);
+  EXPECT_EQ(other.waves()->tuning().changes, 0);
   EXPECT_NEAR(one.state(0)[0], other.state(0)[0], 1e-7);
   EXPECT_NEAR(one.state(1)[0], other.state(1)[0], 1e-7);
 }
@@ -165,23 +165,23 @@ TEST(Retuning, KeepsEffortFlowAndTank) {
   options.method.iterations = 3;
   Stepper stepper(system, options);
   stepper.run(5);
-  const double tank = stepper.tank(0);
+  const double tank = stepper.waves()->tank(0);
   const double effort[] = {stepper.effort(0), stepper.effort(1)};
   const double flow[] = {stepper.flow(0), stepper.flow(1)};
-  stepper.set_impedance(std::vector<double>{7.0, 0.03});
-  EXPECT_EQ(stepper.impedance(0), 7.0);
-  EXPECT_EQ(stepper.impedance(1), 0.03);
-  EXPECT_EQ(stepper.tank(0), tank);
+  stepper.waves()->set_impedance(std::vector<double>{7.0, 0.03});
+  EXPECT_EQ(stepper.waves()->impedance(0), 7.0);
+  EXPECT_EQ(stepper.waves()->impedance(1), 0.03);
+  EXPECT_EQ(stepper.waves()->tank(0), tank);
   for (int port : {0, 1}) {
     EXPECT_NEAR(stepper.effort(port), effort[port], 1e-13 * std::abs(effort[port]));
     EXPECT_NEAR(stepper.flow(port), flow[port], 1e-13 * std::abs(flow[port]));
   }
-  EXPECT_NE(stepper.tuning().rescattered_J, 0.0);
-  EXPECT_THROW(stepper.set_impedance(std::vector<double>{1.0}), ConfigError);
-  EXPECT_THROW(stepper.set_impedance(std::vector<double>{1.0, -1.0}), ConfigError);
-  EXPECT_EQ(stepper.impedance(1), 0.03);
+  EXPECT_NE(stepper.waves()->tuning().rescattered_J, 0.0);
+  EXPECT_THROW(stepper.waves()->set_impedance(std::vector<double>{1.0}), ConfigError);
+  EXPECT_THROW(stepper.waves()->set_impedance(std::vector<double>{1.0, -1.0}), ConfigError);
+  EXPECT_EQ(stepper.waves()->impedance(1), 0.03);
   stepper.run(5);
-  EXPECT_GE(stepper.tank(0), -1e-13);
+  EXPECT_GE(stepper.waves()->tank(0), -1e-13);
 }
 
 /// A Duffing oscillator that, once told to, cannot be looked at: linearised at a state (both states are
@@ -231,8 +231,8 @@ TEST(Retuning, GoesOnWithWhatThereIsWhenALookFails) {
     stepper.step();
     other.step();
   }
-  EXPECT_GT(stepper.tuning().failures, 0);
-  EXPECT_EQ(stepper.tuning().changes, 0);
+  EXPECT_GT(stepper.waves()->tuning().failures, 0);
+  EXPECT_EQ(stepper.waves()->tuning().changes, 0);
   EXPECT_EQ(stepper.state(0)[0], other.state(0)[0]);
   EXPECT_EQ(stepper.state(1)[0], other.state(1)[0]);
 }
@@ -243,14 +243,14 @@ TEST(Retuning, LeavesAloneWhatIsSet) {
   StepperOptions options = automatic(0.01);
   options.method.retune_factor = 1.0001;
   Stepper stepper(system, options);
-  EXPECT_TRUE(stepper.follows_state());
+  EXPECT_TRUE(stepper.waves()->follows_state());
   stepper.run(3);
-  stepper.set_impedance(std::vector<double>{0.4, 0.4});
-  EXPECT_FALSE(stepper.follows_state());
-  const std::int64_t changes = stepper.tuning().changes;
+  stepper.waves()->set_impedance(std::vector<double>{0.4, 0.4});
+  EXPECT_FALSE(stepper.waves()->follows_state());
+  const std::int64_t changes = stepper.waves()->tuning().changes;
   stepper.run(50);
-  EXPECT_EQ(stepper.tuning().changes, changes);
-  EXPECT_EQ(stepper.impedance(0), 0.4);
+  EXPECT_EQ(stepper.waves()->tuning().changes, changes);
+  EXPECT_EQ(stepper.waves()->impedance(0), 0.4);
   EXPECT_EQ(stepper.method().method.impedance, (std::vector<double>{0.4, 0.4}));
 }
 
@@ -286,7 +286,7 @@ TEST(GuardedRun, StoredEnergyMayBeNegative) {
       options.method.impedance = {20.0};
       options.method.tank.initial_fraction = fraction;
       Stepper stepper(system, options);
-      EXPECT_GE(stepper.tank(0), 0.0);
+      EXPECT_GE(stepper.waves()->tank(0), 0.0);
       stepper.run(300);
       EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds)
           << "K=" << iterations << " fraction=" << fraction;
@@ -348,8 +348,8 @@ TEST(TunedImpedances, OfARigidEndAreThoseOfOtherRules) {
   const Scenario scenario = parse_scenario(kRigidEnd, "rigid_end.json", ".");
   Stepper stepper(scenario.system, scenario.options);
   for (int port = 0; port < 5; ++port) {
-    EXPECT_LT(stepper.impedance(port), 1e4) << port;
-    EXPECT_GT(stepper.impedance(port), 1e-4) << port;
+    EXPECT_LT(stepper.waves()->impedance(port), 1e4) << port;
+    EXPECT_GT(stepper.waves()->impedance(port), 1e-4) << port;
   }
   stepper.run(200);
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);

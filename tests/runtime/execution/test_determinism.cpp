@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 
+#include "support/guard_of.hpp"
 #include "support/networks.hpp"
 #include "support/trace.hpp"
 
@@ -131,7 +132,7 @@ SafeRun safe_run(const System& system, const StepperOptions& o, int change_every
       for (double& gamma : impedance) {
         gamma = o.method.impedance[0] * std::pow(10.0, exponent(random));
       }
-      stepper.set_impedance(impedance);
+      stepper.waves()->set_impedance(impedance);
     }
     const StepReport r = stepper.step();
     run.numbers.insert(run.numbers.end(), {static_cast<double>(r.iterations), r.residual, r.gap_J,
@@ -139,17 +140,18 @@ SafeRun safe_run(const System& system, const StepperOptions& o, int change_every
                                            r.energy.mismatch_J, r.energy.tank_J, r.energy.alpha,
                                            r.energy.withheld_J, r.energy.max_passivity_residual_J});
     for (int island = 0; island < system.island_count(); ++island) {
-      run.numbers.insert(
-          run.numbers.end(),
-          {static_cast<double>(stepper.iterations_of_island(island)), stepper.tank(island)});
+      run.numbers.insert(run.numbers.end(),
+                         {static_cast<double>(stepper.waves()->iterations_of_island(island)),
+                          stepper.waves()->tank(island)});
     }
     testing::append_interface(stepper, run.numbers);
   }
-  run.guard = stepper.guard();
-  run.numbers.insert(run.numbers.end(),
-                     {static_cast<double>(run.guard.uses), static_cast<double>(run.guard.trials),
-                      run.guard.min_alpha, run.guard.withheld_J, stepper.tuning().rescattered_J,
-                      static_cast<double>(stepper.certificate().status)});
+  run.guard = testing::guard_of(stepper);
+  run.numbers.insert(
+      run.numbers.end(),
+      {static_cast<double>(run.guard.uses), static_cast<double>(run.guard.trials),
+       run.guard.min_alpha, run.guard.withheld_J, stepper.waves()->tuning().rescattered_J,
+       static_cast<double>(stepper.certificate().status)});
   return run;
 }
 

@@ -18,6 +18,7 @@
 #include "portwave/runtime/execution/stepper.hpp"
 #include "support/coupled_systems.hpp"
 #include "support/energy_laws.hpp"
+#include "support/guard_of.hpp"
 #include "support/networks.hpp"
 #include "support/systems.hpp"
 
@@ -164,13 +165,14 @@ Outcome run(const System& system, const Draw& d, bool guarded) {
       for (std::size_t j = 0; j < impedance.size(); ++j) {
         impedance[j] = d.matched[j] * std::pow(10.0, exponent(random));
       }
-      stepper.set_impedance(impedance);
+      stepper.waves()->set_impedance(impedance);
     }
     const StepReport report = stepper.step();
     laws.observe(stepper, report);
     if (!laws.hold()) break;
   }
-  return {laws.first_breach(), stepper.guard(), laws.lowest_tank() / laws.initial_energy()};
+  return {laws.first_breach(), testing::guard_of(stepper),
+          laws.lowest_tank() / laws.initial_energy()};
 }
 
 std::vector<int> budgets(const Sample& sample) {

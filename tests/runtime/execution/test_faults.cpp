@@ -21,6 +21,7 @@
 
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "support/guard_of.hpp"
 
 namespace portwave {
 namespace {
@@ -148,7 +149,7 @@ std::vector<double> everything(const Stepper& stepper) {
                              stepper.time_s()};
   for (int i = 0; i < kParts; ++i) {
     out.insert(out.end(), stepper.state(i).begin(), stepper.state(i).end());
-    out.insert(out.end(), {stepper.incident_wave(i), stepper.outgoing_wave(i)});
+    out.insert(out.end(), {stepper.waves()->incident(i), stepper.waves()->outgoing(i)});
   }
   return out;
 }
@@ -305,23 +306,24 @@ Tally compare(const Setting& setting, const StepperOptions& options, int steps,
     give(orders, n);
     same = orders;
     const std::vector<double> before = everything(stepper);
-    const double tanks[] = {stepper.tank(0), stepper.tank(1), stepper.tank(2)};
-    const std::int64_t uses = stepper.guard().uses;
+    const double tanks[] = {stepper.waves()->tank(0), stepper.waves()->tank(1),
+                            stepper.waves()->tank(2)};
+    const std::int64_t uses = testing::guard_of(stepper).uses;
     const Done one = attempt(stepper), other = attempt(twin);
     EXPECT_EQ(one.error, other.error) << "step " << n;
     EXPECT_TRUE(same_bits(one.state, other.state)) << "step " << n;
-    EXPECT_EQ(stepper.guard().uses, twin.guard().uses) << "step " << n;
+    EXPECT_EQ(testing::guard_of(stepper).uses, testing::guard_of(twin).uses) << "step " << n;
     if (one.error.empty()) {
       ++tally.survived;
     } else {
       ++tally.failed;
       EXPECT_TRUE(same_bits(one.state, before)) << "step " << n << " left a trace";
-      for (int i = 0; i < 3; ++i) EXPECT_EQ(stepper.tank(i), tanks[i]) << "step " << n;
-      EXPECT_EQ(stepper.guard().uses, uses) << "step " << n;
+      for (int i = 0; i < 3; ++i) EXPECT_EQ(stepper.waves()->tank(i), tanks[i]) << "step " << n;
+      EXPECT_EQ(testing::guard_of(stepper).uses, uses) << "step " << n;
     }
     if (::testing::Test::HasFailure()) break;
   }
-  if (guard != nullptr) *guard = stepper.guard();
+  if (guard != nullptr) *guard = testing::guard_of(stepper);
   if (iterations != nullptr) *iterations = stepper.iterations();
   return tally;
 }

@@ -12,6 +12,7 @@
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "support/energy_laws.hpp"
+#include "support/guard_of.hpp"
 #include "support/networks.hpp"
 #include "support/systems.hpp"
 #include "support/trace.hpp"
@@ -52,9 +53,9 @@ TEST(GuardedSteps, AConvergedRunIsLeftAsItIs) {
     plain.step();
     worst = std::max(worst, largest_difference(guarded, plain));
   }
-  EXPECT_LT(worst, 1e-12) << guarded.guard().uses << " uses";
-  EXPECT_LT(guarded.guard().withheld_J, 1e-9);
-  RecordProperty("uses", static_cast<int>(guarded.guard().uses));
+  EXPECT_LT(worst, 1e-12) << testing::guard_of(guarded).uses << " uses";
+  EXPECT_LT(testing::guard_of(guarded).withheld_J, 1e-9);
+  RecordProperty("uses", static_cast<int>(testing::guard_of(guarded).uses));
 }
 
 TEST(GuardedStepsControl, AnUnconvergedRunIsNot) {
@@ -66,7 +67,7 @@ TEST(GuardedStepsControl, AnUnconvergedRunIsNot) {
   Stepper plain(system, o);
   guarded.run(100);
   plain.run(100);
-  EXPECT_GT(guarded.guard().uses, 0);
+  EXPECT_GT(testing::guard_of(guarded).uses, 0);
   EXPECT_GT(largest_difference(guarded, plain), 1e-6);
 }
 
@@ -81,16 +82,16 @@ TEST(GuardedSteps, TheLedgerSaysWhatWasWithheld) {
     GuardStatistics sum;
     double b[2] = {0.7, -0.4};
     for (int n = 0; n < 200; ++n) {
-      const double tank = stepper.tank(0);
+      const double tank = stepper.waves()->tank(0);
       const StepReport report = stepper.step();
       const double alpha = report.energy.alpha;
       const double size = std::hypot(b[0], b[1]);
       const double moved =
-          std::hypot(stepper.incident_wave(0) - b[1], stepper.incident_wave(1) - b[0]);
+          std::hypot(stepper.waves()->incident(0) - b[1], stepper.waves()->incident(1) - b[0]);
       EXPECT_NEAR(moved, (1.0 - alpha) * size, 1e-12 * size) << "step " << n;
       if (duffing) {  // far from balance nonlinear parts are scaled
-        EXPECT_EQ(stepper.incident_wave(0), alpha < 1.0 ? alpha * b[1] : b[1]) << "step " << n;
-        EXPECT_EQ(stepper.incident_wave(1), alpha < 1.0 ? alpha * b[0] : b[0]) << "step " << n;
+        EXPECT_EQ(stepper.waves()->incident(0), alpha < 1.0 ? alpha * b[1] : b[1]) << "step " << n;
+        EXPECT_EQ(stepper.waves()->incident(1), alpha < 1.0 ? alpha * b[0] : b[0]) << "step " << n;
       }
       EXPECT_EQ(report.energy.withheld_J > 0.0, alpha < 1.0) << "step " << n;
       if (alpha < 1.0) {
@@ -100,18 +101,18 @@ TEST(GuardedSteps, TheLedgerSaysWhatWasWithheld) {
       }
       double booked = tank;
       for (int j = 0; j < 2; ++j) {
-        b[j] = stepper.outgoing_wave(j);
-        booked += 0.5 * (b[j] * b[j] - stepper.incident_wave(j) * stepper.incident_wave(j));
+        b[j] = stepper.waves()->outgoing(j);
+        booked += 0.5 * (b[j] * b[j] - stepper.waves()->incident(j) * stepper.waves()->incident(j));
       }
-      EXPECT_NEAR(stepper.tank(0), booked, 1e-13);
-      EXPECT_EQ(report.energy.tank_J, stepper.tank(0));
+      EXPECT_NEAR(stepper.waves()->tank(0), booked, 1e-13);
+      EXPECT_EQ(report.energy.tank_J, stepper.waves()->tank(0));
     }
     EXPECT_GT(sum.steps, 0) << "duffing " << duffing;
-    EXPECT_EQ(stepper.guard().steps, sum.steps);
-    EXPECT_EQ(stepper.guard().uses, sum.steps);
-    EXPECT_GE(stepper.guard().trials, sum.steps);
-    EXPECT_EQ(stepper.guard().min_alpha, sum.min_alpha);
-    EXPECT_EQ(stepper.guard().withheld_J, sum.withheld_J);
+    EXPECT_EQ(testing::guard_of(stepper).steps, sum.steps);
+    EXPECT_EQ(testing::guard_of(stepper).uses, sum.steps);
+    EXPECT_GE(testing::guard_of(stepper).trials, sum.steps);
+    EXPECT_EQ(testing::guard_of(stepper).min_alpha, sum.min_alpha);
+    EXPECT_EQ(testing::guard_of(stepper).withheld_J, sum.withheld_J);
   }
 }
 
@@ -126,9 +127,10 @@ TEST(GuardedSteps, NonlinearIslandsSettleInFewTrials) {
       std::int64_t trials = 0, uses = 0;
       for (int n = 0; n < 300; ++n) {
         stepper.step();
-        EXPECT_LE(stepper.guard().trials - trials, 13) << "K=" << K << " gamma=" << gamma;
-        trials = stepper.guard().trials;
-        uses = stepper.guard().uses;
+        EXPECT_LE(testing::guard_of(stepper).trials - trials, 13)
+            << "K=" << K << " gamma=" << gamma;
+        trials = testing::guard_of(stepper).trials;
+        uses = testing::guard_of(stepper).uses;
       }
       sum.trials += trials;
       sum.uses += uses;
@@ -152,7 +154,7 @@ TEST(GuardedSteps, WithoutCertificatesTheGuardKeepsItsBooks) {
     certified.step();
   }
   EXPECT_TRUE(laws.hold()) << laws.first_breach();
-  EXPECT_GT(stepper.guard().uses, 0);
+  EXPECT_GT(testing::guard_of(stepper).uses, 0);
   std::vector<double> with, without;
   testing::append_interface(certified, with);
   testing::append_interface(stepper, without);
@@ -161,7 +163,7 @@ TEST(GuardedSteps, WithoutCertificatesTheGuardKeepsItsBooks) {
   Stepper nothing(system, o);
   nothing.run(10);
   EXPECT_FALSE(nothing.keeps_ledger());
-  EXPECT_EQ(nothing.guard().uses, 0);
+  EXPECT_EQ(testing::guard_of(nothing).uses, 0);
 }
 
 TEST(GuardedSteps, ABadImpedanceChangesNothing) {
@@ -177,10 +179,10 @@ TEST(GuardedSteps, ABadImpedanceChangesNothing) {
     for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
       std::vector<double> spoiled = good;
       spoiled[1] = bad;
-      EXPECT_THROW(stepper.set_impedance(spoiled), ConfigError) << bad;
+      EXPECT_THROW(stepper.waves()->set_impedance(spoiled), ConfigError) << bad;
     }
-    EXPECT_THROW(stepper.set_impedance({}), ConfigError);
-    EXPECT_EQ(stepper.tuning().changes, 0);
+    EXPECT_THROW(stepper.waves()->set_impedance({}), ConfigError);
+    EXPECT_EQ(stepper.waves()->tuning().changes, 0);
     stepper.run(3);
     untouched.run(3);
     std::vector<double> a, b;
@@ -202,22 +204,23 @@ TEST(GuardedSteps, AChangeOfImpedanceKeepsEffortFlowAndTanks) {
     flow.push_back(stepper.flow(j));
     gamma.push_back(0.4 * (j % 2 == 0 ? 30.0 : 0.01));
   }
-  for (int i = 0; i < 3; ++i) tank.push_back(stepper.tank(i));
+  for (int i = 0; i < 3; ++i) tank.push_back(stepper.waves()->tank(i));
   double before = 0.0, after = 0.0;
-  for (int j = 0; j < ports; ++j) before += 0.5 * std::pow(stepper.outgoing_wave(j), 2);
+  for (int j = 0; j < ports; ++j) before += 0.5 * std::pow(stepper.waves()->outgoing(j), 2);
   const double stored = stepper.energy().final_J;
-  stepper.set_impedance(gamma);
+  stepper.waves()->set_impedance(gamma);
   for (int j = 0; j < ports; ++j) {
-    after += 0.5 * std::pow(stepper.outgoing_wave(j), 2);
+    after += 0.5 * std::pow(stepper.waves()->outgoing(j), 2);
     EXPECT_NEAR(stepper.effort(j), effort[static_cast<std::size_t>(j)],
                 1e-12 * (1.0 + std::abs(effort[static_cast<std::size_t>(j)])));
     EXPECT_NEAR(stepper.flow(j), flow[static_cast<std::size_t>(j)], 1e-12);
-    EXPECT_EQ(stepper.impedance(j), gamma[static_cast<std::size_t>(j)]);
+    EXPECT_EQ(stepper.waves()->impedance(j), gamma[static_cast<std::size_t>(j)]);
   }
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(stepper.tank(i), tank[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(stepper.waves()->tank(i), tank[static_cast<std::size_t>(i)]);
   EXPECT_EQ(stepper.energy().final_J, stored);
-  EXPECT_EQ(stepper.tuning().changes, 1);
-  EXPECT_NEAR(stepper.tuning().rescattered_J, after - before, 1e-12 * (after + before));
+  EXPECT_EQ(stepper.waves()->tuning().changes, 1);
+  EXPECT_NEAR(stepper.waves()->tuning().rescattered_J, after - before, 1e-12 * (after + before));
   EXPECT_GT(std::abs(after - before), 1e-3);
 }
 
@@ -231,7 +234,7 @@ TEST(GuardedSteps, SettingTheSameImpedancesChangesNoBit) {
     Stepper stepper(system, o), untouched(system, o);
     const std::vector<double> same(system.scalar_ports().size(), sample.impedance);
     for (int n = 0; n < 6; ++n) {
-      stepper.set_impedance(same);
+      stepper.waves()->set_impedance(same);
       stepper.step();
       untouched.step();
     }

@@ -12,6 +12,7 @@
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/summary.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
+#include "support/guard_of.hpp"
 #include "support/systems.hpp"
 
 namespace portwave {
@@ -92,7 +93,7 @@ Ends run(const System& system, bool guarded, int steps, double h) {
     for (std::size_t k = 3; k < 6 && x.size() == 6; ++k) out.momentum += x[k];
   }
   out.status = stepper.certificate().status;
-  out.guard = stepper.guard();
+  out.guard = testing::guard_of(stepper);
   return out;
 }
 

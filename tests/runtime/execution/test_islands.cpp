@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 
+#include "support/guard_of.hpp"
 #include "support/networks.hpp"
 #include "support/trace.hpp"
 
@@ -47,18 +48,18 @@ std::vector<IslandStep> run_island(const System& system, int island, const Stepp
   std::vector<IslandStep> out;
   for (int n = 0; n < steps; ++n) {
     stepper.step();
-    IslandStep now{stepper.iterations_of_island(system.island_of_part(first)), {}};
+    IslandStep now{stepper.waves()->iterations_of_island(system.island_of_part(first)), {}};
     for (int k = 0; k < testing::kIslandParts[island]; ++k) {
       const int part = system.find_part(std::to_string(island) + "_" + std::to_string(k));
       now.numbers.insert(now.numbers.end(), stepper.state(part).begin(), stepper.state(part).end());
       const int port = system.first_scalar_port(part);
       now.numbers.insert(now.numbers.end(),
-                         {stepper.incident_wave(port), stepper.outgoing_wave(port)});
+                         {stepper.waves()->incident(port), stepper.waves()->outgoing(port)});
     }
-    now.numbers.push_back(stepper.tank(system.island_of_part(first)));
+    now.numbers.push_back(stepper.waves()->tank(system.island_of_part(first)));
     out.push_back(std::move(now));
   }
-  if (uses != nullptr) *uses += stepper.guard().uses;
+  if (uses != nullptr) *uses += testing::guard_of(stepper).uses;
   return out;
 }
 
@@ -146,7 +147,7 @@ TEST(IslandsEnergy, TolerancesStopThemSeparatelyToo) {
   EXPECT_TRUE(report.converged);
   EXPECT_EQ(report.reason, StopReason::energy_tolerance);
   std::vector<int> iterations;
-  for (int i = 0; i < kIslands; ++i) iterations.push_back(stepper.iterations_of_island(i));
+  for (int i = 0; i < kIslands; ++i) iterations.push_back(stepper.waves()->iterations_of_island(i));
   EXPECT_EQ(*std::max_element(iterations.begin(), iterations.end()), report.iterations);
   EXPECT_LT(*std::min_element(iterations.begin(), iterations.end()), report.iterations);
 }
@@ -166,7 +167,7 @@ TEST(IslandsControl, TheyNeedDifferentNumbersOfIterations) {
   Stepper stepper(together, options(1e-8));
   stepper.run(3);
   const auto iterations = [&](int island) {
-    return stepper.iterations_of_island(
+    return stepper.waves()->iterations_of_island(
         together.island_of_part(together.find_part(std::to_string(island) + "_0")));
   };
   EXPECT_NE(iterations(5), iterations(6)) << "the two lines";

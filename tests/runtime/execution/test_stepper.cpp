@@ -104,8 +104,8 @@ TEST(Stepper, FirstConvergedStepOfTheDuffingPairIsGolden) {
   stepper.step();
   EXPECT_NEAR(stepper.state("A")[0], 0.396297065, 5e-10);
   EXPECT_NEAR(stepper.state("A")[1], -0.740586929, 5e-10);
-  EXPECT_NEAR(stepper.outgoing_wave(0), -5.33798634, 5e-9);
-  EXPECT_NEAR(stepper.outgoing_wave(1), -5.33265268, 5e-9);
+  EXPECT_NEAR(stepper.waves()->outgoing(0), -5.33798634, 5e-9);
+  EXPECT_NEAR(stepper.waves()->outgoing(1), -5.33265268, 5e-9);
 }
 
 TEST(Stepper, StopsAtTheToleranceAndReportsTheEvaluations) {
@@ -160,8 +160,8 @@ TEST(Stepper, NoIterationsIsTheExplicitInterface) {
   o.method.initial_waves = {0.3, -0.2};
   Stepper stepper(system, o);
   stepper.step();
-  EXPECT_DOUBLE_EQ(stepper.incident_wave(0), -0.2);  // â = P b⁰, a swap
-  EXPECT_DOUBLE_EQ(stepper.incident_wave(1), 0.3);
+  EXPECT_DOUBLE_EQ(stepper.waves()->incident(0), -0.2);  // â = P b⁰, a swap
+  EXPECT_DOUBLE_EQ(stepper.waves()->incident(1), 0.3);
 }
 
 TEST(Stepper, EffortAndFlowObeyTheJunctionWhenConverged) {
@@ -293,7 +293,7 @@ std::vector<double> whole_state(const Stepper& stepper) {
     out.insert(out.end(), stepper.state(i).begin(), stepper.state(i).end());
   }
   for (int j = 0; j < static_cast<int>(stepper.system().scalar_ports().size()); ++j) {
-    out.push_back(stepper.outgoing_wave(j));
+    out.push_back(stepper.waves()->outgoing(j));
   }
   out.push_back(stepper.energy().final_J);
   out.push_back(stepper.time_s());

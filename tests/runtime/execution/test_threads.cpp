@@ -114,7 +114,7 @@ std::vector<double> run(Meeting& meeting, int threads, ExecutorKind executor, in
                            report.energy.dissipated_J, report.energy.max_passivity_residual_J});
     for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
       out.insert(out.end(), stepper.state(i).begin(), stepper.state(i).end());
-      out.insert(out.end(), {stepper.incident_wave(i), stepper.outgoing_wave(i)});
+      out.insert(out.end(), {stepper.waves()->incident(i), stepper.waves()->outgoing(i)});
     }
   }
   return out;

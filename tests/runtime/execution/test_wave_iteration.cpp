@@ -89,7 +89,7 @@ std::vector<double> states_by_stepper(const System& system, const StepperOptions
     out.insert(out.end(), x.begin(), x.end());
   }
   for (int port = 0; port < static_cast<int>(system.scalar_ports().size()); ++port) {
-    out.push_back(stepper.outgoing_wave(port));
+    out.push_back(stepper.waves()->outgoing(port));
   }
   return out;
 }

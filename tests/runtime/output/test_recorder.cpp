@@ -12,6 +12,7 @@
 #include <portwave/runtime/output/recorder.hpp>
 #include <portwave/subsystems/linear/linear_part.hpp>
 
+#include "support/guard_of.hpp"
 #include "support/oscillator_pair.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
@@ -247,13 +248,13 @@ TEST(CsvRecorder, SaysWhatTheGuardDid) {
         alpha.push_back(1.0);
         withheld_J.push_back(0.0);
       }
-      for (const GuardUse& use : stepper.guard_uses()) {
+      for (const GuardUse& use : stepper.waves()->guard_uses()) {
         alpha.back() = std::min(alpha.back(), use.alpha);
         withheld_J.back() += use.withheld_J;
       }
     }
     recorder.finish();
-    ASSERT_GT(stepper.guard().steps, 5) << "nothing was tested";
+    ASSERT_GT(testing::guard_of(stepper).steps, 5) << "nothing was tested";
     const auto table = read_csv(folder / "energy.csv");
     ASSERT_EQ(table.rows.size(), alpha.size());
     for (std::size_t n = 0; n < table.rows.size(); ++n) {

@@ -10,7 +10,6 @@
 #include "portwave/coupling/energy/certificate.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
-#include "portwave/coupling/waves/part_list.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/staggered.hpp"
 
@@ -149,9 +148,7 @@ class EnergyLedger {
   const LedgerKernels* kernels_;
   StaggeredMemory memory_;
   std::span<double> columns_[kColumns];  // by entry
-  PartList all_;
-  std::vector<PartList> islands_;
-  IslandParts parts_;
+  const PartOrderReduction& parts_;
   std::vector<CompensatedSum> tank_;  // by island
   double cap_;
   bool guarded_;

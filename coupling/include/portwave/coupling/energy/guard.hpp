@@ -5,7 +5,6 @@
 
 #include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
-#include "portwave/coupling/waves/part_list.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 
@@ -44,6 +43,7 @@ class PassivityGuard {
 
   explicit PassivityGuard(const WaveDiscretisation& waves);
 
+  const WaveDiscretisation& waves() const { return waves_; }
   /// After a tally: whether some island overdraws. `record` is the one the step was frozen at.
   bool begin(const EnergyLedger& ledger, const double* record, const CommittedStep& step);
   /// Changes `a` on the islands that are searched.
@@ -112,7 +112,7 @@ class PassivityGuard {
   void note_use(const EnergyLedger& ledger, const Search& search);
 
   const WaveDiscretisation& waves_;
-  IslandParts parts_;
+  const PartOrderReduction& parts_;
   std::vector<char> affine_;  // by island
   std::vector<char> searching_;
   std::vector<Search> searches_;

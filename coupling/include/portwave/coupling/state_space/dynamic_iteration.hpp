@@ -119,7 +119,7 @@ class DynamicIteration final : public NetworkMethod {
   ~DynamicIteration() override;
 
   NetworkStep step(const ForEach& each) override;
-  std::int64_t step_index() const override;
+  const StepClock& clock() const override;
   std::span<const double> state() const override;
   std::span<const double> previous_state() const override;
   double storage(int block) const override;

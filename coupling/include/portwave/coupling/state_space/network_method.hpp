@@ -11,6 +11,7 @@
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/coupling/state_space/condensed.hpp"
 #include "portwave/coupling/state_space/for_each.hpp"
+#include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave {
@@ -56,7 +57,9 @@ class NetworkMethod {
   /// "interrupted").
   void set_interrupted(std::function<bool()> asked) { interrupted_ = std::move(asked); }
   bool is_interrupted() const { return interrupted_ && interrupted_(); }
-  virtual std::int64_t step_index() const = 0;
+  /// The time reached. Inputs are sampled by it.
+  virtual const StepClock& clock() const = 0;
+  std::int64_t step_index() const { return clock().steps(); }
   /// x of the whole, block by block; valid until the next step.
   virtual std::span<const double> state() const = 0;
   /// x before the last step that succeeded; likewise.

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "portwave/coupling/method/method.hpp"
-#include "portwave/coupling/waves/part_list.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/staggered.hpp"
 
@@ -110,7 +109,6 @@ class Acceleration {
   int slots_;
   StaggeredMemory memory_of_waves_;
   std::vector<std::span<double>> u_, b_, shadow_, products_;  // by slot
-  std::vector<PartList> islands_;
   std::vector<AndersonSequence> sequences_;
 };
 

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <vector>
-
-#include "portwave/coupling/waves/part_list.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 
 namespace portwave {
@@ -41,9 +38,7 @@ class InterfaceResidual {
 
  private:
   const WaveDiscretisation& waves_;
-  std::vector<PartList> islands_;
   AlignedVector gap_, incident_, outgoing_;  // squared norms by entry
-  std::vector<std::vector<int>> entries_;    // of the parts of each island
 };
 
 }  // namespace portwave

@@ -8,6 +8,8 @@
 
 #include "portwave/coupling/system/interconnection.hpp"
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/coupling/waves/part_order_reduction.hpp"
+#include "portwave/coupling/waves/phase_status.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
@@ -20,17 +22,6 @@ struct PartPlace {
   int wave = 0;    ///< place of its first scalar port in the wave vector; the others follow at
   int stride = 1;  ///< this distance
   int entry = 0;   ///< place in arrays with one entry per lane
-};
-
-/// How a phase of a macro-step failed: the part with the lowest number.
-struct PhaseStatus {
-  int part = -1;
-  StepFault fault = StepFault::none;
-  std::string detail;  ///< text of the exception, for StepFault::threw
-
-  bool ok() const { return fault == StepFault::none; }
-  /// Keeps the failure of the lower part number.
-  void merge(PhaseStatus other);
 };
 
 /// A batch of equal-shaped parts and where its lanes begin.
@@ -96,6 +87,8 @@ class WaveDiscretisation {
   int island_group_of_part(int part) const {
     return island_group_of_part_[static_cast<std::size_t>(part)];
   }
+  /// Sums over the parts of an island or of the system.
+  const PartOrderReduction& reduction() const { return reduction_; }
   /// Position of a part in the locality order.
   int rank_of_part(int part) const { return rank_of_part_[static_cast<std::size_t>(part)]; }
 
@@ -158,6 +151,7 @@ class WaveDiscretisation {
   std::vector<int> part_of_wave_;
   std::vector<int> island_group_of_part_;
   std::vector<int> rank_of_part_;
+  PartOrderReduction reduction_;
   AlignedVector impedance_;
   std::vector<DrivenInput> driven_;
   std::unique_ptr<Interconnection> interconnection_;

@@ -18,7 +18,7 @@
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/execution/budget.hpp"
 #include "portwave/runtime/execution/partition.hpp"
-#include "portwave/subsystems/core/wave.hpp"
+#include "portwave/runtime/execution/wave_view.hpp"
 
 namespace portwave {
 
@@ -100,13 +100,6 @@ struct StepReport {
   StepLedger energy;  ///< zeros with Certify::none
 };
 
-/// Changes of impedance in the course of a run.
-struct TuningStatistics {
-  std::int64_t changes = 0;    ///< of any impedance, between two steps
-  std::int64_t failures = 0;   ///< times when there were none, or no step maps for them
-  double rescattered_J = 0.0;  ///< Σ of the changes of ½|b|² by them: no energy of the system
-};
-
 /// Iterations over a run. A window is what is iterated at once: one step, or of a dynamic iteration as
 /// many as it says. It is counted when it is iterated: in its first step.
 struct IterationStatistics {
@@ -141,8 +134,8 @@ class StepEngine;
 ///
 /// Without waves (is_wave_method is false) a task is one or more lane_groups of up to eight equal subsystems,
 /// whatever the grain and the threads: graph has a node for each task, waves deals them out to workers.
-/// Options of wave coupling are not looked at, there are no impedances, tanks or guard, and
-/// Certify::full is Certify::energy.
+/// Options of wave coupling are not looked at, there is no WaveView, and Certify::full is
+/// Certify::energy.
 ///
 /// The system must outlive the stepper and stay where it is. One thread at a time may call it.
 class Stepper {
@@ -164,7 +157,7 @@ class Stepper {
 
   const System& system() const;
   std::int64_t step_index() const;  ///< macro-steps committed
-  double time_s() const;            ///< step_index · h
+  double time_s() const;            ///< simulated time that was reached, from 0
   int threads() const;
   /// Tasks of a step; without waves those of the phase that has most of them, and 1 when serial.
   int tasks() const;
@@ -179,44 +172,25 @@ class Stepper {
   /// the mean state, z̄ = Q(xⁿ + xⁿ⁺¹)/2.
   double effort(int scalar_port) const;
   double flow(int scalar_port) const;
-  /// Incident and outgoing wave [√J] of the last commit at a scalar port; NaN where there are none.
-  double incident_wave(int scalar_port) const;
-  double outgoing_wave(int scalar_port) const;
   /// H of a part [J].
   double storage(int part) const;
 
-  /// Changes the budget K from the next step on; K ≥ 0. Errors: ConfigError, also of every method
-  /// without waves.
-  void set_iterations(int iterations);
+  /// Waves, impedances, tanks, the guard; null where the method couples without waves. Lives as
+  /// long as the stepper's engine does, also when the stepper is moved.
+  const WaveView* waves() const;
+  WaveView* waves();
 
-  /// Other impedances from the next step on, one per scalar port. Effort and flow of the last step are
-  /// kept, waves follow, tanks stay as they are, and impedances are no longer tuned. Allocates.
-  /// Errors: ConfigError, also of every method without waves.
-  void set_impedance(std::span<const double> by_port);
-  /// Impedance in force at a scalar port; NaN where there are none.
-  double impedance(int scalar_port) const;
   /// The method in use, and why where it was not asked for in full. Without waves: the method as it was
   /// asked for, and in `reason` what it came to.
   const MethodChoice& method() const;
   /// What the run has shown of a method without waves, for people; empty where there is nothing to say.
   std::string remarks() const;
-  /// Whether impedances follow the state of nonlinear parts.
-  bool follows_state() const;
-  const TuningStatistics& tuning() const;
-  /// What the guard did in the last step, island by island; empty where it did not act.
-  std::span<const GuardUse> guard_uses() const;
-  /// All zero without a guard.
-  const GuardStatistics& guard() const;
-  /// T of an island [J]; with a ledger only.
-  double tank(int island) const;
 
   /// Whether there is a ledger (not with Certify::none, unless the guard needs it).
   bool keeps_ledger() const;
   const EnergyTotals& energy() const;
   const Certificate& certificate() const;
   const IterationStatistics& iterations() const;
-  /// Evaluations of S in the last step, by island.
-  int iterations_of_island(int island) const;
   /// Deadline statistics; all zero without a time budget.
   DeadlineScheduler::Statistics deadline() const;
   /// Bytes held beside states and step maps: waves, ledger, places, junctions, tasks. Without waves:

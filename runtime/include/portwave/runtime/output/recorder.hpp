@@ -30,7 +30,25 @@ bool resolve_observable(const System& system, const std::string& label, const st
                         Observable& out, Issues& issues,
                         MethodKind method = MethodKind::douglas_rachford);
 
+/// Errors: std::invalid_argument for a wave where the method couples without waves.
 double observe(const Stepper& stepper, const Observable& observable);
+
+struct RunSummary;
+
+/// Takes in a run as it goes on: files, memory, a live view. Whoever steps calls
+///   record_initial    once, before the first step;
+///   record            after every step, with its report;
+///   finish            once, after the last step or when the run was interrupted, with its summary.
+/// A run that fails is not finished: the recorder is then destroyed, and leaves nothing half done.
+/// A recorder asks the stepper for what it keeps, and changes nothing. One thread calls it.
+/// Errors: std::runtime_error, which ends the run.
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+  virtual void record_initial(const Stepper& stepper) = 0;
+  virtual void record(const Stepper& stepper, const StepReport& report) = 0;
+  virtual void finish(const RunSummary& summary) = 0;
+};
 
 /// A folder for results, made with its parents if missing. Unless kept it goes again, if it was made
 /// here and is empty.
@@ -64,21 +82,24 @@ class OutputFolder {
 /// their names when all are complete, so a name never holds half a file. Numbers have 17 significant digits and read back
 /// to the same double. Recording does not allocate.
 /// Errors: std::runtime_error naming the file and the system's reason.
-class CsvRecorder {
+class CsvRecorder final : public Recorder {
  public:
   CsvRecorder(std::filesystem::path folder, std::vector<Observable> observables, int every);
   /// Without finish: removes the temporary files, and the folder if it was made here.
-  ~CsvRecorder();
+  ~CsvRecorder() override;
   CsvRecorder(const CsvRecorder&) = delete;
   CsvRecorder& operator=(const CsvRecorder&) = delete;
 
   /// The state at t = 0.
-  void record_initial(const Stepper& stepper);
-  void record(const Stepper& stepper, const StepReport& report);
+  void record_initial(const Stepper& stepper) override;
+  void record(const Stepper& stepper, const StepReport& report) override;
+  /// With the summary as summary.json. It takes its name last and an earlier one is removed first:
+  /// where there is a summary.json, the files beside it are of the same run.
+  void finish(const RunSummary& summary) override;
+  /// The same, with `json` as what is written to summary.json.
+  void finish(const std::string& json);
+  /// Without summary.json.
   void finish();
-  /// The same, with `summary` as summary.json. It takes its name last and an earlier one is removed
-  /// first: where there is a summary.json, the files beside it are of the same run.
-  void finish(const std::string& summary);
 
  private:
   struct Impl;

@@ -23,8 +23,8 @@ struct RunSummary {
   MethodChoice choice;         ///< what it came to, and why; without waves in words
   std::string remarks;         ///< as Stepper::remarks
   bool follows_state = false;  ///< impedances are tuned to the state of nonlinear parts
-  TuningStatistics tuning;
-  GuardStatistics guard;
+  TuningStatistics tuning;     ///< zeros without waves
+  GuardStatistics guard;       ///< zeros without a guard
   IterationStatistics iterations;
   Certify certify = Certify::energy;
   bool has_ledger = true;  ///< else energy and certificate say nothing

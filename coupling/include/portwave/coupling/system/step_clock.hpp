@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+namespace portwave {
+
+/// The time of a run, as state that every step moves on.
+///
+/// Equal steps that follow one another are not added up but multiplied, t = t₀ + n·h, so that the
+/// rounding does not grow with their number. A step of another size begins a new stretch: t₀ is
+/// then the time reached so far. A run from 0 with one step size has t = n·h, to the last bit.
+/// Cost   one multiplication and one addition per question; a step compares and counts.
+class StepClock {
+ public:
+  explicit StepClock(double start_s = 0.0) : start_s_(start_s) {}
+
+  double time_s() const { return start_s_ + static_cast<double>(equal_steps_) * step_s_; }
+  std::int64_t steps() const { return steps_; }   ///< since the clock was made, of any size
+  double last_step_s() const { return step_s_; }  ///< 0 before the first step
+
+  /// A step of `step_s` > 0 has been made.
+  void advance(double step_s) {
+    if (step_s != step_s_) {
+      start_s_ = time_s();
+      step_s_ = step_s;
+      equal_steps_ = 0;
+    }
+    ++equal_steps_;
+    ++steps_;
+  }
+
+ private:
+  double start_s_;       // t₀
+  double step_s_ = 0.0;  // h of the steps since
+  std::int64_t equal_steps_ = 0;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace portwave

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/subsystems/core/wave.hpp"
+
+namespace portwave {
+
+/// Changes of impedance in the course of a run.
+struct TuningStatistics {
+  std::int64_t changes = 0;    ///< of any impedance, between two steps
+  std::int64_t failures = 0;   ///< times when there were none, or no step maps for them
+  double rescattered_J = 0.0;  ///< Σ of the changes of ½|b|² by them: no energy of the system
+};
+
+/// What there is of a run whose parts are coupled by waves, and of no other: waves, impedances,
+/// tanks, the passivity guard. `Stepper::waves()` has it. Ports are scalar ports of the system.
+class WaveView {
+ public:
+  /// Incident and outgoing wave [√J] of the last commit at a port.
+  virtual WavePair waves_at(int scalar_port) const = 0;
+  double incident(int scalar_port) const { return waves_at(scalar_port).incident; }
+  double outgoing(int scalar_port) const { return waves_at(scalar_port).outgoing; }
+
+  /// Impedance in force at a port.
+  virtual double impedance(int scalar_port) const = 0;
+  /// Other impedances from the next step on, one per scalar port. Effort and flow of the last step
+  /// are kept, waves follow, tanks stay as they are, and impedances are no longer tuned. Allocates.
+  /// Errors: ConfigError.
+  virtual void set_impedance(std::span<const double> by_port) = 0;
+  /// Whether impedances follow the state of nonlinear parts.
+  virtual bool follows_state() const = 0;
+  virtual const TuningStatistics& tuning() const = 0;
+
+  /// Changes the budget K from the next step on; K ≥ 0. Errors: ConfigError.
+  virtual void set_iterations(int iterations) = 0;
+  /// Evaluations of S in the last step, by island.
+  virtual int iterations_of_island(int island) const = 0;
+
+  /// What the guard did in the run; null without a guard.
+  virtual const GuardStatistics* guard() const = 0;
+  /// What the guard did in the last step, island by island; empty where it did not act.
+  virtual std::span<const GuardUse> guard_uses() const = 0;
+  /// T of an island [J]; with a ledger only.
+  virtual double tank(int island) const = 0;
+
+ protected:
+  ~WaveView() = default;
+};
+
+}  // namespace portwave

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+
+#include "execution/executor.hpp"
+#include "portwave/coupling/energy/guard.hpp"
+
+namespace portwave {
+
+/// Commits again, until the guard is content, what would overdraw a tank: with the nearest waves
+/// that there is energy for. `guard` has begun on the step in `arrays`, which is tallied in
+/// `ledger`. Returns what failed where no commit can be had.
+PhaseStatus commit_within_tanks(PassivityGuard& guard, EnergyLedger& ledger, Executor& executor,
+                                const StepArrays& arrays, std::span<IslandOutcome> outcomes);
+
+/// The step in `arrays`, before it is accepted.
+inline CommittedStep committed_in(const StepArrays& arrays) {
+  return {arrays.record, arrays.next, arrays.a, arrays.b_next};
+}
+
+/// After a failed tally.
+PhaseStatus energy_overflow(const EnergyLedger& ledger);
+
+}  // namespace portwave

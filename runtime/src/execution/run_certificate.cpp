@@ -1,0 +1,67 @@
+#include "execution/run_certificate.hpp"
+
+#include <cstddef>
+
+namespace portwave {
+
+RunCertificate::RunCertificate(const WaveDiscretisation& waves, const InnerUpdate& update,
+                               const EnergyLedger& ledger, bool full)
+    : waves_(waves) {
+  certificate_.max_passivity_residual_J = ledger.max_passivity_residual();
+  if (!full) return;
+  u_start_.resize(static_cast<std::size_t>(waves.wave_size()), 0.0);
+  iterations_by_island_.resize(static_cast<std::size_t>(waves.system().island_count()));
+  certifier_.emplace(waves, update);
+}
+
+void RunCertificate::examine(double* record, std::int64_t index,
+                             std::span<const IslandOutcome> outcomes, const StepLedger& energy,
+                             bool accelerated) {
+  if (!certifier_) return;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    iterations_by_island_[i] = outcomes[i].iterations;
+  }
+  certifier_->examine(record,
+                      {.index = index,
+                       .iterations = iterations_by_island_,
+                       .u_start = u_start_,
+                       .stored_change_J = energy.changed_J,
+                       .mismatch_J = energy.mismatch_J,
+                       .supplied_J = energy.supplied_J,
+                       .accelerated = accelerated},
+                      certificate_);
+}
+
+void RunCertificate::take_findings(const EnergyLedger& ledger) {
+  certificate_.worst_passivity_part = ledger.worst_part();
+  certificate_.worst_passivity_step = ledger.worst_step();
+  certificate_.is_part_active = ledger.is_part_active();
+  certificate_.broken_law = ledger.broken_law();
+  if (ledger.growth()) {
+    certificate_.growth = ledger.growth();
+    condition();
+  }
+  certificate_.uncomputable_islands = ledger.drowned_islands();
+  if (certificate_.uncomputable_islands > 0) condition();
+  if (ledger.violated()) certificate_.status = CertificateStatus::violated;
+}
+
+void RunCertificate::condition() {
+  if (certificate_.status == CertificateStatus::holds) {
+    certificate_.status = CertificateStatus::conditional;
+  }
+}
+
+void RunCertificate::note_miss(std::int64_t index, const StepReport& report,
+                               InterfaceResidual::Share share) {
+  MissedTolerance& missed = certificate_.missed;
+  ++missed.steps;
+  if (missed.step >= 0 && !(report.residual > missed.residual)) return;
+  missed.residual = report.residual;
+  missed.gap_J = report.gap_J;
+  missed.step = index;
+  missed.part = share.part;
+  missed.part_gap_J = share.energy_J;
+}
+
+}  // namespace portwave

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+
+namespace portwave {
+
+/// Committed states in signature order. Records hold them as their batches like; a part is unpacked
+/// when somebody looks, once per step.
+class StateView {
+ public:
+  explicit StateView(const WaveDiscretisation& waves)
+      : waves_(waves), unpacked_(waves.places().size(), -1) {
+    std::size_t size = 0;
+    for (const Part& part : waves.system().parts()) {
+      begin_.push_back(size);
+      size += static_cast<std::size_t>(part.subsystem->signature().state_size());
+    }
+    begin_.push_back(size);
+    states_.resize(size);
+  }
+
+  /// The state of a part in `record`, which is that after `steps` steps.
+  std::span<const double> of(int part, const double* record, std::int64_t steps) {
+    const auto i = static_cast<std::size_t>(part);
+    double* own = states_.data() + begin_[i];
+    if (unpacked_[i] != steps) {
+      waves_.get_state(part, record, own);
+      unpacked_[i] = steps;
+    }
+    return {own, begin_[i + 1] - begin_[i]};
+  }
+
+  /// States apart.
+  std::size_t bytes() const {
+    return begin_.capacity() * sizeof(std::size_t) + unpacked_.capacity() * sizeof(std::int64_t);
+  }
+
+ private:
+  const WaveDiscretisation& waves_;
+  std::vector<std::size_t> begin_;
+  std::vector<double> states_;
+  std::vector<std::int64_t> unpacked_;  // after which step
+};
+
+}  // namespace portwave

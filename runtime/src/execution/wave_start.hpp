@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "portwave/coupling/energy/energy_ledger.hpp"
+#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+
+namespace portwave {
+
+// How a run with waves starts, and what is checked of it.
+
+/// b⁰ in the order of `waves`: CouplingMethod::initial_waves, or zeros.
+AlignedVector initial_waves(const WaveDiscretisation& waves, const CouplingMethod& method);
+
+/// Errors: ConfigError where the energies of states, tanks or waves are not finite.
+void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger& ledger,
+                             std::span<const double> b, const TankOptions& tank);
+
+/// By island, 1 where waves may drown the account of the guard (EnergyLedger); empty where none
+/// can: the rules for impedances lead to none.
+std::vector<char> islands_at_risk(const WaveDiscretisation& waves, const CouplingMethod& method);
+
+/// The waves a and b for other impedances, those of `waves`, in place of `old`: effort and flow
+/// stay.
+void rescatter(const WaveDiscretisation& waves, std::span<const double> old, std::span<double> a,
+               std::span<double> b);
+
+/// ½|wave|².
+double half_square(const WaveDiscretisation& waves, std::span<const double> wave);
+
+}  // namespace portwave

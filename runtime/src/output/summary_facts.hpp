@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string_view>
+
+#include "portwave/runtime/output/summary.hpp"
+
+namespace portwave {
+
+// What a summary says as JSON and as text.
+
+/// The run couples by waves.
+bool has_waves(const RunSummary& summary);
+/// Something of the method was left to "auto".
+bool is_automatic(const CouplingMethod& method);
+/// The law as people write it.
+std::string_view name_of(BrokenLaw::Law law);
+/// Whether H ever exceeded what was there and supplied.
+std::string_view energy_safety(const RunSummary& summary);
+/// There is a tolerance that a step or window has to meet.
+bool has_tolerance(const CouplingMethod& method);
+
+}  // namespace portwave

@@ -1,0 +1,297 @@
+// A summary as summary.json holds it.
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "output/summary_facts.hpp"
+#include "portwave/subsystems/base/instruction_set.hpp"
+
+namespace portwave {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Not all numbers have a place in JSON.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
+
+/// As scenario files write it.
+Json impedance_json(const CouplingMethod& method) {
+  if (method.impedance_kind != ImpedanceKind::given) {
+    return {{"kind", std::string(to_string(method.impedance_kind))},
+            {"retune_factor", number(method.retune_factor)}};
+  }
+  if (method.impedance.size() != 1) return {{"kind", "per_port"}};
+  return {{"kind", "uniform"}, {"value", number(method.impedance.front())}};
+}
+
+/// Null: half the squares of the initial waves; no cap.
+Json tank_json(const TankOptions& tank) {
+  return {{"initial_J", number(tank.initial_J)},
+          {"initial_fraction", number(tank.initial_fraction)},
+          {"cap_J", number(tank.cap_J)}};
+}
+
+Json splitting_json(const CouplingMethod& method) {
+  const SplittingOptions& splitting = method.splitting;
+  if (method.kind == MethodKind::strang) {
+    return {{"coupling_flow", std::string(to_string(splitting.coupling_flow))},
+            {"split_dissipation", splitting.split_dissipation}};
+  }
+  return {{"fast", splitting.fast}, {"factor", splitting.factor}};
+}
+
+/// Null: left to the method; no limit.
+Json dynamic_json(const CouplingMethod& method) {
+  const DynamicIterationOptions& dynamic = method.dynamic;
+  Json json = {{"iterations", method.iterations},
+               {"tolerance", number(method.tolerance)},
+               {"window_steps", dynamic.window_steps},
+               {"integrator", std::string(to_string(dynamic.integrator))}};
+  if (method.kind != MethodKind::lions_mercier) {
+    json["divergence_limit"] = number(dynamic.divergence_limit);
+    return json;
+  }
+  json.update({{"lambda", number(dynamic.lambda)},
+               {"mu", number(dynamic.mu)},
+               {"omega", number(dynamic.omega)},
+               {"alpha", number(dynamic.alpha)},
+               {"metric", std::string(to_string(dynamic.metric))}});
+  return json;
+}
+
+/// What was asked for. Null: left to "auto".
+Json method_options_json(const CouplingMethod& method) {
+  if (is_splitting(method.kind)) return splitting_json(method);
+  if (is_dynamic_iteration(method.kind)) return dynamic_json(method);
+  const bool chooses = method.kind == MethodKind::automatic;
+  return {{"iterations", method.iterations},
+          {"relaxation", chooses ? Json(nullptr) : number(method.relaxation)},
+          {"tolerance", number(method.tolerance)},
+          {"energy_tolerance_J", number(method.energy_tolerance_J)},
+          {"tolerance_per_part", method.tolerance_per_part},
+          {"acceleration", chooses ? Json(nullptr) : Json(method.acceleration)},
+          {"impedance", impedance_json(method)},
+          {"guard", method.guard},
+          {"tank", tank_json(method.tank)}};
+}
+
+/// What "auto" came to; null where nothing was left to it.
+Json choice_json(const RunSummary& summary) {
+  if (!is_automatic(summary.method)) return nullptr;
+  const MethodChoice& choice = summary.choice;
+  Json candidates = Json::array();
+  for (const MethodCandidate& candidate : choice.candidates) {
+    candidates.push_back(
+        {{"kind", std::string(to_string(candidate.kind))},
+         {"relaxation", number(candidate.relaxation)},
+         {"impedance", std::string(to_string(candidate.impedance))},
+         {"acceleration", candidate.acceleration},
+         {"contraction", number(candidate.rate.contraction)},
+         {"cost", number(candidate.cost)},
+         {"evaluations",
+          candidate.rate.converges ? Json(candidate.rate.evaluations) : Json(nullptr)}});
+  }
+  return {{"kind", std::string(to_string(choice.method.kind))},
+          {"relaxation", number(choice.method.relaxation)},
+          {"impedance", std::string(to_string(choice.method.impedance_kind))},
+          {"acceleration", choice.method.acceleration},
+          {"interface_islands", choice.method.interface_islands.size()},
+          {"rescue_after", choice.method.rescue_after},
+          {"cost", number(choice.cost)},
+          {"reason", choice.reason},
+          {"candidates", std::move(candidates)}};
+}
+
+/// Null where impedances stay as they are.
+Json tuning_json(const RunSummary& summary) {
+  if (!has_waves(summary)) return nullptr;
+  if (summary.method.impedance_kind == ImpedanceKind::given && !is_automatic(summary.method)) {
+    return nullptr;
+  }
+  return {{"changes", summary.tuning.changes},
+          {"failures", summary.tuning.failures},
+          {"rescattered_J", number(summary.tuning.rescattered_J)}};
+}
+
+Json guard_json(const RunSummary& summary) {
+  if (!has_waves(summary) || !summary.method.guard) return nullptr;
+  const GuardStatistics& guard = summary.guard;
+  return {{"steps", guard.steps},
+          {"uses", guard.uses},
+          {"trials", guard.trials},
+          {"min_alpha", number(guard.min_alpha)},
+          {"withheld_J", number(guard.withheld_J)}};
+}
+
+Json energy_json(const RunSummary& summary) {
+  if (!summary.has_ledger) return nullptr;
+  const EnergyTotals& energy = summary.energy;
+  return {{"initial_J", number(energy.initial_J)},
+          {"final_J", number(energy.final_J)},
+          {"max_J", number(energy.max_J)},
+          {"supplied_J", number(energy.supplied_J)},
+          {"dissipated_J", number(energy.dissipated_J)},
+          {"mismatch_J", number(energy.mismatch_J)},
+          {"initial_tank_J", number(energy.initial_tank_J)},
+          {"tank_J", number(energy.tank_J)},
+          {"given_up_J", number(energy.given_up_J)},
+          {"rounding_J", number(energy.rounding_J)},
+          {"max_energy_ratio", number(energy.max_energy_ratio)}};
+}
+
+Json broken_law_json(const Certificate& certificate) {
+  if (!certificate.broken_law) return nullptr;
+  return {{"law", std::string(name_of(certificate.broken_law->law))},
+          {"island", certificate.broken_law->island},
+          {"step", certificate.broken_law->step}};
+}
+
+Json energy_safety_json(const RunSummary& summary) {
+  const std::optional<EnergyGrowth>& growth = summary.certificate.growth;
+  return {{"status", std::string(energy_safety(summary))},
+          {"beyond_J", growth ? number(growth->beyond_J) : Json(nullptr)},
+          {"ratio", growth ? number(growth->ratio) : Json(nullptr)},
+          {"island", growth ? Json(growth->island) : Json(nullptr)},
+          {"step", growth ? Json(growth->step) : Json(nullptr)}};
+}
+
+/// Null where no tolerance was missed.
+Json missed_json(const RunSummary& summary) {
+  const MissedTolerance& missed = summary.certificate.missed;
+  if (missed.steps == 0) return nullptr;
+  return {{"steps", missed.steps},
+          {"largest_residual", number(missed.residual)},
+          {"gap_J", number(missed.gap_J)},
+          {"step", missed.step},
+          {"part", summary.missed_part.empty() ? Json(nullptr) : Json(summary.missed_part)},
+          {"part_gap_J", number(missed.part_gap_J)}};
+}
+
+Json certificate_json(const RunSummary& summary) {
+  const Certificate& certificate = summary.certificate;
+  const bool has_worst = certificate.worst_passivity_step >= 0;
+  const bool is_of_part = certificate.worst_passivity_part >= 0;
+  const bool is_checked = summary.has_ledger;
+  return {
+      {"status", is_checked ? std::string(to_string(certificate.status)) : "not_checked"},
+      {"max_passivity_residual_J",
+       is_checked ? number(certificate.max_passivity_residual_J) : Json(nullptr)},
+      {"worst_passivity_part",
+       has_worst && is_of_part ? Json(summary.worst_passivity_part) : Json(nullptr)},
+      {"worst_passivity_step", has_worst ? Json(certificate.worst_passivity_step) : Json(nullptr)},
+      {"steps_with_excess", certificate.steps_with_excess},
+      {"broken_law", broken_law_json(certificate)},
+      {"energy_safety", energy_safety_json(summary)},
+      {"missed_tolerance", missed_json(summary)},
+      {"uncomputable_islands", certificate.uncomputable_islands},
+      {"max_augmented_residual_J", number(certificate.max_augmented_residual_J)},
+      {"max_fejer_residual_J", number(certificate.max_fejer_residual_J)},
+      {"min_fne_margin", number(certificate.min_fne_margin)},
+      {"min_nonexpansiveness_margin", number(certificate.min_nonexpansiveness_margin)},
+      {"steps_without_fixed_point", certificate.steps_without_fixed_point},
+      {"steps_without_margin", certificate.steps_without_margin}};
+}
+
+/// Non-zero bins, [iterations, steps] each.
+Json histogram_json(const IterationStatistics& iterations) {
+  Json bins = Json::array();
+  for (std::size_t k = 0; k < iterations.histogram.size(); ++k) {
+    if (iterations.histogram[k] > 0) bins.push_back({k, iterations.histogram[k]});
+  }
+  return bins;
+}
+
+/// Null where only a lower bound is known: in the histogram's last bin.
+Json exact_quantile(const IterationStatistics& iterations, double level) {
+  const int quantile = iteration_quantile(iterations, level);
+  return quantile < IterationStatistics::kHistogram - 1 ? Json(quantile) : Json(nullptr);
+}
+
+/// Null for a method that does not iterate.
+Json iterations_json(const RunSummary& summary) {
+  if (is_splitting(summary.method.kind)) return nullptr;
+  const IterationStatistics& iterations = summary.iterations;
+  Json reasons = Json::object();
+  for (std::size_t i = 0; i < iterations.reasons.size(); ++i) {
+    reasons[std::string(to_string(static_cast<StopReason>(i)))] = iterations.reasons[i];
+  }
+  return {{"windows", iterations.windows},
+          {"total", iterations.total},
+          {"mean", number(iterations.mean())},
+          {"max", iterations.max},
+          {"p50", exact_quantile(iterations, 0.5)},
+          {"p95", exact_quantile(iterations, 0.95)},
+          {"not_converged", iterations.not_converged},
+          {"rejected_trials", iterations.rejected_trials},
+          {"linearisations", iterations.linearisations},
+          {"rescues", iterations.rescues},
+          {"histogram", histogram_json(iterations)},
+          {"stop_reasons", std::move(reasons)}};
+}
+
+Json execution_json(const RunSummary& summary) {
+  return {{"description", summary.execution},
+          {"executor", std::string(to_string(summary.executor))},
+          {"grain", to_string(summary.grain)},
+          {"threads", summary.threads},
+          {"tasks", summary.tasks},
+          {"instruction_set", std::string(to_string(instruction_set()))}};
+}
+
+Json time_budget_json(const RunSummary& summary) {
+  if (!summary.time.active()) return nullptr;
+  const auto given = [](double value) { return value > 0.0 ? number(value) : Json(nullptr); };
+  const DeadlineScheduler::Statistics& d = summary.deadline;
+  return {{"deadline_s", given(summary.time.deadline_s)},
+          {"pace", given(summary.time.pace)},
+          {"steps", d.steps},
+          {"misses", d.misses},
+          {"unexplained_misses", d.misses - d.preempted_misses},
+          {"slack_p01_s", number(d.slack_p01_s)},
+          {"slack_p50_s", number(d.slack_p50_s)},
+          {"slack_p99_s", number(d.slack_p99_s)},
+          {"worst_slack_s", number(d.worst_slack_s)}};
+}
+
+Json times_json(const RunSummary& summary) {
+  if (!summary.timed) return nullptr;
+  return {{"begin_s", number(summary.times.begin_s)},
+          {"iterate_s", number(summary.times.iterate_s)},
+          {"commit_s", number(summary.times.commit_s)}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json summary_json(const RunSummary& summary) {
+  const CouplingMethod& method = summary.method;
+  return {{"scenario", summary.scenario},
+          {"version", std::string(version())},
+          {"steps", summary.steps},
+          {"step_s", number(summary.step_s)},
+          {"completed", summary.completed},
+          {"method", std::string(name_of(method))},
+          {"method_options", method_options_json(method)},
+          {"method_description", has_waves(summary) ? Json(nullptr) : Json(summary.choice.reason)},
+          {"method_remarks", summary.remarks.empty() ? Json(nullptr) : Json(summary.remarks)},
+          {"choice", choice_json(summary)},
+          {"tuning", tuning_json(summary)},
+          {"iterations", iterations_json(summary)},
+          {"guard", guard_json(summary)},
+          {"energy", energy_json(summary)},
+          {"certificate", certificate_json(summary)},
+          {"execution", execution_json(summary)},
+          {"time_budget", time_budget_json(summary)},
+          {"times", times_json(summary)},
+          {"threads", summary.threads},
+          {"wall_s", number(summary.wall_s)},
+          {"steps_per_s", number(summary.steps_per_s())},
+          {"real_time_factor", number(summary.real_time_factor())}};
+}
+
+}  // namespace portwave

@@ -1,0 +1,336 @@
+// A summary as people read it.
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "output/summary_facts.hpp"
+#include "portwave/subsystems/base/instruction_set.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+
+namespace portwave {
+namespace {
+
+std::string impedance_text(const RunSummary& summary) {
+  const CouplingMethod& method = summary.method;
+  if (method.impedance_kind == ImpedanceKind::given) {
+    if (method.impedance.size() != 1) return "given by port";
+    return fmt::format("{:g} at every port", method.impedance.front());
+  }
+  std::string text(to_string(method.impedance_kind));
+  if (method.retune_factor > 0.0 && summary.follows_state) {
+    text += fmt::format(", set anew when off by a factor {:g}: {} times", method.retune_factor,
+                        summary.tuning.changes);
+    if (summary.tuning.failures > 0) text += fmt::format(" ({} failed)", summary.tuning.failures);
+  }
+  return text;
+}
+
+std::string guard_text(const RunSummary& summary) {
+  const CouplingMethod& method = summary.method;
+  if (!method.guard) return "off";
+  std::string text = "on";
+  if (method.tank.initial_J) text += fmt::format(", tank {:g} J", *method.tank.initial_J);
+  if (method.tank.initial_fraction > 0.0) {
+    text += fmt::format("{}{:g} of the stored energy", method.tank.initial_J ? " and " : ", tank ",
+                        method.tank.initial_fraction);
+  }
+  if (std::isfinite(method.tank.cap_J)) text += fmt::format(", at most {:g} J", method.tank.cap_J);
+  const GuardStatistics& guard = summary.guard;
+  if (guard.steps == 0) return text + "; it never had to act";
+  text += fmt::format("; it acted in {} step{}, largest 1 - alpha {:.3g}, withheld {:.3g} J",
+                      guard.steps, guard.steps == 1 ? "" : "s", 1.0 - guard.min_alpha,
+                      guard.withheld_J);
+  return text;
+}
+
+/// What was asked for, and what that came to.
+std::string network_method_text(const RunSummary& summary) {
+  const CouplingMethod& method = summary.method;
+  std::string text(to_string(method.kind));
+  if (is_dynamic_iteration(method.kind)) {
+    const int window = method.dynamic.window_steps;
+    text += fmt::format(", at most {} iteration{} of a window of {} step{}", method.iterations,
+                        method.iterations == 1 ? "" : "s", window, window == 1 ? "" : "s");
+    if (method.tolerance > 0.0) text += fmt::format(", tolerance {:g}", method.tolerance);
+  }
+  text += "\n               " + summary.choice.reason;
+  if (!summary.remarks.empty()) text += "\n               " + summary.remarks;
+  return text;
+}
+
+/// What was asked for; one line, and one each for the impedance and the guard.
+std::string method_text(const RunSummary& summary) {
+  const CouplingMethod& method = summary.method;
+  if (!has_waves(summary)) return network_method_text(summary);
+  std::string text = fmt::format("{}, at most {} iteration{}", name_of(method), method.iterations,
+                                 method.iterations == 1 ? "" : "s");
+  if (method.kind != MethodKind::automatic && method.kind != MethodKind::interface) {
+    text += fmt::format(", relaxation {:g}", method.relaxation);
+  }
+  if (method.acceleration > 0) text += fmt::format(", acceleration {}", method.acceleration);
+  if (method.tolerance > 0.0) {
+    text += fmt::format(", tolerance {:g}{}", method.tolerance,
+                        method.tolerance_per_part ? " per part" : "");
+  }
+  if (method.energy_tolerance_J > 0.0) {
+    text += fmt::format(", energy tolerance {:g} J", method.energy_tolerance_J);
+  }
+  if (is_automatic(method)) text += "\n               " + summary.choice.reason;
+  return text;
+}
+
+/// "20" or, of the histogram's last entry, "256 or more".
+std::string bin_text(const IterationStatistics& iterations, int count) {
+  const bool is_last = count == IterationStatistics::kHistogram - 1 && iterations.max > count;
+  return fmt::format("{}{}", count, is_last ? " or more" : "");
+}
+
+std::string reason_text(StopReason reason) {
+  if (reason == StopReason::stalled) return "round-off";
+  std::string name(to_string(reason));
+  for (char& c : name) c = c == '_' ? ' ' : c;
+  return name;
+}
+
+/// Steps, or windows of several: what is iterated at once.
+bool has_windows(const CouplingMethod& method) {
+  return is_dynamic_iteration(method.kind) && method.dynamic.window_steps > 1;
+}
+
+std::string iterations_text(const RunSummary& summary) {
+  const IterationStatistics& iterations = summary.iterations;
+  const bool by_window = has_windows(summary.method);
+  std::string text =
+      by_window ? fmt::format("{:.6g} per window of {} steps ({:.6g} per step)", iterations.mean(),
+                              summary.method.dynamic.window_steps, iterations.per_step())
+                : fmt::format("{:.6g} per step", iterations.per_step());
+  if (iterations.steps == 0) return text;
+  text += fmt::format(": {} (p50) {} (p95) {} (max)",
+                      bin_text(iterations, iteration_quantile(iterations, 0.5)),
+                      bin_text(iterations, iteration_quantile(iterations, 0.95)), iterations.max);
+  if (iterations.linearisations > 0) {
+    text += fmt::format("\n               and {} evaluations of nonlinear parts to linearise them",
+                        iterations.linearisations);
+  }
+  if (iterations.rescues > 0) {
+    text += fmt::format("\n               {} time{} an island went on with the interface equation",
+                        iterations.rescues, iterations.rescues == 1 ? "" : "s");
+  }
+  const bool may_be_late = has_waves(summary) && summary.time.active();
+  if (!has_tolerance(summary.method) && !may_be_late) return text;
+  const char* const noun = by_window ? "windows" : "steps";
+  text += fmt::format("\n               {} ended by", noun);
+  const char* separator = " ";
+  for (std::size_t i = 0; i < iterations.reasons.size(); ++i) {
+    if (iterations.reasons[i] == 0) continue;
+    text += fmt::format("{}{} {}", separator, reason_text(static_cast<StopReason>(i)),
+                        iterations.reasons[i]);
+    separator = ", ";
+  }
+  if (has_tolerance(summary.method)) {
+    text += fmt::format("; {} of {} {} missed the tolerance", iterations.not_converged,
+                        by_window ? iterations.windows : summary.steps, noun);
+  }
+  return text;
+}
+
+std::string energy_text(const RunSummary& summary) {
+  if (!summary.has_ledger) return "no ledger was kept";
+  const EnergyTotals& energy = summary.energy;
+  std::string text = fmt::format("{:.6g} J -> {:.6g} J, largest {:.6g} J\n", energy.initial_J,
+                                 energy.final_J, energy.max_J);
+  text += fmt::format("               supplied {:.6g} J, dissipated {:.6g} J, {} {:.6g} J",
+                      energy.supplied_J, energy.dissipated_J,
+                      has_waves(summary) ? "interface mismatch" : "mismatch", energy.mismatch_J);
+  if (std::isfinite(energy.max_energy_ratio)) {
+    text += fmt::format(
+        "\n               energy{}, less what was supplied, at most {:.6g} times the start",
+        has_waves(summary) ? " and tank" : "", energy.max_energy_ratio);
+  }
+  return text;
+}
+
+std::string energy_safety_text(const RunSummary& summary) {
+  const std::string_view status = energy_safety(summary);
+  if (status == "not_checked") return "not checked";
+  const Certificate& certificate = summary.certificate;
+  if (status != "not_kept") {
+    std::string text = status == "kept_by_guard" ? "kept, by the guard" : "kept";
+    text += ": energy never exceeded the start and what was supplied";
+    if (!has_waves(summary)) return text;  // their accounts are of whole steps, without a bound
+    return text + fmt::format("; the rounding of the account is at most {:.2g} J",
+                              summary.energy.rounding_J);
+  }
+  if (!certificate.growth) return "not kept: energy was created, see the certificate";
+  const EnergyGrowth& growth = *certificate.growth;
+  const std::string times = std::isfinite(growth.ratio)
+                                ? fmt::format("{:.6g} times the start", growth.ratio)
+                                : fmt::format("{:.3g} J, from nothing", growth.beyond_J);
+  std::string text = fmt::format("NOT KEPT: energy beyond what was supplied grew to {} in step {}",
+                                 times, growth.step);
+  if (std::isfinite(growth.ratio)) {
+    text += fmt::format(" ({:.3g} J too much)", growth.beyond_J);
+  }
+  if (has_waves(summary) && !summary.method.guard) {
+    text += "\n               the coupling created it; the guard (\"guard\": true) prevents that";
+  }
+  return text;
+}
+
+/// The largest gap of the steps that missed the tolerance.
+std::string missed_text(const RunSummary& summary) {
+  const MissedTolerance& missed = summary.certificate.missed;
+  std::string text = fmt::format("largest residual {:.3g} ({:.3g} J) in step {}", missed.residual,
+                                 missed.gap_J, missed.step);
+  if (!summary.missed_part.empty()) {
+    text += fmt::format(", of which {:.3g} J at \"{}\"", missed.part_gap_J,
+                        printable(summary.missed_part));
+  }
+  return text;
+}
+
+std::string certificate_text(const RunSummary& summary) {
+  if (!summary.has_ledger) return "not checked";
+  const Certificate& certificate = summary.certificate;
+  std::vector<std::string> lines;
+  if (certificate.missed.steps > 0) lines.push_back(missed_text(summary));
+  if (certificate.uncomputable_islands > 0) {
+    lines.push_back(fmt::format(
+        "on {} island{} the impedances are so far from the parts' own that waves drown the energy; "
+        "the guard limits its growth",
+        certificate.uncomputable_islands, certificate.uncomputable_islands == 1 ? "" : "s"));
+  }
+  if (certificate.growth && certificate.status == CertificateStatus::conditional) {
+    lines.push_back("energy came from the coupling");
+  }
+  if (certificate.broken_law) {
+    lines.push_back(fmt::format("{} does not hold on island {} in step {}",
+                                name_of(certificate.broken_law->law),
+                                certificate.broken_law->island, certificate.broken_law->step));
+  }
+  if (certificate.worst_passivity_step >= 0) {
+    const bool is_beyond = certificate.is_part_active || certificate.steps_with_excess > 0;
+    const std::string part = certificate.worst_passivity_part < 0
+                                 ? ""
+                                 : fmt::format(" \"{}\"", printable(summary.worst_passivity_part));
+    lines.push_back(fmt::format("largest passivity residual {:.3g} J; {} its limit{} in step {}",
+                                certificate.max_passivity_residual_J,
+                                is_beyond ? "farthest beyond" : "nearest to", part,
+                                certificate.worst_passivity_step));
+  }
+  if (certificate.steps_with_excess > 0) {
+    lines.push_back(fmt::format(
+        "in {} of {} steps the error of the iteration created energy: at most {:.3g} J",
+        certificate.steps_with_excess, summary.steps, certificate.max_passivity_residual_J));
+  }
+  const auto add = [&lines](const char* what, const std::optional<double>& value) {
+    if (value) lines.push_back(fmt::format("{} {:.3g}", what, *value));
+  };
+  if (certificate.max_augmented_residual_J) {
+    lines.push_back(
+        fmt::format("largest augmented residual {:.3g} J", *certificate.max_augmented_residual_J));
+  }
+  if (certificate.max_fejer_residual_J) {
+    lines.push_back(
+        fmt::format("largest Fejer residual {:.3g} J", *certificate.max_fejer_residual_J));
+  }
+  add("smallest firm-nonexpansiveness margin", certificate.min_fne_margin);
+  add("smallest nonexpansiveness margin", certificate.min_nonexpansiveness_margin);
+  if (certificate.steps_without_fixed_point > 0) {
+    lines.push_back(
+        fmt::format("fixed point not found in {} steps", certificate.steps_without_fixed_point));
+  }
+  if (certificate.steps_without_margin > 0) {
+    lines.push_back(
+        fmt::format("margin not sampled in {} steps", certificate.steps_without_margin));
+  }
+  std::string text(to_string(certificate.status));
+  const char* const next_line = "\n               ";
+  if (certificate.missed.steps > 0) {
+    text += fmt::format(", but {} of {} steps missed the tolerance{}", certificate.missed.steps,
+                        summary.steps, next_line);
+  } else if (!lines.empty()) {
+    text += ": ";
+  }
+  return text + fmt::format("{}", fmt::join(lines, next_line));
+}
+
+std::string execution_text(const RunSummary& summary) {
+  return fmt::format("{}, {} thread{}, {}", printable(summary.execution), summary.threads,
+                     summary.threads == 1 ? "" : "s", to_string(instruction_set()));
+}
+
+/// Four digits, in a unit that needs no exponent.
+std::string duration_text(double time_s) {
+  const double size = std::abs(time_s);
+  if (size >= 10.0) return fmt::format("{:.4g} s", time_s);
+  return size >= 10e-3 ? fmt::format("{:.4g} ms", 1e3 * time_s)
+                       : fmt::format("{:.4g} us", 1e6 * time_s);
+}
+
+/// The line of the time budget, or nothing.
+std::string time_budget_text(const RunSummary& summary) {
+  if (!summary.time.active()) return {};
+  std::string text = "  deadline     ";
+  if (summary.time.deadline_s > 0.0) text += duration_text(summary.time.deadline_s);
+  if (summary.time.deadline_s > 0.0 && summary.time.pace > 0.0) text += ", ";
+  if (summary.time.pace > 0.0) {
+    text += fmt::format("pace {:g} (a step every {})", summary.time.pace,
+                        duration_text(summary.step_s / summary.time.pace));
+  }
+  text += has_waves(summary) ? "; the results depend on the clock\n" : "\n";
+  const DeadlineScheduler::Statistics& d = summary.deadline;
+  if (d.steps == 0) return text;
+  text += fmt::format("               {} of {} steps missed it, {} not explained by preemption\n",
+                      d.misses, d.steps, d.misses - d.preempted_misses);
+  text += fmt::format("               slack {} (p1) {} (p50) {} (p99), worst {}\n",
+                      duration_text(d.slack_p01_s), duration_text(d.slack_p50_s),
+                      duration_text(d.slack_p99_s), duration_text(d.worst_slack_s));
+  return text;
+}
+
+/// The line of the times per phase, or nothing.
+std::string phases_text(const RunSummary& summary) {
+  if (!summary.timed || summary.steps == 0) return {};
+  const auto us = [&](double s) { return 1e6 * s / static_cast<double>(summary.steps); };
+  return fmt::format(
+      "  phases       begin {:.3g} us, iterate {:.3g} us, commit {:.3g} us per step\n",
+      us(summary.times.begin_s), us(summary.times.iterate_s), us(summary.times.commit_s));
+}
+
+std::string speed_text(const RunSummary& summary) {
+  std::string text = fmt::format("{:.3g} s", summary.wall_s);
+  if (summary.steps > 0 && summary.wall_s > 0.0) {
+    text += fmt::format(", {:.3g} steps/s, {:.3g} times real time", summary.steps_per_s(),
+                        summary.real_time_factor());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string summary_text(const RunSummary& summary) {
+  const auto line = [](const char* head, const std::string& text) {
+    return fmt::format("  {:<11}  {}\n", head, text);
+  };
+  std::string text = fmt::format("{}: {} steps of {:g} s, {:g} s in all{}\n",
+                                 printable(summary.scenario), summary.steps, summary.step_s,
+                                 summary.simulated_s(), summary.completed ? "" : " (interrupted)");
+  text += line("method", method_text(summary));
+  if (has_waves(summary)) {
+    text += line("impedance", impedance_text(summary)) + line("guard", guard_text(summary));
+  }
+  if (!is_splitting(summary.method.kind)) text += line("iterations", iterations_text(summary));
+  text += line("energy", energy_text(summary)) + line("safety", energy_safety_text(summary)) +
+          line("certificate", certificate_text(summary)) +
+          line("execution", execution_text(summary));
+  return text + time_budget_text(summary) + phases_text(summary) +
+         line("time", speed_text(summary));
+}
+
+}  // namespace portwave

@@ -1,0 +1,153 @@
+// What both kinds of engine have in common: step sizes are arguments, time is state; and what only
+// one of them has is a view.
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "execution/step_engine.hpp"
+#include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "support/guard_of.hpp"
+#include "support/linear_networks.hpp"
+#include "support/trace.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr double kStep_s = 0.01;
+
+StepperOptions options_of(MethodKind kind) {
+  StepperOptions options;
+  options.step_s = kStep_s;
+  options.method.kind = kind;
+  options.method.iterations = is_wave_method(kind) ? 5 : 60;
+  return options;
+}
+
+std::unique_ptr<StepEngine> engine_of(const System& system, MethodKind kind) {
+  const StepperOptions options = options_of(kind);
+  return is_wave_method(kind) ? make_wave_engine(system, options)
+                              : make_network_engine(system, options);
+}
+
+class BothEngines : public ::testing::TestWithParam<MethodKind> {};
+INSTANTIATE_TEST_SUITE_P(Methods, BothEngines,
+                         ::testing::Values(MethodKind::douglas_rachford, MethodKind::strang,
+                                           MethodKind::jacobi));
+
+TEST_P(BothEngines, RefuseAStepSizeTheyAreNotPreparedFor) {
+  const System system = testing::two_masses();
+  const auto engine = engine_of(system, GetParam());
+  EXPECT_EQ(engine->step_s(), kStep_s);
+  engine->step(kStep_s);
+  const std::vector<double> before(engine->state(1).begin(), engine->state(1).end());
+  for (const double other :
+       {0.5 * kStep_s, std::nextafter(kStep_s, 1.0), 0.0, -kStep_s, std::nan("")}) {
+    try {
+      engine->step(other);
+      FAIL() << other;
+    } catch (const ConfigError& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("/time/step_s"), std::string::npos) << text;
+      EXPECT_NE(text.find("step sizes are fixed for now"), std::string::npos) << text;
+    }
+  }
+  EXPECT_EQ(engine->clock().steps(), 1) << "nothing has happened";
+  EXPECT_TRUE(testing::same_bits(before, {engine->state(1).begin(), engine->state(1).end()}));
+  engine->step(kStep_s);  // control: the right one goes on
+  EXPECT_EQ(engine->clock().steps(), 2);
+}
+
+TEST_P(BothEngines, CountTimeByProducts) {
+  const System system = testing::two_masses();
+  Stepper stepper(system, options_of(GetParam()));
+  for (int n = 0; n <= 1000; ++n) {
+    ASSERT_EQ(stepper.time_s(), n * kStep_s);
+    ASSERT_EQ(stepper.step_index(), n);
+    stepper.step();
+  }
+}
+
+TEST_P(BothEngines, HaveWavesOrNot) {
+  const System system = testing::two_masses();
+  const auto engine = engine_of(system, GetParam());
+  EXPECT_EQ(engine->waves() != nullptr, is_wave_method(GetParam()));
+  EXPECT_EQ(engine->method().method.kind, GetParam());
+}
+
+/// A pair of which one is pushed by a force that notes when it is asked for.
+System pushed_pair(std::vector<double>& asked, const int& failures) {
+  SystemBuilder builder;
+  builder.add("A", linear_oscillator({.mass_kg = 2, .stiffness_N_per_m = 8}),
+              {.initial_state = {}, .inputs = {{"force", Signal::callback([&](double t) {
+                                                  asked.push_back(t);
+                                                  if (failures > 0) throw std::runtime_error("no");
+                                                  return std::sin(t);
+                                                })}}});
+  builder.add("B", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 3}));
+  builder.connect("A.coupling", "B.coupling");
+  return builder.build();
+}
+
+/// In the middle of the step that is made, also where that step has failed before.
+TEST(WaveEngine, SamplesInputsByItsClock) {
+  std::vector<double> asked;
+  int failures = 0;
+  const System system = pushed_pair(asked, failures);
+  Stepper stepper(system, options_of(MethodKind::douglas_rachford));
+  for (int n = 0; n < 500; ++n) {
+    failures = n == 100 ? 1 : 0;
+    asked.clear();
+    if (failures > 0) {
+      EXPECT_THROW(stepper.step(), StepError);
+      EXPECT_EQ(stepper.time_s(), n * kStep_s);
+      failures = 0;
+    }
+    stepper.step();
+    ASSERT_FALSE(asked.empty());
+    for (const double t : asked) ASSERT_EQ(t, n * kStep_s + 0.5 * kStep_s) << "step " << n;
+  }
+}
+
+TEST(WaveView, ShowsTheGuardOnlyWhereThereIsOne) {
+  const System system = testing::two_masses();
+  StepperOptions options = options_of(MethodKind::douglas_rachford);
+  options.method.guard = false;
+  Stepper without(system, options);
+  ASSERT_NE(without.waves(), nullptr);
+  EXPECT_EQ(without.waves()->guard(), nullptr);
+  EXPECT_TRUE(without.waves()->guard_uses().empty());
+  options.method.guard = true;
+  Stepper with(system, options);
+  ASSERT_NE(with.waves()->guard(), nullptr);
+  EXPECT_EQ(with.waves()->guard()->steps, 0);
+}
+
+TEST(WaveView, StaysWhenTheStepperMoves) {
+  const System system = testing::two_masses();
+  Stepper stepper(system, options_of(MethodKind::douglas_rachford));
+  stepper.run(3);
+  const WaveView* const view = stepper.waves();
+  const double outgoing = view->outgoing(0);
+  EXPECT_NE(outgoing, 0.0);
+  const Stepper moved = std::move(stepper);
+  EXPECT_EQ(moved.waves(), view);
+  EXPECT_EQ(view->outgoing(0), outgoing);
+}
+
+TEST(WaveView, TakesAnotherBudget) {
+  const System system = testing::two_masses();
+  Stepper stepper(system, options_of(MethodKind::douglas_rachford));
+  EXPECT_EQ(stepper.step().iterations, 5);
+  stepper.waves()->set_iterations(2);
+  EXPECT_EQ(stepper.step().iterations, 2);
+  EXPECT_EQ(stepper.waves()->iterations_of_island(0), 2);
+  EXPECT_THROW(stepper.waves()->set_iterations(-1), ConfigError);
+  EXPECT_EQ(stepper.step().iterations, 2);
+}
+
+}  // namespace
+}  // namespace portwave
