@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/subsystems/catalogue.hpp>
+#include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "commands.hpp"
 

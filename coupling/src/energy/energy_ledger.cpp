@@ -106,7 +106,7 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     x_.resize(largest);
     waves.get_state(i, record, x_.data());
     column(kStorageBefore)[place.entry] =
-        waves.system().parts()[static_cast<std::size_t>(i)].subsystem->storage(x_.data());
+        waves.system().parts()[static_cast<std::size_t>(i)].component->storage(x_.data());
     double energy = 0.0;
     for (int j = 0; j < batch.wave_size(); ++j) {
       const double wave = b[place.wave + j * place.stride];
@@ -131,7 +131,7 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     for (const int part : parts_.of(i)) {
       account.size += std::abs(column(kStorageBefore)[waves.place(part).entry]);
       const Part& own = waves.system().parts()[static_cast<std::size_t>(part)];
-      account.passive = account.passive && !own.subsystem->is_active();
+      account.passive = account.passive && !own.component->is_active();
     }
     accounts_.push_back(account);
   }
@@ -195,7 +195,7 @@ bool EnergyLedger::refine(const CommittedStep& step) {
     const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
     if (defect <= column(kTolerance)[entry]) continue;
     const LinearForm form =
-        waves_.system().parts()[static_cast<std::size_t>(part)].subsystem->linear_form();
+        waves_.system().parts()[static_cast<std::size_t>(part)].component->linear_form();
     if (form.Q == nullptr) continue;
     waves_.get_state(part, step.record, x_.data());
     waves_.get_state(part, step.next, x_next_.data());
@@ -258,7 +258,7 @@ double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
   const std::optional<double> known = batch.batch->step_rounding(
       place.lane, step.record + batch.record, step.a + batch.wave, step.next + batch.record);
   if (known) return *known;
-  const Subsystem& subsystem = *waves_.system().parts()[static_cast<std::size_t>(part)].subsystem;
+  const Subsystem& subsystem = *waves_.system().parts()[static_cast<std::size_t>(part)].component;
   const LinearForm form = subsystem.linear_form();
   double terms = 0.0;
   for (const double* record : {step.record, step.next}) {

@@ -175,7 +175,7 @@ class Chooser {
   };
 
   void add_work(int part) {
-    const Subsystem& subsystem = *system_.parts()[at(part)].subsystem;
+    const Subsystem& subsystem = *system_.parts()[at(part)].component;
     Island& island = islands_[at(system_.island_of_part(part))];
     const double ports = static_cast<double>(responses_.of(part).rows());
     const bool linear = subsystem.is_linear();

@@ -174,8 +174,8 @@ PortResponses::PortResponses(const System& system, double step_s)
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const Part& part = system.parts()[static_cast<std::size_t>(i)];
     const int next = static_cast<int>(responses_.size());
-    if (part.subsystem->is_linear()) {
-      const auto [found, is_new] = known.try_emplace(part.subsystem.get(), next);
+    if (part.component->is_linear()) {
+      const auto [found, is_new] = known.try_emplace(part.component.get(), next);
       index_.push_back(found->second);
       if (!is_new) continue;
     } else {
@@ -185,7 +185,7 @@ PortResponses::PortResponses(const System& system, double step_s)
     try {
       Eigen::VectorXd terms;
       responses_.push_back(
-          port_response(*part.subsystem, step_s, part.initial_state.data(), terms));
+          port_response(*part.component, step_s, part.initial_state.data(), terms));
       terms_.push_back(std::move(terms));
     } catch (const ConfigError& error) {
       throw ConfigError("", "subsystem \"" + part.name + "\": " + error.issues().front().what);
@@ -215,7 +215,7 @@ void PortResponses::linearise(const std::function<std::span<const double>(int pa
   for (const int i : nonlinear_) {
     const Part& part = system_.parts()[static_cast<std::size_t>(i)];
     fresh.push_back(
-        port_response(*part.subsystem, step_s_, state_of(i).data(), terms[fresh.size()]));
+        port_response(*part.component, step_s_, state_of(i).data(), terms[fresh.size()]));
   }
   for (std::size_t k = 0; k < fresh.size(); ++k) {
     const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(nonlinear_[k])]);

@@ -66,7 +66,7 @@ struct Block {
 
   Block(const Part& placed_part, int first_state, int first_port)
       : placed(&placed_part),
-        part(placed_part.subsystem.get()),
+        part(placed_part.component.get()),
         state(first_state),
         port(first_port),
         n(part->signature().state_size()),

@@ -83,7 +83,7 @@ void CondensedSystem::find_places() {
   Issues issues;
   for (std::size_t i = 0; i < system_->parts().size(); ++i) {
     const Part& part = system_->parts()[i];
-    const Subsystem& physics = *part.subsystem;
+    const Subsystem& physics = *part.component;
     const LinearForm form = physics.linear_form();
     block_of_part_.push_back(-1);
     if (form.Q == nullptr || !physics.constant_structure()) {
@@ -142,7 +142,7 @@ void CondensedSystem::condense() {
   Triplets seen;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const CondensedBlock& block = blocks_[i];
-    const Subsystem& part = *system.parts()[static_cast<std::size_t>(block.part)].subsystem;
+    const Subsystem& part = *system.parts()[static_cast<std::size_t>(block.part)].component;
     const int first = system.first_scalar_port(block.part);
     const int p = part.signature().wave_size();
     into[i] = SparseMatrix(part.structure().G - part.structure().P).leftCols(p);
@@ -253,7 +253,7 @@ void CondensedSystem::condense() {
     Triplets entries;
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
       if (inputs_[k].part != block.part) continue;
-      const Subsystem& part = *system.parts()[static_cast<std::size_t>(block.part)].subsystem;
+      const Subsystem& part = *system.parts()[static_cast<std::size_t>(block.part)].component;
       const int column = part.signature().wave_size() + inputs_[k].channel;
       for (SparseMatrix::InnerIterator it(part.structure().G, column); it; ++it) {
         entries.emplace_back(static_cast<int>(it.row()), static_cast<int>(k), it.value());
@@ -356,7 +356,7 @@ Eigen::VectorXd CondensedSystem::initial_state() const {
       const Part& part = system_->parts()[static_cast<std::size_t>(input.part)];
       const std::string where = fmt::format(
           "/subsystems/{}/inputs/{}", input.part,
-          part.subsystem->signature().inputs[static_cast<std::size_t>(input.channel)].name);
+          part.component->signature().inputs[static_cast<std::size_t>(input.channel)].name);
       double& value = values[static_cast<Eigen::Index>(k)];
       try {
         value = (*input.signal)(time_s);
@@ -421,7 +421,7 @@ std::string CondensedSystem::state_label(int state) const {
   const CondensedBlock& block = *std::prev(after);
   const Part& part = system_->parts()[static_cast<std::size_t>(block.part)];
   return part.name + "." +
-         part.subsystem->signature().states[static_cast<std::size_t>(state - block.first)].name;
+         part.component->signature().states[static_cast<std::size_t>(state - block.first)].name;
 }
 
 std::vector<ScalarCoupling> CondensedSystem::scalar_couplings(std::string& reason) const {

@@ -47,7 +47,7 @@ std::vector<std::vector<int>> group_parts(const System& system, std::span<const 
   std::vector<std::vector<int>> groups;
   std::map<std::tuple<int, std::type_index, std::string>, std::size_t> group_of_key;
   for (const int i : order) {
-    const Subsystem& subsystem = *system.parts()[static_cast<std::size_t>(i)].subsystem;
+    const Subsystem& subsystem = *system.parts()[static_cast<std::size_t>(i)].component;
     std::string key = by_shape ? subsystem.batch_key() : std::string();
     if (key.empty()) {
       groups.push_back({i});
@@ -141,7 +141,7 @@ void WaveDiscretisation::gather_island_groups(std::span<const int> order) {
 void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
   std::vector<const Subsystem*> subsystems;
   for (const int part : parts) {
-    subsystems.push_back(system_.parts()[static_cast<std::size_t>(part)].subsystem.get());
+    subsystems.push_back(system_.parts()[static_cast<std::size_t>(part)].component.get());
   }
   BatchPlace place;
   place.batch = subsystems[0]->make_batch(subsystems);
@@ -370,7 +370,7 @@ bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus
     const auto channel = static_cast<std::size_t>(current->channel);
     failure = {
         current->part, StepFault::threw,
-        fmt::format("input \"{}\": {}", part.subsystem->signature().inputs[channel].name, what)};
+        fmt::format("input \"{}\": {}", part.component->signature().inputs[channel].name, what)};
     return false;
   };
   try {

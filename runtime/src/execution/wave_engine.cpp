@@ -128,7 +128,7 @@ class WaveEngine final : public StepEngine {
 
   std::span<const double> state(int part) override {
     const auto index = static_cast<std::size_t>(part);
-    const Signature& signature = waves_.system().parts()[index].subsystem->signature();
+    const Signature& signature = waves_.system().parts()[index].component->signature();
     double* own = view_.data() + view_begin_[index];
     if (view_step_[index] != steps_) {
       waves_.get_state(part, record_.data(), own);
@@ -147,7 +147,7 @@ class WaveEngine final : public StepEngine {
     return {a_[place], b_[place]};
   }
   double storage(int part) override {
-    return system().parts()[static_cast<std::size_t>(part)].subsystem->storage(state(part).data());
+    return system().parts()[static_cast<std::size_t>(part)].component->storage(state(part).data());
   }
 
   void set_iterations(int iterations) override {
@@ -252,7 +252,7 @@ class WaveEngine final : public StepEngine {
     std::size_t size = 0;
     for (const Part& part : waves_.system().parts()) {
       view_begin_.push_back(size);
-      size += static_cast<std::size_t>(part.subsystem->signature().state_size());
+      size += static_cast<std::size_t>(part.component->signature().state_size());
     }
     view_.resize(size);
     view_step_.assign(waves_.places().size(), -1);

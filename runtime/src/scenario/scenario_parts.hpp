@@ -7,7 +7,7 @@
 
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/runtime/output/progress.hpp"
-#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "scenario/scenario_reader.hpp"
 
 namespace portwave::scenario_file {

@@ -119,7 +119,7 @@ TEST(DescriptorMonolithic, KeepsEnergyWhereNothingIsLost) {
   double body = 0.0;
   for (int n = 0; n < 200; ++n) {
     reference.step();
-    body = std::max(body, system.parts()[1].subsystem->storage(reference.state(1).data()));
+    body = std::max(body, system.parts()[1].component->storage(reference.state(1).data()));
     EXPECT_NEAR(reference.storage(), start, 1e-12 * start) << n;
   }
   EXPECT_GT(body, 0.1 * start);  // control: energy was exchanged

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"

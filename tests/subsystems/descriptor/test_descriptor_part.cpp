@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/base/aligned.hpp"
-#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/conformance/conformance.hpp"
 #include "portwave/subsystems/core/wave.hpp"
 #include "support/descriptor_parts.hpp"
