@@ -35,7 +35,7 @@ class PortGraph {
     return static_cast<int>(matches_.responses().of(part).rows());
   }
   bool is_nonlinear(int node) const {
-    return is_part(node) && !system().parts()[at(node)].component->is_linear();
+    return is_part(node) && !system().parts()[at(node)].component->capabilities().linear;
   }
   int other(int node, int port) const {
     return is_part(node) ? parts_ + matches_.junction_of(port)

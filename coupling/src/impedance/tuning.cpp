@@ -53,7 +53,7 @@ int leaf_side(const PortMatches& matches, const Junction& junction) {
     size[side] = matches.is_own(port) ? interaction(matches.responses().of(part),
                                                     port - matches.system().first_scalar_port(part))
                                       : std::numeric_limits<double>::infinity();
-    linear[side] = matches.system().parts()[at(part)].component->is_linear();
+    linear[side] = matches.system().parts()[at(part)].component->capabilities().linear;
   }
   const double margin = kTie * (1.0 + std::min(size[0], size[1]));
   if (size[0] < size[1] - margin) return 0;
@@ -264,7 +264,7 @@ int find_ill_conditioned(const PortResponses& responses, std::span<const double>
   constexpr double kWorst = 1e9;
   const System& system = responses.system();
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
-    const Subsystem& part = *system.parts()[at(i)].component;
+    const Component& part = *system.parts()[at(i)].component;
     const auto own = impedance.subspan(at(system.first_scalar_port(i)),
                                        static_cast<std::size_t>(responses.of(i).rows()));
     if (part.is_active()) continue;
@@ -280,7 +280,7 @@ std::vector<double> worst_conditions(const PortResponses& responses,
   const System& system = responses.system();
   std::vector<double> worst(at(system.island_count()), 1.0);
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
-    const Subsystem& part = *system.parts()[at(i)].component;
+    const Component& part = *system.parts()[at(i)].component;
     if (part.is_active()) continue;
     const auto own = impedance.subspan(at(system.first_scalar_port(i)),
                                        static_cast<std::size_t>(responses.of(i).rows()));

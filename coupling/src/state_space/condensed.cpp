@@ -83,9 +83,13 @@ void CondensedSystem::find_places() {
   Issues issues;
   for (std::size_t i = 0; i < system_->parts().size(); ++i) {
     const Part& part = system_->parts()[i];
-    const Subsystem& physics = *part.component;
-    const LinearForm form = physics.linear_form();
     block_of_part_.push_back(-1);
+    if (part.port_hamiltonian() == nullptr) {
+      issues.push_back({fmt::format("/subsystems/{}", i), opaque_defect(part)});
+      continue;
+    }
+    const Subsystem& physics = *part.port_hamiltonian();
+    const LinearForm form = physics.linear_form();
     if (form.Q == nullptr || !physics.constant_structure()) {
       issues.push_back(
           {fmt::format("/subsystems/{}", i),
@@ -142,7 +146,8 @@ void CondensedSystem::condense() {
   Triplets seen;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const CondensedBlock& block = blocks_[i];
-    const Subsystem& part = *system.parts()[static_cast<std::size_t>(block.part)].component;
+    const Subsystem& part =
+        *system.parts()[static_cast<std::size_t>(block.part)].port_hamiltonian();
     const int first = system.first_scalar_port(block.part);
     const int p = part.signature().wave_size();
     into[i] = SparseMatrix(part.structure().G - part.structure().P).leftCols(p);
@@ -253,7 +258,8 @@ void CondensedSystem::condense() {
     Triplets entries;
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
       if (inputs_[k].part != block.part) continue;
-      const Subsystem& part = *system.parts()[static_cast<std::size_t>(block.part)].component;
+      const Subsystem& part =
+          *system.parts()[static_cast<std::size_t>(block.part)].port_hamiltonian();
       const int column = part.signature().wave_size() + inputs_[k].channel;
       for (SparseMatrix::InnerIterator it(part.structure().G, column); it; ++it) {
         entries.emplace_back(static_cast<int>(it.row()), static_cast<int>(k), it.value());

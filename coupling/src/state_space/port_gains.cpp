@@ -168,7 +168,7 @@ std::string port_names(const System& system, const std::vector<int>& ports) {
 SparseMatrix port_feedthrough(const System& system) {
   Triplets entries;
   for (std::size_t i = 0; i < system.parts().size(); ++i) {
-    const Subsystem& part = *system.parts()[i].component;
+    const Subsystem& part = *system.parts()[i].port_hamiltonian();
     const int first = system.first_scalar_port(static_cast<int>(i));
     const int p = part.signature().wave_size();
     const SparseMatrix feed = part.structure().S + part.structure().N;

@@ -5,6 +5,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "system/system_draft.hpp"
 
@@ -133,9 +136,14 @@ std::string System::port_label(int scalar_port) const {
   return port.dimension == 1 ? label : label + "[" + std::to_string(place.component) + "]";
 }
 
-SystemBuilder& SystemBuilder::add(std::string name, std::shared_ptr<const Subsystem> subsystem,
+std::string opaque_defect(const Part& part) {
+  return fmt::format("subsystem {} ({}) is opaque: it has ports and a step, but shows no equations",
+                     in_quotes(part.name), printable(part.component->signature().type));
+}
+
+SystemBuilder& SystemBuilder::add(std::string name, std::shared_ptr<const Component> component,
                                   PartOptions options) {
-  parts_.push_back({std::move(name), std::move(subsystem), std::move(options)});
+  parts_.push_back({std::move(name), std::move(component), std::move(options)});
   return *this;
 }
 

@@ -162,8 +162,10 @@ void SystemBuilder::Draft::check_signature(int part) {
 
 namespace {
 
-/// Why a nonlinear part cannot start from here; empty where it can.
-std::string storage_defect(const Subsystem& part, const std::vector<double>& x) {
+/// Why a nonlinear part cannot start from here; empty where it can, as far as is known.
+std::string storage_defect(const Component& component, const std::vector<double>& x) {
+  if (component.port_hamiltonian() == nullptr) return {};
+  const Subsystem& part = *component.port_hamiltonian();
   if (part.is_linear()) return {};
   std::vector<double> g(x.size());
   try {
@@ -293,7 +295,7 @@ NameSearch& SystemBuilder::Draft::part_names() {
 }
 
 NameSearch& SystemBuilder::Draft::port_names(int part) {
-  const Subsystem* const owner = parts[part].component.get();
+  const Component* const owner = parts[part].component.get();
   if (owner_of_port_names_ != owner) port_names_.emplace(names_of(owner->signature().ports));
   owner_of_port_names_ = owner;
   return *port_names_;

@@ -91,7 +91,8 @@ class Component {
   /// being "/initial_state". None unless overridden.
   virtual Issues check_initial_state(const double* x) const;
 
-  /// Components of the same class with equal keys may share a batch. Empty: never shared.
+  /// Components of the same class with equal keys may share a batch; they are equally capable. Empty:
+  /// never shared.
   virtual std::string batch_key() const { return {}; }
   /// A batch of `parts`, all of this class and with this component's key; parts[0] is this one. They
   /// must outlive it.
