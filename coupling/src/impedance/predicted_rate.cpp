@@ -309,6 +309,7 @@ std::vector<PredictedRate> predict_rates(const PortResponses& responses,
                                          std::span<const double> impedance,
                                          const InnerUpdate& update, int limit, int acceleration,
                                          std::span<const char> wanted) {
+  if (!responses.problem().empty()) throw ConfigError("/method/impedance", responses.problem());
   const bool is_interface = update.rule() == nullptr;
   LinearIteration iteration(responses, impedance, wanted);
   const int islands = responses.system().island_count();

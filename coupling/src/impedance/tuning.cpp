@@ -313,6 +313,7 @@ TunedImpedance checked(const PortResponses& responses, TunedImpedance tuned) {
 }
 
 TunedImpedance tune_impedance(const PortResponses& responses, ImpedanceKind kind) {
+  if (!responses.problem().empty()) return {{}, responses.problem()};
   const PortMatches matches(responses);
   switch (kind) {
     case ImpedanceKind::fne:

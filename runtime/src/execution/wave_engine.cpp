@@ -63,6 +63,7 @@ class WaveEngine final : public StepEngine {
       acceleration_.emplace(waves_, options_.method.acceleration);
     prepare_interface();
     certificate_.max_passivity_residual_J = ledger_.max_passivity_residual();
+    note_what_cannot_be_said();
     runner_ = make_runner(waves_, options_, tuner_.expected_iterations(), record_.data(), costs_);
     runner_.executor->bind(arrays());
     runner_.executor->bind(next_arrays());
@@ -147,7 +148,8 @@ class WaveEngine final : public StepEngine {
     return {a_[place], b_[place]};
   }
   double storage(int part) override {
-    return system().parts()[static_cast<std::size_t>(part)].component->storage(state(part).data());
+    const Subsystem* physics = system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
+    return physics != nullptr ? physics->storage(state(part).data()) : ledger_.booked_storage(part);
   }
 
   void set_iterations(int iterations) override {
@@ -283,7 +285,11 @@ class WaveEngine final : public StepEngine {
     ++steps_;
   }
 
-  bool ledger_used() const { return options_.certify != Certify::none || options_.method.guard; }
+  /// A part that does not know its energy has no other account of it.
+  bool ledger_used() const {
+    return options_.certify != Certify::none || options_.method.guard ||
+           !ledger_.metered_parts().empty();
+  }
   InnerUpdate update() const { return inner_update_of(options_.method); }
 
   /// What the step has written, before it is accepted.
@@ -463,6 +469,14 @@ class WaveEngine final : public StepEngine {
     }
     return islands_drowned_by_waves(responses, by_port);
   }
+  void note_what_cannot_be_said() {
+    const std::span<const int> metered = ledger_.metered_parts();
+    certificate_.unjudged_parts.assign(metered.begin(), metered.end());
+    if (!metered.empty()) condition_certificate();
+    const std::vector<int> unrepeatable = unrepeatable_parts(waves_);
+    is_repeatable_ = unrepeatable.empty();
+    if (options_.certify == Certify::full) certificate_.unrepeatable_parts = unrepeatable;
+  }
   void condition_certificate() {
     if (certificate_.status == CertificateStatus::holds) {
       certificate_.status = CertificateStatus::conditional;
@@ -522,7 +536,7 @@ class WaveEngine final : public StepEngine {
 
   /// A NaN or infinity was noticed at some iteration or the commit, perhaps by a part that was given
   /// it: the iteration is run again, looking at every wave, to name the first part and iteration that
-  /// made one. Returns when none did before.
+  /// made one. Returns when none did before, or when steps do not repeat.
   void find_non_finite(int noticed_at);
 
   double time() const { return static_cast<double>(steps_) * options_.step_s; }
@@ -549,6 +563,7 @@ class WaveEngine final : public StepEngine {
   std::optional<DeadlineScheduler> scheduler_;  // with a time budget
   Pace pace_;
   std::int64_t steps_ = 0;
+  bool is_repeatable_ = true;  // so are all parts
   bool stale_ = false;  // the record has seen port solves of a step that failed
   IterationStatistics statistics_;
   Certificate certificate_;
@@ -562,6 +577,7 @@ class WaveEngine final : public StepEngine {
 };
 
 void WaveEngine::find_non_finite(int noticed_at) {
+  if (!is_repeatable_) return;
   const int parts = static_cast<int>(waves_.places().size());
   const bool at_commit = noticed_at == TaskOutcome::kCommit;
   int last = at_commit ? 0 : noticed_at;

@@ -1,5 +1,6 @@
 #include "portwave/runtime/output/summary.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
@@ -139,10 +140,21 @@ Json guard_json(const RunSummary& summary) {
           {"withheld_J", number(guard.withheld_J)}};
 }
 
+/// What went into parts that do not know their energy; only where there are such parts.
+void add_metered(const RunSummary& summary, Json& json) {
+  if (!summary.unjudged_parts.empty()) json["metered_J"] = number(summary.energy.metered_J);
+}
+
+/// Names of parts that there is something to say about; only where there are some.
+void add_unjudged(const RunSummary& summary, Json& json) {
+  if (!summary.unjudged_parts.empty()) json["unjudged_parts"] = summary.unjudged_parts;
+  if (!summary.unrepeatable_parts.empty()) json["unrepeatable_parts"] = summary.unrepeatable_parts;
+}
+
 Json energy_json(const RunSummary& summary) {
   if (!summary.has_ledger) return nullptr;
   const EnergyTotals& energy = summary.energy;
-  return {{"initial_J", number(energy.initial_J)},
+  Json json = {{"initial_J", number(energy.initial_J)},
           {"final_J", number(energy.final_J)},
           {"max_J", number(energy.max_J)},
           {"supplied_J", number(energy.supplied_J)},
@@ -153,6 +165,8 @@ Json energy_json(const RunSummary& summary) {
           {"given_up_J", number(energy.given_up_J)},
           {"rounding_J", number(energy.rounding_J)},
           {"max_energy_ratio", number(energy.max_energy_ratio)}};
+  add_metered(summary, json);
+  return json;
 }
 
 std::string_view name_of(BrokenLaw::Law law) {
@@ -204,7 +218,7 @@ Json certificate_json(const RunSummary& summary) {
   const bool has_worst = certificate.worst_passivity_step >= 0;
   const bool is_of_part = certificate.worst_passivity_part >= 0;
   const bool is_checked = summary.has_ledger;
-  return {
+  Json json = {
       {"status", is_checked ? std::string(to_string(certificate.status)) : "not_checked"},
       {"max_passivity_residual_J",
        is_checked ? number(certificate.max_passivity_residual_J) : Json(nullptr)},
@@ -222,6 +236,8 @@ Json certificate_json(const RunSummary& summary) {
       {"min_nonexpansiveness_margin", number(certificate.min_nonexpansiveness_margin)},
       {"steps_without_fixed_point", certificate.steps_without_fixed_point},
       {"steps_without_margin", certificate.steps_without_margin}};
+  add_unjudged(summary, json);
+  return json;
 }
 
 /// Non-zero bins, [iterations, steps] each.
@@ -423,6 +439,26 @@ std::string iterations_text(const RunSummary& summary) {
   return text;
 }
 
+/// "subsystem "a"" or "subsystems "a", "b"".
+std::string subsystems_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 6;
+  std::string text = names.size() == 1 ? "subsystem" : "subsystems";
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (i == 0 ? " \"" : ", \"") + printable(names[i]) + "\"";
+  }
+  return names.size() > kShown ? text + fmt::format(", ... ({} in all)", names.size()) : text;
+}
+
+/// A sentence on parts that do not know their energy, or nothing.
+std::string metered_text(const RunSummary& summary) {
+  if (summary.unjudged_parts.empty()) return {};
+  const double taken = summary.energy.metered_J;
+  const bool is_one = summary.unjudged_parts.size() == 1;
+  return fmt::format("\n               {} {} {:.6g} J more than {} {}",
+                     subsystems_text(summary.unjudged_parts), taken < 0.0 ? "gave" : "took",
+                     std::abs(taken), is_one ? "it" : "they", taken < 0.0 ? "took" : "gave");
+}
+
 std::string energy_text(const RunSummary& summary) {
   if (!summary.has_ledger) return "no ledger was kept";
   const EnergyTotals& energy = summary.energy;
@@ -436,7 +472,7 @@ std::string energy_text(const RunSummary& summary) {
         "\n               energy{}, less what was supplied, at most {:.6g} times the start",
         has_waves(summary) ? " and tank" : "", energy.max_energy_ratio);
   }
-  return text;
+  return text + metered_text(summary);
 }
 
 std::string energy_safety_text(const RunSummary& summary) {
@@ -446,6 +482,9 @@ std::string energy_safety_text(const RunSummary& summary) {
   if (status != "not_kept") {
     std::string text = status == "kept_by_guard" ? "kept, by the guard" : "kept";
     text += ": energy never exceeded the start and what was supplied";
+    if (!summary.unjudged_parts.empty()) {
+      text += ", by " + subsystems_text(summary.unjudged_parts) + " too";
+    }
     if (!has_waves(summary)) return text;  // their accounts are of whole steps, without a bound
     return text + fmt::format("; the rounding of the account is at most {:.2g} J",
                               summary.energy.rounding_J);
@@ -511,6 +550,16 @@ std::string certificate_text(const RunSummary& summary) {
     lines.push_back(fmt::format(
         "in {} of {} steps the error of the iteration created energy: at most {:.3g} J",
         certificate.steps_with_excess, summary.steps, certificate.max_passivity_residual_J));
+  }
+  if (!summary.unjudged_parts.empty()) {
+    const bool is_one = summary.unjudged_parts.size() == 1;
+    lines.push_back(fmt::format("whether {} {} passive is not judged: {} energy is not known",
+                                subsystems_text(summary.unjudged_parts), is_one ? "is" : "are",
+                                is_one ? "its" : "their"));
+  }
+  if (!summary.unrepeatable_parts.empty()) {
+    lines.push_back(fmt::format("no fixed point was looked for: the steps of {} do not repeat",
+                                subsystems_text(summary.unrepeatable_parts)));
   }
   const auto add = [&lines](const char* what, const std::optional<double>& value) {
     if (value) lines.push_back(fmt::format("{} {:.3g}", what, *value));
@@ -619,6 +668,13 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   }
   if (const int part = summary.certificate.missed.part; part >= 0) {
     summary.missed_part = stepper.system().parts()[static_cast<std::size_t>(part)].name;
+  }
+  for (const int part : summary.certificate.unjudged_parts) {
+    summary.unjudged_parts.push_back(stepper.system().parts()[static_cast<std::size_t>(part)].name);
+  }
+  for (const int part : summary.certificate.unrepeatable_parts) {
+    summary.unrepeatable_parts.push_back(
+        stepper.system().parts()[static_cast<std::size_t>(part)].name);
   }
   summary.certify = options.certify;
   summary.time = options.time;

@@ -44,7 +44,7 @@ double scattering_gap(const System& system, double h, double impedance_factor = 
   const testing::WaveMatrices m = wave_matrices(responses, impedance);
   double gap = 0.0;
   for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
-    if (!system.parts()[at(part)].component->is_linear()) continue;
+    if (!system.parts()[at(part)].component->capabilities().linear) continue;
     const Eigen::MatrixXd expected = batch_matrix(waves, part);
     const int first = system.first_scalar_port(part);
     gap = std::max(gap, (m.D.block(first, first, expected.rows(), expected.cols()) - expected)
@@ -239,7 +239,7 @@ TEST(Leaf, BothPortsOfAConnectionTakeTheSideThatInteractsLess) {
   const std::vector<double> leaf = tune_impedance(responses, ImpedanceKind::leaf).by_port;
   for (int limb = 1; limb <= 6; ++limb) {
     const int port = system.first_scalar_port(limb);
-    EXPECT_NEAR(leaf[at(port)], matched_impedances(*system.parts()[at(limb)].component, 0.01)[0],
+    EXPECT_NEAR(leaf[at(port)], matched_impedances(*system.parts()[at(limb)].port_hamiltonian(), 0.01)[0],
                 1e-12);
     EXPECT_EQ(leaf[at(port)], leaf[at(limb - 1)]);
   }

@@ -395,7 +395,7 @@ TEST(System, EndsResistiveJointsWithAResistor) {
   EXPECT_TRUE(resistor.is_termination);
   EXPECT_FALSE(system.parts()[0].is_termination);
   EXPECT_TRUE(resistor.initial_state.empty());
-  EXPECT_EQ(Eigen::MatrixXd(resistor.component->structure().S), matrix2(3, 0, 0, 3));
+  EXPECT_EQ(Eigen::MatrixXd(resistor.port_hamiltonian()->structure().S), matrix2(3, 0, 0, 3));
   EXPECT_EQ(resistor.component->signature().ports[0].domain, Domain::translation);
 
   EXPECT_EQ(system.port_label(5), "A.left.resistor[1]");
