@@ -43,9 +43,10 @@ class TypeCheck {
     const std::string where =
         "/parameters/" + (is_plain_name(info.name) ? info.name : std::to_string(i));
     if (!is_plain_name(info.name) || info.name.find_first_of("/~") != std::string::npos) {
-      fail(where, fmt::format("the name of a parameter must not be empty nor contain dots, slashes, "
-                              "brackets, blanks, commas or quotes, got {}",
-                              in_quotes(info.name)));
+      fail(where,
+           fmt::format("the name of a parameter must not be empty nor contain dots, slashes, "
+                       "brackets, blanks, commas or quotes, got {}",
+                       in_quotes(info.name)));
     } else if (info.name == "allow_active") {
       fail(where, "\"allow_active\" is understood by every type: it is not a parameter");
     } else if (!names_.insert(info.name).second) {

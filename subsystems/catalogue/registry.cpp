@@ -32,8 +32,8 @@ Catalogue& Catalogue::instance() {
 void Catalogue::add(PartType type) {
   Issues issues = check_part_type(type);
   if (find_part_type(type.name) != nullptr) {
-    issues.insert(issues.begin(), {"/name", fmt::format("there is a type {} already",
-                                                        in_quotes(type.name))});
+    issues.insert(issues.begin(),
+                  {"/name", fmt::format("there is a type {} already", in_quotes(type.name))});
   }
   throw_if_any(std::move(issues));
   instance().types_.push_back(std::move(type));

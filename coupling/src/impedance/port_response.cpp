@@ -208,11 +208,10 @@ void PortResponses::add_probed(const Part& part) {
   if (!response && problem_.empty()) {
     const Capabilities capabilities = part.component->capabilities();
     const bool is_asked = capabilities.linear || capabilities.linearisable;
-    problem_ = fmt::format(
-        "the impedances at subsystem {} ({}) have to be given: {}", in_quotes(part.name),
-        printable(part.component->signature().type),
-        is_asked ? "its steps do not tell how its ports respond"
-                 : "it is opaque and cannot be linearised");
+    problem_ = fmt::format("the impedances at subsystem {} ({}) have to be given: {}",
+                           in_quotes(part.name), printable(part.component->signature().type),
+                           is_asked ? "its steps do not tell how its ports respond"
+                                    : "it is opaque and cannot be linearised");
   }
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   responses_.push_back(response ? *std::move(response) : Matrix::Constant(ports, ports, kNone));

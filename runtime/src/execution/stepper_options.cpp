@@ -50,10 +50,11 @@ void refuse_where_not_linearisable(const System& system, Issues& issues) {
     const Component& component = *system.parts()[i].component;
     const Capabilities capabilities = component.capabilities();
     if (capabilities.linear || capabilities.linearisable) continue;
-    issues.push_back({fmt::format("/subsystems/{}", i),
-                      fmt::format("the method \"interface\" needs derivatives, and subsystem \"{}\" "
-                                  "({}) cannot be linearised",
-                                  system.parts()[i].name, component.signature().type)});
+    issues.push_back(
+        {fmt::format("/subsystems/{}", i),
+         fmt::format("the method \"interface\" needs derivatives, and subsystem \"{}\" "
+                     "({}) cannot be linearised",
+                     system.parts()[i].name, component.signature().type)});
   }
 }
 

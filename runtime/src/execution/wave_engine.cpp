@@ -564,7 +564,7 @@ class WaveEngine final : public StepEngine {
   Pace pace_;
   std::int64_t steps_ = 0;
   bool is_repeatable_ = true;  // so are all parts
-  bool stale_ = false;  // the record has seen port solves of a step that failed
+  bool stale_ = false;         // the record has seen port solves of a step that failed
   IterationStatistics statistics_;
   Certificate certificate_;
   AlignedVector u_start_;                   // Certify::full

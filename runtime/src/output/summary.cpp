@@ -155,16 +155,16 @@ Json energy_json(const RunSummary& summary) {
   if (!summary.has_ledger) return nullptr;
   const EnergyTotals& energy = summary.energy;
   Json json = {{"initial_J", number(energy.initial_J)},
-          {"final_J", number(energy.final_J)},
-          {"max_J", number(energy.max_J)},
-          {"supplied_J", number(energy.supplied_J)},
-          {"dissipated_J", number(energy.dissipated_J)},
-          {"mismatch_J", number(energy.mismatch_J)},
-          {"initial_tank_J", number(energy.initial_tank_J)},
-          {"tank_J", number(energy.tank_J)},
-          {"given_up_J", number(energy.given_up_J)},
-          {"rounding_J", number(energy.rounding_J)},
-          {"max_energy_ratio", number(energy.max_energy_ratio)}};
+               {"final_J", number(energy.final_J)},
+               {"max_J", number(energy.max_J)},
+               {"supplied_J", number(energy.supplied_J)},
+               {"dissipated_J", number(energy.dissipated_J)},
+               {"mismatch_J", number(energy.mismatch_J)},
+               {"initial_tank_J", number(energy.initial_tank_J)},
+               {"tank_J", number(energy.tank_J)},
+               {"given_up_J", number(energy.given_up_J)},
+               {"rounding_J", number(energy.rounding_J)},
+               {"max_energy_ratio", number(energy.max_energy_ratio)}};
   add_metered(summary, json);
   return json;
 }

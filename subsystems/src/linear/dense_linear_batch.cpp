@@ -326,9 +326,9 @@ class DenseLinearBatch final : public StepBatch {
     const auto sizes = static_cast<std::size_t>(3 * n + p);
     detail::Workspace work(sizes);
     std::fill(work.data(), work.data() + sizes, 0.0);
-    double* const slope = work.data();            // what an error of x⁺ changes the balance by
-    double* const terms = slope + n;              // of z = [∂H/∂x; u]
-    double* const shifted = terms + n + p;        // x⁺ less what the inputs work on
+    double* const slope = work.data();      // what an error of x⁺ changes the balance by
+    double* const terms = slope + n;        // of z = [∂H/∂x; u]
+    double* const shifted = terms + n + p;  // x⁺ less what the inputs work on
     for (int i = 0; i < n; ++i) shifted[i] = state(after, i);
     for (int e = 0; e < shape_.output_count; ++e) {
       const LinearEntry& entry = output_[static_cast<std::size_t>(e)];

@@ -17,10 +17,10 @@ namespace {
 class NewtonBatch final : public LanewiseBatch {
  public:
   NewtonBatch(std::span<const Subsystem* const> parts, NewtonOptions options)
-      : LanewiseBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
-                      parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
-                      LastSolve::size(parts[0]->signature().state_size(),
-                                      parts[0]->signature().wave_size())),
+      : LanewiseBatch(
+            static_cast<int>(parts.size()), parts[0]->signature().state_size(),
+            parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
+            LastSolve::size(parts[0]->signature().state_size(), parts[0]->signature().wave_size())),
         parts_(parts.begin(), parts.end()),
         options_(options),
         taken_(std::make_unique<std::atomic<bool>[]>(parts.size())) {

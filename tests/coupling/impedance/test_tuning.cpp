@@ -239,8 +239,8 @@ TEST(Leaf, BothPortsOfAConnectionTakeTheSideThatInteractsLess) {
   const std::vector<double> leaf = tune_impedance(responses, ImpedanceKind::leaf).by_port;
   for (int limb = 1; limb <= 6; ++limb) {
     const int port = system.first_scalar_port(limb);
-    EXPECT_NEAR(leaf[at(port)], matched_impedances(*system.parts()[at(limb)].port_hamiltonian(), 0.01)[0],
-                1e-12);
+    EXPECT_NEAR(leaf[at(port)],
+                matched_impedances(*system.parts()[at(limb)].port_hamiltonian(), 0.01)[0], 1e-12);
     EXPECT_EQ(leaf[at(port)], leaf[at(limb - 1)]);
   }
 }

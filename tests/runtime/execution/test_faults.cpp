@@ -56,7 +56,8 @@ class FaultyBatch final : public LanewiseBatch {
     solves_ = 0;
     load(frozen);
   }
-  StepFault scatter_lane(int /*lane*/, const Lane& frozen, const double* a, double* b) const override {
+  StepFault scatter_lane(int /*lane*/, const Lane& frozen, const double* a,
+                         double* b) const override {
     load(frozen);
     return solve(b, false, [&] { return honest_->scatter({0, 1}, record_.data(), a, b); });
   }

@@ -284,7 +284,9 @@ TEST(Scenario, AnEmptyArrayIsAMatrixWithoutColumns) {
                     {"kind": "free", "ports": ["C.left"]}, {"kind": "free", "ports": ["C.right"]}]],
     ["/subsystems/2/parameters/G", )";
   for (const std::string G : {"[]", "[[], []]"}) {
-    EXPECT_EQ(part_of(parse_edited(closed + G + "]]"), "motor").port_hamiltonian()->structure().G.cols(), 0)
+    EXPECT_EQ(
+        part_of(parse_edited(closed + G + "]]"), "motor").port_hamiltonian()->structure().G.cols(),
+        0)
         << G;
   }
   EXPECT_THROW(parse_edited(R"([["/subsystems/2/parameters/G", []]])"), ScenarioError);  // control
@@ -450,7 +452,8 @@ TEST(Scenario, OverridesReplaceAndAddValues) {
   ASSERT_EQ(scenario.observables.size(), 1U);
   EXPECT_EQ(scenario.observables[0].label, "A.v1");
   const std::vector<double> moving = {0.0, 1.0};
-  EXPECT_EQ(part_of(scenario, "B").port_hamiltonian()->storage(moving.data()), 3.0);  // the last one counts
+  EXPECT_EQ(part_of(scenario, "B").port_hamiltonian()->storage(moving.data()),
+            3.0);  // the last one counts
   EXPECT_EQ(scenario.options.method.impedance[scalar_port(scenario, "C.right")], 0.1);
 }
 

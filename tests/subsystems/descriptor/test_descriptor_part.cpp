@@ -177,9 +177,11 @@ TEST(DescriptorPartType, ReportsAllBadMatricesByTheirNames) {
 TEST(DescriptorPartType, TakesTheIdentityForAnAbsentQ) {
   Parameters parameters = find_part_type("descriptor_port_hamiltonian")->example;
   const double x[] = {3.0, 2.0};
-  EXPECT_DOUBLE_EQ(make_part("descriptor_port_hamiltonian", parameters)->port_hamiltonian()->storage(x), 0.5);
+  EXPECT_DOUBLE_EQ(
+      make_part("descriptor_port_hamiltonian", parameters)->port_hamiltonian()->storage(x), 0.5);
   parameters["Q"] = MatrixRows{{1.0, 0.0}, {0.0, 2.0}};
-  EXPECT_DOUBLE_EQ(make_part("descriptor_port_hamiltonian", parameters)->port_hamiltonian()->storage(x), 1.0);
+  EXPECT_DOUBLE_EQ(
+      make_part("descriptor_port_hamiltonian", parameters)->port_hamiltonian()->storage(x), 1.0);
 }
 
 // Where to start from.

@@ -36,14 +36,14 @@ struct PhaseStatus {
 /// A batch of equal-shaped parts and where its lanes begin.
 struct BatchPlace {
   std::unique_ptr<const StepBatch> batch;  ///< prepared
-  std::vector<int> parts;  ///< part of each lane
-  int island_group = 0;    ///< its island_group (see WaveDiscretisation)
-  std::size_t record = 0;  ///< first place in the record of the system
-  int wave = 0;            ///< first place in the wave vector
-  std::size_t input = 0;   ///< first place in the input vector
-  int entry = 0;           ///< first place in arrays with one entry per lane
-  bool driven = false;     ///< some external input of some lane is driven
-  Capabilities capabilities = {};  ///< of each of its parts
+  std::vector<int> parts;                  ///< part of each lane
+  int island_group = 0;                    ///< its island_group (see WaveDiscretisation)
+  std::size_t record = 0;                  ///< first place in the record of the system
+  int wave = 0;                            ///< first place in the wave vector
+  std::size_t input = 0;                   ///< first place in the input vector
+  int entry = 0;                           ///< first place in arrays with one entry per lane
+  bool driven = false;                     ///< some external input of some lane is driven
+  Capabilities capabilities = {};          ///< of each of its parts
 
   LaneRange all() const { return {0, batch->lanes()}; }
 };

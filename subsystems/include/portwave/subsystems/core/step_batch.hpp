@@ -166,8 +166,7 @@ class StepBatch {
   virtual void freeze(LaneRange lanes, double* record, const double* input) const = 0;
 
   /// b = S(a).
-  virtual LaneStatus scatter(LaneRange lanes, double* record, const double* a,
-                             double* b) const = 0;
+  virtual LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) const = 0;
 
   /// b ≈ S(a) for the inner iteration, whose incident waves approach a limit. The error of a lane is at
   /// most kInexactScatterError·|a − a′|, a′ being its incident wave at its previous approach since it was
