@@ -320,7 +320,7 @@ TEST(Scenario, AnEmptyOptionalMatrixIsItsDefault) {
     parameters[is_descriptor ? "E" : "Q"] = identity;
     parameters[is_descriptor ? "B" : "G"] = Json::parse("[[1], [0]]");
     const auto matrices_now = [&] {
-      return matrices_of(*part_of(parse(scenario.dump()), "a").component);
+      return matrices_of(*part_of(parse(scenario.dump()), "a").port_hamiltonian());
     };
     const auto by_default = matrices_now();
     for (const ParameterInfo& info : find_part_type(type)->parameters) {
