@@ -151,7 +151,7 @@ class ProgramBatch final : public StepBatch {
     double effort = -gap_before, now = gap(effort);
     for (int k = 0; k < 60 && now != gap_before; ++k) {
       const double scale = std::abs(effort) + gamma_ * std::abs(force) + s_ * std::abs(a);
-      if (std::abs(now) <= 2e-16 * scale) break;
+      if (std::abs(now) <= 1e-15 * scale + 4.0 * gamma_ * p_.jitter_m / h_) break;
       const double next = effort - now * (effort - before) / (now - gap_before);
       before = effort;
       gap_before = now;
