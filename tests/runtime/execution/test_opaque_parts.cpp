@@ -18,6 +18,7 @@
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/output/summary.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
+#include "portwave/subsystems/conformance/conformance.hpp"
 #include "support/opaque_parts.hpp"
 #include "support/trace.hpp"
 
@@ -426,6 +427,23 @@ TEST(OpaquePart, TakesTheInterfaceUpdateIfItCanBeLinearised) {
   b.run(500);
   EXPECT_EQ(a.iterations().not_converged, 0);
   EXPECT_NEAR(a.state(0)[0], b.state(0)[0], 1e-8);
+}
+
+TEST(Rollback, HoldsForAProgramWithItsStatesInSlots) {
+  MassProgram::Parameters hard = kMass;
+  hard.cubic_stiffness_N_per_m3 = 400.0;
+  hard.start_m = 0.3;
+  for (const MassProgram::Parameters& p : {kMass, hard}) {
+    const LawReport report = check_rollback(OpaqueMass(p));
+    EXPECT_TRUE(report.holds) << report.worst << ": " << report.detail;
+    EXPECT_NE(report.detail, "");
+  }
+}
+
+TEST(RollbackControl, CatchesAProgramWhoseStepsDoNotRepeat) {
+  MassProgram::Parameters p = kMass;
+  p.jitter_m = 1e-9;
+  EXPECT_FALSE(check_rollback(OpaqueMass(p)).holds);
 }
 
 /// What a step needs of a component: it can be taken back.

@@ -34,6 +34,12 @@ TEST_P(CatalogueLaws, Hold) {
   }
 }
 
+TEST_P(CatalogueLaws, StepsCanBeTakenBack) {
+  const PartType& type = *find_part_type(GetParam());
+  const LawReport report = check_rollback(*make_part(type.name, type.example));
+  EXPECT_TRUE(report.holds) << report.worst << ": " << report.detail;
+}
+
 std::vector<std::string> type_names() {
   std::vector<std::string> names;
   for (const PartType& type : catalogue()) names.push_back(type.name);
