@@ -1,7 +1,7 @@
 #pragma once
 
-// Components as foreign programs are: ports and a step that can be taken back, and nothing else. They
-// show how the state of a program is kept in slots.
+// Components as foreign programs are: ports and a step that can be taken back, and nothing else.
+// They show how the state of a program is kept in slots.
 
 #include <atomic>
 #include <cmath>
@@ -16,8 +16,9 @@
 
 namespace portwave::testing {
 
-/// A program that moves a mass on a spring and a damper. Nobody else sees q and v. It takes a force that
-/// it holds over a step, and says how far the mass has moved. It can save its state and restore it.
+/// A program that moves a mass on a spring and a damper. Nobody else sees q and v. It takes a force
+/// that it holds over a step, and says how far the mass has moved. It can save its state and
+/// restore it.
 ///   m v̇ = −k q − k₃ q³ − c v + F
 class MassProgram {
  public:
@@ -29,7 +30,8 @@ class MassProgram {
     double start_m = 0.0;
     double start_m_per_s = 0.0;
     int substeps = 1;  ///< implicit midpoint steps of its own per step
-    /// Every step ends this far from where it should, with either sign in turn: steps do not repeat.
+    /// Every step ends this far from where it should, with either sign in turn: steps do not
+    /// repeat.
     double jitter_m = 0.0;
   };
   struct State {
@@ -87,12 +89,12 @@ struct ProgramCalls {
   std::atomic<int> most = 0;    ///< the most of them at the same time
 };
 
-/// One program as a batch of one lane. Its port takes an effort e, the force on the mass being −e, as that
-/// of `linear_oscillator`; the flow is f = −(way)/h.
+/// One program as a batch of one lane. Its port takes an effort e, the force on the mass being −e,
+/// as that of `linear_oscillator`; the flow is f = −(way)/h.
 ///
-/// The record holds a slot and the generation of what is in it. `set_state` fills slot 0 and `advance`
-/// the slot that its record does not name. A record whose generation is not that of its slot is of a
-/// step that is no more.
+/// The record holds a slot and the generation of what is in it. `set_state` fills slot 0 and
+/// `advance` the slot that its record does not name. A record whose generation is not that of its
+/// slot is of a step that is no more.
 class ProgramBatch final : public StepBatch {
  public:
   ProgramBatch(const MassProgram::Parameters& parameters, ProgramCalls* calls)
@@ -134,8 +136,8 @@ class ProgramBatch final : public StepBatch {
     record[1] = generation_;
   }
 
-  /// e + γ f(e) = s a by the secant method; f does not increase with e, so there is one solution. Leaves
-  /// the program at the end of the step.
+  /// e + γ f(e) = s a by the secant method; f grows with e, so there is one solution.
+  /// Leaves the program at the end of the step.
   LaneStatus solve(const double* record, double a, double& b) const {
     const Count count(calls_);
     if (!std::isfinite(a)) return {0, StepFault::not_finite};

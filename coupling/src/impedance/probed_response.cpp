@@ -103,8 +103,8 @@ Matrix response_of(Matrix D, std::span<const Causality> causality,
   return scaled_response(scaled, causality, inverse);
 }
 
-/// Moves impedances to where the ports answer best: to their match, or, where a port reflects all but
-/// everything, far towards it. Whether that moved any by more than a factor 2.
+/// Moves impedances to where the ports answer best: to their match, or, where a port reflects all
+/// but everything, far towards it. Whether that moved any by more than a factor 2.
 bool move_impedances(const Matrix& D, const Matrix& response, std::span<const Causality> causality,
                      std::vector<double>& impedance) {
   bool moved = false;

@@ -424,8 +424,8 @@ class DenseLinearBatch final : public StepBatch {
   }
   /// Where states begin in a record: behind b⁰ of all groups.
   std::size_t states() const { return static_cast<std::size_t>(group_count() * shape_.p * width_); }
-  /// Scratch of an advance, where it is too large for the stack: behind the states, a stretch for each
-  /// lane group.
+  /// Scratch of an advance, where it is too large for the stack: behind the states, a stretch for
+  /// each lane group.
   std::size_t scratch() const {
     return states() + static_cast<std::size_t>(group_count()) * group_size();
   }
@@ -602,8 +602,8 @@ class DenseLinearBatch final : public StepBatch {
 
   const LinearKernels& kernels_;
   int width_;
-  /// Whether any record was ever frozen with inputs: else nobody need look whether they are zero. Set
-  /// once, accessed atomically; no result depends on it.
+  /// Whether any record was ever frozen with inputs: else nobody need look whether they are zero.
+  /// Set once, accessed atomically; no result depends on it.
   mutable unsigned char ever_driven_ = 0;
   std::vector<const LinearPortHamiltonian*> parts_;
   LinearShape shape_;

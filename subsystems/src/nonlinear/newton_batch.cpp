@@ -10,10 +10,10 @@
 namespace portwave {
 namespace {
 
-/// The solver of a lane works in memory of its own, too large for every record: matrices of the part, and
-/// whatever structure a user's part writes. It holds nothing between two calls. So each lane has one,
-/// which a call takes for as long as it lasts; a second thread that solves the same lane at the same
-/// time, with another record, makes one for that call.
+/// The solver of a lane works in memory of its own, too large for every record: matrices of the
+/// part, and whatever structure a user's part writes. It holds nothing between two calls. So each
+/// lane has one, which a call takes for as long as it lasts; a second thread that solves the same
+/// lane at the same time, with another record, makes one for that call.
 class NewtonBatch final : public LanewiseBatch {
  public:
   NewtonBatch(std::span<const Subsystem* const> parts, NewtonOptions options)

@@ -287,8 +287,8 @@ TEST(OpaquePart, IsNotCalledPassive) {
   EXPECT_EQ(summary_text(usual).find("not judged"), std::string::npos);
 }
 
-/// A program that pours out energy without end. Nobody can forbid that; it shows as what B gave, and no
-/// part has more than that and what there was.
+/// A program that pours out energy without end. Nobody can forbid that; it shows as what B gave,
+/// and no part has more than that and what there was.
 TEST(OpaquePartControl, EnergyFromNowhereIsMetered) {
   MassProgram::Parameters source = kMass;
   source.damping_Ns_per_m = -2.0;

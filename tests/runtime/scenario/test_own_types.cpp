@@ -1,4 +1,5 @@
-// Types that a program adds to the catalogue, in scenario files. Each test adds in a process of its own.
+// Types that a program adds to the catalogue, in scenario files. Each test adds in a process of its
+// own.
 
 #include <cmath>
 #include <cstdlib>

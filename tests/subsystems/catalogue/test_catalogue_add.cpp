@@ -1,5 +1,5 @@
-// Types of parts that a program adds. A test that adds one does so in a process of its own: the others
-// compare the list with what portwave has.
+// Types of parts that a program adds. A test that adds one does so in a process of its own: the
+// others compare the list with what portwave has.
 
 #include <cstdlib>
 #include <memory>

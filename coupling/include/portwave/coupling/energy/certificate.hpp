@@ -68,11 +68,11 @@ struct Certificate {
   /// in the rounding of its waves. There the guard bounds the growth of H + T instead.
   int uncomputable_islands = 0;
   MissedTolerance missed;  ///< of wave coupling with a tolerance
-  /// Parts that do not know their energy: whether they are passive is not judged, and the certificate is
-  /// conditional on it.
+  /// Parts that do not know their energy: whether they are passive is not judged, and the
+  /// certificate is conditional on it.
   std::vector<int> unjudged_parts = {};
-  /// full: parts whose steps do not repeat. They have no margins, and with one of them in the system
-  /// there is neither a fixed point to look for nor an iteration to repeat.
+  /// full: parts whose steps do not repeat. They have no margins, and with one of them in the
+  /// system there is neither a fixed point to look for nor an iteration to repeat.
   std::vector<int> unrepeatable_parts = {};
   /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.
   std::optional<double> max_augmented_residual_J;

@@ -35,8 +35,9 @@ struct CommittedStep {
 /// states nor large waves drown them. What rounding may have left in an island's account all the same is
 /// kept beside it (`rounding_J`).
 ///
-/// Of a part that does not know its energy (Capabilities::knows_energy) the change H⁺ − H is by definition
-/// what went in, ½(|a|² − |b|²) + supply, and H counts from 0: it is *metered*. Its r is 0 and says nothing.
+/// Of a part that does not know its energy (Capabilities::knows_energy) the change H⁺ − H is by
+/// definition what went in, ½(|a|² − |b|²) + supply, and H counts from 0: it is *metered*. Its r is
+/// 0 and says nothing.
 ///
 /// A step is booked in three acts: `examine`, lane by lane, which several threads may share; `tally`,
 /// which sums up; and `close`, which makes it final. A step that is not closed has not happened; lanes

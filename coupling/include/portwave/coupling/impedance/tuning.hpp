@@ -22,10 +22,11 @@ namespace portwave {
 /// to 64 states. Throws ConfigError when the implicit step is singular.
 Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x = nullptr);
 
-/// The same of a component that shows no equations, starting at `x`, by steps of its own: from the matrix of
-/// its port map where it is linear, else by central differences of some steps from the frozen state, each
-/// taken back. The impedances at which that is done are moved to where the ports answer best. Empty where
-/// the component is neither linear nor can be linearised, or a step fails, or there is no response.
+/// The same of a component that shows no equations, starting at `x`, by steps of its own: from the
+/// matrix of its port map where it is linear, else by central differences of some steps from the
+/// frozen state, each taken back. The impedances at which that is done are moved to where the ports
+/// answer best. Empty where the component is neither linear nor can be linearised, or a step fails,
+/// or there is no response.
 /// Cost     some tens of port solves for each scalar port, in a batch of its own.
 std::optional<Eigen::MatrixXd> probed_response(const Component& component, double step_s,
                                                const double* x);
@@ -61,8 +62,8 @@ class PortResponses {
   double matched(int part, Eigen::Index port) const;
   /// The sum of the magnitudes of the terms of M_jj.
   double terms(int part, Eigen::Index port) const;
-  /// Linearises the nonlinear parts again, but for opaque ones, whose response is that at the start;
-  /// `state_of` gives the state of a part in signature order.
+  /// Linearises the nonlinear parts again, but for opaque ones, whose response is that at the
+  /// start; `state_of` gives the state of a part in signature order.
   void linearise(const std::function<std::span<const double>(int part)>& state_of);
   /// Whether `linearise` can change anything.
   bool depends_on_state() const { return !nonlinear_.empty(); }
@@ -191,7 +192,8 @@ struct MethodChoice {
 /// ImpedanceKind::automatic alone compares the rules for the given kind. The limit is 100 evaluations,
 /// 25 to 100 beyond 1e5 ports.
 /// Errors   ConfigError ("/method/impedance") when a rule that was asked for by name has no solution,
-///          given impedances are not finite and > 0, or a part has no response (PortResponses::problem).
+///          given impedances are not finite and > 0, or a part has no response
+///          (PortResponses::problem).
 /// Cost     all candidates of 1e5 parts of two ports: 1 s.
 MethodChoice choose_method(const PortResponses& responses, const CouplingMethod& method);
 

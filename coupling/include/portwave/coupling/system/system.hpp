@@ -59,8 +59,8 @@ struct Part {
   const Subsystem* port_hamiltonian() const { return component->port_hamiltonian(); }
 };
 
-/// Why a method that works on the equations of parts cannot take this one: "… is opaque: …". For parts
-/// without physics.
+/// Why a method that works on the equations of parts cannot take this one: "… is opaque: …". For
+/// parts without physics.
 std::string opaque_defect(const Part& part);
 
 /// One scalar port of the system: component `component` of port `port` of part `part`.

@@ -110,8 +110,8 @@ class WaveDiscretisation {
   /// Memory of places, numberings, impedances and junctions; batches with their step maps apart.
   std::size_t bytes() const;
 
-  /// A record at the system's initial states, frozen without external inputs. One at a time, where a
-  /// component keeps its states elsewhere (StepBatch).
+  /// A record at the system's initial states, frozen without external inputs. One at a time, where
+  /// a component keeps its states elsewhere (StepBatch).
   AlignedVector initial_record() const;
   /// The state of a part in a record, in signature order.
   void get_state(int part, const double* record, double* x) const;

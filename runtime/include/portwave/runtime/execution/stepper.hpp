@@ -209,8 +209,8 @@ class Stepper {
   /// T of an island [J]; with a ledger only.
   double tank(int island) const;
 
-  /// Whether there is a ledger (not with Certify::none, unless the guard or a part that does not know its
-  /// energy needs it).
+  /// Whether there is a ledger (not with Certify::none, unless the guard or a part that does not
+  /// know its energy needs it).
   bool keeps_ledger() const;
   const EnergyTotals& energy() const;
   const Certificate& certificate() const;

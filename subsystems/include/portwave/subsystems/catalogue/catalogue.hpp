@@ -72,23 +72,24 @@ struct PartType {
   Parameters example;
 };
 
-/// The types of parts that scenario files can name, as a list: those of portwave in a fixed order, then
-/// those that the program has added, in the order in which it did.
+/// The types of parts that scenario files can name, as a list: those of portwave in a fixed order,
+/// then those that the program has added, in the order in which it did.
 ///
 /// A program adds its own types before it reads scenarios that name them:
 ///   Catalogue::add(my_type());
 /// From then on they are listed, checked, described by the JSON Schema and read from scenario files
 /// like all others. Addresses and references stay good for the life of the program.
-/// Thread-safety  `add` must not run while another thread adds or looks anything up; otherwise const.
+/// Thread-safety  `add` must not run while another thread adds or looks anything up; otherwise
+/// const.
 class Catalogue {
  public:
   using const_iterator = std::deque<PartType>::const_iterator;
 
-  /// Errors: ConfigError with every defect, `where` being "/name", "/parameters/<name>", "/build" or
-  /// "/example/<name>": a name that is taken or is not made of letters, digits, '_' and '-' after a
-  /// letter; parameters without a name or with the same one, or named "allow_active"; choices that are
-  /// missing; defaults of another kind; no function to build with; an example that does not fit the
-  /// parameters. Nothing is added then.
+  /// Errors: ConfigError with every defect, `where` being "/name", "/parameters/<name>", "/build"
+  /// or "/example/<name>": a name that is taken or is not made of letters, digits, '_' and '-'
+  /// after a letter; parameters without a name or with the same one, or named "allow_active";
+  /// choices that are missing; defaults of another kind; no function to build with; an example that
+  /// does not fit the parameters. Nothing is added then.
   static void add(PartType type);
 
   const_iterator begin() const { return types_.begin(); }

@@ -51,18 +51,18 @@ struct Capabilities {
   /// Batches of it may be used by several threads at once, each on lanes of its own. Without it, a
   /// system that holds it is stepped by one thread.
   bool thread_safe = false;
-  /// Differences of port solves from one frozen record tell the derivative of its port map: they are
-  /// smooth enough for that, and port solves for waves that no step has come upon do no harm.
+  /// Differences of port solves from one frozen record tell the derivative of its port map: they
+  /// are smooth enough for that, and port solves for waves that no step has come upon do no harm.
   bool linearisable = false;
 };
 
 /// One piece of a system, as a coupling sees it: ports, and one-step solvers for them (StepBatch).
 ///
-/// That is all that wave coupling needs. A component may be a foreign program whose equations nobody
-/// knows: *opaque*. A `Subsystem` is a component that shows its physics in port-Hamiltonian form. What
-/// works on equations needs that: splitting, dynamic iteration, the monolithic reference, the laws of
-/// the conformance suite. Immutable once built; const functions may be called from several threads,
-/// unless it is not thread-safe.
+/// That is all that wave coupling needs. A component may be a foreign program whose equations
+/// nobody knows: *opaque*. A `Subsystem` is a component that shows its physics in port-Hamiltonian
+/// form. What works on equations needs that: splitting, dynamic iteration, the monolithic
+/// reference, the laws of the conformance suite. Immutable once built; const functions may be
+/// called from several threads, unless it is not thread-safe.
 class Component {
  public:
   explicit Component(Signature signature)
@@ -83,19 +83,19 @@ class Component {
 
   /// The state that a scenario starts from when it names none. Zero unless overridden.
   virtual std::vector<double> default_state() const;
-  /// Sizes > 0 that the states usually have, in their own units, one per state: what difference steps
-  /// and probe states are scaled by. Unless overridden the default state's, 1 where that is zero.
-  /// May be costly; called at set-up.
+  /// Sizes > 0 that the states usually have, in their own units, one per state: what difference
+  /// steps and probe states are scaled by. Unless overridden the default state's, 1 where that is
+  /// zero. May be costly; called at set-up.
   virtual std::vector<double> typical_state() const;
   /// What speaks against starting from x (n finite doubles) however the ports are joined, `where`
   /// being "/initial_state". None unless overridden.
   virtual Issues check_initial_state(const double* x) const;
 
-  /// Components of the same class with equal keys may share a batch; they are equally capable. Empty:
-  /// never shared.
+  /// Components of the same class with equal keys may share a batch; they are equally capable.
+  /// Empty: never shared.
   virtual std::string batch_key() const { return {}; }
-  /// A batch of `parts`, all of this class and with this component's key; parts[0] is this one. They
-  /// must outlive it.
+  /// A batch of `parts`, all of this class and with this component's key; parts[0] is this one.
+  /// They must outlive it.
   virtual std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const = 0;
 
  private:

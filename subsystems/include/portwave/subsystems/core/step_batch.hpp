@@ -95,10 +95,10 @@ class LaneException : public std::runtime_error {
 
 /// The one-step solver of a batch of equal-shaped parts: the frozen port map S: a ↦ b.
 ///
-/// After `prepare` a batch is const: it holds step maps and nothing that a step changes. That lies in a
-/// *record* that the caller keeps, `record_size()` doubles aligned to 64 bytes: the committed states
-/// xⁿ, the external inputs ū, what the batch derives from them, and its scratch. So two records make a
-/// step that is taken or discarded as a whole:
+/// After `prepare` a batch is const: it holds step maps and nothing that a step changes. That lies
+/// in a *record* that the caller keeps, `record_size()` doubles aligned to 64 bytes: the committed
+/// states xⁿ, the external inputs ū, what the batch derives from them, and its scratch. So two
+/// records make a step that is taken or discarded as a whole:
 ///
 ///   set_state  puts a state into the record;
 ///   freeze     completes a record for the step with external inputs ū;
@@ -108,22 +108,22 @@ class LaneException : public std::runtime_error {
 ///              that `freeze` need only be called again where external inputs are driven. It may be
 ///              called again with another a, which takes back what it wrote before.
 ///
-/// The state of a foreign program is not a vector of doubles. Its batch keeps states in slots and the
-/// record a number that says which: `set_state` and `advance` write a slot of their own and put its
-/// number into the record, `scatter` restores the slot of its record and steps from there. Two slots
-/// per lane do, for `advance` may take the one that its record does not name: only the records of the
-/// last two steps are in use. A record may be copied as it is; the copy is good for `scatter` as long
-/// as the record that it was copied from. A number of the slot's generation beside it tells a record
-/// whose state is gone (tests/support/opaque_parts.hpp shows this).
+/// The state of a foreign program is not a vector of doubles. Its batch keeps states in slots and
+/// the record a number that says which: `set_state` and `advance` write a slot of their own and put
+/// its number into the record, `scatter` restores the slot of its record and steps from there. Two
+/// slots per lane do, for `advance` may take the one that its record does not name: only the
+/// records of the last two steps are in use. A record may be copied as it is; the copy is good for
+/// `scatter` as long as the record that it was copied from. A number of the slot's generation
+/// beside it tells a record whose state is gone (tests/support/opaque_parts.hpp shows this).
 ///
 /// Ranges begin at multiples of `lane_group()` and end there or at lanes(). Different ranges may be
-/// worked on by different threads at the same time, if the component is thread-safe. `scatter` and `advance` depend on (xⁿ, ū, a) and
-/// on nothing of other lanes. `advance` does so bit by bit; for `scatter` a solver may keep a warm
-/// start in the record, so that the last bits also depend on the lane's own scatters since it was
-/// frozen; what `inexact_scatter` gives depends, by the error that it may make, on the lane's own approaches
-/// since. The same calls give the same bits, whether a part is alone or in a batch. `prepare` may
-/// allocate and throw; the others do not allocate, and throw only if a user's callback does
-/// (LaneException where the lane is known).
+/// worked on by different threads at the same time, if the component is thread-safe. `scatter` and
+/// `advance` depend on (xⁿ, ū, a) and on nothing of other lanes. `advance` does so bit by bit; for
+/// `scatter` a solver may keep a warm start in the record, so that the last bits also depend on the
+/// lane's own scatters since it was frozen; what `inexact_scatter` gives depends, by the error that
+/// it may make, on the lane's own approaches since. The same calls give the same bits, whether a
+/// part is alone or in a batch. `prepare` may allocate and throw; the others do not allocate, and
+/// throw only if a user's callback does (LaneException where the lane is known).
 class StepBatch {
  public:
   virtual ~StepBatch() = default;
