@@ -185,8 +185,8 @@ double energy_of(const System& system, const std::vector<double>& x) {
   double sum = 0.0;
   std::size_t first = 0;
   for (const portwave::Part& part : system.parts()) {
-    sum += part.subsystem->storage(x.data() + first);
-    first += static_cast<std::size_t>(part.subsystem->signature().state_size());
+    sum += part.port_hamiltonian()->storage(x.data() + first);
+    first += static_cast<std::size_t>(part.component->signature().state_size());
   }
   return sum;
 }

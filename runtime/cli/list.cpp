@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/subsystems/catalogue.hpp>
+#include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "commands.hpp"
 
@@ -106,12 +106,12 @@ Json parameter_json(const ParameterInfo& info) {
 }
 
 /// Ports and states may depend on the parameters, so they are those of the type's example.
-std::unique_ptr<Subsystem> example_of(const PartType& type) {
+std::unique_ptr<Component> example_of(const PartType& type) {
   return make_part(type.name, type.example);
 }
 
 Json type_json(const PartType& type) {
-  const std::unique_ptr<Subsystem> part = example_of(type);
+  const std::unique_ptr<Component> part = example_of(type);
   const Signature& signature = part->signature();
   Json parameters = Json::array();
   for (const ParameterInfo& info : type.parameters) parameters.push_back(parameter_json(info));
@@ -120,7 +120,7 @@ Json type_json(const PartType& type) {
   return {{"type", type.name},
           {"summary", type.summary},
           {"equations", type.equations},
-          {"linear", part->is_linear()},
+          {"linear", part->capabilities().linear},
           {"parameters", std::move(parameters)},
           {"example", std::move(example)},
           {"ports", list_json(signature.ports)},
@@ -198,7 +198,7 @@ std::string port_text(const Port& port) {
 }
 
 std::string type_text(const PartType& type) {
-  const std::unique_ptr<Subsystem> part = example_of(type);
+  const std::unique_ptr<Component> part = example_of(type);
   const Signature& signature = part->signature();
 
   std::vector<std::vector<std::string>> parameters;

@@ -88,7 +88,7 @@ void describe_descriptors(const System& system, std::ostream& err) {
   constexpr int kShown = 8;
   int count = 0;
   for (const Part& part : system.parts()) {
-    const auto* const own = dynamic_cast<const DescriptorPortHamiltonian*>(part.subsystem.get());
+    const auto* const own = dynamic_cast<const DescriptorPortHamiltonian*>(part.component.get());
     if (own == nullptr || ++count > kShown) continue;
     err << fmt::format("descriptor: part {}: {} states, {} algebraic, index {}\n",
                        in_quotes(part.name), own->signature().state_size(),

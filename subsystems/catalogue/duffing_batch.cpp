@@ -119,14 +119,14 @@ class DuffingBatch final : public StepBatch {
     for (int i = 0; i < state_size(); ++i) x[i] = own[i * width_];
   }
 
-  void freeze(LaneRange range, double* record, const double* input) override {
+  void freeze(LaneRange range, double* record, const double* input) const override {
     for (int l = range.first; l < range.last; ++l) {
       record[place(l, force_place(springs_, masses_))] = input == nullptr ? 0.0 : input[l];
     }
     (void)kernels_.freeze(task_for(range, record));
   }
 
-  LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) override {
+  LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) const override {
     Task task = task_for(range, record);
     task.a = a;
     task.b = b;
@@ -141,7 +141,7 @@ class DuffingBatch final : public StepBatch {
   }
 
   LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
-                     const EnergyColumns& energy) override {
+                     const EnergyColumns& energy) const override {
     const Task task = advance_task(range, record, a, next, b, energy);
     return outcome(kernels_.advance(&task), range, a);
   }

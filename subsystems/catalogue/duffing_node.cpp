@@ -83,9 +83,9 @@ class DuffingNode final : public Subsystem {
   const Structure& structure() const override { return structure_; }
   bool is_active() const override { return p_.allow_active; }
   std::string batch_key() const override { return "duffing_node"; }
-  std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const override {
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
     std::vector<DuffingOscillatorParameters> parameters;
-    for (const Subsystem* part : parts) {
+    for (const Component* part : parts) {
       const DuffingNodeParameters& p = dynamic_cast<const DuffingNode*>(part)->p_;
       parameters.push_back({p.mass_kg, p.stiffness_N_per_m, p.cubic_stiffness_N_per_m3,
                             p.damping_Ns_per_m, p.coupling_stiffness_N_per_m,

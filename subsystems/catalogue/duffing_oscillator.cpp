@@ -66,9 +66,9 @@ class DuffingOscillator final : public Subsystem {
   const Structure& structure() const override { return structure_; }
   bool is_active() const override { return p_.allow_active; }
   std::string batch_key() const override { return "duffing_oscillator"; }
-  std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const override {
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
     std::vector<DuffingOscillatorParameters> parameters;
-    for (const Subsystem* part : parts) {
+    for (const Component* part : parts) {
       parameters.push_back(dynamic_cast<const DuffingOscillator*>(part)->p_);
     }
     return make_duffing_batch(DuffingPorts::one_spring, std::move(parameters));

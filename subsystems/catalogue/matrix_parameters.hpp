@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {

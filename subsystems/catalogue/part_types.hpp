@@ -4,11 +4,11 @@
 #include <string_view>
 #include <vector>
 
-#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 
 namespace portwave {
 
-// One declaration per part type; catalogue() in registry.cpp lists them in this order.
+// One declaration per part type of portwave; the constructor of Catalogue lists them in this order.
 PartType duffing_oscillator_type();
 PartType duffing_node_type();
 PartType linear_oscillator_type();
@@ -37,6 +37,9 @@ ParameterInfo positive_number(std::string name, std::string unit, std::string su
 ParameterInfo non_negative_number(std::string name, std::string unit, std::string summary);
 /// A number ≥ 0, or of either sign in a part that says allow_active; 0 unless given.
 ParameterInfo damper(std::string name, std::string unit, std::string summary);
+
+/// What is wrong with a type, apart from others of its name: see Catalogue::add.
+Issues check_part_type(const PartType& type);
 
 /// check_parameters for parts built from a struct of parameters. Throws ConfigError.
 void require_valid(const PartType& type, Parameters parameters, bool allow_active);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "part_types.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
 namespace {
@@ -16,23 +17,39 @@ std::vector<std::string> type_names() {
 
 }  // namespace
 
-std::span<const PartType> catalogue() {
-  static const std::vector<PartType> types = {
-      duffing_oscillator_type(),      duffing_node_type(),
-      linear_oscillator_type(),       mass_spring_damper_chain_type(),
-      linear_port_hamiltonian_type(), descriptor_port_hamiltonian_type(),
-  };
-  return types;
+Catalogue::Catalogue()
+    : types_{
+          duffing_oscillator_type(),      duffing_node_type(),
+          linear_oscillator_type(),       mass_spring_damper_chain_type(),
+          linear_port_hamiltonian_type(), descriptor_port_hamiltonian_type(),
+      } {}
+
+Catalogue& Catalogue::instance() {
+  static Catalogue all;
+  return all;
 }
 
-const PartType* find_part_type(std::string_view name) {
-  const std::span<const PartType> types = catalogue();
-  const auto found = std::find_if(types.begin(), types.end(),
+void Catalogue::add(PartType type) {
+  Issues issues = check_part_type(type);
+  if (find_part_type(type.name) != nullptr) {
+    issues.insert(issues.begin(),
+                  {"/name", fmt::format("there is a type {} already", in_quotes(type.name))});
+  }
+  throw_if_any(std::move(issues));
+  instance().types_.push_back(std::move(type));
+}
+
+const PartType* Catalogue::find(std::string_view name) const {
+  const auto found = std::find_if(types_.begin(), types_.end(),
                                   [name](const PartType& type) { return type.name == name; });
-  return found == types.end() ? nullptr : &*found;
+  return found == types_.end() ? nullptr : &*found;
 }
 
-std::unique_ptr<Subsystem> make_part(std::string_view type, Parameters parameters,
+const Catalogue& catalogue() { return Catalogue::instance(); }
+
+const PartType* find_part_type(std::string_view name) { return catalogue().find(name); }
+
+std::unique_ptr<Component> make_part(std::string_view type, Parameters parameters,
                                      bool allow_active) {
   const PartType* found = find_part_type(type);
   if (found == nullptr) {
@@ -41,7 +58,9 @@ std::unique_ptr<Subsystem> make_part(std::string_view type, Parameters parameter
                                       fmt::join(names, "\", \""), did_you_mean(type, names)));
   }
   throw_if_any(check_parameters(*found, parameters, allow_active));
-  return found->build(parameters);
+  std::unique_ptr<Component> part = found->build(parameters);
+  if (part == nullptr) throw ConfigError("", fmt::format("the type \"{}\" built nothing", type));
+  return part;
 }
 
 ParameterInfo positive_number(std::string name, std::string unit, std::string summary) {

@@ -162,7 +162,7 @@ TEST(Allocation, NoneInASparsePart) {
   builder.connect("long.right", "end.coupling");
   builder.join(joint::Free{}, {"long.left"});
   const System system = builder.build();
-  const auto* part = dynamic_cast<const LinearPortHamiltonian*>(system.parts()[0].subsystem.get());
+  const auto* part = dynamic_cast<const LinearPortHamiltonian*>(system.parts()[0].component.get());
   ASSERT_TRUE(part != nullptr && part->uses_sparse_step_maps());
   EXPECT_EQ(allocations_while_stepping(system, serial(0.1)), 0);
 }

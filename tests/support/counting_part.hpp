@@ -25,14 +25,14 @@ class ExactBatch final : public StepBatch {
   void get_state(int lane, const double* record, double* x) const override {
     batch_->get_state(lane, record, x);
   }
-  void freeze(LaneRange lanes, double* record, const double* input) override {
+  void freeze(LaneRange lanes, double* record, const double* input) const override {
     batch_->freeze(lanes, record, input);
   }
-  LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) override {
+  LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) const override {
     return batch_->scatter(lanes, record, a, b);
   }
   LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next, double* b,
-                     const EnergyColumns& energy) override {
+                     const EnergyColumns& energy) const override {
     return batch_->advance(lanes, record, a, next, b, energy);
   }
 
@@ -63,7 +63,7 @@ class CountingPart final : public Subsystem {
     physics_->structure_at(x, out);
   }
   std::vector<double> default_state() const override { return physics_->default_state(); }
-  std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const override {
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
     auto batch = Subsystem::make_batch(parts);
     if (!exact_) return batch;
     return std::make_unique<ExactBatch>(std::move(batch));

@@ -126,7 +126,7 @@ class EnergyLaws {
     std::vector<double> out(
         tank_.empty() ? static_cast<std::size_t>(system_.island_count()) : tank_.size(), 0.0);
     for (int i = 0; i < static_cast<int>(system_.parts().size()); ++i) {
-      const Subsystem& part = *system_.parts()[static_cast<std::size_t>(i)].subsystem;
+      const Subsystem& part = *system_.parts()[static_cast<std::size_t>(i)].port_hamiltonian();
       out[static_cast<std::size_t>(system_.island_of_part(i))] +=
           part.storage(stepper.state(i).data());
     }

@@ -102,8 +102,8 @@ class LaneMajor {
 };
 
 /// A part's own batch of one.
-inline LaneMajor batch_of_one(const Subsystem& part) {
-  const Subsystem* parts[] = {&part};
+inline LaneMajor batch_of_one(const Component& part) {
+  const Component* parts[] = {&part};
   return LaneMajor(part.make_batch(parts));
 }
 

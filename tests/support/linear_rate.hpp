@@ -35,7 +35,7 @@ inline WaveMatrices wave_matrices(const PortResponses& responses,
     const Eigen::MatrixXd& response = responses.of(part);
     const int first = system.first_scalar_port(part);
     out.D.block(first, first, response.rows(), response.rows()) = scattering_matrix(
-        response, system.parts()[static_cast<std::size_t>(part)].subsystem->signature(),
+        response, system.parts()[static_cast<std::size_t>(part)].component->signature(),
         impedance.subspan(static_cast<std::size_t>(first),
                           static_cast<std::size_t>(response.rows())));
   }

@@ -71,7 +71,7 @@ void MarginSampler::take_margin(const WaveDiscretisation& waves, std::size_t par
                                 Result& result) const {
   const PartPlace& place = waves.places()[part];
   const int size = waves.batch(place.batch).batch->wave_size();
-  if (size == 0) return;
+  if (size == 0 || !waves.batch(place.batch).capabilities.repeatable) return;
   double inner = 0.0, image = 0.0, source = 0.0;
   for (int k = 0; k < size; ++k) {
     const auto j = static_cast<std::size_t>(place.wave + k * place.stride);
@@ -87,8 +87,17 @@ void MarginSampler::take_margin(const WaveDiscretisation& waves, std::size_t par
   if (!(margin >= -1e-12 * source)) result.negative_beyond_tolerance = true;
 }
 
+std::vector<int> unrepeatable_parts(const WaveDiscretisation& waves) {
+  std::vector<int> out;
+  for (int part = 0; part < static_cast<int>(waves.places().size()); ++part) {
+    if (!waves.batch(waves.place(part).batch).capabilities.repeatable) out.push_back(part);
+  }
+  return out;
+}
+
 StepCertifier::StepCertifier(const WaveDiscretisation& waves, const InnerUpdate& update)
     : waves_(waves),
+      is_repeatable_(unrepeatable_parts(waves).empty()),
       update_(update),
       sampler_(waves, *update.rule()),
       fixed_point_(waves, update),
@@ -97,7 +106,7 @@ StepCertifier::StepCertifier(const WaveDiscretisation& waves, const InnerUpdate&
 
 void StepCertifier::examine(double* record, const Step& step, Certificate& certificate) {
   examine_margins(record, step.index, certificate);
-  if (step.accelerated) return;
+  if (step.accelerated || !is_repeatable_) return;
   std::span<const double> fixed_point;
   try {
     fixed_point = fixed_point_.solve(record, step.u_start);

@@ -102,9 +102,12 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     const StepBatch& batch = *waves.batch(place.batch).batch;
     largest = std::max(largest, static_cast<std::size_t>(batch.state_size()));
     x_.resize(largest);
-    waves.get_state(i, record, x_.data());
-    column(kStorageBefore)[place.entry] =
-        waves.system().parts()[static_cast<std::size_t>(i)].subsystem->storage(x_.data());
+    const Part& part = waves.system().parts()[static_cast<std::size_t>(i)];
+    if (const Subsystem* physics = part.port_hamiltonian()) {
+      waves.get_state(i, record, x_.data());
+      column(kStorageBefore)[place.entry] = physics->storage(x_.data());
+    }
+    if (!waves.batch(place.batch).capabilities.knows_energy) metered_.push_back(i);
     double energy = 0.0;
     for (int j = 0; j < batch.wave_size(); ++j) {
       const double wave = b[place.wave + j * place.stride];
@@ -128,7 +131,7 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     accounts_.push_back(parts_.fold(i, account, [&](Account& so_far, int part) {
       so_far.size += std::abs(column(kStorageBefore)[waves.place(part).entry]);
       const Part& own = waves.system().parts()[static_cast<std::size_t>(part)];
-      so_far.passive = so_far.passive && !own.subsystem->is_active();
+      so_far.passive = so_far.passive && !own.component->is_active();
     }));
   }
   totals_.tank_J = totals_.initial_tank_J = tank_sum();
@@ -166,6 +169,18 @@ void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const do
        column(kResidual) + entry,
        column(kTolerance) + entry,
        column(kMismatch) + entry});
+  if (!place.capabilities.knows_energy) meter(batch, lanes);
+}
+
+/// Once lanes of parts that do not know their energy are examined.
+void EnergyLedger::meter(int batch, LaneRange lanes) {
+  const int first = waves_.batch(batch).entry;
+  for (int entry = first + lanes.first; entry < first + lanes.last; ++entry) {
+    const double change = column(kSupply)[entry] - column(kMismatch)[entry];
+    column(kChange)[entry] = change;
+    column(kStorage)[entry] = column(kStorageBefore)[entry] + change;
+    column(kDissipated)[entry] = column(kResidual)[entry] = 0.0;
+  }
 }
 
 std::optional<StepLedger> EnergyLedger::account(const CommittedStep& step) {
@@ -189,8 +204,9 @@ bool EnergyLedger::refine(const CommittedStep& step) {
     const int entry = waves_.place(part).entry;
     const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
     if (defect <= column(kTolerance)[entry]) return;
-    const LinearForm form =
-        waves_.system().parts()[static_cast<std::size_t>(part)].subsystem->linear_form();
+    const Subsystem* physics =
+        waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
+    const LinearForm form = physics != nullptr ? physics->linear_form() : LinearForm{};
     if (form.Q == nullptr) return;
     waves_.get_state(part, step.record, x_.data());
     waves_.get_state(part, step.next, x_next_.data());
@@ -250,10 +266,15 @@ double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
   constexpr double kPerTerm = 64.0 * kEpsilon;
   const PartPlace& place = waves_.place(part);
   const BatchPlace& batch = waves_.batch(place.batch);
+  if (!batch.capabilities.knows_energy) return 0.0;  // by definition it balances
   const std::optional<double> known = batch.batch->step_rounding(
       place.lane, step.record + batch.record, step.a + batch.wave, step.next + batch.record);
   if (known) return *known;
-  const Subsystem& subsystem = *waves_.system().parts()[static_cast<std::size_t>(part)].subsystem;
+  const double moved = kTermsPerTolerance * column(kTolerance)[place.entry];
+  const Subsystem* physics =
+      waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
+  if (physics == nullptr) return kPerTerm * moved;
+  const Subsystem& subsystem = *physics;
   const LinearForm form = subsystem.linear_form();
   double terms = 0.0;
   for (const double* record : {step.record, step.next}) {
@@ -268,7 +289,6 @@ double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
       terms += std::abs(gradient_[static_cast<std::size_t>(k)] * x_[static_cast<std::size_t>(k)]);
     }
   }
-  const double moved = kTermsPerTolerance * column(kTolerance)[place.entry];
   // The terms of parts that are not quadratic are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied by.
   if (form.Q == nullptr) return kPerTerm * std::max(terms, moved);
   return kPerTerm * std::sqrt(terms * (moved + kPerTerm * kPerTerm * terms));
@@ -322,6 +342,7 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   ledger.alpha = alpha;
   ledger.withheld_J = withheld_J;
   judge_passivity(step, ledger.max_passivity_residual_J);
+  for (const int part : metered_) metered_J_.add(column(kChange)[waves_.place(part).entry]);
   stored_.add(ledger.changed_J);
   ledger.stored_J = stored_.value();
   totals_.rounding_J = 0.0;
@@ -336,6 +357,7 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   std::swap(columns_[kStorage], columns_[kStorageBefore]);
   ledger.tank_J = tank_sum();
   totals_.final_J = ledger.stored_J;
+  totals_.metered_J = metered_J_.value();
   totals_.max_J = std::max(totals_.max_J, ledger.stored_J);
   totals_.supplied_J += ledger.supplied_J;
   totals_.dissipated_J += ledger.dissipated_J;

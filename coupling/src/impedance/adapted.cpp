@@ -34,7 +34,7 @@ class PortGraph {
     return static_cast<int>(matches_.responses().of(part).rows());
   }
   bool is_nonlinear(int node) const {
-    return is_part(node) && !system().parts()[at(node)].subsystem->is_linear();
+    return is_part(node) && !system().parts()[at(node)].component->capabilities().linear;
   }
   int other(int node, int port) const {
     return is_part(node) ? parts_ + matches_.junction_of(port)
@@ -172,7 +172,7 @@ class AdaptedSweep {
     const System& system = matches_.system();
     const Matrix& M = matches_.responses().of(part);
     const std::vector<Causality> causality =
-        scalar_causalities(system.parts()[at(part)].subsystem->signature());
+        scalar_causalities(system.parts()[at(part)].component->signature());
     const int first = system.first_scalar_port(part);
     std::vector<Eigen::Index> closed;
     std::vector<double> inverse;

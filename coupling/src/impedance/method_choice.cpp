@@ -174,11 +174,11 @@ class Chooser {
   };
 
   void add_work(int part) {
-    const Subsystem& subsystem = *system_.parts()[at(part)].subsystem;
+    const Component& component = *system_.parts()[at(part)].component;
     Island& island = islands_[at(system_.island_of_part(part))];
     const double ports = static_cast<double>(responses_.of(part).rows());
-    const bool linear = subsystem.is_linear();
-    const double states = static_cast<double>(subsystem.signature().state_size());
+    const bool linear = component.capabilities().linear;
+    const double states = static_cast<double>(component.signature().state_size());
     island.evaluation += 2.0 * ports * ports + 18.0 * ports;
     if (!linear) island.evaluation += 100.0 * (1.0 + states);  // some Newton steps
     island.ports += ports;
@@ -448,6 +448,7 @@ int prediction_limit(const System& system) {
 }
 
 MethodChoice choose_method(const PortResponses& responses, const CouplingMethod& method) {
+  if (!responses.problem().empty()) throw ConfigError("/method/impedance", responses.problem());
   Chooser chooser(responses, method, tuned_by_rules(responses, method));
   if (method.kind == MethodKind::automatic) return std::move(chooser).choose();
   return std::move(chooser).compare_rules();

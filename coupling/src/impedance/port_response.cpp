@@ -1,13 +1,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include <Eigen/Dense>
+#include <fmt/format.h>
 
 #include "impedance/response_tools.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
@@ -169,27 +173,48 @@ Eigen::MatrixXd closed_response(const Eigen::MatrixXd& response,
 
 PortResponses::PortResponses(const System& system, double step_s)
     : system_(system), step_s_(step_s) {
-  std::unordered_map<const Subsystem*, int> known;
+  std::unordered_map<const Component*, int> known;
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const Part& part = system.parts()[static_cast<std::size_t>(i)];
     const int next = static_cast<int>(responses_.size());
-    if (part.subsystem->is_linear()) {
-      const auto [found, is_new] = known.try_emplace(part.subsystem.get(), next);
+    const Subsystem* const physics = part.port_hamiltonian();
+    if (part.component->capabilities().linear) {
+      const auto [found, is_new] = known.try_emplace(part.component.get(), next);
       index_.push_back(found->second);
       if (!is_new) continue;
     } else {
       index_.push_back(next);
-      nonlinear_.push_back(i);
+      if (physics != nullptr) nonlinear_.push_back(i);
     }
     try {
+      if (physics == nullptr) {
+        add_probed(part);
+        continue;
+      }
       Eigen::VectorXd terms;
-      responses_.push_back(
-          port_response(*part.subsystem, step_s, part.initial_state.data(), terms));
+      responses_.push_back(port_response(*physics, step_s, part.initial_state.data(), terms));
       terms_.push_back(std::move(terms));
     } catch (const ConfigError& error) {
       throw ConfigError("", "subsystem \"" + part.name + "\": " + error.issues().front().what);
     }
   }
+}
+
+void PortResponses::add_probed(const Part& part) {
+  const Eigen::Index ports = part.component->signature().wave_size();
+  std::optional<Matrix> response =
+      probed_response(*part.component, step_s_, part.initial_state.data());
+  if (!response && problem_.empty()) {
+    const Capabilities capabilities = part.component->capabilities();
+    const bool is_asked = capabilities.linear || capabilities.linearisable;
+    problem_ = fmt::format("the impedances at subsystem {} ({}) have to be given: {}",
+                           in_quotes(part.name), printable(part.component->signature().type),
+                           is_asked ? "its steps do not tell how its ports respond"
+                                    : "it is opaque and cannot be linearised");
+  }
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  responses_.push_back(response ? *std::move(response) : Matrix::Constant(ports, ports, kNone));
+  terms_.push_back(responses_.back().diagonal().cwiseAbs());
 }
 
 double PortResponses::matched(int part, Eigen::Index port) const {
@@ -214,7 +239,7 @@ void PortResponses::linearise(const std::function<std::span<const double>(int pa
   for (const int i : nonlinear_) {
     const Part& part = system_.parts()[static_cast<std::size_t>(i)];
     fresh.push_back(
-        port_response(*part.subsystem, step_s_, state_of(i).data(), terms[fresh.size()]));
+        port_response(*part.port_hamiltonian(), step_s_, state_of(i).data(), terms[fresh.size()]));
   }
   for (std::size_t k = 0; k < fresh.size(); ++k) {
     const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(nonlinear_[k])]);

@@ -52,7 +52,7 @@ class LinearIteration {
       const Eigen::MatrixXd& response = responses.of(part);
       const int size = static_cast<int>(response.rows());
       const int first = system_.first_scalar_port(part);
-      const Signature& signature = system_.parts()[at(part)].subsystem->signature();
+      const Signature& signature = system_.parts()[at(part)].component->signature();
       const bool counts = is_wanted(system_.island_of_part(part));
       blocks_.push_back({first, counts ? size : 0, scattering_.size()});
       if (!counts) continue;
@@ -160,7 +160,7 @@ class LinearIteration {
       std::fill_n(offset, block.size, 0.0);
       add_product(block, input_.data(), -1.0, offset);
       std::size_t j = 0;
-      for (const Port& port : system_.parts()[at(part)].subsystem->signature().ports) {
+      for (const Port& port : system_.parts()[at(part)].component->signature().ports) {
         for (int component = 0; component < port.dimension; ++component, ++j) {
           offset[j] += port.causality == Causality::effort_in ? input_[j] : -input_[j];
         }
@@ -308,6 +308,7 @@ std::vector<PredictedRate> predict_rates(const PortResponses& responses,
                                          std::span<const double> impedance,
                                          const InnerUpdate& update, int limit, int acceleration,
                                          std::span<const char> wanted) {
+  if (!responses.problem().empty()) throw ConfigError("/method/impedance", responses.problem());
   const bool is_interface = update.rule() == nullptr;
   LinearIteration iteration(responses, impedance, wanted);
   const int islands = responses.system().island_count();

@@ -53,7 +53,7 @@ int leaf_side(const PortMatches& matches, const Junction& junction) {
     size[side] = matches.is_own(port) ? interaction(matches.responses().of(part),
                                                     port - matches.system().first_scalar_port(part))
                                       : std::numeric_limits<double>::infinity();
-    linear[side] = matches.system().parts()[at(part)].subsystem->is_linear();
+    linear[side] = matches.system().parts()[at(part)].component->capabilities().linear;
   }
   const double margin = kTie * (1.0 + std::min(size[0], size[1]));
   if (size[0] < size[1] - margin) return 0;
@@ -137,7 +137,7 @@ PortMatches::PortMatches(const PortResponses& responses)
     : responses_(responses), junction_of_(system().scalar_ports().size(), -1) {
   for (int i = 0; i < static_cast<int>(system().parts().size()); ++i) {
     Eigen::Index own = 0;
-    for (const Port& port : system().parts()[at(i)].subsystem->signature().ports) {
+    for (const Port& port : system().parts()[at(i)].component->signature().ports) {
       for (int component = 0; component < port.dimension; ++component, ++own) {
         values_.push_back(match_of(responses.matched(i, own), port.causality));
         is_own_.push_back(is_impedance(values_.back()));
@@ -181,7 +181,7 @@ void match_ends(const PortMatches& matches, std::vector<double>& impedance) {
     others.clear();
     inverse.clear();
     const std::vector<Causality> causality =
-        scalar_causalities(system.parts()[at(part)].subsystem->signature());
+        scalar_causalities(system.parts()[at(part)].component->signature());
     for (int j = 0; j < response.rows(); ++j) {
       if (matches.is_end(first + j)) continue;
       others.push_back(j);
@@ -230,7 +230,7 @@ TunedImpedance fne_impedances(const PortMatches& matches) {
   TunedImpedance out{{matches.values().begin(), matches.values().end()}, {}};
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const Part& part = system.parts()[at(i)];
-    const std::vector<Causality> causality = scalar_causalities(part.subsystem->signature());
+    const std::vector<Causality> causality = scalar_causalities(part.component->signature());
     if (causality.empty()) continue;
     const std::span<double> own(out.by_port.data() + system.first_scalar_port(i), causality.size());
     const double scaling = fne_scaling(matches.responses().of(i), causality, own);
@@ -261,7 +261,7 @@ int find_ill_conditioned(const PortResponses& responses, std::span<const double>
   constexpr double kWorst = 1e9;
   const System& system = responses.system();
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
-    const Subsystem& part = *system.parts()[at(i)].subsystem;
+    const Component& part = *system.parts()[at(i)].component;
     const auto own = impedance.subspan(at(system.first_scalar_port(i)),
                                        static_cast<std::size_t>(responses.of(i).rows()));
     if (part.is_active()) continue;
@@ -277,7 +277,7 @@ std::vector<double> worst_conditions(const PortResponses& responses,
   const System& system = responses.system();
   std::vector<double> worst(at(system.island_count()), 1.0);
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
-    const Subsystem& part = *system.parts()[at(i)].subsystem;
+    const Component& part = *system.parts()[at(i)].component;
     if (part.is_active()) continue;
     const auto own = impedance.subspan(at(system.first_scalar_port(i)),
                                        static_cast<std::size_t>(responses.of(i).rows()));
@@ -310,6 +310,7 @@ TunedImpedance checked(const PortResponses& responses, TunedImpedance tuned) {
 }
 
 TunedImpedance tune_impedance(const PortResponses& responses, ImpedanceKind kind) {
+  if (!responses.problem().empty()) return {{}, responses.problem()};
   const PortMatches matches(responses);
   switch (kind) {
     case ImpedanceKind::fne:

@@ -31,9 +31,9 @@ std::vector<char> islands_drowned_by_waves(const PortResponses& responses,
   const System& system = responses.system();
   std::vector<char> out(static_cast<std::size_t>(system.island_count()), 0);
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
-    const Subsystem& part = *system.parts()[static_cast<std::size_t>(i)].subsystem;
+    const Component& part = *system.parts()[static_cast<std::size_t>(i)].component;
     const Eigen::MatrixXd& response = responses.of(i);
-    if (response.rows() == 0 || part.is_active()) continue;
+    if (response.rows() == 0 || part.is_active() || !response.allFinite()) continue;
     const auto own = impedance.subspan(static_cast<std::size_t>(system.first_scalar_port(i)),
                                        static_cast<std::size_t>(response.rows()));
     if (is_drowned(response, part.signature(), own)) {

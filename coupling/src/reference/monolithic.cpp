@@ -67,7 +67,7 @@ struct Block {
 
   Block(const Part& placed_part, int first_state, int first_port)
       : placed(&placed_part),
-        part(placed_part.subsystem.get()),
+        part(placed_part.port_hamiltonian()),
         state(first_state),
         port(first_port),
         n(part->signature().state_size()),
@@ -123,6 +123,11 @@ struct MonolithicReference::Impl {
     }
     if (options.max_newton_steps < 1) {
       issues.push_back({"/max_newton_steps", "must be > 0"});
+    }
+    for (std::size_t i = 0; i < system.parts().size(); ++i) {
+      const Part& part = system.parts()[i];
+      if (part.port_hamiltonian() != nullptr) continue;
+      issues.push_back({fmt::format("/subsystems/{}", i), opaque_defect(part)});
     }
     throw_if_any(std::move(issues));
     for (const Part& part : system.parts()) {

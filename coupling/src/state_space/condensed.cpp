@@ -83,9 +83,13 @@ void CondensedSystem::find_places() {
   Issues issues;
   for (std::size_t i = 0; i < system_->parts().size(); ++i) {
     const Part& part = system_->parts()[i];
-    const Subsystem& physics = *part.subsystem;
-    const LinearForm form = physics.linear_form();
     block_of_part_.push_back(-1);
+    if (part.port_hamiltonian() == nullptr) {
+      issues.push_back({fmt::format("/subsystems/{}", i), opaque_defect(part)});
+      continue;
+    }
+    const Subsystem& physics = *part.port_hamiltonian();
+    const LinearForm form = physics.linear_form();
     if (form.Q == nullptr || !physics.constant_structure()) {
       issues.push_back(
           {fmt::format("/subsystems/{}", i),
@@ -165,7 +169,8 @@ CondensedSystem::PortMaps CondensedSystem::port_maps() const {
   ports.own.resize(blocks_.size());
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const CondensedBlock& block = blocks_[i];
-    const Subsystem& part = *system.parts()[static_cast<std::size_t>(block.part)].subsystem;
+    const Subsystem& part =
+        *system.parts()[static_cast<std::size_t>(block.part)].port_hamiltonian();
     const int first = system.first_scalar_port(block.part);
     const int p = part.signature().wave_size();
     ports.into.push_back(SparseMatrix(part.structure().G - part.structure().P).leftCols(p));
@@ -300,7 +305,7 @@ void CondensedSystem::refuse_shared_dampers() const {
 
 /// How the external inputs act on the states of a block.
 void CondensedSystem::drive(CondensedBlock& block) const {
-  const Subsystem& part = *system_->parts()[static_cast<std::size_t>(block.part)].subsystem;
+  const Subsystem& part = *system_->parts()[static_cast<std::size_t>(block.part)].port_hamiltonian();
   Triplets entries;
   for (std::size_t k = 0; k < inputs_.size(); ++k) {
     if (inputs_[k].part != block.part) continue;
@@ -405,7 +410,7 @@ Eigen::VectorXd CondensedSystem::initial_state() const {
       const Part& part = system_->parts()[static_cast<std::size_t>(input.part)];
       const std::string where = fmt::format(
           "/subsystems/{}/inputs/{}", input.part,
-          part.subsystem->signature().inputs[static_cast<std::size_t>(input.channel)].name);
+          part.component->signature().inputs[static_cast<std::size_t>(input.channel)].name);
       double& value = values[static_cast<Eigen::Index>(k)];
       try {
         value = (*input.signal)(time_s);
@@ -470,7 +475,7 @@ std::string CondensedSystem::state_label(int state) const {
   const CondensedBlock& block = *std::prev(after);
   const Part& part = system_->parts()[static_cast<std::size_t>(block.part)];
   return part.name + "." +
-         part.subsystem->signature().states[static_cast<std::size_t>(state - block.first)].name;
+         part.component->signature().states[static_cast<std::size_t>(state - block.first)].name;
 }
 
 std::vector<ScalarCoupling> CondensedSystem::scalar_couplings(std::string& reason) const {

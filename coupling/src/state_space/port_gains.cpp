@@ -147,7 +147,7 @@ std::vector<bool> effort_inputs(const System& system) {
   out.reserve(system.scalar_ports().size());
   for (const ScalarPort& port : system.scalar_ports()) {
     const Signature& signature =
-        system.parts()[static_cast<std::size_t>(port.part)].subsystem->signature();
+        system.parts()[static_cast<std::size_t>(port.part)].component->signature();
     out.push_back(signature.ports[static_cast<std::size_t>(port.port)].causality ==
                   Causality::effort_in);
   }
@@ -169,7 +169,7 @@ std::string port_names(const System& system, const std::vector<int>& ports) {
 SparseMatrix port_feedthrough(const System& system) {
   Triplets entries;
   for (std::size_t i = 0; i < system.parts().size(); ++i) {
-    const Subsystem& part = *system.parts()[i].subsystem;
+    const Subsystem& part = *system.parts()[i].port_hamiltonian();
     const int first = system.first_scalar_port(static_cast<int>(i));
     const int p = part.signature().wave_size();
     const SparseMatrix feed = part.structure().S + part.structure().N;

@@ -203,7 +203,7 @@ struct SplittingMethod::Impl {
                              fmt::format("input \"{}\" is not finite",
                                          system.system()
                                              .parts()[static_cast<std::size_t>(input.part)]
-                                             .subsystem->signature()
+                                             .component->signature()
                                              .inputs[static_cast<std::size_t>(input.channel)]
                                              .name));
         }

@@ -5,6 +5,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "system/system_draft.hpp"
 
@@ -99,7 +102,7 @@ class SystemBuilder::Draft::SharedStructures {
 };
 
 int System::first_scalar_port(int part, int port) const {
-  const std::vector<Port>& ports = parts_[part].subsystem->signature().ports;
+  const std::vector<Port>& ports = parts_[part].component->signature().ports;
   int scalar_port = first_scalar_port(part);
   for (int i = 0; i < port; ++i) scalar_port += ports[i].dimension;
   return scalar_port;
@@ -118,7 +121,7 @@ std::pair<int, int> System::find_port(std::string_view path) const {
   if (dot == std::string_view::npos) return {-1, -1};
   const int part = find_part(path.substr(0, dot));
   if (part < 0) return {-1, -1};
-  const std::vector<Port>& ports = parts_[part].subsystem->signature().ports;
+  const std::vector<Port>& ports = parts_[part].component->signature().ports;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (ports[i].name == path.substr(dot + 1)) return {part, static_cast<int>(i)};
   }
@@ -128,14 +131,19 @@ std::pair<int, int> System::find_port(std::string_view path) const {
 std::string System::port_label(int scalar_port) const {
   const ScalarPort& place = scalar_ports_[scalar_port];
   const Part& part = parts_[place.part];
-  const Port& port = part.subsystem->signature().ports[place.port];
+  const Port& port = part.component->signature().ports[place.port];
   const std::string label = part.name + "." + port.name;
   return port.dimension == 1 ? label : label + "[" + std::to_string(place.component) + "]";
 }
 
-SystemBuilder& SystemBuilder::add(std::string name, std::shared_ptr<const Subsystem> subsystem,
+std::string opaque_defect(const Part& part) {
+  return fmt::format("subsystem {} ({}) is opaque: it has ports and a step, but shows no equations",
+                     in_quotes(part.name), printable(part.component->signature().type));
+}
+
+SystemBuilder& SystemBuilder::add(std::string name, std::shared_ptr<const Component> component,
                                   PartOptions options) {
-  parts_.push_back({std::move(name), std::move(subsystem), std::move(options)});
+  parts_.push_back({std::move(name), std::move(component), std::move(options)});
   return *this;
 }
 
@@ -170,7 +178,7 @@ System SystemBuilder::build() {
   Draft draft(*this);
   Issues issues = check_into(draft);
   for (std::size_t i = 0; issues.empty() && i < parts_.size(); ++i) {
-    if (parts_[i].subsystem != nullptr) continue;
+    if (parts_[i].component != nullptr) continue;
     issues.push_back({"/subsystems/" + std::to_string(i),
                       "subsystem \"" + parts_[i].name + "\" could not be built"});
   }
@@ -193,11 +201,11 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
   for (PendingPart& pending : from) {
     Part part;
     part.name = std::move(pending.name);
-    part.subsystem = std::move(pending.subsystem);
+    part.component = std::move(pending.component);
     part.initial_state = pending.options.initial_state.empty()
-                             ? part.subsystem->default_state()
+                             ? part.component->default_state()
                              : std::move(pending.options.initial_state);
-    const std::vector<InputChannel>& inputs = part.subsystem->signature().inputs;
+    const std::vector<InputChannel>& inputs = part.component->signature().inputs;
     part.inputs.resize(inputs.size());
     part.input_is_driven.resize(inputs.size(), false);
     for (const auto& [name, signal] : pending.options.inputs) {
@@ -219,7 +227,7 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
 void SystemBuilder::Draft::place(System& system, Part part) {
   const int number = static_cast<int>(system.parts_.size());
   system.first_scalar_port_.push_back(static_cast<int>(system.scalar_ports_.size()));
-  const std::vector<Port>& ports = part.subsystem->signature().ports;
+  const std::vector<Port>& ports = part.component->signature().ports;
   for (int port = 0; port < static_cast<int>(ports.size()); ++port) {
     for (int component = 0; component < ports[port].dimension; ++component) {
       system.scalar_ports_.push_back({number, port, component});
@@ -233,11 +241,11 @@ SystemBuilder::Draft::PortReference SystemBuilder::Draft::add_termination(System
                                                                           double resistance,
                                                                           PortReference port) {
   const Part& ended = system.parts_[port.part];
-  Port end = ended.subsystem->signature().ports[port.port];
+  Port end = ended.component->signature().ports[port.port];
   Part resistor;
   resistor.name = ended.name + "." + end.name;
   end.name = "resistor";
-  resistor.subsystem = make_resistor(resistance, end);
+  resistor.component = make_resistor(resistance, end);
   resistor.is_termination = true;
   place(system, std::move(resistor));
   return {static_cast<int>(system.parts_.size()) - 1, 0};
@@ -254,7 +262,7 @@ void SystemBuilder::Draft::join(System& system, const Joint& joint,
   std::vector<Causality> causalities;
   int dimension = 0;
   for (const PortReference& reference : joined) {
-    const Port& port = system.parts_[reference.part].subsystem->signature().ports[reference.port];
+    const Port& port = system.parts_[reference.part].component->signature().ports[reference.port];
     const int first = system.first_scalar_port(reference.part, reference.port);
     dimension = port.dimension;
     for (int component = 0; component < dimension; ++component) {

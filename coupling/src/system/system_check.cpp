@@ -119,8 +119,8 @@ void SystemBuilder::Draft::check_parts() {
   for (int i = 0; i < static_cast<int>(parts.size()); ++i) {
     check_name(i);
     first_use.push_back(uses.size());
-    if (parts[i].subsystem == nullptr) continue;
-    uses.resize(uses.size() + parts[i].subsystem->signature().ports.size());
+    if (parts[i].component == nullptr) continue;
+    uses.resize(uses.size() + parts[i].component->signature().ports.size());
     check_signature(i);
     check_initial_state(i);
     check_inputs(i);
@@ -147,7 +147,7 @@ void SystemBuilder::Draft::check_name(int part) {
 
 void SystemBuilder::Draft::check_signature(int part) {
   const PendingPart& pending = parts[part];
-  const std::vector<Port>& ports = pending.subsystem->signature().ports;
+  const std::vector<Port>& ports = pending.component->signature().ports;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const Port& port = ports[i];
     const bool is_new = index_of(port.name, ports) == static_cast<int>(i);
@@ -155,15 +155,17 @@ void SystemBuilder::Draft::check_signature(int part) {
     add(fmt::format("/subsystems/{}", part),
         fmt::format("a part of type {} must give its ports distinct names and dimensions >= 1; "
                     "see port {} of dimension {}",
-                    in_quotes(pending.subsystem->signature().type), in_quotes(port.name),
+                    in_quotes(pending.component->signature().type), in_quotes(port.name),
                     port.dimension));
   }
 }
 
 namespace {
 
-/// Why a nonlinear part cannot start from here; empty where it can.
-std::string storage_defect(const Subsystem& part, const std::vector<double>& x) {
+/// Why a nonlinear part cannot start from here; empty where it can, as far as is known.
+std::string storage_defect(const Component& component, const std::vector<double>& x) {
+  if (component.port_hamiltonian() == nullptr) return {};
+  const Subsystem& part = *component.port_hamiltonian();
   if (part.is_linear()) return {};
   std::vector<double> g(x.size());
   try {
@@ -194,10 +196,10 @@ std::string list_values(const std::vector<StateVariable>& states, const std::vec
 
 void SystemBuilder::Draft::check_initial_state(int part) {
   const PendingPart& pending = parts[part];
-  const std::vector<StateVariable>& states = pending.subsystem->signature().states;
+  const std::vector<StateVariable>& states = pending.component->signature().states;
   const bool is_given = !pending.options.initial_state.empty();
   const std::vector<double> by_default =
-      is_given ? std::vector<double>() : pending.subsystem->default_state();
+      is_given ? std::vector<double>() : pending.component->default_state();
   const std::vector<double>& state = is_given ? pending.options.initial_state : by_default;
   const auto where = [&] {
     return fmt::format("/subsystems/{}{}", part, is_given ? "/initial_state" : "");
@@ -215,20 +217,20 @@ void SystemBuilder::Draft::check_initial_state(int part) {
         fmt::format("{} must be finite, got {}", printable(states[i].name), state[i]));
   }
   if (!is_finite) return;
-  for (Issue& issue : pending.subsystem->check_initial_state(state.data())) {
+  for (Issue& issue : pending.component->check_initial_state(state.data())) {
     add(where(), std::move(issue.what));
   }
-  const std::string defect = storage_defect(*pending.subsystem, state);
+  const std::string defect = storage_defect(*pending.component, state);
   if (!defect.empty()) {
     add(where(), fmt::format("{} (a {}) cannot start at {}: {}", in_quotes(pending.name),
-                             in_quotes(pending.subsystem->signature().type),
+                             in_quotes(pending.component->signature().type),
                              list_values(states, state), defect));
   }
 }
 
 void SystemBuilder::Draft::check_inputs(int part) {
   const PendingPart& pending = parts[part];
-  const std::vector<InputChannel>& inputs = pending.subsystem->signature().inputs;
+  const std::vector<InputChannel>& inputs = pending.component->signature().inputs;
   std::optional<NameSearch> names;
   for (const auto& [name, signal] : pending.options.inputs) {
     if (index_of(name, inputs) >= 0) continue;
@@ -267,8 +269,8 @@ SystemBuilder::Draft::PortReference SystemBuilder::Draft::resolve(int joint, std
   const auto found = part_by_name.find(part_name);
   if (dot == std::string::npos) {
     std::string hint;
-    if (found != part_by_name.end() && parts[found->second].subsystem != nullptr) {
-      hint = "\n" + list_ports(parts[found->second].subsystem->signature().ports);
+    if (found != part_by_name.end() && parts[found->second].component != nullptr) {
+      hint = "\n" + list_ports(parts[found->second].component->signature().ports);
       excuse(found->second, "");
     }
     add(place_of(joint, position),
@@ -281,8 +283,8 @@ SystemBuilder::Draft::PortReference SystemBuilder::Draft::resolve(int joint, std
     return {};
   }
   const int part = found->second;
-  if (parts[part].subsystem == nullptr) return {part, -1};
-  const int port = index_of(port_name, parts[part].subsystem->signature().ports);
+  if (parts[part].component == nullptr) return {part, -1};
+  const int port = index_of(port_name, parts[part].component->signature().ports);
   if (port < 0) report_unknown_port(part, port_name, place_of(joint, position));
   return {part, port};
 }
@@ -293,7 +295,7 @@ NameSearch& SystemBuilder::Draft::part_names() {
 }
 
 NameSearch& SystemBuilder::Draft::port_names(int part) {
-  const Subsystem* const owner = parts[part].subsystem.get();
+  const Component* const owner = parts[part].component.get();
   if (owner_of_port_names_ != owner) port_names_.emplace(names_of(owner->signature().ports));
   owner_of_port_names_ = owner;
   return *port_names_;
@@ -316,7 +318,7 @@ void SystemBuilder::Draft::report_unknown_part(std::string_view name, std::strin
 
 void SystemBuilder::Draft::report_unknown_port(int part, std::string_view port,
                                                const std::string& where) {
-  const std::vector<Port>& ports = parts[part].subsystem->signature().ports;
+  const std::vector<Port>& ports = parts[part].component->signature().ports;
   const std::string nearest = port_names(part).nearest(port);
   add(where, fmt::format("subsystem {} has no port {}.\n{}{}", in_quotes(parts[part].name),
                          in_quotes(port), list_ports(ports), suggestion(nearest)));
@@ -324,8 +326,8 @@ void SystemBuilder::Draft::report_unknown_port(int part, std::string_view port,
 }
 
 void SystemBuilder::Draft::excuse(int part, std::string_view port) {
-  if (parts[part].subsystem == nullptr) return;
-  const int meant = index_of(port, parts[part].subsystem->signature().ports);
+  if (parts[part].component == nullptr) return;
+  const int meant = index_of(port, parts[part].component->signature().ports);
   const std::span<Use> its_uses = uses_of(part);
   for (int k = 0; k < static_cast<int>(its_uses.size()); ++k) {
     if (meant < 0 || k == meant) its_uses[k].excused = true;
@@ -393,8 +395,8 @@ void SystemBuilder::Draft::check_open_ports() {
   // Too many wrong names to tell which ports they mean.
   if (part_names_ && part_names_->gave_up()) return;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].subsystem == nullptr || shares_name[i]) continue;
-    const std::vector<Port>& ports = parts[i].subsystem->signature().ports;
+    if (parts[i].component == nullptr || shares_name[i]) continue;
+    const std::vector<Port>& ports = parts[i].component->signature().ports;
     for (std::size_t k = 0; k < ports.size(); ++k) {
       const Use& use = uses[first_use[i] + k];
       if (use.joint >= 0 || use.excused) continue;
@@ -407,7 +409,7 @@ void SystemBuilder::Draft::check_open_ports() {
 }
 
 const Port& SystemBuilder::Draft::port_of(PortReference reference) const {
-  return parts[reference.part].subsystem->signature().ports[reference.port];
+  return parts[reference.part].component->signature().ports[reference.port];
 }
 
 int SystemBuilder::Draft::scalar_size(int joint) const {

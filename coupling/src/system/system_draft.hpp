@@ -103,7 +103,7 @@ struct SystemBuilder::Draft {
   /// Made when a name is wrong.
   std::optional<NameSearch> part_names_;
   std::optional<NameSearch> port_names_;
-  const Subsystem* owner_of_port_names_ = nullptr;
+  const Component* owner_of_port_names_ = nullptr;
 
   static void place(System& system, Part part);
   static void join(System& system, const Joint& joint, std::span<const PortReference> ports,

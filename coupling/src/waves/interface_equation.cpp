@@ -86,7 +86,7 @@ void InterfaceEquation::emit_row(int port, double factor, int row, const PartMat
   if (factor == 0.0) return;
   const int part = system_.scalar_ports()[at(port)].part;
   const int first = system_.first_scalar_port(part);
-  const int size = system_.parts()[at(part)].subsystem->signature().wave_size();
+  const int size = system_.parts()[at(part)].component->signature().wave_size();
   const double* values = D ? D(part) + at(port - first) * at(size) : nullptr;
   for (int j = 0; j < size; ++j) {
     const double value = values != nullptr ? values[j] : 1.0;

@@ -34,7 +34,8 @@ struct InterfaceSolver::Island {
     }
     gap.resize(places.size());
     change.resize(places.size());
-    fits = equation.expected_entries(waves.interconnection()) <= InterfaceEquation::kMostEntries;
+    fits = parts.is_possible() &&
+           equation.expected_entries(waves.interconnection()) <= InterfaceEquation::kMostEntries;
   }
 
   bool factorise(const WaveDiscretisation& waves) {

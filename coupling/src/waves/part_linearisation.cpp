@@ -29,6 +29,7 @@ PartLinearisation::PartLinearisation(const WaveDiscretisation& waves, std::span<
     std::vector<double> scratch(at(batch.wave_size() * batch.wave_size()));
     if (batch.affine_matrix(place.lane, scratch.data())) continue;
     widest_ = std::max(widest_, batch.wave_size());
+    is_possible_ = is_possible_ && waves.batch(place.batch).capabilities.linearisable;
     const auto known = std::ranges::find(slices_, place.batch, &Slice::batch);
     Slice& slice = known != slices_.end() ? *known : slices_.emplace_back();
     slice.batch = place.batch;
@@ -128,7 +129,7 @@ bool PartLinearisation::take_column(const Slice& slice, const double* step, int 
 /// What a solve that fails leaves behind is no number.
 void PartLinearisation::scatter(Slice& slice, AlignedVector& out) const {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  StepBatch& batch = *waves_.batch(slice.batch).batch;
+  const StepBatch& batch = *waves_.batch(slice.batch).batch;
   std::fill(out.begin(), out.end(), kNone);
   for (int last = 0; const Own& own : slice.parts) {
     const int lane = waves_.place(own.part).lane;

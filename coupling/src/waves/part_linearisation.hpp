@@ -16,6 +16,8 @@ class PartLinearisation {
   PartLinearisation(const WaveDiscretisation& waves, std::span<const int> parts);
 
   bool is_affine() const { return widest_ == 0; }
+  /// False: some part is not affine and says that differences of it mean nothing.
+  bool is_possible() const { return is_possible_; }
   /// Takes those of the affine parts again: step maps have changed.
   void take_affine();
   /// Differentiates the others at the incident waves u, `exchanged` being P S(u). `record` is frozen and
@@ -51,6 +53,7 @@ class PartLinearisation {
   std::vector<Slice> slices_;
   std::vector<double> steps_;  // of the parts of all slices, in order
   int widest_ = 0;
+  bool is_possible_ = true;
 };
 
 }  // namespace portwave

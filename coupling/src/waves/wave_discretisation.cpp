@@ -47,14 +47,14 @@ std::vector<std::vector<int>> group_parts(const System& system, std::span<const 
   std::vector<std::vector<int>> groups;
   std::map<std::tuple<int, std::type_index, std::string>, std::size_t> group_of_key;
   for (const int i : order) {
-    const Subsystem& subsystem = *system.parts()[static_cast<std::size_t>(i)].subsystem;
-    std::string key = by_shape ? subsystem.batch_key() : std::string();
+    const Component& component = *system.parts()[static_cast<std::size_t>(i)].component;
+    std::string key = by_shape ? component.batch_key() : std::string();
     if (key.empty()) {
       groups.push_back({i});
       continue;
     }
     const auto [it, is_new] = group_of_key.try_emplace(
-        {island_group[static_cast<std::size_t>(i)], typeid(subsystem), std::move(key)},
+        {island_group[static_cast<std::size_t>(i)], typeid(component), std::move(key)},
         groups.size());
     if (is_new) groups.emplace_back();
     groups[it->second].push_back(i);
@@ -142,13 +142,16 @@ void WaveDiscretisation::gather_island_groups(std::span<const int> order) {
 }
 
 void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
-  std::vector<const Subsystem*> subsystems;
+  std::vector<const Component*> components;
   for (const int part : parts) {
-    subsystems.push_back(system_.parts()[static_cast<std::size_t>(part)].subsystem.get());
+    components.push_back(system_.parts()[static_cast<std::size_t>(part)].component.get());
   }
   BatchPlace place;
-  place.batch = subsystems[0]->make_batch(subsystems);
+  std::unique_ptr<StepBatch> made = components[0]->make_batch(components);
+  unprepared_.push_back(made.get());
+  place.batch = std::move(made);
   place.parts = parts;
+  place.capabilities = components[0]->capabilities();
   place.island_group = island_group_of_part_[static_cast<std::size_t>(parts.front())];
   const StepBatch& batch = *place.batch;
   constexpr std::size_t kLine = kAlignment / sizeof(double);
@@ -191,9 +194,10 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
 
 void WaveDiscretisation::prepare_batches() {
   Issues issues;
-  for (BatchPlace& place : batches_) {
+  for (std::size_t i = 0; i < batches_.size(); ++i) {
+    const BatchPlace& place = batches_[i];
     try {
-      place.batch->prepare(step_s_, impedance_.data() + place.wave);
+      unprepared_[i]->prepare(step_s_, impedance_.data() + place.wave);
     } catch (const ConfigError& error) {
       for (const Issue& issue : error.issues()) {
         issues.push_back(
@@ -341,7 +345,7 @@ std::size_t WaveDiscretisation::bytes() const {
   return sum;
 }
 
-AlignedVector WaveDiscretisation::initial_record() {
+AlignedVector WaveDiscretisation::initial_record() const {
   AlignedVector record(record_size_, 0.0);
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const BatchPlace& own = batch(places_[i].batch);
@@ -369,7 +373,7 @@ bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus
     const auto channel = static_cast<std::size_t>(current->channel);
     failure = {
         current->part, StepFault::threw,
-        fmt::format("input \"{}\": {}", part.subsystem->signature().inputs[channel].name, what)};
+        fmt::format("input \"{}\": {}", part.component->signature().inputs[channel].name, what)};
     return false;
   };
   try {

@@ -158,6 +158,7 @@ LaneCosts measured_costs(const WaveDiscretisation& waves, const double* record) 
   PhaseStatus failure;
   for (int i = 0; i < static_cast<int>(waves.batches().size()); ++i) {
     const LaneRange all = waves.batch(i).all();
+    if (!waves.batch(i).capabilities.repeatable) continue;
     double best[2] = {std::numeric_limits<double>::infinity(),
                       std::numeric_limits<double>::infinity()};
     bool sound = true;

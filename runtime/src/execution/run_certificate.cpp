@@ -5,10 +5,15 @@
 namespace portwave {
 
 RunCertificate::RunCertificate(const WaveDiscretisation& waves, const InnerUpdate& update,
-                               const EnergyLedger& ledger, bool full)
+                               const EnergyLedger& ledger, bool full,
+                               std::span<const int> unrepeatable)
     : waves_(waves) {
   certificate_.max_passivity_residual_J = ledger.max_passivity_residual();
+  const std::span<const int> metered = ledger.metered_parts();
+  certificate_.unjudged_parts.assign(metered.begin(), metered.end());
+  if (!metered.empty()) condition();
   if (!full) return;
+  certificate_.unrepeatable_parts.assign(unrepeatable.begin(), unrepeatable.end());
   u_start_.resize(static_cast<std::size_t>(waves.wave_size()), 0.0);
   iterations_by_island_.resize(static_cast<std::size_t>(waves.system().island_count()));
   certifier_.emplace(waves, update);

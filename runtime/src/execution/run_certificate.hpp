@@ -16,9 +16,9 @@ namespace portwave {
 /// steps missed the tolerance and, with Certify::full, what a StepCertifier finds.
 class RunCertificate {
  public:
-  /// `full`: as with Certify::full.
+  /// `full`: as with Certify::full. `unrepeatable`: the parts whose steps do not repeat.
   RunCertificate(const WaveDiscretisation& waves, const InnerUpdate& update,
-                 const EnergyLedger& ledger, bool full);
+                 const EnergyLedger& ledger, bool full, std::span<const int> unrepeatable);
 
   const Certificate& value() const { return certificate_; }
 

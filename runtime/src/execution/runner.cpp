@@ -1,9 +1,22 @@
 #include "execution/runner.hpp"
 
+#include <algorithm>
+#include <string>
+
 #include <fmt/format.h>
 
 namespace portwave {
 namespace {
+
+/// The first part that only one thread at a time may step; −1: none.
+int find_single_threaded(const WaveDiscretisation& waves) {
+  int first = -1;
+  for (const BatchPlace& place : waves.batches()) {
+    if (place.capabilities.thread_safe) continue;
+    for (const int part : place.parts) first = first < 0 ? part : std::min(first, part);
+  }
+  return first;
+}
 
 /// Below this a step is over before a second thread could help.
 constexpr double kWorthThreads_ns = 4000.0;
@@ -18,6 +31,10 @@ Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& option
     return make_serial_executor(waves, whole_island_groups(waves, costs));
   };
   if (options.executor == ExecutorKind::serial) return {serial(), "serial"};
+  if (const int part = find_single_threaded(waves); part >= 0 && threads > 1) {
+    const std::string& name = waves.system().parts()[static_cast<std::size_t>(part)].name;
+    return {serial(), fmt::format("serial (subsystem \"{}\" is not thread-safe)", name)};
+  }
   if (automatic && threads == 1) return {serial(), "serial"};
   costs = measured_costs(waves, record);
   const Partition partition = make_partition(waves, costs, options.grain, threads, iterations);

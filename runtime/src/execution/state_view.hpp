@@ -18,7 +18,7 @@ class StateView {
     std::size_t size = 0;
     for (const Part& part : waves.system().parts()) {
       begin_.push_back(size);
-      size += static_cast<std::size_t>(part.subsystem->signature().state_size());
+      size += static_cast<std::size_t>(part.component->signature().state_size());
     }
     begin_.push_back(size);
     states_.resize(size);

@@ -45,6 +45,19 @@ std::string step_error_text(const std::string& part, std::int64_t step, int iter
   return text + "; the state is that before the step";
 }
 
+void refuse_where_not_linearisable(const System& system, Issues& issues) {
+  for (std::size_t i = 0; i < system.parts().size(); ++i) {
+    const Component& component = *system.parts()[i].component;
+    const Capabilities capabilities = component.capabilities();
+    if (capabilities.linear || capabilities.linearisable) continue;
+    issues.push_back(
+        {fmt::format("/subsystems/{}", i),
+         fmt::format("the method \"interface\" needs derivatives, and subsystem \"{}\" "
+                     "({}) cannot be linearised",
+                     system.parts()[i].name, component.signature().type)});
+  }
+}
+
 Issues check(const System& system, const StepperOptions& options) {
   const CouplingMethod& m = options.method;
   Issues issues = method_rules::check(m);
@@ -71,6 +84,7 @@ Issues check(const System& system, const StepperOptions& options) {
   const bool has_impedances = m.impedance.size() == ports || m.impedance.size() == 1;
   expect(m.impedance_kind != ImpedanceKind::given || has_impedances, "/method/impedance",
          "must have one value, or one per scalar port");
+  if (m.kind == MethodKind::interface) refuse_where_not_linearisable(system, issues);
   expect(m.initial_waves.empty() || m.initial_waves.size() == ports, "/method/initial_waves",
          "must be empty or have one value per scalar port");
   expect(std::all_of(m.initial_waves.begin(), m.initial_waves.end(),

@@ -67,7 +67,10 @@ class WaveEngine final : public StepEngine, public WaveView {
     if (options_.method.acceleration > 0)
       acceleration_.emplace(waves_, options_.method.acceleration);
     prepare_interface();
-    certificate_.emplace(waves_, update(), ledger_, options_.certify == Certify::full);
+    const std::vector<int> unrepeatable = unrepeatable_parts(waves_);
+    is_repeatable_ = unrepeatable.empty();
+    certificate_.emplace(waves_, update(), ledger_, options_.certify == Certify::full,
+                         unrepeatable);
     runner_ = make_runner(waves_, options_, tuner_.expected_iterations(), record_.data(), costs_);
     runner_.executor->bind(arrays());
     runner_.executor->bind(next_arrays());
@@ -96,7 +99,8 @@ class WaveEngine final : public StepEngine, public WaveView {
         .to_effort_flow(waves_at(scalar_port));
   }
   double storage(int part) override {
-    return system().parts()[static_cast<std::size_t>(part)].subsystem->storage(state(part).data());
+    const Subsystem* physics = system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
+    return physics != nullptr ? physics->storage(state(part).data()) : ledger_.booked_storage(part);
   }
 
   bool keeps_ledger() const override { return ledger_used(); }
@@ -242,7 +246,11 @@ class WaveEngine final : public StepEngine, public WaveView {
     clock_.advance(step_s);
   }
 
-  bool ledger_used() const { return options_.certify != Certify::none || options_.method.guard; }
+  /// A part that does not know its energy has no other account of it.
+  bool ledger_used() const {
+    return options_.certify != Certify::none || options_.method.guard ||
+           !ledger_.metered_parts().empty();
+  }
   InnerUpdate update() const { return inner_update_of(options_.method); }
 
   /// What the step has written, before it is accepted.
@@ -389,8 +397,9 @@ class WaveEngine final : public StepEngine, public WaveView {
   [[noreturn]] void refuse(const PhaseStatus& status) { fail(status, options_.method.iterations); }
 
   /// A NaN or infinity was noticed: fails with the first part and iteration that made one. Returns
-  /// when none did before.
+  /// when none did before, or when steps do not repeat.
   void replay(int noticed_at) {
+    if (!is_repeatable_) return;
     const double* driven = waves_.driven() ? input_.data() : nullptr;
     const auto found =
         find_non_finite(waves_, update(), record_.data(), driven, b_, noticed_at, outcomes_);
@@ -419,7 +428,8 @@ class WaveEngine final : public StepEngine, public WaveView {
   std::optional<DeadlineScheduler> scheduler_;  // with a time budget
   Pace pace_;
   StepClock clock_;
-  bool stale_ = false;  // the record has seen port solves of a step that failed
+  bool is_repeatable_ = true;  // so are all parts
+  bool stale_ = false;         // the record has seen port solves of a step that failed
   IterationStatistics statistics_;
   std::optional<RunCertificate> certificate_;
   StateView states_;

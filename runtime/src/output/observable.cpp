@@ -35,7 +35,7 @@ bool is_wave(Observable::Kind kind) {
 }
 
 const Signature& signature_of(const System& system, int part) {
-  return system.parts()[static_cast<std::size_t>(part)].subsystem->signature();
+  return system.parts()[static_cast<std::size_t>(part)].component->signature();
 }
 
 const std::string& name_of(const System& system, int part) {

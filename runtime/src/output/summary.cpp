@@ -63,6 +63,13 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   if (const int part = summary.certificate.missed.part; part >= 0) {
     summary.missed_part = stepper.system().parts()[static_cast<std::size_t>(part)].name;
   }
+  for (const int part : summary.certificate.unjudged_parts) {
+    summary.unjudged_parts.push_back(stepper.system().parts()[static_cast<std::size_t>(part)].name);
+  }
+  for (const int part : summary.certificate.unrepeatable_parts) {
+    summary.unrepeatable_parts.push_back(
+        stepper.system().parts()[static_cast<std::size_t>(part)].name);
+  }
   summary.certify = options.certify;
   summary.time = options.time;
   summary.deadline = stepper.deadline();

@@ -129,10 +129,21 @@ Json guard_json(const RunSummary& summary) {
           {"withheld_J", number(guard.withheld_J)}};
 }
 
+/// What went into parts that do not know their energy; only where there are such parts.
+void add_metered(const RunSummary& summary, Json& json) {
+  if (!summary.unjudged_parts.empty()) json["metered_J"] = number(summary.energy.metered_J);
+}
+
+/// Names of parts that there is something to say about; only where there are some.
+void add_unjudged(const RunSummary& summary, Json& json) {
+  if (!summary.unjudged_parts.empty()) json["unjudged_parts"] = summary.unjudged_parts;
+  if (!summary.unrepeatable_parts.empty()) json["unrepeatable_parts"] = summary.unrepeatable_parts;
+}
+
 Json energy_json(const RunSummary& summary) {
   if (!summary.has_ledger) return nullptr;
   const EnergyTotals& energy = summary.energy;
-  return {{"initial_J", number(energy.initial_J)},
+  Json json = {{"initial_J", number(energy.initial_J)},
           {"final_J", number(energy.final_J)},
           {"max_J", number(energy.max_J)},
           {"supplied_J", number(energy.supplied_J)},
@@ -143,6 +154,8 @@ Json energy_json(const RunSummary& summary) {
           {"given_up_J", number(energy.given_up_J)},
           {"rounding_J", number(energy.rounding_J)},
           {"max_energy_ratio", number(energy.max_energy_ratio)}};
+  add_metered(summary, json);
+  return json;
 }
 
 Json broken_law_json(const Certificate& certificate) {
@@ -178,7 +191,7 @@ Json certificate_json(const RunSummary& summary) {
   const bool has_worst = certificate.worst_passivity_step >= 0;
   const bool is_of_part = certificate.worst_passivity_part >= 0;
   const bool is_checked = summary.has_ledger;
-  return {
+  Json json = {
       {"status", is_checked ? std::string(to_string(certificate.status)) : "not_checked"},
       {"max_passivity_residual_J",
        is_checked ? number(certificate.max_passivity_residual_J) : Json(nullptr)},
@@ -196,6 +209,8 @@ Json certificate_json(const RunSummary& summary) {
       {"min_nonexpansiveness_margin", number(certificate.min_nonexpansiveness_margin)},
       {"steps_without_fixed_point", certificate.steps_without_fixed_point},
       {"steps_without_margin", certificate.steps_without_margin}};
+  add_unjudged(summary, json);
+  return json;
 }
 
 /// Non-zero bins, [iterations, steps] each.

@@ -1,5 +1,6 @@
 // A summary as people read it.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -139,6 +140,26 @@ std::string iterations_text(const RunSummary& summary) {
   return text;
 }
 
+/// "subsystem "a"" or "subsystems "a", "b"".
+std::string subsystems_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 6;
+  std::string text = names.size() == 1 ? "subsystem" : "subsystems";
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (i == 0 ? " \"" : ", \"") + printable(names[i]) + "\"";
+  }
+  return names.size() > kShown ? text + fmt::format(", ... ({} in all)", names.size()) : text;
+}
+
+/// A sentence on parts that do not know their energy, or nothing.
+std::string metered_text(const RunSummary& summary) {
+  if (summary.unjudged_parts.empty()) return {};
+  const double taken = summary.energy.metered_J;
+  const bool is_one = summary.unjudged_parts.size() == 1;
+  return fmt::format("\n               {} {} {:.6g} J more than {} {}",
+                     subsystems_text(summary.unjudged_parts), taken < 0.0 ? "gave" : "took",
+                     std::abs(taken), is_one ? "it" : "they", taken < 0.0 ? "took" : "gave");
+}
+
 std::string energy_text(const RunSummary& summary) {
   if (!summary.has_ledger) return "no ledger was kept";
   const EnergyTotals& energy = summary.energy;
@@ -152,7 +173,7 @@ std::string energy_text(const RunSummary& summary) {
         "\n               energy{}, less what was supplied, at most {:.6g} times the start",
         has_waves(summary) ? " and tank" : "", energy.max_energy_ratio);
   }
-  return text;
+  return text + metered_text(summary);
 }
 
 std::string energy_safety_text(const RunSummary& summary) {
@@ -162,6 +183,9 @@ std::string energy_safety_text(const RunSummary& summary) {
   if (status != "not_kept") {
     std::string text = status == "kept_by_guard" ? "kept, by the guard" : "kept";
     text += ": energy never exceeded the start and what was supplied";
+    if (!summary.unjudged_parts.empty()) {
+      text += ", by " + subsystems_text(summary.unjudged_parts) + " too";
+    }
     if (!has_waves(summary)) return text;  // their accounts are of whole steps, without a bound
     return text + fmt::format("; the rounding of the account is at most {:.2g} J",
                               summary.energy.rounding_J);
@@ -227,6 +251,16 @@ std::string certificate_text(const RunSummary& summary) {
     lines.push_back(fmt::format(
         "in {} of {} steps the error of the iteration created energy: at most {:.3g} J",
         certificate.steps_with_excess, summary.steps, certificate.max_passivity_residual_J));
+  }
+  if (!summary.unjudged_parts.empty()) {
+    const bool is_one = summary.unjudged_parts.size() == 1;
+    lines.push_back(fmt::format("whether {} {} passive is not judged: {} energy is not known",
+                                subsystems_text(summary.unjudged_parts), is_one ? "is" : "are",
+                                is_one ? "its" : "their"));
+  }
+  if (!summary.unrepeatable_parts.empty()) {
+    lines.push_back(fmt::format("no fixed point was looked for: the steps of {} do not repeat",
+                                subsystems_text(summary.unrepeatable_parts)));
   }
   const auto add = [&lines](const char* what, const std::optional<double>& value) {
     if (value) lines.push_back(fmt::format("{} {:.3g}", what, *value));

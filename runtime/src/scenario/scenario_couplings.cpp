@@ -107,7 +107,7 @@ class PortSizes {
   }
 
  private:
-  std::unordered_multimap<std::string_view, const Subsystem*> parts_;
+  std::unordered_multimap<std::string_view, const Component*> parts_;
 };
 
 int scalar_size(const std::vector<std::string>& ports, const PortSizes& sizes) {

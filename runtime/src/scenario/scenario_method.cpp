@@ -62,7 +62,7 @@ bool read_per_component(const Node& node, const NumberRange& range, double* valu
 std::vector<std::string> port_paths(const System& system) {
   std::vector<std::string> paths;
   for (const Part& part : system.parts()) {
-    for (const Port& port : part.subsystem->signature().ports) {
+    for (const Port& port : part.component->signature().ports) {
       paths.push_back(part.name + "." + port.name);
     }
   }
@@ -94,7 +94,7 @@ std::vector<bool> read_by_port(const Node& node, Names& names, const NumberRange
       continue;
     }
     const Part& owner = names.system().parts()[static_cast<std::size_t>(part)];
-    const int count = owner.subsystem->signature().ports[static_cast<std::size_t>(port)].dimension;
+    const int count = owner.component->signature().ports[static_cast<std::size_t>(port)].dimension;
     const int first = names.system().first_scalar_port(part, port);
     read_per_component(member, range, values.data() + first, count);
     for (int i = first; i < first + count; ++i) is_given[static_cast<std::size_t>(i)] = true;
@@ -111,7 +111,7 @@ void match_terminations(const System& system, const std::vector<bool>& is_given,
     const auto [ended, port] = system.find_port(part.name);
     const auto from = static_cast<std::size_t>(system.first_scalar_port(ended, port));
     const auto to = static_cast<std::size_t>(system.first_scalar_port(i));
-    const auto count = static_cast<std::size_t>(part.subsystem->signature().wave_size());
+    const auto count = static_cast<std::size_t>(part.component->signature().wave_size());
     for (std::size_t k = 0; k < count; ++k) {
       if (!is_given[to + k]) impedance[to + k] = impedance[from + k];
     }
@@ -411,7 +411,7 @@ std::vector<Observable> all_states(const System& system) {
   std::vector<Observable> observables;
   for (std::size_t i = 0; i < system.parts().size(); ++i) {
     const Part& part = system.parts()[i];
-    const std::vector<StateVariable>& states = part.subsystem->signature().states;
+    const std::vector<StateVariable>& states = part.component->signature().states;
     for (std::size_t k = 0; k < states.size(); ++k) {
       Observable observable;
       observable.label = part.name + "." + states[k].name;

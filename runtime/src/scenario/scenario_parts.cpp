@@ -1,6 +1,7 @@
 #include "scenario/scenario_parts.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/name_search.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_text.hpp"
 #include "scenario/scenario_values.hpp"
@@ -17,12 +19,10 @@
 namespace portwave::scenario_file {
 namespace {
 
-const std::vector<std::string>& type_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const PartType& type : catalogue()) all.push_back(type.name);
-    return all;
-  }();
+/// Of all types that there are now: a program may add some.
+std::vector<std::string> type_names() {
+  std::vector<std::string> names;
+  for (const PartType& type : catalogue()) names.push_back(type.name);
   return names;
 }
 
@@ -31,13 +31,13 @@ struct PartModel {
   const PartType* type;
   bool allow_active;
   const Json* parameters;  // as in the file
-  std::shared_ptr<const Subsystem> part;
+  std::shared_ptr<const Component> part;
 };
 
 // The parts that were built so far, so that those with equal parameters share one.
 class PartModels {
  public:
-  std::shared_ptr<const Subsystem> find(const PartType& type, bool allow_active,
+  std::shared_ptr<const Component> find(const PartType& type, bool allow_active,
                                         const Json& parameters) const {
     const auto [begin, end] = models_.equal_range(std::hash<Json>()(parameters));
     const auto found = std::find_if(begin, end, [&](const auto& entry) {
@@ -123,10 +123,11 @@ bool check_ranges(const PartType& type, Parameters& parameters, bool allow_activ
 }
 
 // Of parameters that are checked; null, and noted, when that fails.
-std::shared_ptr<const Subsystem> build_part(const PartType& type, const Parameters& parameters,
+std::shared_ptr<const Component> build_part(const PartType& type, const Parameters& parameters,
                                             const std::string& where, Defects& defects) {
   try {
-    return type.build(parameters);
+    if (auto part = type.build(parameters)) return part;
+    defects.add(where, fmt::format("the type {} built nothing", in_quotes(type.name)));
   } catch (const ConfigError& error) {
     Issues found = error.issues();
     point_into_entries(found, parameters);
@@ -136,12 +137,14 @@ std::shared_ptr<const Subsystem> build_part(const PartType& type, const Paramete
     defects.add(placed);
   } catch (const std::bad_alloc&) {
     defects.add(where, "not enough memory for a part of this size");
+  } catch (const std::exception& error) {  // of a type that a program has added
+    defects.add(where, fmt::format("the part could not be built: {}", printable(error.what())));
   }
   return nullptr;
 }
 
 // The part of this type, built or shared; null when there are defects.
-std::shared_ptr<const Subsystem> read_physics(const ObjectReader& object, const PartType& type,
+std::shared_ptr<const Component> read_physics(const ObjectReader& object, const PartType& type,
                                               PartModels& models) {
   bool is_sound = true;
   bool is_active = false;
@@ -166,7 +169,7 @@ std::shared_ptr<const Subsystem> read_physics(const ObjectReader& object, const 
   return part;
 }
 
-std::vector<std::string> state_names(const Subsystem& part) {
+std::vector<std::string> state_names(const Component& part) {
   std::vector<std::string> names;
   for (const StateVariable& state : part.signature().states) names.push_back(state.name);
   return names;
@@ -180,7 +183,7 @@ std::string shown(const std::vector<std::string>& names) {
 }
 
 // {"q1": 0.4, …}: the states that are not named keep the part's default.
-std::optional<std::vector<double>> read_named_state(const Node& node, const Subsystem& part) {
+std::optional<std::vector<double>> read_named_state(const Node& node, const Component& part) {
   const std::vector<std::string> names = state_names(part);
   std::unordered_map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < names.size(); ++i) places.emplace(names[i], i);
@@ -232,13 +235,14 @@ std::string read_name(const Node& node) {
   return name.value_or("");
 }
 
-PartDraft read_part(const Node& node, const std::filesystem::path& folder, PartModels& models) {
+PartDraft read_part(const Node& node, const std::filesystem::path& folder,
+                    const std::vector<std::string>& types, PartModels& models) {
   PartDraft draft;
   const ObjectReader object(
       node, {"name", "type", "parameters", "initial_state", "inputs", "allow_active"});
   if (const auto name = object.require("name")) draft.name = draft.given_name = read_name(*name);
   if (const auto type = object.require("type")) {
-    draft.type = find_part_type(type->choice(type_names()).value_or(""));
+    draft.type = find_part_type(type->choice(types).value_or(""));
   }
   if (draft.type != nullptr) draft.part = read_physics(object, *draft.type, models);
   if (const auto state = object.find("initial_state")) read_initial_state(*state, draft);
@@ -280,12 +284,13 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
   }
   SizeCount sizes;
   PartModels models;
+  const std::vector<std::string> types = type_names();
   draft.parts.reserve(node.size());
   for (std::size_t i = 0; i < node.size() && draft.knows_all_parts; ++i) {
     tell(listener, {"building subsystem", static_cast<std::int64_t>(i) + 1,
                     static_cast<std::int64_t>(node.size())});
     const Node element = node.at(i);
-    draft.parts.push_back(read_part(element, folder, models));
+    draft.parts.push_back(read_part(element, folder, types, models));
     draft.knows_all_parts = sizes.add(draft.parts.back(), element);
   }
 }

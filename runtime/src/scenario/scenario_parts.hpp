@@ -7,7 +7,7 @@
 
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/runtime/output/progress.hpp"
-#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "scenario/scenario_reader.hpp"
 
 namespace portwave::scenario_file {
@@ -17,7 +17,7 @@ struct PartDraft {
   std::string name;                       ///< empty: not known
   std::string given_name;                 ///< as in the file, fit for a name or not
   const PartType* type = nullptr;         ///< null: not known
-  std::shared_ptr<const Subsystem> part;  ///< null: could not be built
+  std::shared_ptr<const Component> part;  ///< null: could not be built
   SystemBuilder::PartOptions options;
 };
 

@@ -7,7 +7,7 @@
 
 #include <Eigen/Core>
 
-#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/core/signal.hpp"
 #include "scenario/scenario_reader.hpp"
 

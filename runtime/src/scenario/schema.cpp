@@ -11,7 +11,7 @@
 
 #include "execution/method_rules.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
-#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_method.hpp"
 #include "scenario/scenario_network_method.hpp"

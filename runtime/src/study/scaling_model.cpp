@@ -79,7 +79,7 @@ void ScalingPredictor::model_blocks(const System& system) {
   blocks_.iterations = 1;
   double states = 0.0;
   for (const Part& part : system.parts()) {
-    const double own = part.subsystem->signature().state_size();
+    const double own = part.component->signature().state_size();
     if (own == 0.0) continue;
     blocks_.iterate_ns.push_back(own);
     states += own;

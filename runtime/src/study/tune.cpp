@@ -28,7 +28,7 @@ std::vector<PortTuning> ports_of(const PortResponses& responses,
   for (int i = 0; i < static_cast<int>(parts.size()); ++i) {
     const Eigen::MatrixXd& response = responses.of(i);
     Eigen::Index own = 0;
-    for (const Port& port : parts[at(i)].subsystem->signature().ports) {
+    for (const Port& port : parts[at(i)].component->signature().ports) {
       for (int k = 0; k < port.dimension; ++k, ++own) {
         std::string name = parts[at(i)].name + "." + port.name;
         if (port.dimension > 1) name += fmt::format("[{}]", k);
@@ -48,7 +48,7 @@ std::vector<PartMargins> margins_of(const PortResponses& responses,
   const System& system = responses.system();
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const Part& part = system.parts()[at(i)];
-    const Signature& signature = part.subsystem->signature();
+    const Signature& signature = part.component->signature();
     const auto size = at(signature.wave_size());
     if (size == 0) continue;
     const std::span<const double> own(impedance.data() + system.first_scalar_port(i), size);

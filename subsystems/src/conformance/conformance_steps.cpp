@@ -319,7 +319,7 @@ LawReport check_lane_independence(const Subsystem& part, const ConformanceOption
   Tally tally("lane_independence");
   if (part.batch_key().empty()) return std::move(tally).report();
   constexpr int kLanes = 2 * kLaneGroup + 5;
-  const std::vector<const Subsystem*> parts(kLanes, &part);
+  const std::vector<const Component*> parts(kLanes, &part);
   sweep(part, options, [&](Sampler& sampler, double h, const std::string& where) {
     const Signature& s = part.signature();
     MatrixXd x(s.state_size(), kLanes), impedance(s.wave_size(), kLanes);

@@ -170,7 +170,7 @@ class FrozenMap {
 };
 
 inline std::unique_ptr<StepBatch> own_batch(const Subsystem& part) {
-  const Subsystem* parts[] = {&part};
+  const Component* parts[] = {&part};
   return part.make_batch(parts);
 }
 

@@ -72,7 +72,7 @@ LanewiseBatch::Lane LanewiseBatch::lane_of(int lane, double* record) const {
   return {own, own + state_size(), own + lane_size_ - extra_};
 }
 
-void LanewiseBatch::freeze(LaneRange lanes, double* record, const double* input) {
+void LanewiseBatch::freeze(LaneRange lanes, double* record, const double* input) const {
   const auto q = static_cast<std::size_t>(input_size());
   for (int l = lanes.first; l < lanes.last; ++l) {
     double* own_input = record + static_cast<std::size_t>(l) * lane_size_ + state_size();
@@ -123,7 +123,8 @@ LaneStatus LanewiseBatch::for_lanes(LaneRange lanes, double* record, const doubl
   return {};
 }
 
-LaneStatus LanewiseBatch::scatter(LaneRange lanes, double* record, const double* a, double* b) {
+LaneStatus LanewiseBatch::scatter(LaneRange lanes, double* record, const double* a,
+                                  double* b) const {
   return for_lanes(lanes, record, a, b,
                    [&](int l, const Lane& frozen, const double* lane_a, double* lane_b) {
                      return scatter_lane(l, frozen, lane_a, lane_b);
@@ -131,7 +132,7 @@ LaneStatus LanewiseBatch::scatter(LaneRange lanes, double* record, const double*
 }
 
 LaneStatus LanewiseBatch::inexact_scatter(LaneRange lanes, double* record, const double* a,
-                                          double* b) {
+                                          double* b) const {
   return for_lanes(lanes, record, a, b,
                    [&](int l, const Lane& frozen, const double* lane_a, double* lane_b) {
                      return inexact_scatter_lane(l, frozen, lane_a, lane_b);
@@ -139,7 +140,7 @@ LaneStatus LanewiseBatch::inexact_scatter(LaneRange lanes, double* record, const
 }
 
 LaneStatus LanewiseBatch::advance(LaneRange lanes, double* record, const double* a, double* next,
-                                  double* b, const EnergyColumns& energy) {
+                                  double* b, const EnergyColumns& energy) const {
   LaneStatus status = for_lanes(
       lanes, record, a, b, [&](int l, const Lane& frozen, const double* lane_a, double* lane_b) {
         StepEnergy own;

@@ -1,56 +1,33 @@
 #include "portwave/subsystems/core/subsystem.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "portwave/subsystems/base/typical_state.hpp"
 
 namespace portwave {
 
-int Signature::wave_size() const {
-  int size = 0;
-  for (const Port& port : ports) size += port.dimension;
-  return size;
-}
-
-std::vector<double> Subsystem::default_state() const {
-  return std::vector<double>(signature_->states.size(), 0.0);
+Capabilities Subsystem::capabilities() const {
+  return {.linear = is_linear(),
+          .repeatable = true,
+          .knows_energy = true,
+          .thread_safe = true,
+          .linearisable = true};
 }
 
 std::vector<double> Subsystem::typical_state() const {
-  std::vector<double> x = default_state();
-  if (!is_linear()) {
-    return typical_sizes({.value = [this](const double* at) { return storage(at); },
-                          .gradient = [this](const double* at, double* g) { gradient(at, g); }},
-                         x);
-  }
-  for (double& size : x) size = size != 0.0 ? std::abs(size) : 1.0;
-  return x;
+  if (is_linear()) return Component::typical_state();
+  return typical_sizes({.value = [this](const double* at) { return storage(at); },
+                        .gradient = [this](const double* at, double* g) { gradient(at, g); }},
+                       default_state());
 }
-
-Issues Subsystem::check_initial_state([[maybe_unused]] const double* x) const { return {}; }
 
 void Subsystem::structure_at([[maybe_unused]] const double* x_mid, Structure& out) const {
   out = structure();
 }
 
-bool is_plain_name(std::string_view name) {
-  static constexpr std::string_view kRefused = ".[],\"'\x7f";
-  return !name.empty() && std::none_of(name.begin(), name.end(), [](char c) {
-    return static_cast<unsigned char>(c) <= ' ' || kRefused.find(c) != std::string_view::npos;
-  });
-}
-
-std::vector<std::string> variable_names(const Signature& signature) {
-  std::vector<std::string> names;
-  for (const StateVariable& state : signature.states) names.push_back(state.name);
-  for (const Port& port : signature.ports) {
-    for (int i = 0; i < port.dimension; ++i) {
-      names.push_back(port.dimension == 1 ? port.name : port.name + "[" + std::to_string(i) + "]");
-    }
-  }
-  for (const InputChannel& input : signature.inputs) names.push_back(input.name);
-  return names;
+std::vector<const Subsystem*> port_hamiltonian_parts(std::span<const Component* const> parts) {
+  std::vector<const Subsystem*> out;
+  out.reserve(parts.size());
+  for (const Component* part : parts) out.push_back(part->port_hamiltonian());
+  return out;
 }
 
 }  // namespace portwave

@@ -205,12 +205,12 @@ class DescriptorEnergy {
 
 class DescriptorBatch final : public LanewiseBatch {
  public:
-  explicit DescriptorBatch(std::span<const Subsystem* const> parts)
+  explicit DescriptorBatch(std::span<const Component* const> parts)
       : LanewiseBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
                       parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
                       /*extra: b⁰, δ and work=*/parts[0]->signature().wave_size() +
                           2 * parts[0]->signature().state_size()) {
-    for (const Subsystem* part : parts) {
+    for (const Component* part : parts) {
       parts_.push_back(dynamic_cast<const DescriptorPortHamiltonian*>(part));
     }
     n_ = state_size();
@@ -307,7 +307,7 @@ class DescriptorBatch final : public LanewiseBatch {
   }
 
  private:
-  void freeze_lane(int l, const Lane& frozen) override {
+  void freeze_lane(int l, const Lane& frozen) const override {
     const DescriptorLane& lane = lane_[static_cast<std::size_t>(l)];
     for (int i = 0; i < p_; ++i) {
       double sum = 0.0;
@@ -317,7 +317,7 @@ class DescriptorBatch final : public LanewiseBatch {
     }
   }
 
-  StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) override {
+  StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) const override {
     const DescriptorLane& lane = lane_[static_cast<std::size_t>(l)];
     for (int i = 0; i < p_; ++i) {
       double sum = frozen.extra[i];
@@ -328,7 +328,7 @@ class DescriptorBatch final : public LanewiseBatch {
   }
 
   StepFault advance_lane(int l, const Lane& frozen, const double* a, double* next, double* b,
-                         StepEnergy& energy) override {
+                         StepEnergy& energy) const override {
     (void)scatter_lane(l, frozen, a, b);
     const auto index = static_cast<std::size_t>(l);
     double* delta = frozen.extra + p_;
@@ -388,7 +388,7 @@ class DescriptorBatch final : public LanewiseBatch {
 
 }  // namespace
 
-std::unique_ptr<StepBatch> make_descriptor_batch(std::span<const Subsystem* const> parts) {
+std::unique_ptr<StepBatch> make_descriptor_batch(std::span<const Component* const> parts) {
   return std::make_unique<DescriptorBatch>(parts);
 }
 

@@ -264,7 +264,7 @@ std::string DescriptorPortHamiltonian::batch_key() const {
 }
 
 std::unique_ptr<StepBatch> DescriptorPortHamiltonian::make_batch(
-    std::span<const Subsystem* const> parts) const {
+    std::span<const Component* const> parts) const {
   return make_descriptor_batch(parts);
 }
 

@@ -9,6 +9,7 @@
 
 #include <Eigen/Dense>
 
+#include "base/workspace.hpp"
 #include "batches/closed_step.hpp"
 #include "batches/lane_coefficients.hpp"
 #include "kernels/linear_kernels.hpp"
@@ -215,12 +216,12 @@ bool same_physics(const LinearPortHamiltonian& a, const LinearPortHamiltonian& b
 /// whose eight parts are equal, impedances too, share one set with all others of the same values.
 class DenseLinearBatch final : public StepBatch {
  public:
-  explicit DenseLinearBatch(std::span<const Subsystem* const> parts)
+  explicit DenseLinearBatch(std::span<const Component* const> parts)
       : StepBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
                   parts[0]->signature().wave_size(), parts[0]->signature().input_size()),
         kernels_(linear_kernels()),
         width_(lanes() == 1 ? 1 : kLaneGroup) {
-    for (const Subsystem* part : parts) {
+    for (const Component* part : parts) {
       parts_.push_back(dynamic_cast<const LinearPortHamiltonian*>(part));
     }
     shape_.n = state_size();
@@ -253,7 +254,7 @@ class DenseLinearBatch final : public StepBatch {
   }
 
   std::size_t record_size() const override {
-    return states() + static_cast<std::size_t>(group_count()) * group_size();
+    return scratch() + static_cast<std::size_t>(group_count()) * scratch_size();
   }
   void set_state(int lane, const double* x, double* record) const override {
     double* own = record + place_in_record(lane);
@@ -264,7 +265,7 @@ class DenseLinearBatch final : public StepBatch {
     for (int i = 0; i < shape_.n; ++i) x[i] = own[i * width_];
   }
 
-  void freeze(LaneRange range, double* record, const double* input) override {
+  void freeze(LaneRange range, double* record, const double* input) const override {
     for (int l = range.first; l < range.last; ++l) {
       double* own = record + place_in_record(l) + shape_.n * width_;
       for (int j = 0; j < shape_.q; ++j) {
@@ -277,7 +278,7 @@ class DenseLinearBatch final : public StepBatch {
     kernels_.freeze(task);
   }
 
-  LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) override {
+  LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) const override {
     LinearTask task = task_for(range, record);
     task.a = a;
     task.b = b;
@@ -298,7 +299,7 @@ class DenseLinearBatch final : public StepBatch {
   }
 
   LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
-                     const EnergyColumns& energy) override {
+                     const EnergyColumns& energy) const override {
     const LinearTask task = advance_task(range, record, a, next, b, energy);
     const int bad = kernels_.advance(&task);
     if (bad >= 0 && bad < range.last) return {bad, StepFault::not_finite};
@@ -322,10 +323,12 @@ class DenseLinearBatch final : public StepBatch {
         group.energy +
         (n + shape_.storage_count + shape_.gradient_count + shape_.dissipation_count) * step;
     const double* per_wave = output + shape_.output_count * step;
-    std::fill(rounding_work_.begin(), rounding_work_.end(), 0.0);
-    double* const slope = rounding_work_.data();  // what an error of x⁺ changes the balance by
-    double* const terms = slope + n;              // of z = [∂H/∂x; u]
-    double* const shifted = terms + n + p;        // x⁺ less what the inputs work on
+    const auto sizes = static_cast<std::size_t>(3 * n + p);
+    detail::Workspace work(sizes);
+    std::fill(work.data(), work.data() + sizes, 0.0);
+    double* const slope = work.data();      // what an error of x⁺ changes the balance by
+    double* const terms = slope + n;        // of z = [∂H/∂x; u]
+    double* const shifted = terms + n + p;  // x⁺ less what the inputs work on
     for (int i = 0; i < n; ++i) shifted[i] = state(after, i);
     for (int e = 0; e < shape_.output_count; ++e) {
       const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
@@ -421,6 +424,15 @@ class DenseLinearBatch final : public StepBatch {
   }
   /// Where states begin in a record: behind b⁰ of all groups.
   std::size_t states() const { return static_cast<std::size_t>(group_count() * shape_.p * width_); }
+  /// Scratch of an advance, where it is too large for the stack: behind the states, a stretch for
+  /// each lane group.
+  std::size_t scratch() const {
+    return states() + static_cast<std::size_t>(group_count()) * group_size();
+  }
+  std::size_t scratch_size() const {
+    const int sizes = shape_.n + shape_.p + shape_.q;
+    return sizes <= LinearTask::kOnStack ? 0 : static_cast<std::size_t>(sizes * width_);
+  }
   std::size_t place_in_record(int lane) const {
     return states() + static_cast<std::size_t>(lane / width_) * group_size() +
            static_cast<std::size_t>(lane % width_);
@@ -446,7 +458,7 @@ class DenseLinearBatch final : public StepBatch {
     task.b = b;
     task.next = next;
     task.energy = energy;
-    task.work = work_.data();
+    task.work = record + scratch();
     return task;
   }
 
@@ -580,23 +592,19 @@ class DenseLinearBatch final : public StepBatch {
       for (std::size_t i = 0; i < maps.size(); ++i) block[i] = maps[i].*kBlocks[k];
       coefficients_[k].build(block, of_lane, width_);
     }
-    rounding_work_.resize(static_cast<std::size_t>(3 * shape_.n + shape_.p));
     groups_.clear();
     for (int g = 0; g < group_count(); ++g) {
       groups_.push_back({coefficients_[0].group(g), coefficients_[1].group(g),
                          coefficients_[2].group(g), coefficients_[3].group(g),
                          coefficients_[0].shared(g)});
     }
-    const bool on_stack = shape_.n + shape_.p + shape_.q <= LinearTask::kOnStack;
-    work_.assign(on_stack ? 0
-                          : static_cast<std::size_t>(group_count() * width_ *
-                                                     (shape_.n + shape_.p + shape_.q)),
-                 0.0);
   }
 
   const LinearKernels& kernels_;
   int width_;
-  unsigned char ever_driven_ = 0;  // accessed atomically
+  /// Whether any record was ever frozen with inputs: else nobody need look whether they are zero.
+  /// Set once, accessed atomically; no result depends on it.
+  mutable unsigned char ever_driven_ = 0;
   std::vector<const LinearPortHamiltonian*> parts_;
   LinearShape shape_;
   std::vector<double> sign_;
@@ -604,8 +612,6 @@ class DenseLinearBatch final : public StepBatch {
   std::vector<unsigned char> diagonal_gradient_;
   std::vector<LinearGroup> groups_;
   LaneCoefficients coefficients_[4];
-  mutable std::vector<double> rounding_work_;  // of step_rounding
-  mutable AlignedVector work_;                 // of wide parts, each lane group its own stretch
 };
 
 }  // namespace
@@ -624,7 +630,7 @@ const LinearKernels& linear_kernels() {
   return baseline::kLinearKernels;
 }
 
-std::unique_ptr<StepBatch> make_dense_linear_batch(std::span<const Subsystem* const> parts) {
+std::unique_ptr<StepBatch> make_dense_linear_batch(std::span<const Component* const> parts) {
   return std::make_unique<DenseLinearBatch>(parts);
 }
 

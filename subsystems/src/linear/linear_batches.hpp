@@ -8,7 +8,7 @@
 namespace portwave {
 
 /// Batches of linear parts of equal (n, p, q); every part must be a LinearPortHamiltonian.
-std::unique_ptr<StepBatch> make_dense_linear_batch(std::span<const Subsystem* const> parts);
-std::unique_ptr<StepBatch> make_sparse_linear_batch(std::span<const Subsystem* const> parts);
+std::unique_ptr<StepBatch> make_dense_linear_batch(std::span<const Component* const> parts);
+std::unique_ptr<StepBatch> make_sparse_linear_batch(std::span<const Component* const> parts);
 
 }  // namespace portwave

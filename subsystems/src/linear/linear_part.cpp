@@ -106,7 +106,7 @@ std::string LinearPortHamiltonian::batch_key() const {
 }
 
 std::unique_ptr<StepBatch> LinearPortHamiltonian::make_batch(
-    std::span<const Subsystem* const> parts) const {
+    std::span<const Component* const> parts) const {
   return uses_sparse_step_maps() ? make_sparse_linear_batch(parts) : make_dense_linear_batch(parts);
 }
 

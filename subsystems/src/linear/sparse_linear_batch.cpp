@@ -142,13 +142,13 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
 
 class SparseLinearBatch final : public LanewiseBatch {
  public:
-  explicit SparseLinearBatch(std::span<const Subsystem* const> parts)
+  explicit SparseLinearBatch(std::span<const Component* const> parts)
       : LanewiseBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
                       parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
                       /*extra: b⁰ and work=*/2 * parts[0]->signature().wave_size() +
                           2 * parts[0]->signature().state_size() +
                           parts[0]->signature().input_size()) {
-    for (const Subsystem* part : parts) {
+    for (const Component* part : parts) {
       parts_.push_back(dynamic_cast<const LinearPortHamiltonian*>(part));
     }
     n_ = state_size();
@@ -234,7 +234,7 @@ class SparseLinearBatch final : public LanewiseBatch {
   }
 
  private:
-  void freeze_lane(int l, const Lane& frozen) override {
+  void freeze_lane(int l, const Lane& frozen) const override {
     const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
     for (int i = 0; i < p_; ++i) {
       double sum = 0.0;
@@ -244,7 +244,7 @@ class SparseLinearBatch final : public LanewiseBatch {
     }
   }
 
-  StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) override {
+  StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) const override {
     const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
     for (int i = 0; i < p_; ++i) {
       double sum = frozen.extra[i];
@@ -255,7 +255,7 @@ class SparseLinearBatch final : public LanewiseBatch {
   }
 
   StepFault advance_lane(int l, const Lane& frozen, const double* a, double* next, double* b,
-                         StepEnergy& energy) override {
+                         StepEnergy& energy) const override {
     (void)scatter_lane(l, frozen, a, b);
     const auto index = static_cast<std::size_t>(l);
     const SparseLane& lane = lane_[index];
@@ -299,7 +299,7 @@ class SparseLinearBatch final : public LanewiseBatch {
 
 }  // namespace
 
-std::unique_ptr<StepBatch> make_sparse_linear_batch(std::span<const Subsystem* const> parts) {
+std::unique_ptr<StepBatch> make_sparse_linear_batch(std::span<const Component* const> parts) {
   return std::make_unique<SparseLinearBatch>(parts);
 }
 

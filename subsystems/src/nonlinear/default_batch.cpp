@@ -3,8 +3,8 @@
 
 namespace portwave {
 
-std::unique_ptr<StepBatch> Subsystem::make_batch(std::span<const Subsystem* const> parts) const {
-  return make_newton_batch(parts);
+std::unique_ptr<StepBatch> Subsystem::make_batch(std::span<const Component* const> parts) const {
+  return make_newton_batch(port_hamiltonian_parts(parts));
 }
 
 }  // namespace portwave

@@ -374,8 +374,8 @@ void NonlinearPortHamiltonian::structure_at(const double* x_mid, Structure& out)
 }
 
 std::unique_ptr<StepBatch> NonlinearPortHamiltonian::make_batch(
-    std::span<const Subsystem* const> parts) const {
-  return make_newton_batch(parts, {.max_steps = options_.max_newton_steps});
+    std::span<const Component* const> parts) const {
+  return make_newton_batch(port_hamiltonian_parts(parts), {.max_steps = options_.max_newton_steps});
 }
 
 }  // namespace portwave

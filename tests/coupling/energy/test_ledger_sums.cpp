@@ -158,7 +158,7 @@ struct Places {
 ByPart initial_storage(const System& system) {
   ByPart out = {};
   for (std::size_t i = 0; i < kParts; ++i) {
-    out[i] = system.parts()[i].subsystem->storage(system.parts()[i].initial_state.data());
+    out[i] = system.parts()[i].port_hamiltonian()->storage(system.parts()[i].initial_state.data());
   }
   return out;
 }
@@ -260,7 +260,7 @@ RawRun step_two_islands(const System& system, const ByPart& b0, int steps) {
       const Part& part = system.parts()[i];
       std::vector<double> x(part.initial_state.size());
       waves.get_state(static_cast<int>(i), next.data(), x.data());
-      step.storage_J[i] = part.subsystem->storage(x.data());
+      step.storage_J[i] = part.port_hamiltonian()->storage(x.data());
       step.supplied_J[i] = energy.at(places.entry[i]).external_supply_J;
     }
     run.steps.push_back(step);

@@ -303,7 +303,7 @@ double worst_condition(const PortResponses& responses, const std::vector<double>
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const Eigen::MatrixXd& M = responses.of(i);
     const auto first = static_cast<Eigen::Index>(system.first_scalar_port(i));
-    const Signature& signature = system.parts()[static_cast<std::size_t>(i)].subsystem->signature();
+    const Signature& signature = system.parts()[static_cast<std::size_t>(i)].component->signature();
     Eigen::VectorXd scale(M.rows());
     Eigen::Index j = 0;
     for (const Port& port : signature.ports) {

@@ -44,7 +44,7 @@ double scattering_gap(const System& system, double h, double impedance_factor = 
   const testing::WaveMatrices m = wave_matrices(responses, impedance);
   double gap = 0.0;
   for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
-    if (!system.parts()[at(part)].subsystem->is_linear()) continue;
+    if (!system.parts()[at(part)].component->capabilities().linear) continue;
     const Eigen::MatrixXd expected = batch_matrix(waves, part);
     const int first = system.first_scalar_port(part);
     gap = std::max(gap, (m.D.block(first, first, expected.rows(), expected.cols()) - expected)
@@ -75,7 +75,7 @@ TEST(PortResponse, OfANonlinearPartIsItsSlope) {
   const PortResponses responses(system, h);
   const std::vector<double> gamma = {0.3, 0.7, 2.0, 5.0};
   const Eigen::MatrixXd D =
-      scattering_matrix(responses.of(0), system.parts()[0].subsystem->signature(), gamma);
+      scattering_matrix(responses.of(0), system.parts()[0].component->signature(), gamma);
   WaveDiscretisation waves(system, h, gamma);
   AlignedVector record = waves.initial_record(), a(at(waves.wave_size()), 0.0), plus = a, minus = a;
   for (int j = 0; j < 4; ++j) {
@@ -239,8 +239,8 @@ TEST(Leaf, BothPortsOfAConnectionTakeTheSideThatInteractsLess) {
   const std::vector<double> leaf = tune_impedance(responses, ImpedanceKind::leaf).by_port;
   for (int limb = 1; limb <= 6; ++limb) {
     const int port = system.first_scalar_port(limb);
-    EXPECT_NEAR(leaf[at(port)], matched_impedances(*system.parts()[at(limb)].subsystem, 0.01)[0],
-                1e-12);
+    EXPECT_NEAR(leaf[at(port)],
+                matched_impedances(*system.parts()[at(limb)].port_hamiltonian(), 0.01)[0], 1e-12);
     EXPECT_EQ(leaf[at(port)], leaf[at(limb - 1)]);
   }
 }

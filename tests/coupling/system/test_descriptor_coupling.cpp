@@ -119,7 +119,7 @@ TEST(DescriptorMonolithic, KeepsEnergyWhereNothingIsLost) {
   double body = 0.0;
   for (int n = 0; n < 200; ++n) {
     reference.step();
-    body = std::max(body, system.parts()[1].subsystem->storage(reference.state(1).data()));
+    body = std::max(body, system.parts()[1].port_hamiltonian()->storage(reference.state(1).data()));
     EXPECT_NEAR(reference.storage(), start, 1e-12 * start) << n;
   }
   EXPECT_GT(body, 0.1 * start);  // control: energy was exchanged
@@ -129,7 +129,7 @@ TEST(DescriptorResponses, AreThoseOfTheStepSolvers) {
   for (const double h : {1e-4, 1e-2, 1.0}) {
     for (const int nodes : {9, 101}) {  // dense and sparse
       const auto part = testing::rc_ladder(nodes);
-      const Subsystem* parts[] = {part.get()};
+      const Component* parts[] = {part.get()};
       const auto batch = part->make_batch(parts);
       const std::vector<double> gamma = {0.3, 2.0};
       batch->prepare(h, gamma.data());

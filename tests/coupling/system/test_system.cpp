@@ -326,7 +326,7 @@ TEST(System, PartsAndJunctionsMayShareWhatIsEqual) {
   builder.add("B", shared);
   builder.connect("A.right", "B.left").connect("B.right", "A.left");
   const System system = builder.build();
-  EXPECT_EQ(system.parts()[0].subsystem, system.parts()[1].subsystem);
+  EXPECT_EQ(system.parts()[0].component, system.parts()[1].component);
   EXPECT_EQ(&system.junctions()[0].dirac, &system.junctions()[1].dirac);
   EXPECT_NE(system.junctions()[0].waves, system.junctions()[1].waves);
 }
@@ -395,8 +395,8 @@ TEST(System, EndsResistiveJointsWithAResistor) {
   EXPECT_TRUE(resistor.is_termination);
   EXPECT_FALSE(system.parts()[0].is_termination);
   EXPECT_TRUE(resistor.initial_state.empty());
-  EXPECT_EQ(Eigen::MatrixXd(resistor.subsystem->structure().S), matrix2(3, 0, 0, 3));
-  EXPECT_EQ(resistor.subsystem->signature().ports[0].domain, Domain::translation);
+  EXPECT_EQ(Eigen::MatrixXd(resistor.port_hamiltonian()->structure().S), matrix2(3, 0, 0, 3));
+  EXPECT_EQ(resistor.component->signature().ports[0].domain, Domain::translation);
 
   EXPECT_EQ(system.port_label(5), "A.left.resistor[1]");
   EXPECT_EQ(system.find_port("A.left.resistor"), std::make_pair(2, 0));

@@ -202,7 +202,7 @@ struct HandStep {
     EXPECT_TRUE(
         iteration.commit(frozen.record.data(), next.data(), b.data(), energy.pointers()).ok());
     for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
-      const Subsystem& part = *system.parts()[static_cast<std::size_t>(i)].subsystem;
+      const Subsystem& part = *system.parts()[static_cast<std::size_t>(i)].port_hamiltonian();
       stored_change_J += part.storage(state_of(waves, i, next).data()) -
                          part.storage(state_of(waves, i, frozen.record).data());
       supplied_J += energy.pointers().at(waves.place(i).entry).external_supply_J;

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/subsystems/catalogue.hpp>
+#include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "support/cli_process.hpp"
 #include "support/source_folder.hpp"

@@ -115,7 +115,7 @@ Draw draw(const Sample& sample, const System& system, int iterations, const Vari
   o.method.impedance = impedance;
   double stored = 0.0;
   for (const Part& part : system.parts()) {
-    stored += part.subsystem->storage(part.initial_state.data());
+    stored += part.port_hamiltonian()->storage(part.initial_state.data());
   }
   const bool waves = one_in(2);
   if (waves) {

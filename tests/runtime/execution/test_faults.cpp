@@ -45,7 +45,7 @@ class FaultyBatch final : public LanewiseBatch {
  public:
   FaultyBatch(const Subsystem& honest, const Order& order)
       : LanewiseBatch(1, 2, 1, 1), order_(order) {
-    const Subsystem* parts[] = {&honest};
+    const Component* parts[] = {&honest};
     honest_ = honest.make_batch(parts);
     record_.resize(honest_->record_size());
     next_.resize(honest_->record_size());
@@ -53,16 +53,17 @@ class FaultyBatch final : public LanewiseBatch {
   void prepare(double h, const double* impedance) override { honest_->prepare(h, impedance); }
 
  private:
-  void freeze_lane(int /*lane*/, const Lane& frozen) override {
+  void freeze_lane(int /*lane*/, const Lane& frozen) const override {
     solves_ = 0;
     load(frozen);
   }
-  StepFault scatter_lane(int /*lane*/, const Lane& frozen, const double* a, double* b) override {
+  StepFault scatter_lane(int /*lane*/, const Lane& frozen, const double* a,
+                         double* b) const override {
     load(frozen);
     return solve(b, false, [&] { return honest_->scatter({0, 1}, record_.data(), a, b); });
   }
   StepFault advance_lane(int /*lane*/, const Lane& frozen, const double* a, double* x_next,
-                         double* b, StepEnergy& energy) override {
+                         double* b, StepEnergy& energy) const override {
     load(frozen);
     return solve(b, order_.commits++ == order_.commit, [&] {
       const LaneStatus status =
@@ -73,12 +74,12 @@ class FaultyBatch final : public LanewiseBatch {
     });
   }
 
-  void load(const Lane& frozen) {
+  void load(const Lane& frozen) const {
     honest_->set_state(0, frozen.x, record_.data());
     honest_->freeze({0, 1}, record_.data(), frozen.input);
   }
   template <class Act>
-  StepFault solve(double* b, bool ordered, const Act& act) {
+  StepFault solve(double* b, bool ordered, const Act& act) const {
     const int index = solves_++;
     if (index != order_.solve && !ordered) return act().fault;
     switch (order_.fault) {
@@ -95,8 +96,8 @@ class FaultyBatch final : public LanewiseBatch {
 
   const Order& order_;
   std::unique_ptr<StepBatch> honest_;
-  AlignedVector record_, next_;
-  int solves_ = 0;
+  mutable AlignedVector record_, next_;
+  mutable int solves_ = 0;  // a test may look at what a batch is not to remember
 };
 
 class FaultyPart final : public Subsystem {
@@ -114,7 +115,7 @@ class FaultyPart final : public Subsystem {
   }
   const Structure& structure() const override { return honest_->structure(); }
   std::unique_ptr<StepBatch> make_batch(
-      std::span<const Subsystem* const> /*parts*/) const override {
+      std::span<const Component* const> /*parts*/) const override {
     return std::make_unique<FaultyBatch>(*honest_, order_);
   }
 

@@ -68,7 +68,7 @@ System comb(int teeth, int islands, bool exact) {
 long solves_of(const System& system, long CountingPart::*count) {
   long sum = 0;
   for (const Part& part : system.parts()) {
-    const auto* own = dynamic_cast<const CountingPart*>(part.subsystem.get());
+    const auto* own = dynamic_cast<const CountingPart*>(part.component.get());
     if (own != nullptr) sum += own->*count;
   }
   return sum;

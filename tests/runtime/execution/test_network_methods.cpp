@@ -15,7 +15,7 @@
 #include <portwave/coupling/reference/monolithic.hpp>
 #include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/output/recorder.hpp>
-#include <portwave/subsystems/catalogue.hpp>
+#include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "state_space/block_groups.hpp"
 #include "support/linear_networks.hpp"

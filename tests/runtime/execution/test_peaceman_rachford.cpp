@@ -117,7 +117,7 @@ TEST(PeacemanRachford, TwoEvaluationsAreEnoughWithEachPortAtItsMatch) {
   const System system = testing::duffing_linear_pair();
   std::vector<double> matched;
   for (const Part& part : system.parts()) {
-    matched.push_back(matched_impedances(*part.subsystem, 0.01).front());
+    matched.push_back(matched_impedances(*part.port_hamiltonian(), 0.01).front());
   }
   EXPECT_NEAR(matched[0], 0.64974, 5e-6);
   EXPECT_NEAR(matched[1], 800.25, 5e-3);

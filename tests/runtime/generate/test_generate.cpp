@@ -88,7 +88,7 @@ TEST(Generate, FollowsItsOptions) {
   EXPECT_EQ(scenario.steps, 250);
   EXPECT_EQ(scenario.options.method.iterations, 7);
   EXPECT_EQ(scenario.options.method.impedance, std::vector<double>{0.3});
-  EXPECT_EQ(scenario.system.parts()[0].subsystem->signature().state_size(), 5);
+  EXPECT_EQ(scenario.system.parts()[0].component->signature().state_size(), 5);
 }
 
 // Z of a coupling spring is k h/2 within a step; a little less with the mass that it pulls.
@@ -104,7 +104,7 @@ TEST(Generate, ChoosesAShareOfTheMatchedImpedance) {
 }
 
 double stiffness(const Part& part) {
-  return -dynamic_cast<const LinearPortHamiltonian&>(*part.subsystem).Q().coeff(0, 2);
+  return -dynamic_cast<const LinearPortHamiltonian&>(*part.component).Q().coeff(0, 2);
 }
 
 TEST(Generate, VariesEveryBlockWithinItsBounds) {
@@ -135,7 +135,7 @@ TEST(Generate, MakesOneBlockHeavier) {
   const Scenario scenario = parsed(Imbalanced{.parts = 5, .masses = 3, .factor = 10.0});
   for (std::size_t i = 0; i < 5; ++i) {
     const int masses = i == 2 ? 30 : 3;
-    EXPECT_EQ(scenario.system.parts()[i].subsystem->signature().state_size(), 2 * masses + 1) << i;
+    EXPECT_EQ(scenario.system.parts()[i].component->signature().state_size(), 2 * masses + 1) << i;
   }
 }
 

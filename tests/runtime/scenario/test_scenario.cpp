@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <portwave/subsystems/catalogue.hpp>
+#include <portwave/subsystems/catalogue/catalogue.hpp>
 #include <portwave/subsystems/linear/linear_part.hpp>
 
 #include "support/scenario_fixtures.hpp"
@@ -66,7 +66,7 @@ TEST(Scenario, PartsOfEqualParametersShareTheirPhysics) {
   scenario["method"] = {{"impedance", {{"kind", "uniform"}, {"value", 1.0}}}};
   scenario.erase("outputs");
   const Scenario built = parse(scenario.dump());
-  const auto physics = [&](const char* name) { return part_of(built, name).subsystem.get(); };
+  const auto physics = [&](const char* name) { return part_of(built, name).component.get(); };
   EXPECT_EQ(physics("A"), physics("B"));
   EXPECT_NE(physics("A"), physics("stiffer"));
   EXPECT_NE(physics("A"), physics("active"));
@@ -92,8 +92,8 @@ TEST(Scenario, HoldsWhatTheFileSays) {
   EXPECT_EQ(scenario.options.method.tank.initial_fraction, 0.01);
   EXPECT_EQ(scenario.options.method.tank.cap_J, 20.0);
   ASSERT_EQ(scenario.system.parts().size(), 5U);  // four and the resistor
-  EXPECT_EQ(part_of(scenario, "A").subsystem->signature().type, "duffing_oscillator");
-  EXPECT_EQ(part_of(scenario, "motor").subsystem->signature().ports[1].domain, Domain::rotation);
+  EXPECT_EQ(part_of(scenario, "A").component->signature().type, "duffing_oscillator");
+  EXPECT_EQ(part_of(scenario, "motor").component->signature().ports[1].domain, Domain::rotation);
   EXPECT_TRUE(part_of(scenario, "motor.terminals").is_termination);
   EXPECT_EQ(scenario.system.junctions().size(), 4U);
   ASSERT_EQ(scenario.observables.size(), 3U);
@@ -184,8 +184,8 @@ TEST(Scenario, TheExamplesOfTwoOscillatorsDifferInTheMethodOnly) {
   EXPECT_EQ(published.steps, safe.steps);
   for (const char* name : {"A", "B"}) {
     EXPECT_EQ(part_of(published, name).initial_state, part_of(safe, name).initial_state) << name;
-    EXPECT_EQ(part_of(published, name).subsystem->signature().type,
-              part_of(safe, name).subsystem->signature().type);
+    EXPECT_EQ(part_of(published, name).component->signature().type,
+              part_of(safe, name).component->signature().type);
   }
 }
 
@@ -268,7 +268,7 @@ TEST(Scenario, MatricesByRowsAndByEntriesAreTheSame) {
     ["/subsystems/2/parameters/J", {"entries": [[0, 1, -0.2], [1, 0, 0.2]]}],
     ["/couplings/3/E", {"entries": [[0, 0, 1], [0, 1, -1]]}]])");
   const auto motor = [](const Scenario& scenario) -> const LinearPortHamiltonian& {
-    return dynamic_cast<const LinearPortHamiltonian&>(*part_of(scenario, "motor").subsystem);
+    return dynamic_cast<const LinearPortHamiltonian&>(*part_of(scenario, "motor").component);
   };
   EXPECT_TRUE(motor(rows).Q().toDense() == motor(entries).Q().toDense());
   EXPECT_TRUE(motor(rows).structure().J.toDense() == motor(entries).structure().J.toDense());
@@ -284,7 +284,9 @@ TEST(Scenario, AnEmptyArrayIsAMatrixWithoutColumns) {
                     {"kind": "free", "ports": ["C.left"]}, {"kind": "free", "ports": ["C.right"]}]],
     ["/subsystems/2/parameters/G", )";
   for (const std::string G : {"[]", "[[], []]"}) {
-    EXPECT_EQ(part_of(parse_edited(closed + G + "]]"), "motor").subsystem->structure().G.cols(), 0)
+    EXPECT_EQ(
+        part_of(parse_edited(closed + G + "]]"), "motor").port_hamiltonian()->structure().G.cols(),
+        0)
         << G;
   }
   EXPECT_THROW(parse_edited(R"([["/subsystems/2/parameters/G", []]])"), ScenarioError);  // control
@@ -318,7 +320,7 @@ TEST(Scenario, AnEmptyOptionalMatrixIsItsDefault) {
     parameters[is_descriptor ? "E" : "Q"] = identity;
     parameters[is_descriptor ? "B" : "G"] = Json::parse("[[1], [0]]");
     const auto matrices_now = [&] {
-      return matrices_of(*part_of(parse(scenario.dump()), "a").subsystem);
+      return matrices_of(*part_of(parse(scenario.dump()), "a").port_hamiltonian());
     };
     const auto by_default = matrices_now();
     for (const ParameterInfo& info : find_part_type(type)->parameters) {
@@ -432,7 +434,7 @@ TEST(Scenario, EveryKindOfCouplingIsBuilt) {
 TEST(Scenario, AllowActiveLetsADamperFeedEnergy) {
   const Scenario scenario = parse_edited(R"([["/subsystems/1/allow_active", true],
                                              ["/subsystems/1/parameters/damping_Ns_per_m", -1]])");
-  EXPECT_TRUE(part_of(scenario, "B").subsystem->is_active());
+  EXPECT_TRUE(part_of(scenario, "B").component->is_active());
 }
 
 TEST(Scenario, OverridesReplaceAndAddValues) {
@@ -450,7 +452,8 @@ TEST(Scenario, OverridesReplaceAndAddValues) {
   ASSERT_EQ(scenario.observables.size(), 1U);
   EXPECT_EQ(scenario.observables[0].label, "A.v1");
   const std::vector<double> moving = {0.0, 1.0};
-  EXPECT_EQ(part_of(scenario, "B").subsystem->storage(moving.data()), 3.0);  // the last one counts
+  EXPECT_EQ(part_of(scenario, "B").port_hamiltonian()->storage(moving.data()),
+            3.0);  // the last one counts
   EXPECT_EQ(scenario.options.method.impedance[scalar_port(scenario, "C.right")], 0.1);
 }
 
@@ -501,7 +504,7 @@ TEST(Scenario, TheRingIsOneIslandOfThreeDomains) {
   EXPECT_EQ(ring.system.island_count(), 1);
   std::set<Domain> domains;
   for (const Part& part : ring.system.parts()) {
-    for (const Port& port : part.subsystem->signature().ports) domains.insert(port.domain);
+    for (const Port& port : part.component->signature().ports) domains.insert(port.domain);
   }
   EXPECT_EQ(domains, (std::set<Domain>{Domain::translation, Domain::rotation, Domain::electrical}));
 }

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <portwave/subsystems/catalogue.hpp>
+#include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "support/scenario_fixtures.hpp"
 #include "support/schema_checker.hpp"

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <portwave/runtime/study/study.hpp>
-#include <portwave/subsystems/catalogue.hpp>
+#include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "support/oscillator_pair.hpp"
 

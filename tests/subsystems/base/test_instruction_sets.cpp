@@ -86,7 +86,7 @@ Parts make_parts(int lanes, bool shared, const Make& make) {
 /// Freezes, scatters many times, advances; `nudge` moves the incident waves of one
 /// step by one bit.
 Digest run(const Parts& parts, bool shared, bool nudge) {
-  std::vector<const Subsystem*> pointers;
+  std::vector<const Component*> pointers;
   for (const auto& part : parts) pointers.push_back(part.get());
   testing::LaneMajor map(parts[0]->make_batch(pointers));
   StepBatch& batch = map.batch();

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
@@ -90,13 +90,13 @@ TEST_P(CatalogueType, DescribesItselfCompletely) {
 }
 
 TEST_P(CatalogueType, BuildsItsExample) {
-  const std::unique_ptr<Subsystem> part = make_part(type().name, type().example);
+  const std::unique_ptr<Component> part = make_part(type().name, type().example);
   const Signature& signature = part->signature();
   EXPECT_EQ(signature.type, type().name);
   EXPECT_GT(signature.wave_size(), 0);
   EXPECT_EQ(part->default_state().size(), signature.states.size());
   EXPECT_FALSE(part->is_active());
-  EXPECT_EQ(text_of(validate(part->structure(), signature.state_size(),
+  EXPECT_EQ(text_of(validate(part->port_hamiltonian()->structure(), signature.state_size(),
                              signature.wave_size() + signature.input_size())),
             "");
   for (const StateVariable& state : signature.states) EXPECT_TRUE(is_plain_name(state.name));
@@ -285,8 +285,9 @@ TEST(LinearPortHamiltonianType, RowsAndTripletsMeanTheSame) {
   const auto a = make_part("linear_port_hamiltonian", by_rows);
   const auto b = make_part("linear_port_hamiltonian", by_triplets);
   const double x[] = {0.3, -0.7};
-  EXPECT_EQ(a->storage(x), b->storage(x));
-  EXPECT_EQ(Eigen::MatrixXd(a->structure().J), Eigen::MatrixXd(b->structure().J));
+  EXPECT_EQ(a->port_hamiltonian()->storage(x), b->port_hamiltonian()->storage(x));
+  EXPECT_EQ(Eigen::MatrixXd(a->port_hamiltonian()->structure().J),
+            Eigen::MatrixXd(b->port_hamiltonian()->structure().J));
 }
 
 TEST(LinearPortHamiltonianType, KeepsTheChosenStepMaps) {

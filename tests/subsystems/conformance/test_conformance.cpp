@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/conformance/conformance.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
@@ -30,8 +30,14 @@ TEST_P(CatalogueLaws, Hold) {
   if (type.name == "duffing_oscillator") options.nonexpansive = true;
   for (const std::uint64_t seed : {1u, 2u, 3u}) {
     options.seed = seed;
-    expect_all_hold(*make_part(type.name, type.example), options);
+    expect_all_hold(*make_part(type.name, type.example)->port_hamiltonian(), options);
   }
+}
+
+TEST_P(CatalogueLaws, StepsCanBeTakenBack) {
+  const PartType& type = *find_part_type(GetParam());
+  const LawReport report = check_rollback(*make_part(type.name, type.example));
+  EXPECT_TRUE(report.holds) << report.worst << ": " << report.detail;
 }
 
 std::vector<std::string> type_names() {
@@ -256,16 +262,16 @@ class SpoiledBatch : public StepBatch {
   void get_state(int lane, const double* record, double* x) const override {
     honest_->get_state(lane, record, x);
   }
-  void freeze(LaneRange range, double* record, const double* input) override {
+  void freeze(LaneRange range, double* record, const double* input) const override {
     honest_->freeze(range, record, input);
   }
-  LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) override {
+  LaneStatus scatter(LaneRange range, double* record, const double* a, double* b) const override {
     const LaneStatus status = honest_->scatter(range, record, a, b);
     spoil(range, b);
     return status;
   }
   LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
-                     const EnergyColumns& energy) override {
+                     const EnergyColumns& energy) const override {
     const LaneStatus status = honest_->advance(range, record, a, next, b, energy);
     spoil(range, b);
     return status;
@@ -278,13 +284,13 @@ class SpoiledBatch : public StepBatch {
   }
 
  private:
-  void spoil(LaneRange range, double* b) {
+  void spoil(LaneRange range, double* b) const {
     ++calls_;
     for (int l = range.first; l < range.last; ++l) spoil_(lanes(), calls_, b[l]);
   }
   std::unique_ptr<StepBatch> honest_;
   Spoil spoil_;
-  int calls_ = 0;
+  mutable int calls_ = 0;  // what a batch must not have
 };
 
 class SpoiledPart : public Delegating {
@@ -293,8 +299,8 @@ class SpoiledPart : public Delegating {
       : Delegating(honest_oscillator()), spoil_(std::move(spoil)) {}
   bool is_linear() const override { return true; }
   std::string batch_key() const override { return "spoiled"; }
-  std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const override {
-    const std::vector<const Subsystem*> honest_parts(parts.size(), &honest());
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
+    const std::vector<const Component*> honest_parts(parts.size(), &honest());
     return std::make_unique<SpoiledBatch>(honest().make_batch(honest_parts), spoil_);
   }
 

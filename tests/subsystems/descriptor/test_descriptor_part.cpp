@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/base/aligned.hpp"
-#include "portwave/subsystems/catalogue.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/conformance/conformance.hpp"
 #include "portwave/subsystems/core/wave.hpp"
 #include "support/descriptor_parts.hpp"
@@ -177,9 +177,11 @@ TEST(DescriptorPartType, ReportsAllBadMatricesByTheirNames) {
 TEST(DescriptorPartType, TakesTheIdentityForAnAbsentQ) {
   Parameters parameters = find_part_type("descriptor_port_hamiltonian")->example;
   const double x[] = {3.0, 2.0};
-  EXPECT_DOUBLE_EQ(make_part("descriptor_port_hamiltonian", parameters)->storage(x), 0.5);
+  EXPECT_DOUBLE_EQ(
+      make_part("descriptor_port_hamiltonian", parameters)->port_hamiltonian()->storage(x), 0.5);
   parameters["Q"] = MatrixRows{{1.0, 0.0}, {0.0, 2.0}};
-  EXPECT_DOUBLE_EQ(make_part("descriptor_port_hamiltonian", parameters)->storage(x), 1.0);
+  EXPECT_DOUBLE_EQ(
+      make_part("descriptor_port_hamiltonian", parameters)->port_hamiltonian()->storage(x), 1.0);
 }
 
 // Where to start from.
@@ -271,7 +273,7 @@ INSTANTIATE_TEST_SUITE_P(Parts, DescriptorLaws, ::testing::ValuesIn(samples()),
 /// Frozen at x with one lane.
 struct Single {
   Single(const Subsystem& part, double h, double gamma) {
-    const Subsystem* parts[] = {&part};
+    const Component* parts[] = {&part};
     batch = part.make_batch(parts);
     const std::vector<double> impedance(static_cast<std::size_t>(batch->wave_count()), gamma);
     batch->prepare(h, impedance.data());

@@ -87,7 +87,7 @@ double stored_change(const MatrixXd& Q, const VectorXd& x, const VectorXd& after
 Balance step(const Kind& kind, double h, std::uint64_t seed) {
   Draw draw(seed);
   const auto part = make_part(kind, draw);
-  const Subsystem* parts[] = {part.get()};
+  const Component* parts[] = {part.get()};
   const auto batch = part->make_batch(parts);
   const double gamma = std::exp(draw.normal(draw.generator));
   std::vector<double> impedance(static_cast<std::size_t>(batch->wave_count()), gamma);

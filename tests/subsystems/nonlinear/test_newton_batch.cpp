@@ -303,5 +303,60 @@ TEST(NewtonBatch, SolvesAPartWithoutStates) {
   EXPECT_NEAR(energy.dissipated_J, 0.5 * (a * a - b * b), 1e-15);
 }
 
+/// A pendulum that does something whenever its gradient is asked for.
+class Interrupted final : public Subsystem {
+ public:
+  Interrupted() : Subsystem(testing::pendulum()->signature()), honest_(testing::pendulum()) {}
+  double storage(const double* x) const override { return honest_->storage(x); }
+  void gradient(const double* x, double* g) const override { honest_->gradient(x, g); }
+  void discrete_gradient(const double* x, const double* y, double* g) const override {
+    if (interrupt) interrupt();
+    honest_->discrete_gradient(x, y, g);
+  }
+  void discrete_gradient_jacobian(const double* x, const double* y,
+                                  std::vector<Eigen::Triplet<double>>& out) const override {
+    honest_->discrete_gradient_jacobian(x, y, out);
+  }
+  const Structure& structure() const override { return honest_->structure(); }
+
+  std::function<void()> interrupt;
+
+ private:
+  std::unique_ptr<Subsystem> honest_;
+};
+
+/// A batch is const: solves of the same lane, one within the other, know nothing of each other.
+TEST(NewtonBatch, SolvesALaneWhileItIsSolvingIt) {
+  Interrupted part;
+  const Subsystem* parts[] = {&part};
+  const std::unique_ptr<StepBatch> prepared = make_newton_batch(parts);
+  const double impedance = 2.0, x[] = {1.0, 0.5}, other_x[] = {-2.0, 3.0};
+  prepared->prepare(0.1, &impedance);
+  const StepBatch& batch = *prepared;
+  const auto frozen = [&](const double* state) {
+    AlignedVector record(batch.record_size(), 0.0);
+    batch.set_state(0, state, record.data());
+    batch.freeze({0, 1}, record.data(), nullptr);
+    return record;
+  };
+  const auto solve = [&](const double* state, double a) {
+    AlignedVector record = frozen(state);
+    double b = 0.0;
+    EXPECT_TRUE(batch.scatter({0, 1}, record.data(), &a, &b).ok());
+    return b;
+  };
+  const double expected = solve(x, 0.7), other = solve(other_x, -0.4);
+  int interruptions = 0;
+  part.interrupt = [&] {
+    const std::function<void()> again = std::move(part.interrupt);
+    part.interrupt = nullptr;
+    EXPECT_EQ(solve(other_x, -0.4), other);
+    part.interrupt = again;
+    ++interruptions;
+  };
+  EXPECT_EQ(solve(x, 0.7), expected);
+  EXPECT_GT(interruptions, 1);
+}
+
 }  // namespace
 }  // namespace portwave

@@ -19,7 +19,8 @@ enum class CertificateStatus {
   holds,
   /// Every part is passive, but not all is well: energy came from the coupling (`growth`, without the guard,
   /// or the error of a dynamic iteration beyond what its tolerance allows); impedances drown the account
-  /// of an island (`uncomputable_islands`); or a sampled margin is negative, so that the premise of
+  /// of an island (`uncomputable_islands`); parts that do not know their energy cannot be judged
+  /// (`unjudged_parts`); or a sampled margin is negative, so that the premise of
   /// Theorem 1 and of Fejér decrease fails.
   conditional,
   violated,  ///< a part created energy beyond round-off, or a law of the guard does not hold
@@ -67,6 +68,12 @@ struct Certificate {
   /// in the rounding of its waves. There the guard bounds the growth of H + T instead.
   int uncomputable_islands = 0;
   MissedTolerance missed;  ///< of wave coupling with a tolerance
+  /// Parts that do not know their energy: whether they are passive is not judged, and the
+  /// certificate is conditional on it.
+  std::vector<int> unjudged_parts = {};
+  /// full: parts whose steps do not repeat. They have no margins, and with one of them in the
+  /// system there is neither a fixed point to look for nor an iteration to repeat.
+  std::vector<int> unrepeatable_parts = {};
   /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.
   std::optional<double> max_augmented_residual_J;
   /// Fejér decrease: max over steps and k of
@@ -88,7 +95,7 @@ inline double passivity_tolerance(double magnitude_J) { return 1e-12 * magnitude
 
 /// Margins of every frozen part map, sampled at 32 pairs of N(0,1) incident waves drawn from a fixed
 /// seed and the step number: of what the update rule asks of parts (UpdateRule::part_condition).
-/// Needs a frozen record; leaves it so.
+/// Needs a frozen record; leaves it so. Parts whose steps do not repeat are left out.
 class MarginSampler {
  public:
   static constexpr int kPairs = 32;
@@ -131,6 +138,9 @@ class FixedPointSolver {
   std::span<const double> exchanged_;  // P b̂
 };
 
+/// The parts whose steps do not repeat.
+std::vector<int> unrepeatable_parts(const WaveDiscretisation& waves);
+
 /// What Certify::full looks at in every macro-step, kept apart from the stepping itself: sampled
 /// margins, the Theorem 1 residual and the Fejér decrease towards u†. Leaves states
 /// and waves as they are.
@@ -160,6 +170,7 @@ class StepCertifier {
   void hold_stopped_islands(std::span<const int> iterations, int k);
 
   const WaveDiscretisation& waves_;
+  bool is_repeatable_;  // every part is
   InnerUpdate update_;
   MarginSampler sampler_;
   FixedPointSolver fixed_point_;

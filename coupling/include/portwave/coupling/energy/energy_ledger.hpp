@@ -34,6 +34,10 @@ struct CommittedStep {
 /// states nor large waves drown them. What rounding may have left in an island's account all the same is
 /// kept beside it (`rounding_J`).
 ///
+/// Of a part that does not know its energy (Capabilities::knows_energy) the change H⁺ − H is by
+/// definition what went in, ½(|a|² − |b|²) + supply, and H counts from 0: it is *metered*. Its r is
+/// 0 and says nothing.
+///
 /// A step is booked in three acts: `examine`, lane by lane, which several threads may share; `tally`,
 /// which sums up; and `close`, which makes it final. A step that is not closed has not happened; lanes
 /// may be examined and tallied again.
@@ -84,6 +88,10 @@ class EnergyLedger {
 
   /// H of a part at the start [J].
   double initial_storage(int part) const;
+  /// H of a part as it is booked: at the start and the sum of its changes [J].
+  double booked_storage(int part) const { return initial_storage(part); }
+  /// The parts that do not know their energy.
+  std::span<const int> metered_parts() const { return metered_; }
   const EnergyTotals& totals() const { return totals_; }
   /// H₀ + T₀ [J].
   double initial_energy() const { return totals_.initial_J + totals_.initial_tank_J; }
@@ -133,6 +141,7 @@ class EnergyLedger {
   const double* column(Column c) const { return columns_[c].data(); }
   double tank_sum() const;
   void update_energy_ratio();
+  void meter(int batch, LaneRange lanes);
   void judge_passivity(const CommittedStep& step, double residual);
   void sum_up();
   bool refine(const CommittedStep& step);
@@ -149,6 +158,7 @@ class EnergyLedger {
   StaggeredMemory memory_;
   std::span<double> columns_[kColumns];  // by entry
   const PartOrderReduction& parts_;
+  std::vector<int> metered_;          // parts
   std::vector<CompensatedSum> tank_;  // by island
   double cap_;
   bool guarded_;
@@ -160,7 +170,7 @@ class EnergyLedger {
   double terms_of_step_J_ = 0.0;
   std::vector<double> mismatch_, change_, supplied_;
   std::vector<Account> accounts_;  // by island
-  CompensatedSum stored_;
+  CompensatedSum stored_, metered_J_;
   mutable std::vector<double> x_, x_next_, gradient_;  // scratch
   EnergyTotals totals_;
   double per_initial_energy_ = 0.0;  ///< 1/(H₀ + T₀)

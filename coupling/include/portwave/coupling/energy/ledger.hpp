@@ -57,6 +57,9 @@ struct EnergyTotals {
   double initial_tank_J = 0.0;
   double tank_J = 0.0;
   double given_up_J = 0.0;  ///< by tanks at their cap
+  /// What has gone into parts that do not know their energy since the start, in final_J; negative:
+  /// they have given more than they took.
+  double metered_J = 0.0;
   /// What rounding may have left in the accounts of the islands so far, a bound; both laws are judged up
   /// to it.
   double rounding_J = 0.0;

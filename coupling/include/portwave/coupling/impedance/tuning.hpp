@@ -22,6 +22,15 @@ namespace portwave {
 /// to 64 states. Throws ConfigError when the implicit step is singular.
 Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x = nullptr);
 
+/// The same of a component that shows no equations, starting at `x`, by steps of its own: from the
+/// matrix of its port map where it is linear, else by central differences of some steps from the
+/// frozen state, each taken back. The impedances at which that is done are moved to where the ports
+/// answer best. Empty where the component is neither linear nor can be linearised, or a step fails,
+/// or there is no response.
+/// Cost     some tens of port solves for each scalar port, in a batch of its own.
+std::optional<Eigen::MatrixXd> probed_response(const Component& component, double step_s,
+                                               const double* x);
+
 /// The impedance that each scalar port of a part presents to one step, the part's other ports without
 /// input: 1/M_jj where the port takes an effort, M_jj where it takes a flow. Not positive and finite
 /// where there is none.
@@ -33,8 +42,8 @@ std::vector<double> matched_impedances(const Subsystem& part, double step_s);
 Eigen::MatrixXd scattering_matrix(const Eigen::MatrixXd& response, const Signature& signature,
                                   std::span<const double> impedance);
 
-/// Port responses of all parts of a system. Equal linear parts (those that share a subsystem) are
-/// computed once.
+/// Port responses of all parts of a system. Equal linear parts (those that share a component) are
+/// computed once. Responses of opaque parts are probed.
 class PortResponses {
  public:
   /// At the initial states. The system must outlive it.
@@ -43,6 +52,9 @@ class PortResponses {
 
   const System& system() const { return system_; }
   double step_s() const { return step_s_; }
+  /// Empty, or why a part has no response: nothing can be tuned or predicted then.
+  const std::string& problem() const { return problem_; }
+  /// Not a number where there is none.
   const Eigen::MatrixXd& of(int part) const;
   /// What a port is matched to: its own response M_jj, but no less than a thousandth of the terms that it is
   /// the sum of. Where a step is long against all motions of a lossless part they cancel, and step maps
@@ -50,18 +62,22 @@ class PortResponses {
   double matched(int part, Eigen::Index port) const;
   /// The sum of the magnitudes of the terms of M_jj.
   double terms(int part, Eigen::Index port) const;
-  /// Linearises the nonlinear parts again; `state_of` gives the state of a part in signature order.
+  /// Linearises the nonlinear parts again, but for opaque ones, whose response is that at the
+  /// start; `state_of` gives the state of a part in signature order.
   void linearise(const std::function<std::span<const double>(int part)>& state_of);
   /// Whether `linearise` can change anything.
   bool depends_on_state() const { return !nonlinear_.empty(); }
 
  private:
+  void add_probed(const Part& part);
+
   const System& system_;
   double step_s_;
   std::vector<int> index_;                  // by part
   std::vector<Eigen::MatrixXd> responses_;  // distinct ones
   std::vector<Eigen::VectorXd> terms_;      // of their diagonals
-  std::vector<int> nonlinear_;              // parts
+  std::vector<int> nonlinear_;              // parts whose response follows their state
+  std::string problem_;
 };
 
 /// Impedances by scalar port, or why there are none.
@@ -176,7 +192,8 @@ struct MethodChoice {
 /// ImpedanceKind::automatic alone compares the rules for the given kind. The limit is 100 evaluations,
 /// 25 to 100 beyond 1e5 ports.
 /// Errors   ConfigError ("/method/impedance") when a rule that was asked for by name has no solution,
-///          or given impedances are not finite and > 0.
+///          given impedances are not finite and > 0, or a part has no response
+///          (PortResponses::problem).
 /// Cost     all candidates of 1e5 parts of two ports: 1 s.
 MethodChoice choose_method(const PortResponses& responses, const CouplingMethod& method);
 

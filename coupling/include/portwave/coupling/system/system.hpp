@@ -46,15 +46,22 @@ using Joint = std::variant<joint::Connection, joint::CommonEffort, joint::Common
                            joint::Transformer, joint::Gyrator, joint::SkewGain, joint::Kernel,
                            joint::Free, joint::Fixed, joint::Resistive>;
 
-/// A part in place: its name, physics, initial state and external inputs.
+/// A part in place: its name, component, initial state and external inputs.
 struct Part {
   std::string name;
-  std::shared_ptr<const Subsystem> subsystem;  ///< immutable: equal parts may share one
+  std::shared_ptr<const Component> component;  ///< immutable: equal parts may share one
   std::vector<double> initial_state;
   std::vector<Signal> inputs;         ///< one per input channel
   std::vector<bool> input_is_driven;  ///< false: that channel stays 0
   bool is_termination = false;        ///< made by joint::Resistive, named "<part>.<port>"
+
+  /// Its physics; null: the part is opaque.
+  const Subsystem* port_hamiltonian() const { return component->port_hamiltonian(); }
 };
+
+/// Why a method that works on the equations of parts cannot take this one: "… is opaque: …". For
+/// parts without physics.
+std::string opaque_defect(const Part& part);
 
 /// One scalar port of the system: component `component` of port `port` of part `part`.
 struct ScalarPort {
@@ -117,13 +124,13 @@ class SystemBuilder {
     std::map<std::string, Signal, std::less<>> inputs = {};
   };
 
-  /// Adds a part. A null subsystem stands for one that could not be built (its defects are reported
+  /// Adds a part. A null component stands for one that could not be built (its defects are reported
   /// elsewhere): the name stays known, and couplings to it are not reported as missing.
-  /// Parts of equal physics may share one subsystem.
-  SystemBuilder& add(std::string name, std::shared_ptr<const Subsystem> subsystem,
+  /// Equal parts may share one component.
+  SystemBuilder& add(std::string name, std::shared_ptr<const Component> component,
                      PartOptions options);
-  SystemBuilder& add(std::string name, std::shared_ptr<const Subsystem> subsystem) {
-    return add(std::move(name), std::move(subsystem), {});
+  SystemBuilder& add(std::string name, std::shared_ptr<const Component> component) {
+    return add(std::move(name), std::move(component), {});
   }
   SystemBuilder& join(Joint joint, std::vector<std::string> ports);
   /// Makes room for so many parts and couplings to come.
@@ -142,7 +149,7 @@ class SystemBuilder {
  private:
   struct PendingPart {
     std::string name;
-    std::shared_ptr<const Subsystem> subsystem;
+    std::shared_ptr<const Component> component;
     PartOptions options;
   };
   struct PendingJoint {

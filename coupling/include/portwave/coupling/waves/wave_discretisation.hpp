@@ -26,14 +26,15 @@ struct PartPlace {
 
 /// A batch of equal-shaped parts and where its lanes begin.
 struct BatchPlace {
-  std::unique_ptr<StepBatch> batch;
-  std::vector<int> parts;  ///< part of each lane
-  int island_group = 0;    ///< its island_group (see WaveDiscretisation)
-  std::size_t record = 0;  ///< first place in the record of the system
-  int wave = 0;            ///< first place in the wave vector
-  std::size_t input = 0;   ///< first place in the input vector
-  int entry = 0;           ///< first place in arrays with one entry per lane
-  bool driven = false;     ///< some external input of some lane is driven
+  std::unique_ptr<const StepBatch> batch;  ///< prepared
+  std::vector<int> parts;                  ///< part of each lane
+  int island_group = 0;                    ///< its island_group (see WaveDiscretisation)
+  std::size_t record = 0;                  ///< first place in the record of the system
+  int wave = 0;                            ///< first place in the wave vector
+  std::size_t input = 0;                   ///< first place in the input vector
+  int entry = 0;                           ///< first place in arrays with one entry per lane
+  bool driven = false;                     ///< some external input of some lane is driven
+  Capabilities capabilities = {};          ///< of each of its parts
 
   LaneRange all() const { return {0, batch->lanes()}; }
 };
@@ -68,9 +69,7 @@ class WaveDiscretisation {
 
   const System& system() const { return system_; }
   double step_s() const { return step_s_; }
-  std::span<BatchPlace> batches() { return batches_; }
   std::span<const BatchPlace> batches() const { return batches_; }
-  BatchPlace& batch(int i) { return batches_[static_cast<std::size_t>(i)]; }
   const BatchPlace& batch(int i) const { return batches_[static_cast<std::size_t>(i)]; }
   const Interconnection& interconnection() const { return *interconnection_; }
   std::span<const PartPlace> places() const { return places_; }
@@ -104,8 +103,9 @@ class WaveDiscretisation {
   /// Memory of places, numberings, impedances and junctions; batches with their step maps apart.
   std::size_t bytes() const;
 
-  /// A record at the system's initial states, frozen without external inputs.
-  AlignedVector initial_record();
+  /// A record at the system's initial states, frozen without external inputs. One at a time, where
+  /// a component keeps its states elsewhere (StepBatch).
+  AlignedVector initial_record() const;
   /// The state of a part in a record, in signature order.
   void get_state(int part, const double* record, double* x) const;
 
@@ -146,6 +146,7 @@ class WaveDiscretisation {
   const System& system_;
   double step_s_;
   std::vector<BatchPlace> batches_;
+  std::vector<StepBatch*> unprepared_;  // the same batches, for those who prepare them
   std::vector<PartPlace> places_;
   std::vector<int> wave_of_port_;
   std::vector<int> part_of_wave_;

@@ -186,7 +186,8 @@ class Stepper {
   /// What the run has shown of a method without waves, for people; empty where there is nothing to say.
   std::string remarks() const;
 
-  /// Whether there is a ledger (not with Certify::none, unless the guard needs it).
+  /// Whether there is a ledger (not with Certify::none, unless the guard or a part that does not
+  /// know its energy needs it).
   bool keeps_ledger() const;
   const EnergyTotals& energy() const;
   const Certificate& certificate() const;

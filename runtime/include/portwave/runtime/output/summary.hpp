@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -32,6 +33,8 @@ struct RunSummary {
   Certificate certificate;
   std::string worst_passivity_part;  ///< name, empty before the first step
   std::string missed_part;  ///< name of Certificate::missed.part, empty where there is none
+  std::vector<std::string> unjudged_parts;      ///< names of Certificate::unjudged_parts
+  std::vector<std::string> unrepeatable_parts;  ///< and of Certificate::unrepeatable_parts
   TimeBudget time;
   DeadlineScheduler::Statistics deadline;  ///< with a time budget
   bool timed = false;

@@ -80,7 +80,13 @@ LawReport check_batch_equals_newton(const Subsystem& part, const ConformanceOpti
 /// an empty batch_key.)
 LawReport check_lane_independence(const Subsystem& part, const ConformanceOptions& options = {});
 
-/// Every law above that applies, in this order.
+/// Of any component whose steps repeat (Capabilities::repeatable), opaque ones too, from its
+/// default state: a step that is tried or committed can be taken back. Scatters leave the state
+/// alone, also from a copied record; a step that is committed again, after one with another wave,
+/// leads to the same bits. One component is used by one batch at a time.
+LawReport check_rollback(const Component& component, const ConformanceOptions& options = {});
+
+/// Every law above that applies to a port-Hamiltonian part, in this order.
 std::vector<LawReport> check_all(const Subsystem& part, const ConformanceOptions& options = {});
 
 }  // namespace portwave

@@ -94,30 +94,35 @@ class LaneException : public std::runtime_error {
 
 /// The one-step solver of a batch of equal-shaped parts: the frozen port map S: a ↦ b.
 ///
-/// After `prepare` a batch holds nothing but step maps. What changes from step to step lies in a
-/// *record* that the caller keeps, `record_size()` doubles aligned to 64 bytes: the committed states
-/// xⁿ, the external inputs ū and what the batch derives from them. So two records make a step that
-/// is taken or discarded as a whole:
+/// After `prepare` a batch is const: it holds step maps and nothing that a step changes. That lies
+/// in a *record* that the caller keeps, `record_size()` doubles aligned to 64 bytes: the committed
+/// states xⁿ, the external inputs ū, what the batch derives from them, and its scratch. So two
+/// records make a step that is taken or discarded as a whole:
 ///
 ///   set_state  puts a state into the record;
 ///   freeze     completes a record for the step with external inputs ū;
 ///   scatter    b = S(a), any number of times; discards the trial state;
-///   approach   the same, only as exact as an inner iteration that is on its way can use;
+///   inexact_scatter  the same, only as exact as an inner iteration that is on its way can use;
 ///   advance    the same solve, kept: writes x⁺ into another record and freezes it with ū = 0, so
-///              that `freeze` need only be called again where external inputs are driven.
+///              that `freeze` need only be called again where external inputs are driven. It may be
+///              called again with another a, which takes back what it wrote before.
 ///
-/// A batch is one virtual call however many parts it holds. Port j of lane l is at [j·stride() + l] of
-/// a wave array; stride() is lanes() rounded up to whole lane groups, or 1 for a single lane. What
-/// lies at the padding is unspecified but finite, and is never read by another lane.
+/// The state of a foreign program is not a vector of doubles. Its batch keeps states in slots and
+/// the record a number that says which: `set_state` and `advance` write a slot of their own and put
+/// its number into the record, `scatter` restores the slot of its record and steps from there. Two
+/// slots per lane do, for `advance` may take the one that its record does not name: only the
+/// records of the last two steps are in use. A record may be copied as it is; the copy is good for
+/// `scatter` as long as the record that it was copied from. A number of the slot's generation
+/// beside it tells a record whose state is gone (tests/support/opaque_parts.hpp shows this).
 ///
 /// Ranges begin at multiples of `lane_group()` and end there or at lanes(). Different ranges may be
-/// worked on by different threads at the same time. `scatter` and `advance` depend on (xⁿ, ū, a) and
-/// on nothing of other lanes. `advance` does so bit by bit; for `scatter` a solver may keep a warm
-/// start in the record, so that the last bits also depend on the lane's own scatters since it was
-/// frozen; what `inexact_scatter` gives depends, by the error that it may make, on the lane's own approaches
-/// since. The same calls give the same bits, whether a part is alone or in a batch. `prepare` may
-/// allocate and throw; the others do not allocate, and throw only if a user's callback does
-/// (LaneException where the lane is known).
+/// worked on by different threads at the same time, if the component is thread-safe. `scatter` and
+/// `advance` depend on (xⁿ, ū, a) and on nothing of other lanes. `advance` does so bit by bit; for
+/// `scatter` a solver may keep a warm start in the record, so that the last bits also depend on the
+/// lane's own scatters since it was frozen; what `inexact_scatter` gives depends, by the error that
+/// it may make, on the lane's own approaches since. The same calls give the same bits, whether a
+/// part is alone or in a batch. `prepare` may allocate and throw; the others do not allocate, and
+/// throw only if a user's callback does (LaneException where the lane is known).
 class StepBatch {
  public:
   virtual ~StepBatch() = default;
@@ -157,10 +162,10 @@ class StepBatch {
   virtual void get_state(int lane, const double* record, double* x) const = 0;
 
   /// Completes the record for the step with external inputs ū (lanes × input_size; null: all zero).
-  virtual void freeze(LaneRange lanes, double* record, const double* input) = 0;
+  virtual void freeze(LaneRange lanes, double* record, const double* input) const = 0;
 
   /// b = S(a).
-  virtual LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) = 0;
+  virtual LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) const = 0;
 
   /// b ≈ S(a) for the inner iteration, whose incident waves approach a limit. The error of a lane is at
   /// most kInexactScatterError·|a − a′|, a′ being its incident wave at its previous approach since it was
@@ -170,7 +175,8 @@ class StepBatch {
   /// repeated a moves what follows by round-off at the most.
   /// Fails only where `scatter` fails too. Where the implicit step has several solutions, it may
   /// follow another one than `scatter`.
-  virtual LaneStatus inexact_scatter(LaneRange lanes, double* record, const double* a, double* b) {
+  virtual LaneStatus inexact_scatter(LaneRange lanes, double* record, const double* a,
+                                     double* b) const {
     return scatter(lanes, record, a, b);
   }
   static constexpr double kInexactScatterError = 1e-4;
@@ -185,7 +191,7 @@ class StepBatch {
 
   /// The committed step with incident wave a: writes `next`, b and, if wanted, the energies.
   virtual LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next,
-                             double* b, const EnergyColumns& energy) = 0;
+                             double* b, const EnergyColumns& energy) const = 0;
 
   /// The same advance as a call, as with bind_scatter.
   virtual BoundCall bind_advance([[maybe_unused]] LaneRange lanes, [[maybe_unused]] double* record,
@@ -235,11 +241,12 @@ class LanewiseBatch : public StepBatch {
   std::size_t record_size() const final;
   void set_state(int lane, const double* x, double* record) const final;
   void get_state(int lane, const double* record, double* x) const final;
-  void freeze(LaneRange lanes, double* record, const double* input) final;
-  LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) final;
-  LaneStatus inexact_scatter(LaneRange lanes, double* record, const double* a, double* b) final;
+  void freeze(LaneRange lanes, double* record, const double* input) const final;
+  LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) const final;
+  LaneStatus inexact_scatter(LaneRange lanes, double* record, const double* a,
+                             double* b) const final;
   LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next, double* b,
-                     const EnergyColumns& energy) final;
+                     const EnergyColumns& energy) const final;
 
  protected:
   /// What a lane's solver is given; a and b are wave_size doubles.
@@ -256,13 +263,15 @@ class LanewiseBatch : public StepBatch {
   }
 
  private:
-  virtual void freeze_lane(int lane, const Lane& frozen) = 0;
-  virtual StepFault scatter_lane(int lane, const Lane& frozen, const double* a, double* b) = 0;
-  virtual StepFault inexact_scatter_lane(int lane, const Lane& frozen, const double* a, double* b) {
+  virtual void freeze_lane(int lane, const Lane& frozen) const = 0;
+  virtual StepFault scatter_lane(int lane, const Lane& frozen, const double* a,
+                                 double* b) const = 0;
+  virtual StepFault inexact_scatter_lane(int lane, const Lane& frozen, const double* a,
+                                         double* b) const {
     return scatter_lane(lane, frozen, a, b);
   }
   virtual StepFault advance_lane(int lane, const Lane& frozen, const double* a, double* x_next,
-                                 double* b, StepEnergy& energy) = 0;
+                                 double* b, StepEnergy& energy) const = 0;
 
   Lane lane_of(int lane, double* record) const;
   template <class Solve>

@@ -80,7 +80,7 @@ class DescriptorPortHamiltonian : public Subsystem {
   LinearForm linear_form() const override { return {.Q = &form_.Q, .E = &form_.E}; }
   bool is_active() const override { return options_.allow_active; }
   std::string batch_key() const override;
-  std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const override;
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
 
  private:
   DescriptorForm form_;

@@ -56,7 +56,7 @@ class LinearPortHamiltonian : public Subsystem {
   LinearForm linear_form() const override { return {.Q = &Q_}; }
   bool is_active() const override { return options_.allow_active; }
   std::string batch_key() const override;
-  std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const override;
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
 
  private:
   Structure structure_;

@@ -78,7 +78,7 @@ class NonlinearPortHamiltonian : public Subsystem {
   void structure_at(const double* x_mid, Structure& out) const override;
   bool is_active() const override { return options_.allow_active; }
   /// A dense Newton batch with this part's `max_newton_steps`.
-  std::unique_ptr<StepBatch> make_batch(std::span<const Subsystem* const> parts) const override;
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override;
 
  private:
   Structure structure_;

@@ -1,16 +1,18 @@
 #pragma once
 
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
-#include "portwave/subsystems/core/subsystem.hpp"
+#include "portwave/subsystems/core/component.hpp"
 
 namespace portwave {
 
@@ -65,13 +67,47 @@ struct PartType {
   std::string equations;  ///< a few lines, in the notation of the field
   std::vector<ParameterInfo> parameters;
   /// Builds the part from parameters that `check_parameters` passed. Throws ConfigError.
-  std::function<std::unique_ptr<Subsystem>(const Parameters&)> build;
+  std::function<std::unique_ptr<Component>(const Parameters&)> build;
   /// Parameters of a small instance, for listings and the conformance suite.
   Parameters example;
 };
 
-/// Every part type, in a fixed order. Registered in subsystems/catalogue/registry.cpp.
-std::span<const PartType> catalogue();
+/// The types of parts that scenario files can name, as a list: those of portwave in a fixed order,
+/// then those that the program has added, in the order in which it did.
+///
+/// A program adds its own types before it reads scenarios that name them:
+///   Catalogue::add(my_type());
+/// From then on they are listed, checked, described by the JSON Schema and read from scenario files
+/// like all others. Addresses and references stay good for the life of the program.
+/// Thread-safety  `add` must not run while another thread adds or looks anything up; otherwise
+/// const.
+class Catalogue {
+ public:
+  using const_iterator = std::deque<PartType>::const_iterator;
+
+  /// Errors: ConfigError with every defect, `where` being "/name", "/parameters/<name>", "/build"
+  /// or "/example/<name>": a name that is taken or is not made of letters, digits, '_' and '-'
+  /// after a letter; parameters without a name or with the same one, or named "allow_active";
+  /// choices that are missing; defaults of another kind; no function to build with; an example that
+  /// does not fit the parameters. Nothing is added then.
+  static void add(PartType type);
+
+  const_iterator begin() const { return types_.begin(); }
+  const_iterator end() const { return types_.end(); }
+  std::size_t size() const { return types_.size(); }
+  const PartType& operator[](std::size_t i) const { return types_[i]; }
+  /// nullptr when there is none of that name.
+  const PartType* find(std::string_view name) const;
+
+ private:
+  friend const Catalogue& catalogue();
+  Catalogue();
+  static Catalogue& instance();
+
+  std::deque<PartType> types_;  // whose addresses stay
+};
+
+const Catalogue& catalogue();
 /// nullptr when there is none of that name.
 const PartType* find_part_type(std::string_view name);
 
@@ -80,7 +116,7 @@ const PartType* find_part_type(std::string_view name);
 Issues check_parameters(const PartType& type, Parameters& parameters, bool allow_active);
 
 /// check_parameters, then build. Throws ConfigError with every defect.
-std::unique_ptr<Subsystem> make_part(std::string_view type, Parameters parameters,
+std::unique_ptr<Component> make_part(std::string_view type, Parameters parameters,
                                      bool allow_active = false);
 
 }  // namespace portwave

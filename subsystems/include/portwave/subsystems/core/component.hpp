@@ -1,0 +1,105 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/core/port.hpp"
+#include "portwave/subsystems/core/step_batch.hpp"
+
+namespace portwave {
+
+class Subsystem;
+
+/// Names, units and shapes of a part: all that a coupling, a recorder or a listing needs to know.
+struct Signature {
+  std::string type;                   ///< catalogue name, e.g. "duffing_oscillator"
+  std::vector<StateVariable> states;  ///< n entries
+  std::vector<Port> ports;
+  std::vector<InputChannel> inputs;  ///< external input channels
+
+  int state_size() const { return static_cast<int>(states.size()); }
+  /// Scalar ports: the sum of the ports' dimensions.
+  int wave_size() const;
+  int input_size() const { return static_cast<int>(inputs.size()); }
+};
+
+/// True for names that paths ("part.port") and columns of results can hold: not empty, and without
+/// dots, brackets, blanks, commas, quotes and control characters.
+bool is_plain_name(std::string_view name);
+
+/// Names of the states, the scalar ports ("port" or "port[component]") and the external inputs, in
+/// the order of the structure matrices (see StructureRules::names).
+std::vector<std::string> variable_names(const Signature& signature);
+
+/// What a component offers beside ports and a step with rollback. Nothing unless it says so.
+struct Capabilities {
+  /// Its port map is affine, b = b⁰ + D a, and its batches give D (StepBatch::affine_matrix).
+  bool linear = false;
+  /// The same calls give the same bits. Without it nothing that a repetition of steps would show is
+  /// claimed: no measured costs, no sampled margins, no fixed point of a step, and a NaN is told of
+  /// the part that noticed it, not of the one that made it.
+  bool repeatable = false;
+  /// Its batches write the change of its stored energy and what it dissipates
+  /// (StepBatch::advance). Without it, its energy is what went through its ports since the start,
+  /// and whether it is passive is not judged.
+  bool knows_energy = false;
+  /// Batches of it may be used by several threads at once, each on lanes of its own. Without it, a
+  /// system that holds it is stepped by one thread.
+  bool thread_safe = false;
+  /// Differences of port solves from one frozen record tell the derivative of its port map: they
+  /// are smooth enough for that, and port solves for waves that no step has come upon do no harm.
+  bool linearisable = false;
+};
+
+/// One piece of a system, as a coupling sees it: ports, and one-step solvers for them (StepBatch).
+///
+/// That is all that wave coupling needs. A component may be a foreign program whose equations
+/// nobody knows: *opaque*. A `Subsystem` is a component that shows its physics in port-Hamiltonian
+/// form. What works on equations needs that: splitting, dynamic iteration, the monolithic
+/// reference, the laws of the conformance suite. Immutable once built; const functions may be
+/// called from several threads, unless it is not thread-safe.
+class Component {
+ public:
+  explicit Component(Signature signature)
+      : Component(std::make_shared<const Signature>(std::move(signature))) {}
+  /// With a signature that other components of the type share; not null.
+  explicit Component(std::shared_ptr<const Signature> signature)
+      : signature_(std::move(signature)) {}
+  virtual ~Component() = default;
+  Component(const Component&) = delete;
+  Component& operator=(const Component&) = delete;
+
+  const Signature& signature() const { return *signature_; }
+  virtual Capabilities capabilities() const = 0;
+  /// The physics, where it is known; null: opaque.
+  virtual const Subsystem* port_hamiltonian() const { return nullptr; }
+  /// True when it may create energy by its owner's explicit wish (`allow_active`).
+  virtual bool is_active() const { return false; }
+
+  /// The state that a scenario starts from when it names none. Zero unless overridden.
+  virtual std::vector<double> default_state() const;
+  /// Sizes > 0 that the states usually have, in their own units, one per state: what difference
+  /// steps and probe states are scaled by. Unless overridden the default state's, 1 where that is
+  /// zero. May be costly; called at set-up.
+  virtual std::vector<double> typical_state() const;
+  /// What speaks against starting from x (n finite doubles) however the ports are joined, `where`
+  /// being "/initial_state". None unless overridden.
+  virtual Issues check_initial_state(const double* x) const;
+
+  /// Components of the same class with equal keys may share a batch; they are equally capable.
+  /// Empty: never shared.
+  virtual std::string batch_key() const { return {}; }
+  /// A batch of `parts`, all of this class and with this component's key; parts[0] is this one.
+  /// They must outlive it.
+  virtual std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const = 0;
+
+ private:
+  std::shared_ptr<const Signature> signature_;
+};
+
+}  // namespace portwave
