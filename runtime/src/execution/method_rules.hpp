@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "execution/number_range.hpp"
+#include "portwave/coupling/method/number_range.hpp"
 #include "portwave/coupling/method/method.hpp"
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/subsystems/base/error.hpp"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "execution/number_range.hpp"
+#include "portwave/coupling/method/number_range.hpp"
 #include "generate/network_sizes.hpp"
 #include "portwave/runtime/generate/generate.hpp"
 #include "scenario/scenario_limits.hpp"
