@@ -154,9 +154,9 @@ class NetworkEngine final : public StepEngine {
   }
 
  private:
-  std::string_view name() const { return to_string(options_.method.kind); }
-  bool is_iteration() const { return is_dynamic_iteration(options_.method.kind); }
-  bool has_tolerance() const { return is_iteration() && options_.method.tolerance > 0.0; }
+  std::string_view name() const { return to_string(options_.method.kind()); }
+  bool is_iteration() const { return options_.method.is<DynamicIteration>(); }
+  bool has_tolerance() const { return portwave::has_tolerance(options_.method); }
 
   void refuse_non_finite_start() const {
     Issues issues;
@@ -206,8 +206,8 @@ class NetworkEngine final : public StepEngine {
     const bool iterates = is_iteration() && fault.iteration() >= 0;
     throw StepError(fault.part() < 0 ? std::string() : system().parts()[at(fault.part())].name,
                     steps_, fault.iteration(),
-                    iterates ? options_.method.iterations : StepError::kNoIterations, fault.fault(),
-                    fault.what());
+                    iterates ? iterations_of(options_.method) : StepError::kNoIterations,
+                    fault.fault(), fault.what());
   }
 
   /// Mean effort and flow of the step from xⁿ to xⁿ⁺¹, from z̄ = Q(xⁿ + xⁿ⁺¹)/2.
@@ -254,7 +254,8 @@ class NetworkEngine final : public StepEngine {
     const double round_off_J =
         std::max(passivity_tolerance(done.energy_scale_J), std::numeric_limits<double>::min());
     if (!has_tolerance() || !done.converged || has_active_) return round_off_J;
-    return std::max(round_off_J, kPerTolerance * options_.method.tolerance * done.energy_scale_J);
+    return std::max(round_off_J,
+                    kPerTolerance * options_.method.dynamic().tolerance * done.energy_scale_J);
   }
 
   /// Splitting never creates energy; what is left of the error of a dynamic iteration may.

@@ -34,8 +34,8 @@ class WaveEngine final : public StepEngine {
  public:
   WaveEngine(const System& system, const StepperOptions& given)
       : options_(given),
-        tuner_(system, given.step_s, given.method),
-        waves_(system, given.step_s, tuner_.choice().method.impedance, grouping_for(given)),
+        tuner_(system, given.step_s, given.method.waves()),
+        waves_(system, given.step_s, tuner_.choice().method.waves().impedance, grouping_for(given)),
         memory_({{2, waves_.record_size()}, {6, static_cast<std::size_t>(waves_.wave_size())}}),
         record_(memory_.take(waves_.initial_record())),
         next_(memory_.take(record_.size())),
@@ -47,20 +47,20 @@ class WaveEngine final : public StepEngine {
         b_trial_(memory_.take(b_.size())),
         input_(waves_.input_size(), 0.0),
         outcomes_(static_cast<std::size_t>(system.island_count())),
-        ledger_(waves_, record_.data(), b_.data(), given.method.tank, given.method.guard,
-                islands_at_risk()),
+        ledger_(waves_, record_.data(), b_.data(), given.method.waves().tank,
+                given.method.waves().guard, islands_at_risk()),
         residual_(waves_),
         costs_(declared_costs(waves_)),
         pace_(given.time.pace > 0.0 ? given.step_s / given.time.pace : 0.0, given.interrupted) {
     options_.method = tuner_.choice().method;
-    if (options_.method.kind == MethodKind::interface) {
-      options_.method.relaxation = 1.0;
-      options_.method.acceleration = 0;
+    if (options_.method.kind() == WaveUpdate::interface) {
+      options_.method.waves().relaxation = 1.0;
+      options_.method.waves().acceleration = 0;
     }
     refuse_non_finite_start();
-    if (options_.method.guard) guard_.emplace(waves_);
-    if (options_.method.acceleration > 0)
-      acceleration_.emplace(waves_, options_.method.acceleration);
+    if (options_.method.waves().guard) guard_.emplace(waves_);
+    if (options_.method.waves().acceleration > 0)
+      acceleration_.emplace(waves_, options_.method.waves().acceleration);
     prepare_interface();
     certificate_.max_passivity_residual_J = ledger_.max_passivity_residual();
     runner_ = make_runner(waves_, options_, tuner_.expected_iterations(), record_.data(), costs_);
@@ -151,7 +151,7 @@ class WaveEngine final : public StepEngine {
   }
 
   void set_iterations(int iterations) override {
-    options_.method.iterations = iterations;
+    options_.method.waves().iterations = iterations;
     tuner_.set_iterations(iterations);
   }
   void set_impedance(std::span<const double> by_port) override {
@@ -203,7 +203,7 @@ class WaveEngine final : public StepEngine {
                         "the stored energy of this state is not finite"});
     }
     if (issues.empty() && !std::isfinite(ledger_.totals().initial_tank_J)) {
-      const TankOptions& tank = options_.method.tank;
+      const TankOptions& tank = options_.method.waves().tank;
       const bool by_waves = !tank.initial_J && std::isfinite(half_square(b_));
       issues.push_back({by_waves || tank.initial_J ? "/method/tank" : "/method/initial_waves",
                         "the energy that the tanks start with is not finite"});
@@ -215,7 +215,7 @@ class WaveEngine final : public StepEngine {
 
   AlignedVector initial_waves() const {
     AlignedVector out(static_cast<std::size_t>(waves_.wave_size()), 0.0);
-    const std::vector<double>& by_port = options_.method.initial_waves;
+    const std::vector<double>& by_port = options_.method.waves().initial_waves;
     for (std::size_t j = 0; j < by_port.size(); ++j) {
       out[static_cast<std::size_t>(waves_.wave_of_port(static_cast<int>(j)))] = by_port[j];
     }
@@ -223,12 +223,12 @@ class WaveEngine final : public StepEngine {
   }
 
   void prepare_interface() {
-    const CouplingMethod& m = options_.method;
-    if (m.kind != MethodKind::interface && m.interface_islands.empty() && m.rescue_after == 0)
+    const WaveCoupling& m = options_.method.waves();
+    if (m.kind != WaveUpdate::interface && m.interface_islands.empty() && m.rescue_after == 0)
       return;
     interface_.emplace(waves_, m.tolerance > 0.0 ? m.tolerance : 1e-10);
     const int islands = waves_.system().island_count();
-    for (int i = 0; m.kind == MethodKind::interface && i < islands; ++i) use_interface(i);
+    for (int i = 0; m.kind == WaveUpdate::interface && i < islands; ++i) use_interface(i);
     for (const int island : m.interface_islands) use_interface(island);
   }
   void use_interface(int island) {
@@ -283,8 +283,10 @@ class WaveEngine final : public StepEngine {
     ++steps_;
   }
 
-  bool ledger_used() const { return options_.certify != Certify::none || options_.method.guard; }
-  InnerUpdate update() const { return inner_update_of(options_.method); }
+  bool ledger_used() const {
+    return options_.certify != Certify::none || options_.method.waves().guard;
+  }
+  InnerUpdate update() const { return inner_update_of(options_.method.waves()); }
 
   /// What the step has written, before it is accepted.
   CommittedStep committed() const {
@@ -301,7 +303,7 @@ class WaveEngine final : public StepEngine {
       const StepResult result = runner_.executor->run(arrays(), plan, outcomes_);
       if (result.failed_at >= 0) {
         const int island = waves_.system().island_of_part(std::max(result.failure.part, 0));
-        if (!guard_->reject(island)) fail(result.failure, options_.method.iterations);
+        if (!guard_->reject(island)) fail(result.failure, options_.method.waves().iterations);
         continue;
       }
       if (!ledger_.tally(committed())) refuse_energy();
@@ -393,8 +395,8 @@ class WaveEngine final : public StepEngine {
 
   StepResult run(bool timed) {
     if (certifier_) waves_.interconnection().exchange(b_.data(), u_start_.data());
-    const CouplingMethod& m = options_.method;
-    const bool interface = m.kind == MethodKind::interface || !m.interface_islands.empty();
+    const WaveCoupling& m = options_.method.waves();
+    const bool interface = m.kind == WaveUpdate::interface || !m.interface_islands.empty();
     const StepPlan plan{
         {m.iterations, update(), m.tolerance, m.energy_tolerance_J, m.tolerance_per_part,
          acceleration_.has_value(), interface, m.rescue_after},
@@ -448,13 +450,11 @@ class WaveEngine final : public StepEngine {
                         certificate_);
   }
 
-  bool has_tolerance() const {
-    return options_.method.tolerance > 0.0 || options_.method.energy_tolerance_J > 0.0;
-  }
+  bool has_tolerance() const { return portwave::has_tolerance(options_.method); }
 
   /// Islands whose account their waves may drown. Tuning rules lead to none.
   std::vector<char> islands_at_risk() const {
-    const CouplingMethod& method = tuner_.choice().method;
+    const WaveCoupling& method = tuner_.choice().method.waves();
     if (!method.guard || method.impedance_kind != ImpedanceKind::given) return {};
     const PortResponses responses(waves_.system(), options_.step_s);
     std::vector<double> by_port;
@@ -509,7 +509,7 @@ class WaveEngine final : public StepEngine {
     stale_ = true;
     throw StepError(
         waves_.system().parts()[static_cast<std::size_t>(std::max(status.part, 0))].name, steps_,
-        iteration, options_.method.iterations, status.fault, status.detail);
+        iteration, options_.method.waves().iterations, status.fault, status.detail);
   }
   void fail_if(const PhaseStatus& status, int iteration) {
     if (!status.ok()) fail(status, iteration);
@@ -517,7 +517,7 @@ class WaveEngine final : public StepEngine {
 
   [[noreturn]] void refuse_energy() {
     fail({ledger_.first_non_finite(), StepFault::not_finite, "its energy overflows"},
-         options_.method.iterations);
+         options_.method.waves().iterations);
   }
 
   /// A NaN or infinity was noticed at some iteration or the commit, perhaps by a part that was given

@@ -24,7 +24,7 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
 
 /// As scenario files write it.
-Json impedance_json(const CouplingMethod& method) {
+Json impedance_json(const WaveCoupling& method) {
   if (method.impedance_kind != ImpedanceKind::given) {
     return {{"kind", std::string(to_string(method.impedance_kind))},
             {"retune_factor", number(method.retune_factor)}};
@@ -40,9 +40,8 @@ Json tank_json(const TankOptions& tank) {
           {"cap_J", number(tank.cap_J)}};
 }
 
-Json splitting_json(const CouplingMethod& method) {
-  const SplittingOptions& splitting = method.splitting;
-  if (method.kind == MethodKind::strang) {
+Json options_json(const Splitting& splitting) {
+  if (splitting.kind == SplittingKind::strang) {
     return {{"coupling_flow", std::string(to_string(splitting.coupling_flow))},
             {"split_dissipation", splitting.split_dissipation}};
   }
@@ -50,13 +49,12 @@ Json splitting_json(const CouplingMethod& method) {
 }
 
 /// Null: left to the method; no limit.
-Json dynamic_json(const CouplingMethod& method) {
-  const DynamicIterationOptions& dynamic = method.dynamic;
-  Json json = {{"iterations", method.iterations},
-               {"tolerance", number(method.tolerance)},
+Json options_json(const DynamicIteration& dynamic) {
+  Json json = {{"iterations", dynamic.iterations},
+               {"tolerance", number(dynamic.tolerance)},
                {"window_steps", dynamic.window_steps},
                {"integrator", std::string(to_string(dynamic.integrator))}};
-  if (method.kind != MethodKind::lions_mercier) {
+  if (dynamic.kind != IterationKind::lions_mercier) {
     json["divergence_limit"] = number(dynamic.divergence_limit);
     return json;
   }
@@ -68,27 +66,31 @@ Json dynamic_json(const CouplingMethod& method) {
   return json;
 }
 
-/// What was asked for. Null: left to "auto".
-Json method_options_json(const CouplingMethod& method) {
-  if (is_splitting(method.kind)) return splitting_json(method);
-  if (is_dynamic_iteration(method.kind)) return dynamic_json(method);
-  const bool chooses = method.kind == MethodKind::automatic;
-  return {{"iterations", method.iterations},
-          {"relaxation", chooses ? Json(nullptr) : number(method.relaxation)},
-          {"tolerance", number(method.tolerance)},
-          {"energy_tolerance_J", number(method.energy_tolerance_J)},
-          {"tolerance_per_part", method.tolerance_per_part},
-          {"acceleration", chooses ? Json(nullptr) : Json(method.acceleration)},
-          {"impedance", impedance_json(method)},
-          {"guard", method.guard},
-          {"tank", tank_json(method.tank)}};
+Json options_json(const WaveCoupling& waves) {
+  const bool chooses = waves.kind == WaveUpdate::automatic;
+  return {{"iterations", waves.iterations},
+          {"relaxation", chooses ? Json(nullptr) : number(waves.relaxation)},
+          {"tolerance", number(waves.tolerance)},
+          {"energy_tolerance_J", number(waves.energy_tolerance_J)},
+          {"tolerance_per_part", waves.tolerance_per_part},
+          {"acceleration", chooses ? Json(nullptr) : Json(waves.acceleration)},
+          {"impedance", impedance_json(waves)},
+          {"guard", waves.guard},
+          {"tank", tank_json(waves.tank)}};
 }
 
-bool has_waves(const RunSummary& summary) { return is_wave_method(summary.method.kind); }
+Json method_options_json(const CouplingMethod& method) {
+  if (const auto* const splitting = method.as<Splitting>()) return options_json(*splitting);
+  if (const auto* const dynamic = method.as<DynamicIteration>()) return options_json(*dynamic);
+  return options_json(method.waves());
+}
+
+bool has_waves(const RunSummary& summary) { return summary.method.couples_by_waves(); }
 
 bool is_automatic(const CouplingMethod& method) {
-  if (!is_wave_method(method.kind)) return false;
-  return method.kind == MethodKind::automatic || method.impedance_kind == ImpedanceKind::automatic;
+  const auto* const waves = method.as<WaveCoupling>();
+  return waves != nullptr && (waves->kind == WaveUpdate::automatic ||
+                              waves->impedance_kind == ImpedanceKind::automatic);
 }
 
 /// What "auto" came to; null where nothing was left to it.
@@ -107,12 +109,13 @@ Json choice_json(const RunSummary& summary) {
          {"evaluations",
           candidate.rate.converges ? Json(candidate.rate.evaluations) : Json(nullptr)}});
   }
-  return {{"kind", std::string(to_string(choice.method.kind))},
-          {"relaxation", number(choice.method.relaxation)},
-          {"impedance", std::string(to_string(choice.method.impedance_kind))},
-          {"acceleration", choice.method.acceleration},
-          {"interface_islands", choice.method.interface_islands.size()},
-          {"rescue_after", choice.method.rescue_after},
+  const WaveCoupling& chosen = choice.method.waves();
+  return {{"kind", std::string(to_string(chosen.kind))},
+          {"relaxation", number(chosen.relaxation)},
+          {"impedance", std::string(to_string(chosen.impedance_kind))},
+          {"acceleration", chosen.acceleration},
+          {"interface_islands", chosen.interface_islands.size()},
+          {"rescue_after", chosen.rescue_after},
           {"cost", number(choice.cost)},
           {"reason", choice.reason},
           {"candidates", std::move(candidates)}};
@@ -121,7 +124,8 @@ Json choice_json(const RunSummary& summary) {
 /// Null where impedances stay as they are.
 Json tuning_json(const RunSummary& summary) {
   if (!has_waves(summary)) return nullptr;
-  if (summary.method.impedance_kind == ImpedanceKind::given && !is_automatic(summary.method)) {
+  if (summary.method.waves().impedance_kind == ImpedanceKind::given &&
+      !is_automatic(summary.method)) {
     return nullptr;
   }
   return {{"changes", summary.tuning.changes},
@@ -130,7 +134,7 @@ Json tuning_json(const RunSummary& summary) {
 }
 
 Json guard_json(const RunSummary& summary) {
-  if (!has_waves(summary) || !summary.method.guard) return nullptr;
+  if (!has_waves(summary) || !summary.method.waves().guard) return nullptr;
   const GuardStatistics& guard = summary.guard;
   return {{"steps", guard.steps},
           {"uses", guard.uses},
@@ -174,8 +178,9 @@ std::string_view energy_safety(const RunSummary& summary) {
       certificate.steps_with_excess > 0) {
     return "not_kept";
   }
-  return has_waves(summary) && summary.method.guard && summary.guard.steps > 0 ? "kept_by_guard"
-                                                                               : "kept";
+  return has_waves(summary) && summary.method.waves().guard && summary.guard.steps > 0
+             ? "kept_by_guard"
+             : "kept";
 }
 
 Json energy_safety_json(const RunSummary& summary) {
@@ -241,7 +246,7 @@ Json exact_quantile(const IterationStatistics& iterations, double level) {
 
 /// Null for a method that does not iterate.
 Json iterations_json(const RunSummary& summary) {
-  if (is_splitting(summary.method.kind)) return nullptr;
+  if (summary.method.is<Splitting>()) return nullptr;
   const IterationStatistics& iterations = summary.iterations;
   Json reasons = Json::object();
   for (std::size_t i = 0; i < iterations.reasons.size(); ++i) {
@@ -292,15 +297,8 @@ Json times_json(const RunSummary& summary) {
           {"commit_s", number(summary.times.commit_s)}};
 }
 
-bool has_tolerance(const CouplingMethod& method) {
-  if (!is_wave_method(method.kind)) {
-    return is_dynamic_iteration(method.kind) && method.tolerance > 0.0;
-  }
-  return method.tolerance > 0.0 || method.energy_tolerance_J > 0.0;
-}
-
 std::string impedance_text(const RunSummary& summary) {
-  const CouplingMethod& method = summary.method;
+  const WaveCoupling& method = summary.method.waves();
   if (method.impedance_kind == ImpedanceKind::given) {
     if (method.impedance.size() != 1) return "given by port";
     return fmt::format("{:g} at every port", method.impedance.front());
@@ -315,7 +313,7 @@ std::string impedance_text(const RunSummary& summary) {
 }
 
 std::string guard_text(const RunSummary& summary) {
-  const CouplingMethod& method = summary.method;
+  const WaveCoupling& method = summary.method.waves();
   if (!method.guard) return "off";
   std::string text = "on";
   if (method.tank.initial_J) text += fmt::format(", tank {:g} J", *method.tank.initial_J);
@@ -334,13 +332,12 @@ std::string guard_text(const RunSummary& summary) {
 
 /// What was asked for, and what that came to.
 std::string network_method_text(const RunSummary& summary) {
-  const CouplingMethod& method = summary.method;
-  std::string text(to_string(method.kind));
-  if (is_dynamic_iteration(method.kind)) {
-    const int window = method.dynamic.window_steps;
-    text += fmt::format(", at most {} iteration{} of a window of {} step{}", method.iterations,
-                        method.iterations == 1 ? "" : "s", window, window == 1 ? "" : "s");
-    if (method.tolerance > 0.0) text += fmt::format(", tolerance {:g}", method.tolerance);
+  std::string text(to_string(summary.method.kind()));
+  if (const auto* const dynamic = summary.method.as<DynamicIteration>()) {
+    const int window = dynamic->window_steps;
+    text += fmt::format(", at most {} iteration{} of a window of {} step{}", dynamic->iterations,
+                        dynamic->iterations == 1 ? "" : "s", window, window == 1 ? "" : "s");
+    if (dynamic->tolerance > 0.0) text += fmt::format(", tolerance {:g}", dynamic->tolerance);
   }
   text += "\n               " + summary.choice.reason;
   if (!summary.remarks.empty()) text += "\n               " + summary.remarks;
@@ -349,11 +346,11 @@ std::string network_method_text(const RunSummary& summary) {
 
 /// What was asked for; one line, and one each for the impedance and the guard.
 std::string method_text(const RunSummary& summary) {
-  const CouplingMethod& method = summary.method;
   if (!has_waves(summary)) return network_method_text(summary);
+  const WaveCoupling& method = summary.method.waves();
   std::string text = fmt::format("{}, at most {} iteration{}", name_of(method), method.iterations,
                                  method.iterations == 1 ? "" : "s");
-  if (method.kind != MethodKind::automatic && method.kind != MethodKind::interface) {
+  if (method.kind != WaveUpdate::automatic && method.kind != WaveUpdate::interface) {
     text += fmt::format(", relaxation {:g}", method.relaxation);
   }
   if (method.acceleration > 0) text += fmt::format(", acceleration {}", method.acceleration);
@@ -364,7 +361,7 @@ std::string method_text(const RunSummary& summary) {
   if (method.energy_tolerance_J > 0.0) {
     text += fmt::format(", energy tolerance {:g} J", method.energy_tolerance_J);
   }
-  if (is_automatic(method)) text += "\n               " + summary.choice.reason;
+  if (is_automatic(summary.method)) text += "\n               " + summary.choice.reason;
   return text;
 }
 
@@ -383,7 +380,8 @@ std::string reason_text(StopReason reason) {
 
 /// Steps, or windows of several: what is iterated at once.
 bool has_windows(const CouplingMethod& method) {
-  return is_dynamic_iteration(method.kind) && method.dynamic.window_steps > 1;
+  const auto* const dynamic = method.as<DynamicIteration>();
+  return dynamic != nullptr && dynamic->window_steps > 1;
 }
 
 std::string iterations_text(const RunSummary& summary) {
@@ -391,7 +389,7 @@ std::string iterations_text(const RunSummary& summary) {
   const bool by_window = has_windows(summary.method);
   std::string text =
       by_window ? fmt::format("{:.6g} per window of {} steps ({:.6g} per step)", iterations.mean(),
-                              summary.method.dynamic.window_steps, iterations.per_step())
+                              summary.method.dynamic().window_steps, iterations.per_step())
                 : fmt::format("{:.6g} per step", iterations.per_step());
   if (iterations.steps == 0) return text;
   text += fmt::format(": {} (p50) {} (p95) {} (max)",
@@ -460,7 +458,7 @@ std::string energy_safety_text(const RunSummary& summary) {
   if (std::isfinite(growth.ratio)) {
     text += fmt::format(" ({:.3g} J too much)", growth.beyond_J);
   }
-  if (has_waves(summary) && !summary.method.guard) {
+  if (has_waves(summary) && !summary.method.waves().guard) {
     text += "\n               the coupling created it; the guard (\"guard\": true) prevents that";
   }
   return text;
@@ -683,7 +681,7 @@ std::string summary_text(const RunSummary& summary) {
   if (has_waves(summary)) {
     text += line("impedance", impedance_text(summary)) + line("guard", guard_text(summary));
   }
-  if (!is_splitting(summary.method.kind)) text += line("iterations", iterations_text(summary));
+  if (!summary.method.is<Splitting>()) text += line("iterations", iterations_text(summary));
   text += line("energy", energy_text(summary)) + line("safety", energy_safety_text(summary)) +
           line("certificate", certificate_text(summary)) +
           line("execution", execution_text(summary));
