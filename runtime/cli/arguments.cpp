@@ -442,6 +442,8 @@ void add_verbs(Verb& top, Draft& draft) {
   list.text(
       "TYPE", "", "Type of part", [](const std::string&) { return std::string(); },
       [&draft](const std::string& type) { draft.list.type = type; });
+  list.flag("--methods", "Show the methods of coupling instead, or the one of that name",
+            draft.list.methods);
   add_json(list, draft.list.json, "the catalogue");
   add_tune(top, draft.tune);
   top.add("schema", "Write the JSON Schema of scenario files to stdout");

@@ -1,10 +1,14 @@
 // Methods without waves in scenario files.
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
+#include <variant>
 
 #include <gtest/gtest.h>
 
+#include <portwave/coupling/method/method_table.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 
 #include "support/scenario_fixtures.hpp"
@@ -234,6 +238,66 @@ TEST(ScenarioNetworkMethods, SayEverythingAtOnce) {
   for (const Issue& issue : testing::issues_of(scenario.dump())) places.push_back(issue.where);
   EXPECT_EQ(places, (std::vector<std::string>{"/method/lambda", "/method/guard", "/method/alpha",
                                               "/method/window", "/method/impedance"}));
+}
+
+/// The shortest method of a kind: what it cannot do without.
+Json shortest(const MethodInfo& method) {
+  Json json = {{"kind", std::string(method.name)}};
+  if (method.kind == SplittingKind::impulse) json["fast"] = Json::array({"mass"});
+  if (method.kind.couples_by_waves()) json["impedance"] = {{"kind", "auto"}};
+  return json;
+}
+
+double number_of(const CouplingMethod& method, const OptionInfo& option) {
+  if (const auto* const place = std::get_if<OptionPlace<int>>(&option.value)) {
+    return place->of(method);
+  }
+  if (const auto* const place = std::get_if<OptionPlace<double>>(&option.value)) {
+    return place->of(method);
+  }
+  return std::get<OptionPlace<std::optional<double>>>(option.value).of(method).value_or(NAN);
+}
+
+// Whatever the tables list is read, described by the schema, and refused where it does not belong.
+TEST(ScenarioMethods, EveryNumberOfTheTablesIsReadByTheKindsThatHaveIt) {
+  const SchemaChecker schema(scenario_schema());
+  int read = 0, refused = 0;
+  for (const MethodFamily* const family : method_families()) {
+    for (const OptionInfo& option : family->options) {
+      const bool is_integer = std::holds_alternative<OptionPlace<int>>(option.value);
+      if (!is_integer && !std::holds_alternative<OptionPlace<double>>(option.value) &&
+          !std::holds_alternative<OptionPlace<std::optional<double>>>(option.value)) {
+        continue;
+      }
+      const std::string key(option.key);
+      const double value = is_integer ? 3.0 : option.range.minimum + 0.75;
+      for (const MethodInfo& method : all_methods()) {
+        Json text = shortest(method);
+        text[key] = is_integer ? Json(3) : Json(value);
+        Json scenario = pair();
+        scenario["method"] = text;
+        const auto& own = family_of(method.kind).options;
+        const auto found = std::find_if(own.begin(), own.end(), [&](const OptionInfo& each) {
+          return each.key == option.key && each.is_for(method.kind) &&
+                 each.refusal_by(method.kind).empty();
+        });
+        const Issues issues = testing::issues_of(scenario.dump());
+        EXPECT_EQ(schema.accepts(scenario.dump()), found != own.end()) << text;
+        if (found == own.end()) {
+          ASSERT_EQ(issues.size(), 1U) << text;
+          EXPECT_EQ(issues[0].where, "/method/" + key) << text;
+          ++refused;
+          continue;
+        }
+        ASSERT_EQ(issues.size(), 0U) << text << ": " << issues[0].what;
+        const CouplingMethod method_read = testing::parse(scenario.dump()).options.method;
+        EXPECT_EQ(number_of(method_read, *found), value) << text;
+        ++read;
+      }
+    }
+  }
+  EXPECT_GT(read, 30);
+  EXPECT_GT(refused, 30);
 }
 
 }  // namespace
