@@ -189,9 +189,10 @@ TEST(Stepper, ReportsEveryBadOptionAtOnce) {
   } catch (const ConfigError& error) {
     std::vector<std::string> where;
     for (const Issue& issue : error.issues()) where.push_back(issue.where);
-    EXPECT_EQ(where, (std::vector<std::string>{"/method/iterations", "/method/relaxation",
-                                               "/method/tolerance", "/threads", "/method/impedance",
-                                               "/method/initial_waves", "/method/initial_waves"}));
+    EXPECT_EQ(where,
+              (std::vector<std::string>{"/method/iterations", "/method/tolerance",
+                                        "/method/relaxation", "/threads", "/method/impedance",
+                                        "/method/initial_waves", "/method/initial_waves"}));
   }
   for (const double bad : {0.0, -1.0, double{NAN}, double{INFINITY}}) {
     EXPECT_THROW(Stepper(system, options(bad, 0.4, 1)), ConfigError) << "h=" << bad;
