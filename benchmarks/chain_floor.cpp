@@ -90,12 +90,12 @@ portwave::StepperOptions options(const Chain& chain, const Layout& layout, int i
                                  Certify certify) {
   portwave::StepperOptions options = chain_options(chain, kStep, iterations);
   options.certify = certify;
-  const std::vector<double> straight = options.method.impedance;
+  const std::vector<double> straight = options.method.waves().impedance;
   std::size_t place = 0;
   for (const std::size_t b : layout.order) {
     const std::size_t turned = layout.turned[b] ? 1 : 0;
-    options.method.impedance[place++] = straight[2 * b + turned];
-    options.method.impedance[place++] = straight[2 * b + 1 - turned];
+    options.method.waves().impedance[place++] = straight[2 * b + turned];
+    options.method.waves().impedance[place++] = straight[2 * b + 1 - turned];
   }
   return options;
 }
@@ -137,7 +137,7 @@ double difference(Stepper& engine, BlockPropagators& floor, double wave_error) {
 
 /// Share of the couplings that the engine reaches through an index.
 double indexed_share(const System& system, const portwave::StepperOptions& options) {
-  const portwave::WaveDiscretisation waves(system, kStep, options.method.impedance);
+  const portwave::WaveDiscretisation waves(system, kStep, options.method.waves().impedance);
   std::vector<int> all(static_cast<std::size_t>(waves.interconnection().size()));
   std::iota(all.begin(), all.end(), 0);
   double scattered = 0.0;
@@ -188,8 +188,8 @@ void compare(const Report& report, const Case& c) {
 
   // With a reserve that it never uses up, the guard has to look and not to act.
   portwave::StepperOptions guarded = options(c.chain, c.layout, 2, Certify::energy);
-  guarded.method.guard = true;
-  guarded.method.tank.initial_J = 1e3;
+  guarded.method.waves().guard = true;
+  guarded.method.waves().tank.initial_J = 1e3;
   Stepper guarded2(system, guarded);
 
   const auto none2 = make(2, Certify::none), energy2 = make(2, Certify::energy),

@@ -75,10 +75,10 @@ inline StepperOptions chain_options(const Chain& chain, double h, int iterations
                                     Certify certify = Certify::none) {
   StepperOptions options;
   options.certify = certify;
-  options.method.guard = false;  // beside loops and solvers that have none; see chain_floor
+  options.method.waves().guard = false;  // beside loops and solvers that have none; see chain_floor
   options.step_s = h;
-  options.method.iterations = iterations;
-  options.method.impedance = matched_impedance(chain, h);
+  options.method.waves().iterations = iterations;
+  options.method.waves().impedance = matched_impedance(chain, h);
   return options;
 }
 

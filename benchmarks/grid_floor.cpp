@@ -70,10 +70,10 @@ System grid_system(double stiffer = 1.0) {
 portwave::StepperOptions options(Certify certify) {
   portwave::StepperOptions options;
   options.step_s = kSetting.step_s;
-  options.method.iterations = kIterations;
-  options.method.impedance = {kSetting.impedance_Ns_per_m};
+  options.method.waves().iterations = kIterations;
+  options.method.waves().impedance = {kSetting.impedance_Ns_per_m};
   options.certify = certify;
-  options.method.guard = false;
+  options.method.waves().guard = false;
   return options;
 }
 

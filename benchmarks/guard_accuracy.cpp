@@ -26,9 +26,9 @@ using namespace portwave::bench;
 using portwave::duffing_oscillator;
 using portwave::linear_oscillator;
 using portwave::mass_spring_damper_chain;
-using portwave::MethodKind;
 using portwave::System;
 using portwave::SystemBuilder;
+using portwave::WaveUpdate;
 
 constexpr int kMostSteps = 400, kRandomPairs = 16;
 /// Duffing pairs drawn at random forget what they were within some tens of seconds.
@@ -38,14 +38,14 @@ constexpr double kStepSizes[] = {1e-4, 1e-3, 1e-2, 1e-1};
 constexpr int kBudgets[] = {0, 1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 30, 50};
 
 struct Variant {
-  MethodKind kind;
+  WaveUpdate kind;
   double relaxation;
   int acceleration;
 };
 constexpr Variant kVariants[] = {
-    {MethodKind::douglas_rachford, 1.0, 0},  {MethodKind::peaceman_rachford, 1.0, 0},
-    {MethodKind::peaceman_rachford, 0.5, 0}, {MethodKind::douglas_rachford, 1.0, 5},
-    {MethodKind::peaceman_rachford, 1.0, 3}, {MethodKind::peaceman_rachford, 0.5, 10}};
+    {WaveUpdate::douglas_rachford, 1.0, 0},  {WaveUpdate::peaceman_rachford, 1.0, 0},
+    {WaveUpdate::peaceman_rachford, 0.5, 0}, {WaveUpdate::douglas_rachford, 1.0, 5},
+    {WaveUpdate::peaceman_rachford, 1.0, 3}, {WaveUpdate::peaceman_rachford, 0.5, 10}};
 
 // Systems -----------------------------------------------------------------------------------------
 
@@ -253,17 +253,17 @@ std::vector<Case> sweep(const Setting& setting, const std::vector<Named>& all) {
           const bool each = !setting.matched && random() % 3 == 0;
           portwave::StepperOptions o;
           o.step_s = h;
-          o.method.kind = variant.kind;
-          o.method.relaxation = variant.relaxation;
-          o.method.acceleration = variant.acceleration;
-          o.method.iterations = iterations;
-          o.method.impedance = matched;
-          for (double& gamma : o.method.impedance) {
+          o.method.waves().kind = variant.kind;
+          o.method.waves().relaxation = variant.relaxation;
+          o.method.waves().acceleration = variant.acceleration;
+          o.method.waves().iterations = iterations;
+          o.method.waves().impedance = matched;
+          for (double& gamma : o.method.waves().impedance) {
             gamma *= each ? std::pow(10.0, exponent(random)) : factor;
           }
-          o.method.tank.initial_fraction = setting.share;
+          o.method.waves().tank.initial_fraction = setting.share;
           const Result with = run(named.system, o, reference);
-          o.method.guard = false;
+          o.method.waves().guard = false;
           const Result without = with.uses == 0 ? with : run(named.system, o, reference);
           cases.push_back({(with.error + kConverged) / (without.error + kConverged), with.error,
                            without.error, with.uses, with.min_alpha,
@@ -316,8 +316,8 @@ void check_answers(const std::vector<Named>& all) {
   for (const int iterations : {200, 3}) {
     portwave::StepperOptions o;
     o.step_s = 1e-2;
-    o.method.iterations = iterations;
-    o.method.impedance = {0.4};
+    o.method.waves().iterations = iterations;
+    o.method.waves().impedance = {0.4};
     const double error = run(all.front().system, o, reference).error;
     fmt::print(stderr, "  K={:<4} {:.1e}\n", iterations, error);
     if ((error < kConverged) == (iterations == 200)) continue;

@@ -23,7 +23,6 @@ namespace {
 using namespace portwave::bench;
 using portwave::CouplingMethod;
 using portwave::ExecutorKind;
-using portwave::MethodKind;
 using portwave::Stepper;
 
 constexpr int kBlocks = 64;
@@ -63,17 +62,14 @@ struct Contender {
 };
 
 std::vector<Contender> contenders() {
-  CouplingMethod waves;
-  waves.kind = MethodKind::peaceman_rachford;
-  waves.impedance_kind = portwave::ImpedanceKind::matched;
-  waves.iterations = 2;
-  CouplingMethod strang;
-  strang.kind = MethodKind::strang;
-  CouplingMethod lions_mercier;
-  lions_mercier.kind = MethodKind::lions_mercier;
-  lions_mercier.iterations = 100;
-  lions_mercier.tolerance = 1e-12;
-  lions_mercier.dynamic.window_steps = kWindow;
+  const portwave::WaveCoupling waves{.kind = portwave::WaveUpdate::peaceman_rachford,
+                                     .iterations = 2,
+                                     .impedance_kind = portwave::ImpedanceKind::matched};
+  const portwave::Splitting strang{.kind = portwave::SplittingKind::strang};
+  const portwave::DynamicIteration lions_mercier{.kind = portwave::IterationKind::lions_mercier,
+                                                 .iterations = 100,
+                                                 .tolerance = 1e-12,
+                                                 .window_steps = kWindow};
   return {{"waves", waves, 1, 1e-10},
           {"strang", strang, 1, 1e-3},
           {"lions-mercier", lions_mercier, kWindow, 1e-10}};

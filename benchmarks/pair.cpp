@@ -40,9 +40,9 @@ portwave::System make_pair(double initial_m = 0.4) {
 portwave::StepperOptions options(int iterations) {
   portwave::StepperOptions options;
   options.step_s = PairSetting{}.step_s;
-  options.method.iterations = iterations;
-  options.method.impedance = {PairSetting{}.impedance_Ns_per_m};
-  options.method.guard = false;  // the published method, as the loops
+  options.method.waves().iterations = iterations;
+  options.method.waves().impedance = {PairSetting{}.impedance_Ns_per_m};
+  options.method.waves().guard = false;  // the published method, as the loops
   return options;
 }
 

@@ -36,9 +36,9 @@ std::unique_ptr<Stepper> stepper(const portwave::Scenario& scenario, ExecutorKin
   options.threads = executor == ExecutorKind::serial ? 1 : kThreads;
   options.grain =
       portwave::Grain::of_parts(static_cast<int>(scenario.system.parts().size()) / kTasks);
-  options.method.iterations = iterations;
+  options.method.waves().iterations = iterations;
   options.certify = portwave::Certify::none;
-  options.method.guard = false;
+  options.method.waves().guard = false;
   return std::make_unique<Stepper>(scenario.system, options);
 }
 

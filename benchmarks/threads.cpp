@@ -65,7 +65,7 @@ std::unique_ptr<Stepper> stepper(const Scenario& scenario, ExecutorKind executor
   portwave::StepperOptions options = scenario.options;
   options.executor = executor;
   options.threads = threads;
-  options.method.iterations += more_iterations;
+  options.method.waves().iterations += more_iterations;
   return std::make_unique<Stepper>(scenario.system, options);
 }
 

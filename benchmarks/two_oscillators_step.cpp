@@ -104,9 +104,9 @@ portwave::System make_pair() {
 portwave::StepperOptions options(int iterations) {
   portwave::StepperOptions options;
   options.step_s = kStep;
-  options.method.iterations = iterations;
-  options.method.impedance = {kImpedance};
-  options.method.guard = false;
+  options.method.waves().iterations = iterations;
+  options.method.waves().impedance = {kImpedance};
+  options.method.waves().guard = false;
   return options;
 }
 

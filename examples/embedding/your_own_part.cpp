@@ -58,8 +58,9 @@ int main() {
   builder.add("mass", portwave::linear_oscillator({.mass_kg = 2, .stiffness_N_per_m = 10}));
   builder.join(portwave::joint::Transformer{0.3}, {"pendulum.pivot", "mass.coupling"});
   const portwave::System system = builder.build();
-  portwave::Stepper stepper(system,
-                            {.step_s = 0.01, .method = {.iterations = 40, .impedance = {1.0}}});
+  portwave::Stepper stepper(
+      system,
+      {.step_s = 0.01, .method = portwave::WaveCoupling{.iterations = 40, .impedance = {1.0}}});
   for (int n = 0; n < 500; ++n) {
     const portwave::StepReport report = stepper.step();
     if (n % 100 == 0) {

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <portwave/coupling/method/method_table.hpp>
 #include <portwave/runtime/output/summary.hpp>
 #include <portwave/subsystems/base/error.hpp>
 #include <portwave/subsystems/base/printable.hpp>
@@ -250,17 +251,22 @@ void add_tune(Verb& top, TuneArguments& tune) {
   verb.app().footer(std::string(kTuneExamples));
 }
 
+std::vector<std::string> names_of(const std::vector<MethodKind>& kinds) {
+  std::vector<std::string> names;
+  for (const MethodKind kind : kinds) names.emplace_back(to_string(kind));
+  return names;
+}
+
 /// What the budget is combined with.
 void add_budget_axes(Verb& verb, StudyBudgetArguments& study) {
-  static constexpr MethodKind kMethods[] = {
-      MethodKind::douglas_rachford, MethodKind::peaceman_rachford, MethodKind::interface,
-      MethodKind::automatic,        MethodKind::lions_mercier,     MethodKind::jacobi,
-      MethodKind::gauss_seidel};
-  std::vector<std::string> methods;
-  for (const MethodKind kind : kMethods) methods.emplace_back(to_string(kind));
-  verb.choices("--methods", "M,M,...", methods, "Iterations to compare",
-               [&study](const std::vector<std::size_t>& places) {
-                 for (const std::size_t i : places) study.axes.methods.push_back(kMethods[i]);
+  std::vector<MethodKind> kinds;
+  for (const MethodInfo& method : all_methods()) {
+    if (!method.kind.is<SplittingKind>()) kinds.push_back(method.kind);
+  }
+  const std::vector<std::string> words = names_of(kinds);
+  verb.choices("--methods", "M,M,...", words, "Iterations to compare",
+               [&study, kinds](const std::vector<std::size_t>& places) {
+                 for (const std::size_t i : places) study.axes.methods.push_back(kinds[i]);
                });
   verb.choices("--impedances", "R,R,...", impedance_words(), "Rules of impedances to compare",
                [&study](const std::vector<std::size_t>& places) {
@@ -306,23 +312,20 @@ void add_study_order(Verb& group, StudyOrderArguments& study) {
              [&study](std::vector<double> steps_s) { study.options.steps_s = std::move(steps_s); })
       ->required();
   static const std::string kMidpoint = "midpoint";  // takes part anyway
-  static constexpr MethodKind kMethods[] = {MethodKind::strang,
-                                            MethodKind::impulse,
-                                            MethodKind::lions_mercier,
-                                            MethodKind::jacobi,
-                                            MethodKind::gauss_seidel,
-                                            MethodKind::douglas_rachford,
-                                            MethodKind::peaceman_rachford,
-                                            MethodKind::interface,
-                                            MethodKind::automatic};
-  std::vector<std::string> words = {kMidpoint};
-  for (const MethodKind kind : kMethods) words.emplace_back(to_string(kind));
+  std::vector<MethodKind> kinds;                    // those without waves first
+  for (const bool by_waves : {false, true}) {
+    for (const MethodInfo& method : all_methods()) {
+      if (method.kind.couples_by_waves() == by_waves) kinds.push_back(method.kind);
+    }
+  }
+  std::vector<std::string> words = names_of(kinds);
+  words.insert(words.begin(), kMidpoint);
   verb.choices("--methods", "M,M,...", words,
                "Methods to compare, in place of the scenario's own and strang",
-               [&study](const std::vector<std::size_t>& places) {
+               [&study, kinds](const std::vector<std::size_t>& places) {
                  study.options.methods.emplace();
                  for (const std::size_t i : places) {
-                   if (i > 0) study.options.methods->push_back(kMethods[i - 1]);
+                   if (i > 0) study.options.methods->push_back(kinds[i - 1]);
                  }
                });
   verb.integer("--repeat", "Runs of each row; the fastest counts", {1, kMostRepetitions},
@@ -439,6 +442,8 @@ void add_verbs(Verb& top, Draft& draft) {
   list.text(
       "TYPE", "", "Type of part", [](const std::string&) { return std::string(); },
       [&draft](const std::string& type) { draft.list.type = type; });
+  list.flag("--methods", "Show the methods of coupling instead, or the one of that name",
+            draft.list.methods);
   add_json(list, draft.list.json, "the catalogue");
   add_tune(top, draft.tune);
   top.add("schema", "Write the JSON Schema of scenario files to stdout");

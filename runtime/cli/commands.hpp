@@ -48,7 +48,8 @@ struct ValidateArguments {
 };
 
 struct ListArguments {
-  std::optional<std::string> type;  ///< none: all
+  std::optional<std::string> type;  ///< or method; none: all
+  bool methods = false;             ///< methods of coupling in place of types of parts
   bool json = false;
 };
 
@@ -122,6 +123,8 @@ using Command =
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const ValidateArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err);
+/// Of `arguments.methods`.
+int list_methods(const ListArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const SchemaArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const TuneArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err);

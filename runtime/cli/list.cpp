@@ -11,6 +11,7 @@
 
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 
+#include "columns.hpp"
 #include "commands.hpp"
 
 namespace portwave::cli {
@@ -148,37 +149,6 @@ std::string default_text(const ParameterInfo& info) {
   return parameter_value_json(*info.default_value).dump();
 }
 
-/// Characters of UTF-8 text, near enough to columns for names, units and numbers.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-/// Rows of text as columns, two blanks apart, each row indented.
-std::string aligned(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      widths[c] = std::max(widths[c], width_of(row[c]));
-    }
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line = " ";
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      line += " " + row[c] + std::string(widths[c] - width_of(row[c]) + 1, ' ');
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
-
-std::string section(std::string_view title, const std::vector<std::vector<std::string>>& rows) {
-  return rows.empty() ? std::string() : fmt::format("\n{}\n{}", title, aligned(rows));
-}
-
 std::string indented(const std::string& text) {
   std::string result = "  ";
   for (const char c : text) {
@@ -242,6 +212,7 @@ const PartType& known_type(const std::string& name) {
 }  // namespace
 
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err) {
+  if (arguments.methods) return list_methods(arguments, out, err);
   if (arguments.type) {
     const PartType& type = known_type(*arguments.type);
     out << (arguments.json ? type_json(type).dump(2) + "\n" : type_text(type));

@@ -62,7 +62,8 @@ int step_through(Stepper& stepper, std::int64_t steps, Recorders& recorders, Sta
 
 /// Steps that are computed at once.
 std::int64_t window_steps_of(const CouplingMethod& method) {
-  return is_dynamic_iteration(method.kind) ? method.dynamic.window_steps : 1;
+  const auto* const dynamic = method.as<DynamicIteration>();
+  return dynamic != nullptr ? dynamic->window_steps : 1;
 }
 
 StepperOptions options_of(const Scenario& scenario, const RunArguments& arguments) {

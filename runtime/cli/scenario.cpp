@@ -1,6 +1,5 @@
 // Loading a scenario as the command line asks for it.
 
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -16,21 +15,18 @@ namespace {
 
 /// What takes longest of making a stepper.
 std::string_view what_is_prepared(const CouplingMethod& method) {
-  if (method.kind == MethodKind::automatic) return "choosing the method";
-  if (!is_wave_method(method.kind)) return "preparing the method";
-  return method.impedance_kind == ImpedanceKind::given ? "preparing the steps"
-                                                       : "choosing the impedances";
+  if (method.kind() == WaveUpdate::automatic) return "choosing the method";
+  if (!method.couples_by_waves()) return "preparing the method";
+  return method.waves().impedance_kind == ImpedanceKind::given ? "preparing the steps"
+                                                               : "choosing the impedances";
 }
-
-constexpr std::array kTuned = {ImpedanceKind::fne, ImpedanceKind::matched, ImpedanceKind::leaf,
-                               ImpedanceKind::adapted, ImpedanceKind::automatic};
 
 }  // namespace
 
 const std::vector<std::string>& impedance_words() {
   static const std::vector<std::string> words = [] {
     std::vector<std::string> all = {"uniform", "per_port"};
-    for (const ImpedanceKind kind : kTuned) all.emplace_back(to_string(kind));
+    for (const ImpedanceKind kind : kTunedImpedances) all.emplace_back(to_string(kind));
     return all;
   }();
   return words;
@@ -44,7 +40,8 @@ std::vector<ImpedanceKind> impedance_kinds(const Scenario& scenario,
   Issues issues;
   for (const std::string& word : words) {
     ImpedanceKind kind = ImpedanceKind::given;
-    for (const ImpedanceKind tuned : kTuned) kind = to_string(tuned) == word ? tuned : kind;
+    for (const ImpedanceKind tuned : kTunedImpedances)
+      kind = to_string(tuned) == word ? tuned : kind;
     if (kind == ImpedanceKind::given && word != own) {
       issues.push_back(
           {"/method/impedance/kind",

@@ -25,7 +25,7 @@ constexpr const char* kIterationFile = "study.json";
 constexpr const char* kIterationTable = "iteration.csv";
 
 bool contracts(const IterationStudy& study) {
-  return study.parameters.kind == MethodKind::lions_mercier;
+  return study.parameters.kind == IterationKind::lions_mercier;
 }
 
 /// What is known before the first iteration. Null for Jacobi and Gauss–Seidel.
@@ -166,7 +166,7 @@ std::string rows_csv(const IterationStudy& study) {
 IterationStudy study_of(const Scenario& scenario, const StudyIterationArguments& arguments,
                         StatusLine& status) {
   IterationOptions options = arguments.options;
-  options.iterations = arguments.iterations.value_or(scenario.options.method.iterations);
+  options.iterations = arguments.iterations.value_or(iterations_of(scenario.options.method));
   try {
     return study_iteration(scenario, options, status.listener());
   } catch (const ConfigError& error) {

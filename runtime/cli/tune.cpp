@@ -28,10 +28,10 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kTuneFile = "tune.json";
 
 Json choice_json(const MethodChoice& choice) {
-  return {{"method", std::string(to_string(choice.method.kind))},
-          {"relaxation", choice.method.relaxation},
+  return {{"method", std::string(to_string(choice.method.kind()))},
+          {"relaxation", choice.method.waves().relaxation},
           {"impedance", impedance_rule(choice.method)},
-          {"acceleration", choice.method.acceleration},
+          {"acceleration", choice.method.waves().acceleration},
           {"rate", rate_json(choice.rate)},
           {"reason", choice.reason}};
 }
@@ -137,7 +137,7 @@ std::string ports_text(const TuningReport& report, int most) {
 }
 
 std::string choice_text(const MethodChoice& choice) {
-  const CouplingMethod& method = choice.method;
+  const WaveCoupling& method = choice.method.waves();
   std::string text = fmt::format("choice     {}, impedance {}, relaxation {:g}",
                                  to_string(method.kind), impedance_rule(method), method.relaxation);
   if (method.acceleration > 0) text += fmt::format(", acceleration {}", method.acceleration);

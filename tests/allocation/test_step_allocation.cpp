@@ -126,7 +126,7 @@ System generic_nonlinear_pair(DiscreteGradient kind, bool with_hessian) {
 
 StepperOptions serial(double gamma) {
   StepperOptions options;
-  options.method.impedance = {gamma};
+  options.method.waves().impedance = {gamma};
   return options;
 }
 
@@ -135,8 +135,8 @@ TEST(Allocation, NoneInAStepAfterTheFirst) {
     const System system = sample.make();
     StepperOptions options = serial(sample.impedance);
     EXPECT_EQ(allocations_while_stepping(system, options), 0) << sample.name;
-    options.method.tolerance = 1e-8;
-    options.method.tolerance_per_part = true;
+    options.method.waves().tolerance = 1e-8;
+    options.method.waves().tolerance_per_part = true;
     EXPECT_EQ(allocations_while_stepping(system, options), 0) << sample.name << " tolerance";
   }
 }
@@ -149,8 +149,8 @@ TEST(Allocation, NoneWithTheInterfaceUpdate) {
   builder.add("right", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 5}));
   builder.join(joint::CommonEffort{}, {"left.coupling", "right.coupling"});
   StepperOptions options = serial(0.1);
-  options.method.kind = MethodKind::interface;
-  options.method.tolerance = 1e-10;
+  options.method.waves().kind = WaveUpdate::interface;
+  options.method.waves().tolerance = 1e-10;
   EXPECT_EQ(allocations_while_stepping(builder.build(), options), 0);
 }
 
@@ -257,8 +257,8 @@ TEST(Allocation, NoneOfOurOwnOnTwoThreads) {
       StepperOptions options = on_two_threads(sample.impedance, executor);
       const std::string where = sample.name + ", " + std::string(to_string(executor));
       EXPECT_EQ(allocations_while_stepping(system, options), 0) << where;
-      options.method.tolerance = 1e-8;
-      options.method.tolerance_per_part = true;
+      options.method.waves().tolerance = 1e-8;
+      options.method.waves().tolerance_per_part = true;
       EXPECT_EQ(allocations_while_stepping(system, options), 0) << where << ", tolerance";
     }
   }
@@ -270,13 +270,13 @@ TEST(Allocation, NoneOfOurOwnOnTwoThreads) {
 }
 
 /// Small budgets and empty tanks, so that the guard acts; accelerated.
-StepperOptions guarded(StepperOptions options, MethodKind kind, double relaxation, int memory) {
-  options.method.kind = kind;
-  options.method.relaxation = relaxation;
-  options.method.iterations = memory > 0 ? 5 : 2;
-  options.method.acceleration = memory;
-  options.method.impedance = {20.0 * options.method.impedance[0]};
-  options.method.tank.initial_J = 0.0;
+StepperOptions guarded(StepperOptions options, WaveUpdate kind, double relaxation, int memory) {
+  options.method.waves().kind = kind;
+  options.method.waves().relaxation = relaxation;
+  options.method.waves().iterations = memory > 0 ? 5 : 2;
+  options.method.waves().acceleration = memory;
+  options.method.waves().impedance = {20.0 * options.method.waves().impedance[0]};
+  options.method.waves().tank.initial_J = 0.0;
   return options;
 }
 
@@ -288,9 +288,9 @@ TEST(Allocation, NoneWhenTheGuardActsAndIterationsAreAccelerated) {
     for (const bool parallel : {false, true}) {
       const StepperOptions base =
           parallel ? on_two_threads(sample.impedance) : serial(sample.impedance);
-      for (const auto& [kind, relaxation] : {std::pair{MethodKind::douglas_rachford, 1.0},
-                                             std::pair{MethodKind::peaceman_rachford, 1.0},
-                                             std::pair{MethodKind::peaceman_rachford, 0.5}}) {
+      for (const auto& [kind, relaxation] : {std::pair{WaveUpdate::douglas_rachford, 1.0},
+                                             std::pair{WaveUpdate::peaceman_rachford, 1.0},
+                                             std::pair{WaveUpdate::peaceman_rachford, 0.5}}) {
         for (const int memory : {0, 10}) {
           const StepperOptions options = guarded(base, kind, relaxation, memory);
           Stepper stepper(system, options);
@@ -312,20 +312,22 @@ TEST(Allocation, NoneWhenTheGuardActsAndIterationsAreAccelerated) {
 TEST(Allocation, NoneInMethodsWithoutWaves) {
   const TwoThreads allowed;
   const System system = testing::chain_of_blocks(4, 3);
-  for (const MethodKind kind : {MethodKind::strang, MethodKind::impulse, MethodKind::lions_mercier,
-                                MethodKind::jacobi, MethodKind::gauss_seidel}) {
+  std::vector<CouplingMethod> methods = {
+      Splitting{}, Splitting{.kind = SplittingKind::impulse, .fast = {"block1"}}};
+  for (const IterationKind kind :
+       {IterationKind::lions_mercier, IterationKind::jacobi, IterationKind::gauss_seidel}) {
     for (const int window : {1, 4}) {
-      for (const ExecutorKind executor :
-           {ExecutorKind::serial, ExecutorKind::async, ExecutorKind::barrier}) {
-        StepperOptions options = on_two_threads(1.0, executor);
-        options.step_s = 0.001;
-        options.method.kind = kind;
-        options.method.iterations = 7;
-        options.method.splitting.fast = {"block1"};
-        options.method.dynamic.window_steps = window;
-        EXPECT_EQ(allocations_while_stepping(system, options), 0)
-            << to_string(kind) << ", " << to_string(executor) << ", window " << window;
-      }
+      methods.push_back(DynamicIteration{.kind = kind, .iterations = 7, .window_steps = window});
+    }
+  }
+  for (const CouplingMethod& method : methods) {
+    for (const ExecutorKind executor :
+         {ExecutorKind::serial, ExecutorKind::async, ExecutorKind::barrier}) {
+      StepperOptions options = on_two_threads(1.0, executor);
+      options.step_s = 0.001;
+      options.method = method;
+      EXPECT_EQ(allocations_while_stepping(system, options), 0)
+          << to_string(method.kind()) << ", " << to_string(executor);
     }
   }
 }

@@ -130,7 +130,7 @@ EngineRun run_engine(const Network& network, const EngineSettings& settings) {
   StepperOptions options;
   options.step_s = network.step_s;
   options.method = CouplingMethod::automatic(settings.tolerance);
-  options.method.guard = settings.guard;
+  options.method.waves().guard = settings.guard;
   std::optional<System> system;
   std::optional<Stepper> stepper;
   try {

@@ -28,11 +28,11 @@ class EnergyLaws {
  public:
   explicit EnergyLaws(const Stepper& stepper)
       : system_(stepper.system()),
-        cap_(stepper.method().method.tank.cap_J),
+        cap_(stepper.method().method.waves().tank.cap_J),
         tank_(static_cast<std::size_t>(system_.island_count()), 0.0L),
         drift_(tank_.size(), 0.0),
         rounding_(tank_.size(), 0.0) {
-    const CouplingMethod& method = stepper.method().method;
+    const WaveCoupling& method = stepper.method().method.waves();
     const std::vector<double> stored = storages(stepper);
     std::vector<double> waves(tank_.size(), 0.0);
     for (std::size_t j = 0; j < method.initial_waves.size(); ++j) {

@@ -24,11 +24,11 @@ struct InnerRun {
 
 /// Puts the islands of `method` that take it in charge of the interface update.
 inline void use_interface(InterfaceSolver& solver, const System& system,
-                          const CouplingMethod& method) {
+                          const WaveCoupling& method) {
   for (int island = 0; island < system.island_count(); ++island) {
     const bool named = std::find(method.interface_islands.begin(), method.interface_islands.end(),
                                  island) != method.interface_islands.end();
-    if (named || method.kind == MethodKind::interface) solver.use(island, true);
+    if (named || method.kind == WaveUpdate::interface) solver.use(island, true);
   }
 }
 
@@ -66,7 +66,7 @@ inline IslandGaps gaps_of(WaveIteration& iteration) {
 
 /// Runs `steps` macro-steps from the initial states to `tolerance` on every island, with the kind,
 /// relaxation and impedances (by port) of `method`.
-inline InnerRun run_steps(const System& system, double step_s, const CouplingMethod& method,
+inline InnerRun run_steps(const System& system, double step_s, const WaveCoupling& method,
                           int steps = 5, double tolerance = 1e-10, int limit = 200) {
   WaveDiscretisation waves(system, step_s, method.impedance);
   WaveIteration iteration(waves, inner_update_of(method));

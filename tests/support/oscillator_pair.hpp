@@ -16,9 +16,9 @@ inline constexpr double kPairEnergy_J = 68.8;
 inline StepperOptions pair_options(int iterations, int threads = 1) {
   StepperOptions options;
   options.step_s = 0.01;
-  options.method.iterations = iterations;
-  options.method.impedance = {0.4};
-  options.method.guard = false;
+  options.method.waves().iterations = iterations;
+  options.method.waves().impedance = {0.4};
+  options.method.waves().guard = false;
   options.threads = threads;
   options.grain = Grain::per_part();
   if (threads > 1) options.executor = ExecutorKind::async;  // too small a system for `automatic`

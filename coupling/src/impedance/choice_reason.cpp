@@ -8,8 +8,8 @@
 namespace portwave {
 namespace {
 
-std::string name_of(MethodKind kind, double relaxation, const UpdateRule* own_rule) {
-  if (kind == MethodKind::interface) return "The interface equation";
+std::string name_of(WaveUpdate kind, double relaxation, const UpdateRule* own_rule) {
+  if (kind == WaveUpdate::interface) return "The interface equation";
   return (own_rule != nullptr ? own_rule : update_rule_of(kind))->title(relaxation);
 }
 
@@ -19,15 +19,15 @@ std::string count_of(const PredictedRate& rate) {
 }
 
 std::string others_of(const MethodChoice& choice) {
-  const CouplingMethod& chosen = choice.method;
+  const WaveCoupling& chosen = choice.method.waves();
   std::string others;
   const auto add = [&](const std::string& name, const PredictedRate& rate) {
     others += fmt::format("{}{}: {}", others.empty() ? "" : ", ", name, count_of(rate));
   };
-  if (chosen.kind == MethodKind::interface) {  // of the plain iterations the best
+  if (chosen.kind == WaveUpdate::interface) {  // of the plain iterations the best
     const MethodCandidate* best = nullptr;
     for (const MethodCandidate& candidate : choice.candidates) {
-      if (candidate.kind == MethodKind::interface) continue;
+      if (candidate.kind == WaveUpdate::interface) continue;
       if (best == nullptr || candidate.rate.evaluations < best->rate.evaluations) best = &candidate;
     }
     if (best != nullptr) {
@@ -47,7 +47,7 @@ std::string others_of(const MethodChoice& choice) {
       continue;
     }
     const bool is_part =
-        candidate.kind == MethodKind::interface && !chosen.interface_islands.empty();
+        candidate.kind == WaveUpdate::interface && !chosen.interface_islands.empty();
     // Not the choice itself, nor what is two steps away from it.
     if (is_part || same_method == same_rule) continue;
     add(same_method ? std::string(to_string(candidate.impedance))
@@ -60,7 +60,7 @@ std::string others_of(const MethodChoice& choice) {
 }  // namespace
 
 std::string reason_of(const MethodChoice& choice, const System& system) {
-  const CouplingMethod& chosen = choice.method;
+  const WaveCoupling& chosen = choice.method.waves();
   std::string reason =
       fmt::format("{} with {} impedances", name_of(chosen.kind, chosen.relaxation, chosen.own_rule),
                   to_string(chosen.impedance_kind));

@@ -32,7 +32,7 @@ struct Tuned {
   std::vector<double> condition = {};  // of the worst step map, by island
 };
 
-std::vector<Tuned> tuned_by_rules(const PortResponses& responses, const CouplingMethod& method) {
+std::vector<Tuned> tuned_by_rules(const PortResponses& responses, const WaveCoupling& method) {
   if (method.impedance_kind == ImpedanceKind::given) {
     std::vector<double> by_port = method.impedance;
     const std::size_t ports = responses.system().scalar_ports().size();
@@ -83,7 +83,7 @@ bool is_better(const PredictedRate& a, const PredictedRate& b) {
 
 /// An update for all islands that do not take the interface equation.
 struct Base {
-  MethodKind kind;
+  WaveUpdate kind;
   double relaxation;
   int acceleration = 0;
   const UpdateRule* own_rule = nullptr;  ///< in place of that of the kind
@@ -106,7 +106,7 @@ struct Pick {
 /// Chooses kind, impedances and acceleration, island by island where that is possible.
 class Chooser {
  public:
-  Chooser(const PortResponses& responses, const CouplingMethod& method, std::vector<Tuned> tuned)
+  Chooser(const PortResponses& responses, const WaveCoupling& method, std::vector<Tuned> tuned)
       : responses_(responses),
         system_(responses.system()),
         tuned_(std::move(tuned)),
@@ -120,7 +120,7 @@ class Chooser {
     for (int part = 0; part < static_cast<int>(system_.parts().size()); ++part) add_work(part);
   }
 
-  /// Of MethodKind::automatic.
+  /// Of WaveUpdate::automatic.
   MethodChoice choose() && {
     std::vector<char> all(islands_.size(), 1);
     std::vector<Pick> picks = picks_of(kFast, all);
@@ -136,8 +136,8 @@ class Chooser {
 
   /// Of a kind that is given: one rule for all.
   MethodChoice compare_rules() && {
-    const CouplingMethod& method = choice_.method;
-    const bool is_interface = method.kind == MethodKind::interface;
+    const WaveCoupling& method = choice_.method.waves();
+    const bool is_interface = method.kind == WaveUpdate::interface;
     base_ = {method.kind, method.relaxation, is_interface ? 0 : method.acceleration,
              method.own_rule};
     const std::vector<char> all(islands_.size(), 1);
@@ -154,17 +154,17 @@ class Chooser {
       choice_.rate = rate;
       choice_.cost = choice_.candidates.back().cost;
     }
-    choice_.method.impedance_kind = tuned_[best].kind;
-    choice_.method.impedance = tuned_[best].impedance.by_port;
+    choice_.method.waves().impedance_kind = tuned_[best].kind;
+    choice_.method.waves().impedance = tuned_[best].impedance.by_port;
     choice_.rules.assign(islands_.size(), tuned_[best].kind);
     choice_.reason = reason_of(choice_, system_);
     return std::move(choice_);
   }
 
  private:
-  static constexpr Base kFast{MethodKind::peaceman_rachford, 1.0};
-  static constexpr Base kAveraged{MethodKind::peaceman_rachford, 0.5};
-  static constexpr Base kDouglas{MethodKind::douglas_rachford, 1.0};
+  static constexpr Base kFast{WaveUpdate::peaceman_rachford, 1.0};
+  static constexpr Base kAveraged{WaveUpdate::peaceman_rachford, 0.5};
+  static constexpr Base kDouglas{WaveUpdate::douglas_rachford, 1.0};
 
   /// Multiplications and additions.
   struct Island {
@@ -196,7 +196,7 @@ class Chooser {
     double each = own.evaluation;
     if (base.acceleration > 0) each += own.ports * (8.0 * (base.acceleration + 2) + 10.0);
     const double solve = solve_work(rate) + 20.0 * own.ports;
-    const double solves = base.kind == MethodKind::interface ? rate.evaluations - 1 : 0;
+    const double solves = base.kind == WaveUpdate::interface ? rate.evaluations - 1 : 0;
     return rate.evaluations * each + solves * solve;
   }
 
@@ -242,7 +242,7 @@ class Chooser {
   }
   std::vector<PredictedRate> predict(const Base& base, const std::vector<double>& impedance,
                                      ImpedanceKind rule, const std::vector<char>& wanted) {
-    const bool is_interface = base.kind == MethodKind::interface;
+    const bool is_interface = base.kind == WaveUpdate::interface;
     std::vector<PredictedRate> rates =
         predict_rates(responses_, impedance, base.update(),
                       is_interface ? kManyEvaluations : limit_, base.acceleration, wanted);
@@ -277,7 +277,7 @@ class Chooser {
   /// The interface equation for those of `wanted` where it is worth it, each with the first rule that
   /// leaves its step maps well conditioned, or the one that does so best.
   void take_interface(const std::vector<char>& wanted, std::vector<Pick>& picks) {
-    constexpr Base kInterface{MethodKind::interface, 1.0};
+    constexpr Base kInterface{WaveUpdate::interface, 1.0};
     std::vector<std::size_t> rules(islands_.size());
     for (std::size_t i = 0; i < rules.size(); ++i) {
       const auto condition = [&](std::size_t rule) {
@@ -387,7 +387,7 @@ class Chooser {
   }
 
   void set(const std::vector<Pick>& picks) {
-    CouplingMethod& method = choice_.method;
+    WaveCoupling& method = choice_.method.waves();
     method.interface_islands.clear();
     std::vector<std::size_t> rules;
     double total = 0.0, evaluations = 0.0;
@@ -413,7 +413,7 @@ class Chooser {
     choice_.rate.factor_entries = entries;
     choice_.cost = evaluations > 0.0 ? total / evaluations : 0.0;
     if (with_ports > 0 && plain == 0) {
-      base_ = {MethodKind::interface, 1.0};
+      base_ = {WaveUpdate::interface, 1.0};
       method.interface_islands.clear();
     }
     method.kind = base_.kind;
@@ -447,10 +447,10 @@ int prediction_limit(const System& system) {
   return static_cast<int>(std::clamp(kPortEvaluations / ports, 25.0, 100.0));
 }
 
-MethodChoice choose_method(const PortResponses& responses, const CouplingMethod& method) {
+MethodChoice choose_method(const PortResponses& responses, const WaveCoupling& method) {
   if (!responses.problem().empty()) throw ConfigError("/method/impedance", responses.problem());
   Chooser chooser(responses, method, tuned_by_rules(responses, method));
-  if (method.kind == MethodKind::automatic) return std::move(chooser).choose();
+  if (method.kind == WaveUpdate::automatic) return std::move(chooser).choose();
   return std::move(chooser).compare_rules();
 }
 

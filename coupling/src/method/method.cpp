@@ -1,100 +1,80 @@
 #include "portwave/coupling/method/method.hpp"
 
-#include "portwave/coupling/method/update_rule.hpp"
+#include <fmt/format.h>
+
+#include "portwave/coupling/method/method_table.hpp"
+#include "portwave/subsystems/base/error.hpp"
 
 namespace portwave {
+namespace {
 
-std::string_view to_string(MethodKind kind) {
-  switch (kind) {
-    case MethodKind::douglas_rachford:
-      return douglas_rachford().name();
-    case MethodKind::peaceman_rachford:
-      return peaceman_rachford().name();
-    case MethodKind::interface:
-      return "interface";
-    case MethodKind::automatic:
-      return "auto";
-    case MethodKind::strang:
-      return "strang";
-    case MethodKind::impulse:
-      return "impulse";
-    case MethodKind::lions_mercier:
-      return "lions-mercier";
-    case MethodKind::jacobi:
-      return "jacobi";
-    case MethodKind::gauss_seidel:
-      return "gauss-seidel";
+/// See CouplingMethod::with_kind.
+struct WithKind {
+  const CouplingMethod& own;
+
+  CouplingMethod operator()(WaveUpdate kind) const { return changed<WaveCoupling>(kind); }
+  CouplingMethod operator()(SplittingKind kind) const { return changed<Splitting>(kind); }
+  CouplingMethod operator()(IterationKind kind) const { return changed<DynamicIteration>(kind); }
+
+ private:
+  template <typename Family, typename Kind>
+  CouplingMethod changed(Kind kind) const {
+    const auto* const options = own.as<Family>();
+    Family with_kind = options != nullptr ? *options : Family{};
+    with_kind.kind = kind;
+    return with_kind;
   }
-  return "unknown";
+};
+
+/// See CouplingMethod::of_kind.
+struct OfKind {
+  CouplingMethod operator()(WaveUpdate kind) const { return WaveCoupling::of_kind(kind); }
+  CouplingMethod operator()(SplittingKind kind) const { return Splitting{.kind = kind}; }
+  CouplingMethod operator()(IterationKind kind) const { return DynamicIteration{.kind = kind}; }
+};
+
+}  // namespace
+
+CouplingMethod CouplingMethod::of_kind(MethodKind kind) { return kind.visit(OfKind{}); }
+
+CouplingMethod CouplingMethod::with_kind(MethodKind kind) const {
+  const WithKind with{*this};
+  return kind.visit(with);
 }
+
+template <typename Family>
+void CouplingMethod::refuse() const {
+  const MethodFamily& wanted = family_of(MethodKind(Family{}.kind));
+  throw ConfigError("/method/kind",
+                    fmt::format("the method is \"{}\" ({}): it has no options of {}",
+                                to_string(kind()), family_of(kind()).title, wanted.title));
+}
+template void CouplingMethod::refuse<WaveCoupling>() const;
+template void CouplingMethod::refuse<Splitting>() const;
+template void CouplingMethod::refuse<DynamicIteration>() const;
 
 std::string_view name_of(const CouplingMethod& method) {
-  return method.own_rule != nullptr ? method.own_rule->name() : to_string(method.kind);
+  const auto* const waves = method.as<WaveCoupling>();
+  return waves != nullptr ? name_of(*waves) : to_string(method.kind());
 }
 
-bool is_splitting(MethodKind kind) {
-  return kind == MethodKind::strang || kind == MethodKind::impulse;
+int iterations_of(const CouplingMethod& method) {
+  if (const auto* const waves = method.as<WaveCoupling>()) return waves->iterations;
+  const auto* const dynamic = method.as<DynamicIteration>();
+  return dynamic != nullptr ? dynamic->iterations : 0;
 }
 
-bool is_dynamic_iteration(MethodKind kind) {
-  return kind == MethodKind::lions_mercier || kind == MethodKind::jacobi ||
-         kind == MethodKind::gauss_seidel;
+void set_iterations(CouplingMethod& method, int iterations) {
+  if (auto* const waves = method.as<WaveCoupling>()) waves->iterations = iterations;
+  if (auto* const dynamic = method.as<DynamicIteration>()) dynamic->iterations = iterations;
 }
 
-bool is_wave_method(MethodKind kind) { return !is_splitting(kind) && !is_dynamic_iteration(kind); }
-
-std::string_view to_string(CouplingFlow flow) {
-  switch (flow) {
-    case CouplingFlow::automatic:
-      return "auto";
-    case CouplingFlow::scalar:
-      return "scalar";
-    case CouplingFlow::low_rank:
-      return "low-rank";
+bool has_tolerance(const CouplingMethod& method) {
+  if (const auto* const waves = method.as<WaveCoupling>()) {
+    return waves->tolerance > 0.0 || waves->energy_tolerance_J > 0.0;
   }
-  return "unknown";
-}
-
-std::string_view to_string(Integrator integrator) {
-  switch (integrator) {
-    case Integrator::automatic:
-      return "auto";
-    case Integrator::midpoint:
-      return "midpoint";
-    case Integrator::radau_iia:
-      return "radau-iia";
-  }
-  return "unknown";
-}
-
-std::string_view to_string(IterationMetric metric) {
-  switch (metric) {
-    case IterationMetric::automatic:
-      return "auto";
-    case IterationMetric::identity:
-      return "identity";
-    case IterationMetric::energy:
-      return "energy";
-  }
-  return "unknown";
-}
-
-std::string_view to_string(ImpedanceKind kind) {
-  switch (kind) {
-    case ImpedanceKind::given:
-      return "given";
-    case ImpedanceKind::fne:
-      return "fne";
-    case ImpedanceKind::matched:
-      return "matched";
-    case ImpedanceKind::leaf:
-      return "leaf";
-    case ImpedanceKind::adapted:
-      return "adapted";
-    case ImpedanceKind::automatic:
-      return "auto";
-  }
-  return "unknown";
+  const auto* const dynamic = method.as<DynamicIteration>();
+  return dynamic != nullptr && dynamic->tolerance > 0.0;
 }
 
 }  // namespace portwave

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/method/wave_coupling.hpp"
 
 namespace portwave {
 
@@ -11,25 +11,20 @@ std::span<const UpdateRule* const> update_rules() {
   return rules;
 }
 
-const UpdateRule* update_rule_of(MethodKind kind) {
+const UpdateRule* update_rule_of(WaveUpdate kind) {
   switch (kind) {
-    case MethodKind::douglas_rachford:
+    case WaveUpdate::douglas_rachford:
       return &douglas_rachford();
-    case MethodKind::peaceman_rachford:
-    case MethodKind::interface:
+    case WaveUpdate::peaceman_rachford:
+    case WaveUpdate::interface:
       return &peaceman_rachford();
-    case MethodKind::automatic:
-    case MethodKind::strang:
-    case MethodKind::impulse:
-    case MethodKind::lions_mercier:
-    case MethodKind::jacobi:
-    case MethodKind::gauss_seidel:
+    case WaveUpdate::automatic:
       return nullptr;
   }
   return nullptr;
 }
 
-InnerUpdate inner_update_of(const CouplingMethod& method) {
+InnerUpdate inner_update_of(const WaveCoupling& method) {
   const UpdateRule* rule =
       method.own_rule != nullptr ? method.own_rule : update_rule_of(method.kind);
   return {rule, method.relaxation};

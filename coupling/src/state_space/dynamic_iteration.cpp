@@ -18,7 +18,7 @@ namespace {
 /// Refuses a μ with which the weighted norm may rise: such an iteration may overflow before it converges.
 /// `study iteration` follows it all the same.
 void check_monotone(double step_s, const DynamicParameters& used) {
-  if (used.kind != MethodKind::lions_mercier || used.bounds.monotone) return;
+  if (used.kind != IterationKind::lions_mercier || used.bounds.monotone) return;
   const bool midpoint = used.integrator == Integrator::midpoint;
   const double decay = step_s * used.omega;
   const double most = midpoint ? std::tanh(decay) : -std::expm1(-decay);
@@ -40,16 +40,16 @@ void check_monotone(double step_s, const DynamicParameters& used) {
 
 }  // namespace
 
-struct DynamicIteration::Impl {
-  Impl(const CondensedSystem& s, double h, const CouplingMethod& m)
-      : system(s), step_s(h), method(m), iteration(s, h, m) {
+struct DynamicIterationMethod::Impl {
+  Impl(const CondensedSystem& s, double h, const DynamicIteration& given)
+      : system(s), step_s(h), method(given), iteration(s, h, given) {
     check_monotone(h, iteration.parameters());
     const Eigen::VectorXd start = s.initial_state();
     x.assign(start.data(), start.data() + start.size());
     previous = x;
     states.assign(static_cast<std::size_t>(iteration.window_steps()) * x.size(), 0.0);
     energies.resize(static_cast<std::size_t>(iteration.window_steps()));
-    history.reserve(static_cast<std::size_t>(m.iterations));
+    history.reserve(static_cast<std::size_t>(given.iterations));
     for (const CondensedBlock& block : s.blocks()) {
       energy.emplace_back(0.5 * SparseMatrix(SparseMatrix(block.Q.transpose()) * block.E));
     }
@@ -78,12 +78,12 @@ struct DynamicIteration::Impl {
         fail(k, StepFault::not_finite, "the waveforms overflow: the iteration diverges");
       note(change);
       if (k == 0) usual = std::max(change.size, change.change);
-      if (usual > 0.0 && change.change > method.dynamic.divergence_limit * usual) {
+      if (usual > 0.0 && change.change > method.divergence_limit * usual) {
         fail(k, StepFault::not_converged,
              fmt::format("the iteration diverges: waveforms change by {:.2g} times their size at "
                          "the start, which leaves nothing of them in double precision; {}",
                          change.change / usual,
-                         method.kind == MethodKind::lions_mercier
+                         method.kind == IterationKind::lions_mercier
                              ? "leave lambda, mu and omega to \"auto\", or take shorter steps"
                              : "take shorter windows or \"lions-mercier\""));
       }
@@ -176,7 +176,7 @@ struct DynamicIteration::Impl {
 
   const CondensedSystem& system;
   double step_s;
-  CouplingMethod method;
+  DynamicIteration method;
   WaveformIteration iteration;
   std::vector<double> x, previous, states;
   std::vector<SparseMatrix> energy;
@@ -190,47 +190,47 @@ struct DynamicIteration::Impl {
   StepClock clock;
 };
 
-DynamicIteration::DynamicIteration(const CondensedSystem& system, double step_s,
-                                   const CouplingMethod& method)
-    : impl_(std::make_unique<Impl>(system, step_s, method)) {}
-DynamicIteration::~DynamicIteration() = default;
+DynamicIterationMethod::DynamicIterationMethod(const CondensedSystem& system, double step_s,
+                                               const DynamicIteration& options)
+    : impl_(std::make_unique<Impl>(system, step_s, options)) {}
+DynamicIterationMethod::~DynamicIterationMethod() = default;
 
-NetworkStep DynamicIteration::step(const ForEach& each) { return impl_->step(each, *this); }
-const StepClock& DynamicIteration::clock() const { return impl_->clock; }
-std::span<const double> DynamicIteration::state() const { return impl_->x; }
-std::span<const double> DynamicIteration::previous_state() const { return impl_->previous; }
-double DynamicIteration::storage(int block) const { return impl_->storage(block); }
-const DynamicParameters& DynamicIteration::parameters() const {
+NetworkStep DynamicIterationMethod::step(const ForEach& each) { return impl_->step(each, *this); }
+const StepClock& DynamicIterationMethod::clock() const { return impl_->clock; }
+std::span<const double> DynamicIterationMethod::state() const { return impl_->x; }
+std::span<const double> DynamicIterationMethod::previous_state() const { return impl_->previous; }
+double DynamicIterationMethod::storage(int block) const { return impl_->storage(block); }
+const DynamicParameters& DynamicIterationMethod::parameters() const {
   return impl_->iteration.parameters();
 }
-std::span<const double> DynamicIteration::history() const { return impl_->history; }
-double DynamicIteration::largest_rise() const { return impl_->largest_rise; }
+std::span<const double> DynamicIterationMethod::history() const { return impl_->history; }
+double DynamicIterationMethod::largest_rise() const { return impl_->largest_rise; }
 
-int DynamicIteration::tasks() const { return impl_->iteration.tasks(); }
-std::size_t DynamicIteration::bytes() const {
+int DynamicIterationMethod::tasks() const { return impl_->iteration.tasks(); }
+std::size_t DynamicIterationMethod::bytes() const {
   const Impl& i = *impl_;
   return i.iteration.bytes() +
          (i.x.capacity() + i.previous.capacity() + i.states.capacity()) * sizeof(double) +
          i.energies.capacity() * sizeof(WaveformIteration::StepEnergies);
 }
 
-std::string DynamicIteration::remarks() const {
+std::string DynamicIterationMethod::remarks() const {
   if (impl_->largest_rise == 0.0) return {};
   const bool rose = impl_->largest_rise > 1.0 + 1e-9;
   return fmt::format("largest ratio of two changes in turn {:.3g}{}", impl_->largest_rise,
                      rose ? ": the norm of the change rose" : "");
 }
 
-double DynamicIteration::shared_cost_ns() const {
+double DynamicIterationMethod::shared_cost_ns() const {
   return impl_->iteration.iteration_cost_ns();  // one parallel phase; a step has several
 }
 
-std::string DynamicIteration::description() const {
+std::string DynamicIterationMethod::description() const {
   const DynamicParameters& p = parameters();
   std::string text =
       fmt::format("windows of {} step{}, {}", impl_->iteration.window_steps(),
                   impl_->iteration.window_steps() == 1 ? "" : "s", to_string(p.integrator));
-  if (p.kind != MethodKind::lions_mercier) return text;
+  if (p.kind != IterationKind::lions_mercier) return text;
   text += fmt::format("; {} metric, lambda {:.6g}, mu {:.6g}, omega {:.6g}, alpha {:.6g}; ",
                       to_string(p.metric), p.lambda, p.mu, p.omega, p.alpha);
   text += p.bounds.estimated ? "estimated " : "";
@@ -242,11 +242,14 @@ std::string DynamicIteration::description() const {
 
 std::unique_ptr<NetworkMethod> make_network_method(const CondensedSystem& system, double step_s,
                                                    const CouplingMethod& method, bool ledger) {
-  if (is_splitting(method.kind))
-    return std::make_unique<SplittingMethod>(system, step_s, method, ledger);
-  if (is_dynamic_iteration(method.kind))
-    return std::make_unique<DynamicIteration>(system, step_s, method);
-  throw ConfigError("/method/kind", fmt::format("\"{}\" couples by waves", to_string(method.kind)));
+  if (const auto* const splitting = method.as<Splitting>()) {
+    return std::make_unique<SplittingMethod>(system, step_s, *splitting, ledger);
+  }
+  if (const auto* const dynamic = method.as<DynamicIteration>()) {
+    return std::make_unique<DynamicIterationMethod>(system, step_s, *dynamic);
+  }
+  throw ConfigError("/method/kind",
+                    fmt::format("\"{}\" couples by waves", to_string(method.kind())));
 }
 
 }  // namespace portwave

@@ -15,7 +15,7 @@
 namespace portwave {
 namespace {
 
-Issues defects(const CondensedSystem& system, double step_s, const CouplingMethod& method) {
+Issues defects(const CondensedSystem& system, double step_s, const Splitting& s) {
   Issues issues;
   if (!(step_s > 0.0) || !std::isfinite(step_s)) {
     issues.push_back({"/time/step_s", fmt::format("must be > 0 and finite, got {}", step_s)});
@@ -33,8 +33,7 @@ Issues defects(const CondensedSystem& system, double step_s, const CouplingMetho
              "iteration and wave coupling take them",
              system.system().parts()[static_cast<std::size_t>(block.part)].name)});
   }
-  if (method.kind != MethodKind::impulse) return issues;
-  const SplittingOptions& s = method.splitting;
+  if (s.kind != SplittingKind::impulse) return issues;
   if (s.coupling_flow == CouplingFlow::scalar) {
     issues.push_back({"/method/coupling_flow",
                       "only \"strang\" has a scalar coupling flow; the slow flow of \"impulse\" is "
@@ -67,15 +66,15 @@ Issues defects(const CondensedSystem& system, double step_s, const CouplingMetho
 }  // namespace
 
 struct SplittingMethod::Impl {
-  Impl(const CondensedSystem& s, double h, const CouplingMethod& m, bool keep_ledger)
+  Impl(const CondensedSystem& s, double h, const Splitting& given, bool keep_ledger)
       : system(s),
         step_s(h),
-        kind(m.kind),
-        options(m.splitting),
+        kind(given.kind),
+        options(given),
         ledger(keep_ledger),
-        classes((throw_if_any(defects(s, h, m)), s.blocks())),
+        classes((throw_if_any(defects(s, h, given)), s.blocks())),
         energies(s, classes) {
-    if (kind == MethodKind::impulse) {
+    if (kind == SplittingKind::impulse) {
       make_impulse();
     } else {
       make_strang();
@@ -329,7 +328,7 @@ struct SplittingMethod::Impl {
       count.sparse += 2.0 * (scalar_flow->operations() + static_cast<double>(inputs.size()));
     } else {
       // Strang's coupling flow moves r states only; the slow flow of impulse all that is slow.
-      count.dense += 2.0 * ((kind == MethodKind::impulse ? all * all : r * r) + inputs_n);
+      count.dense += 2.0 * ((kind == SplittingKind::impulse ? all * all : r * r) + inputs_n);
       count.sparse += 2.0 * coupled_flow->operations();
     }
     return count;
@@ -344,8 +343,8 @@ struct SplittingMethod::Impl {
 
   const CondensedSystem& system;
   double step_s;
-  MethodKind kind;
-  SplittingOptions options;
+  SplittingKind kind;
+  Splitting options;
   bool ledger;
   BlockClasses classes;
   BlockEnergies energies;
@@ -365,8 +364,8 @@ struct SplittingMethod::Impl {
 };
 
 SplittingMethod::SplittingMethod(const CondensedSystem& system, double step_s,
-                                 const CouplingMethod& method, bool ledger)
-    : impl_(std::make_unique<Impl>(system, step_s, method, ledger)) {}
+                                 const Splitting& options, bool ledger)
+    : impl_(std::make_unique<Impl>(system, step_s, options, ledger)) {}
 SplittingMethod::~SplittingMethod() = default;
 
 NetworkStep SplittingMethod::step(const ForEach& each) { return impl_->step(each); }
@@ -400,7 +399,7 @@ std::string SplittingMethod::description() const {
                              i.pairs.size() == 1 ? "" : "s")
                : fmt::format("low-rank coupling flow of {} channels{}", i.system.channels(),
                              i.why_not_scalar.empty() ? "" : " (" + i.why_not_scalar + ")");
-  if (i.kind == MethodKind::impulse) {
+  if (i.kind == SplittingKind::impulse) {
     return fmt::format("{} fast of {} parts, {} fast steps per step; {}", i.local->blocks().size(),
                        i.system.blocks().size(), i.options.factor, coupling);
   }

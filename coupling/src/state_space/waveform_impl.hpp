@@ -39,7 +39,7 @@ struct WaveformIteration::Impl {
     double *x, *X, *solver, *r, *s, *more, *f, *lane;
   };
 
-  Impl(const CondensedSystem& s, double step_s, const CouplingMethod& method);
+  Impl(const CondensedSystem& s, double step_s, const DynamicIteration& given);
 
   // Set-up.
   void prepare(int block_class);

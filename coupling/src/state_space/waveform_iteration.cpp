@@ -17,17 +17,18 @@ SparseMatrix product(const SparseMatrix& a, const SparseMatrix& b) { return a * 
 
 }  // namespace
 
-WaveformIteration::Impl::Impl(const CondensedSystem& s, double step_s, const CouplingMethod& method)
+WaveformIteration::Impl::Impl(const CondensedSystem& s, double step_s,
+                              const DynamicIteration& given)
     : system(s),
       h(step_s),
-      parameters(resolve_parameters(s, step_s, method)),
+      parameters(resolve_parameters(s, step_s, given)),
       table(tableau(parameters.integrator)),
-      window(method.dynamic.window_steps),
+      window(given.window_steps),
       stages(table.stages),
       n(s.size()),
       channels(s.channels()),
       classes(s.blocks()) {
-  is_lm = parameters.kind == MethodKind::lions_mercier;
+  is_lm = parameters.kind == IterationKind::lions_mercier;
   const double points = static_cast<double>(window) * stages;
   if (points * n > 4e9 || points * std::max(channels, 1) > 4e9) {
     throw ConfigError("/method/window_steps",
@@ -97,7 +98,7 @@ void WaveformIteration::Impl::prepare(int block_class) {
 
 void WaveformIteration::Impl::make_groups() {
   const CouplingGroups groups = group_by_coupling(system.blocks(), classes);
-  if (parameters.kind == MethodKind::gauss_seidel) {
+  if (parameters.kind == IterationKind::gauss_seidel) {
     for (const std::vector<int>& level : order_levels()) {
       levels.push_back(static_cast<int>(lane_groups.size()));
       for (BlockGroup& lane_group : classes.lane_groups(level, groups.of))
@@ -223,8 +224,8 @@ std::vector<std::vector<int>> WaveformIteration::Impl::order_levels() const {
 }
 
 WaveformIteration::WaveformIteration(const CondensedSystem& system, double step_s,
-                                     const CouplingMethod& method)
-    : impl_(std::make_unique<Impl>(system, step_s, method)) {}
+                                     const DynamicIteration& options)
+    : impl_(std::make_unique<Impl>(system, step_s, options)) {}
 WaveformIteration::~WaveformIteration() = default;
 WaveformIteration::WaveformIteration(WaveformIteration&&) noexcept = default;
 

@@ -14,14 +14,14 @@ namespace {
 /// The settings of an iteration with everything chosen that was left open; defects are collected.
 class Resolver {
  public:
-  Resolver(const CondensedSystem& system, double step_s, const CouplingMethod& method)
-      : system_(system), h_(step_s), method_(method), given_(method.dynamic) {}
+  Resolver(const CondensedSystem& system, double step_s, const DynamicIteration& given)
+      : system_(system), h_(step_s), given_(given) {}
 
   DynamicParameters run() {
-    out_.kind = method_.kind;
+    out_.kind = given_.kind;
     check_numbers();
     choose_integrator();
-    if (method_.kind == MethodKind::lions_mercier) {
+    if (given_.kind == IterationKind::lions_mercier) {
       choose_metric();
       check_parts();
       throw_if_any(std::move(issues_));
@@ -43,11 +43,11 @@ class Resolver {
 
   void check_numbers() {
     expect(h_ > 0.0 && std::isfinite(h_), "/time/step_s", "> 0 and finite", h_);
-    expect(method_.iterations >= 0, "/method/iterations", ">= 0", method_.iterations);
-    expect(method_.tolerance >= 0.0 && std::isfinite(method_.tolerance), "/method/tolerance",
-           ">= 0 and finite", method_.tolerance);
+    expect(given_.iterations >= 0, "/method/iterations", ">= 0", given_.iterations);
+    expect(given_.tolerance >= 0.0 && std::isfinite(given_.tolerance), "/method/tolerance",
+           ">= 0 and finite", given_.tolerance);
     expect(given_.window_steps >= 1, "/method/window_steps", ">= 1", given_.window_steps);
-    if (method_.kind != MethodKind::lions_mercier) {
+    if (given_.kind != IterationKind::lions_mercier) {
       expect(given_.divergence_limit > 1.0, "/method/divergence_limit", "> 1",
              given_.divergence_limit);
       return;
@@ -149,8 +149,7 @@ class Resolver {
 
   const CondensedSystem& system_;
   double h_;
-  const CouplingMethod& method_;
-  const DynamicIterationOptions& given_;
+  const DynamicIteration& given_;
   DynamicParameters out_;
   Issues issues_;
 };
@@ -158,8 +157,8 @@ class Resolver {
 }  // namespace
 
 DynamicParameters resolve_parameters(const CondensedSystem& system, double step_s,
-                                     const CouplingMethod& method) {
-  return Resolver(system, step_s, method).run();
+                                     const DynamicIteration& given) {
+  return Resolver(system, step_s, given).run();
 }
 
 }  // namespace portwave

@@ -7,6 +7,6 @@ namespace portwave {
 /// The settings of an iteration with everything chosen that was left open. Errors: ConfigError with
 /// every reason (see WaveformIteration).
 DynamicParameters resolve_parameters(const CondensedSystem& system, double step_s,
-                                     const CouplingMethod& method);
+                                     const DynamicIteration& given);
 
 }  // namespace portwave

@@ -237,7 +237,7 @@ void WaveformIteration::Impl::drive(int channel) {
 }
 
 void WaveformIteration::Impl::relax(const ForEach& each) {
-  if (parameters.kind == MethodKind::jacobi) {
+  if (parameters.kind == IterationKind::jacobi) {
     drive_all(each);
     for_groups(each, [&]<class Algebra>(Algebra, const LaneGroup& lane_group) {
       relax_group<Algebra>(lane_group);

@@ -124,8 +124,8 @@ class NetworkEngine final : public StepEngine {
     return report;
   }
 
-  bool is_iteration() const { return is_dynamic_iteration(options_.method.kind); }
-  bool has_tolerance() const { return is_iteration() && options_.method.tolerance > 0.0; }
+  bool is_iteration() const { return options_.method.is<DynamicIteration>(); }
+  bool has_tolerance() const { return portwave::has_tolerance(options_.method); }
 
   void refuse_non_finite_start() const {
     Issues issues;
@@ -175,7 +175,7 @@ class NetworkEngine final : public StepEngine {
     const bool iterates = is_iteration() && fault.iteration() >= 0;
     throw StepError(fault.part() < 0 ? std::string() : system().parts()[at(fault.part())].name,
                     clock().steps(), fault.iteration(),
-                    iterates ? options_.method.iterations : StepError::kNoIterations, fault.fault(),
+                    iterates ? iterations_of(options_.method) : StepError::kNoIterations, fault.fault(),
                     fault.what());
   }
 
@@ -223,7 +223,8 @@ class NetworkEngine final : public StepEngine {
     const double round_off_J =
         std::max(passivity_tolerance(done.energy_scale_J), std::numeric_limits<double>::min());
     if (!has_tolerance() || !done.converged || has_active_) return round_off_J;
-    return std::max(round_off_J, kPerTolerance * options_.method.tolerance * done.energy_scale_J);
+    return std::max(round_off_J,
+                    kPerTolerance * options_.method.dynamic().tolerance * done.energy_scale_J);
   }
 
   /// Splitting never creates energy; what is left of the error of a dynamic iteration may.

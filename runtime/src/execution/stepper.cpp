@@ -14,8 +14,8 @@ namespace {
 
 std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptions& options) {
   checked(system, options);
-  return is_wave_method(options.method.kind) ? make_wave_engine(system, options)
-                                             : make_network_engine(system, options);
+  return options.method.couples_by_waves() ? make_wave_engine(system, options)
+                                           : make_network_engine(system, options);
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "execution/method_rules.hpp"
+#include "execution/fast_parts.hpp"
+#include "portwave/coupling/method/method_table.hpp"
 
 namespace portwave {
 namespace {
@@ -59,8 +60,7 @@ void refuse_where_not_linearisable(const System& system, Issues& issues) {
 }
 
 Issues check(const System& system, const StepperOptions& options) {
-  const CouplingMethod& m = options.method;
-  Issues issues = method_rules::check(m);
+  Issues issues = check_method(options.method);
   const auto expect = [&](bool good, const char* where, const char* what) {
     if (!good) issues.push_back({where, what});
   };
@@ -71,20 +71,22 @@ Issues check(const System& system, const StepperOptions& options) {
          "must be finite and >= 0");
   expect(options.time.pace >= 0.0 && std::isfinite(options.time.pace), "/pace",
          "must be finite and >= 0");
-  if (!is_wave_method(m.kind)) {
+  const auto* const waves = options.method.as<WaveCoupling>();
+  if (waves == nullptr) {
     if (options.time.deadline_s > 0.0) {
       issues.push_back({"/deadline", fmt::format("the method \"{}\" takes its time: only inner "
                                                  "iterations of waves can stop for a deadline",
-                                                 to_string(m.kind))});
+                                                 to_string(options.method.kind()))});
     }
-    append(issues, "", method_rules::check_fast(m, system));
+    append(issues, "", check_fast_parts(options.method, system));
     return issues;
   }
   const std::size_t ports = system.scalar_ports().size();
+  const WaveCoupling& m = *waves;
   const bool has_impedances = m.impedance.size() == ports || m.impedance.size() == 1;
   expect(m.impedance_kind != ImpedanceKind::given || has_impedances, "/method/impedance",
          "must have one value, or one per scalar port");
-  if (m.kind == MethodKind::interface) refuse_where_not_linearisable(system, issues);
+  if (m.kind == WaveUpdate::interface) refuse_where_not_linearisable(system, issues);
   expect(m.initial_waves.empty() || m.initial_waves.size() == ports, "/method/initial_waves",
          "must be empty or have one value per scalar port");
   expect(std::all_of(m.initial_waves.begin(), m.initial_waves.end(),
@@ -95,7 +97,7 @@ Issues check(const System& system, const StepperOptions& options) {
 
 }  // namespace
 
-std::vector<double> impedance_by_port(const System& system, const CouplingMethod& method) {
+std::vector<double> impedance_by_port(const System& system, const WaveCoupling& method) {
   if (method.impedance.size() != 1) return method.impedance;
   return std::vector<double>(system.scalar_ports().size(), method.impedance.front());
 }
@@ -106,12 +108,12 @@ const System& checked(const System& system, const StepperOptions& options) {
 }
 
 void refuse_without_waves(const CouplingMethod& method) {
-  if (is_wave_method(method.kind)) return;
+  if (method.couples_by_waves()) return;
   throw ConfigError("/method/kind",
                     fmt::format("the method \"{}\" couples without waves: there are no impedances "
                                 "and no inner iteration to judge.\n"
                                 "With waves: --set '/method={{\"kind\":\"auto\"}}'",
-                                to_string(method.kind)));
+                                to_string(method.kind())));
 }
 
 std::string_view to_string(ExecutorKind kind) {

@@ -11,6 +11,6 @@ const System& checked(const System& system, const StepperOptions& options);
 /// For what is about waves. Errors: ConfigError ("/method/kind") when the method has none.
 void refuse_without_waves(const CouplingMethod& method);
 /// γ per scalar port of the system.
-std::vector<double> impedance_by_port(const System& system, const CouplingMethod& method);
+std::vector<double> impedance_by_port(const System& system, const WaveCoupling& method);
 
 }  // namespace portwave

@@ -15,29 +15,30 @@ constexpr std::int64_t kShortestByCount = 16;
 
 }  // namespace
 
-Tuner::Tuner(const System& system, double step_s, const CouplingMethod& method) {
+Tuner::Tuner(const System& system, double step_s, const WaveCoupling& method) {
   const bool asked_for =
-      method.kind != MethodKind::automatic && method.impedance_kind == ImpedanceKind::given;
+      method.kind != WaveUpdate::automatic && method.impedance_kind == ImpedanceKind::given;
   if (asked_for) {
     choice_.method = method;
-    choice_.method.impedance = impedance_by_port(system, method);
+    choice_.method.waves().impedance = impedance_by_port(system, method);
     return;
   }
   responses_.emplace(system, step_s);
   choice_ = choose_method(*responses_, method);
-  const bool follows = choice_.method.retune_factor > 0.0 && responses_->depends_on_state() &&
-                       choice_.method.impedance_kind != ImpedanceKind::given;
+  const WaveCoupling& chosen = choice_.method.waves();
+  const bool follows = chosen.retune_factor > 0.0 && responses_->depends_on_state() &&
+                       chosen.impedance_kind != ImpedanceKind::given;
   if (!follows) responses_.reset();
 }
 
 int Tuner::expected_iterations() const {
-  const CouplingMethod& method = choice_.method;
+  const WaveCoupling& method = choice_.method.waves();
   const bool predicted = method.tolerance > 0.0 && choice_.rate.converges;
   return predicted ? std::min(method.iterations, choice_.rate.evaluations) : method.iterations;
 }
 
 void Tuner::observe(std::int64_t steps, int iterations, bool converged, bool rescued) {
-  const CouplingMethod& method = choice_.method;
+  const WaveCoupling& method = choice_.method.waves();
   if (!responses_ || !(method.tolerance > 0.0 || method.energy_tolerance_J > 0.0)) return;
   if (usual_iterations_ == 0 || iterations < usual_iterations_) usual_iterations_ = iterations;
   if (!converged || 2 * iterations > 3 * usual_iterations_ + 2) {
@@ -54,11 +55,11 @@ std::optional<std::vector<double>> Tuner::retuned(
   usual_iterations_ = 0;
   responses_->linearise(state_of);
   TunedImpedance tuned = tune_impedance(*responses_, choice_.rules);
-  const std::vector<double>& in_force = choice_.method.impedance;
+  const std::vector<double>& in_force = choice_.method.waves().impedance;
   bool off = false;
   for (std::size_t i = 0; i < tuned.by_port.size(); ++i) {
     const double ratio = tuned.by_port[i] / in_force[i];
-    off = off || std::max(ratio, 1.0 / ratio) > choice_.method.retune_factor;
+    off = off || std::max(ratio, 1.0 / ratio) > choice_.method.waves().retune_factor;
   }
   interval_ =
       off ? std::max<std::int64_t>(interval_ / 2, 1) : std::min(2 * interval_, kLongestInterval);
@@ -77,8 +78,8 @@ void Tuner::refuse(std::int64_t steps) {
 
 void Tuner::leave(std::vector<double> by_port) {
   responses_.reset();
-  choice_.method.impedance_kind = ImpedanceKind::given;
-  choice_.method.impedance = std::move(by_port);
+  choice_.method.waves().impedance_kind = ImpedanceKind::given;
+  choice_.method.waves().impedance = std::move(by_port);
 }
 
 }  // namespace portwave

@@ -15,7 +15,7 @@ namespace portwave {
 class Tuner {
  public:
   /// Errors: ConfigError of choose_method.
-  Tuner(const System& system, double step_s, const CouplingMethod& method);
+  Tuner(const System& system, double step_s, const WaveCoupling& method);
 
   const MethodChoice& choice() const { return choice_; }
   /// Evaluations of S in a step: the budget, or what is predicted if a tolerance is to end it.
@@ -26,16 +26,16 @@ class Tuner {
   /// met, asks for another look; an island that had to be rescued, for one at once.
   void observe(std::int64_t steps, int iterations, bool converged, bool rescued);
   /// Before step `steps`: other impedances by scalar port, if some of those in force are off by more
-  /// than CouplingMethod::retune_factor.
+  /// than WaveCoupling::retune_factor.
   std::optional<std::vector<double>> retuned(
       std::int64_t steps, const std::function<std::span<const double>(int part)>& state_of);
   /// They are in force now.
-  void accept(const std::vector<double>& by_port) { choice_.method.impedance = by_port; }
+  void accept(const std::vector<double>& by_port) { choice_.method.waves().impedance = by_port; }
   /// They could not be had: the next look is a long time off.
   void refuse(std::int64_t steps);
   /// Others are in force, and stay so.
   void leave(std::vector<double> by_port);
-  void set_iterations(int iterations) { choice_.method.iterations = iterations; }
+  void set_iterations(int iterations) { choice_.method.waves().iterations = iterations; }
 
  private:
   MethodChoice choice_;

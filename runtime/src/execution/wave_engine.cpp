@@ -38,12 +38,12 @@ class WaveEngine final : public StepEngine, public WaveView {
   WaveEngine(const System& system, const StepperOptions& given)
       : StepEngine(given.step_s),
         options_(given),
-        tuner_(system, given.step_s, given.method),
-        waves_(system, given.step_s, tuner_.choice().method.impedance, grouping_for(given)),
+        tuner_(system, given.step_s, given.method.waves()),
+        waves_(system, given.step_s, tuner_.choice().method.waves().impedance, grouping_for(given)),
         memory_({{2, waves_.record_size()}, {6, static_cast<std::size_t>(waves_.wave_size())}}),
         record_(memory_.take(waves_.initial_record())),
         next_(memory_.take(record_.size())),
-        b_(memory_.take(initial_waves(waves_, given.method))),
+        b_(memory_.take(initial_waves(waves_, given.method.waves()))),
         b_next_(memory_.take(b_.size())),
         a_(memory_.take(b_.size())),
         a_next_(memory_.take(b_.size())),
@@ -51,21 +51,21 @@ class WaveEngine final : public StepEngine, public WaveView {
         b_trial_(memory_.take(b_.size())),
         input_(waves_.input_size(), 0.0),
         outcomes_(static_cast<std::size_t>(system.island_count())),
-        ledger_(waves_, record_.data(), b_.data(), given.method.tank, given.method.guard,
-                islands_at_risk(waves_, tuner_.choice().method)),
+        ledger_(waves_, record_.data(), b_.data(), given.method.waves().tank, given.method.waves().guard,
+                islands_at_risk(waves_, tuner_.choice().method.waves())),
         residual_(waves_),
         costs_(declared_costs(waves_)),
         pace_(given.time.pace, given.interrupted),
         states_(waves_) {
     options_.method = tuner_.choice().method;
-    if (options_.method.kind == MethodKind::interface) {
-      options_.method.relaxation = 1.0;
-      options_.method.acceleration = 0;
+    if (options_.method.kind() == WaveUpdate::interface) {
+      options_.method.waves().relaxation = 1.0;
+      options_.method.waves().acceleration = 0;
     }
-    refuse_non_finite_start(waves_, ledger_, b_, options_.method.tank);
-    if (options_.method.guard) guard_.emplace(waves_);
-    if (options_.method.acceleration > 0)
-      acceleration_.emplace(waves_, options_.method.acceleration);
+    refuse_non_finite_start(waves_, ledger_, b_, options_.method.waves().tank);
+    if (options_.method.waves().guard) guard_.emplace(waves_);
+    if (options_.method.waves().acceleration > 0)
+      acceleration_.emplace(waves_, options_.method.waves().acceleration);
     prepare_interface();
     const std::vector<int> unrepeatable = unrepeatable_parts(waves_);
     is_repeatable_ = unrepeatable.empty();
@@ -126,13 +126,13 @@ class WaveEngine final : public StepEngine, public WaveView {
   }
   void set_iterations(int iterations) override {
     if (iterations < 0) throw ConfigError("/method/iterations", "must be >= 0");
-    options_.method.iterations = iterations;
+    options_.method.waves().iterations = iterations;
     tuner_.set_iterations(iterations);
   }
   void set_impedance(std::span<const double> by_port) override {
     scatter_anew(by_port);
     tuner_.leave({by_port.begin(), by_port.end()});
-    ledger_.set_uncomputable(islands_at_risk(waves_, tuner_.choice().method));
+    ledger_.set_uncomputable(islands_at_risk(waves_, tuner_.choice().method.waves()));
   }
   double impedance(int scalar_port) const override {
     return waves_.impedance()[static_cast<std::size_t>(waves_.wave_of_port(scalar_port))];
@@ -196,12 +196,12 @@ class WaveEngine final : public StepEngine, public WaveView {
   }
 
   void prepare_interface() {
-    const CouplingMethod& m = options_.method;
-    if (m.kind != MethodKind::interface && m.interface_islands.empty() && m.rescue_after == 0)
+    const WaveCoupling& m = options_.method.waves();
+    if (m.kind != WaveUpdate::interface && m.interface_islands.empty() && m.rescue_after == 0)
       return;
     interface_.emplace(waves_, m.tolerance > 0.0 ? m.tolerance : 1e-10);
     const int islands = waves_.system().island_count();
-    for (int i = 0; m.kind == MethodKind::interface && i < islands; ++i) use_interface(i);
+    for (int i = 0; m.kind == WaveUpdate::interface && i < islands; ++i) use_interface(i);
     for (const int island : m.interface_islands) use_interface(island);
   }
   void use_interface(int island) {
@@ -248,7 +248,7 @@ class WaveEngine final : public StepEngine, public WaveView {
 
   /// A part that does not know its energy has no other account of it.
   bool ledger_used() const {
-    return options_.certify != Certify::none || options_.method.guard ||
+    return options_.certify != Certify::none || options_.method.waves().guard ||
            !ledger_.metered_parts().empty();
   }
   InnerUpdate update() const { return inner_update_of(options_.method); }
@@ -332,8 +332,8 @@ class WaveEngine final : public StepEngine, public WaveView {
 
   StepResult run(bool timed) {
     certificate_->begin(b_);
-    const CouplingMethod& m = options_.method;
-    const bool interface = m.kind == MethodKind::interface || !m.interface_islands.empty();
+    const WaveCoupling& m = options_.method.waves();
+    const bool interface = m.kind == WaveUpdate::interface || !m.interface_islands.empty();
     const StepPlan plan{
         {m.iterations, update(), m.tolerance, m.energy_tolerance_J, m.tolerance_per_part,
          acceleration_.has_value(), interface, m.rescue_after},
@@ -372,9 +372,7 @@ class WaveEngine final : public StepEngine, public WaveView {
     return report;
   }
 
-  bool has_tolerance() const {
-    return options_.method.tolerance > 0.0 || options_.method.energy_tolerance_J > 0.0;
-  }
+  bool has_tolerance() const { return portwave::has_tolerance(options_.method); }
 
   bool uses_interface() const {
     for (int i = 0; interface_ && i < static_cast<int>(outcomes_.size()); ++i) {
@@ -387,14 +385,14 @@ class WaveEngine final : public StepEngine, public WaveView {
     stale_ = true;
     throw StepError(
         waves_.system().parts()[static_cast<std::size_t>(std::max(status.part, 0))].name,
-        clock_.steps(), iteration, options_.method.iterations, status.fault, status.detail);
+        clock_.steps(), iteration, options_.method.waves().iterations, status.fault, status.detail);
   }
   void fail_if(const PhaseStatus& status, int iteration) {
     if (!status.ok()) fail(status, iteration);
   }
 
   /// The commit has failed.
-  [[noreturn]] void refuse(const PhaseStatus& status) { fail(status, options_.method.iterations); }
+  [[noreturn]] void refuse(const PhaseStatus& status) { fail(status, options_.method.waves().iterations); }
 
   /// A NaN or infinity was noticed: fails with the first part and iteration that made one. Returns
   /// when none did before, or when steps do not repeat.

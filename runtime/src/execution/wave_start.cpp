@@ -11,7 +11,7 @@
 
 namespace portwave {
 
-AlignedVector initial_waves(const WaveDiscretisation& waves, const CouplingMethod& method) {
+AlignedVector initial_waves(const WaveDiscretisation& waves, const WaveCoupling& method) {
   AlignedVector out(static_cast<std::size_t>(waves.wave_size()), 0.0);
   const std::vector<double>& by_port = method.initial_waves;
   for (std::size_t j = 0; j < by_port.size(); ++j) {
@@ -38,7 +38,7 @@ void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger
   throw_if_any(std::move(issues));
 }
 
-std::vector<char> islands_at_risk(const WaveDiscretisation& waves, const CouplingMethod& method) {
+std::vector<char> islands_at_risk(const WaveDiscretisation& waves, const WaveCoupling& method) {
   if (!method.guard || method.impedance_kind != ImpedanceKind::given) return {};
   const PortResponses responses(waves.system(), waves.step_s());
   std::vector<double> by_port;

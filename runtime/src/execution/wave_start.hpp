@@ -11,8 +11,8 @@ namespace portwave {
 
 // How a run with waves starts, and what is checked of it.
 
-/// b⁰ in the order of `waves`: CouplingMethod::initial_waves, or zeros.
-AlignedVector initial_waves(const WaveDiscretisation& waves, const CouplingMethod& method);
+/// b⁰ in the order of `waves`: WaveCoupling::initial_waves, or zeros.
+AlignedVector initial_waves(const WaveDiscretisation& waves, const WaveCoupling& method);
 
 /// Errors: ConfigError where the energies of states, tanks or waves are not finite.
 void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger& ledger,
@@ -20,7 +20,7 @@ void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger
 
 /// By island, 1 where waves may drown the account of the guard (EnergyLedger); empty where none
 /// can: the rules for impedances lead to none.
-std::vector<char> islands_at_risk(const WaveDiscretisation& waves, const CouplingMethod& method);
+std::vector<char> islands_at_risk(const WaveDiscretisation& waves, const WaveCoupling& method);
 
 /// The waves a and b for other impedances, those of `waves`, in place of `old`: effort and flow
 /// stay.

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "execution/number_range.hpp"
 #include "generate/network_sizes.hpp"
+#include "portwave/coupling/method/number_range.hpp"
 #include "portwave/runtime/generate/generate.hpp"
 #include "scenario/scenario_limits.hpp"
-#include "scenario/scenario_method.hpp"
+#include "scenario/scenario_settings.hpp"
 
 namespace portwave {
 namespace {

@@ -129,7 +129,7 @@ std::vector<std::string> labels_of(const System& system, int part, MethodKind me
   }
   for (const Port& port : signature.ports) {
     for (const PortQuantity& quantity : kPortQuantities) {
-      if (is_wave(quantity.kind) && !is_wave_method(method)) continue;
+      if (is_wave(quantity.kind) && !method.couples_by_waves()) continue;
       const std::string label = fmt::format("{}.{}.{}", name, port.name, quantity.name);
       if (port.dimension == 1) {
         labels.push_back(label);
@@ -203,7 +203,7 @@ std::optional<Observable> find_observable(const System& system, const std::strin
     nearest_part = part;
     if (find_in_part(system, part, text.substr(dot + 1), found, defect) != PortMatch::found)
       continue;
-    if (!is_wave(found.kind) || is_wave_method(method)) return found;
+    if (!is_wave(found.kind) || method.couples_by_waves()) return found;
     defect = fmt::format("the method \"{}\" couples without waves: there is no {}",
                          to_string(method), in_quotes(label));
     break;
@@ -233,7 +233,7 @@ double observe(const Stepper& stepper, const Observable& observable) {
   if (is_wave(observable.kind) && stepper.waves() == nullptr) {
     throw std::invalid_argument(
         fmt::format("the method \"{}\" couples without waves: there is no {}",
-                    to_string(stepper.method().method.kind), in_quotes(observable.label)));
+                    to_string(stepper.method().method.kind()), in_quotes(observable.label)));
   }
   switch (observable.kind) {
     case Observable::Kind::state:

@@ -10,11 +10,12 @@
 
 namespace portwave {
 
-bool has_waves(const RunSummary& summary) { return is_wave_method(summary.method.kind); }
+bool has_waves(const RunSummary& summary) { return summary.method.couples_by_waves(); }
 
 bool is_automatic(const CouplingMethod& method) {
-  if (!is_wave_method(method.kind)) return false;
-  return method.kind == MethodKind::automatic || method.impedance_kind == ImpedanceKind::automatic;
+  const auto* const waves = method.as<WaveCoupling>();
+  return waves != nullptr && (waves->kind == WaveUpdate::automatic ||
+                              waves->impedance_kind == ImpedanceKind::automatic);
 }
 
 std::string_view name_of(BrokenLaw::Law law) {
@@ -28,15 +29,9 @@ std::string_view energy_safety(const RunSummary& summary) {
       certificate.steps_with_excess > 0) {
     return "not_kept";
   }
-  return has_waves(summary) && summary.method.guard && summary.guard.steps > 0 ? "kept_by_guard"
-                                                                               : "kept";
-}
-
-bool has_tolerance(const CouplingMethod& method) {
-  if (!is_wave_method(method.kind)) {
-    return is_dynamic_iteration(method.kind) && method.tolerance > 0.0;
-  }
-  return method.tolerance > 0.0 || method.energy_tolerance_J > 0.0;
+  return has_waves(summary) && summary.method.waves().guard && summary.guard.steps > 0
+             ? "kept_by_guard"
+             : "kept";
 }
 
 RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,

@@ -16,7 +16,5 @@ bool is_automatic(const CouplingMethod& method);
 std::string_view name_of(BrokenLaw::Law law);
 /// Whether H ever exceeded what was there and supplied.
 std::string_view energy_safety(const RunSummary& summary);
-/// There is a tolerance that a step or window has to meet.
-bool has_tolerance(const CouplingMethod& method);
 
 }  // namespace portwave

@@ -21,7 +21,7 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
 
 /// As scenario files write it.
-Json impedance_json(const CouplingMethod& method) {
+Json impedance_json(const WaveCoupling& method) {
   if (method.impedance_kind != ImpedanceKind::given) {
     return {{"kind", std::string(to_string(method.impedance_kind))},
             {"retune_factor", number(method.retune_factor)}};
@@ -37,9 +37,8 @@ Json tank_json(const TankOptions& tank) {
           {"cap_J", number(tank.cap_J)}};
 }
 
-Json splitting_json(const CouplingMethod& method) {
-  const SplittingOptions& splitting = method.splitting;
-  if (method.kind == MethodKind::strang) {
+Json options_json(const Splitting& splitting) {
+  if (splitting.kind == SplittingKind::strang) {
     return {{"coupling_flow", std::string(to_string(splitting.coupling_flow))},
             {"split_dissipation", splitting.split_dissipation}};
   }
@@ -47,13 +46,12 @@ Json splitting_json(const CouplingMethod& method) {
 }
 
 /// Null: left to the method; no limit.
-Json dynamic_json(const CouplingMethod& method) {
-  const DynamicIterationOptions& dynamic = method.dynamic;
-  Json json = {{"iterations", method.iterations},
-               {"tolerance", number(method.tolerance)},
+Json options_json(const DynamicIteration& dynamic) {
+  Json json = {{"iterations", dynamic.iterations},
+               {"tolerance", number(dynamic.tolerance)},
                {"window_steps", dynamic.window_steps},
                {"integrator", std::string(to_string(dynamic.integrator))}};
-  if (method.kind != MethodKind::lions_mercier) {
+  if (dynamic.kind != IterationKind::lions_mercier) {
     json["divergence_limit"] = number(dynamic.divergence_limit);
     return json;
   }
@@ -65,20 +63,23 @@ Json dynamic_json(const CouplingMethod& method) {
   return json;
 }
 
-/// What was asked for. Null: left to "auto".
+Json options_json(const WaveCoupling& waves) {
+  const bool chooses = waves.kind == WaveUpdate::automatic;
+  return {{"iterations", waves.iterations},
+          {"relaxation", chooses ? Json(nullptr) : number(waves.relaxation)},
+          {"tolerance", number(waves.tolerance)},
+          {"energy_tolerance_J", number(waves.energy_tolerance_J)},
+          {"tolerance_per_part", waves.tolerance_per_part},
+          {"acceleration", chooses ? Json(nullptr) : Json(waves.acceleration)},
+          {"impedance", impedance_json(waves)},
+          {"guard", waves.guard},
+          {"tank", tank_json(waves.tank)}};
+}
+
 Json method_options_json(const CouplingMethod& method) {
-  if (is_splitting(method.kind)) return splitting_json(method);
-  if (is_dynamic_iteration(method.kind)) return dynamic_json(method);
-  const bool chooses = method.kind == MethodKind::automatic;
-  return {{"iterations", method.iterations},
-          {"relaxation", chooses ? Json(nullptr) : number(method.relaxation)},
-          {"tolerance", number(method.tolerance)},
-          {"energy_tolerance_J", number(method.energy_tolerance_J)},
-          {"tolerance_per_part", method.tolerance_per_part},
-          {"acceleration", chooses ? Json(nullptr) : Json(method.acceleration)},
-          {"impedance", impedance_json(method)},
-          {"guard", method.guard},
-          {"tank", tank_json(method.tank)}};
+  if (const auto* const splitting = method.as<Splitting>()) return options_json(*splitting);
+  if (const auto* const dynamic = method.as<DynamicIteration>()) return options_json(*dynamic);
+  return options_json(method.waves());
 }
 
 /// What "auto" came to; null where nothing was left to it.
@@ -97,12 +98,13 @@ Json choice_json(const RunSummary& summary) {
          {"evaluations",
           candidate.rate.converges ? Json(candidate.rate.evaluations) : Json(nullptr)}});
   }
-  return {{"kind", std::string(to_string(choice.method.kind))},
-          {"relaxation", number(choice.method.relaxation)},
-          {"impedance", std::string(to_string(choice.method.impedance_kind))},
-          {"acceleration", choice.method.acceleration},
-          {"interface_islands", choice.method.interface_islands.size()},
-          {"rescue_after", choice.method.rescue_after},
+  const WaveCoupling& chosen = choice.method.waves();
+  return {{"kind", std::string(to_string(chosen.kind))},
+          {"relaxation", number(chosen.relaxation)},
+          {"impedance", std::string(to_string(chosen.impedance_kind))},
+          {"acceleration", chosen.acceleration},
+          {"interface_islands", chosen.interface_islands.size()},
+          {"rescue_after", chosen.rescue_after},
           {"cost", number(choice.cost)},
           {"reason", choice.reason},
           {"candidates", std::move(candidates)}};
@@ -111,7 +113,8 @@ Json choice_json(const RunSummary& summary) {
 /// Null where impedances stay as they are.
 Json tuning_json(const RunSummary& summary) {
   if (!has_waves(summary)) return nullptr;
-  if (summary.method.impedance_kind == ImpedanceKind::given && !is_automatic(summary.method)) {
+  if (summary.method.waves().impedance_kind == ImpedanceKind::given &&
+      !is_automatic(summary.method)) {
     return nullptr;
   }
   return {{"changes", summary.tuning.changes},
@@ -120,7 +123,7 @@ Json tuning_json(const RunSummary& summary) {
 }
 
 Json guard_json(const RunSummary& summary) {
-  if (!has_waves(summary) || !summary.method.guard) return nullptr;
+  if (!has_waves(summary) || !summary.method.waves().guard) return nullptr;
   const GuardStatistics& guard = summary.guard;
   return {{"steps", guard.steps},
           {"uses", guard.uses},
@@ -144,16 +147,16 @@ Json energy_json(const RunSummary& summary) {
   if (!summary.has_ledger) return nullptr;
   const EnergyTotals& energy = summary.energy;
   Json json = {{"initial_J", number(energy.initial_J)},
-          {"final_J", number(energy.final_J)},
-          {"max_J", number(energy.max_J)},
-          {"supplied_J", number(energy.supplied_J)},
-          {"dissipated_J", number(energy.dissipated_J)},
-          {"mismatch_J", number(energy.mismatch_J)},
-          {"initial_tank_J", number(energy.initial_tank_J)},
-          {"tank_J", number(energy.tank_J)},
-          {"given_up_J", number(energy.given_up_J)},
-          {"rounding_J", number(energy.rounding_J)},
-          {"max_energy_ratio", number(energy.max_energy_ratio)}};
+               {"final_J", number(energy.final_J)},
+               {"max_J", number(energy.max_J)},
+               {"supplied_J", number(energy.supplied_J)},
+               {"dissipated_J", number(energy.dissipated_J)},
+               {"mismatch_J", number(energy.mismatch_J)},
+               {"initial_tank_J", number(energy.initial_tank_J)},
+               {"tank_J", number(energy.tank_J)},
+               {"given_up_J", number(energy.given_up_J)},
+               {"rounding_J", number(energy.rounding_J)},
+               {"max_energy_ratio", number(energy.max_energy_ratio)}};
   add_metered(summary, json);
   return json;
 }
@@ -230,7 +233,7 @@ Json exact_quantile(const IterationStatistics& iterations, double level) {
 
 /// Null for a method that does not iterate.
 Json iterations_json(const RunSummary& summary) {
-  if (is_splitting(summary.method.kind)) return nullptr;
+  if (summary.method.is<Splitting>()) return nullptr;
   const IterationStatistics& iterations = summary.iterations;
   Json reasons = Json::object();
   for (std::size_t i = 0; i < iterations.reasons.size(); ++i) {

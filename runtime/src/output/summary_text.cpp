@@ -17,7 +17,7 @@ namespace portwave {
 namespace {
 
 std::string impedance_text(const RunSummary& summary) {
-  const CouplingMethod& method = summary.method;
+  const WaveCoupling& method = summary.method.waves();
   if (method.impedance_kind == ImpedanceKind::given) {
     if (method.impedance.size() != 1) return "given by port";
     return fmt::format("{:g} at every port", method.impedance.front());
@@ -32,7 +32,7 @@ std::string impedance_text(const RunSummary& summary) {
 }
 
 std::string guard_text(const RunSummary& summary) {
-  const CouplingMethod& method = summary.method;
+  const WaveCoupling& method = summary.method.waves();
   if (!method.guard) return "off";
   std::string text = "on";
   if (method.tank.initial_J) text += fmt::format(", tank {:g} J", *method.tank.initial_J);
@@ -51,13 +51,12 @@ std::string guard_text(const RunSummary& summary) {
 
 /// What was asked for, and what that came to.
 std::string network_method_text(const RunSummary& summary) {
-  const CouplingMethod& method = summary.method;
-  std::string text(to_string(method.kind));
-  if (is_dynamic_iteration(method.kind)) {
-    const int window = method.dynamic.window_steps;
-    text += fmt::format(", at most {} iteration{} of a window of {} step{}", method.iterations,
-                        method.iterations == 1 ? "" : "s", window, window == 1 ? "" : "s");
-    if (method.tolerance > 0.0) text += fmt::format(", tolerance {:g}", method.tolerance);
+  std::string text(to_string(summary.method.kind()));
+  if (const auto* const dynamic = summary.method.as<DynamicIteration>()) {
+    const int window = dynamic->window_steps;
+    text += fmt::format(", at most {} iteration{} of a window of {} step{}", dynamic->iterations,
+                        dynamic->iterations == 1 ? "" : "s", window, window == 1 ? "" : "s");
+    if (dynamic->tolerance > 0.0) text += fmt::format(", tolerance {:g}", dynamic->tolerance);
   }
   text += "\n               " + summary.choice.reason;
   if (!summary.remarks.empty()) text += "\n               " + summary.remarks;
@@ -66,11 +65,11 @@ std::string network_method_text(const RunSummary& summary) {
 
 /// What was asked for; one line, and one each for the impedance and the guard.
 std::string method_text(const RunSummary& summary) {
-  const CouplingMethod& method = summary.method;
   if (!has_waves(summary)) return network_method_text(summary);
+  const WaveCoupling& method = summary.method.waves();
   std::string text = fmt::format("{}, at most {} iteration{}", name_of(method), method.iterations,
                                  method.iterations == 1 ? "" : "s");
-  if (method.kind != MethodKind::automatic && method.kind != MethodKind::interface) {
+  if (method.kind != WaveUpdate::automatic && method.kind != WaveUpdate::interface) {
     text += fmt::format(", relaxation {:g}", method.relaxation);
   }
   if (method.acceleration > 0) text += fmt::format(", acceleration {}", method.acceleration);
@@ -81,7 +80,7 @@ std::string method_text(const RunSummary& summary) {
   if (method.energy_tolerance_J > 0.0) {
     text += fmt::format(", energy tolerance {:g} J", method.energy_tolerance_J);
   }
-  if (is_automatic(method)) text += "\n               " + summary.choice.reason;
+  if (is_automatic(summary.method)) text += "\n               " + summary.choice.reason;
   return text;
 }
 
@@ -100,7 +99,8 @@ std::string reason_text(StopReason reason) {
 
 /// Steps, or windows of several: what is iterated at once.
 bool has_windows(const CouplingMethod& method) {
-  return is_dynamic_iteration(method.kind) && method.dynamic.window_steps > 1;
+  const auto* const dynamic = method.as<DynamicIteration>();
+  return dynamic != nullptr && dynamic->window_steps > 1;
 }
 
 std::string iterations_text(const RunSummary& summary) {
@@ -108,7 +108,7 @@ std::string iterations_text(const RunSummary& summary) {
   const bool by_window = has_windows(summary.method);
   std::string text =
       by_window ? fmt::format("{:.6g} per window of {} steps ({:.6g} per step)", iterations.mean(),
-                              summary.method.dynamic.window_steps, iterations.per_step())
+                              summary.method.dynamic().window_steps, iterations.per_step())
                 : fmt::format("{:.6g} per step", iterations.per_step());
   if (iterations.steps == 0) return text;
   text += fmt::format(": {} (p50) {} (p95) {} (max)",
@@ -200,7 +200,7 @@ std::string energy_safety_text(const RunSummary& summary) {
   if (std::isfinite(growth.ratio)) {
     text += fmt::format(" ({:.3g} J too much)", growth.beyond_J);
   }
-  if (has_waves(summary) && !summary.method.guard) {
+  if (has_waves(summary) && !summary.method.waves().guard) {
     text += "\n               the coupling created it; the guard (\"guard\": true) prevents that";
   }
   return text;
@@ -359,7 +359,7 @@ std::string summary_text(const RunSummary& summary) {
   if (has_waves(summary)) {
     text += line("impedance", impedance_text(summary)) + line("guard", guard_text(summary));
   }
-  if (!is_splitting(summary.method.kind)) text += line("iterations", iterations_text(summary));
+  if (!summary.method.is<Splitting>()) text += line("iterations", iterations_text(summary));
   text += line("energy", energy_text(summary)) + line("safety", energy_safety_text(summary)) +
           line("certificate", certificate_text(summary)) +
           line("execution", execution_text(summary));

@@ -11,6 +11,7 @@
 #include "scenario/scenario_method.hpp"
 #include "scenario/scenario_parts.hpp"
 #include "scenario/scenario_reader.hpp"
+#include "scenario/scenario_settings.hpp"
 #include "scenario/scenario_text.hpp"
 
 namespace portwave {
@@ -63,7 +64,7 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
   if (!system && !table) return;
   Names names = system ? Names(*system) : Names(*table, unbuilt_parts(draft));
   if (const auto method = object.find("method")) {
-    read_method_ports(*method, names, settings.options.method);
+    read_method_names(*method, names, settings.options.method);
   }
   if (const auto outputs = object.find("outputs")) {
     read_observables(*outputs, names, settings);

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "execution/number_range.hpp"
+#include "portwave/coupling/method/number_range.hpp"
 #include "scenario/scenario_document.hpp"
 
 namespace portwave::scenario_file {

@@ -22,15 +22,15 @@ constexpr double kWindowRoundOff = 1e-11;
 
 Issues check(const Scenario& scenario, const IterationOptions& options) {
   Issues issues;
-  const MethodKind kind = scenario.options.method.kind;
-  if (!is_dynamic_iteration(kind)) {
+  const MethodKind kind = scenario.options.method.kind();
+  if (!kind.is<IterationKind>()) {
     issues.push_back(
         {"/method/kind",
          fmt::format("is \"{}\"; study iteration follows a dynamic iteration: \"lions-mercier\", "
                      "\"jacobi\" or \"gauss-seidel\"",
                      to_string(kind))});
   }
-  if (options.start_error && kind == MethodKind::lions_mercier) {
+  if (options.start_error && kind == IterationKind::lions_mercier) {
     issues.push_back({"/method/kind",
                       "is \"lions-mercier\", whose start follows from the method; a start error is "
                       "for \"jacobi\" and \"gauss-seidel\""});
@@ -49,13 +49,13 @@ class IterationRun {
  public:
   IterationRun(const Scenario& scenario, const IterationOptions& options)
       : options_(options),
-        method_(scenario.options.method),
+        method_(scenario.options.method.dynamic()),
         step_s_(scenario.options.step_s),
         system_(scenario.system),
         waveforms_(system_, step_s_, method_),
         tableau_(tableau(waveforms_.parameters().integrator)),
         solution_(system_, step_s_, waveforms_.parameters().integrator),
-        contracts_(waveforms_.parameters().kind == MethodKind::lions_mercier) {
+        contracts_(waveforms_.parameters().kind == IterationKind::lions_mercier) {
     x_solution_.resize(waveforms_.stages_size());
     x_.resize(waveforms_.stages_size());
     if (!contracts_) return;
@@ -137,8 +137,8 @@ class IterationRun {
       if (k == options_.iterations) return;
       const WaveformChange change = waveforms_.iterate(each_);
       if (k == 0) first_size = std::max(change.size, change.change);
-      const bool gives_up = !contracts_ && first_size > 0.0 &&
-                            change.change > method_.dynamic.divergence_limit * first_size;
+      const bool gives_up =
+          !contracts_ && first_size > 0.0 && change.change > method_.divergence_limit * first_size;
       if (!window.gives_up && gives_up) window.gives_up = k + 1;
     }
   }
@@ -198,7 +198,7 @@ class IterationRun {
   }
 
   const IterationOptions& options_;
-  const CouplingMethod& method_;
+  const DynamicIteration& method_;
   double step_s_;
   CondensedSystem system_;
   WaveformIteration waveforms_;

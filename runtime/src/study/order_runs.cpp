@@ -9,7 +9,6 @@
 #include <Eigen/Dense>
 #include <fmt/format.h>
 
-#include "execution/method_rules.hpp"
 #include "execution/parallel_for_each.hpp"
 #include "portwave/coupling/state_space/collocation.hpp"
 #include "portwave/coupling/state_space/dynamic_iteration.hpp"
@@ -80,11 +79,12 @@ class NetworkRun final : public OrderRun {
   NetworkRun(const OrderSetting& setting, double step_s, const CouplingMethod& method)
       : each_(setting.threads > 1 ? make_team_for_each(setting.threads)
                                   : std::make_unique<ForEach>()) {
-    if (!is_splitting(method.kind)) {
+    const auto* const options = method.as<Splitting>();
+    if (options == nullptr) {
       method_ = make_network_method(setting.system, step_s, method, /*ledger=*/false);
       return;
     }
-    auto splitting = std::make_unique<SplittingMethod>(setting.system, step_s, method, false);
+    auto splitting = std::make_unique<SplittingMethod>(setting.system, step_s, *options, false);
     operations_ = splitting->operations();
     method_ = std::move(splitting);
   }
@@ -155,35 +155,35 @@ std::unique_ptr<OrderRun> sparse_collocation(const OrderSetting& setting, Integr
 }
 
 CouplingMethod method_of_kind(const Scenario& scenario, MethodKind kind, double step_s) {
-  CouplingMethod method = scenario.options.method;
-  if (kind == method.kind) {
-    const double window_s = method.dynamic.window_steps * scenario.options.step_s;
+  const CouplingMethod& own = scenario.options.method;
+  CouplingMethod method = own.with_kind(kind);
+  auto* const dynamic = method.as<DynamicIteration>();
+  if (kind == own.kind()) {
+    if (dynamic == nullptr) return method;
+    const double window_s = dynamic->window_steps * scenario.options.step_s;
     const double steps = std::max(1.0, std::round(window_s / step_s));
-    if (steps > method_rules::kMostSteps) {
+    if (steps > kMostSubsteps) {
       throw ConfigError(
           "/method/window_steps",
           fmt::format("a window of {:g} s is {:g} steps of {:g} s; at most {} are taken", window_s,
-                      steps, step_s, method_rules::kMostSteps));
+                      steps, step_s, kMostSubsteps));
     }
-    method.dynamic.window_steps = static_cast<int>(steps);
+    dynamic->window_steps = static_cast<int>(steps);
     return method;
   }
-  if (is_wave_method(kind)) {
-    method = CouplingMethod::automatic();
-  } else {
-    method = CouplingMethod{.splitting = method.splitting};
-    if (is_dynamic_iteration(kind)) {
-      method.iterations = CouplingMethod::automatic().iterations;
-      method.tolerance = CouplingMethod::automatic().tolerance;
-    }
+  const WaveCoupling automatic = WaveCoupling::automatic();
+  if (method.couples_by_waves()) return CouplingMethod(automatic).with_kind(kind);
+  if (dynamic != nullptr) {
+    *dynamic = {.kind = dynamic->kind,
+                .iterations = automatic.iterations,
+                .tolerance = automatic.tolerance};
   }
-  method.kind = kind;
   return method;
 }
 
 std::unique_ptr<OrderRun> coupled_run(const OrderSetting& setting, MethodKind kind, double step_s) {
   const CouplingMethod method = method_of_kind(setting.scenario, kind, step_s);
-  if (is_wave_method(kind)) return std::make_unique<WaveRun>(setting, step_s, method);
+  if (kind.couples_by_waves()) return std::make_unique<WaveRun>(setting, step_s, method);
   return std::make_unique<NetworkRun>(setting, step_s, method);
 }
 

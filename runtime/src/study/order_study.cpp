@@ -14,7 +14,7 @@
 
 #include "portwave/coupling/state_space/collocation.hpp"
 #include "portwave/subsystems/base/error.hpp"
-#include "scenario/scenario_method.hpp"
+#include "scenario/scenario_settings.hpp"
 #include "study/matrix_exponential.hpp"
 #include "study/order_runs.hpp"
 
@@ -289,15 +289,15 @@ class OrderRun {
   std::vector<MethodKind> kinds() const {
     if (options_.methods) return *options_.methods;
     std::vector<MethodKind> list;
-    const MethodKind own = setting_.scenario.options.method.kind;
-    if (own != MethodKind::strang && strang_applies()) list.push_back(MethodKind::strang);
+    const MethodKind own = setting_.scenario.options.method.kind();
+    if (own != SplittingKind::strang && strang_applies()) list.push_back(SplittingKind::strang);
     list.push_back(own);
     return list;
   }
 
   bool strang_applies() const {
     try {
-      refuse_unless_it_applies(contender(MethodKind::strang));
+      refuse_unless_it_applies(contender(SplittingKind::strang));
       return true;
     } catch (const ConfigError&) {
       return false;

@@ -16,7 +16,7 @@ void multiply(std::vector<double>& values, double factor) {
 
 WaveDiscretisation discretise(const Scenario& scenario, const Grain& grain) {
   return {scenario.system, scenario.options.step_s,
-          impedance_by_port(scenario.system, scenario.options.method),
+          impedance_by_port(scenario.system, scenario.options.method.waves()),
           grain.kind == Grain::Kind::part ? WaveDiscretisation::Grouping::none
                                           : WaveDiscretisation::Grouping::by_shape};
 }
@@ -51,10 +51,9 @@ ScalingPredictor::ScalingPredictor(const Scenario& scenario, const ScalingOption
                                    const ScalingModel& measured)
     : options_(options),
       measured_(measured),
-      budget_(scenario.options.method.iterations),
-      waits_(scenario.options.method.tolerance > 0.0 ||
-             scenario.options.method.energy_tolerance_J > 0.0) {
-  if (is_wave_method(scenario.options.method.kind)) {
+      budget_(iterations_of(scenario.options.method)),
+      waits_(has_tolerance(scenario.options.method)) {
+  if (scenario.options.method.couples_by_waves()) {
     waves_.emplace(discretise(scenario, options.grain));
     model_waves();
   } else {

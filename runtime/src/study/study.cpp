@@ -65,35 +65,35 @@ Issues check_axes(const CouplingMethod& method, const BudgetAxes& axes) {
     if (budget < 0) issues.push_back({"", fmt::format("budget {} is negative", budget)});
   }
   const std::vector<MethodKind> kinds =
-      axes.methods.empty() ? std::vector{method.kind} : axes.methods;
+      axes.methods.empty() ? std::vector{method.kind()} : axes.methods;
   for (const MethodKind kind : kinds) {
-    if (!is_splitting(kind)) continue;
+    if (!kind.is<SplittingKind>()) continue;
     issues.push_back({"/method/kind", fmt::format("the method \"{}\" does not iterate: it has no "
                                                   "budget to vary",
                                                   to_string(kind))});
   }
   const auto takes_impedances = [](MethodKind kind) {
-    return is_wave_method(kind) && kind != MethodKind::automatic;
+    return kind.couples_by_waves() && kind != WaveUpdate::automatic;
   };
-  if (!is_wave_method(method.kind) && axes.impedances.empty() &&
+  if (!method.couples_by_waves() && axes.impedances.empty() &&
       std::any_of(kinds.begin(), kinds.end(), takes_impedances)) {
     issues.push_back(
         {"/method/impedance",
          fmt::format("the method \"{}\" couples without waves and gives no impedances; "
                      "name rules to take them from",
-                     to_string(method.kind))});
+                     to_string(method.kind()))});
   }
   const bool chooses = axes.methods.empty()
-                           ? method.kind == MethodKind::automatic
+                           ? method.kind() == WaveUpdate::automatic
                            : std::all_of(axes.methods.begin(), axes.methods.end(),
-                                         [](MethodKind k) { return k == MethodKind::automatic; });
+                                         [](MethodKind k) { return k == WaveUpdate::automatic; });
   if (chooses && !axes.impedances.empty()) {
     issues.push_back({"/method/kind",
                       "the method \"auto\" chooses the impedances itself; name other methods to "
                       "compare impedances"});
   }
   const bool gives_values =
-      is_wave_method(method.kind) && method.impedance_kind == ImpedanceKind::given;
+      method.couples_by_waves() && method.waves().impedance_kind == ImpedanceKind::given;
   if (!gives_values && contains(axes.impedances, ImpedanceKind::given)) {
     issues.push_back({"/method/impedance",
                       fmt::format("gives no values: its kind is \"{}\"", impedance_rule(method))});
@@ -108,22 +108,22 @@ std::vector<CouplingMethod> methods_of(const CouplingMethod& method, const Budge
     return values;
   };
   std::vector<CouplingMethod> methods;
-  for (const MethodKind kind : or_own(axes.methods, method.kind)) {
-    const bool has_waves = is_wave_method(kind);
-    const bool chooses = kind == MethodKind::automatic;
+  for (const MethodKind kind : or_own(axes.methods, method.kind())) {
+    CouplingMethod each = method.with_kind(kind);
+    auto* const waves = each.as<WaveCoupling>();
+    if (waves == nullptr) {
+      methods.push_back(std::move(each));
+      continue;
+    }
+    if (kind != method.kind()) waves->relaxation = 1.0;
     const std::vector<ImpedanceKind> impedances =
-        chooses      ? std::vector<ImpedanceKind>{ImpedanceKind::automatic}
-        : !has_waves ? std::vector<ImpedanceKind>{method.impedance_kind}
-                     : or_own(axes.impedances, method.impedance_kind);
-    const std::vector<bool> guards =
-        has_waves ? or_own(axes.guards, method.guard) : std::vector<bool>{false};
+        kind == WaveUpdate::automatic ? std::vector<ImpedanceKind>{ImpedanceKind::automatic}
+                                      : or_own(axes.impedances, waves->impedance_kind);
     for (const ImpedanceKind impedance : impedances) {
-      for (const bool guard : guards) {
-        CouplingMethod& each = methods.emplace_back(method);
-        each.kind = kind;
-        each.impedance_kind = impedance;
-        each.guard = guard;
-        if (kind != method.kind) each.relaxation = 1.0;
+      for (const bool guard : or_own(axes.guards, waves->guard)) {
+        waves->impedance_kind = impedance;
+        waves->guard = guard;
+        methods.push_back(each);
       }
     }
   }
@@ -190,14 +190,29 @@ Samples room_for_samples(const Scenario& scenario) {
   }
 }
 
+/// No tolerance ends an iteration.
+void spend_the_budget(CouplingMethod& method) {
+  if (auto* const waves = method.as<WaveCoupling>()) {
+    waves->tolerance = waves->energy_tolerance_J = 0.0;
+  }
+  if (auto* const dynamic = method.as<DynamicIteration>()) dynamic->tolerance = 0.0;
+}
+
+/// True when a method takes its impedances, if any, from where the scenario's own does, so that a
+/// defect of it is one of the scenario.
+bool is_as_asked_for(const CouplingMethod& method, const CouplingMethod& own) {
+  const auto* const waves = method.as<WaveCoupling>();
+  if (waves == nullptr) return method.kind() == own.kind();
+  return own.couples_by_waves() && waves->impedance_kind == own.waves().impedance_kind;
+}
+
 /// Fills in all that the run tells.
 void run_budget(const Scenario& scenario, const Samples& reference, const CouplingMethod& method,
                 int threads, BudgetRow& row) {
   StepperOptions options = scenario.options;
   options.method = method;
-  options.method.iterations = row.iterations;
-  options.method.tolerance = 0.0;  // a budget is spent, whatever the residual
-  options.method.energy_tolerance_J = 0.0;
+  set_iterations(options.method, row.iterations);
+  spend_the_budget(options.method);
   options.certify = Certify::full;
   options.threads = threads;
   Stepper stepper(scenario.system, options);
@@ -229,9 +244,9 @@ BudgetRow budget_row(const Scenario& scenario, const Samples& reference,
                      const CouplingMethod& method, int iterations, int threads) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   BudgetRow row{.iterations = iterations,
-                .method = method.kind,
+                .method = method.kind(),
                 .impedance = impedance_rule(method),
-                .guard = method.guard,
+                .guard = method.couples_by_waves() && method.waves().guard,
                 .rms = kNone,
                 .max = kNone,
                 .final = kNone,
@@ -241,9 +256,7 @@ BudgetRow budget_row(const Scenario& scenario, const Samples& reference,
   } catch (const StepError& error) {
     row.failure = error.what();
   } catch (const ConfigError& error) {
-    const CouplingMethod& own = scenario.options.method;
-    const bool is_comparison = !is_wave_method(method.kind) && method.kind != own.kind;
-    if (method.impedance_kind == own.impedance_kind && !is_comparison) throw;
+    if (is_as_asked_for(method, scenario.options.method)) throw;
     row.failure = error.what();
   }
   return row;

@@ -61,7 +61,7 @@ std::vector<PartMargins> margins_of(const PortResponses& responses,
   return margins;
 }
 
-RuleRates rates_of(std::string rule, TunedImpedance impedance, const CouplingMethod& method,
+RuleRates rates_of(std::string rule, TunedImpedance impedance, const WaveCoupling& method,
                    const PortResponses& responses) {
   RuleRates rates{.rule = std::move(rule),
                   .problem = std::move(impedance.problem),
@@ -82,16 +82,17 @@ RuleRates rates_of(std::string rule, TunedImpedance impedance, const CouplingMet
 }  // namespace
 
 std::string impedance_rule(const CouplingMethod& method) {
-  if (!is_wave_method(method.kind)) return "none";
-  if (method.impedance_kind != ImpedanceKind::given) {
-    return std::string(to_string(method.impedance_kind));
+  const auto* const waves = method.as<WaveCoupling>();
+  if (waves == nullptr) return "none";
+  if (waves->impedance_kind != ImpedanceKind::given) {
+    return std::string(to_string(waves->impedance_kind));
   }
-  return method.impedance.size() == 1 ? "uniform" : "per_port";
+  return waves->impedance.size() == 1 ? "uniform" : "per_port";
 }
 
 std::vector<RuleRates> rates_of_rules(const Scenario& scenario, const PortResponses& responses,
                                       const PhaseCallback& listener) {
-  const CouplingMethod& method = scenario.options.method;
+  const WaveCoupling& method = scenario.options.method.waves();
   constexpr std::array kRules = {ImpedanceKind::fne, ImpedanceKind::matched, ImpedanceKind::leaf,
                                  ImpedanceKind::adapted};
   const bool gives_values = method.impedance_kind == ImpedanceKind::given;
@@ -117,8 +118,8 @@ TuningReport tune(const Scenario& scenario, ImpedanceKind rule, const PhaseCallb
   refuse_without_waves(scenario.options.method);
   tell(listener, {"linearising the subsystems"});
   const PortResponses responses(scenario.system, scenario.options.step_s);
-  CouplingMethod method = scenario.options.method;
-  method.kind = MethodKind::automatic;
+  WaveCoupling method = scenario.options.method.waves();
+  method.kind = WaveUpdate::automatic;
   if (rule == ImpedanceKind::given && method.impedance_kind != ImpedanceKind::given) {
     throw ConfigError("/method/impedance",
                       fmt::format("gives no values: its kind is \"{}\"", impedance_rule(method)));
@@ -127,8 +128,8 @@ TuningReport tune(const Scenario& scenario, ImpedanceKind rule, const PhaseCallb
   tell(listener, {"choosing the method"});
   TuningReport report{.choice = choose_method(responses, method)};
   tell(listener, {"judging the ports"});
-  report.ports = ports_of(responses, report.choice.method.impedance);
-  report.parts = margins_of(responses, report.choice.method.impedance);
+  report.ports = ports_of(responses, report.choice.method.waves().impedance);
+  report.parts = margins_of(responses, report.choice.method.waves().impedance);
   report.rules = rates_of_rules(scenario, responses, listener);
   return report;
 }

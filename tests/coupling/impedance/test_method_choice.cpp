@@ -25,9 +25,9 @@ using testing::InnerRun;
 using testing::run_steps;
 using testing::wave_matrices;
 
-CouplingMethod everything_automatic() {
-  CouplingMethod method;
-  method.kind = MethodKind::automatic;
+WaveCoupling everything_automatic() {
+  WaveCoupling method;
+  method.kind = WaveUpdate::automatic;
   method.impedance_kind = ImpedanceKind::automatic;
   return method;
 }
@@ -55,10 +55,10 @@ TEST(Rates, AHubStallsMatchedAndTakesThreeEvaluationsWithLeaf) {
     const auto matched = tune_impedance(responses, ImpedanceKind::matched).by_port;
     const auto leaf = tune_impedance(responses, ImpedanceKind::leaf).by_port;
     EXPECT_GT(testing::peaceman_rachford_rate(wave_matrices(responses, matched)), 0.95) << h;
-    const PredictedRate rate = predict_rate(responses, leaf, MethodKind::peaceman_rachford, 1.0);
+    const PredictedRate rate = predict_rate(responses, leaf, WaveUpdate::peaceman_rachford, 1.0);
     EXPECT_LE(rate.evaluations, 3) << h;
     EXPECT_TRUE(rate.converges);
-    EXPECT_FALSE(predict_rate(responses, matched, MethodKind::peaceman_rachford, 1.0).converges);
+    EXPECT_FALSE(predict_rate(responses, matched, WaveUpdate::peaceman_rachford, 1.0).converges);
   }
 }
 
@@ -69,13 +69,13 @@ TEST(Rates, PredictionIsTheSpectralRadiusWhereThatRules) {
   const auto m = wave_matrices(responses, gamma);
   for (const double relaxation : {0.5, 0.8, 1.0}) {
     const PredictedRate rate =
-        predict_rate(responses, gamma, MethodKind::peaceman_rachford, relaxation, 400);
+        predict_rate(responses, gamma, WaveUpdate::peaceman_rachford, relaxation, 400);
     EXPECT_NEAR(rate.contraction, testing::peaceman_rachford_rate(m, relaxation), 0.06)
         << relaxation;
   }
   for (const double relaxation : {0.7, 1.0, 1.5}) {
     const PredictedRate rate =
-        predict_rate(responses, gamma, MethodKind::douglas_rachford, relaxation, 400);
+        predict_rate(responses, gamma, WaveUpdate::douglas_rachford, relaxation, 400);
     EXPECT_NEAR(rate.contraction, testing::douglas_rachford_rate(m, relaxation), 0.06)
         << relaxation;
   }
@@ -87,10 +87,10 @@ TEST(Rates, PredictionIsWhatIsObserved) {
     const double h = 0.02;
     const PortResponses responses(*system, h);
     const auto leaf = tune_impedance(responses, ImpedanceKind::leaf).by_port;
-    for (const auto& [kind, relaxation] : {std::pair{MethodKind::peaceman_rachford, 1.0},
-                                           {MethodKind::peaceman_rachford, 0.5},
-                                           {MethodKind::douglas_rachford, 1.0}}) {
-      CouplingMethod method;
+    for (const auto& [kind, relaxation] : {std::pair{WaveUpdate::peaceman_rachford, 1.0},
+                                           {WaveUpdate::peaceman_rachford, 0.5},
+                                           {WaveUpdate::douglas_rachford, 1.0}}) {
+      WaveCoupling method;
       method.kind = kind;
       method.relaxation = relaxation;
       method.impedance = leaf;
@@ -114,7 +114,7 @@ TEST(Rates, WavesThatAreNotUniqueDoNotSpoilThePrediction) {
   const PortResponses responses(system, 0.01);
   const std::vector<double> gamma(4, 150.0);
   EXPECT_NEAR(testing::peaceman_rachford_rate(wave_matrices(responses, gamma), 0.5), 1.0, 1e-9);
-  EXPECT_TRUE(predict_rate(responses, gamma, MethodKind::peaceman_rachford, 0.5).converges);
+  EXPECT_TRUE(predict_rate(responses, gamma, WaveUpdate::peaceman_rachford, 0.5).converges);
 }
 
 TEST(Rates, DivergenceIsNotConvergence) {
@@ -127,7 +127,7 @@ TEST(Rates, DivergenceIsNotConvergence) {
   const System system = builder.build();
   const PortResponses responses(system, 0.01);
   const PredictedRate rate = predict_rate(responses, std::vector<double>(2, 0.1),
-                                          MethodKind::peaceman_rachford, 1.0, 2000);
+                                          WaveUpdate::peaceman_rachford, 1.0, 2000);
   EXPECT_FALSE(rate.converges);
   EXPECT_EQ(rate.evaluations, 2000);
 }
@@ -178,7 +178,7 @@ BestSingle best_single_douglas_rachford(const PortResponses& responses) {
     const double gamma = std::pow(10.0, 0.5 * exponent);
     const std::vector<double> impedance(responses.system().scalar_ports().size(), gamma);
     const PredictedRate rate =
-        predict_rate(responses, impedance, MethodKind::douglas_rachford, 1.0, kLimit);
+        predict_rate(responses, impedance, WaveUpdate::douglas_rachford, 1.0, kLimit);
     const bool better = best.impedance == 0.0 || (rate.converges && !best.rate.converges) ||
                         (rate.converges == best.rate.converges &&
                          (rate.converges ? rate.evaluations < best.rate.evaluations
@@ -223,8 +223,8 @@ TEST(MethodChoice, LeafOnTheGridTakesWhatItIsSaidTo) {
     int evaluations;
   } cases[] = {{1e-4, 5}, {1e-3, 7}, {1e-2, 10}, {0.1, 20}};
   for (const auto& c : cases) {
-    CouplingMethod method;
-    method.kind = MethodKind::peaceman_rachford;
+    WaveCoupling method;
+    method.kind = WaveUpdate::peaceman_rachford;
     method.impedance_kind = ImpedanceKind::leaf;
     const MethodChoice choice = choose_method(PortResponses(system, c.h), method);
     EXPECT_LE(run_steps(system, c.h, choice.method).most_evaluations, c.evaluations) << c.h;
@@ -248,28 +248,28 @@ TEST(MethodChoice, IsTheSameEveryTime) {
   const PortResponses responses(system, 1e-2), again(system, 1e-2);
   const MethodChoice a = choose_method(responses, everything_automatic());
   const MethodChoice b = choose_method(again, everything_automatic());
-  EXPECT_EQ(a.method.impedance, b.method.impedance);
+  EXPECT_EQ(a.method.waves().impedance, b.method.waves().impedance);
   EXPECT_EQ(a.reason, b.reason);
 }
 
 TEST(MethodChoice, LeavesAloneWhatIsGiven) {
   const System system = testing::duffing_linear_pair();
   const PortResponses responses(system, 0.01);
-  CouplingMethod method;
+  WaveCoupling method;
   method.impedance = {0.4};
   method.relaxation = 1.3;
   method.acceleration = 4;
   const MethodChoice given = choose_method(responses, method);
-  EXPECT_EQ(given.method.kind, MethodKind::douglas_rachford);
-  EXPECT_EQ(given.method.relaxation, 1.3);
-  EXPECT_EQ(given.method.acceleration, 4);
-  EXPECT_EQ(given.method.impedance_kind, ImpedanceKind::given);
-  EXPECT_EQ(given.method.impedance, std::vector<double>(2, 0.4));
+  EXPECT_EQ(given.method.kind(), WaveUpdate::douglas_rachford);
+  EXPECT_EQ(given.method.waves().relaxation, 1.3);
+  EXPECT_EQ(given.method.waves().acceleration, 4);
+  EXPECT_EQ(given.method.waves().impedance_kind, ImpedanceKind::given);
+  EXPECT_EQ(given.method.waves().impedance, std::vector<double>(2, 0.4));
   method.impedance_kind = ImpedanceKind::automatic;
   const MethodChoice chosen = choose_method(responses, method);
-  EXPECT_EQ(chosen.method.kind, MethodKind::douglas_rachford);
-  EXPECT_EQ(chosen.method.relaxation, 1.3);
-  EXPECT_NE(chosen.method.impedance_kind, ImpedanceKind::automatic);
+  EXPECT_EQ(chosen.method.kind(), WaveUpdate::douglas_rachford);
+  EXPECT_EQ(chosen.method.waves().relaxation, 1.3);
+  EXPECT_NE(chosen.method.waves().impedance_kind, ImpedanceKind::automatic);
   method.impedance_kind = ImpedanceKind::given;
   method.impedance = {0.4, -1.0};
   EXPECT_THROW(choose_method(responses, method), ConfigError);
@@ -287,13 +287,13 @@ TEST(MethodChoice, SaysWhy) {
 TEST(MethodChoice, ManyEvaluationsCallForTheInterfaceEquation) {
   const System grid = testing::duffing_grid(6, 6);
   const MethodChoice slow = choose_method(PortResponses(grid, 0.1), everything_automatic());
-  EXPECT_EQ(slow.method.kind, MethodKind::interface) << slow.reason;
+  EXPECT_EQ(slow.method.kind(), WaveUpdate::interface) << slow.reason;
   EXPECT_LE(slow.rate.evaluations, 8);
-  EXPECT_EQ(slow.method.acceleration, 0);
+  EXPECT_EQ(slow.method.waves().acceleration, 0);
   const MethodChoice fast = choose_method(PortResponses(grid, 1e-4), everything_automatic());
-  EXPECT_EQ(fast.method.kind, MethodKind::peaceman_rachford) << fast.reason;
+  EXPECT_EQ(fast.method.kind(), WaveUpdate::peaceman_rachford) << fast.reason;
   EXPECT_LE(fast.rate.evaluations, 8);
-  EXPECT_EQ(fast.method.acceleration, 0);
+  EXPECT_EQ(fast.method.waves().acceleration, 0);
 }
 
 /// The largest condition of I + M̂, which the parts' own steps invert.
@@ -326,7 +326,8 @@ TEST(MethodChoice, AvoidsIllConditionedStepMaps) {
     const MethodChoice choice = choose_method(responses, everything_automatic());
     const auto matched = tune_impedance(responses, ImpedanceKind::matched).by_port;
     if (matched.empty() || worst_condition(responses, matched) > 1e4) continue;
-    EXPECT_LE(worst_condition(responses, choice.method.impedance), 1e4) << seed << choice.reason;
+    EXPECT_LE(worst_condition(responses, choice.method.waves().impedance), 1e4)
+        << seed << choice.reason;
     for (const ImpedanceKind rule : {ImpedanceKind::leaf, ImpedanceKind::adapted}) {
       const auto other = tune_impedance(responses, rule).by_port;
       if (!other.empty() && worst_condition(responses, other) > 1e4) ++avoided;

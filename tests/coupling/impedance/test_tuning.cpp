@@ -228,7 +228,7 @@ TEST(Fne, NamesThePartThatHasNone) {
   const TunedImpedance tuned = tune_impedance(responses, ImpedanceKind::fne);
   EXPECT_TRUE(tuned.by_port.empty());
   EXPECT_NE(tuned.problem.find("\"turner\""), std::string::npos) << tuned.problem;
-  CouplingMethod method;
+  WaveCoupling method;
   method.impedance_kind = ImpedanceKind::fne;
   EXPECT_THROW(choose_method(responses, method), ConfigError);
 }
@@ -309,9 +309,9 @@ TEST(Adapted, LoopsTakeFinitePositiveValues) {
 }
 
 TEST(Names, OfMethodsAndRules) {
-  EXPECT_EQ(to_string(MethodKind::douglas_rachford), "douglas-rachford");
-  EXPECT_EQ(to_string(MethodKind::peaceman_rachford), "peaceman-rachford");
-  EXPECT_EQ(to_string(MethodKind::automatic), "auto");
+  EXPECT_EQ(to_string(WaveUpdate::douglas_rachford), "douglas-rachford");
+  EXPECT_EQ(to_string(WaveUpdate::peaceman_rachford), "peaceman-rachford");
+  EXPECT_EQ(to_string(WaveUpdate::automatic), "auto");
   EXPECT_EQ(to_string(ImpedanceKind::given), "given");
   EXPECT_EQ(to_string(ImpedanceKind::fne), "fne");
   EXPECT_EQ(to_string(ImpedanceKind::matched), "matched");

@@ -84,44 +84,43 @@ struct Case {
 
 std::vector<Case> cases() {
   std::vector<Case> out;
-  CouplingMethod strang;
-  strang.kind = MethodKind::strang;
+  Splitting strang;
   out.push_back({"strang", strang});
   out.push_back({"strang_no_book", strang, false});
-  strang.splitting.split_dissipation = true;
+  strang.split_dissipation = true;
   out.push_back({"strang_split", strang});
-  strang.splitting.split_dissipation = false;
-  strang.splitting.coupling_flow = CouplingFlow::low_rank;
+  strang.split_dissipation = false;
+  strang.coupling_flow = CouplingFlow::low_rank;
   out.push_back({"strang_low_rank", strang});
   out.push_back({"strang_low_rank_no_book", strang, false});
-  CouplingMethod impulse;
-  impulse.kind = MethodKind::impulse;
-  impulse.splitting.factor = 3;
+  Splitting impulse;
+  impulse.kind = SplittingKind::impulse;
+  impulse.factor = 3;
   for (const int i : {0, 1, 2, 4, 5, 8, 10, 12, 20, 21})
-    impulse.splitting.fast.push_back("c" + std::to_string(i));
+    impulse.fast.push_back("c" + std::to_string(i));
   out.push_back({"impulse", impulse});
   for (const int window : {1, 3}) {
     const std::string w = "_" + std::to_string(window);
-    CouplingMethod m;
+    DynamicIteration m;
     m.iterations = 4;
-    m.dynamic.window_steps = window;
-    m.kind = MethodKind::lions_mercier;
+    m.window_steps = window;
+    m.kind = IterationKind::lions_mercier;
     out.push_back({"lions_mercier" + w, m});
-    m.dynamic.metric = IterationMetric::identity;
+    m.metric = IterationMetric::identity;
     out.push_back({"lions_mercier_identity" + w, m});
-    m.dynamic.metric = IterationMetric::automatic;
-    m.dynamic.integrator = Integrator::radau_iia;
+    m.metric = IterationMetric::automatic;
+    m.integrator = Integrator::radau_iia;
     out.push_back({"lions_mercier_radau" + w, m});
-    for (const MethodKind kind : {MethodKind::jacobi, MethodKind::gauss_seidel}) {
+    for (const IterationKind kind : {IterationKind::jacobi, IterationKind::gauss_seidel}) {
       m.kind = kind;
-      const std::string name = kind == MethodKind::jacobi ? "jacobi" : "gauss_seidel";
-      m.dynamic.integrator = Integrator::automatic;
+      const std::string name = kind == IterationKind::jacobi ? "jacobi" : "gauss_seidel";
+      m.integrator = Integrator::automatic;
       out.push_back({name + w, m});
-      m.dynamic.integrator = Integrator::radau_iia;
+      m.integrator = Integrator::radau_iia;
       out.push_back({name + "_radau" + w, m});
     }
     m.iterations = 0;
-    m.kind = MethodKind::jacobi;
+    m.kind = IterationKind::jacobi;
     out.push_back({"jacobi_not_iterated" + w, m});
   }
   return out;
@@ -154,7 +153,7 @@ std::vector<double> run(const System& parts, const Case& c, const ForEach& each 
 /// What a waveform iteration shows of itself.
 std::vector<double> run_waveforms(const System& parts, const CouplingMethod& method) {
   const CondensedSystem system(parts);
-  WaveformIteration iteration(system, 2e-3, method);
+  WaveformIteration iteration(system, 2e-3, method.dynamic());
   const Eigen::VectorXd x = system.initial_state();
   iteration.begin(0.0, {x.data(), static_cast<std::size_t>(x.size())});
   std::vector<double> stages(iteration.stages_size()), out;
@@ -163,7 +162,7 @@ std::vector<double> run_waveforms(const System& parts, const CouplingMethod& met
   };
   iteration.solve(ForEach(), stages);
   note(stages);
-  if (method.kind != MethodKind::lions_mercier) {
+  if (method.kind != IterationKind::lions_mercier) {
     for (std::size_t k = 0; k < stages.size(); ++k) stages[k] = std::sin(static_cast<double>(k));
     iteration.start_from(stages);
   }
@@ -172,7 +171,7 @@ std::vector<double> run_waveforms(const System& parts, const CouplingMethod& met
     note({change.change, change.size});
     iteration.solve(ForEach(), stages);
     note(stages);
-    if (method.kind != MethodKind::lions_mercier) continue;
+    if (method.kind != IterationKind::lions_mercier) continue;
     iteration.z(stages);
     note(stages);
   }
@@ -217,7 +216,7 @@ TEST(BlockLanes, GiveTheWaveformsOfBlockByBlockSolves) {
   for (const Network& network : kNetworks) {
     const System parts = make_system(network);
     for (const Case& c : cases()) {
-      if (!is_dynamic_iteration(c.method.kind)) continue;
+      if (!c.method.is<DynamicIteration>()) continue;
       std::vector<double> alone;
       {
         const SmallestGroup never(kNever);

@@ -14,24 +14,24 @@
 namespace portwave {
 namespace {
 
-CouplingMethod lions_mercier(double lambda, double mu, double omega, double alpha,
-                             int window_steps) {
-  CouplingMethod method;
-  method.kind = MethodKind::lions_mercier;
-  method.dynamic.lambda = lambda;
-  method.dynamic.mu = mu;
-  method.dynamic.omega = omega;
-  method.dynamic.alpha = alpha;
-  method.dynamic.window_steps = window_steps;
-  method.dynamic.metric = IterationMetric::identity;
+DynamicIteration lions_mercier(double lambda, double mu, double omega, double alpha,
+                               int window_steps) {
+  DynamicIteration method;
+  method.kind = IterationKind::lions_mercier;
+  method.lambda = lambda;
+  method.mu = mu;
+  method.omega = omega;
+  method.alpha = alpha;
+  method.window_steps = window_steps;
+  method.metric = IterationMetric::identity;
   return method;
 }
 
-CouplingMethod relaxation(MethodKind kind, int window_steps) {
-  CouplingMethod method;
+DynamicIteration relaxation(IterationKind kind, int window_steps) {
+  DynamicIteration method;
   method.kind = kind;
-  method.dynamic.window_steps = window_steps;
-  method.dynamic.divergence_limit = std::numeric_limits<double>::infinity();
+  method.window_steps = window_steps;
+  method.divergence_limit = std::numeric_limits<double>::infinity();
   return method;
 }
 
@@ -64,7 +64,7 @@ double largest_norm(const Waveform& w, int n) {
 }
 
 WaveformIteration begun(const CondensedSystem& system, double step_s,
-                        const CouplingMethod& method) {
+                        const DynamicIteration& method) {
   WaveformIteration iteration(system, step_s, method);
   const Eigen::VectorXd start = system.initial_state();
   iteration.begin(0.0, {start.data(), static_cast<std::size_t>(start.size())});
@@ -111,7 +111,7 @@ TEST(LionsMercier, GoldenFiguresOfTheCircuit) {
   EXPECT_DOUBLE_EQ(system.J_coupling().coeff(3, 4), 1.0);
   EXPECT_DOUBLE_EQ(system.J_coupling().coeff(4, 3), -1.0);
   constexpr double h = 1e-4;
-  CouplingMethod method = lions_mercier(1.2, 1.0, 2.2, 0.2, 1000);
+  DynamicIteration method = lions_mercier(1.2, 1.0, 2.2, 0.2, 1000);
   WaveformIteration iteration = begun(system, h, method);
   ASSERT_EQ(iteration.parameters().integrator, Integrator::radau_iia);
   const LionsMercierBounds& bounds = iteration.parameters().bounds;
@@ -146,7 +146,7 @@ JacobiRun run_jacobi(double end_s, int steps, int iterations) {
   const System pair = testing::rotation(15.0, 0.01, 2.0);
   const CondensedSystem system(pair);
   const double h = end_s / steps;
-  WaveformIteration iteration = begun(system, h, relaxation(MethodKind::jacobi, steps));
+  WaveformIteration iteration = begun(system, h, relaxation(IterationKind::jacobi, steps));
   Waveform start = solution(system, h, iteration);
   Waveform exact;
   CollocationReference reference(system, h, Integrator::midpoint);

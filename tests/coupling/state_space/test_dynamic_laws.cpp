@@ -50,9 +50,9 @@ RandomRun random_run(unsigned seed, double decay_from, double decay_to, double s
       testing::random_linear_network({.kind = kind, .driven = seed % 3 == 0}, seed);
   const CondensedSystem system(network);
   const double h = random.logarithmic(1e-3, 0.3);
-  CouplingMethod method;
-  method.kind = MethodKind::lions_mercier;
-  DynamicIterationOptions& d = method.dynamic;
+  DynamicIteration method;
+  method.kind = IterationKind::lions_mercier;
+  DynamicIteration& d = method;
   d.omega = random.uniform(decay_from, decay_to) / h;
   d.mu = random.uniform(share_from, share_to) * *d.omega;
   d.alpha = random.uniform(0.05, 0.95);
@@ -116,8 +116,8 @@ TEST(LionsMercierLawControl, BeyondTheConditionsItMayRise) {
 
 /// Steps by dynamic iteration in windows beside the monolithic solution; the largest difference.
 double difference_from_monolithic(const CondensedSystem& system, double step_s,
-                                  const CouplingMethod& method, int steps) {
-  DynamicIteration iteration(system, step_s, method);
+                                  const DynamicIteration& method, int steps) {
+  DynamicIterationMethod iteration(system, step_s, method);
   CollocationReference reference(system, step_s, iteration.parameters().integrator);
   double worst = 0.0;
   for (int n = 0; n < steps; ++n) {
@@ -130,42 +130,42 @@ double difference_from_monolithic(const CondensedSystem& system, double step_s,
   return worst;
 }
 
-CouplingMethod to_tolerance(MethodKind kind, int window_steps, int iterations = 5000,
-                            double tolerance = 1e-13) {
-  CouplingMethod method;
+DynamicIteration to_tolerance(IterationKind kind, int window_steps, int iterations = 5000,
+                              double tolerance = 1e-13) {
+  DynamicIteration method;
   method.kind = kind;
   method.iterations = iterations;
   method.tolerance = tolerance;
-  method.dynamic.window_steps = window_steps;
+  method.window_steps = window_steps;
   return method;
 }
 
 TEST(LionsMercierLaw, ItsFixedPointIsTheMonolithicSolution) {
   const System masses = testing::two_masses();
-  CouplingMethod paper = to_tolerance(MethodKind::lions_mercier, 50);
-  paper.dynamic.metric = IterationMetric::identity;
-  paper.dynamic.lambda = 1.5;
-  paper.dynamic.mu = 2.0;
-  paper.dynamic.omega = 2.2;
+  DynamicIteration paper = to_tolerance(IterationKind::lions_mercier, 50);
+  paper.metric = IterationMetric::identity;
+  paper.lambda = 1.5;
+  paper.mu = 2.0;
+  paper.omega = 2.2;
   EXPECT_LT(difference_from_monolithic(CondensedSystem(masses), 0.02, paper, 200), 1e-10);
-  paper.dynamic.integrator = Integrator::radau_iia;
+  paper.integrator = Integrator::radau_iia;
   EXPECT_LT(difference_from_monolithic(CondensedSystem(masses), 0.02, paper, 200), 1e-10);
 
   const System chains = testing::single_rate_chains();
   EXPECT_LT(difference_from_monolithic(CondensedSystem(chains), 1e-3,
-                                       to_tolerance(MethodKind::lions_mercier, 10), 200),
+                                       to_tolerance(IterationKind::lions_mercier, 10), 200),
             1e-10);
   // Free chains: Q is singular, which the energy metric takes.
   const System blocks = testing::chain_of_blocks(8, 5);
   EXPECT_LT(difference_from_monolithic(CondensedSystem(blocks), 0.01,
-                                       to_tolerance(MethodKind::lions_mercier, 4), 100),
+                                       to_tolerance(IterationKind::lions_mercier, 4), 100),
             1e-10);
   for (unsigned seed = 1; seed <= 10; ++seed) {
     const auto kind = seed % 2 == 0 ? RandomLinear::E::singular : RandomLinear::E::identity;
     const System network =
         testing::random_linear_network({.kind = kind, .driven = seed % 3 == 0}, seed);
-    CouplingMethod method = to_tolerance(MethodKind::lions_mercier, 5);
-    if (seed % 4 == 1) method.dynamic.integrator = Integrator::radau_iia;
+    DynamicIteration method = to_tolerance(IterationKind::lions_mercier, 5);
+    if (seed % 4 == 1) method.integrator = Integrator::radau_iia;
     EXPECT_LT(difference_from_monolithic(CondensedSystem(network), 0.02, method, 30), 1e-10)
         << "seed " << seed;
   }
@@ -174,14 +174,14 @@ TEST(LionsMercierLaw, ItsFixedPointIsTheMonolithicSolution) {
 TEST(LionsMercierLawControl, AFewIterationsAreNotTheMonolithicSolution) {
   const System masses = testing::two_masses();
   EXPECT_GT(difference_from_monolithic(CondensedSystem(masses), 0.02,
-                                       to_tolerance(MethodKind::lions_mercier, 50, 1), 50),
+                                       to_tolerance(IterationKind::lions_mercier, 50, 1), 50),
             1e-6);
 }
 
 TEST(Relaxation, ConvergesToTheMonolithicSolutionOverShortWindows) {
   const System chains = testing::single_rate_chains();
   const System pair = testing::rotation(15.0, 0.01, 2.0);
-  for (const MethodKind kind : {MethodKind::jacobi, MethodKind::gauss_seidel}) {
+  for (const IterationKind kind : {IterationKind::jacobi, IterationKind::gauss_seidel}) {
     EXPECT_LT(
         difference_from_monolithic(CondensedSystem(chains), 1e-3, to_tolerance(kind, 20), 200),
         1e-10);
@@ -200,17 +200,17 @@ TEST(Relaxation, ConvergesToTheMonolithicSolutionOverShortWindows) {
 TEST(Relaxation, GaussSeidelNeedsFewerIterationsThanJacobi) {
   const System pair = testing::rotation(15.0, 0.01, 2.0);
   const CondensedSystem system(pair);
-  const auto iterations = [&](MethodKind kind) {
-    DynamicIteration iteration(system, 1e-3, to_tolerance(kind, 100, 200, 1e-12));
+  const auto iterations = [&](IterationKind kind) {
+    DynamicIterationMethod iteration(system, 1e-3, to_tolerance(kind, 100, 200, 1e-12));
     return iteration.step(ForEach()).iterations;
   };
-  EXPECT_LT(iterations(MethodKind::gauss_seidel), iterations(MethodKind::jacobi));
+  EXPECT_LT(iterations(IterationKind::gauss_seidel), iterations(IterationKind::jacobi));
 }
 
 TEST(Relaxation, DivergenceIsSeenAndSaid) {
   const System pair = testing::rotation(15.0, 0.01, 2.0);
   const CondensedSystem system(pair);
-  DynamicIteration iteration(system, 1e-3, to_tolerance(MethodKind::jacobi, 10000, 500));
+  DynamicIterationMethod iteration(system, 1e-3, to_tolerance(IterationKind::jacobi, 10000, 500));
   try {
     iteration.step(ForEach());
     ADD_FAILURE() << "Jacobi over ten seconds must be given up";
@@ -225,11 +225,11 @@ TEST(Relaxation, DivergenceIsSeenAndSaid) {
   EXPECT_DOUBLE_EQ(iteration.state()[0], 2.0);
 
   // Without a limit it goes on to the overflow of double precision: ν T = 1500 would peak near 1e650.
-  CouplingMethod endless = to_tolerance(MethodKind::jacobi, 20000, 3000);
-  endless.dynamic.divergence_limit = std::numeric_limits<double>::infinity();
+  DynamicIteration endless = to_tolerance(IterationKind::jacobi, 20000, 3000);
+  endless.divergence_limit = std::numeric_limits<double>::infinity();
   const System fast = testing::rotation(150.0, 0.01, 2.0);
   const CondensedSystem fast_system(fast);
-  DynamicIteration overflowing(fast_system, 5e-4, endless);
+  DynamicIterationMethod overflowing(fast_system, 5e-4, endless);
   try {
     overflowing.step(ForEach());
     ADD_FAILURE() << "it must overflow";
@@ -238,11 +238,12 @@ TEST(Relaxation, DivergenceIsSeenAndSaid) {
   }
 }
 
-std::vector<std::string> reasons(const System& parts, double step_s, const CouplingMethod& method) {
+std::vector<std::string> reasons(const System& parts, double step_s,
+                                 const DynamicIteration& method) {
   std::vector<std::string> out;
   const CondensedSystem system(parts);
   try {
-    const DynamicIteration iteration(system, step_s, method);
+    const DynamicIterationMethod iteration(system, step_s, method);
   } catch (const ConfigError& error) {
     for (const Issue& issue : error.issues()) out.push_back(issue.where + ": " + issue.what);
   }
@@ -271,7 +272,7 @@ System nothing_but_structure() {
 }
 
 TEST(LionsMercier, RefusesSystemsThatViolateTheRankConditions) {
-  CouplingMethod method = to_tolerance(MethodKind::lions_mercier, 1);
+  DynamicIteration method = to_tolerance(IterationKind::lions_mercier, 1);
   const auto rank = reasons(nothing_but_structure(), 0.1, method);
   ASSERT_EQ(rank.size(), 1u);
   EXPECT_EQ(rank[0],
@@ -303,21 +304,21 @@ TEST(LionsMercier, RefusesAShiftWithWhichTheNormMayRise) {
       const double h = 0.05, omega = decay / h;
       const double most =
           (integrator == Integrator::midpoint ? std::tanh(decay) : -std::expm1(-decay)) / h;
-      CouplingMethod method = to_tolerance(MethodKind::lions_mercier, 3);
-      method.dynamic.integrator = integrator;
-      method.dynamic.omega = omega;
-      method.dynamic.mu = most;
+      DynamicIteration method = to_tolerance(IterationKind::lions_mercier, 3);
+      method.integrator = integrator;
+      method.omega = omega;
+      method.mu = most;
       EXPECT_TRUE(reasons(parts, h, method).empty()) << decay;
-      method.dynamic.mu = std::min(1.001 * most, 0.5 * (most + omega));  // no more than omega
+      method.mu = std::min(1.001 * most, 0.5 * (most + omega));  // no more than omega
       const auto refused = reasons(parts, h, method);
       ASSERT_EQ(refused.size(), 1u) << decay;
       EXPECT_EQ(refused[0].substr(0, 12), "/method/mu: ") << refused[0];
       // It names a value that will do.
       const auto at = refused[0].find("Take mu <= ");
       ASSERT_NE(at, std::string::npos) << refused[0];
-      method.dynamic.mu = std::stod(refused[0].substr(at + 11)) * (1.0 - 1e-5);
+      method.mu = std::stod(refused[0].substr(at + 11)) * (1.0 - 1e-5);
       EXPECT_TRUE(reasons(parts, h, method).empty()) << refused[0];
-      method.dynamic.mu = 0.5 * (most + omega);
+      method.mu = 0.5 * (most + omega);
       EXPECT_FALSE(WaveformIteration(system, h, method).parameters().bounds.monotone);
     }
   }
@@ -326,9 +327,9 @@ TEST(LionsMercier, RefusesAShiftWithWhichTheNormMayRise) {
 TEST(LionsMercier, StopsWithAReasonWhereWaveformsGrow) {
   const System parts = testing::two_masses();
   const CondensedSystem system(parts);
-  CouplingMethod method = to_tolerance(MethodKind::lions_mercier, 10);
-  method.dynamic.divergence_limit = 1e-6;  // control of the limit itself: any change is too much
-  DynamicIteration iteration(system, 0.01, method);
+  DynamicIteration method = to_tolerance(IterationKind::lions_mercier, 10);
+  method.divergence_limit = 1e-6;  // control of the limit itself: any change is too much
+  DynamicIterationMethod iteration(system, 0.01, method);
   try {
     iteration.step(ForEach());
     ADD_FAILURE() << "it must stop";
@@ -340,9 +341,9 @@ TEST(LionsMercier, StopsWithAReasonWhereWaveformsGrow) {
 }
 
 TEST(LionsMercier, RefusesBadSettingsAllAtOnce) {
-  CouplingMethod method;
-  method.kind = MethodKind::lions_mercier;
-  method.dynamic = {.window_steps = 0, .lambda = -1.0, .mu = 3.0, .omega = 2.0, .alpha = 1.5};
+  DynamicIteration method;
+  method.kind = IterationKind::lions_mercier;
+  method = {.window_steps = 0, .lambda = -1.0, .mu = 3.0, .omega = 2.0, .alpha = 1.5};
   const auto bad = reasons(testing::two_masses(), 0.1, method);
   ASSERT_EQ(bad.size(), 4u);
   EXPECT_EQ(bad[0], "/method/window_steps: must be >= 1, got 0");
@@ -351,7 +352,7 @@ TEST(LionsMercier, RefusesBadSettingsAllAtOnce) {
             "/method/omega: must not be below mu (2 < 3): the iteration then need not converge");
   EXPECT_EQ(bad[3], "/method/alpha: must be between 0 and 1, got 1.5");
 
-  method.dynamic = {.integrator = Integrator::midpoint, .metric = IterationMetric::energy};
+  method = {.integrator = Integrator::midpoint, .metric = IterationMetric::energy};
   const auto singular =
       reasons(testing::random_linear_network({.kind = RandomLinear::E::singular}, 2), 0.1, method);
   ASSERT_EQ(singular.size(), 2u);
@@ -362,7 +363,7 @@ TEST(LionsMercier, RefusesBadSettingsAllAtOnce) {
       singular[1],
       "/method/metric: \"energy\" needs E = I, and there are descriptor parts: take \"identity\"");
 
-  method.dynamic = {.metric = IterationMetric::identity};
+  method = {.metric = IterationMetric::identity};
   const auto free_chain = reasons(testing::chain_of_blocks(2, 3), 0.1, method);
   ASSERT_FALSE(free_chain.empty());
   EXPECT_NE(free_chain[0].find("has a singular Q"), std::string::npos) << free_chain[0];
@@ -431,10 +432,10 @@ TEST(DynamicIteration, ResultsDoNotDependOnWhoRunsTheTasks) {
   const System star = star_of_leaves(6), chain = testing::chain_of_blocks(20, 3);
   for (const System* parts : {&star, &chain}) {
     const CondensedSystem system(*parts);
-    for (const MethodKind kind :
-         {MethodKind::lions_mercier, MethodKind::jacobi, MethodKind::gauss_seidel}) {
-      const CouplingMethod method = to_tolerance(kind, 4, 12, 0.0);
-      DynamicIteration a(system, 0.01, method), b(system, 0.01, method);
+    for (const IterationKind kind :
+         {IterationKind::lions_mercier, IterationKind::jacobi, IterationKind::gauss_seidel}) {
+      const DynamicIteration method = to_tolerance(kind, 4, 12, 0.0);
+      DynamicIterationMethod a(system, 0.01, method), b(system, 0.01, method);
       const ForEach serial;
       const ScatteredForEach scattered;
       for (int n = 0; n < 12; ++n) {
@@ -454,9 +455,9 @@ TEST(LionsMercier, WeightsThatAreChosenKeepTheNormFromRising) {
   for (const Integrator integrator : {Integrator::midpoint, Integrator::radau_iia}) {
     for (const int window : {1, 7, 500}) {
       for (const double omega : {0.0, 0.1, 5.0, 50.0, 1e4}) {
-        CouplingMethod method = to_tolerance(MethodKind::lions_mercier, window);
-        method.dynamic.integrator = integrator;
-        if (omega > 0.0) method.dynamic.omega = omega;
+        DynamicIteration method = to_tolerance(IterationKind::lions_mercier, window);
+        method.integrator = integrator;
+        if (omega > 0.0) method.omega = omega;
         EXPECT_TRUE(WaveformIteration(system, 0.02, method).parameters().bounds.monotone)
             << to_string(integrator) << ", window " << window << ", omega " << omega;
       }
@@ -468,9 +469,9 @@ TEST(DynamicIteration, SlowConvergenceIsNotTakenForConvergence) {
   const System masses = testing::two_masses();
   const CondensedSystem system(masses);
   for (const double lambda : {1e-12, 1.5, 1e12}) {
-    CouplingMethod method = to_tolerance(MethodKind::lions_mercier, 1, 400, 1e-3);
-    method.dynamic.lambda = lambda;
-    DynamicIteration iteration(system, 0.01, method);
+    DynamicIteration method = to_tolerance(IterationKind::lions_mercier, 1, 400, 1e-3);
+    method.lambda = lambda;
+    DynamicIterationMethod iteration(system, 0.01, method);
     CollocationReference exact(system, 0.01, Integrator::midpoint);
     const NetworkStep step = iteration.step(ForEach());
     exact.step();
@@ -498,13 +499,15 @@ TEST(LionsMercier, TakesLosslessPartsCoupledWithThemselves) {
   Eigen::MatrixXd gain(3, 3);
   gain << 0.0, 0.1, -0.3, -0.1, 0.0, 0.7, 0.3, -0.7, 0.0;
   builder.join(joint::SkewGain{gain}, {"a.p0", "a.p1", "a.p2"});
-  EXPECT_TRUE(reasons(builder.build(), 0.01, to_tolerance(MethodKind::lions_mercier, 1)).empty());
+  EXPECT_TRUE(
+      reasons(builder.build(), 0.01, to_tolerance(IterationKind::lions_mercier, 1)).empty());
 }
 
 TEST(DynamicIteration, AWindowCanBeInterrupted) {
   const System masses = testing::two_masses();
   const CondensedSystem system(masses);
-  DynamicIteration iteration(system, 0.01, to_tolerance(MethodKind::lions_mercier, 10, 100, 0.0));
+  DynamicIterationMethod iteration(system, 0.01,
+                                   to_tolerance(IterationKind::lions_mercier, 10, 100, 0.0));
   int asked = 0;
   iteration.set_interrupted([&asked] { return ++asked > 5; });
   try {
@@ -522,8 +525,8 @@ TEST(DynamicIteration, AWindowCanBeInterrupted) {
 TEST(DynamicIteration, AToleranceBelowRoundOffStallsAndSaysSo) {
   const System chains = testing::single_rate_chains();
   const CondensedSystem system(chains);
-  DynamicIteration iteration(system, 1e-3,
-                             to_tolerance(MethodKind::lions_mercier, 10, 5000, 1e-20));
+  DynamicIterationMethod iteration(system, 1e-3,
+                                   to_tolerance(IterationKind::lions_mercier, 10, 5000, 1e-20));
   const NetworkStep step = iteration.step(ForEach());
   EXPECT_TRUE(step.stalled);
   EXPECT_FALSE(step.converged);
@@ -538,7 +541,7 @@ TEST(DynamicIteration, StoresNoMoreEnergyThanItReceivesAtEveryStepOnceConverged)
     const System network = testing::random_linear_network(
         {.kind = kind, .driven = seed % 3 == 0, .lossless = seed == 5}, seed);
     const CondensedSystem system(network);
-    DynamicIteration iteration(system, 0.02, to_tolerance(MethodKind::lions_mercier, 5));
+    DynamicIterationMethod iteration(system, 0.02, to_tolerance(IterationKind::lions_mercier, 5));
     double before = testing::stored_energy(system, iteration.state().data());
     for (int n = 0; n < 40; ++n) {
       const NetworkStep step = iteration.step(ForEach());

@@ -16,18 +16,18 @@ namespace {
 
 using testing::exact_state;
 
-CouplingMethod strang(CouplingFlow flow = CouplingFlow::automatic) {
-  CouplingMethod method;
-  method.kind = MethodKind::strang;
-  method.splitting.coupling_flow = flow;
+Splitting strang(CouplingFlow flow = CouplingFlow::automatic) {
+  Splitting method;
+  method.kind = SplittingKind::strang;
+  method.coupling_flow = flow;
   return method;
 }
 
-CouplingMethod impulse(int factor, std::vector<std::string> fast) {
-  CouplingMethod method;
-  method.kind = MethodKind::impulse;
-  method.splitting.factor = factor;
-  method.splitting.fast = std::move(fast);
+Splitting impulse(int factor, std::vector<std::string> fast) {
+  Splitting method;
+  method.kind = SplittingKind::impulse;
+  method.factor = factor;
+  method.fast = std::move(fast);
   return method;
 }
 
@@ -37,7 +37,7 @@ double distance(std::span<const double> x, const Eigen::VectorXd& y) {
 
 std::int64_t steps_for(double end_s, double step_s) { return std::llround(end_s / step_s); }
 
-double splitting_error(const CondensedSystem& system, const CouplingMethod& method, double step_s,
+double splitting_error(const CondensedSystem& system, const Splitting& method, double step_s,
                        double end_s) {
   SplittingMethod splitting(system, step_s, method);
   for (std::int64_t n = steps_for(end_s, step_s); n > 0; --n) splitting.step(ForEach());
@@ -75,7 +75,7 @@ TEST(Splitting, GoldenErrorsOfTheMultirateChains) {
   const System chains = testing::multirate_chains();
   const CondensedSystem system(chains);
   ASSERT_EQ(system.size(), 101);
-  const CouplingMethod method = impulse(10, {"chain_1"});
+  const Splitting method = impulse(10, {"chain_1"});
   expect_printed(midpoint_error(system, std::ldexp(1.0, -9), 2.0), 8.7325e-3);
   expect_printed(midpoint_error(system, std::ldexp(1.0, -11), 2.0), 6.0855e-4);
   expect_printed(midpoint_error(system, std::ldexp(1.0, -13), 2.0), 3.8278e-5);

@@ -22,18 +22,18 @@ using testing::RandomLinear;
 /// The splitting methods there are, on parts named part0, part1, …
 struct Variant {
   std::string name;
-  CouplingMethod method;
+  Splitting method;
 };
 
 std::vector<Variant> variants() {
-  CouplingMethod strang;
-  strang.kind = MethodKind::strang;
-  CouplingMethod split = strang;
-  split.splitting.split_dissipation = true;
-  CouplingMethod impulse;
-  impulse.kind = MethodKind::impulse;
-  impulse.splitting.factor = 5;
-  impulse.splitting.fast = {"part0"};
+  Splitting strang;
+  strang.kind = SplittingKind::strang;
+  Splitting split = strang;
+  split.split_dissipation = true;
+  Splitting impulse;
+  impulse.kind = SplittingKind::impulse;
+  impulse.factor = 5;
+  impulse.fast = {"part0"};
   return {{"strang", strang}, {"strang, local flows split", split}, {"impulse", impulse}};
 }
 
@@ -45,8 +45,8 @@ Eigen::VectorXd fine_solution(const CondensedSystem& system, double end_s) {
   return Eigen::Map<const Eigen::VectorXd>(fine.state().data(), system.size());
 }
 
-double error_of(const CondensedSystem& system, const CouplingMethod& method, double end_s,
-                int steps, const Eigen::VectorXd& exact) {
+double error_of(const CondensedSystem& system, const Splitting& method, double end_s, int steps,
+                const Eigen::VectorXd& exact) {
   SplittingMethod splitting(system, end_s / steps, method);
   for (int n = 0; n < steps; ++n) splitting.step(ForEach());
   return (Eigen::Map<const Eigen::VectorXd>(splitting.state().data(), system.size()) - exact)
@@ -71,8 +71,8 @@ TEST(SplittingLaw, SecondOrderOnRandomNetworks) {
 
 /// The largest ΔH − supply over the steps, in units of the energies it is formed of; H itself is formed
 /// anew from the states.
-double worst_energy_excess(const CondensedSystem& system, const CouplingMethod& method,
-                           double step_s, int steps) {
+double worst_energy_excess(const CondensedSystem& system, const Splitting& method, double step_s,
+                           int steps) {
   SplittingMethod splitting(system, step_s, method);
   double before = testing::stored_energy(system, splitting.state().data()), worst = -1.0;
   for (int n = 0; n < steps; ++n) {
@@ -118,8 +118,8 @@ TEST(SplittingLawControl, ANegativeDamperBreaksTheEnergyLaw) {
   builder.join(joint::Free{}, {"part0.coupling"});
   const System parts = builder.build();
   const CondensedSystem system(parts);
-  CouplingMethod strang;
-  strang.kind = MethodKind::strang;
+  Splitting strang;
+  strang.kind = SplittingKind::strang;
   EXPECT_GT(worst_energy_excess(system, strang, 0.1, 10), 1e-4);
 }
 
@@ -168,10 +168,10 @@ TEST(SplittingLaw, WithoutLossesEnergyIsKeptToRoundOff) {
 TEST(Splitting, ScalarAndLowRankCouplingFlowsAreTheSameMap) {
   const System chain = testing::chain_of_blocks(6, 4);
   const CondensedSystem system(chain);
-  CouplingMethod scalar, low_rank;
-  scalar.kind = low_rank.kind = MethodKind::strang;
-  scalar.splitting.coupling_flow = CouplingFlow::scalar;
-  low_rank.splitting.coupling_flow = CouplingFlow::low_rank;
+  Splitting scalar, low_rank;
+  scalar.kind = low_rank.kind = SplittingKind::strang;
+  scalar.coupling_flow = CouplingFlow::scalar;
+  low_rank.coupling_flow = CouplingFlow::low_rank;
   SplittingMethod a(system, 0.01, scalar), b(system, 0.01, low_rank);
   for (int n = 0; n < 200; ++n) {
     a.step(ForEach());
@@ -210,14 +210,14 @@ TEST(Splitting, ResultsDoNotDependOnWhoRunsTheTasks) {
   const SmallTasks small;
   const System chain = testing::chain_of_blocks(40, 20);
   const CondensedSystem system(chain);
-  CouplingMethod impulse;
-  impulse.kind = MethodKind::impulse;
-  impulse.splitting.fast = {chain.parts()[0].name, chain.parts()[7].name};
-  CouplingMethod strang;
-  strang.kind = MethodKind::strang;
-  for (const CouplingMethod& method : {strang, impulse}) {
+  Splitting impulse;
+  impulse.kind = SplittingKind::impulse;
+  impulse.fast = {chain.parts()[0].name, chain.parts()[7].name};
+  Splitting strang;
+  strang.kind = SplittingKind::strang;
+  for (const Splitting& method : {strang, impulse}) {
     SplittingMethod a(system, 0.01, method), b(system, 0.01, method);
-    if (method.kind == MethodKind::strang) {
+    if (method.kind == SplittingKind::strang) {
       EXPECT_GT(a.tasks(), 4);
     }
     for (int n = 0; n < 20; ++n) {
@@ -229,8 +229,7 @@ TEST(Splitting, ResultsDoNotDependOnWhoRunsTheTasks) {
   }
 }
 
-std::vector<std::string> reasons(const System& parts, const CouplingMethod& method,
-                                 double h = 0.01) {
+std::vector<std::string> reasons(const System& parts, const Splitting& method, double h = 0.01) {
   std::vector<std::string> out;
   const CondensedSystem system(parts);
   try {
@@ -242,9 +241,9 @@ std::vector<std::string> reasons(const System& parts, const CouplingMethod& meth
 }
 
 TEST(Splitting, RefusesWhatItCannotTreatWithTheReason) {
-  CouplingMethod scalar;
-  scalar.kind = MethodKind::strang;
-  scalar.splitting.coupling_flow = CouplingFlow::scalar;
+  Splitting scalar;
+  scalar.kind = SplittingKind::strang;
+  scalar.coupling_flow = CouplingFlow::scalar;
   const System dense = testing::random_linear_network({}, 1);
   const auto overlap = reasons(dense, scalar);
   ASSERT_EQ(overlap.size(), 1u);
@@ -253,27 +252,28 @@ TEST(Splitting, RefusesWhatItCannotTreatWithTheReason) {
       << overlap[0];
   EXPECT_NE(overlap[0].find("\"low-rank\" takes it"), std::string::npos);
 
-  CouplingMethod impulse;
-  impulse.kind = MethodKind::impulse;
-  impulse.splitting.factor = 0;
-  impulse.splitting.fast = {"prat0"};
+  Splitting impulse;
+  impulse.kind = SplittingKind::impulse;
+  impulse.factor = 0;
+  impulse.fast = {"prat0"};
   const auto bad = reasons(dense, impulse, -1.0);
   ASSERT_EQ(bad.size(), 3u);
   EXPECT_EQ(bad[0], "/time/step_s: must be > 0 and finite, got -1");
   EXPECT_EQ(bad[1], "/method/factor: must be >= 1, got 0");
   EXPECT_EQ(bad[2], "/method/fast/0: there is no part \"prat0\". Did you mean \"part0\"?");
 
-  impulse.splitting = {.coupling_flow = CouplingFlow::scalar, .fast = {"part0"}};
+  impulse = {
+      .kind = SplittingKind::impulse, .coupling_flow = CouplingFlow::scalar, .fast = {"part0"}};
   ASSERT_EQ(reasons(dense, impulse).size(), 1u);
   EXPECT_EQ(reasons(dense, impulse)[0].find("/method/coupling_flow: only \"strang\""), 0u);
-  impulse.splitting = {.factor = 2, .fast = {}};
-  for (const Part& part : dense.parts()) impulse.splitting.fast.push_back(part.name);
+  impulse = {.kind = SplittingKind::impulse, .factor = 2, .fast = {}};
+  for (const Part& part : dense.parts()) impulse.fast.push_back(part.name);
   ASSERT_EQ(reasons(dense, impulse).size(), 1u);
   EXPECT_EQ(reasons(dense, impulse)[0],
             "/method/fast: every part is fast; at least one must be slow");
 
   const System singular = testing::random_linear_network({.kind = RandomLinear::E::singular}, 2);
-  scalar.splitting.coupling_flow = CouplingFlow::automatic;
+  scalar.coupling_flow = CouplingFlow::automatic;
   ASSERT_FALSE(reasons(singular, scalar).empty());
   EXPECT_NE(reasons(singular, scalar)[0].find(
                 "has algebraic equations (E is singular), which cannot be split"),
@@ -321,8 +321,8 @@ TEST(Splitting, AFaultLeavesTheLastState) {
   builder.join(joint::Fixed{}, {"chain.right"});
   const System parts = builder.build();
   const CondensedSystem system(parts);
-  CouplingMethod strang;
-  strang.kind = MethodKind::strang;
+  Splitting strang;
+  strang.kind = SplittingKind::strang;
   SplittingMethod splitting(system, 0.1, strang), sound(system, 0.1, strang);
   for (int n = 0; n < 3; ++n) {
     splitting.step(ForEach());
@@ -350,13 +350,13 @@ TEST(Splitting, AFaultLeavesTheLastState) {
 TEST(Splitting, CountsOperationsAsThePaperDoes) {
   const System chains = testing::single_rate_chains();
   const CondensedSystem system(chains);
-  CouplingMethod strang;
-  strang.kind = MethodKind::strang;
+  Splitting strang;
+  strang.kind = SplittingKind::strang;
   EXPECT_DOUBLE_EQ(SplittingMethod(system, 0.01, strang).operations().dense,
                    51.0 * 51.0 + 50.0 * 50.0 + 8.0);
-  CouplingMethod impulse;
-  impulse.kind = MethodKind::impulse;
-  impulse.splitting.fast = {"chain_1"};
+  Splitting impulse;
+  impulse.kind = SplittingKind::impulse;
+  impulse.fast = {"chain_1"};
   const System multirate = testing::multirate_chains();
   const CondensedSystem other(multirate);
   EXPECT_DOUBLE_EQ(SplittingMethod(other, 0.01, impulse).operations().dense,

@@ -21,11 +21,11 @@
 namespace portwave {
 namespace {
 
-CouplingMethod with_kind(const System& system, double h, MethodKind kind) {
-  CouplingMethod method;
+WaveCoupling with_kind(const System& system, double h, WaveUpdate kind) {
+  WaveCoupling method;
   method.kind = kind;
   method.impedance_kind = ImpedanceKind::automatic;
-  return choose_method(PortResponses(system, h), method).method;
+  return choose_method(PortResponses(system, h), method).method.waves();
 }
 
 TEST(InterfaceSolver, ClosesTheGapOfAffineNetworksAtOnce) {
@@ -34,11 +34,11 @@ TEST(InterfaceSolver, ClosesTheGapOfAffineNetworksAtOnce) {
     const System system = testing::random_network({.most_parts = 8, .decades = 4.0}, seed);
     for (const double h : {1e-3, 0.3}) {
       const auto run =
-          testing::run_steps(system, h, with_kind(system, h, MethodKind::interface), 4, 1e-12, 20);
+          testing::run_steps(system, h, with_kind(system, h, WaveUpdate::interface), 4, 1e-12, 20);
       EXPECT_TRUE(run.converged) << "seed " << seed << " h " << h;
       EXPECT_LE(run.most_evaluations, 3) << "seed " << seed << " h " << h;
       const auto plain = testing::run_steps(
-          system, h, with_kind(system, h, MethodKind::peaceman_rachford), 4, 1e-12, 20);
+          system, h, with_kind(system, h, WaveUpdate::peaceman_rachford), 4, 1e-12, 20);
       hard += plain.converged ? 0 : 1;
     }
   }
@@ -58,8 +58,8 @@ TEST(InterfaceSolver, LeavesAloneWhatIsNotDetermined) {
   builder.join(joint::Free{}, {"b.p3"});
   const System system = builder.build();
   for (const double gamma : {0.01, 1.0, 150.0}) {
-    CouplingMethod method;
-    method.kind = MethodKind::interface;
+    WaveCoupling method;
+    method.kind = WaveUpdate::interface;
     method.impedance.assign(system.scalar_ports().size(), gamma);
     const auto run = testing::run_steps(system, 0.01, method, 20, 1e-12, 10);
     EXPECT_TRUE(run.converged) << gamma;
@@ -71,7 +71,7 @@ TEST(InterfaceSolver, ManyPortsOnOneJunctionMakeNoDenseMatrix) {
   const System system = testing::dc_motors(400, true);
   const PortResponses responses(system, 1e-3);
   const auto gamma = tune_impedance(responses, ImpedanceKind::matched).by_port;
-  const PredictedRate rate = predict_rate(responses, gamma, MethodKind::interface, 1.0);
+  const PredictedRate rate = predict_rate(responses, gamma, WaveUpdate::interface, 1.0);
   EXPECT_TRUE(rate.converges);
   EXPECT_LE(rate.evaluations, 3);
   const std::size_t ports = system.scalar_ports().size();
@@ -80,7 +80,7 @@ TEST(InterfaceSolver, ManyPortsOnOneJunctionMakeNoDenseMatrix) {
 
 TEST(InterfaceSolver, IsQuasiNewtonWherePartsAreNonlinear) {
   const System system = testing::duffing_grid(6, 6);
-  const CouplingMethod method = with_kind(system, 0.1, MethodKind::interface);
+  const WaveCoupling method = with_kind(system, 0.1, WaveUpdate::interface);
   const auto run = testing::run_steps(system, 0.1, method, 10, 1e-10, 50);
   EXPECT_TRUE(run.converged);
   EXPECT_LE(run.most_evaluations, 8);

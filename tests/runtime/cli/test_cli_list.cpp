@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include <portwave/subsystems/catalogue/catalogue.hpp>
+#include <portwave/coupling/method/method_table.hpp>
+#include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "support/cli_process.hpp"
 #include "support/source_folder.hpp"
@@ -118,6 +120,35 @@ TEST(CliList, TellsWhichTypeIsMeant) {
     EXPECT_TRUE(contains(result.err, "Did you mean \"duffing_oscillator\"?")) << said(result);
     EXPECT_EQ(result.out, "");
   }
+}
+
+TEST(CliList, ShowsEveryMethodAndItsKeys) {
+  const ProcessResult all = portwave_cli({"list", "--methods"});
+  EXPECT_EQ(all.exit_code, 0) << said(all);
+  const Json json = Json::parse(portwave_cli({"list", "--methods", "--json"}).out);
+  ASSERT_EQ(json.size(), all_methods().size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const MethodInfo& method = all_methods()[i];
+    const std::string name(method.name);
+    EXPECT_TRUE(contains(all.out, name)) << name;
+    EXPECT_EQ(json[i]["method"], name);
+    EXPECT_EQ(json[i]["waves"], method.kind.couples_by_waves());
+    const ProcessResult one = portwave_cli({"list", "--methods", name});
+    EXPECT_EQ(one.exit_code, 0) << said(one);
+    EXPECT_EQ(one.err, "");
+    std::size_t keys = 0;
+    for (const OptionInfo& option : family_of(method.kind).options) {
+      const std::string row = "\n  " + std::string(option.key) + " ";
+      const bool has = option.is_for(method.kind) && option.refusal_by(method.kind).empty();
+      EXPECT_EQ(contains(one.out, row), has) << name << " " << option.key;
+      keys += has ? 1 : 0;
+    }
+    EXPECT_GE(json[i]["options"].size(), keys) << name;
+    EXPECT_EQ(Json::parse(portwave_cli({"list", "--methods", name, "--json"}).out), json[i]);
+  }
+  const ProcessResult wrong = portwave_cli({"list", "--methods", "jacoby"});
+  EXPECT_EQ(wrong.exit_code, 2) << said(wrong);
+  EXPECT_TRUE(contains(wrong.err, "Did you mean \"jacobi\"?")) << said(wrong);
 }
 
 TEST(CliSchema, IsJson) {

@@ -30,25 +30,25 @@ std::vector<Hard> hard_systems() {
           {"tree", [] { return testing::random_mass_tree(12, 3.0, 5); }, ImpedanceKind::fne}};
 }
 
-StepperOptions options(const Hard& hard, MethodKind kind, int memory) {
+StepperOptions options(const Hard& hard, WaveUpdate kind, int memory) {
   StepperOptions o;
-  o.method.kind = kind;
-  o.method.impedance_kind = hard.impedance;
-  o.method.iterations = 3000;
-  o.method.tolerance = 1e-10;
-  o.method.acceleration = memory;
-  o.method.retune_factor = 0.0;
+  o.method.waves().kind = kind;
+  o.method.waves().impedance_kind = hard.impedance;
+  o.method.waves().iterations = 3000;
+  o.method.waves().tolerance = 1e-10;
+  o.method.waves().acceleration = memory;
+  o.method.waves().retune_factor = 0.0;
   return o;
 }
 
 TEST(Acceleration, ReachesTheMonolithicStepInFewerEvaluations) {
   for (const Hard& hard : hard_systems()) {
     const System system = hard.make();
-    for (const MethodKind kind : {MethodKind::douglas_rachford, MethodKind::peaceman_rachford}) {
+    for (const WaveUpdate kind : {WaveUpdate::douglas_rachford, WaveUpdate::peaceman_rachford}) {
       StepperOptions o = options(hard, kind, 0);
-      if (kind == MethodKind::peaceman_rachford) o.method.relaxation = 0.5;
+      if (kind == WaveUpdate::peaceman_rachford) o.method.waves().relaxation = 0.5;
       Stepper plain(system, o);
-      o.method.acceleration = 10;
+      o.method.waves().acceleration = 10;
       Stepper fast(system, o);
       MonolithicReference reference(system, o.step_s);
       double worst = 0.0;
@@ -75,14 +75,14 @@ TEST(Acceleration, ReachesTheMonolithicStepInFewerEvaluations) {
 TEST(Acceleration, SpendsTheBudgetNoWorseThanThePlainIterationTwoEvaluationsBefore) {
   for (const Hard& hard : hard_systems()) {
     const System system = hard.make();
-    for (const MethodKind kind : {MethodKind::douglas_rachford, MethodKind::peaceman_rachford}) {
+    for (const WaveUpdate kind : {WaveUpdate::douglas_rachford, WaveUpdate::peaceman_rachford}) {
       for (int K = 3; K <= 30; K += 3) {
         StepperOptions o = options(hard, kind, 0);
-        o.method.tolerance = 1e-300;  // looks at the residual, never met
-        o.method.iterations = K - 2;
+        o.method.waves().tolerance = 1e-300;  // looks at the residual, never met
+        o.method.waves().iterations = K - 2;
         Stepper plain(system, o);
-        o.method.iterations = K;
-        o.method.acceleration = 5;
+        o.method.waves().iterations = K;
+        o.method.waves().acceleration = 5;
         Stepper fast(system, o);
         EXPECT_LE(fast.step().residual, 1.0001 * plain.step().residual + 1e-15)
             << hard.name << " " << to_string(kind) << " K=" << K;
@@ -95,11 +95,11 @@ TEST(Acceleration, WithoutBudgetOrMemoryItIsThePlainStep) {
   const System system = testing::star_on_hub(4, 10.0);
   for (const int K : {0, 1, 2}) {
     StepperOptions o;
-    o.method.kind = MethodKind::peaceman_rachford;
-    o.method.iterations = K;
-    o.method.impedance = {0.1};
+    o.method.waves().kind = WaveUpdate::peaceman_rachford;
+    o.method.waves().iterations = K;
+    o.method.waves().impedance = {0.1};
     Stepper plain(system, o);
-    o.method.acceleration = 5;
+    o.method.waves().acceleration = 5;
     Stepper fast(system, o);
     plain.run(20);
     fast.run(20);
@@ -127,9 +127,9 @@ TEST(Acceleration, ANonFiniteInputFailsTheStepAndLeavesTheState) {
     builder.connect("A.coupling", "B.coupling");
     const System system = builder.build();
     StepperOptions o;
-    o.method.impedance = {0.1};
-    o.method.iterations = 8;
-    o.method.acceleration = 4;
+    o.method.waves().impedance = {0.1};
+    o.method.waves().iterations = 8;
+    o.method.waves().acceleration = 4;
     o.threads = threads;
     o.grain = Grain::per_part();
     if (threads > 1) o.executor = ExecutorKind::async;

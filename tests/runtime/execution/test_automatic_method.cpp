@@ -135,11 +135,12 @@ TEST(Retuning, FollowsTheStateAndChangesNoResult) {
   builder.connect("A.coupling", "B.coupling");
   const System system = builder.build();
   StepperOptions follows = automatic(0.01), stays = automatic(0.01);
-  follows.method.kind = stays.method.kind = MethodKind::peaceman_rachford;
-  follows.method.impedance_kind = stays.method.impedance_kind = ImpedanceKind::matched;
-  follows.method.retune_factor = 1.05;
-  stays.method.retune_factor = 0.0;
-  follows.method.iterations = stays.method.iterations = 200;
+  follows.method.waves().kind = stays.method.waves().kind = WaveUpdate::peaceman_rachford;
+  follows.method.waves().impedance_kind = stays.method.waves().impedance_kind =
+      ImpedanceKind::matched;
+  follows.method.waves().retune_factor = 1.05;
+  stays.method.waves().retune_factor = 0.0;
+  follows.method.waves().iterations = stays.method.waves().iterations = 200;
   Stepper one(system, follows), other(system, stays);
   for (int n = 0; n < 200; ++n) {
     const double energy = one.energy().final_J;
@@ -162,7 +163,7 @@ TEST(Retuning, KeepsEffortFlowAndTank) {
   const System system = testing::duffing_linear_pair();
   StepperOptions options = automatic(0.01);
   options.method = {};
-  options.method.iterations = 3;
+  options.method.waves().iterations = 3;
   Stepper stepper(system, options);
   stepper.run(5);
   const double tank = stepper.waves()->tank(0);
@@ -224,7 +225,7 @@ TEST(Retuning, GoesOnWithWhatThereIsWhenALookFails) {
   const System system = builder.build();
   Stepper stepper(system, automatic(0.01));
   StepperOptions stays = automatic(0.01);
-  stays.method.retune_factor = 0.0;
+  stays.method.waves().retune_factor = 0.0;
   Stepper other(system, stays);
   shy = true;
   for (int n = 0; n < 50; ++n) {
@@ -241,7 +242,7 @@ TEST(Retuning, GoesOnWithWhatThereIsWhenALookFails) {
 TEST(Retuning, LeavesAloneWhatIsSet) {
   const System system = testing::duffing_linear_pair();
   StepperOptions options = automatic(0.01);
-  options.method.retune_factor = 1.0001;
+  options.method.waves().retune_factor = 1.0001;
   Stepper stepper(system, options);
   EXPECT_TRUE(stepper.waves()->follows_state());
   stepper.run(3);
@@ -251,7 +252,7 @@ TEST(Retuning, LeavesAloneWhatIsSet) {
   stepper.run(50);
   EXPECT_EQ(stepper.waves()->tuning().changes, changes);
   EXPECT_EQ(stepper.waves()->impedance(0), 0.4);
-  EXPECT_EQ(stepper.method().method.impedance, (std::vector<double>{0.4, 0.4}));
+  EXPECT_EQ(stepper.method().method.waves().impedance, (std::vector<double>{0.4, 0.4}));
 }
 
 // Nothing says that energies are positive.
@@ -282,9 +283,9 @@ TEST(GuardedRun, StoredEnergyMayBeNegative) {
     for (const int iterations : {1, 3, 30}) {
       StepperOptions options;
       options.step_s = 0.01;
-      options.method.iterations = iterations;
-      options.method.impedance = {20.0};
-      options.method.tank.initial_fraction = fraction;
+      options.method.waves().iterations = iterations;
+      options.method.waves().impedance = {20.0};
+      options.method.waves().tank.initial_fraction = fraction;
       Stepper stepper(system, options);
       EXPECT_GE(stepper.waves()->tank(0), 0.0);
       stepper.run(300);
@@ -322,9 +323,9 @@ TEST(GuardedRun, IsSafeAtImpedancesFarFromThoseOfTheParts) {
   for (const double large : {1e10, 1e12, 1e14, 1e16, 1e20}) {
     for (const bool guard : {true, false}) {
       Scenario scenario = parse_scenario(kRigidEnd, "rigid_end.json", ".");
-      scenario.options.method.impedance_kind = ImpedanceKind::given;
-      scenario.options.method.impedance = {large, large, 0.8, large, 0.8};
-      scenario.options.method.guard = guard;
+      scenario.options.method.waves().impedance_kind = ImpedanceKind::given;
+      scenario.options.method.waves().impedance = {large, large, 0.8, large, 0.8};
+      scenario.options.method.waves().guard = guard;
       Stepper stepper(scenario.system, scenario.options);
       double most = 0.0;
       try {

@@ -94,15 +94,15 @@ TEST(TimeBudget, WithoutTimeEveryExecutorCommitsTheExplicitInterface) {
   for (const double tolerance : {0.0, 1e-9}) {
     StepperOptions explicit_options;
     explicit_options.step_s = 1e-3;
-    explicit_options.method.iterations = 0;
-    explicit_options.method.impedance = {100.0};
+    explicit_options.method.waves().iterations = 0;
+    explicit_options.method.waves().impedance = {100.0};
     Stepper explicit_run(system, explicit_options);
     explicit_run.run(20);
     for (const ExecutorKind executor :
          {ExecutorKind::serial, ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
       StepperOptions options = explicit_options;
-      options.method.iterations = 50;
-      options.method.tolerance = tolerance;
+      options.method.waves().iterations = 50;
+      options.method.waves().tolerance = tolerance;
       options.time.deadline_s = 1e-9;
       options.executor = executor;
       options.threads = 2;

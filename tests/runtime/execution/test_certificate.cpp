@@ -14,8 +14,8 @@ namespace {
 StepperOptions options(double h, double gamma, int iterations) {
   StepperOptions o;
   o.step_s = h;
-  o.method.impedance = {gamma};
-  o.method.iterations = iterations;
+  o.method.waves().impedance = {gamma};
+  o.method.waves().iterations = iterations;
   return o;
 }
 

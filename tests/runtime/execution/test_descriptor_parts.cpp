@@ -67,18 +67,18 @@ std::vector<Sample> samples() {
           {"rod", rod_on_a_spring, 1e-2}};
 }
 
-StepperOptions converged(const Sample& sample, MethodKind kind) {
+StepperOptions converged(const Sample& sample, WaveUpdate kind) {
   StepperOptions options;
   options.step_s = sample.step_s;
-  if (kind == MethodKind::automatic) {
+  if (kind == WaveUpdate::automatic) {
     options.method = CouplingMethod::automatic(1e-14);
   } else {
-    options.method.kind = kind;
-    options.method.impedance_kind =
-        kind == MethodKind::douglas_rachford ? ImpedanceKind::fne : ImpedanceKind::matched;
-    options.method.tolerance = 1e-14;
+    options.method.waves().kind = kind;
+    options.method.waves().impedance_kind =
+        kind == WaveUpdate::douglas_rachford ? ImpedanceKind::fne : ImpedanceKind::matched;
+    options.method.waves().tolerance = 1e-14;
   }
-  options.method.iterations = 300;
+  options.method.waves().iterations = 300;
   return options;
 }
 
@@ -108,26 +108,26 @@ double distance_to_monolithic(const Sample& sample, StepperOptions options) {
 class DescriptorWaves : public ::testing::TestWithParam<Sample> {};
 
 TEST_P(DescriptorWaves, ConvergeToTheMonolithicStep) {
-  for (const MethodKind kind :
-       {MethodKind::douglas_rachford, MethodKind::peaceman_rachford, MethodKind::automatic}) {
+  for (const WaveUpdate kind :
+       {WaveUpdate::douglas_rachford, WaveUpdate::peaceman_rachford, WaveUpdate::automatic}) {
     const double gap = distance_to_monolithic(GetParam(), converged(GetParam(), kind));
     EXPECT_LE(gap, 1e-12) << to_string(kind);
   }
-  StepperOptions few = converged(GetParam(), MethodKind::douglas_rachford);
-  few.method.tolerance = 0.0;
-  few.method.iterations = 1;
-  few.method.impedance_kind = ImpedanceKind::given;
-  few.method.impedance = {20.0};
+  StepperOptions few = converged(GetParam(), WaveUpdate::douglas_rachford);
+  few.method.waves().tolerance = 0.0;
+  few.method.waves().iterations = 1;
+  few.method.waves().impedance_kind = ImpedanceKind::given;
+  few.method.waves().impedance = {20.0};
   EXPECT_GT(distance_to_monolithic(GetParam(), few), 1e-9);  // control
 }
 
 TEST_P(DescriptorWaves, KeepTheirCertificatesAtEveryBudget) {
-  for (const MethodKind kind : {MethodKind::douglas_rachford, MethodKind::peaceman_rachford}) {
+  for (const WaveUpdate kind : {WaveUpdate::douglas_rachford, WaveUpdate::peaceman_rachford}) {
     for (const int iterations : {0, 1, 3, 20}) {
       for (const double factor : {1.0, 100.0}) {
         StepperOptions options = converged(GetParam(), kind);
-        options.method.tolerance = 0.0;
-        options.method.iterations = iterations;
+        options.method.waves().tolerance = 0.0;
+        options.method.waves().iterations = iterations;
         options.step_s = factor * GetParam().step_s;
         options.certify = Certify::energy;
         const System system = GetParam().make();

@@ -31,10 +31,10 @@ class EightThreads {
 StepperOptions serial(const NamedSystem& sample, double tolerance) {
   StepperOptions o;
   o.step_s = 0.01;
-  o.method.impedance = {sample.impedance};
-  o.method.iterations = 9;
-  o.method.relaxation = 1.1;
-  o.method.tolerance = tolerance;
+  o.method.waves().impedance = {sample.impedance};
+  o.method.waves().iterations = 9;
+  o.method.waves().relaxation = 1.1;
+  o.method.waves().tolerance = tolerance;
   o.certify = Certify::full;
   o.executor = ExecutorKind::serial;
   return o;
@@ -97,7 +97,7 @@ TEST_P(Determinism, LongRunsOnManyThreadsChangeNoBit) {
 
 struct SafeMethod {
   const char* name;
-  MethodKind kind;
+  WaveUpdate kind;
   double relaxation;
   int iterations;
   int acceleration;
@@ -107,12 +107,12 @@ struct SafeMethod {
 
 /// The guard acts in many steps: tanks are empty, budgets small.
 constexpr SafeMethod kSafeMethods[] = {
-    {"guarded DR", MethodKind::douglas_rachford, 1.0, 1, 0, 0.0, 0},
-    {"guarded PR", MethodKind::peaceman_rachford, 1.0, 2, 0, 0.0, 3},
-    {"averaged", MethodKind::peaceman_rachford, 0.5, 3, 0, 1e-3, 0},
-    {"accelerated DR", MethodKind::douglas_rachford, 1.0, 4, 3, 0.0, 0},
-    {"accelerated PR", MethodKind::peaceman_rachford, 1.0, 12, 5, 1e-4, 4},
-    {"explicit", MethodKind::douglas_rachford, 1.0, 0, 2, 0.0, 1},
+    {"guarded DR", WaveUpdate::douglas_rachford, 1.0, 1, 0, 0.0, 0},
+    {"guarded PR", WaveUpdate::peaceman_rachford, 1.0, 2, 0, 0.0, 3},
+    {"averaged", WaveUpdate::peaceman_rachford, 0.5, 3, 0, 1e-3, 0},
+    {"accelerated DR", WaveUpdate::douglas_rachford, 1.0, 4, 3, 0.0, 0},
+    {"accelerated PR", WaveUpdate::peaceman_rachford, 1.0, 12, 5, 1e-4, 4},
+    {"explicit", WaveUpdate::douglas_rachford, 1.0, 0, 2, 0.0, 1},
 };
 
 struct SafeRun {
@@ -130,7 +130,7 @@ SafeRun safe_run(const System& system, const StepperOptions& o, int change_every
   for (int n = 0; n < steps; ++n) {
     if (change_every > 0 && n % change_every == 0) {
       for (double& gamma : impedance) {
-        gamma = o.method.impedance[0] * std::pow(10.0, exponent(random));
+        gamma = o.method.waves().impedance[0] * std::pow(10.0, exponent(random));
       }
       stepper.waves()->set_impedance(impedance);
     }
@@ -162,13 +162,13 @@ TEST_P(Determinism, GuardAccelerationAndChangesOfImpedanceChangeNoBit) {
   for (const SafeMethod& method : kSafeMethods) {
     StepperOptions o;
     o.step_s = 0.01;
-    o.method.kind = method.kind;
-    o.method.relaxation = method.relaxation;
-    o.method.iterations = method.iterations;
-    o.method.acceleration = method.acceleration;
-    o.method.tolerance = method.tolerance;
-    o.method.impedance = {10.0 * GetParam().impedance};
-    o.method.tank.initial_J = 0.0;
+    o.method.waves().kind = method.kind;
+    o.method.waves().relaxation = method.relaxation;
+    o.method.waves().iterations = method.iterations;
+    o.method.waves().acceleration = method.acceleration;
+    o.method.waves().tolerance = method.tolerance;
+    o.method.waves().impedance = {10.0 * GetParam().impedance};
+    o.method.waves().tank.initial_J = 0.0;
     o.executor = ExecutorKind::serial;
     constexpr int kSafeSteps = 30;
     const SafeRun expected = safe_run(system, o, method.change_every, kSafeSteps);
@@ -198,7 +198,7 @@ TEST_P(Determinism, OneIterationFewerChangesBits) {
   const System system = GetParam().make();
   StepperOptions o = serial(GetParam(), 0.0);
   const std::vector<double> expected = trace(system, o, kSteps);
-  --o.method.iterations;
+  --o.method.waves().iterations;
   EXPECT_FALSE(same_bits(expected, trace(system, o, kSteps)));
 }
 

@@ -72,14 +72,14 @@ std::vector<Sample> samples() {
 }
 
 struct Variant {
-  MethodKind kind;
+  WaveUpdate kind;
   double relaxation;
   int acceleration;
 };
 constexpr Variant kVariants[] = {
-    {MethodKind::douglas_rachford, 1.0, 0},  {MethodKind::peaceman_rachford, 1.0, 0},
-    {MethodKind::peaceman_rachford, 0.5, 0}, {MethodKind::douglas_rachford, 1.0, 5},
-    {MethodKind::peaceman_rachford, 1.0, 3}, {MethodKind::peaceman_rachford, 0.5, 10}};
+    {WaveUpdate::douglas_rachford, 1.0, 0},  {WaveUpdate::peaceman_rachford, 1.0, 0},
+    {WaveUpdate::peaceman_rachford, 0.5, 0}, {WaveUpdate::douglas_rachford, 1.0, 5},
+    {WaveUpdate::peaceman_rachford, 1.0, 3}, {WaveUpdate::peaceman_rachford, 0.5, 10}};
 
 /// A run of the box.
 struct Draw {
@@ -108,11 +108,11 @@ Draw draw(const Sample& sample, const System& system, int iterations, const Vari
   for (double& gamma : impedance) {
     gamma *= port_by_port ? std::pow(10.0, 3.0 * unit(random)) : factor;
   }
-  o.method.kind = variant.kind;
-  o.method.relaxation = variant.relaxation;
-  o.method.acceleration = variant.acceleration;
-  o.method.iterations = iterations;
-  o.method.impedance = impedance;
+  o.method.waves().kind = variant.kind;
+  o.method.waves().relaxation = variant.relaxation;
+  o.method.waves().acceleration = variant.acceleration;
+  o.method.waves().iterations = iterations;
+  o.method.waves().impedance = impedance;
   double stored = 0.0;
   for (const Part& part : system.parts()) {
     stored += part.port_hamiltonian()->storage(part.initial_state.data());
@@ -121,16 +121,16 @@ Draw draw(const Sample& sample, const System& system, int iterations, const Vari
   if (waves) {
     const double size = 0.3 * std::sqrt(stored + 0.01);
     for (std::size_t j = 0; j < impedance.size(); ++j) {
-      o.method.initial_waves.push_back(size * unit(random));
+      o.method.waves().initial_waves.push_back(size * unit(random));
     }
   }
   const auto tank = random() % 6;
-  if (tank == 1) o.method.tank.initial_J = 0.0;
-  if (tank == 2) o.method.tank.initial_fraction = 0.01;
-  if (tank == 3) o.method.tank.initial_J = 0.1 * stored;
-  if (tank == 4) o.method.tank.cap_J = 0.01 * stored;
+  if (tank == 1) o.method.waves().tank.initial_J = 0.0;
+  if (tank == 2) o.method.waves().tank.initial_fraction = 0.01;
+  if (tank == 3) o.method.waves().tank.initial_J = 0.1 * stored;
+  if (tank == 4) o.method.waves().tank.cap_J = 0.01 * stored;
   if (one_in(3)) d.change_every = 1 + 6 * static_cast<int>(random() % 2);
-  if (one_in(10)) o.method.tolerance = 1e-6;
+  if (one_in(10)) o.method.waves().tolerance = 1e-6;
   if (one_in(16)) {
     o.threads = 2;
     o.executor = ExecutorKind::async;
@@ -154,7 +154,7 @@ struct Outcome {
 
 Outcome run(const System& system, const Draw& d, bool guarded) {
   StepperOptions options = d.options;
-  options.method.guard = guarded;
+  options.method.waves().guard = guarded;
   Stepper stepper(system, options);
   EnergyLaws laws(stepper);
   std::mt19937_64 random(d.seed + 1);
@@ -209,8 +209,8 @@ TEST_P(EnergySafety, TheLawsHoldOverTheBox) {
     if (!outcome.breach.empty() && ++breaches <= 5) {
       ADD_FAILURE() << outcome.breach << "\n" << d.replay;
     }
-    const TankOptions& tank = d.options.method.tank;
-    if (d.options.method.iterations == 0 && d.change_every == 0 && !tank.initial_J &&
+    const TankOptions& tank = d.options.method.waves().tank;
+    if (d.options.method.waves().iterations == 0 && d.change_every == 0 && !tank.initial_J &&
         std::isinf(tank.cap_J)) {
       EXPECT_EQ(outcome.guard.uses, 0) << d.replay;
     }

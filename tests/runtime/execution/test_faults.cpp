@@ -198,8 +198,8 @@ void torment(const Setting& setting, int faults, std::uint64_t seed) {
   Orders orders, peace;
   const System system = faulty_system(orders), twin_system = faulty_system(peace);
   StepperOptions options;
-  options.method.iterations = kIterations;
-  options.method.impedance = {20.0};
+  options.method.waves().iterations = kIterations;
+  options.method.waves().impedance = {20.0};
   Stepper twin(twin_system, options);
   options.executor = setting.executor;
   options.threads = setting.threads;
@@ -339,9 +339,9 @@ const std::vector<Setting> kSettings = {{ExecutorKind::serial, 1, {}},
 // fault.
 TEST(Faults, AtAcceleratedTrialsAreRejections) {
   StepperOptions options;
-  options.method.iterations = 6;
-  options.method.impedance = {20.0};
-  options.method.acceleration = 4;
+  options.method.waves().iterations = 6;
+  options.method.waves().impedance = {20.0};
+  options.method.waves().acceleration = 4;
   for (const Setting& setting : kSettings) {
     std::mt19937_64 random(501);
     IterationStatistics iterations;
@@ -360,9 +360,9 @@ TEST(Faults, AtAcceleratedTrialsAreRejections) {
 // of other islands that are committed along with it have no such excuse.
 TEST(Faults, WhenTheGuardCommitsAgainAreInfeasibleTrials) {
   StepperOptions options;
-  options.method.iterations = 1;
-  options.method.impedance = {200.0};
-  options.method.tank.initial_J = 0.0;
+  options.method.waves().iterations = 1;
+  options.method.waves().impedance = {200.0};
+  options.method.waves().tank.initial_J = 0.0;
   for (const Setting& setting : kSettings) {
     std::mt19937_64 random(7);
     GuardStatistics guard;
@@ -384,8 +384,8 @@ TEST(FaultsControl, WithoutOrdersEverythingAgreesAndAnOrderChangesThat) {
   Orders orders;
   const System system = faulty_system(orders);
   StepperOptions options;
-  options.method.iterations = kIterations;
-  options.method.impedance = {20.0};
+  options.method.waves().iterations = kIterations;
+  options.method.waves().impedance = {20.0};
   Stepper stepper(system, options);
   const std::vector<double> start = everything(stepper);
   EXPECT_NO_THROW(stepper.step());

@@ -24,8 +24,8 @@ using testing::same_bits;
 
 StepperOptions options(int iterations, double gamma) {
   StepperOptions o;
-  o.method.iterations = iterations;
-  o.method.impedance = {gamma};
+  o.method.waves().iterations = iterations;
+  o.method.waves().impedance = {gamma};
   return o;
 }
 
@@ -43,9 +43,9 @@ double largest_difference(const Stepper& a, const Stepper& b) {
 TEST(GuardedSteps, AConvergedRunIsLeftAsItIs) {
   const System system = testing::duffing_linear_pair();
   StepperOptions o = options(200, 0.4);
-  o.method.tank.initial_J = 0.0;
+  o.method.waves().tank.initial_J = 0.0;
   Stepper guarded(system, o);
-  o.method.guard = false;
+  o.method.waves().guard = false;
   Stepper plain(system, o);
   double worst = 0.0;
   for (int n = 0; n < 1000; ++n) {
@@ -61,9 +61,9 @@ TEST(GuardedSteps, AConvergedRunIsLeftAsItIs) {
 TEST(GuardedStepsControl, AnUnconvergedRunIsNot) {
   const System system = testing::duffing_linear_pair();
   StepperOptions o = options(3, 4.0);
-  o.method.tank.initial_J = 0.0;
+  o.method.waves().tank.initial_J = 0.0;
   Stepper guarded(system, o);
-  o.method.guard = false;
+  o.method.waves().guard = false;
   Stepper plain(system, o);
   guarded.run(100);
   plain.run(100);
@@ -76,8 +76,8 @@ TEST(GuardedSteps, TheLedgerSaysWhatWasWithheld) {
   for (const bool duffing : {false, true}) {
     const System system = duffing ? testing::duffing_linear_pair() : testing::lossless_pair();
     StepperOptions o = options(0, 3.0);
-    o.method.tank.initial_J = 0.0;
-    o.method.initial_waves = {0.7, -0.4};
+    o.method.waves().tank.initial_J = 0.0;
+    o.method.waves().initial_waves = {0.7, -0.4};
     Stepper stepper(system, o);
     GuardStatistics sum;
     double b[2] = {0.7, -0.4};
@@ -122,7 +122,7 @@ TEST(GuardedSteps, NonlinearIslandsSettleInFewTrials) {
   for (int K = 1; K <= 20; ++K) {
     for (const double gamma : {0.04, 0.4, 4.0}) {
       StepperOptions o = options(K, gamma);
-      o.method.tank.initial_J = 0.0;
+      o.method.waves().tank.initial_J = 0.0;
       Stepper stepper(system, o);
       std::int64_t trials = 0, uses = 0;
       for (int n = 0; n < 300; ++n) {
@@ -159,7 +159,7 @@ TEST(GuardedSteps, WithoutCertificatesTheGuardKeepsItsBooks) {
   testing::append_interface(certified, with);
   testing::append_interface(stepper, without);
   EXPECT_TRUE(same_bits(with, without));
-  o.method.guard = false;
+  o.method.waves().guard = false;
   Stepper nothing(system, o);
   nothing.run(10);
   EXPECT_FALSE(nothing.keeps_ledger());
@@ -229,8 +229,8 @@ TEST(GuardedSteps, SettingTheSameImpedancesChangesNoBit) {
   for (const auto& sample : testing::sample_systems()) {
     const System system = sample.make();
     StepperOptions o = options(4, sample.impedance);
-    o.method.kind = MethodKind::peaceman_rachford;
-    o.method.acceleration = 4;
+    o.method.waves().kind = WaveUpdate::peaceman_rachford;
+    o.method.waves().acceleration = 4;
     Stepper stepper(system, o), untouched(system, o);
     const std::vector<double> same(system.scalar_ports().size(), sample.impedance);
     for (int n = 0; n < 6; ++n) {

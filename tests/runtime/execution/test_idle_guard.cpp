@@ -83,7 +83,7 @@ struct Ends {
 
 Ends run(const System& system, bool guarded, int steps, double h) {
   StepperOptions options{.step_s = h, .method = CouplingMethod::automatic()};
-  options.method.guard = guarded;
+  options.method.waves().guard = guarded;
   Stepper stepper(system, options);
   stepper.run(steps);
   Ends out;
@@ -155,9 +155,9 @@ TEST(IdleGuard, LeavesAFreeEndAlone) {
 RunSummary lossless_summary(bool guarded, int iterations) {
   static const System system = testing::lossless_pair();
   StepperOptions options{.step_s = 0.01};
-  options.method.iterations = iterations;
-  options.method.impedance = {20.0};
-  options.method.guard = guarded;
+  options.method.waves().iterations = iterations;
+  options.method.waves().impedance = {20.0};
+  options.method.waves().guard = guarded;
   Stepper stepper(system, options);
   stepper.run(1000);
   return summarize("pair", options, stepper, 0.1);
@@ -179,9 +179,9 @@ TEST(Verdict, EnergyFromTheCouplingIsNeverCertifiedAsHolding) {
 TEST(Verdict, StepsThatMissTheToleranceStandBesideIt) {
   static const System system = testing::lossless_pair();
   StepperOptions options{.step_s = 0.01};
-  options.method.iterations = 2;
-  options.method.impedance = {20.0};
-  options.method.tolerance = 1e-12;
+  options.method.waves().iterations = 2;
+  options.method.waves().impedance = {20.0};
+  options.method.waves().tolerance = 1e-12;
   Stepper stepper(system, options);
   double largest = 0.0;
   for (int n = 0; n < 20; ++n) largest = std::max(largest, stepper.step().residual);

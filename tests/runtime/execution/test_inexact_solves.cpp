@@ -77,10 +77,10 @@ long solves_of(const System& system, long CountingPart::*count) {
 StepperOptions options(int iterations, double tolerance = 0.0) {
   StepperOptions o;
   o.step_s = 0.1;
-  o.method.impedance = {2.0};
-  o.method.iterations = iterations;
-  o.method.tolerance = tolerance;
-  o.method.guard = false;  // the iteration is looked at, which here is far from its end
+  o.method.waves().impedance = {2.0};
+  o.method.waves().iterations = iterations;
+  o.method.waves().tolerance = tolerance;
+  o.method.waves().guard = false;  // the iteration is looked at, which here is far from its end
   return o;
 }
 
@@ -144,7 +144,7 @@ TEST(InexactSolves, DoNotMisleadTheTolerance) {
   for (const bool per_part : {false, true}) {
     for (const double tolerance : {1e-2, 1e-4, 1e-6, 1e-9, 1e-12}) {
       StepperOptions o = options(200, tolerance);
-      o.method.tolerance_per_part = per_part;
+      o.method.waves().tolerance_per_part = per_part;
       Stepper one(near, o), other(exact, o);
       for (int n = 0; n < 20; ++n) {
         const StepReport found = one.step(), expected = other.step();
@@ -162,7 +162,7 @@ TEST(InexactSolves, KeepTheCertificate) {
   for (const int K : {1, 4, 20}) {
     StepperOptions o = options(K);
     o.step_s = 0.01;
-    o.method.impedance = {0.1};  // firmly nonexpansive there
+    o.method.waves().impedance = {0.1};  // firmly nonexpansive there
     o.certify = Certify::full;
     Stepper stepper(system, o);
     stepper.run(25);

@@ -18,28 +18,28 @@ TEST(RunBits, DISABLED_PrintDigests) {
   for (const testing::NamedSystem& sample : systems) {
     const System system = sample.make();
     StepperOptions o;
-    o.method.impedance = {sample.impedance};
-    o.method.iterations = 12;
+    o.method.waves().impedance = {sample.impedance};
+    o.method.waves().iterations = 12;
     for (const bool checked : {false, true}) {
-      o.method.tolerance = checked ? 1e-4 : 0.0;
-      o.method.tolerance_per_part = checked;
+      o.method.waves().tolerance = checked ? 1e-4 : 0.0;
+      o.method.waves().tolerance_per_part = checked;
       testing::Digest digest, control;
       digest.add_all(testing::trace(system, o, 20));
       digest.print(sample.name + (checked ? "_checked" : "_plain"));
       if (checked) continue;
-      --o.method.iterations;
+      --o.method.waves().iterations;
       control.add_all(testing::trace(system, o, 20));
       control.print(sample.name + "_plain'");
-      ++o.method.iterations;
+      ++o.method.waves().iterations;
     }
     // The averaged iteration, accelerated, with tanks that are empty.
-    o.method.kind = MethodKind::peaceman_rachford;
-    o.method.relaxation = 0.5;
-    o.method.iterations = 3;
-    o.method.tolerance = 0.0;
-    o.method.tank.initial_J = 0.0;
+    o.method.waves().kind = WaveUpdate::peaceman_rachford;
+    o.method.waves().relaxation = 0.5;
+    o.method.waves().iterations = 3;
+    o.method.waves().tolerance = 0.0;
+    o.method.waves().tank.initial_J = 0.0;
     for (const int memory : {0, 3}) {
-      o.method.acceleration = memory;
+      o.method.waves().acceleration = memory;
       testing::Digest digest;
       digest.add_all(testing::trace(system, o, 40));
       digest.print(sample.name + (memory > 0 ? "_accelerated" : "_averaged"));

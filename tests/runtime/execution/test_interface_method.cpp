@@ -26,9 +26,9 @@ namespace {
 StepperOptions interface(double step_s) {
   StepperOptions options;
   options.step_s = step_s;
-  options.method.kind = MethodKind::interface;
-  options.method.impedance_kind = ImpedanceKind::automatic;
-  options.method.tolerance = 1e-10;
+  options.method.waves().kind = WaveUpdate::interface;
+  options.method.waves().impedance_kind = ImpedanceKind::automatic;
+  options.method.waves().tolerance = 1e-10;
   return options;
 }
 
@@ -91,16 +91,16 @@ TEST(InterfaceMethod, AgreesWithTheOthersAtBudgetsOfNoneAndOne) {
   const System system = testing::duffing_grid(3, 3);
   for (const int budget : {0, 1}) {
     std::vector<double> traces[2];
-    for (const MethodKind kind : {MethodKind::peaceman_rachford, MethodKind::interface}) {
+    for (const WaveUpdate kind : {WaveUpdate::peaceman_rachford, WaveUpdate::interface}) {
       StepperOptions o = interface(0.01);
-      o.method.kind = kind;
-      o.method.impedance_kind = ImpedanceKind::given;
-      o.method.impedance = {20.0};
-      o.method.tolerance = 0.0;
-      o.method.iterations = budget;
-      o.method.guard = false;
+      o.method.waves().kind = kind;
+      o.method.waves().impedance_kind = ImpedanceKind::given;
+      o.method.waves().impedance = {20.0};
+      o.method.waves().tolerance = 0.0;
+      o.method.waves().iterations = budget;
+      o.method.waves().guard = false;
       Stepper stepper(system, o);
-      std::vector<double>& out = traces[kind == MethodKind::interface ? 1 : 0];
+      std::vector<double>& out = traces[kind == WaveUpdate::interface ? 1 : 0];
       for (int n = 0; n < 20; ++n) {
         EXPECT_EQ(stepper.step().iterations, budget);
         testing::append_interface(stepper, out);
@@ -124,13 +124,13 @@ TEST(InterfaceMethod, ExecutorThreadsAndGrainChangeNoBit) {
     for (const int budget : {4, 30}) {
       for (const bool automatic : {false, true}) {
         StepperOptions o = interface(0.05);
-        o.method.iterations = budget;
-        o.method.tolerance = budget == 4 ? 0.0 : 1e-10;
+        o.method.waves().iterations = budget;
+        o.method.waves().tolerance = budget == 4 ? 0.0 : 1e-10;
         if (automatic) {  // most islands are rescued
-          o.method.kind = MethodKind::peaceman_rachford;
-          o.method.impedance_kind = ImpedanceKind::given;
-          o.method.impedance = {3.0};
-          o.method.rescue_after = 3;
+          o.method.waves().kind = WaveUpdate::peaceman_rachford;
+          o.method.waves().impedance_kind = ImpedanceKind::given;
+          o.method.waves().impedance = {3.0};
+          o.method.waves().rescue_after = 3;
         }
         o.executor = ExecutorKind::serial;
         const std::vector<double> expected = testing::trace(system, o, 4);
@@ -156,14 +156,14 @@ TEST(InterfaceMethod, ExecutorThreadsAndGrainChangeNoBit) {
 TEST(InterfaceMethod, RescuesWhatThePlainIterationDoesNotEnd) {
   const System system = testing::random_mass_tree(60, 100.0, 2);
   StepperOptions o = interface(0.01);
-  o.method.kind = MethodKind::peaceman_rachford;
-  o.method.impedance_kind = ImpedanceKind::given;
-  o.method.impedance = {1.0};
-  o.method.iterations = 30;
+  o.method.waves().kind = WaveUpdate::peaceman_rachford;
+  o.method.waves().impedance_kind = ImpedanceKind::given;
+  o.method.waves().impedance = {1.0};
+  o.method.waves().iterations = 30;
   Stepper lost(system, o);
   lost.run(20);
   EXPECT_EQ(lost.iterations().not_converged, 20) << "control";
-  o.method.rescue_after = 6;
+  o.method.waves().rescue_after = 6;
   Stepper stepper(system, o);
   EXPECT_LE(worst_error(stepper, 0.01, 200), 1e-8);
   EXPECT_EQ(stepper.iterations().not_converged, 0);
@@ -260,8 +260,8 @@ TEST(AutomaticMethod, ChoosesIslandByIsland) {
   o.step_s = 0.1;
   o.method = CouplingMethod::automatic();
   Stepper stepper(system, o);
-  EXPECT_EQ(stepper.method().method.kind, MethodKind::peaceman_rachford);
-  EXPECT_EQ(stepper.method().method.interface_islands, std::vector<int>{1});
+  EXPECT_EQ(stepper.method().method.kind(), WaveUpdate::peaceman_rachford);
+  EXPECT_EQ(stepper.method().method.waves().interface_islands, std::vector<int>{1});
   EXPECT_NE(stepper.method().reason.find("the interface equation on 1 of 2 islands"),
             std::string::npos)
       << stepper.method().reason;

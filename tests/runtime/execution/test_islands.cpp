@@ -24,9 +24,9 @@ using testing::same_bits;
 
 StepperOptions options(double tolerance, ExecutorKind executor = ExecutorKind::serial) {
   StepperOptions o;
-  o.method.impedance = {0.1};
-  o.method.iterations = 200;
-  o.method.tolerance = tolerance;
+  o.method.waves().impedance = {0.1};
+  o.method.waves().iterations = 200;
+  o.method.waves().tolerance = tolerance;
   o.executor = executor;
   if (executor != ExecutorKind::serial) {
     o.threads = 3;
@@ -77,10 +77,11 @@ std::int64_t expect_as_alone(int first, int last, const StepperOptions& one,
     const auto actual = run_island(together, island, all, steps);
     for (std::size_t n = 0; n < expected.size(); ++n) {
       const std::string where = std::string(to_string(all.executor)) + ", tolerance " +
-                                ::testing::PrintToString(all.method.tolerance) + ", " +
-                                std::string(to_string(all.method.kind)) +
-                                ", K=" + std::to_string(all.method.iterations) + ", acceleration " +
-                                std::to_string(all.method.acceleration) + ", island " +
+                                ::testing::PrintToString(all.method.waves().tolerance) + ", " +
+                                std::string(to_string(all.method.kind())) +
+                                ", K=" + std::to_string(all.method.waves().iterations) +
+                                ", acceleration " +
+                                std::to_string(all.method.waves().acceleration) + ", island " +
                                 std::to_string(island) + ", step " + std::to_string(n);
       EXPECT_EQ(actual[n].iterations, expected[n].iterations) << where;
       EXPECT_TRUE(same_bits(actual[n].numbers, expected[n].numbers)) << where;
@@ -112,17 +113,17 @@ TEST_P(Islands, SmallOnesTakeTheIterationsAndEndInTheStateOfTheirOwnRun) {
 // The guard commits again the islands that overdraw, acceleration judges each by itself.
 TEST_P(Islands, GuardAndAccelerationKeepToOneIsland) {
   std::int64_t uses = 0;
-  for (const MethodKind kind : {MethodKind::douglas_rachford, MethodKind::peaceman_rachford}) {
+  for (const WaveUpdate kind : {WaveUpdate::douglas_rachford, WaveUpdate::peaceman_rachford}) {
     for (const int memory : {0, 4}) {
       for (const auto& [budget, tolerance] :
            {std::pair{1, 0.0}, std::pair{2, 0.0}, std::pair{6, 1e-2}, std::pair{60, 1e-6}}) {
         const auto adapt = [&](StepperOptions o) {
-          o.method.kind = kind;
-          o.method.iterations = budget;
-          o.method.acceleration = memory;
-          o.method.impedance = {2.0};
-          o.method.tank.initial_J = 0.0;
-          o.method.tank.initial_fraction = 1e-4;
+          o.method.waves().kind = kind;
+          o.method.waves().iterations = budget;
+          o.method.waves().acceleration = memory;
+          o.method.waves().impedance = {2.0};
+          o.method.waves().tank.initial_J = 0.0;
+          o.method.waves().tank.initial_fraction = 1e-4;
           return o;
         };
         uses += expect_as_alone(0, kIslands, adapt(options(tolerance)),
@@ -141,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(Executors, Islands,
 TEST(IslandsEnergy, TolerancesStopThemSeparatelyToo) {
   const System together = archipelago();
   StepperOptions o = options(0.0);
-  o.method.energy_tolerance_J = 1e-6;
+  o.method.waves().energy_tolerance_J = 1e-6;
   Stepper stepper(together, o);
   const StepReport report = stepper.step();
   EXPECT_TRUE(report.converged);

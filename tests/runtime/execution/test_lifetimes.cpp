@@ -37,10 +37,11 @@ static_assert(keeps_to_the_living<WaveDiscretisation, System, double, Impedance>
 static_assert(keeps_to_the_living<WaveDiscretisation, System, double, Impedance, Grouping>);
 static_assert(keeps_to_the_living<PortResponses, System, double>);
 static_assert(keeps_to_the_living<CondensedSystem, System>);
-static_assert(keeps_to_the_living<WaveformIteration, CondensedSystem, double, CouplingMethod>);
-static_assert(keeps_to_the_living<DynamicIteration, CondensedSystem, double, CouplingMethod>);
-static_assert(keeps_to_the_living<SplittingMethod, CondensedSystem, double, CouplingMethod>);
-static_assert(keeps_to_the_living<SplittingMethod, CondensedSystem, double, CouplingMethod, bool>);
+static_assert(keeps_to_the_living<WaveformIteration, CondensedSystem, double, DynamicIteration>);
+static_assert(
+    keeps_to_the_living<DynamicIterationMethod, CondensedSystem, double, DynamicIteration>);
+static_assert(keeps_to_the_living<SplittingMethod, CondensedSystem, double, Splitting>);
+static_assert(keeps_to_the_living<SplittingMethod, CondensedSystem, double, Splitting, bool>);
 static_assert(keeps_to_the_living<CollocationReference, CondensedSystem, double, Integrator>);
 static_assert(keeps_to_the_living<CollocationReference, CondensedSystem, double, Tableau>);
 static_assert(keeps_to_the_living<InterfaceResidual, WaveDiscretisation>);

@@ -29,16 +29,29 @@ using testing::same_bits;
 using testing::trace;
 
 CouplingMethod method_of(MethodKind kind) {
-  CouplingMethod method;
-  method.kind = kind;
-  method.iterations = 60;
-  method.splitting.fast = {"first"};
-  method.splitting.factor = 4;
+  CouplingMethod method = CouplingMethod::of_kind(kind);
+  set_iterations(method, 60);
+  if (auto* const splitting = method.as<Splitting>()) {
+    splitting->fast = {"first"};
+    splitting->factor = 4;
+  }
   return method;
 }
 
-constexpr MethodKind kKinds[] = {MethodKind::strang, MethodKind::impulse, MethodKind::lions_mercier,
-                                 MethodKind::jacobi, MethodKind::gauss_seidel};
+// Options that some kinds have: no effect on the others.
+void set_fast(CouplingMethod& method, std::vector<std::string> fast) {
+  if (auto* const splitting = method.as<Splitting>()) splitting->fast = std::move(fast);
+}
+void set_window(CouplingMethod& method, int steps) {
+  if (auto* const dynamic = method.as<DynamicIteration>()) dynamic->window_steps = steps;
+}
+void set_tolerance(CouplingMethod& method, double tolerance) {
+  if (auto* const dynamic = method.as<DynamicIteration>()) dynamic->tolerance = tolerance;
+}
+
+constexpr MethodKind kKinds[] = {SplittingKind::strang, SplittingKind::impulse,
+                                 IterationKind::lions_mercier, IterationKind::jacobi,
+                                 IterationKind::gauss_seidel};
 
 StepperOptions options_of(MethodKind kind, double step_s = 0.01) {
   StepperOptions options;
@@ -78,21 +91,21 @@ INSTANTIATE_TEST_SUITE_P(Kinds, NetworkMethods, ::testing::ValuesIn(kKinds), nam
 
 class DynamicIterations : public NetworkMethods {};
 INSTANTIATE_TEST_SUITE_P(Kinds, DynamicIterations,
-                         ::testing::Values(MethodKind::lions_mercier, MethodKind::jacobi,
-                                           MethodKind::gauss_seidel),
+                         ::testing::Values(IterationKind::lions_mercier, IterationKind::jacobi,
+                                           IterationKind::gauss_seidel),
                          name_of);
 
 class Splittings : public NetworkMethods {};
 INSTANTIATE_TEST_SUITE_P(Kinds, Splittings,
-                         ::testing::Values(MethodKind::strang, MethodKind::impulse), name_of);
+                         ::testing::Values(SplittingKind::strang, SplittingKind::impulse), name_of);
 
 TEST_P(DynamicIterations, ComeToTheMonolithicStep) {
   const System system = testing::two_masses();
   for (const int window : {1, 5}) {
     StepperOptions options = options_of(GetParam());
-    options.method.iterations = 4000;
-    options.method.tolerance = 1e-13;
-    options.method.dynamic.window_steps = window;
+    set_iterations(options.method, 4000);
+    set_tolerance(options.method, 1e-13);
+    set_window(options.method, window);
     EXPECT_LT(deviation(system, options, 50), 1e-10) << window;
   }
 }
@@ -100,7 +113,7 @@ TEST_P(DynamicIterations, ComeToTheMonolithicStep) {
 TEST_P(DynamicIterations, Control_TooFewIterationsDoNot) {
   const System system = testing::two_masses();
   StepperOptions options = options_of(GetParam());
-  options.method.iterations = 2;
+  set_iterations(options.method, 2);
   EXPECT_GT(deviation(system, options, 50), 1e-9);
 }
 
@@ -172,9 +185,9 @@ TEST_P(NetworkMethods, ThreadsAndExecutorsChangeNoBit) {
     const System system = network.make();
     for (const int window : {1, 3}) {
       StepperOptions options = options_of(GetParam(), 0.005);
-      options.method.iterations = 6;
-      options.method.splitting.fast = network.fast;
-      options.method.dynamic.window_steps = window;
+      set_iterations(options.method, 6);
+      set_fast(options.method, network.fast);
+      set_window(options.method, window);
       options.executor = ExecutorKind::serial;
       const std::vector<double> expected = trace(system, options, 7);
       const GroupByGroup cut;
@@ -188,7 +201,7 @@ TEST_P(NetworkMethods, ThreadsAndExecutorsChangeNoBit) {
               << " threads, window " << window;
         }
       }
-      if (network.always_parallel || GetParam() != MethodKind::gauss_seidel) {
+      if (network.always_parallel || GetParam() != IterationKind::gauss_seidel) {
         options.executor = ExecutorKind::async;
         EXPECT_GT(Stepper(system, options).tasks(), 1) << network.name << ", window " << window;
       }
@@ -202,7 +215,7 @@ TEST_P(NetworkMethods, TellOfTheirTasks) {
   const EightThreads allowed;
   const System system = star_of_chains();
   StepperOptions options = options_of(GetParam());
-  options.method.splitting.fast = {"limb0", "limb1", "limb2"};
+  set_fast(options.method, {"limb0", "limb1", "limb2"});
   options.threads = 2;
   options.executor = ExecutorKind::async;
   const GroupByGroup cut;
@@ -217,8 +230,8 @@ TEST_P(NetworkMethods, TellOfTheirTasks) {
 TEST_P(NetworkMethods, TheLedgerClosesAndTheCertificateHolds) {
   const System system = testing::two_masses();
   StepperOptions options = options_of(GetParam());
-  options.method.iterations = 4000;
-  options.method.tolerance = 1e-15;
+  set_iterations(options.method, 4000);
+  set_tolerance(options.method, 1e-15);
   Stepper stepper(system, options);
   double supplied = 0.0, dissipated = 0.0, mismatch = 0.0, stored = 0.0;
   for (int n = 0; n < 100; ++n) {
@@ -276,37 +289,37 @@ TEST_P(NetworkMethods, HaveNoWavesImpedancesTanksOrGuard) {
   incident.label = "A.port.incident";
   EXPECT_THROW(observe(stepper, incident), std::invalid_argument) << "it is no number";
   EXPECT_EQ(stepper.deadline().steps, 0);
-  EXPECT_EQ(stepper.method().method.kind, GetParam());
+  EXPECT_EQ(stepper.method().method.kind(), GetParam());
   EXPECT_FALSE(stepper.method().reason.empty());
 }
 
 TEST_P(NetworkMethods, CountIterations) {
   const System system = testing::two_masses();
   StepperOptions options = options_of(GetParam());
-  options.method.iterations = 30;
+  set_iterations(options.method, 30);
   Stepper stepper(system, options);
   stepper.run(4);
-  const int expected = is_dynamic_iteration(GetParam()) ? 30 : 0;
+  const int expected = GetParam().is<IterationKind>() ? 30 : 0;
   EXPECT_EQ(stepper.iterations().steps, 4);
   EXPECT_EQ(stepper.iterations().max, expected);
   EXPECT_EQ(stepper.iterations().not_converged, 0) << "there is no tolerance";
-  options.method.tolerance = 1e-300;
-  options.method.iterations = 1;
+  set_tolerance(options.method, 1e-300);
+  set_iterations(options.method, 1);
   Stepper strict(system, options);
   EXPECT_FALSE(strict.step().converged);
-  EXPECT_EQ(strict.iterations().not_converged, is_dynamic_iteration(GetParam()) ? 1 : 0);
-  options.method.tolerance = 1e-2;
-  options.method.iterations = 4000;
+  EXPECT_EQ(strict.iterations().not_converged, GetParam().is<IterationKind>() ? 1 : 0);
+  set_tolerance(options.method, 1e-2);
+  set_iterations(options.method, 4000);
   Stepper loose(system, options);
-  EXPECT_EQ(loose.step().converged, is_dynamic_iteration(GetParam()));
+  EXPECT_EQ(loose.step().converged, GetParam().is<IterationKind>());
 }
 
 // What a window took is counted once, when it is iterated: also of a window that the run does not finish.
 TEST_P(DynamicIterations, CountAWindowOnce) {
   const System system = testing::two_masses();
   StepperOptions options = options_of(GetParam());
-  options.method.iterations = 7;
-  options.method.dynamic.window_steps = 5;
+  set_iterations(options.method, 7);
+  set_window(options.method, 5);
   Stepper stepper(system, options);
   for (int n = 0; n < 12; ++n) {
     const StepReport report = stepper.step();
@@ -323,8 +336,8 @@ TEST_P(DynamicIterations, CountAWindowOnce) {
   EXPECT_EQ(iterations.mean(), 7.0);
   EXPECT_EQ(iterations.per_step(), 21.0 / 12.0);
 
-  options.method.tolerance = 1e-300;
-  options.method.iterations = 2;  // far from where a change may come to nothing at all
+  set_tolerance(options.method, 1e-300);
+  set_iterations(options.method, 2);  // far from where a change may come to nothing at all
   Stepper strict(system, options);
   strict.run(12);
   EXPECT_EQ(strict.iterations().not_converged, 3);
@@ -343,9 +356,9 @@ TEST_P(NetworkMethods, CountStepsAsWindowsOfOne) {
 TEST_P(DynamicIterations, ThatRoundingStopsHaveNotConverged) {
   const System system = star_of_chains();
   StepperOptions options = options_of(GetParam());
-  options.method.iterations = 100'000;
-  options.method.tolerance = std::numeric_limits<double>::denorm_min();
-  options.method.dynamic.window_steps = 5;
+  set_iterations(options.method, 100'000);
+  set_tolerance(options.method, std::numeric_limits<double>::denorm_min());
+  set_window(options.method, 5);
   Stepper stepper(system, options);
   for (int n = 0; n < 25; ++n) {
     const StepReport report = stepper.step();
@@ -364,7 +377,7 @@ TEST_P(DynamicIterations, CountTheirWaveforms) {
   const System system = testing::two_masses();
   StepperOptions options = options_of(GetParam());
   const std::size_t of_one_step = Stepper(system, options).overhead_bytes();
-  options.method.dynamic.window_steps = 1000;
+  set_window(options.method, 1000);
   const std::size_t more = Stepper(system, options).overhead_bytes() - of_one_step;
   EXPECT_GT(more, 999 * 5 * sizeof(double)) << "five states at every step";
 }
@@ -374,7 +387,7 @@ TEST_P(NetworkMethods, SayWhatTheRunShowed) {
   Stepper stepper(system, options_of(GetParam()));
   EXPECT_EQ(stepper.remarks(), "");
   stepper.run(3);
-  EXPECT_EQ(stepper.remarks().empty(), !is_dynamic_iteration(GetParam())) << stepper.remarks();
+  EXPECT_EQ(stepper.remarks().empty(), !GetParam().is<IterationKind>()) << stepper.remarks();
 }
 
 TEST_P(NetworkMethods, WithoutACertificateKeepNoLedger) {
@@ -470,7 +483,7 @@ Issues refused(const System& system, const StepperOptions& options) {
 TEST_P(NetworkMethods, RefuseNonlinearPartsADeadlineAndWhatIsOutOfRange) {
   const System nonlinear = testing::duffing_linear_pair();
   StepperOptions options = options_of(GetParam());
-  options.method.splitting.fast = {"B"};
+  set_fast(options.method, {"B"});
   const Issues issues = refused(nonlinear, options);
   ASSERT_FALSE(issues.empty());
   EXPECT_EQ(issues.front().where.rfind("/subsystems/0", 0), 0U) << issues.front().where;
@@ -497,34 +510,38 @@ TEST(NetworkMethodRules, JudgeEveryOptionOfTheKind) {
     void (*spoil)(CouplingMethod&);
   };
   const Case cases[] = {
-      {"/method/factor", MethodKind::impulse, [](CouplingMethod& m) { m.splitting.factor = 0; }},
-      {"/method/fast", MethodKind::impulse, [](CouplingMethod& m) { m.splitting.fast = {}; }},
-      {"/method/fast/1", MethodKind::impulse,
+      {"/method/factor", SplittingKind::impulse,
+       [](CouplingMethod& m) { m.splitting().factor = 0; }},
+      {"/method/fast", SplittingKind::impulse, [](CouplingMethod& m) { m.splitting().fast = {}; }},
+      {"/method/fast/1", SplittingKind::impulse,
        [](CouplingMethod& m) {
-         m.splitting.fast = {"first", "secnd"};
+         m.splitting().fast = {"first", "secnd"};
        }},
-      {"/method/split_dissipation", MethodKind::impulse,
-       [](CouplingMethod& m) { m.splitting.split_dissipation = true; }},
-      {"/method/iterations", MethodKind::jacobi, [](CouplingMethod& m) { m.iterations = -1; }},
-      {"/method/tolerance", MethodKind::jacobi, [](CouplingMethod& m) { m.tolerance = NAN; }},
-      {"/method/window_steps", MethodKind::gauss_seidel,
-       [](CouplingMethod& m) { m.dynamic.window_steps = 0; }},
-      {"/method/divergence_limit", MethodKind::jacobi,
-       [](CouplingMethod& m) { m.dynamic.divergence_limit = 1.0; }},
-      {"/method/divergence_limit", MethodKind::gauss_seidel,
-       [](CouplingMethod& m) { m.dynamic.divergence_limit = NAN; }},
-      {"/method/lambda", MethodKind::lions_mercier,
-       [](CouplingMethod& m) { m.dynamic.lambda = 0.0; }},
-      {"/method/mu", MethodKind::lions_mercier, [](CouplingMethod& m) { m.dynamic.mu = -1.0; }},
-      {"/method/omega", MethodKind::lions_mercier,
+      {"/method/split_dissipation", SplittingKind::impulse,
+       [](CouplingMethod& m) { m.splitting().split_dissipation = true; }},
+      {"/method/iterations", IterationKind::jacobi,
+       [](CouplingMethod& m) { m.dynamic().iterations = -1; }},
+      {"/method/tolerance", IterationKind::jacobi,
+       [](CouplingMethod& m) { m.dynamic().tolerance = NAN; }},
+      {"/method/window_steps", IterationKind::gauss_seidel,
+       [](CouplingMethod& m) { m.dynamic().window_steps = 0; }},
+      {"/method/divergence_limit", IterationKind::jacobi,
+       [](CouplingMethod& m) { m.dynamic().divergence_limit = 1.0; }},
+      {"/method/divergence_limit", IterationKind::gauss_seidel,
+       [](CouplingMethod& m) { m.dynamic().divergence_limit = NAN; }},
+      {"/method/lambda", IterationKind::lions_mercier,
+       [](CouplingMethod& m) { m.dynamic().lambda = 0.0; }},
+      {"/method/mu", IterationKind::lions_mercier,
+       [](CouplingMethod& m) { m.dynamic().mu = -1.0; }},
+      {"/method/omega", IterationKind::lions_mercier,
        [](CouplingMethod& m) {
-         m.dynamic.mu = 2.0;
-         m.dynamic.omega = 1.0;
+         m.dynamic().mu = 2.0;
+         m.dynamic().omega = 1.0;
        }},
-      {"/method/omega", MethodKind::lions_mercier,
-       [](CouplingMethod& m) { m.dynamic.omega = -1.0; }},
-      {"/method/alpha", MethodKind::lions_mercier,
-       [](CouplingMethod& m) { m.dynamic.alpha = 1.01; }},
+      {"/method/omega", IterationKind::lions_mercier,
+       [](CouplingMethod& m) { m.dynamic().omega = -1.0; }},
+      {"/method/alpha", IterationKind::lions_mercier,
+       [](CouplingMethod& m) { m.dynamic().alpha = 1.01; }},
   };
   for (const Case& bad : cases) {
     StepperOptions options = options_of(bad.kind);
@@ -534,38 +551,34 @@ TEST(NetworkMethodRules, JudgeEveryOptionOfTheKind) {
     ASSERT_EQ(issues.size(), 1U) << bad.where;
     EXPECT_EQ(issues.front().where, bad.where) << issues.front().what;
   }
-  StepperOptions options = options_of(MethodKind::impulse);
-  options.method.splitting.fast = {"secnd"};
+  StepperOptions options = options_of(SplittingKind::impulse);
+  set_fast(options.method, {"secnd"});
   EXPECT_NE(refused(system, options).front().what.find("Did you mean \"second\"?"),
             std::string::npos);
 }
 
-// What is about waves does not matter: the same options with only the kind changed.
-TEST_P(NetworkMethods, DoNotLookAtTheOptionsOfWaveCoupling) {
+// What is about waves alone changes nothing.
+TEST_P(NetworkMethods, HaveNoOptionsOfWaveCoupling) {
   const System system = testing::two_masses();
   StepperOptions options = options_of(GetParam());
+  EXPECT_EQ(options.method.as<WaveCoupling>(), nullptr);
+  EXPECT_THROW(options.method.waves().relaxation = 7.0, ConfigError);
   const std::vector<double> expected = trace(system, options, 5);
-  options.method.relaxation = 7.0;
-  options.method.impedance = {1, 2, 3};
-  options.method.impedance_kind = ImpedanceKind::leaf;
-  options.method.tank.initial_J = -1.0;
-  options.method.guard = false;
-  options.method.acceleration = 5;
-  options.method.initial_waves = {1};
   options.certify = Certify::full;
   EXPECT_TRUE(same_bits(expected, trace(system, options, 5)));
 }
 
 TEST(NetworkObservables, AreNoWaves) {
   const System system = testing::two_masses();
-  for (const MethodKind kind : {MethodKind::strang, MethodKind::douglas_rachford}) {
+  for (const MethodKind kind :
+       {MethodKind(SplittingKind::strang), MethodKind(WaveUpdate::douglas_rachford)}) {
     for (const char* name : {"first.end.incident", "second.end.outgoing", "first.end.effort"}) {
       Observable observable;
       Issues issues;
       const bool found =
           resolve_observable(system, name, "/outputs/observe/0", observable, issues, kind);
       const bool is_wave = std::string(name).find("effort") == std::string::npos;
-      EXPECT_EQ(found, !is_wave || is_wave_method(kind)) << name;
+      EXPECT_EQ(found, !is_wave || kind.couples_by_waves()) << name;
       ASSERT_EQ(issues.size(), found ? 0U : 1U);
       if (found) continue;
       EXPECT_EQ(issues.front().what, "the method \"strang\" couples without waves: there is no \"" +
@@ -576,7 +589,7 @@ TEST(NetworkObservables, AreNoWaves) {
 
 TEST(NetworkPace, HoldsAStepUntilItIsDue) {
   const System system = testing::two_masses();
-  StepperOptions options = options_of(MethodKind::strang);
+  StepperOptions options = options_of(SplittingKind::strang);
   options.time.pace = 10.0;  // a step every millisecond
   Stepper stepper(system, options);
   const auto start = std::chrono::steady_clock::now();
@@ -593,7 +606,7 @@ TEST(NetworkPace, HoldsAStepUntilItIsDue) {
 
 TEST(NetworkTimes, AreTakenOnRequest) {
   const System system = testing::two_masses();
-  StepperOptions options = options_of(MethodKind::strang);
+  StepperOptions options = options_of(SplittingKind::strang);
   EXPECT_EQ(Stepper(system, options).step().times.iterate_s, 0.0);
   options.timed = true;
   EXPECT_GT(Stepper(system, options).step().times.iterate_s, 0.0);
@@ -605,7 +618,7 @@ TEST_P(DynamicIterations, StoppedEarlyAreConditionalWhereTheyCreateEnergy) {
   StepperOptions options = options_of(GetParam(), 0.1);
   bool some = false;
   for (int iterations = 0; iterations < 12; ++iterations) {
-    options.method.iterations = iterations;
+    set_iterations(options.method, iterations);
     Stepper stepper(system, options);
     try {
       stepper.run(3);
@@ -626,10 +639,9 @@ TEST_P(DynamicIterations, StoppedEarlyAreConditionalWhereTheyCreateEnergy) {
 // not short of convergence, and no law is broken.
 TEST(NetworkCertificate, AllowsForTheToleranceOfAConvergedWindow) {
   const System system = testing::two_masses();
-  StepperOptions options = options_of(MethodKind::lions_mercier);
-  options.method.iterations = 1000;
-  options.method.tolerance = 1e-2;
-  options.method.dynamic = {.window_steps = 500, .mu = 2.0, .omega = 2.2};
+  StepperOptions options = options_of(IterationKind::lions_mercier);
+  options.method = DynamicIteration{
+      .iterations = 1000, .tolerance = 1e-2, .window_steps = 500, .mu = 2.0, .omega = 2.2};
   Stepper stepper(system, options);
   stepper.run(500);
   EXPECT_EQ(stepper.iterations().not_converged, 0);
@@ -638,8 +650,8 @@ TEST(NetworkCertificate, AllowsForTheToleranceOfAConvergedWindow) {
   EXPECT_EQ(stepper.certificate().steps_with_excess, 0);
 
   // Control: the same iterations without a tolerance that they meet.
-  options.method.iterations = static_cast<int>(stepper.iterations().max);
-  options.method.tolerance = 0.0;
+  set_iterations(options.method, static_cast<int>(stepper.iterations().max));
+  set_tolerance(options.method, 0.0);
   Stepper unconverged(system, options);
   unconverged.run(500);
   EXPECT_EQ(unconverged.certificate().status, CertificateStatus::conditional);
@@ -657,9 +669,11 @@ TEST(NetworkCertificate, IsViolatedByAnActivePart) {
               {.initial_state = {1.0, 0.5}});
   builder.join(joint::Free{}, {"A.coupling"});
   const System system = builder.build();
-  for (const MethodKind kind : {MethodKind::strang, MethodKind::jacobi, MethodKind::gauss_seidel}) {
+  for (const MethodKind kind :
+       {MethodKind(SplittingKind::strang), MethodKind(IterationKind::jacobi),
+        MethodKind(IterationKind::gauss_seidel)}) {
     StepperOptions options = options_of(kind);
-    options.method.tolerance = 0.1;
+    set_tolerance(options.method, 0.1);
     Stepper stepper(system, options);
     stepper.run(10);
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::violated) << to_string(kind);

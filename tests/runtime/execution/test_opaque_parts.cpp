@@ -71,10 +71,10 @@ System ordinary_pair(const MassProgram::Parameters& p = kMass, double start_m = 
 StepperOptions options(int iterations, double tolerance = 0.0, double gamma = 0.35) {
   StepperOptions o;
   o.step_s = kStep;
-  o.method.kind = MethodKind::peaceman_rachford;
-  o.method.iterations = iterations;
-  o.method.tolerance = tolerance;
-  o.method.impedance = {gamma};
+  o.method.waves().kind = WaveUpdate::peaceman_rachford;
+  o.method.waves().iterations = iterations;
+  o.method.waves().tolerance = tolerance;
+  o.method.waves().impedance = {gamma};
   return o;
 }
 
@@ -93,7 +93,7 @@ TEST(OpaquePart, MovesLikeTheSamePhysicsInSight) {
     const System hidden = opaque_pair(kMass, start_m), seen = ordinary_pair(kMass, start_m);
     for (const int iterations : {1, 8}) {
       StepperOptions o = options(iterations);
-      o.method.tank.initial_fraction = 10.0;  // so much that the guard never decides anything
+      o.method.waves().tank.initial_fraction = 10.0;  // so much that the guard never decides anything
       Stepper a(hidden, o), b(seen, o);
       double worst = 0.0;
       for (int n = 0; n < kSteps; ++n) {
@@ -160,7 +160,7 @@ TEST(OpaquePart, GivesTheSameBitsWithAnyExecutor) {
   o.executor = ExecutorKind::serial;
   const std::vector<double> expected = testing::trace(system, o, 60);
   for (const ExecutorKind kind :
-       {ExecutorKind::waves, ExecutorKind::graph, ExecutorKind::barrier, ExecutorKind::automatic}) {
+       {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier, ExecutorKind::automatic}) {
     o.executor = kind;
     o.threads = 3;
     for (const Grain grain : {Grain::per_part(), Grain::automatic()}) {
@@ -242,7 +242,7 @@ TEST(OpaquePart, IsAccountedForWithoutCertificateToo) {
   Stepper with(system, o);
   with.run(200);
   o.certify = Certify::none;
-  o.method.guard = false;
+  o.method.waves().guard = false;
   Stepper without(system, o);
   without.run(200);
   EXPECT_TRUE(without.keeps_ledger());
@@ -254,7 +254,7 @@ TEST(OpaquePart, IsKeptSafeByTheGuard) {
   for (const bool guard : {true, false}) {
     const System system = opaque_pair();
     StepperOptions o = options(2, 0.0, 100.0);
-    o.method.guard = guard;
+    o.method.waves().guard = guard;
     Stepper stepper(system, o);
     const double start = stepper.storage(0);
     double most = 0.0;
@@ -337,7 +337,7 @@ TEST(UnrepeatablePart, IsSteppedByOneThreadAndClaimsNothing) {
   }
   const System system = builder.build();
   for (const ExecutorKind kind :
-       {ExecutorKind::automatic, ExecutorKind::waves, ExecutorKind::graph, ExecutorKind::barrier}) {
+       {ExecutorKind::automatic, ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
     StepperOptions o = options(30, 1e-6);
     o.certify = Certify::full;
     o.threads = 4;
@@ -379,12 +379,12 @@ TEST(OpaquePart, IsRefusedWhereEquationsAreNeeded) {
   const System system = opaque_pair();
   const std::string reason =
       "subsystem \"B\" (opaque_mass) is opaque: it has ports and a step, but shows no equations";
-  for (const MethodKind kind : {MethodKind::strang, MethodKind::impulse, MethodKind::lions_mercier,
-                                MethodKind::jacobi, MethodKind::gauss_seidel}) {
+  for (const MethodKind kind : {SplittingKind::strang, SplittingKind::impulse, IterationKind::lions_mercier,
+                                IterationKind::jacobi, IterationKind::gauss_seidel}) {
     StepperOptions o = options(10);
     o.method = {};
-    o.method.kind = kind;
-    if (kind == MethodKind::impulse) o.method.splitting.fast = {"A"};
+    o.method.waves().kind = kind;
+    if (kind == SplittingKind::impulse) o.method.splitting().fast = {"A"};
     const std::string text = failure_of([&] { Stepper stepper(system, o); });
     EXPECT_NE(text.find(reason), std::string::npos) << to_string(kind) << ": " << text;
   }
@@ -403,11 +403,11 @@ TEST(OpaquePart, HasToBeGivenImpedancesIfItCannotBeLinearised) {
             std::string::npos)
       << text;
   o = options(10);
-  o.method.impedance_kind = ImpedanceKind::matched;
+  o.method.waves().impedance_kind = ImpedanceKind::matched;
   EXPECT_NE(failure_of([&] { Stepper stepper(system, o); }).find("have to be given"),
             std::string::npos);
   o = options(10);
-  o.method.kind = MethodKind::interface;
+  o.method.waves().kind = WaveUpdate::interface;
   EXPECT_NE(failure_of([&] {
               Stepper stepper(system, o);
             }).find("\"interface\" needs derivatives, and subsystem \"B\" (opaque_mass) cannot"),
@@ -421,7 +421,7 @@ TEST(OpaquePart, HasToBeGivenImpedancesIfItCannotBeLinearised) {
 TEST(OpaquePart, TakesTheInterfaceUpdateIfItCanBeLinearised) {
   const System hidden = opaque_pair(), seen = ordinary_pair();
   StepperOptions o = options(20, 1e-11);
-  o.method.kind = MethodKind::interface;
+  o.method.waves().kind = WaveUpdate::interface;
   Stepper a(hidden, o), b(seen, o);
   a.run(500);
   b.run(500);

@@ -26,11 +26,11 @@ struct Certified {
 Certified certified_run(const System& system, double theta, double gamma, int iterations,
                         bool guard) {
   StepperOptions o;
-  o.method.kind = MethodKind::peaceman_rachford;
-  o.method.relaxation = theta;
-  o.method.impedance = {gamma};
-  o.method.iterations = iterations;
-  o.method.guard = guard;
+  o.method.waves().kind = WaveUpdate::peaceman_rachford;
+  o.method.waves().relaxation = theta;
+  o.method.waves().impedance = {gamma};
+  o.method.waves().iterations = iterations;
+  o.method.waves().guard = guard;
   o.certify = Certify::full;
   Stepper stepper(system, o);
   stepper.run(60);
@@ -91,9 +91,9 @@ TEST(PeacemanRachfordControl, AnActivePartHasANegativeMargin) {
 std::vector<BudgetRow> pair_study(const std::vector<double>& impedance,
                                   const std::vector<int>& budgets) {
   Scenario scenario = testing::pair_scenario();
-  scenario.options.method.kind = MethodKind::peaceman_rachford;
-  scenario.options.method.relaxation = 1.0;
-  scenario.options.method.impedance = impedance;
+  scenario.options.method.waves().kind = WaveUpdate::peaceman_rachford;
+  scenario.options.method.waves().relaxation = 1.0;
+  scenario.options.method.waves().impedance = impedance;
   return study_budget(scenario, budgets);
 }
 
@@ -135,10 +135,10 @@ TEST(PeacemanRachfordControl, DouglasRachfordNeedsFortyEvaluationsForThat) {
 TEST(PeacemanRachford, TwoEvaluationsAreEnoughForALongChain) {
   const System system = testing::chain_of_blocks(64, 5);
   StepperOptions o;
-  o.method.kind = MethodKind::peaceman_rachford;
-  o.method.impedance_kind = ImpedanceKind::matched;
-  o.method.iterations = 50;
-  o.method.tolerance = 1e-10;
+  o.method.waves().kind = WaveUpdate::peaceman_rachford;
+  o.method.waves().impedance_kind = ImpedanceKind::matched;
+  o.method.waves().iterations = 50;
+  o.method.waves().tolerance = 1e-10;
   Stepper stepper(system, o);
   stepper.run(5);
   EXPECT_LE(stepper.iterations().max, 3);

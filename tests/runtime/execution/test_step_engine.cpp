@@ -22,21 +22,22 @@ constexpr double kStep_s = 0.01;
 StepperOptions options_of(MethodKind kind) {
   StepperOptions options;
   options.step_s = kStep_s;
-  options.method.kind = kind;
-  options.method.iterations = is_wave_method(kind) ? 5 : 60;
+  options.method = CouplingMethod::of_kind(kind);
+  if (auto* const waves = options.method.as<WaveCoupling>()) waves->iterations = 5;
+  if (auto* const dynamic = options.method.as<DynamicIteration>()) dynamic->iterations = 60;
   return options;
 }
 
 std::unique_ptr<StepEngine> engine_of(const System& system, MethodKind kind) {
   const StepperOptions options = options_of(kind);
-  return is_wave_method(kind) ? make_wave_engine(system, options)
+  return CouplingMethod::of_kind(kind).couples_by_waves() ? make_wave_engine(system, options)
                               : make_network_engine(system, options);
 }
 
 class BothEngines : public ::testing::TestWithParam<MethodKind> {};
 INSTANTIATE_TEST_SUITE_P(Methods, BothEngines,
-                         ::testing::Values(MethodKind::douglas_rachford, MethodKind::strang,
-                                           MethodKind::jacobi));
+                         ::testing::Values(WaveUpdate::douglas_rachford, SplittingKind::strang,
+                                           IterationKind::jacobi));
 
 TEST_P(BothEngines, RefuseAStepSizeTheyAreNotPreparedFor) {
   const System system = testing::two_masses();
@@ -74,8 +75,8 @@ TEST_P(BothEngines, CountTimeByProducts) {
 TEST_P(BothEngines, HaveWavesOrNot) {
   const System system = testing::two_masses();
   const auto engine = engine_of(system, GetParam());
-  EXPECT_EQ(engine->waves() != nullptr, is_wave_method(GetParam()));
-  EXPECT_EQ(engine->method().method.kind, GetParam());
+  EXPECT_EQ(engine->waves() != nullptr, CouplingMethod::of_kind(GetParam()).couples_by_waves());
+  EXPECT_EQ(engine->method().method.kind(), GetParam());
 }
 
 /// A pair of which one is pushed by a force that notes when it is asked for.
@@ -97,7 +98,7 @@ TEST(WaveEngine, SamplesInputsByItsClock) {
   std::vector<double> asked;
   int failures = 0;
   const System system = pushed_pair(asked, failures);
-  Stepper stepper(system, options_of(MethodKind::douglas_rachford));
+  Stepper stepper(system, options_of(WaveUpdate::douglas_rachford));
   for (int n = 0; n < 500; ++n) {
     failures = n == 100 ? 1 : 0;
     asked.clear();
@@ -114,13 +115,13 @@ TEST(WaveEngine, SamplesInputsByItsClock) {
 
 TEST(WaveView, ShowsTheGuardOnlyWhereThereIsOne) {
   const System system = testing::two_masses();
-  StepperOptions options = options_of(MethodKind::douglas_rachford);
-  options.method.guard = false;
+  StepperOptions options = options_of(WaveUpdate::douglas_rachford);
+  options.method.waves().guard = false;
   Stepper without(system, options);
   ASSERT_NE(without.waves(), nullptr);
   EXPECT_EQ(without.waves()->guard(), nullptr);
   EXPECT_TRUE(without.waves()->guard_uses().empty());
-  options.method.guard = true;
+  options.method.waves().guard = true;
   Stepper with(system, options);
   ASSERT_NE(with.waves()->guard(), nullptr);
   EXPECT_EQ(with.waves()->guard()->steps, 0);
@@ -128,7 +129,7 @@ TEST(WaveView, ShowsTheGuardOnlyWhereThereIsOne) {
 
 TEST(WaveView, StaysWhenTheStepperMoves) {
   const System system = testing::two_masses();
-  Stepper stepper(system, options_of(MethodKind::douglas_rachford));
+  Stepper stepper(system, options_of(WaveUpdate::douglas_rachford));
   stepper.run(3);
   const WaveView* const view = stepper.waves();
   const double outgoing = view->outgoing(0);
@@ -140,7 +141,7 @@ TEST(WaveView, StaysWhenTheStepperMoves) {
 
 TEST(WaveView, TakesAnotherBudget) {
   const System system = testing::two_masses();
-  Stepper stepper(system, options_of(MethodKind::douglas_rachford));
+  Stepper stepper(system, options_of(WaveUpdate::douglas_rachford));
   EXPECT_EQ(stepper.step().iterations, 5);
   stepper.waves()->set_iterations(2);
   EXPECT_EQ(stepper.step().iterations, 2);

@@ -21,8 +21,8 @@ using testing::same_bits;
 StepperOptions options(double h, double gamma, int iterations, int threads = 1) {
   StepperOptions o;
   o.step_s = h;
-  o.method.impedance = {gamma};
-  o.method.iterations = iterations;
+  o.method.waves().impedance = {gamma};
+  o.method.waves().iterations = iterations;
   o.threads = threads;
   o.grain = Grain::per_part();
   if (threads > 1) o.executor = ExecutorKind::async;  // too small a system for `automatic`
@@ -33,7 +33,7 @@ TEST(Stepper, ConvergesToTheMonolithicTrajectory) {
   for (const testing::NamedSystem& sample : testing::sample_systems()) {
     const System system = sample.make();
     StepperOptions o = options(0.01, sample.impedance, 200000);
-    o.method.tolerance = 1e-14;
+    o.method.waves().tolerance = 1e-14;
     Stepper stepper(system, o);
     MonolithicReference reference(system, 0.01);
     double worst = 0.0;
@@ -71,7 +71,7 @@ TEST(Stepper, ShowsThatTheorem1DoesNotBoundPhysicalEnergy) {
   const auto growth = [&](double gamma) {
     StepperOptions o = options(0.01, gamma, 1);
     o.certify = Certify::full;
-    o.method.guard = false;
+    o.method.waves().guard = false;
     Stepper stepper(system, o);
     stepper.run(1000);
     EXPECT_NE(stepper.certificate().status, CertificateStatus::violated);
@@ -87,7 +87,7 @@ TEST(Stepper, BooksTheEnergyRatioOfTheDuffingPair) {
   const System system = testing::duffing_linear_pair();
   const auto ratio = [&](int iterations) {
     StepperOptions o = options(0.01, 0.4, iterations);
-    o.method.guard = false;
+    o.method.waves().guard = false;
     Stepper stepper(system, o);
     stepper.run(1000);
     return stepper.energy().max_energy_ratio;
@@ -111,7 +111,7 @@ TEST(Stepper, FirstConvergedStepOfTheDuffingPairIsGolden) {
 TEST(Stepper, StopsAtTheToleranceAndReportsTheEvaluations) {
   const System system = testing::duffing_linear_pair();
   StepperOptions o = options(0.01, 0.4, 500);
-  o.method.tolerance = 1e-8;
+  o.method.waves().tolerance = 1e-8;
   Stepper stepper(system, o);
   const StepReport report = stepper.step();
   EXPECT_TRUE(report.converged);
@@ -119,7 +119,7 @@ TEST(Stepper, StopsAtTheToleranceAndReportsTheEvaluations) {
   EXPECT_GT(report.iterations, 5);
   EXPECT_LT(report.iterations, 100);
   // One iteration fewer does not meet it.
-  o.method.iterations = report.iterations - 1;
+  o.method.waves().iterations = report.iterations - 1;
   Stepper shorter(system, o);
   const StepReport missed = shorter.step();
   EXPECT_FALSE(missed.converged);
@@ -145,8 +145,8 @@ TEST(Stepper, TolerancePerPartSeesTheWeakPart) {
   const System system = builder.build();
   const auto iterations = [&](bool per_part) {
     StepperOptions o = options(0.01, 0.01, 100000);
-    o.method.tolerance = 1e-6;
-    o.method.tolerance_per_part = per_part;
+    o.method.waves().tolerance = 1e-6;
+    o.method.waves().tolerance_per_part = per_part;
     Stepper stepper(system, o);
     stepper.run(3);
     return stepper.iterations().total;
@@ -157,7 +157,7 @@ TEST(Stepper, TolerancePerPartSeesTheWeakPart) {
 TEST(Stepper, NoIterationsIsTheExplicitInterface) {
   const System system = testing::duffing_linear_pair();
   StepperOptions o = options(0.01, 0.4, 0);
-  o.method.initial_waves = {0.3, -0.2};
+  o.method.waves().initial_waves = {0.3, -0.2};
   Stepper stepper(system, o);
   stepper.step();
   EXPECT_DOUBLE_EQ(stepper.waves()->incident(0), -0.2);  // â = P b⁰, a swap
@@ -177,11 +177,11 @@ TEST(Stepper, EffortAndFlowObeyTheJunctionWhenConverged) {
 TEST(Stepper, ReportsEveryBadOptionAtOnce) {
   const System system = testing::duffing_linear_pair();
   StepperOptions o;
-  o.method.iterations = -1;
-  o.method.relaxation = 2.0;
-  o.method.tolerance = -1.0;
-  o.method.impedance = {1, 2, 3};
-  o.method.initial_waves = {NAN};
+  o.method.waves().iterations = -1;
+  o.method.waves().relaxation = 2.0;
+  o.method.waves().tolerance = -1.0;
+  o.method.waves().impedance = {1, 2, 3};
+  o.method.waves().initial_waves = {NAN};
   o.threads = 0;
   try {
     Stepper stepper(system, o);
@@ -189,9 +189,10 @@ TEST(Stepper, ReportsEveryBadOptionAtOnce) {
   } catch (const ConfigError& error) {
     std::vector<std::string> where;
     for (const Issue& issue : error.issues()) where.push_back(issue.where);
-    EXPECT_EQ(where, (std::vector<std::string>{"/method/iterations", "/method/relaxation",
-                                               "/method/tolerance", "/threads", "/method/impedance",
-                                               "/method/initial_waves", "/method/initial_waves"}));
+    EXPECT_EQ(where,
+              (std::vector<std::string>{"/method/iterations", "/method/tolerance",
+                                        "/method/relaxation", "/threads", "/method/impedance",
+                                        "/method/initial_waves", "/method/initial_waves"}));
   }
   for (const double bad : {0.0, -1.0, double{NAN}, double{INFINITY}}) {
     EXPECT_THROW(Stepper(system, options(bad, 0.4, 1)), ConfigError) << "h=" << bad;
@@ -204,34 +205,34 @@ TEST(Stepper, JudgesEveryOptionOfTheMethod) {
   const System system = testing::duffing_linear_pair();
   struct Case {
     const char* where;
-    void (*spoil)(CouplingMethod&);
+    void (*spoil)(WaveCoupling&);
   };
   const Case cases[] = {
       {"/method/relaxation",
-       [](CouplingMethod& m) {
-         m.kind = MethodKind::peaceman_rachford;
+       [](WaveCoupling& m) {
+         m.kind = WaveUpdate::peaceman_rachford;
          m.relaxation = 1.5;
        }},
-      {"/method/relaxation", [](CouplingMethod& m) { m.relaxation = NAN; }},
-      {"/method/energy_tolerance_J", [](CouplingMethod& m) { m.energy_tolerance_J = -1; }},
-      {"/method/acceleration", [](CouplingMethod& m) { m.acceleration = -1; }},
-      {"/method/acceleration", [](CouplingMethod& m) { m.acceleration = kMaxAcceleration + 1; }},
-      {"/method/impedance/kind", [](CouplingMethod& m) { m.kind = MethodKind::automatic; }},
+      {"/method/relaxation", [](WaveCoupling& m) { m.relaxation = NAN; }},
+      {"/method/energy_tolerance_J", [](WaveCoupling& m) { m.energy_tolerance_J = -1; }},
+      {"/method/acceleration", [](WaveCoupling& m) { m.acceleration = -1; }},
+      {"/method/acceleration", [](WaveCoupling& m) { m.acceleration = kMaxAcceleration + 1; }},
+      {"/method/impedance/kind", [](WaveCoupling& m) { m.kind = WaveUpdate::automatic; }},
       {"/method/impedance/kind",
-       [](CouplingMethod& m) {
-         m.kind = MethodKind::automatic;
+       [](WaveCoupling& m) {
+         m.kind = WaveUpdate::automatic;
          m.impedance_kind = ImpedanceKind::leaf;
        }},
-      {"/method/impedance/retune_factor", [](CouplingMethod& m) { m.retune_factor = 1.0; }},
-      {"/method/impedance/retune_factor", [](CouplingMethod& m) { m.retune_factor = kInfinity; }},
-      {"/method/tank/initial_J", [](CouplingMethod& m) { m.tank.initial_J = -1.0; }},
-      {"/method/tank/initial_fraction", [](CouplingMethod& m) { m.tank.initial_fraction = NAN; }},
-      {"/method/tank/cap_J", [](CouplingMethod& m) { m.tank.cap_J = -1.0; }},
-      {"/method/impedance", [](CouplingMethod& m) { m.impedance = {}; }},
+      {"/method/impedance/retune_factor", [](WaveCoupling& m) { m.retune_factor = 1.0; }},
+      {"/method/impedance/retune_factor", [](WaveCoupling& m) { m.retune_factor = kInfinity; }},
+      {"/method/tank/initial_J", [](WaveCoupling& m) { m.tank.initial_J = -1.0; }},
+      {"/method/tank/initial_fraction", [](WaveCoupling& m) { m.tank.initial_fraction = NAN; }},
+      {"/method/tank/cap_J", [](WaveCoupling& m) { m.tank.cap_J = -1.0; }},
+      {"/method/impedance", [](WaveCoupling& m) { m.impedance = {}; }},
   };
   for (const Case& bad : cases) {
     StepperOptions o = options(0.01, 0.4, 1);
-    bad.spoil(o.method);
+    bad.spoil(o.method.waves());
     try {
       Stepper stepper(system, o);
       ADD_FAILURE() << "accepted " << bad.where;
@@ -241,7 +242,7 @@ TEST(Stepper, JudgesEveryOptionOfTheMethod) {
     }
   }
   StepperOptions endless = options(0.01, 0.4, 1);  // control: no cap
-  endless.method.tank.cap_J = kInfinity;
+  endless.method.waves().tank.cap_J = kInfinity;
   EXPECT_NO_THROW(Stepper(system, endless));
 }
 

@@ -51,7 +51,7 @@ std::vector<double> uniform(const System& system, double gamma) {
 }
 
 /// States and waves after some macro-steps, by WaveIteration.
-std::vector<double> states_by_iteration(const System& system, const CouplingMethod& method,
+std::vector<double> states_by_iteration(const System& system, const WaveCoupling& method,
                                         double step_s, int steps) {
   WaveDiscretisation waves(system, step_s, uniform(system, method.impedance.front()));
   WaveIteration iteration(waves, inner_update_of(method), WaveIteration::Scatter::inexact);
@@ -96,11 +96,11 @@ std::vector<double> states_by_stepper(const System& system, const StepperOptions
 
 StepperOptions plain_options(const InnerUpdate& update, double gamma, int iterations) {
   StepperOptions o;
-  o.method.own_rule = update.rule();
-  o.method.relaxation = update.relaxation();
-  o.method.impedance = {gamma};
-  o.method.iterations = iterations;
-  o.method.guard = false;
+  o.method.waves().own_rule = update.rule();
+  o.method.waves().relaxation = update.relaxation();
+  o.method.waves().impedance = {gamma};
+  o.method.waves().iterations = iterations;
+  o.method.waves().guard = false;
   o.executor = ExecutorKind::serial;
   return o;
 }
@@ -134,7 +134,7 @@ TEST(WaveIteration, IsWhatEveryExecutorDoesToTheLastBit) {
 TEST(WaveIterationControl, OneMoreEvaluationShows) {
   const System system = testing::duffing_linear_pair();
   const StepperOptions o = plain_options({&douglas_rachford(), 1.0}, 0.4, 3);
-  CouplingMethod more = o.method;
+  WaveCoupling more = o.method.waves();
   more.iterations = 4;
   EXPECT_FALSE(
       same_bits(states_by_iteration(system, more, o.step_s, 12), states_by_stepper(system, o, 12)));
@@ -206,10 +206,10 @@ TEST(OwnRule, RunsToTheSameTrajectoryWithCertificates) {
   for (const testing::NamedSystem& sample : testing::sample_systems()) {
     const System system = sample.make();
     StepperOptions own = plain_options({&kHalfway, 1.0}, sample.impedance, 400000);
-    own.method.tolerance = 1e-12;
+    own.method.waves().tolerance = 1e-12;
     own.certify = Certify::full;
     StepperOptions known = own;
-    known.method.own_rule = nullptr;
+    known.method.waves().own_rule = nullptr;
     Stepper a(system, own), b(system, known);
     a.run(3);
     b.run(3);
@@ -232,12 +232,12 @@ TEST(OwnRule, RunsToTheSameTrajectoryWithCertificates) {
 TEST(OwnRule, AcceleratesStopsByIslandsAndChoosesImpedances) {
   const System system = testing::duffing_linear_pair();
   StepperOptions o = plain_options({&kHalfway, 1.0}, 0.4, 200);
-  o.method.tolerance = 1e-10;
+  o.method.waves().tolerance = 1e-10;
   Stepper plain(system, o);
-  o.method.acceleration = 4;
+  o.method.waves().acceleration = 4;
   Stepper accelerated(system, o);
-  o.method.acceleration = 0;
-  o.method.impedance_kind = ImpedanceKind::automatic;
+  o.method.waves().acceleration = 0;
+  o.method.waves().impedance_kind = ImpedanceKind::automatic;
   Stepper tuned(system, o);
   plain.run(20);
   accelerated.run(20);
@@ -259,9 +259,9 @@ TEST(OwnRule, ItsRelaxationRangeIsChecked) {
     EXPECT_NE(std::string(error.what()).find("with \"halfway\""), std::string::npos)
         << error.what();
   }
-  o.method.relaxation = 1.0;
-  o.method.kind = MethodKind::automatic;
-  o.method.impedance_kind = ImpedanceKind::automatic;
+  o.method.waves().relaxation = 1.0;
+  o.method.waves().kind = WaveUpdate::automatic;
+  o.method.waves().impedance_kind = ImpedanceKind::automatic;
   EXPECT_THROW(Stepper(system, o), ConfigError);
 }
 

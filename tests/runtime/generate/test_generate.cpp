@@ -58,7 +58,7 @@ TEST_P(GeneratedNetwork, IsAScenarioOfItsSize) {
   EXPECT_EQ(scenario.system.island_count(), 1);
   EXPECT_LE(scenario.observables.size(), 3U);
   EXPECT_GE(scenario.observables.size(), 1U);
-  EXPECT_EQ(scenario.options.method.iterations, 20);
+  EXPECT_EQ(scenario.options.method.waves().iterations, 20);
 }
 
 TEST_P(GeneratedNetwork, StepsWithAllItsCertificates) {
@@ -86,8 +86,8 @@ TEST(Generate, FollowsItsOptions) {
   const Scenario scenario = parsed(Star{.limbs = 3, .masses = 2}, options);
   EXPECT_EQ(scenario.options.step_s, 0.002);
   EXPECT_EQ(scenario.steps, 250);
-  EXPECT_EQ(scenario.options.method.iterations, 7);
-  EXPECT_EQ(scenario.options.method.impedance, std::vector<double>{0.3});
+  EXPECT_EQ(scenario.options.method.waves().iterations, 7);
+  EXPECT_EQ(scenario.options.method.waves().impedance, std::vector<double>{0.3});
   EXPECT_EQ(scenario.system.parts()[0].component->signature().state_size(), 5);
 }
 
@@ -95,12 +95,13 @@ TEST(Generate, FollowsItsOptions) {
 TEST(Generate, ChoosesAShareOfTheMatchedImpedance) {
   for (const double h : {1e-4, 1e-3, 1e-2}) {
     const Scenario scenario = parsed(Chain{.blocks = 2}, {.step_s = h});
-    EXPECT_NEAR(scenario.options.method.impedance[0], 0.8 * 50.0 * h / 2.0, 0.02 * 0.8 * 25.0 * h)
+    EXPECT_NEAR(scenario.options.method.waves().impedance[0], 0.8 * 50.0 * h / 2.0,
+                0.02 * 0.8 * 25.0 * h)
         << "h=" << h;
   }
   // The reference pair's Z_A = 0.64974 at h = 0.01 is of the same parameters.
   const Scenario grid = parsed(Grid{.rows = 2, .columns = 2});
-  EXPECT_NEAR(grid.options.method.impedance[0], 0.8 * 0.64974, 1e-3);
+  EXPECT_NEAR(grid.options.method.waves().impedance[0], 0.8 * 0.64974, 1e-3);
 }
 
 double stiffness(const Part& part) {

@@ -29,9 +29,7 @@ bool says(const std::string& text, const std::string& what) {
 }
 
 TEST(NetworkSummary, OfASplitting) {
-  CouplingMethod method;
-  method.kind = MethodKind::impulse;
-  method.splitting.fast = {"second"};
+  const Splitting method{.kind = SplittingKind::impulse, .fast = {"second"}};
   const RunSummary summary = summary_of(method);
   const Json json = summary_json(summary);
   EXPECT_EQ(json["method"], "impulse");
@@ -54,20 +52,18 @@ TEST(NetworkSummary, OfASplitting) {
   for (const char* word : {"impedance", "guard", "iterations", "tank", "interface"}) {
     EXPECT_FALSE(says(text, word)) << word << "\n" << text;
   }
-  method = {};
-  method.kind = MethodKind::strang;
-  EXPECT_EQ(summary_json(summary_of(method))["method_options"],
+  EXPECT_EQ(summary_json(summary_of(Splitting{}))["method_options"],
             (Json{{"coupling_flow", "auto"}, {"split_dissipation", false}}));
 }
 
 TEST(NetworkSummary, OfADynamicIteration) {
-  CouplingMethod method;
-  method.kind = MethodKind::lions_mercier;
+  DynamicIteration method;
+  method.kind = IterationKind::lions_mercier;
   method.iterations = 3000;
   method.tolerance = 1e-9;
-  method.dynamic.window_steps = 4;
-  method.dynamic.mu = 2.0;
-  method.dynamic.omega = 2.2;
+  method.window_steps = 4;
+  method.mu = 2.0;
+  method.omega = 2.2;
   const RunSummary summary = summary_of(method);
   const Json json = summary_json(summary);
   EXPECT_EQ(json["method_options"], (Json{{"iterations", 3000},
@@ -93,29 +89,29 @@ TEST(NetworkSummary, OfADynamicIteration) {
   EXPECT_TRUE(says(text, "windows ended by tolerance 5; 0 of 5 windows missed the tolerance"))
       << text;
 
-  method.kind = MethodKind::jacobi;
-  method.dynamic.divergence_limit = std::numeric_limits<double>::infinity();
+  method.kind = IterationKind::jacobi;
+  method.divergence_limit = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(summary_json(summary_of(method))["method_options"]["divergence_limit"].is_null());
 }
 
 TEST(NetworkSummary, TellsOfIterationsPerWindowAndPerStep) {
-  CouplingMethod method;
-  method.kind = MethodKind::jacobi;
+  DynamicIteration method;
+  method.kind = IterationKind::jacobi;
   method.iterations = 30;
-  method.dynamic.window_steps = 500;
+  method.window_steps = 500;
   const std::string text = summary_text(summary_of(method, 1000));
   EXPECT_TRUE(says(text,
                    "  iterations   30 per window of 500 steps (0.06 per step): 30 (p50) 30 (p95) "
                    "30 (max)\n"))
       << text;
-  method.dynamic.window_steps = 1;
+  method.window_steps = 1;
   const std::string by_step = summary_text(summary_of(method, 10));
   EXPECT_TRUE(says(by_step, "  iterations   30 per step: 30 (p50) 30 (p95) 30 (max)\n")) << by_step;
 }
 
 TEST(NetworkSummary, TellsWhatStoppedWindowsAndWhatTheRunShowed) {
-  CouplingMethod method;
-  method.kind = MethodKind::gauss_seidel;
+  DynamicIteration method;
+  method.kind = IterationKind::gauss_seidel;
   method.tolerance = 1e-3;
   RunSummary summary = summary_of(method);
   summary.iterations.reasons = {1, 16, 0, 0, 3};
@@ -134,8 +130,8 @@ TEST(NetworkSummary, TellsWhatStoppedWindowsAndWhatTheRunShowed) {
 }
 
 TEST(NetworkSummary, TellsOfEnergyThatAnIterationCreated) {
-  CouplingMethod method;
-  method.kind = MethodKind::jacobi;
+  DynamicIteration method;
+  method.kind = IterationKind::jacobi;
   RunSummary summary = summary_of(method);
   summary.certificate.status = CertificateStatus::conditional;
   summary.certificate.steps_with_excess = 3;

@@ -235,8 +235,8 @@ TEST(CsvRecorder, SaysWhatTheGuardDid) {
     const TemporaryFolder folder;
     const System system = testing::lossless_pair();
     StepperOptions options = pair_options(2);
-    options.method.impedance = {20.0};
-    options.method.guard = true;
+    options.method.waves().impedance = {20.0};
+    options.method.waves().guard = true;
     Stepper stepper(system, options);
     CsvRecorder recorder(folder.path(), {}, every);
     recorder.record_initial(stepper);

@@ -86,7 +86,7 @@ TEST(Summary, HasTheKeysThatReadersRelyOn) {
 TEST(Summary, SaysWhatTheStepperDid) {
   const System system = duffing_linear_pair();
   StepperOptions options = pair_options(8);
-  options.method.relaxation = 0.9;
+  options.method.waves().relaxation = 0.9;
   Stepper stepper(system, options);
   stepper.run(50);
   const Json json = summary_json(summarize("pair", options, stepper, 0.25));
@@ -118,7 +118,7 @@ TEST(Summary, SaysWhatMethodWasAskedFor) {
             (Json{{"initial_J", nullptr}, {"initial_fraction", 0.0}, {"cap_J", nullptr}}));
   EXPECT_NE(summary_text(summary).find("impedance    0.4 at every port"), std::string::npos);
 
-  summary.method = {.kind = MethodKind::peaceman_rachford,
+  summary.method = {.kind = WaveUpdate::peaceman_rachford,
                     .impedance_kind = ImpedanceKind::leaf,
                     .acceleration = 5,
                     .guard = false,
@@ -132,11 +132,11 @@ TEST(Summary, SaysWhatMethodWasAskedFor) {
   EXPECT_EQ(options["tank"], (Json{{"initial_J", 1.0}, {"initial_fraction", 0.5}, {"cap_J", 3.0}}));
   EXPECT_NE(summary_text(summary).find("guard        off"), std::string::npos);
 
-  summary.method.guard = true;
+  summary.method.waves().guard = true;
   EXPECT_NE(summary_text(summary).find("on, tank 1 J and 0.5 of the stored energy, at most 3 J"),
             std::string::npos)
       << summary_text(summary);
-  summary.method = {.kind = MethodKind::automatic, .impedance_kind = ImpedanceKind::automatic};
+  summary.method = {.kind = WaveUpdate::automatic, .impedance_kind = ImpedanceKind::automatic};
   options = summary_json(summary)["method_options"];
   EXPECT_TRUE(options["relaxation"].is_null());
   EXPECT_TRUE(options["acceleration"].is_null());
@@ -170,7 +170,7 @@ TEST(Summary, IsTheSameBitByBitForAnyNumberOfThreads) {
 TEST(Summary, CountsIterationsByStep) {
   const System system = duffing_linear_pair();
   StepperOptions options = pair_options(60);
-  options.method.tolerance = 1e-6;
+  options.method.waves().tolerance = 1e-6;
   Stepper stepper(system, options);
   std::map<int, int> counted;
   for (int n = 0; n < 50; ++n) ++counted[stepper.step().iterations];
@@ -290,7 +290,7 @@ TEST(SummaryText, NamesWhatAReaderLooksFor) {
   EXPECT_EQ(text.back(), '\n');
 
   summary.completed = false;
-  summary.method.tolerance = 1e-9;
+  summary.method.waves().tolerance = 1e-9;
   summary.iterations.not_converged = 3;
   summary.certificate.status = CertificateStatus::violated;
   summary.certificate.steps_without_margin = 7;

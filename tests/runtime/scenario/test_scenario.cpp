@@ -81,16 +81,16 @@ TEST(Scenario, HoldsWhatTheFileSays) {
   EXPECT_EQ(scenario.steps, 100);
   EXPECT_EQ(scenario.record_every, 2);
   EXPECT_EQ(scenario.options.step_s, 0.01);
-  EXPECT_EQ(scenario.options.method.iterations, 20);
-  EXPECT_EQ(scenario.options.method.tolerance, 0.0);
-  EXPECT_EQ(scenario.options.method.energy_tolerance_J, 0.0);
-  EXPECT_FALSE(scenario.options.method.tolerance_per_part);
-  EXPECT_EQ(scenario.options.method.relaxation, 1.0);
-  EXPECT_EQ(scenario.options.method.acceleration, 4);
-  EXPECT_FALSE(scenario.options.method.guard);
-  EXPECT_EQ(scenario.options.method.tank.initial_J, 0.5);
-  EXPECT_EQ(scenario.options.method.tank.initial_fraction, 0.01);
-  EXPECT_EQ(scenario.options.method.tank.cap_J, 20.0);
+  EXPECT_EQ(scenario.options.method.waves().iterations, 20);
+  EXPECT_EQ(scenario.options.method.waves().tolerance, 0.0);
+  EXPECT_EQ(scenario.options.method.waves().energy_tolerance_J, 0.0);
+  EXPECT_FALSE(scenario.options.method.waves().tolerance_per_part);
+  EXPECT_EQ(scenario.options.method.waves().relaxation, 1.0);
+  EXPECT_EQ(scenario.options.method.waves().acceleration, 4);
+  EXPECT_FALSE(scenario.options.method.waves().guard);
+  EXPECT_EQ(scenario.options.method.waves().tank.initial_J, 0.5);
+  EXPECT_EQ(scenario.options.method.waves().tank.initial_fraction, 0.01);
+  EXPECT_EQ(scenario.options.method.waves().tank.cap_J, 20.0);
   ASSERT_EQ(scenario.system.parts().size(), 5U);  // four and the resistor
   EXPECT_EQ(part_of(scenario, "A").component->signature().type, "duffing_oscillator");
   EXPECT_EQ(part_of(scenario, "motor").component->signature().ports[1].domain, Domain::rotation);
@@ -104,22 +104,22 @@ TEST(Scenario, HoldsWhatTheFileSays) {
 
 TEST(Scenario, TakesAnEnergyTolerance) {
   const Scenario scenario = parse_edited(R"([["/method/energy_tolerance_J", 1e-9]])");
-  EXPECT_EQ(scenario.options.method.energy_tolerance_J, 1e-9);
-  EXPECT_EQ(scenario.options.method.tolerance, 0.0);
+  EXPECT_EQ(scenario.options.method.waves().energy_tolerance_J, 1e-9);
+  EXPECT_EQ(scenario.options.method.waves().tolerance, 0.0);
 }
 
 // The base with this in place of its "method".
-CouplingMethod method_of(const std::string& method) {
+WaveCoupling method_of(const std::string& method) {
   Json scenario = base_scenario();
   scenario["method"] = Json::parse(method);
-  return parse(scenario.dump()).options.method;
+  return parse(scenario.dump()).options.method.waves();
 }
 
 TEST(Scenario, AMethodMayChooseEverything) {
   for (const char* text :
        {R"({"kind": "auto"})", R"({"kind": "auto", "impedance": {"kind": "auto"}})"}) {
-    const CouplingMethod method = method_of(text);
-    EXPECT_EQ(method.kind, MethodKind::automatic) << text;
+    const WaveCoupling method = method_of(text);
+    EXPECT_EQ(method.kind, WaveUpdate::automatic) << text;
     EXPECT_EQ(method.impedance_kind, ImpedanceKind::automatic) << text;
     EXPECT_EQ(method.tolerance, 1e-10) << text;
     EXPECT_EQ(method.iterations, 100) << text;
@@ -130,7 +130,7 @@ TEST(Scenario, AMethodMayChooseEverything) {
 TEST(Scenario, AToleranceOfOnesOwnReplacesThatOfAuto) {
   EXPECT_EQ(method_of(R"({"kind": "auto", "tolerance": 0})").tolerance, 0.0);
   EXPECT_EQ(method_of(R"({"kind": "auto", "tolerance": 1e-6})").tolerance, 1e-6);
-  const CouplingMethod by_energy = method_of(R"({"kind": "auto", "energy_tolerance_J": 1e-9})");
+  const WaveCoupling by_energy = method_of(R"({"kind": "auto", "energy_tolerance_J": 1e-9})");
   EXPECT_EQ(by_energy.tolerance, 0.0);
   EXPECT_EQ(by_energy.energy_tolerance_J, 1e-9);
   EXPECT_EQ(method_of(R"({"impedance": {"kind": "auto"}})").tolerance, 0.0);  // control
@@ -142,12 +142,12 @@ TEST(Scenario, EveryKindOfMethodTakesEveryRuleOfImpedance) {
                                                       {"leaf", ImpedanceKind::leaf},
                                                       {"adapted", ImpedanceKind::adapted},
                                                       {"auto", ImpedanceKind::automatic}};
-  const std::map<std::string, MethodKind> kinds = {
-      {"douglas-rachford", MethodKind::douglas_rachford},
-      {"peaceman-rachford", MethodKind::peaceman_rachford}};
+  const std::map<std::string, WaveUpdate> kinds = {
+      {"douglas-rachford", WaveUpdate::douglas_rachford},
+      {"peaceman-rachford", WaveUpdate::peaceman_rachford}};
   for (const auto& [kind, expected] : kinds) {
     for (const auto& [rule, impedance] : rules) {
-      const CouplingMethod method =
+      const WaveCoupling method =
           method_of(R"({"kind": ")" + kind + R"(", "impedance": {"kind": ")" + rule + R"("}})");
       EXPECT_EQ(method.kind, expected) << kind << " " << rule;
       EXPECT_EQ(method.impedance_kind, impedance) << kind << " " << rule;
@@ -166,7 +166,7 @@ TEST(Scenario, TheEdgesOfTheMethodsRangesAreInside) {
   EXPECT_EQ(tuned(matched + ", \"retune_factor\": 0}").retune_factor, 0.0);
   EXPECT_EQ(tuned(matched + ", \"retune_factor\": 1.01}").retune_factor, 1.01);
   EXPECT_EQ(tuned(matched + "}, \"acceleration\": 10").acceleration, 10);
-  const CouplingMethod empty =
+  const WaveCoupling empty =
       tuned(matched + R"(}, "tank": {"initial_J": 0, "initial_fraction": 0, "cap_J": 0})");
   EXPECT_EQ(empty.tank.initial_J, 0.0);
   EXPECT_EQ(empty.tank.cap_J, 0.0);
@@ -178,9 +178,9 @@ TEST(Scenario, TheExamplesOfTwoOscillatorsDifferInTheMethodOnly) {
   };
   const Scenario published = example("two_oscillators.json");
   const Scenario safe = example("two_oscillators_safe.json");
-  EXPECT_FALSE(published.options.method.guard);
-  EXPECT_TRUE(safe.options.method.guard);
-  EXPECT_EQ(safe.options.method.kind, MethodKind::automatic);
+  EXPECT_FALSE(published.options.method.waves().guard);
+  EXPECT_TRUE(safe.options.method.waves().guard);
+  EXPECT_EQ(safe.options.method.kind(), WaveUpdate::automatic);
   EXPECT_EQ(published.steps, safe.steps);
   for (const char* name : {"A", "B"}) {
     EXPECT_EQ(part_of(published, name).initial_state, part_of(safe, name).initial_state) << name;
@@ -196,8 +196,8 @@ TEST(Scenario, EveryOptionalKeyHasItsDefault) {
     ["/method/acceleration"], ["/method/guard"], ["/method/tank"], ["/method/initial_waves"],
     ["/method/impedance", {"kind": "uniform", "value": 0.4}],
     ["/subsystems/0/initial_state"], ["/subsystems/0/inputs"]])");
-  const CouplingMethod defaults;
-  const CouplingMethod& method = scenario.options.method;
+  const WaveCoupling defaults;
+  const WaveCoupling& method = scenario.options.method.waves();
   EXPECT_EQ(method.kind, defaults.kind);
   EXPECT_EQ(method.iterations, defaults.iterations);
   EXPECT_EQ(method.tolerance, defaults.tolerance);
@@ -249,7 +249,7 @@ TEST(Scenario, WholeNumbersMayBeWrittenInAnyWay) {
   for (const std::string number : {"20", "20.0", "2e1", "200e-1"}) {
     const std::string text =
         replaced(base_text(), "\"iterations\": 20", "\"iterations\": " + number);
-    EXPECT_EQ(parse(text).options.method.iterations, 20) << number;
+    EXPECT_EQ(parse(text).options.method.waves().iterations, 20) << number;
   }
 }
 
@@ -381,12 +381,13 @@ TEST(Scenario, ImpedancesAreByPort) {
   expected[scalar_port(scenario, "motor.terminals")] = 0.6;
   expected[scalar_port(scenario, "motor.terminals.resistor")] = 0.6;  // as the port that it ends
   expected[scalar_port(scenario, "C.left")] = 2.0;
-  EXPECT_EQ(scenario.options.method.impedance, expected);
+  EXPECT_EQ(scenario.options.method.waves().impedance, expected);
 
   const Scenario own = parse_edited(
       R"([["/method/impedance/ports", {"motor.terminals.resistor": 3, "motor.terminals": 5}]])");
-  EXPECT_EQ(own.options.method.impedance[scalar_port(own, "motor.terminals")], 5.0);
-  EXPECT_EQ(own.options.method.impedance[scalar_port(own, "motor.terminals.resistor")], 3.0);
+  EXPECT_EQ(own.options.method.waves().impedance[scalar_port(own, "motor.terminals")], 5.0);
+  EXPECT_EQ(own.options.method.waves().impedance[scalar_port(own, "motor.terminals.resistor")],
+            3.0);
 }
 
 TEST(Scenario, PortsOfSeveralComponentsTakeANumberOrOneEach) {
@@ -397,12 +398,12 @@ TEST(Scenario, PortsOfSeveralComponentsTakeANumberOrOneEach) {
     ["/method/initial_waves", {"motor.terminals": 0.5, "B.coupling": -1}]])";
   const Scenario scenario = parse_edited(two_components);
   const std::size_t first = scalar_port(scenario, "motor.terminals");
-  EXPECT_EQ(scenario.options.method.impedance[first], 0.6);
-  EXPECT_EQ(scenario.options.method.impedance[first + 1], 0.7);
+  EXPECT_EQ(scenario.options.method.waves().impedance[first], 0.6);
+  EXPECT_EQ(scenario.options.method.waves().impedance[first + 1], 0.7);
   std::vector<double> waves(scenario.system.scalar_ports().size(), 0.0);
   waves[first] = waves[first + 1] = 0.5;
   waves[scalar_port(scenario, "B.coupling")] = -1.0;
-  EXPECT_EQ(scenario.options.method.initial_waves, waves);
+  EXPECT_EQ(scenario.options.method.waves().initial_waves, waves);
 }
 
 TEST(Scenario, EveryKindOfCouplingIsBuilt) {
@@ -446,22 +447,22 @@ TEST(Scenario, OverridesReplaceAndAddValues) {
                                            {"/subsystems/1/parameters/mass_kg", "6"},
                                            {"/method/impedance/ports/C.right", "0.1"}};
   const Scenario scenario = parse(base_text(), overrides);
-  EXPECT_EQ(scenario.options.method.iterations, 35);
+  EXPECT_EQ(scenario.options.method.waves().iterations, 35);
   EXPECT_EQ(scenario.name, "renamed");
   EXPECT_EQ(part_of(scenario, "A").initial_state, (std::vector<double>{0.4, 0.25, -0.4}));
   ASSERT_EQ(scenario.observables.size(), 1U);
   EXPECT_EQ(scenario.observables[0].label, "A.v1");
   const std::vector<double> moving = {0.0, 1.0};
-  EXPECT_EQ(part_of(scenario, "B").port_hamiltonian()->storage(moving.data()),
-            3.0);  // the last one counts
-  EXPECT_EQ(scenario.options.method.impedance[scalar_port(scenario, "C.right")], 0.1);
+  EXPECT_EQ(part_of(scenario, "B").port_hamiltonian()->storage(moving.data()), 3.0);  // the last one counts
+  EXPECT_EQ(scenario.options.method.waves().impedance[scalar_port(scenario, "C.right")], 0.1);
 }
 
 TEST(Scenario, AByteOrderMarkAndOtherLineEndsChangeNothing) {
   std::string text = "\xEF\xBB\xBF";
   for (const char c : base_text()) text += c == '\n' ? std::string("\r\n") : std::string(1, c);
   const Scenario scenario = parse(text);
-  EXPECT_EQ(scenario.options.method.impedance, parse(base_text()).options.method.impedance);
+  EXPECT_EQ(scenario.options.method.waves().impedance,
+            parse(base_text()).options.method.waves().impedance);
 }
 
 TEST(Scenario, ALongChainOfPartsLoads) {
@@ -492,7 +493,7 @@ TEST(Scenario, EveryExampleLoadsAndRuns) {
     Stepper stepper(scenario.system, scenario.options);
     stepper.run(std::min<std::int64_t>(scenario.steps, 50));
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds) << file;
-    if (scenario.options.method.tolerance > 0.0) {
+    if (scenario.options.method.waves().tolerance > 0.0) {
       EXPECT_EQ(stepper.iterations().not_converged, 0) << file;
     }
   }

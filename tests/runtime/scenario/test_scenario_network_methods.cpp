@@ -1,10 +1,14 @@
 // Methods without waves in scenario files.
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
+#include <variant>
 
 #include <gtest/gtest.h>
 
+#include <portwave/coupling/method/method_table.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 
 #include "support/scenario_fixtures.hpp"
@@ -50,58 +54,58 @@ CouplingMethod decoded(const char* method) {
 TEST(ScenarioNetworkMethods, AreDecodedInFull) {
   CouplingMethod m =
       decoded(R"({"kind": "strang", "coupling_flow": "low-rank", "split_dissipation": true})");
-  EXPECT_EQ(m.kind, MethodKind::strang);
-  EXPECT_EQ(m.splitting.coupling_flow, CouplingFlow::low_rank);
-  EXPECT_TRUE(m.splitting.split_dissipation);
+  EXPECT_EQ(m.kind(), SplittingKind::strang);
+  EXPECT_EQ(m.splitting().coupling_flow, CouplingFlow::low_rank);
+  EXPECT_TRUE(m.splitting().split_dissipation);
 
   m = decoded(R"({"kind": "impulse", "fast": ["mass"], "factor": 6})");
-  EXPECT_EQ(m.kind, MethodKind::impulse);
-  EXPECT_EQ(m.splitting.fast, std::vector<std::string>{"mass"});
-  EXPECT_EQ(m.splitting.factor, 6);
+  EXPECT_EQ(m.kind(), SplittingKind::impulse);
+  EXPECT_EQ(m.splitting().fast, std::vector<std::string>{"mass"});
+  EXPECT_EQ(m.splitting().factor, 6);
 
   m = decoded(R"({"kind": "lions-mercier", "iterations": 9, "tolerance": 1e-8, "lambda": 1.5,
                   "mu": 2, "omega": 2.2, "alpha": 0.25, "window_steps": 5,
                   "integrator": "radau-iia", "metric": "identity"})");
-  EXPECT_EQ(m.kind, MethodKind::lions_mercier);
-  EXPECT_EQ(m.iterations, 9);
-  EXPECT_EQ(m.tolerance, 1e-8);
-  EXPECT_EQ(m.dynamic.lambda, 1.5);
-  EXPECT_EQ(m.dynamic.mu, 2.0);
-  EXPECT_EQ(m.dynamic.omega, 2.2);
-  EXPECT_EQ(m.dynamic.alpha, 0.25);
-  EXPECT_EQ(m.dynamic.window_steps, 5);
-  EXPECT_EQ(m.dynamic.integrator, Integrator::radau_iia);
-  EXPECT_EQ(m.dynamic.metric, IterationMetric::identity);
+  EXPECT_EQ(m.kind(), IterationKind::lions_mercier);
+  EXPECT_EQ(m.dynamic().iterations, 9);
+  EXPECT_EQ(m.dynamic().tolerance, 1e-8);
+  EXPECT_EQ(m.dynamic().lambda, 1.5);
+  EXPECT_EQ(m.dynamic().mu, 2.0);
+  EXPECT_EQ(m.dynamic().omega, 2.2);
+  EXPECT_EQ(m.dynamic().alpha, 0.25);
+  EXPECT_EQ(m.dynamic().window_steps, 5);
+  EXPECT_EQ(m.dynamic().integrator, Integrator::radau_iia);
+  EXPECT_EQ(m.dynamic().metric, IterationMetric::identity);
 
   m = decoded(R"({"kind": "gauss-seidel", "iterations": 3, "tolerance": 1e-6, "window_steps": 2,
                   "integrator": "midpoint", "divergence_limit": 1.5})");
-  EXPECT_EQ(m.kind, MethodKind::gauss_seidel);
-  EXPECT_EQ(m.dynamic.integrator, Integrator::midpoint);
-  EXPECT_EQ(m.dynamic.divergence_limit, 1.5);
+  EXPECT_EQ(m.kind(), IterationKind::gauss_seidel);
+  EXPECT_EQ(m.dynamic().integrator, Integrator::midpoint);
+  EXPECT_EQ(m.dynamic().divergence_limit, 1.5);
 }
 
 TEST(ScenarioNetworkMethods, HaveDefaults) {
-  EXPECT_EQ(decoded(R"({"kind": "strang"})").splitting.coupling_flow, CouplingFlow::automatic);
-  EXPECT_EQ(decoded(R"({"kind": "impulse", "fast": ["mass"]})").splitting.factor, 10);
+  EXPECT_EQ(decoded(R"({"kind": "strang"})").splitting().coupling_flow, CouplingFlow::automatic);
+  EXPECT_EQ(decoded(R"({"kind": "impulse", "fast": ["mass"]})").splitting().factor, 10);
   CouplingMethod m = decoded(R"({"kind": "lions-mercier"})");
-  EXPECT_EQ(m.iterations, 20);
-  EXPECT_EQ(m.tolerance, 0.0);
-  EXPECT_FALSE(m.dynamic.lambda || m.dynamic.mu || m.dynamic.omega);
-  EXPECT_EQ(m.dynamic.alpha, 0.5);
+  EXPECT_EQ(m.dynamic().iterations, 20);
+  EXPECT_EQ(m.dynamic().tolerance, 0.0);
+  EXPECT_FALSE(m.dynamic().lambda || m.dynamic().mu || m.dynamic().omega);
+  EXPECT_EQ(m.dynamic().alpha, 0.5);
   m = decoded(R"({"kind": "lions-mercier", "lambda": "auto", "mu": "auto", "omega": "auto",
                   "integrator": "auto", "metric": "auto"})");
-  EXPECT_FALSE(m.dynamic.lambda || m.dynamic.mu || m.dynamic.omega);
+  EXPECT_FALSE(m.dynamic().lambda || m.dynamic().mu || m.dynamic().omega);
   EXPECT_TRUE(std::isinf(
-      decoded(R"({"kind": "jacobi", "divergence_limit": "none"})").dynamic.divergence_limit));
-  EXPECT_EQ(decoded(R"({"kind": "jacobi"})").dynamic.divergence_limit,
-            DynamicIterationOptions().divergence_limit);
+      decoded(R"({"kind": "jacobi", "divergence_limit": "none"})").dynamic().divergence_limit));
+  EXPECT_EQ(decoded(R"({"kind": "jacobi"})").dynamic().divergence_limit,
+            DynamicIteration().divergence_limit);
 }
 
 TEST(ScenarioNetworkMethods, ReplaceTheWholeMethodFromTheCommandLine) {
   const Scenario scenario =
       testing::parse(pair().dump(), {{"/method", R"({"kind":"impulse","fast":["mass"]})"}});
-  EXPECT_EQ(scenario.options.method.kind, MethodKind::impulse);
-  EXPECT_EQ(scenario.options.method.relaxation, CouplingMethod().relaxation) << "nothing is left";
+  EXPECT_EQ(scenario.options.method.kind(), SplittingKind::impulse);
+  EXPECT_EQ(scenario.options.method.as<WaveCoupling>(), nullptr) << "nothing is left";
   EXPECT_EQ(scenario.steps, 10);
 
   // With the kind alone every leftover is named, and how to do it.
@@ -234,6 +238,66 @@ TEST(ScenarioNetworkMethods, SayEverythingAtOnce) {
   for (const Issue& issue : testing::issues_of(scenario.dump())) places.push_back(issue.where);
   EXPECT_EQ(places, (std::vector<std::string>{"/method/lambda", "/method/guard", "/method/alpha",
                                               "/method/window", "/method/impedance"}));
+}
+
+/// The shortest method of a kind: what it cannot do without.
+Json shortest(const MethodInfo& method) {
+  Json json = {{"kind", std::string(method.name)}};
+  if (method.kind == SplittingKind::impulse) json["fast"] = Json::array({"mass"});
+  if (method.kind.couples_by_waves()) json["impedance"] = {{"kind", "auto"}};
+  return json;
+}
+
+double number_of(const CouplingMethod& method, const OptionInfo& option) {
+  if (const auto* const place = std::get_if<OptionPlace<int>>(&option.value)) {
+    return place->of(method);
+  }
+  if (const auto* const place = std::get_if<OptionPlace<double>>(&option.value)) {
+    return place->of(method);
+  }
+  return std::get<OptionPlace<std::optional<double>>>(option.value).of(method).value_or(NAN);
+}
+
+// Whatever the tables list is read, described by the schema, and refused where it does not belong.
+TEST(ScenarioMethods, EveryNumberOfTheTablesIsReadByTheKindsThatHaveIt) {
+  const SchemaChecker schema(scenario_schema());
+  int read = 0, refused = 0;
+  for (const MethodFamily* const family : method_families()) {
+    for (const OptionInfo& option : family->options) {
+      const bool is_integer = std::holds_alternative<OptionPlace<int>>(option.value);
+      if (!is_integer && !std::holds_alternative<OptionPlace<double>>(option.value) &&
+          !std::holds_alternative<OptionPlace<std::optional<double>>>(option.value)) {
+        continue;
+      }
+      const std::string key(option.key);
+      const double value = is_integer ? 3.0 : option.range.minimum + 0.75;
+      for (const MethodInfo& method : all_methods()) {
+        Json text = shortest(method);
+        text[key] = is_integer ? Json(3) : Json(value);
+        Json scenario = pair();
+        scenario["method"] = text;
+        const auto& own = family_of(method.kind).options;
+        const auto found = std::find_if(own.begin(), own.end(), [&](const OptionInfo& each) {
+          return each.key == option.key && each.is_for(method.kind) &&
+                 each.refusal_by(method.kind).empty();
+        });
+        const Issues issues = testing::issues_of(scenario.dump());
+        EXPECT_EQ(schema.accepts(scenario.dump()), found != own.end()) << text;
+        if (found == own.end()) {
+          ASSERT_EQ(issues.size(), 1U) << text;
+          EXPECT_EQ(issues[0].where, "/method/" + key) << text;
+          ++refused;
+          continue;
+        }
+        ASSERT_EQ(issues.size(), 0U) << text << ": " << issues[0].what;
+        const CouplingMethod method_read = testing::parse(scenario.dump()).options.method;
+        EXPECT_EQ(number_of(method_read, *found), value) << text;
+        ++read;
+      }
+    }
+  }
+  EXPECT_GT(read, 30);
+  EXPECT_GT(refused, 30);
 }
 
 }  // namespace

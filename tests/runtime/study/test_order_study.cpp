@@ -120,7 +120,7 @@ TEST(OrderStudy, ComparesCostsAtEqualErrors) {
 
   // The impulse method is ahead by more than a row: its worst error is beyond the best midpoint's.
   const OrderStudy ahead =
-      study(example("msd_multirate"), {0x1p-8, 0x1p-9}, {{MethodKind::impulse}});
+      study(example("msd_multirate"), {0x1p-8, 0x1p-9}, {{SplittingKind::impulse}});
   ASSERT_EQ(ahead.equal_error.size(), 2u);
   EXPECT_TRUE(ahead.equal_error[0].extrapolated);
   EXPECT_LT(*ahead.equal_error[0].operations, 0.5);
@@ -182,7 +182,7 @@ TEST(OrderStudy, TakesTheMidpointRuleWhereverEIsRegular) {
   const Override method = {"/method",
                            R"({"kind": "lions-mercier", "tolerance": 1e-10, "iterations": 1000})"};
   const OrderStudy regular = study(example("two_masses", {kRegularE, method}), {0.05, 0.025},
-                                   {{MethodKind::lions_mercier}});
+                                   {{IterationKind::lions_mercier}});
   EXPECT_EQ(regular.reference, "the matrix exponential");
   const auto dense = rows_of(regular, "midpoint (dense)");
   const auto sparse = rows_of(regular, "midpoint (sparse)");
@@ -204,7 +204,7 @@ TEST(OrderStudy, TakesTheMidpointRuleWhereverEIsRegular) {
 TEST(OrderStudy, AStepSizeThatIsRefusedIsARow) {
   const Override method = {"/method", R"({"kind": "lions-mercier", "mu": 2, "iterations": 60})"};
   const OrderStudy table =
-      study(example("two_masses", {method}), {0.5, 0.25, 0.125}, {{MethodKind::lions_mercier}});
+      study(example("two_masses", {method}), {0.5, 0.25, 0.125}, {{IterationKind::lions_mercier}});
   const auto rows = rows_of(table, "lions-mercier");
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_NE(rows[0].failure.find("mu"), std::string::npos) << rows[0].failure;
@@ -212,7 +212,7 @@ TEST(OrderStudy, AStepSizeThatIsRefusedIsARow) {
   EXPECT_EQ(rows[1].failure, "");
   EXPECT_EQ(rows[1].order, std::nullopt) << "there is nothing before it";
   EXPECT_TRUE(rows[2].order.has_value());
-  EXPECT_THROW(study(example("two_masses", {method}), {0.5, 1.0}, {{MethodKind::lions_mercier}}),
+  EXPECT_THROW(study(example("two_masses", {method}), {0.5, 1.0}, {{IterationKind::lions_mercier}}),
                ConfigError)
       << "control";
 }
@@ -241,7 +241,7 @@ TEST(OrderStudy, RefusesStepsThatDoNotDivideTheEndTime) {
 TEST(OrderStudy, RefusesWhatDoesNotApply) {
   // Nonlinear parts have no condensed form; the impulse method needs to know which part is fast.
   EXPECT_THROW(study(example("two_oscillators"), {0.01}), ConfigError);
-  EXPECT_THROW(study(example("msd_singlerate"), {0x1p-7}, {{MethodKind::impulse}}), ConfigError);
+  EXPECT_THROW(study(example("msd_singlerate"), {0x1p-7}, {{SplittingKind::impulse}}), ConfigError);
 }
 
 }  // namespace

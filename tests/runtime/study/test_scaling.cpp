@@ -214,7 +214,7 @@ TEST(StrongScaling, SaysWhenOneTaskIsAllThereIs) {
 
 TEST(StrongScaling, CountsIterationsThatATolerancesStops) {
   Scenario scenario = generated(network::Chain{.blocks = 16});
-  scenario.options.method.tolerance = 0.5;
+  scenario.options.method.waves().tolerance = 0.5;
   const ScalingStudy study = study_strong_scaling(scenario, quick(ExecutorKind::async));
   expect_consistent(study);
   EXPECT_LT(study.models[0].iterations, 20.0);

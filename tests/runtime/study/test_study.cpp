@@ -142,14 +142,14 @@ TEST(BudgetStudyLaw, ThreadsDoNotChangeABit) {
 
 TEST(BudgetStudyLaw, SpendsTheBudgetWhateverTheTolerance) {
   Scenario loose = pair_scenario();
-  loose.options.method.tolerance = 0.5;
+  loose.options.method.waves().tolerance = 0.5;
   EXPECT_TRUE(
       same_bits(study_budget(loose, {8}).front(), study_budget(pair_scenario(), {8}).front()));
 }
 
 TEST(BudgetStudyControl, NoticesASlightlyDifferentImpedance) {
   Scenario other = pair_scenario();
-  other.options.method.impedance = {0.4001};
+  other.options.method.waves().impedance = {0.4001};
   const BudgetRow row = study_budget(other, {8}).front();
   EXPECT_FALSE(agrees(row.rms, kGolden[2].rms)) << row.rms;
 }
@@ -157,7 +157,7 @@ TEST(BudgetStudyControl, NoticesASlightlyDifferentImpedance) {
 TEST(BudgetStudyControl, NoticesImpedancesBeyondTheBound) {
   // Firm nonexpansiveness holds at rest up to γ = Z_A(q = 0) = 0.64974.
   Scenario stiff = pair_scenario();
-  stiff.options.method.impedance = {5.0};
+  stiff.options.method.waves().impedance = {5.0};
   const BudgetRow row = study_budget(stiff, {8}).front();
   ASSERT_TRUE(row.min_fne_margin);
   EXPECT_LT(*row.min_fne_margin, 0.0);
@@ -198,7 +198,7 @@ TEST(BudgetStudyAxes, CombineInOrderAndKeepTheRest) {
   scenario.steps = 5;
   const auto rows = study_budget_axes(
       scenario, {.budgets = {2, 4},
-                 .methods = {MethodKind::peaceman_rachford, MethodKind::automatic},
+                 .methods = {WaveUpdate::peaceman_rachford, WaveUpdate::automatic},
                  .impedances = {ImpedanceKind::matched, ImpedanceKind::given},
                  .guards = {true, false}});
   // auto takes no part in the axis of impedances: 2·2·2 rows of the one and 2·2 of the other.
@@ -209,7 +209,7 @@ TEST(BudgetStudyAxes, CombineInOrderAndKeepTheRest) {
   EXPECT_FALSE(rows[2].guard);
   EXPECT_EQ(rows[4].impedance, "uniform");
   for (std::size_t i = 8; i < rows.size(); ++i) {
-    EXPECT_EQ(rows[i].method, MethodKind::automatic);
+    EXPECT_EQ(rows[i].method, WaveUpdate::automatic);
     EXPECT_EQ(rows[i].impedance, "auto");
   }
   for (const BudgetRow& row : rows) EXPECT_EQ(row.failure, "");
@@ -229,7 +229,7 @@ TEST(BudgetStudyAxes, EmptyOnesAreTheScenarios) {
   const BudgetRow own = study_budget(pair_scenario(), {8}).front();
   const BudgetRow spelt_out =
       study_budget_axes(pair_scenario(), {.budgets = {8},
-                                          .methods = {MethodKind::douglas_rachford},
+                                          .methods = {WaveUpdate::douglas_rachford},
                                           .impedances = {ImpedanceKind::given},
                                           .guards = {false}})
           .front();
@@ -241,10 +241,10 @@ TEST(BudgetStudyAxes, EmptyOnesAreTheScenarios) {
 
 TEST(BudgetStudyAxes, RefuseWhatCannotBeCombined) {
   const BudgetAxes chosen = {
-      .budgets = {1}, .methods = {MethodKind::automatic}, .impedances = {ImpedanceKind::leaf}};
+      .budgets = {1}, .methods = {WaveUpdate::automatic}, .impedances = {ImpedanceKind::leaf}};
   EXPECT_THROW(study_budget_axes(pair_scenario(), chosen), ConfigError);
   Scenario tuned = pair_scenario();
-  tuned.options.method.impedance_kind = ImpedanceKind::leaf;
+  tuned.options.method.waves().impedance_kind = ImpedanceKind::leaf;
   EXPECT_THROW(study_budget_axes(tuned, {.budgets = {1}, .impedances = {ImpedanceKind::given}}),
                ConfigError);
 }

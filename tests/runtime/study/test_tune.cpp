@@ -30,7 +30,7 @@ TEST(Tune, KnowsTheMatchesAndMarginsOfThePair) {
 
 TEST(TuneControl, SeesImpedancesBeyondTheBound) {
   Scenario stiff = pair_scenario();
-  stiff.options.method.impedance = {5.0};
+  stiff.options.method.waves().impedance = {5.0};
   const TuningReport report = tune(stiff, ImpedanceKind::given);
   EXPECT_LT(report.parts[0].firm, 0.0);
   EXPECT_GE(report.parts[0].nonexpansive, -1e-12);  // which needs no bound
@@ -60,7 +60,7 @@ TEST(Tune, ListsEveryRuleAndChoosesNoneWorse) {
 
 TEST(Tune, HasNoValuesWhereTheScenarioGivesNone) {
   Scenario tuned = pair_scenario();
-  tuned.options.method.impedance_kind = ImpedanceKind::leaf;
+  tuned.options.method.waves().impedance_kind = ImpedanceKind::leaf;
   EXPECT_THROW(tune(tuned, ImpedanceKind::given), ConfigError);
   EXPECT_EQ(tune(tuned).rules.front().rule, "fne");
 }
@@ -99,7 +99,7 @@ TEST(RateStudy, NeedsNoMoreStepsThanThereAre) {
 
 TEST(RateStudyControl, ASlowIterationIsSeenAsOne) {
   Scenario slow = pair_scenario();
-  slow.options.method.relaxation = 0.1;
+  slow.options.method.waves().relaxation = 0.1;
   const auto uniform = [](const Scenario& scenario) {
     return study_rate(scenario, {.steps = 2}).front();
   };

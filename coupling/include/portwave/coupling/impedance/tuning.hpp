@@ -112,7 +112,7 @@ struct PredictedRate {
   double contraction = 0.0;  ///< mean factor of the residual per evaluation, until it stopped
   int evaluations = 0;       ///< to reduce the residual by 1e-10; the limit if it is not reached
   bool converges = false;    ///< it is reached within the limit
-  /// Entries of the factors of I − PD: what a solve costs. MethodKind::interface only.
+  /// Entries of the factors of I − PD: what a solve costs. WaveUpdate::interface only.
   std::size_t factor_entries = 0;
 };
 
@@ -136,12 +136,12 @@ std::vector<PredictedRate> predict_rates(const PortResponses& responses,
                                          int acceleration = 0, std::span<const char> wanted = {});
 
 /// The update of a kind of wave coupling, as `predict_rate` takes it.
-inline InnerUpdate predictable_update(MethodKind kind, double relaxation) {
-  return kind == MethodKind::interface ? InnerUpdate{}
+inline InnerUpdate predictable_update(WaveUpdate kind, double relaxation) {
+  return kind == WaveUpdate::interface ? InnerUpdate{}
                                        : InnerUpdate{update_rule_of(kind), relaxation};
 }
 inline PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
-                                  MethodKind kind, double relaxation, int limit = 100,
+                                  WaveUpdate kind, double relaxation, int limit = 100,
                                   int acceleration = 0) {
   return predict_rate(responses, impedance, predictable_update(kind, relaxation), limit,
                       acceleration);
@@ -153,7 +153,7 @@ int prediction_limit(const System& system);
 
 /// One combination that `choose_method` looked at.
 struct MethodCandidate {
-  MethodKind kind;
+  WaveUpdate kind;
   double relaxation;
   ImpedanceKind impedance;
   PredictedRate rate;
@@ -163,10 +163,10 @@ struct MethodCandidate {
   double cost = 0.0;
 };
 
-/// What `MethodKind::automatic` and `ImpedanceKind::automatic` come to.
+/// What `WaveUpdate::automatic` and `ImpedanceKind::automatic` come to.
 struct MethodChoice {
-  CouplingMethod
-      method;  ///< with kind, relaxation, impedance_kind, impedance by port, acceleration
+  /// Wave coupling with kind, relaxation, impedance_kind, impedance by port and acceleration.
+  CouplingMethod method;
   PredictedRate rate;
   double cost = 0.0;  ///< as of MethodCandidate, of all islands
   std::vector<MethodCandidate> candidates;
@@ -178,7 +178,7 @@ struct MethodChoice {
 /// Resolves the automatic choices of `method`; what is not automatic stays as it is, except that
 /// `impedance` is by port afterwards.
 ///
-/// MethodKind::automatic takes for each island what is predicted to cost least of
+/// WaveUpdate::automatic takes for each island what is predicted to cost least of
 ///   plain       Peaceman–Rachford, θ = 1, with the rule of the fewest evaluations, where these are at
 ///               most 3 (8 with a nonlinear part: there the prediction is no promise);
 ///   interface   the interface equation, with `matched` impedances, where its solve is not worth more
@@ -195,6 +195,6 @@ struct MethodChoice {
 ///          given impedances are not finite and > 0, or a part has no response
 ///          (PortResponses::problem).
 /// Cost     all candidates of 1e5 parts of two ports: 1 s.
-MethodChoice choose_method(const PortResponses& responses, const CouplingMethod& method);
+MethodChoice choose_method(const PortResponses& responses, const WaveCoupling& method);
 
 }  // namespace portwave

@@ -7,8 +7,8 @@
 
 namespace portwave {
 
-struct CouplingMethod;
-enum class MethodKind;
+struct WaveCoupling;
+enum class WaveUpdate;
 
 /// Relaxations ω that an update rule takes: 0 < ω < most, or 0 < ω ≤ most.
 struct RelaxationRange {
@@ -50,7 +50,7 @@ struct JunctionPasses {
 ///
 /// A new rule is a class derived from this one, in a file of its own. Its update leaves exactly
 /// those u as they are for which u = P S(u). It needs no other file to run: see
-/// CouplingMethod::own_rule. Rules that scenario files name are also in `update_rules`.
+/// WaveCoupling::own_rule. Rules that scenario files name are also in `update_rules`.
 /// Thread-safety   const functions of one object are called by many threads at once.
 class UpdateRule {
  public:
@@ -101,10 +101,10 @@ class InnerUpdate {
   JunctionPasses passes_;
 };
 
-/// The rule of a kind of wave coupling; MethodKind::interface falls back to Peaceman–Rachford. Null
-/// for `automatic`, before it has chosen, and for methods without waves.
-const UpdateRule* update_rule_of(MethodKind kind);
+/// The rule of a kind; WaveUpdate::interface falls back to Peaceman–Rachford. Null for `automatic`,
+/// before it has chosen.
+const UpdateRule* update_rule_of(WaveUpdate kind);
 /// The rule of a resolved method, and its relaxation. Precondition: it has one.
-InnerUpdate inner_update_of(const CouplingMethod& method);
+InnerUpdate inner_update_of(const WaveCoupling& method);
 
 }  // namespace portwave

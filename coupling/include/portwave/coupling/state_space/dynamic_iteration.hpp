@@ -32,7 +32,7 @@ struct LionsMercierBounds {
 
 /// A dynamic iteration as it was resolved.
 struct DynamicParameters {
-  MethodKind kind = MethodKind::lions_mercier;
+  IterationKind kind = IterationKind::lions_mercier;
   Integrator integrator = Integrator::midpoint;        ///< not automatic
   IterationMetric metric = IterationMetric::identity;  ///< not automatic
   double lambda = 0.0, mu = 0.0, omega = 0.0, alpha = 0.0;
@@ -47,7 +47,7 @@ struct WaveformChange {
   bool finite = true;
 };
 
-/// The iteration on one window, for studies and for DynamicIteration: waveforms of every block at the
+/// The iteration on one window, for studies and for DynamicIterationMethod: waveforms of every block at the
 /// stages of every step, solved block by block at once, and coupled stage by stage.
 /// `stages` arrays are [step][stage][state of the whole].
 /// Errors of the constructor: ConfigError with every reason ("/method/…"): an active part, Q singular
@@ -55,8 +55,8 @@ struct WaveformChange {
 /// condition that fails (which), a singular block.
 class WaveformIteration {
  public:
-  WaveformIteration(const CondensedSystem& system, double step_s, const CouplingMethod& method);
-  WaveformIteration(const CondensedSystem&&, double, const CouplingMethod&) = delete;
+  WaveformIteration(const CondensedSystem& system, double step_s, const DynamicIteration& options);
+  WaveformIteration(const CondensedSystem&&, double, const DynamicIteration&) = delete;
   ~WaveformIteration();
   WaveformIteration(WaveformIteration&&) noexcept;
 
@@ -112,11 +112,12 @@ LionsMercierBounds lions_mercier_bounds(const CondensedSystem& system, double st
 /// Errors of the constructor: those of WaveformIteration, and ConfigError ("/method/mu") where the norm of
 /// Lions–Mercier need not fall: hμ > tanh(hω) with midpoint, hμ > 1 − e^{−hω} with Radau IIA.
 /// Errors of a step: StepFault::not_converged where waveforms change by more than the divergence limit.
-class DynamicIteration final : public NetworkMethod {
+class DynamicIterationMethod final : public NetworkMethod {
  public:
-  DynamicIteration(const CondensedSystem& system, double step_s, const CouplingMethod& method);
-  DynamicIteration(const CondensedSystem&&, double, const CouplingMethod&) = delete;
-  ~DynamicIteration() override;
+  DynamicIterationMethod(const CondensedSystem& system, double step_s,
+                         const DynamicIteration& options);
+  DynamicIterationMethod(const CondensedSystem&&, double, const DynamicIteration&) = delete;
+  ~DynamicIterationMethod() override;
 
   NetworkStep step(const ForEach& each) override;
   const StepClock& clock() const override;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/method/splitting.hpp"
 #include "portwave/coupling/state_space/network_method.hpp"
 
 namespace portwave {
@@ -27,9 +27,9 @@ struct OperationCounts {
 class SplittingMethod final : public NetworkMethod {
  public:
   /// The system must outlive it. `ledger`: form the ledger of every step.
-  SplittingMethod(const CondensedSystem& system, double step_s, const CouplingMethod& method,
+  SplittingMethod(const CondensedSystem& system, double step_s, const Splitting& options,
                   bool ledger = true);
-  SplittingMethod(const CondensedSystem&&, double, const CouplingMethod&, bool = true) = delete;
+  SplittingMethod(const CondensedSystem&&, double, const Splitting&, bool = true) = delete;
   ~SplittingMethod() override;
 
   NetworkStep step(const ForEach& each) override;

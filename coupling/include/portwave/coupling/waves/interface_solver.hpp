@@ -8,7 +8,7 @@
 
 namespace portwave {
 
-/// The interface update of MethodKind::interface, island by island:
+/// The interface update of WaveUpdate::interface, island by island:
 ///   u ← u + (I − P D)⁻¹ (P S(u) − u),   D = S′ part by part.
 ///
 /// Where all parts of an island are affine one update is exact: two evaluations of S, or three where the

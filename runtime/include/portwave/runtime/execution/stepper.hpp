@@ -132,7 +132,7 @@ class StepEngine;
 /// apart). Without a time budget results
 /// are equal bit by bit for any number of threads, grain and executor.
 ///
-/// Without waves (is_wave_method is false) a task is one or more lane_groups of up to eight equal subsystems,
+/// Without waves (CouplingMethod::couples_by_waves() is false) a task is one or more lane_groups of up to eight equal subsystems,
 /// whatever the grain and the threads: graph has a node for each task, waves deals them out to workers.
 /// Options of wave coupling are not looked at, there is no WaveView, and Certify::full is
 /// Certify::energy.

@@ -28,7 +28,7 @@ struct Observable {
 /// without waves has no incident and outgoing ones.
 bool resolve_observable(const System& system, const std::string& label, const std::string& where,
                         Observable& out, Issues& issues,
-                        MethodKind method = MethodKind::douglas_rachford);
+                        MethodKind method = WaveUpdate::douglas_rachford);
 
 /// Errors: std::invalid_argument for a wave where the method couples without waves.
 double observe(const Stepper& stepper, const Observable& observable);

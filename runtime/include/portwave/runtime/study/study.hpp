@@ -14,7 +14,7 @@ namespace portwave {
 struct BudgetAxes {
   std::vector<int> budgets = {};
   std::vector<MethodKind> methods = {};
-  /// `given`: the scenario's own values. MethodKind::automatic chooses its impedances itself, and
+  /// `given`: the scenario's own values. WaveUpdate::automatic chooses its impedances itself, and
   /// takes no part in this axis.
   std::vector<ImpedanceKind> impedances = {};
   std::vector<bool> guards = {};
@@ -23,7 +23,7 @@ struct BudgetAxes {
 /// One row of the budget study: K inner iterations against the monolithic reference.
 struct BudgetRow {
   int iterations = 0;
-  MethodKind method = MethodKind::douglas_rachford;
+  MethodKind method = WaveUpdate::douglas_rachford;
   std::string impedance = {};  ///< as scenario files call the rule; "none" without waves
   bool guard = true;
   double rms = 0.0;    ///< √(Σ_n ‖Δ_n‖² / samples), ‖·‖ over the observed quantities

@@ -1,4 +1,4 @@
-#include "execution/number_range.hpp"
+#include "portwave/coupling/method/number_range.hpp"
 
 #include <cmath>
 

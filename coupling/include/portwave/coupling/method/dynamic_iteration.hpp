@@ -1,0 +1,63 @@
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string_view>
+
+namespace portwave {
+
+/// What is iterated over whole windows.
+enum class IterationKind {
+  lions_mercier,  ///< monotone in a weighted norm
+  jacobi,         ///< every part with the others' last waveforms; may diverge
+  gauss_seidel,   ///< the same, with the newest waveforms of the parts before it
+};
+
+std::string_view to_string(IterationKind kind);
+
+/// Time integrators of dynamic iteration, algebraically stable both.
+enum class Integrator {
+  automatic,  ///< midpoint; Radau IIA where E of the whole is singular
+  midpoint,   ///< implicit midpoint: one stage, order 2
+  radau_iia,  ///< two stages, order 3, stiffly accurate
+};
+
+std::string_view to_string(Integrator integrator);
+
+/// The inner product in which Lions–Mercier iterates.
+enum class IterationMetric {
+  automatic,  ///< energy; identity where a part is a descriptor system
+  identity,   ///< that of z, as in the source
+  energy,     ///< zᵀQ⁻¹z: the system transformed to Q = I; for E = I only
+};
+
+std::string_view to_string(IterationMetric metric);
+
+/// Macro-steps of a window, and fast steps of `impulse`, at most.
+inline constexpr int kMostSubsteps = 1'000'000;
+
+/// Coupling by dynamic iteration: each part is solved over a window of steps with the waveforms of
+/// the others, and that is repeated. All parts are linear. DynamicIterationMethod steps it; the
+/// table in coupling/src/method/dynamic_iteration.cpp lists the options as scenario files have them.
+struct DynamicIteration {
+  IterationKind kind = IterationKind::lions_mercier;
+  int iterations = 20;  ///< budget of each window, ≥ 0
+  /// Stop a window when Δ·max(1, ρ/(1−ρ)) ≤ tolerance · ‖zᵏ⁺¹‖, where Δ = ‖zᵏ⁺¹ − zᵏ‖ and ρ is the
+  /// ratio of two of them in turn; 0: always use the budget.
+  double tolerance = 0.0;
+  /// Macro-steps per window, ≥ 1. A run that ends within a window has computed all of it.
+  int window_steps = 1;
+  Integrator integrator = Integrator::automatic;
+  // Lions–Mercier. Empty: chosen.
+  std::optional<double> lambda = {};  ///< λ > 0; λ* = 1/‖K‖ if empty
+  std::optional<double> mu = {};      ///< μ ≥ 0 [1/s]; 0.9/(window length) if empty
+  std::optional<double> omega =
+      {};              ///< ω ≥ μ [1/s]; the smallest for which the norm falls if empty
+  double alpha = 0.5;  ///< share of the dissipation in the parts, 0 ≤ α ≤ 1
+  IterationMetric metric = IterationMetric::automatic;
+  /// Jacobi, Gauss–Seidel: give up when the waveforms change by more than this times their size at
+  /// the start: what cancels later is then lost to round-off. Infinite: only at overflow.
+  double divergence_limit = 1.0 / std::numeric_limits<double>::epsilon();
+};
+
+}  // namespace portwave

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace portwave {
+
+/// How the equations of a linear system are taken apart.
+enum class SplittingKind {
+  strang,   ///< half a coupling flow, the local flows, half a coupling flow
+  impulse,  ///< half a slow flow, m fast flows of h/m, half a slow flow
+};
+
+std::string_view to_string(SplittingKind kind);
+
+/// How the coupling flow of a splitting method is solved.
+enum class CouplingFlow {
+  automatic,  ///< scalar where couplings are scalar and disjoint, low rank elsewhere
+  scalar,     ///< a 2×2 map in closed form per coupling
+  low_rank,   ///< one sparse solve in the channels of all couplings
+};
+
+std::string_view to_string(CouplingFlow flow);
+
+/// Coupling by splitting: the flows of the coupling and of the parts in turn, without iteration.
+/// All parts are linear. SplittingMethod steps it; the table in coupling/src/method/splitting.cpp lists the
+/// options as scenario files have them.
+struct Splitting {
+  SplittingKind kind = SplittingKind::strang;
+  CouplingFlow coupling_flow = CouplingFlow::automatic;
+  /// Take local flows apart once more: half the dissipation, the conservative part, half the
+  /// dissipation. Not with `impulse`.
+  bool split_dissipation = false;
+  int factor = 10;                     ///< impulse: fast steps m ≥ 1 per macro-step
+  std::vector<std::string> fast = {};  ///< impulse: names of the fast parts; the others are slow
+};
+
+}  // namespace portwave

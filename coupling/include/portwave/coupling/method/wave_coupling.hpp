@@ -1,0 +1,106 @@
+#pragma once
+
+#include <array>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace portwave {
+
+class UpdateRule;
+
+/// How the inner iteration of wave coupling moves the waves u. With K = 0 iterations all kinds are
+/// the explicit wave interface â = P bⁿ. All inner iterations commit the shadow â = P S(u) of the
+/// last evaluation.
+enum class WaveUpdate {
+  douglas_rachford,   ///< u ← u + λ((2I − P)⁻¹(2S(u) − u) − S(u))
+  peaceman_rachford,  ///< u ← u + θ(P S(u) − u); for θ < 1 the averaged wave iteration
+  interface,  ///< u ← u + (I − P D)⁻¹(P S(u) − u), D = S′: exact at once where S is affine
+  automatic,  ///< one of these, the impedances and the acceleration, from structure and rates
+};
+
+std::string_view to_string(WaveUpdate kind);
+
+/// Where the impedances come from. All but `given` are computed from the parts' one-step responses
+/// at the given step size, linearised at the frozen state (see tuning.hpp).
+enum class ImpedanceKind {
+  given,      ///< WaveCoupling::impedance
+  fne,        ///< the largest scaling of the matched ones that keeps every part firmly nonexpansive
+  matched,    ///< each port without reflection into its own part, the part's other ports at rest
+  leaf,       ///< both ports of a connection matched to the side whose ports interact less
+  adapted,    ///< from the leaves of a tree to its root, each subtree seen without reflection
+  automatic,  ///< the one of `fne` to `adapted` with the best predicted rate
+};
+
+std::string_view to_string(ImpedanceKind kind);
+
+/// Those that are computed, in the order of the documentation.
+inline constexpr std::array kTunedImpedances = {ImpedanceKind::fne, ImpedanceKind::matched,
+                                                ImpedanceKind::leaf, ImpedanceKind::adapted,
+                                                ImpedanceKind::automatic};
+
+/// The energy tank of the passivity guard, of each island.
+struct TankOptions {
+  std::optional<double> initial_J = {};  ///< T₀ ≥ 0 [J]; empty: ½|b⁰|² of the island
+  double initial_fraction = 0.0;         ///< added to T₀: this share ≥ 0 of the island's H₀
+  double cap_J = std::numeric_limits<double>::infinity();  ///< what exceeds it is given up; ≥ 0
+};
+
+inline constexpr int kMaxAcceleration = 10;
+/// What WaveCoupling::retune_factor may be.
+inline constexpr std::string_view kRetuneFactorRange = "0 or a number > 1";
+
+/// Coupling by waves, with an inner iteration in every step. The table in coupling/src/method/wave_coupling.cpp lists
+/// the options as scenario files have them.
+struct WaveCoupling {
+  WaveUpdate kind = WaveUpdate::douglas_rachford;
+  /// An update rule in place of that of `kind`, which is then Douglas–Rachford or
+  /// Peaceman–Rachford; must outlive whatever uses the method. Null: that of `kind`.
+  const UpdateRule* own_rule = nullptr;
+  /// Budget K ≥ 0: evaluations of S before the commit.
+  int iterations = 20;
+  /// Relaxation: λ ∈ (0, 2) of Douglas–Rachford, θ ∈ (0, 1] of Peaceman–Rachford, as the update
+  /// rule says. `automatic` chooses its own.
+  double relaxation = 1.0;
+  /// Stop an island when |P b̂ − u| ≤ tolerance · max(|u|, |b̂|) on it; 0: always use the budget.
+  double tolerance = 0.0;
+  /// Stop when ½|P b̂ − u|² ≤ this [J] on every island; 0: never for this reason. With a tolerance
+  /// too, whichever is met first.
+  double energy_tolerance_J = 0.0;
+  /// Apply the tolerance to every part's waves too, so that a weak part does not hide behind a
+  /// strong one.
+  bool tolerance_per_part = false;
+  /// `automatic` is the only one for WaveUpdate::automatic.
+  ImpedanceKind impedance_kind = ImpedanceKind::given;
+  /// Of ImpedanceKind::given: one impedance γ > 0 per scalar port of the system, or a single one
+  /// for all.
+  std::vector<double> impedance = {1.0};
+  /// Tuned impedances follow the state of nonlinear parts: they are set anew between two steps when
+  /// one of them is off by more than this factor > 1; 0: never.
+  double retune_factor = 2.0;
+  /// Memory of Anderson acceleration, 0 (none) to kMaxAcceleration earlier evaluations. `automatic`
+  /// chooses its own; `interface` makes no use of it.
+  int acceleration = 0;
+  /// What `automatic` has chosen beside the kind: islands that take the interface update instead…
+  std::vector<int> interface_islands = {};
+  /// …and the evaluations after which any other island that has not met its tolerance takes it for
+  /// the rest of the step; 0: never.
+  int rescue_after = 0;
+  /// The passivity guard: no committed step takes more from an island's tank than is in it.
+  bool guard = true;
+  TankOptions tank = {};
+  /// b⁰, one outgoing wave [√J] per scalar port; empty: zero.
+  std::vector<double> initial_waves = {};
+
+  /// Everything `automatic`, to this residual, with a budget that leaves room for what is hard.
+  static WaveCoupling automatic(double to_tolerance = 1e-10);
+  /// What a scenario file means that gives the kind alone: `automatic` and `interface` compute
+  /// their impedances and iterate to the tolerance of automatic().
+  static WaveCoupling of_kind(WaveUpdate kind);
+};
+
+/// The word for its kind, or the name of its own rule.
+std::string_view name_of(const WaveCoupling& method);
+
+}  // namespace portwave

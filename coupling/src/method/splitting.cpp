@@ -1,0 +1,69 @@
+// Splitting: its kinds, its options and what is wrong with them.
+
+#include "portwave/coupling/method/splitting.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "portwave/coupling/method/method_table.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr std::array<std::string_view, 3> kFlowNames = {"auto", "scalar", "low-rank"};
+
+void check_split_dissipation(const CouplingMethod& method, Issues& issues) {
+  const Splitting& splitting = method.splitting();
+  if (splitting.kind != SplittingKind::impulse || !splitting.split_dissipation) return;
+  issues.push_back({"/method/split_dissipation", "is not for \"impulse\""});
+}
+
+/// Their names are checked where the system is known: see check_fast_parts.
+void check_fast(const CouplingMethod& method, Issues& issues) {
+  const Splitting& splitting = method.splitting();
+  if (splitting.kind != SplittingKind::impulse || !splitting.fast.empty()) return;
+  issues.push_back({"/method/fast", "must name the fast subsystems, one at least"});
+}
+
+std::span<const OptionInfo> splitting_options() {
+  static const std::array options = {
+      OptionInfo{.key = "coupling_flow",
+                 .value = option_choice<&Splitting::coupling_flow>(kFlowNames),
+                 .summary = "how the flow of the coupling is solved",
+                 .only = {SplittingKind::strang}},
+      OptionInfo{.key = "split_dissipation",
+                 .value = option_at<&Splitting::split_dissipation>(),
+                 .summary = "take dissipation out of the local flows",
+                 .only = {SplittingKind::strang},
+                 .check = check_split_dissipation},
+      OptionInfo{.key = "fast",
+                 .summary = "names of the fast subsystems",
+                 .only = {SplittingKind::impulse},
+                 .required = true,
+                 .check = check_fast},
+      OptionInfo{.key = "factor",
+                 .value = option_at<&Splitting::factor>(),
+                 .range = {.minimum = 1.0, .maximum = kMostSubsteps},
+                 .summary = "fast steps per macro-step",
+                 .only = {SplittingKind::impulse}}};
+  return options;
+}
+
+}  // namespace
+
+std::string_view to_string(CouplingFlow flow) { return kFlowNames[static_cast<std::size_t>(flow)]; }
+
+std::string_view to_string(SplittingKind kind) { return to_string(MethodKind(kind)); }
+
+const MethodFamily& splitting_family() {
+  static constexpr std::array kKinds = {
+      MethodInfo{SplittingKind::strang, "strang",
+                 "half a coupling flow, the local flows, half a coupling flow; linear parts"},
+      MethodInfo{SplittingKind::impulse, "impulse",
+                 "half a slow flow, many fast flows, half a slow flow; linear parts"}};
+  static const MethodFamily family{"splitting", false, kKinds, splitting_options()};
+  return family;
+}
+
+}  // namespace portwave

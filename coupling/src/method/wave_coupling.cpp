@@ -1,0 +1,178 @@
+// Wave coupling: its kinds, its options and what is wrong with them.
+
+#include "portwave/coupling/method/wave_coupling.hpp"
+
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "portwave/coupling/method/method_table.hpp"
+#include "portwave/coupling/method/update_rule.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr std::array<std::string_view, 6> kImpedanceNames = {"given", "fne",     "matched",
+                                                             "leaf",  "adapted", "auto"};
+
+bool has_rule(const WaveCoupling& waves) {
+  return waves.kind != WaveUpdate::automatic && waves.kind != WaveUpdate::interface;
+}
+
+/// Of the update rule. `automatic` chooses its relaxation, `interface` has none.
+std::optional<DependentRange> relaxation_range(const CouplingMethod& method) {
+  const WaveCoupling& waves = method.waves();
+  if (!has_rule(waves)) return std::nullopt;
+  const UpdateRule* const rule = inner_update_of(waves).rule();
+  const RelaxationRange range = rule->relaxation_range();
+  const bool is_default = rule == update_rule_of(WaveCoupling{}.kind);
+  return DependentRange{{0.0, true, range.most, !range.includes_most},
+                        is_default ? "" : fmt::format(" with \"{}\"", rule->name())};
+}
+
+void check_own_rule(const CouplingMethod& method, Issues& issues) {
+  const WaveCoupling& waves = method.waves();
+  if (has_rule(waves) || waves.own_rule == nullptr) return;
+  issues.push_back({"/method/own_rule", fmt::format("is not for \"{}\"", to_string(waves.kind))});
+}
+
+void check_impedance(const CouplingMethod& method, Issues& issues) {
+  const WaveCoupling& waves = method.waves();
+  if (waves.kind == WaveUpdate::automatic && waves.impedance_kind != ImpedanceKind::automatic) {
+    issues.push_back(
+        {"/method/impedance/kind",
+         "must be \"auto\", or /method/impedance be left out: the method \"auto\" chooses the "
+         "impedances itself"});
+  }
+  const double factor = waves.retune_factor;
+  if (factor == 0.0 || (factor > 1.0 && std::isfinite(factor))) return;
+  issues.push_back({"/method/impedance/retune_factor",
+                    fmt::format("must be {}, got {}", kRetuneFactorRange, factor)});
+}
+
+std::span<const OptionInfo> tank_options() {
+  static const std::array options = {
+      OptionInfo{.key = "initial_J",
+                 .value = option_at<&WaveCoupling::tank, &TankOptions::initial_J>(),
+                 .range = NumberRange::non_negative(),
+                 .unit = "J",
+                 .summary = "energy at the start",
+                 .note = "; absent: that of initial_waves"},
+      OptionInfo{.key = "initial_fraction",
+                 .value = option_at<&WaveCoupling::tank, &TankOptions::initial_fraction>(),
+                 .range = NumberRange::non_negative(),
+                 .summary = "added to it: this share of the energy stored at the start"},
+      OptionInfo{.key = "cap_J",
+                 .value = option_at<&WaveCoupling::tank, &TankOptions::cap_J>(),
+                 .range = NumberRange::non_negative(),
+                 .may_be_infinite = true,
+                 .unit = "J",
+                 .summary = "what exceeds it is given up",
+                 .note = "; absent: no limit"}};
+  return options;
+}
+
+std::span<const OptionInfo> wave_options() {
+  static constexpr WaveUpdate kAutomatic = WaveUpdate::automatic,
+                              kInterface = WaveUpdate::interface;
+  static const std::vector<OptionRefusal> no_rule = {
+      {kAutomatic, "the method \"auto\" chooses its own; leave it out"},
+      {kInterface, "the method \"interface\" makes no use of it; leave it out"}};
+  static const std::string tolerance_note =
+      fmt::format(". With \"auto\" or \"interface\" and no tolerance of either kind, {:g}",
+                  WaveCoupling::automatic().tolerance);
+  static const std::array options = {
+      OptionInfo{.key = "iterations",
+                 .value = option_at<&WaveCoupling::iterations>(),
+                 .range = NumberRange::non_negative(),
+                 .summary = "budget: evaluations of the parts before each step is committed"},
+      OptionInfo{.key = "tolerance",
+                 .value = option_at<&WaveCoupling::tolerance>(),
+                 .range = NumberRange::non_negative(),
+                 .summary = "relative; 0: use the whole budget",
+                 .note = tolerance_note},
+      OptionInfo{.key = "energy_tolerance_J",
+                 .value = option_at<&WaveCoupling::energy_tolerance_J>(),
+                 .range = NumberRange::non_negative(),
+                 .unit = "J",
+                 .summary = "energy of the gap at the ports",
+                 .note = " to stop at; 0: none"},
+      OptionInfo{.key = "tolerance_per_part",
+                 .value = option_at<&WaveCoupling::tolerance_per_part>(),
+                 .summary = "hold every part to the tolerance by itself"},
+      OptionInfo{.key = "relaxation",
+                 .value = option_at<&WaveCoupling::relaxation>(),
+                 .range = relaxation_range(WaveCoupling{})->range,
+                 .summary = "at most 1 with peaceman-rachford",
+                 .refused = no_rule,
+                 .range_of = relaxation_range,
+                 .check = check_own_rule},
+      OptionInfo{.key = "acceleration",
+                 .value = option_at<&WaveCoupling::acceleration>(),
+                 .range = {.minimum = 0.0, .maximum = kMaxAcceleration},
+                 .summary = "earlier evaluations that Anderson acceleration remembers; 0: none",
+                 .refused = no_rule},
+      OptionInfo{.key = "impedance",
+                 .summary = "wave impedances of the ports",
+                 .required = true,
+                 .optional_for = {kAutomatic, kInterface},
+                 .check = check_impedance},
+      OptionInfo{.key = "guard",
+                 .value = option_at<&WaveCoupling::guard>(),
+                 .summary = "no step takes more energy from an island's tank than is in it"},
+      OptionInfo{.key = "tank",
+                 .value = OptionGroup{tank_options},
+                 .summary = "energy tank of the guard, of each island"},
+      OptionInfo{.key = "initial_waves",
+                 .unit = "sqrt J",
+                 .summary = "outgoing waves",
+                 .note = " by \"part.port\"; others are 0"}};
+  return options;
+}
+
+}  // namespace
+
+std::string_view to_string(ImpedanceKind kind) {
+  return kImpedanceNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view to_string(WaveUpdate kind) { return to_string(MethodKind(kind)); }
+
+WaveCoupling WaveCoupling::automatic(double to_tolerance) {
+  return {.kind = WaveUpdate::automatic,
+          .iterations = 100,
+          .tolerance = to_tolerance,
+          .impedance_kind = ImpedanceKind::automatic};
+}
+
+WaveCoupling WaveCoupling::of_kind(WaveUpdate kind) {
+  const WaveCoupling all_automatic = automatic();
+  if (kind == WaveUpdate::automatic) return all_automatic;
+  WaveCoupling waves{.kind = kind};
+  if (kind != WaveUpdate::interface) return waves;
+  waves.tolerance = all_automatic.tolerance;
+  waves.impedance_kind = all_automatic.impedance_kind;
+  return waves;
+}
+
+std::string_view name_of(const WaveCoupling& method) {
+  return method.own_rule != nullptr ? method.own_rule->name() : to_string(method.kind);
+}
+
+const MethodFamily& wave_coupling_family() {
+  static const std::array kinds = {
+      MethodInfo{WaveUpdate::douglas_rachford, douglas_rachford().name(),
+                 "waves by Douglas-Rachford iteration; impedances are given or tuned"},
+      MethodInfo{WaveUpdate::peaceman_rachford, peaceman_rachford().name(),
+                 "waves by Peaceman-Rachford iteration; fast where impedances fit"},
+      MethodInfo{WaveUpdate::interface, "interface",
+                 "waves by the interface equation, exact at once where parts are linear"},
+      MethodInfo{
+          WaveUpdate::automatic, "auto",
+          "waves by what suits the system: the iteration, its acceleration, the impedances"}};
+  static const MethodFamily family{"wave coupling", true, kinds, wave_options()};
+  return family;
+}
+
+}  // namespace portwave

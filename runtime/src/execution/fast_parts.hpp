@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/name_search.hpp"
+
+namespace portwave {
+
+/// What is wrong with the names of the fast parts of SplittingKind::impulse ("/method/fast/0").
+/// Nothing for any other kind.
+Issues check_fast_parts(const CouplingMethod& method, const System& system);
+/// What is wrong with the name of a fast part that is none of `parts`.
+std::string fast_part_defect(std::string_view name, NameSearch& parts);
+
+}  // namespace portwave

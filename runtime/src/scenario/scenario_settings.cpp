@@ -1,0 +1,127 @@
+#include "scenario/scenario_settings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "output/observable.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+#include "scenario/scenario_limits.hpp"
+
+namespace portwave::scenario_file {
+namespace {
+
+void read_end(const Node& node, std::optional<double> step_s, RunSettings& settings) {
+  const auto end_s = node.number(NumberRange::positive());
+  if (!end_s || !step_s) return;
+  if (*end_s / *step_s > static_cast<double>(scenario_limits::kSteps)) {
+    return node.fail(fmt::format("{} s in steps of {} s are more than {} steps", *end_s, *step_s,
+                                 scenario_limits::kSteps));
+  }
+  const auto steps = whole_steps(*end_s, *step_s);
+  if (steps) {
+    settings.steps = *steps;
+    return;
+  }
+  const double below = std::floor(*end_s / *step_s);
+  node.fail(fmt::format("must be a whole number of steps of {} s, got {}.\n{} or {} would do.",
+                        *step_s, *end_s, std::max(below, 1.0) * *step_s,
+                        (std::max(below, 1.0) + 1.0) * *step_s));
+}
+
+}  // namespace
+
+std::optional<std::int64_t> whole_steps(double end_s, double step_s) {
+  const double ratio = end_s / step_s;
+  const double steps = std::round(ratio);
+  const double round_off = 1e-6 + 4.0 * std::numeric_limits<double>::epsilon() * ratio;
+  if (steps < 1.0 || std::abs(ratio - steps) > round_off) return std::nullopt;
+  return static_cast<std::int64_t>(steps);
+}
+
+void read_time(const Node& node, RunSettings& settings) {
+  const ObjectReader object(node, {"step_s", "end_s", "steps"});
+  if (!object.is_object()) return;
+  const auto step_node = object.require("step_s");
+  const auto step_s = step_node ? step_node->number(NumberRange::positive()) : std::nullopt;
+  settings.options.step_s = step_s.value_or(settings.options.step_s);
+  const auto end = object.find("end_s");
+  const auto steps = object.find("steps");
+  if (end.has_value() == steps.has_value()) {
+    node.fail(
+        fmt::format("must have either \"end_s\" or \"steps\", got {}", end ? "both" : "neither"));
+  }
+  if (end) read_end(*end, step_s, settings);
+  if (steps) settings.steps = steps->integer(1, scenario_limits::kSteps).value_or(0);
+}
+
+void read_outputs(const Node& node, RunSettings& settings) {
+  const ObjectReader object(node, {"observe", "every"});
+  if (const auto every = object.find("every")) {
+    settings.record_every =
+        static_cast<int>(every->integer(1, scenario_limits::kRecordEvery).value_or(1));
+  }
+  const auto observe = object.find("observe");
+  if (!observe || !observe->is_array("an array of quantities \"part.state\"")) return;
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < observe->size(); ++i) {
+    const Node element = observe->at(i);
+    const auto label = element.text();
+    if (!label) continue;
+    const auto [first, is_new] = places.emplace(*label, i);
+    if (is_new) continue;
+    element.fail(fmt::format("{} is already observed by /outputs/observe/{}", in_quotes(*label),
+                             first->second));
+  }
+}
+
+void read_observables(const Node& node, Names& names, RunSettings& settings) {
+  const ObjectReader object(node);
+  const auto observe = object.find("observe");
+  if (!observe) {
+    settings.observables = all_states(names.system());
+    return;
+  }
+  if (!observe->json().is_array()) return;
+  const auto part_names = [&names]() -> NameSearch& { return names.parts(); };
+  for (std::size_t i = 0; i < observe->size(); ++i) {
+    const Node element = observe->at(i);
+    if (!element.json().is_string()) continue;
+    const auto& label = element.json().get_ref<const std::string&>();
+    if (node.defects().is_full()) return;
+    if (names.is_missing(label) || node.defects().has(element.where())) continue;
+    std::string defect;
+    auto observable =
+        find_observable(names.system(), label, settings.options.method.kind(), part_names, defect);
+    if (observable) {
+      settings.observables.push_back(*std::move(observable));
+    } else {
+      element.fail(std::move(defect));
+    }
+  }
+}
+
+std::vector<Observable> all_states(const System& system) {
+  std::vector<Observable> observables;
+  for (std::size_t i = 0; i < system.parts().size(); ++i) {
+    const Part& part = system.parts()[i];
+    const std::vector<StateVariable>& states = part.component->signature().states;
+    for (std::size_t k = 0; k < states.size(); ++k) {
+      Observable observable;
+      observable.label = part.name + "." + states[k].name;
+      observable.kind = Observable::Kind::state;
+      observable.part = static_cast<int>(i);
+      observable.index = static_cast<int>(k);
+      observable.unit = states[k].unit;
+      observables.push_back(std::move(observable));
+    }
+  }
+  return observables;
+}
+
+}  // namespace portwave::scenario_file

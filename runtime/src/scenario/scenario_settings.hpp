@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "scenario/scenario_names.hpp"
+#include "scenario/scenario_reader.hpp"
+
+namespace portwave::scenario_file {
+
+/// All of a scenario but its name and its system.
+struct RunSettings {
+  StepperOptions options;
+  std::int64_t steps = 0;
+  std::vector<Observable> observables;
+  int record_every = 1;
+};
+
+/// The number of steps that make `end_s`; nothing unless it is a whole number up to round-off.
+std::optional<std::int64_t> whole_steps(double end_s, double step_s);
+
+/// "time".
+void read_time(const Node& node, RunSettings& settings);
+
+/// "outputs", all but what names quantities.
+void read_outputs(const Node& node, RunSettings& settings);
+/// The observed quantities of "outputs".
+void read_observables(const Node& node, Names& names, RunSettings& settings);
+/// Every state of every part.
+std::vector<Observable> all_states(const System& system);
+
+}  // namespace portwave::scenario_file
