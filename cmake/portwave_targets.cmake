@@ -55,7 +55,8 @@ endfunction()
 
 # portwave_unity(<target> <source>...): compiles the sources of one folder together, which parses the
 # headers of Eigen, JSON and the tests once per folder instead of once per file. What stands in an
-# anonymous namespace needs another name in each file of a folder.
+# anonymous namespace needs another name in each file of a folder. Only the catalogue, where a newcomer
+# adds a file, is compiled file by file.
 function(portwave_unity target)
   if(NOT PORTWAVE_UNITY)
     return()
@@ -65,8 +66,10 @@ function(portwave_unity target)
     cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
     cmake_path(GET path PARENT_PATH folder)
     cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
-    string(MAKE_C_IDENTIFIER "${folder}" group)
-    set_property(SOURCE "${source}" PROPERTY UNITY_GROUP "${group}")
+    if(NOT folder STREQUAL "catalogue")
+      string(MAKE_C_IDENTIFIER "${folder}" group)
+      set_property(SOURCE "${source}" PROPERTY UNITY_GROUP "${group}")
+    endif()
   endforeach()
 endfunction()
 

@@ -11,7 +11,7 @@
 namespace portwave {
 namespace {
 
-SparseMatrix product(const SparseMatrix& a, const SparseMatrix& b) {
+SparseMatrix pruned_product(const SparseMatrix& a, const SparseMatrix& b) {
   SparseMatrix out = a * b;
   out.prune(0.0);
   return out;
@@ -20,13 +20,13 @@ SparseMatrix product(const SparseMatrix& a, const SparseMatrix& b) {
 SparseMatrix generator(const CondensedBlock& block, FlowTerms terms) {
   switch (terms) {
     case FlowTerms::conservative:
-      return product(block.J, block.Q);
+      return pruned_product(block.J, block.Q);
     case FlowTerms::dissipative:
-      return product(-block.R, block.Q);
+      return pruned_product(-block.R, block.Q);
     case FlowTerms::all:
       break;
   }
-  return product(block.J - block.R, block.Q);
+  return pruned_product(block.J - block.R, block.Q);
 }
 
 SparseMatrix sparse(const Eigen::MatrixXd& m) { return m.sparseView(); }
@@ -91,14 +91,14 @@ void BlockFlow::increment_lanes(const double* x, double* d, double* scratch) con
     return lane_kernels().dense_product(map_.data(), solver_.size(), stride_, x, d);
   }
   double* rhs = scratch + solver_.size() * kLaneGroup;
-  lane_kernels().product(lanes_->A.lines(), x, rhs);
+  lane_kernels().pruned_product(lanes_->A.lines(), x, rhs);
   solver_.solve_lanes(rhs, d, scratch);
 }
 
 void BlockFlow::dissipated_lanes(const double* x, const double* d, double* z, double* sum) const {
   for (int l = 0; l < kLaneGroup; ++l) sum[l] = 0.0;
   if (!dissipates_) return;
-  lane_kernels().product(lanes_->Q.lines(), x, z);
+  lane_kernels().pruned_product(lanes_->Q.lines(), x, z);
   lane_kernels().add_product(lanes_->Q.lines(), 1.0, d, z);
   lane_kernels().bilinear(lanes_->R.lines(), z, z, sum);
   for (int l = 0; l < kLaneGroup; ++l) sum[l] *= tau_;
@@ -116,7 +116,7 @@ CoupledFlow::CoupledFlow(const CondensedSystem& system, const BlockClasses& clas
     member.block = &block;
     member.active = active[i];
     member.driven = block.B.nonZeros() > 0;
-    const SparseMatrix seen = product(block.Q.transpose(), block.out);
+    const SparseMatrix seen = pruned_product(block.Q.transpose(), block.out);
     SparseMatrix into, inputs;
     if (active[i]) {
       auto& flow = flows_[static_cast<std::size_t>(classes.of(static_cast<int>(i)))];
@@ -134,7 +134,7 @@ CoupledFlow::CoupledFlow(const CondensedSystem& system, const BlockClasses& clas
       into = at_rest(block.into);
       inputs = at_rest(block.B);
     }
-    const SparseMatrix loop = product(seen.transpose(), into);
+    const SparseMatrix loop = pruned_product(seen.transpose(), into);
     for (int c = 0; c < loop.outerSize(); ++c) {
       for (SparseMatrix::InnerIterator it(loop, c); it; ++it) {
         S.emplace_back(block.first_channel + static_cast<int>(it.row()), block.first_channel + c,
@@ -146,7 +146,7 @@ CoupledFlow::CoupledFlow(const CondensedSystem& system, const BlockClasses& clas
       member.seen = ColumnList(seen);
     }
     member.inputs = ColumnList(inputs);
-    member.supply = ColumnList(product(block.Q.transpose(), block.B));
+    member.supply = ColumnList(pruned_product(block.Q.transpose(), block.B));
     members_.push_back(std::move(member));
   }
   if (channels > 0) {
@@ -154,7 +154,7 @@ CoupledFlow::CoupledFlow(const CondensedSystem& system, const BlockClasses& clas
     SparseMatrix within(r, r), one(r, r);
     within.setFromTriplets(S.begin(), S.end());
     one.setIdentity();
-    if (!channels_.factorise(SparseMatrix(one - product(within, system.C())))) {
+    if (!channels_.factorise(SparseMatrix(one - pruned_product(within, system.C())))) {
       throw ConfigError("/couplings", "the coupled implicit step is singular at this step size");
     }
     C_ = ColumnList(SparseMatrix(system.C().transpose()));
@@ -177,7 +177,7 @@ void CoupledFlow::make_groups(const BlockClasses& classes, std::span<const int> 
     lane_group.size = widest.size;
     lane_group.columns =
         CouplingColumns(system_.blocks(), of, sparse(flow.response(widest.into)),
-                        product(widest.Q.transpose(), widest.out), groups.widest[group]);
+                        pruned_product(widest.Q.transpose(), widest.out), groups.widest[group]);
     lane_group.work = work;
     const int width = of.by_lanes ? kLaneGroup : 1;
     const int need = (4 * lane_group.size + 2 * lane_group.columns.count()) * width;
@@ -364,7 +364,7 @@ ScalarFlow::ScalarFlow(const CondensedSystem& system, double tau,
   SparseMatrix all(system.size(), static_cast<Eigen::Index>(system.inputs().size()));
   all.setFromTriplets(acts.begin(), acts.end());
   inputs_ = ColumnList(all);
-  supply_ = ColumnList(product(system.Q().transpose(), system.B()));
+  supply_ = ColumnList(pruned_product(system.Q().transpose(), system.B()));
 }
 
 double ScalarFlow::power(const double* x, const double* u) const {

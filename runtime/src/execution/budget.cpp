@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "execution/clock.hpp"
+
 namespace portwave {
 namespace {
 
@@ -15,10 +17,6 @@ constexpr double kReserve_s = 0.5e-6;
 /// A stretch that is so much longer than all but a few per cent of its like was not spent computing.
 constexpr double kPreemptionFactor = 1.3;
 constexpr double kPreemptionGap_s = 4e-6;
-
-double seconds(DeadlineScheduler::Clock::duration d) {
-  return std::chrono::duration<double>(d).count();
-}
 
 bool stalled(double took, double usual) {
   return took > kPreemptionFactor * usual && took - usual > kPreemptionGap_s;

@@ -12,6 +12,7 @@
 #include <Eigen/SparseCore>
 #include <fmt/format.h>
 
+#include "execution/clock.hpp"
 #include "execution/faster_of_two.hpp"
 #include "execution/pace.hpp"
 #include "execution/parallel_for_each.hpp"
@@ -23,10 +24,6 @@
 
 namespace portwave {
 namespace {
-
-using Clock = DeadlineScheduler::Clock;
-
-double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
 class NetworkEngine final : public StepEngine {
  public:

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "execution/clock.hpp"
 #include "execution/executor.hpp"
 #include "execution/fault_replay.hpp"
 #include "execution/guard_commit.hpp"
@@ -26,10 +27,6 @@
 
 namespace portwave {
 namespace {
-
-using Clock = DeadlineScheduler::Clock;
-
-double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
 /// A macro-step in order: freeze, iterate, commit, guard, ledger. Arrays with a `next` are written
 /// by the step and become current only when all of it has succeeded.
