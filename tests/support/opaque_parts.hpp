@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -30,8 +31,7 @@ class MassProgram {
     double start_m = 0.0;
     double start_m_per_s = 0.0;
     int substeps = 1;  ///< implicit midpoint steps of its own per step
-    /// Every step ends this far from where it should, with either sign in turn: steps do not
-    /// repeat.
+    /// Every step ends up to this far from where it should, at random: steps do not repeat.
     double jitter_m = 0.0;
   };
   struct State {
@@ -49,8 +49,8 @@ class MassProgram {
     double way = 0.0;
     for (int i = 0; i < p_.substeps; ++i) way += substep(h, force_N);
     if (p_.jitter_m != 0.0) {
-      flip_ = -flip_;
-      way += flip_ * p_.jitter_m;
+      noise_ = noise_ * 6364136223846793005u + 1442695040888963407u;
+      way += p_.jitter_m * (static_cast<double>(noise_ >> 11) * 0x1.0p-52 - 1.0);
     }
     return way;
   }
@@ -79,7 +79,7 @@ class MassProgram {
 
   Parameters p_;
   State state_;
-  double flip_ = 1.0;
+  std::uint64_t noise_ = 1;
 };
 
 /// What the programs of a test were asked for.
