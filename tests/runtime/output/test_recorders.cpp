@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include <portwave/runtime/output/recorder.hpp>
