@@ -103,8 +103,8 @@ TEST(OpaquePart, MovesLikeTheSamePhysicsInSight) {
           worst = std::max(worst, std::abs(a.state(0)[k] - b.state(0)[k]));
         }
         for (int port = 0; port < 2; ++port) {
-          worst = std::max(worst, std::abs(a.incident_wave(port) - b.incident_wave(port)));
-          worst = std::max(worst, std::abs(a.outgoing_wave(port) - b.outgoing_wave(port)));
+          worst = std::max(worst, std::abs(a.waves()->incident(port) - b.waves()->incident(port)));
+          worst = std::max(worst, std::abs(a.waves()->outgoing(port) - b.waves()->outgoing(port)));
         }
       }
       EXPECT_LE(worst, 1e-9 * start_m) << "start " << start_m << ", K " << iterations;
@@ -214,7 +214,7 @@ TEST(OpaquePart, IsAccountedForByWhatWentThroughItsPorts) {
   for (int n = 0; n < 3000; ++n) {
     const StepReport report = stepper.step();
     for (int port = 0; port < 2; ++port) {
-      const long double a = stepper.incident_wave(port), b = stepper.outgoing_wave(port);
+      const long double a = stepper.waves()->incident(port), b = stepper.waves()->outgoing(port);
       const long double in = 0.5L * (a - b) * (a + b);
       tank -= in;
       moved += 0.5L * (a * a + b * b);
@@ -225,10 +225,10 @@ TEST(OpaquePart, IsAccountedForByWhatWentThroughItsPorts) {
     ASSERT_NEAR(stepper.storage(1), static_cast<double>(through), rounding) << n;
     ASSERT_NEAR(report.energy.stored_J, stepper.storage(0) + stepper.storage(1), rounding) << n;
     ASSERT_NEAR(stepper.storage(0) + static_cast<double>(through + tank + lost), start, rounding);
-    ASSERT_NEAR(stepper.tank(0), static_cast<double>(tank), rounding) << n;
-    ASSERT_GE(stepper.tank(0), -rounding) << n;
+    ASSERT_NEAR(stepper.waves()->tank(0), static_cast<double>(tank), rounding) << n;
+    ASSERT_GE(stepper.waves()->tank(0), -rounding) << n;
   }
-  EXPECT_GT(stepper.guard().steps, 0);
+  EXPECT_GT(stepper.waves()->guard()->steps, 0);
   EXPECT_DOUBLE_EQ(stepper.energy().metered_J, stepper.storage(1));
   Observable stored;
   Issues issues;
