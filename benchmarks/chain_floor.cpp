@@ -1,7 +1,7 @@
-// One macro-step of 1024 blocks of five masses, K = 2, serial, beside the propagators x⁺ = Φx + Ψa of
-// the blocks alone; and what one more inner iteration costs a block. "indexed": every block is put in
-// one way round or the other at random, so that couplings lie in no order; shuffling the parts alone
-// would be undone by the engine's locality order.
+// One macro-step of 1024 blocks of five masses, K = 2, serial, beside the propagators x⁺ = Φx + Ψa
+// of the blocks alone; and what one more inner iteration costs a block. "indexed": every block is
+// put in one way round or the other at random, so that couplings lie in no order; shuffling the
+// parts alone would be undone by the engine's locality order.
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // One macro-step of 1024 blocks of five masses, h = 1 ms: the engine at K inner iterations beside
-// monolithic implicit midpoint solvers whose matrix is factorised once. One thread each. Rows without
-// a goal are there because a monolithic solver can be as good, or better.
+// monolithic implicit midpoint solvers whose matrix is factorised once. One thread each. Rows
+// without a goal are there because a monolithic solver can be as good, or better.
 
 #include <algorithm>
 #include <cmath>
@@ -65,8 +65,8 @@ Trajectory run(const System& system, const Chain& chain, int iterations, int ste
   return end;
 }
 
-/// Largest difference of positions and of velocities, each against the largest of its kind; infinite
-/// when something is not a number.
+/// Largest difference of positions and of velocities, each against the largest of its kind;
+/// infinite when something is not a number.
 double difference(const Trajectory& a, const Trajectory& b) {
   const auto of = [](const std::vector<double>& x, const std::vector<double>& y) {
     double worst = 0.0, scale = 0.0;

@@ -1,6 +1,6 @@
 // Work and precision: 1024 blocks of five masses (m = 0.3 kg, k = 50 N/m everywhere, r = 0.1 N s/m,
-// free ends), at rest but for the middle mass of every block, displaced by 0.05 to 0.1 m; to t = 2 s.
-// Error: ‖x − x*‖₂/‖x*‖₂ of the whole state (q, v), x* the Taylor series of the exact flow.
+// free ends), at rest but for the middle mass of every block, displaced by 0.05 to 0.1 m; to t = 2
+// s. Error: ‖x − x*‖₂/‖x*‖₂ of the whole state (q, v), x* the Taylor series of the exact flow.
 //
 // The engine takes h = 2⁻⁶ … 2⁻¹¹ and the smallest K that has the midpoint rule's own error; beside
 // it, at each of these errors, stands the fastest run of every SUNDIALS family that is at least as

@@ -1,5 +1,5 @@
-// A deadline for every step of 1024 blocks, K up to 1000: how often it is missed for no other reason
-// than the engine's own. Steps in which the processor was taken away are counted apart.
+// A deadline for every step of 1024 blocks, K up to 1000: how often it is missed for no other
+// reason than the engine's own. Steps in which the processor was taken away are counted apart.
 
 #include <algorithm>
 #include <chrono>
@@ -67,8 +67,8 @@ long switches() {
   return usage.ru_nivcsw;
 }
 
-/// The machine's own share: how often arithmetic that usually takes 20 us, about a commit, takes more
-/// than 3 us longer though the thread was not switched out.
+/// The machine's own share: how often arithmetic that usually takes 20 us, about a commit, takes
+/// more than 3 us longer though the thread was not switched out.
 double late_arithmetic() {
   using Clock = std::chrono::steady_clock;
   int length = 1000;

@@ -1,5 +1,5 @@
-// One macro-step of 100 × 100 Duffing nodes, K = 5, serial, beside a hand-written loop over the whole
-// step: four nodes side by side, and one by one.
+// One macro-step of 100 × 100 Duffing nodes, K = 5, serial, beside a hand-written loop over the
+// whole step: four nodes side by side, and one by one.
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,6 @@
-// What the passivity guard costs in accuracy: the root mean square of the error against the monolithic
-// step with the guard, over that without it, for budgets, methods, steps and impedances at random.
+// What the passivity guard costs in accuracy: the root mean square of the error against the
+// monolithic step with the guard, over that without it, for budgets, methods, steps and impedances
+// at random.
 //   error   √(mean over steps of Σ_parts H(x − x_ref)) / √H₀, x_ref the same step solved as one
 // Both are counted from 1e-9 up: what is below is as good as converged.
 
@@ -75,8 +76,8 @@ System lossless_pair() {
   return builder.build();
 }
 
-/// A spring end on a mass, masses and stiffnesses over two orders of magnitude; every other one with a
-/// cubic spring, every third one damped.
+/// A spring end on a mass, masses and stiffnesses over two orders of magnitude; every other one
+/// with a cubic spring, every third one damped.
 System random_pair(int number) {
   std::mt19937_64 random(static_cast<std::uint64_t>(100 + number));
   std::uniform_real_distribution<double> unit(-1.0, 1.0);

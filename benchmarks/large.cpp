@@ -64,8 +64,8 @@ Measured in_child(const std::function<Measured()>& act) {
   return result;
 }
 
-/// The scenario has every block, its energy at the start is that of the tenth of them that have a mass
-/// moving at 1 m/s, and three steps keep the energy law.
+/// The scenario has every block, its energy at the start is that of the tenth of them that have a
+/// mass moving at 1 m/s, and three steps keep the energy law.
 bool right(const portwave::Scenario& scenario, portwave::Stepper& engine, double vary,
            double expected_mass) {
   const double start_J = engine.energy().initial_J;

@@ -10,9 +10,8 @@
 //   spread     interquartile range of the ratio over its median, within this process
 //   goal       null: printed, no goal; then holds is null too
 //   processes  how often `./dev bench` runs the program anew, to take medians over processes
-// A row with a "unit" is a quantity of its own: "ratio" is its value, "ours_us" and "reference_us" are
-// null.
-// It exits with 1, and prints no row, when its answers are wrong.
+// A row with a "unit" is a quantity of its own: "ratio" is its value, "ours_us" and "reference_us"
+// are null. It exits with 1, and prints no row, when its answers are wrong.
 
 #include <algorithm>
 #include <chrono>
@@ -55,8 +54,8 @@ Timer timed(Call call) {
   };
 }
 
-/// The same in processor time of this thread: for contenders that run on no other thread, on machines
-/// that others keep busy.
+/// The same in processor time of this thread: for contenders that run on no other thread, on
+/// machines that others keep busy.
 template <class Call>
 Timer processor_timed(Call call) {
   return [call](std::int64_t calls) mutable {
@@ -152,7 +151,8 @@ class Report {
                       contest.median_us(reference)));
   }
 
-  /// A quantity that is no ratio of two times, or one that was made from more than two: its samples.
+  /// A quantity that is no ratio of two times, or one that was made from more than two: its
+  /// samples.
   void add(const RowText& text, const std::vector<double>& samples, const std::string& unit) const {
     print(text, samples,
           fmt::format(R"("ours_us": null, "reference_us": null, "unit": "{}")", unit));

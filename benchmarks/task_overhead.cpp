@@ -1,5 +1,6 @@
-// What a task costs beside its work: a strip of 16 tasks, each port solve phase of which lasts about a
-// microsecond, on two threads. Excess = (time of a step − serial time / 2) / (16 K), by executor.
+// What a task costs beside its work: a strip of 16 tasks, each port solve phase of which lasts
+// about a microsecond, on two threads. Excess = (time of a step − serial time / 2) / (16 K), by
+// executor.
 
 #include <algorithm>
 #include <cstdio>

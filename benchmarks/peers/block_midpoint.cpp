@@ -1,11 +1,11 @@
-// The monolithic step a careful engineer would write for this chain. The matrix of the velocity form
-// is block tridiagonal with a single number s between neighbouring blocks:
+// The monolithic step a careful engineer would write for this chain. The matrix of the velocity
+// form is block tridiagonal with a single number s between neighbouring blocks:
 //   T_b w_b − s_{b−1} e₀ w_{b−1,4} − s_b e₄ w_{b+1,0} = r_b.
 // Its block LDLᵀ has the pivots S_b = T_b − s²_{b−1} (S⁻¹_{b−1})₄₄ e₀e₀ᵀ, so that with
 //   t_b = S_b⁻¹ r_b,  g_b = s_{b−1} S_b⁻¹ e₀,  f_b = s_b S_b⁻¹ e₄
 // both sweeps shrink to one multiply-add per block, z_b = t_{b,4} + g_{b,4} z_{b−1} and
-// x_b = (t_b + g_b z_{b−1})₀ + f_{b,0} x_{b+1}. All the rest is independent from block to block and is
-// stored mass by mass over the blocks, which fills the vector registers.
+// x_b = (t_b + g_b z_{b−1})₀ + f_{b,0} x_{b+1}. All the rest is independent from block to block and
+// is stored mass by mass over the blocks, which fills the vector registers.
 
 #include <algorithm>
 #include <array>

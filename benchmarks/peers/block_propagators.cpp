@@ -32,8 +32,8 @@ std::array<double, kBlockStates> local_step(const Block& block, bool spring_end,
     if (i > 0) rhs[i] -= k * (q(i) - q(i - 1));
     if (i + 1 < kMasses) rhs[i] -= k * (q(i) - q(i + 1));
   }
-  // Left: force −e, e = s a + γw. Right, a spring: u = (s a − k_c δ + κw)/(κ + γ), e = s a − γu; a mass
-  // (f = −w): force −e, e = s a + γw.
+  // Left: force −e, e = s a + γw. Right, a spring: u = (s a − k_c δ + κw)/(κ + γ), e = s a − γu; a
+  // mass (f = −w): force −e, e = s a + γw.
   diagonal[0] += left;
   rhs[0] -= s_left * a_left;
   const std::size_t end = kMasses - 1;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The local propagators of the chain's blocks alone, x⁺ = Φx + Ψa with given incident waves a: what a
-// macro-step has to do at the very least.
+// The local propagators of the chain's blocks alone, x⁺ = Φx + Ψa with given incident waves a: what
+// a macro-step has to do at the very least.
 
 #include <array>
 #include <cstddef>

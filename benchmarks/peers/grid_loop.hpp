@@ -1,7 +1,7 @@
 #pragma once
 
-// A macro-step of the Duffing grid (`portwave generate grid`) written out by hand, K Douglas–Rachford
-// iterations, row by row, so that outgoing waves never leave the nearest cache.
+// A macro-step of the Duffing grid (`portwave generate grid`) written out by hand, K
+// Douglas–Rachford iterations, row by row, so that outgoing waves never leave the nearest cache.
 
 #include <cstddef>
 #include <memory>

@@ -23,8 +23,9 @@ using PairFactory = std::unique_ptr<PairLoop>(const PairSetting& setting);
 
 /// Newton with a division, from the frozen velocity, in every port solve: what one writes first.
 [[gnu::visibility("default")]] PairFactory plain_pair;
-/// Every port solve starts at the root of the last one: its cubic, slope and curvature are evaluated
-/// while the waves are under way, the reciprocal of the slope is refined instead of divided for.
+/// Every port solve starts at the root of the last one: its cubic, slope and curvature are
+/// evaluated while the waves are under way, the reciprocal of the slope is refined instead of
+/// divided for.
 [[gnu::visibility("default")]] PairFactory warm_pair;
 /// The root as a polynomial of third degree in the incident wave, its coefficients frozen with the
 /// step; the commit is converged by Newton. The shortest dependency chain we know.

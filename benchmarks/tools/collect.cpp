@@ -1,10 +1,10 @@
 // collect_benchmarks <output.json> <regex> <program>...
 //
 // Runs the benchmark programs whose file name matches, or that list a matching test, one after the
-// other, and gathers the rows that they print (report.hpp) into one JSON array, on stdout and in the
-// file. A program whose rows ask for it is run anew several times; its rows are then medians over
-// the processes, `spread` the range of the ratio over its median. All other lines a program prints,
-// such as Google Benchmark's tables, go to stderr.
+// other, and gathers the rows that they print (report.hpp) into one JSON array, on stdout and in
+// the file. A program whose rows ask for it is run anew several times; its rows are then medians
+// over the processes, `spread` the range of the ratio over its median. All other lines a program
+// prints, such as Google Benchmark's tables, go to stderr.
 //
 // Exit code 1: a program failed, which usually means that its answers were wrong.
 

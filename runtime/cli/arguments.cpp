@@ -478,8 +478,8 @@ std::vector<std::string> names_of_options(const CLI::App& app) {
   return names;
 }
 
-/// A first word that is no verb, told with the nearest one. CLI11 would only miss a subcommand. Leaves
-/// `at` at the innermost verb that is one.
+/// A first word that is no verb, told with the nearest one. CLI11 would only miss a subcommand.
+/// Leaves `at` at the innermost verb that is one.
 std::string unknown_verb(const CLI::App*& at, const std::vector<std::string>& arguments) {
   for (const std::string& word : arguments) {
     const std::vector<std::string> verbs = names_of_verbs(*at);

@@ -56,8 +56,8 @@ std::vector<GenerateKind> make_kinds() {
   };
 }
 
-/// Turns the texts of the command line into numbers and notes those that are none. What has a defect
-/// keeps its default, about which there is nothing to say.
+/// Turns the texts of the command line into numbers and notes those that are none. What has a
+/// defect keeps its default, about which there is nothing to say.
 class ValueReader {
  public:
   explicit ValueReader(const GenerateArguments& arguments) : given_(arguments.given) {}

@@ -10,8 +10,8 @@
 
 namespace portwave::cli {
 
-/// How long a run will take yet, judged by what its steps have taken so far. Knows no clock: times are
-/// passed in, in seconds from the first step's beginning, and do not fall.
+/// How long a run will take yet, judged by what its steps have taken so far. Knows no clock: times
+/// are passed in, in seconds from the first step's beginning, and do not fall.
 ///
 /// A window of a dynamic iteration is computed in its first step, and its other steps take next to
 /// nothing. So it is windows that are counted: one is done when its first step is. Methods without
@@ -26,7 +26,8 @@ class RemainingTime {
     const std::int64_t work = std::min((done + window_ - 1) / window_ * window_, steps_);
     if (work <= work_) return;
     const double took_s = now_s - at_s_;
-    // What was done first also took the time to touch all memory: it counts while there is nothing else.
+    // What was done first also took the time to touch all memory: it counts while there is nothing
+    // else.
     const double kept = work_ > 0 && !only_first_ ? std::exp(-took_s / memory_s(now_s)) : 0.0;
     only_first_ = work_ == 0;
     time_s_ = kept * time_s_ + took_s;
@@ -35,8 +36,8 @@ class RemainingTime {
     at_s_ = now_s;
   }
 
-  /// Steps per second, lately; nothing before there is evidence: half a second, and three windows or
-  /// a twentieth of the run.
+  /// Steps per second, lately; nothing before there is evidence: half a second, and three windows
+  /// or a twentieth of the run.
   std::optional<double> rate() const {
     constexpr double kEvidence_s = 0.5;
     const bool is_known = at_s_ >= kEvidence_s && (work_ >= 3 * window_ || 20 * work_ >= steps_);
@@ -44,7 +45,8 @@ class RemainingTime {
   }
 
   /// Falls by a second each second while a window takes no longer than those before it, and rises
-  /// slowly where it does. Nothing before there is evidence, and where the last window takes longer.
+  /// slowly where it does. Nothing before there is evidence, and where the last window takes
+  /// longer.
   std::optional<double> left_s(double now_s) const {
     const std::optional<double> steps_per_s = rate();
     if (!steps_per_s || work_ >= steps_) return std::nullopt;

@@ -31,8 +31,8 @@ std::size_t width_of_terminal() {
   return (is_known ? size.ws_col : kUsual) - 1;
 }
 
-/// While alive, threads that are made leave all signals to the others: a signal is to end what the main
-/// thread waits for.
+/// While alive, threads that are made leave all signals to the others: a signal is to end what the
+/// main thread waits for.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -20,9 +20,9 @@ namespace portwave::cli {
 /// True when stderr is a terminal, where a line may move.
 bool stderr_is_terminal();
 
-/// One line on a terminal that says what is being done and for how long. A thread of its own rewrites
-/// it, five times a second, so that it moves while a single call takes long; what takes less than that
-/// never shows. Nobody else may write to `err` while it is alive and not finished.
+/// One line on a terminal that says what is being done and for how long. A thread of its own
+/// rewrites it, five times a second, so that it moves while a single call takes long; what takes
+/// less than that never shows. Nobody else may write to `err` while it is alive and not finished.
 class StatusLine {
  public:
   /// Writes nothing, and has no thread, unless `live`.

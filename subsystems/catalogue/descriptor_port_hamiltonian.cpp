@@ -78,8 +78,8 @@ PartType descriptor_port_hamiltonian_type() {
       step_maps_choice(),
   };
   type.build = build;
-  // Two nodes with conductances 2 S between them and 0.5 S to ground at each, a capacitor of 0.25 F at
-  // the second one alone, and the terminal at the first one.
+  // Two nodes with conductances 2 S between them and 0.5 S to ground at each, a capacitor of 0.25 F
+  // at the second one alone, and the terminal at the first one.
   type.example = {
       {"states", States{{"u1", "V"}, {"u2", "V"}}},
       {"ports", Ports{{"terminal", Causality::flow_in, Domain::electrical, 1}}},

@@ -15,8 +15,8 @@ enum class DuffingPorts {
   two_springs_two_masses,  ///< duffing_node
 };
 
-/// The step solver of such parts: one increasing cubic per lane and solve, eight lanes side by side,
-/// warm-started from the lane's last solve. All springs of a part are alike.
+/// The step solver of such parts: one increasing cubic per lane and solve, eight lanes side by
+/// side, warm-started from the lane's last solve. All springs of a part are alike.
 std::unique_ptr<StepBatch> make_duffing_batch(DuffingPorts ports,
                                               std::vector<DuffingOscillatorParameters> parts);
 

@@ -24,8 +24,8 @@ Signature node_signature() {
           {{"force", "N"}}};
 }
 
-/// With w = (u_east − v, u_south − v), the coupling dampers take c₁₂|w|² and the ground damper c₁v²:
-/// hence R over v, P between v and the spring ports, and S over those.
+/// With w = (u_east − v, u_south − v), the coupling dampers take c₁₂|w|² and the ground damper
+/// c₁v²: hence R over v, P between v and the spring ports, and S over those.
 Structure node_structure(const DuffingNodeParameters& p) {
   Structure s = Structure::zero(kStates, kInputs);
   const double m = p.mass_kg, c12 = p.coupling_damping_Ns_per_m;

@@ -247,8 +247,8 @@ StepperOptions on_two_threads(double gamma, ExecutorKind executor = ExecutorKind
   return options;
 }
 
-// What oneTBB takes for its tasks is taken inside libtbb, where neither count sees it: this is about
-// what portwave itself takes, on either thread.
+// What oneTBB takes for its tasks is taken inside libtbb, where neither count sees it: this is
+// about what portwave itself takes, on either thread.
 TEST(Allocation, NoneOfOurOwnOnTwoThreads) {
   const TwoThreads allowed;
   for (const testing::NamedSystem& sample : testing::sample_systems()) {

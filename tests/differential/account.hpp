@@ -15,16 +15,16 @@ struct PartEnergies {
   long double supplied = 0.0L;
   long double through_ports = 0.0L;  ///< Σ h e f
   long double dissipated = 0.0L;
-  /// What the relative rounding of one operation is multiplied by: sums of |products|, and what rounding
-  /// the states to double moves, |∇H|·|x|.
+  /// What the relative rounding of one operation is multiplied by: sums of |products|, and what
+  /// rounding the states to double moves, |∇H|·|x|.
   double terms = 0.0;
-  /// The same of the forces in the step, h(|J| + |R|)|Q||x| + h|G||u|, times what xⁿ⁺¹ changes the balance by:
-  /// far from the origin forces are small differences of large ones, and no solver in double precision
-  /// knows them better.
+  /// The same of the forces in the step, h(|J| + |R|)|Q||x| + h|G||u|, times what xⁿ⁺¹ changes the
+  /// balance by: far from the origin forces are small differences of large ones, and no solver in
+  /// double precision knows them better.
   double of_forces = 0.0;
   double exchanged = 0.0;  ///< |supplied| + Σ h |e f|
-  /// Σ h/4 (e²/γ + γf²), γ being the impedance of the port alone: the energy of the waves that an exchange
-  /// needs at least, also where e f vanishes.
+  /// Σ h/4 (e²/γ + γf²), γ being the impedance of the port alone: the energy of the waves that an
+  /// exchange needs at least, also where e f vanishes.
   double waves = 0.0;
 };
 

@@ -156,7 +156,8 @@ Expectation expect(const Network& network, const Tolerances& tolerances) {
   share_in_groups(network, expectation.state_tolerance);
   expectation.effort_tolerance = allowed(&Responses::e, expectation.effort_scale);
   expectation.flow_tolerance = allowed(&Responses::f, expectation.flow_scale);
-  // Where rounding alone decides, nobody can tell what is right. Rounding of the states themselves is none.
+  // Where rounding alone decides, nobody can tell what is right. Rounding of the states themselves
+  // is none.
   const auto judge = [&](const char* what, Vector Responses::*v, const Vector& scale,
                          const Vector& own) {
     const Vector lost = (of_rounding.*v).cwiseMax(of_double.*v);

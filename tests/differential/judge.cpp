@@ -163,7 +163,8 @@ class Judge {
     }
   }
 
-  /// Active parts that visibly created energy must be noticed; passive networks must not be accused.
+  /// Active parts that visibly created energy must be noticed; passive networks must not be
+  /// accused.
   void look_at_verdict(const Account& account) {
     if (!network_.active) {
       if (run_.status == "violated") add(Defect::verdict, "passive, but violated");

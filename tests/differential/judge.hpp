@@ -1,6 +1,7 @@
 #pragma once
 
-// One case: the engine's run against the reference, and against the laws that its own trajectory must obey.
+// One case: the engine's run against the reference, and against the laws that its own trajectory
+// must obey.
 
 #include <string>
 #include <vector>
@@ -48,19 +49,21 @@ struct Expectation {
   Vector effort_scale, effort_tolerance, flow_scale, flow_tolerance;
 };
 
-/// Allowed is C·(what residuals of the tolerance τ do to the reference + what rounding does to it) + a share
-/// of the scale.
+/// Allowed is C·(what residuals of the tolerance τ do to the reference + what rounding does to it)
+/// + a share of the scale.
 struct Tolerances {
   double tau = 1e-10;
   double residuals = 300.0;  ///< C of the response to noise of size τ in the junctions
   double rounding = 300.0;   ///< C of the response to rounding
   double floor = 1e-11;      ///< share of the scale
-  /// Energies: in units of ε of the sums of |products|, and as a share of what the island stores and
-  /// exchanges in a step: of the law H ≤ H₀ + supply and the ledger, and of the balance of one part.
+  /// Energies: in units of ε of the sums of |products|, and as a share of what the island stores
+  /// and exchanges in a step: of the law H ≤ H₀ + supply and the ledger, and of the balance of one
+  /// part.
   double energy_terms = 64.0;
   double energy_share = 1e-11;
   double balance_share = 1e-10;
-  /// A part that creates more than this share of what it stores and exchanges in a step is to be noticed.
+  /// A part that creates more than this share of what it stores and exchanges in a step is to be
+  /// noticed.
   double creation = 1e-4;
 };
 
@@ -71,11 +74,12 @@ std::vector<Finding> judge(const Network& network, const Expectation& expectatio
                            const EngineRun& run, const EngineRun* unguarded,
                            const Tolerances& tolerances = {});
 
-/// Of an active network: the largest share of what a part stores and exchanges in a step that it created in it,
-/// beyond rounding.
+/// Of an active network: the largest share of what a part stores and exchanges in a step that it
+/// created in it, beyond rounding.
 double created_share(const Account& account);
 
-/// Largest error in units of what is allowed, over the steps that both have: of states or of efforts and flows.
+/// Largest error in units of what is allowed, over the steps that both have: of states or of
+/// efforts and flows.
 double state_error(const Expectation& expectation, const Course& course, const Course& other);
 
 struct Result {

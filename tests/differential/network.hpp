@@ -1,7 +1,7 @@
 #pragma once
 
-// A network of port-Hamiltonian parts as plain matrices and lists: what the generator makes, and all that
-// the reference and the engine are told. No type of the engine occurs here.
+// A network of port-Hamiltonian parts as plain matrices and lists: what the generator makes, and
+// all that the reference and the engine are told. No type of the engine occurs here.
 
 #include <cmath>
 #include <cstdint>
@@ -42,8 +42,9 @@ struct Drive {
   }
 };
 
-/// d/dt(Ex) = (J − R)z + (G − P)u, y = (G + P)ᵀz + (S + N)u, z = Qx, H = ½xᵀQᵀEx, u being the inputs of the
-/// scalar ports and then the external ones. Descriptor parts have P = S = N = 0; others E = I.
+/// d/dt(Ex) = (J − R)z + (G − P)u, y = (G + P)ᵀz + (S + N)u, z = Qx, H = ½xᵀQᵀEx, u being the
+/// inputs of the scalar ports and then the external ones. Descriptor parts have P = S = N = 0;
+/// others E = I.
 struct PartData {
   bool descriptor = false;
   bool active = false;  ///< one damper is negative
@@ -51,7 +52,8 @@ struct PartData {
   std::vector<bool> effort_in;  ///< by scalar port: u = e; else u = f
   std::vector<Drive> drives;    ///< by external input
   Vector start;
-  /// States of like units have equal numbers: their errors are measured by the range of all of them.
+  /// States of like units have equal numbers: their errors are measured by the range of all of
+  /// them.
   std::vector<int> group;
 
   int states() const { return static_cast<int>(J.rows()); }

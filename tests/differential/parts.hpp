@@ -5,8 +5,8 @@
 
 namespace portwave::differential {
 
-/// What a random part is made of. Matrices that must be semidefinite are exactly so: their factors lie on
-/// a coarse grid.
+/// What a random part is made of. Matrices that must be semidefinite are exactly so: their factors
+/// lie on a coarse grid.
 struct PartSpec {
   int states = 2;
   int ports = 1;
@@ -22,7 +22,8 @@ struct PartSpec {
 /// Dense J, Q, G: states of no special meaning.
 PartData random_part(Random& random, const PartSpec& spec);
 
-/// A descriptor part of index ≤ 1. `dense`: E is a full matrix of low rank, else diagonal with zeros.
+/// A descriptor part of index ≤ 1. `dense`: E is a full matrix of low rank, else diagonal with
+/// zeros.
 PartData descriptor_part(Random& random, const PartSpec& spec, bool dense);
 
 /// Masses in a row between springs, (q, p), and ports at both ends.
@@ -37,9 +38,9 @@ struct BlockSpec {
 };
 PartData chain_block(const BlockSpec& spec);
 
-/// A bar (1 dof per node) or an Euler–Bernoulli beam (2 dof per node: deflection, rotation) of equal
-/// elements with consistent mass matrix: x = (q, p), K singular: it floats. Effort-in ports at all
-/// degrees of freedom of both ends, the left end first.
+/// A bar (1 dof per node) or an Euler–Bernoulli beam (2 dof per node: deflection, rotation) of
+/// equal elements with consistent mass matrix: x = (q, p), K singular: it floats. Effort-in ports
+/// at all degrees of freedom of both ends, the left end first.
 struct ElementSpec {
   bool beam = false;
   int elements = 2;
@@ -50,7 +51,8 @@ struct ElementSpec {
 };
 PartData element_piece(const ElementSpec& spec);
 
-/// The largest |λ| of the part's own motion [1/s], ports left open; roughly so for descriptor parts.
+/// The largest |λ| of the part's own motion [1/s], ports left open; roughly so for descriptor
+/// parts.
 double fastest_rate(const PartData& part);
 
 }  // namespace portwave::differential

@@ -1,7 +1,7 @@
 #pragma once
 
-// The monolithic implicit midpoint step of a whole network, without waves, by one dense (large networks:
-// sparse) factorisation. Shares no code with the engine.
+// The monolithic implicit midpoint step of a whole network, without waves, by one dense (large
+// networks: sparse) factorisation. Shares no code with the engine.
 
 #include <vector>
 
@@ -18,8 +18,9 @@ struct Course {
   std::vector<LongVector> f;
 };
 
-/// Errors that are put into a run to learn what they do. Noise of junctions is that of an inner iteration that
-/// stops at `tolerance`: (δe, δf) of a port has the size of `tolerance` times the waves of its island.
+/// Errors that are put into a run to learn what they do. Noise of junctions is that of an inner
+/// iteration that stops at `tolerance`: (δe, δf) of a port has the size of `tolerance` times the
+/// waves of its island.
 struct Noise {
   double tolerance = 0.0;
   double rounding = 0.0;  ///< relative change of every state component after every step
@@ -28,7 +29,8 @@ struct Noise {
   std::vector<double> impedance = {};
 };
 
-/// How well the step's equations, scaled to unit rows and columns, can be solved: 1/condition; 0: singular.
+/// How well the step's equations, scaled to unit rows and columns, can be solved: 1/condition; 0:
+/// singular.
 struct StepQuality {
   double reciprocal_condition = 0.0;
 };
@@ -39,8 +41,8 @@ Course run_reference(const Network& network, StepQuality* quality = nullptr,
 /// The same equations in double: what rounding does to them.
 Course run_reference_in_double(const Network& network);
 
-/// Impedance of every port at which the part alone, its other ports closed by u = 0, does not reflect in
-/// one step; 0 or less where there is none.
+/// Impedance of every port at which the part alone, its other ports closed by u = 0, does not
+/// reflect in one step; 0 or less where there is none.
 std::vector<double> port_impedances(const Network& network);
 
 /// The orthogonal projector onto (ker E)^⊥.

@@ -1,7 +1,8 @@
-// Runs as many cases as one likes and prints a line for each that is not right, then a table by family.
+// Runs as many cases as one likes and prints a line for each that is not right, then a table by
+// family.
 //   portwave_differential_soak [--box NAME] [--seed FIRST] [--cases N] [--dump FILE] [--quiet]
-// NAME is a family, or guard, matrices, all; N cases of each family, of the seeds from FIRST on. --dump writes
-// each case's scenario file, so that `portwave run` can take it: with --cases 1.
+// NAME is a family, or guard, matrices, all; N cases of each family, of the seeds from FIRST on.
+// --dump writes each case's scenario file, so that `portwave run` can take it: with --cases 1.
 
 #include <algorithm>
 #include <array>

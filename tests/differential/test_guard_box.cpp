@@ -1,5 +1,5 @@
-// The law of the idle guard over a box: where the inner iteration met its tolerance τ, a run with the guard is
-// the run without it, up to C·τ of the scale and what rounding does to the network.
+// The law of the idle guard over a box: where the inner iteration met its tolerance τ, a run with
+// the guard is the run without it, up to C·τ of the scale and what rounding does to the network.
 
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +23,8 @@ void PrintTo(const Box& box, std::ostream* out) { *out << box.family; }
 
 class IdleGuard : public ::testing::TestWithParam<Box> {};
 
-/// Both runs at tolerance τ; what they may differ by is measured against the reference at the same τ.
+/// Both runs at tolerance τ; what they may differ by is measured against the reference at the same
+/// τ.
 void sweep(const Box& box, double tau) {
   double worst = 0.0;
   int compared = 0, acted = 0;

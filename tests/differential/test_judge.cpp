@@ -1,5 +1,5 @@
-// Controls: every check of the differential test can fail. A run is made up from the reference itself, which
-// passes, and then spoilt in one way at a time.
+// Controls: every check of the differential test can fail. A run is made up from the reference
+// itself, which passes, and then spoilt in one way at a time.
 
 #include <cmath>
 #include <cstddef>

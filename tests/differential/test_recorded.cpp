@@ -1,4 +1,5 @@
-// Cases that take the way of a user: a scenario file, a run with its recorder, and the files that it leaves.
+// Cases that take the way of a user: a scenario file, a run with its recorder, and the files that
+// it leaves.
 
 #include <cstddef>
 #include <cstdint>

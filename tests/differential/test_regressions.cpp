@@ -1,6 +1,7 @@
 // Scenarios in which default settings once gave wrong results, false verdicts or missed tolerances
-// (tests/fixtures/regressions). expected.json holds final states, and the largest value of each state over
-// the run, from a dense monolithic implicit-midpoint solver that shares no code with the engine.
+// (tests/fixtures/regressions). expected.json holds final states, and the largest value of each
+// state over the run, from a dense monolithic implicit-midpoint solver that shares no code with the
+// engine.
 
 #include <algorithm>
 #include <cmath>
@@ -72,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(Scenarios, Regression, ::testing::ValuesIn(cases()),
 
 TEST(RegressionList, HasAllFiles) { EXPECT_EQ(cases().size(), 12u); }
 
-/// hμ > tanh(hω): the weighted norm may grow. Refused or stopped with a reason, and no energy from nowhere.
+/// hμ > tanh(hω): the weighted norm may grow. Refused or stopped with a reason, and no energy from
+/// nowhere.
 TEST(RegressionLionsMercier, DoesNotRunOnWithAShiftThatIsTooLarge) {
   const std::filesystem::path file = folder_of_cases() / "lm_mu_too_large_blowup.json";
   try {

@@ -31,13 +31,13 @@ void add_random_network(Random& random, const NetworkSpec& spec, Network& networ
 /// A random Dirac structure as a kernel, written in rows that mix everything.
 JointData random_kernel(Random& random, const Network& network, std::vector<PortRef> ports);
 
-/// h from hω within these bounds, ω being the fastest rate of the parts; and the drives of all parts, which
-/// need h: constants, harmonics of 20 to 200 steps, jumps.
+/// h from hω within these bounds, ω being the fastest rate of the parts; and the drives of all
+/// parts, which need h: constants, harmonics of 20 to 200 steps, jumps.
 void choose_step(Random& random, Network& network, double smallest, double largest);
 void choose_drives(Random& random, Network& network);
 
-/// Makes one damper negative, so that energy grows by e^(2·rate) over the run. False when no part has a
-/// state that could.
+/// Makes one damper negative, so that energy grows by e^(2·rate) over the run. False when no part
+/// has a state that could.
 bool make_active(Random& random, Network& network, double rate);
 
 }  // namespace portwave::differential

@@ -40,7 +40,8 @@ class ExactBatch final : public StepBatch {
   std::unique_ptr<StepBatch> batch_;
 };
 
-/// A part as a user writes one: physics, and no batch of its own. Counts what port solves ask of it.
+/// A part as a user writes one: physics, and no batch of its own. Counts what port solves ask of
+/// it.
 class CountingPart final : public Subsystem {
  public:
   explicit CountingPart(std::shared_ptr<const Subsystem> physics, bool exact = false)

@@ -216,8 +216,8 @@ inline std::shared_ptr<const Subsystem> shaft(double k, double c, const std::vec
   return linear_part(matrices, ports);
 }
 
-/// DC motors, each RL – gyrator – rotor – shaft – transformer – load, on one 0-junction: on a common
-/// bus of their terminals with a capacitor, or with their loads joined.
+/// DC motors, each RL – gyrator – rotor – shaft – transformer – load, on one 0-junction: on a
+/// common bus of their terminals with a capacitor, or with their loads joined.
 inline System dc_motors(int count, bool on_bus) {
   const Domain el = Domain::electrical, rot = Domain::rotation;
   SystemBuilder builder;

@@ -61,9 +61,9 @@ inline Port port(std::string name, Causality causality) {
   return {std::move(name), causality, Domain::generic, 1};
 }
 
-/// The circuit of Bartel, Günther, Jacob & Reis, Numer. Math. 155 (2023), cut between the inductor and
-/// u4: u1, u2, u3, j1 with the current source at u1, and u4, u5. The left one takes the voltage u4 and
-/// gives −j1; the right one takes the current j1 and gives u4.
+/// The circuit of Bartel, Günther, Jacob & Reis, Numer. Math. 155 (2023), cut between the inductor
+/// and u4: u1, u2, u3, j1 with the current source at u1, and u4, u5. The left one takes the voltage
+/// u4 and gives −j1; the right one takes the current j1 and gives u4.
 inline std::unique_ptr<DescriptorPortHamiltonian> circuit_left(
     StepMapStorage storage = StepMapStorage::automatic) {
   DescriptorMatrices m(4, 2);
@@ -92,8 +92,8 @@ inline std::unique_ptr<DescriptorPortHamiltonian> circuit_right(
       DescriptorPortHamiltonian::Options{.storage = storage});
 }
 
-/// Two masses on a rigid rod, p1, p2 and its force: index 2, since p1/m1 = p2/m2. A port at the first
-/// mass, an external force on the second.
+/// Two masses on a rigid rod, p1, p2 and its force: index 2, since p1/m1 = p2/m2. A port at the
+/// first mass, an external force on the second.
 inline std::unique_ptr<DescriptorPortHamiltonian> rigid_rod(
     std::vector<double> start = {}, StepMapStorage storage = StepMapStorage::automatic) {
   DescriptorMatrices m(3, 2);
@@ -111,8 +111,8 @@ inline std::unique_ptr<DescriptorPortHamiltonian> rigid_rod(
 }
 
 /// A ladder of nodes: resistors along it, a capacitor to ground at every other node and one across
-/// neighbours here and there; a port at each end, at nodes without a capacitor where `nodes` is odd,
-/// and a current source in the middle.
+/// neighbours here and there; a port at each end, at nodes without a capacitor where `nodes` is
+/// odd, and a current source in the middle.
 inline std::unique_ptr<DescriptorPortHamiltonian> rc_ladder(
     int nodes, StepMapStorage storage = StepMapStorage::automatic, double shift = 0.0) {
   Signature signature;

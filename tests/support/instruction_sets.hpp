@@ -15,9 +15,9 @@
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "support/subprocess.hpp"
 
-// The instruction set is chosen once per process, so a law about all of them runs this program again.
-// A test named `PrintDigests` in a suite of its own, disabled, prints one line per computation;
-// `digests` collects them.
+// The instruction set is chosen once per process, so a law about all of them runs this program
+// again. A test named `PrintDigests` in a suite of its own, disabled, prints one line per
+// computation; `digests` collects them.
 
 namespace portwave::testing {
 
@@ -68,8 +68,8 @@ inline void print_instruction_set() {
   std::fputs(fmt::format("instruction_set {}\n", to_string(instruction_set())).c_str(), stdout);
 }
 
-/// The law: every computation has the same digest whatever the instruction set. Names of controls end
-/// in "'": theirs must differ from that of the name without.
+/// The law: every computation has the same digest whatever the instruction set. Names of controls
+/// end in "'": theirs must differ from that of the name without.
 inline void expect_equal_digests(const std::string& suite, std::size_t at_least) {
   const auto baseline = digests(suite, "baseline", InstructionSet::baseline);
   ASSERT_TRUE(baseline.has_value());

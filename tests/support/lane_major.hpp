@@ -10,8 +10,8 @@
 
 namespace portwave::testing {
 
-/// A batch with its record, called with states, waves and impedances lane by lane: a test may lay them
-/// out as it thinks of them. Arrays begin at lane 0, whatever the range.
+/// A batch with its record, called with states, waves and impedances lane by lane: a test may lay
+/// them out as it thinks of them. Arrays begin at lane 0, whatever the range.
 class LaneMajor {
  public:
   explicit LaneMajor(std::unique_ptr<StepBatch> batch)

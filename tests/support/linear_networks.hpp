@@ -19,8 +19,8 @@ inline SparseMatrix sparse(int rows, int columns, const std::vector<Triplet>& en
   return m;
 }
 
-/// One end of the pairs below: `chain` masses in the order (p, q) from the coupling on, a wall at the
-/// far end, and on request the elongation x_c of the coupling spring as the last state.
+/// One end of the pairs below: `chain` masses in the order (p, q) from the coupling on, a wall at
+/// the far end, and on request the elongation x_c of the coupling spring as the last state.
 struct PairChain {
   int masses = 25;
   double stiffness = 50.0;  ///< K
@@ -112,8 +112,8 @@ inline System rotation(double nu, double tau, double x0) {
   return builder.build();
 }
 
-/// The circuit of the dynamic iteration paper: (u1, u2, u3, j1 | u4, u5), a current into u1, the inductor
-/// between the halves.
+/// The circuit of the dynamic iteration paper: (u1, u2, u3, j1 | u4, u5), a current into u1, the
+/// inductor between the halves.
 inline System circuit() {
   constexpr double G1 = 2.0, G2 = 2.0, G3 = 2.0, G4 = 2.0, G5 = 0.2, C = 5e-4, L = 20.0;
   const auto identity = [](int n) {

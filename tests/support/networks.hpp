@@ -42,7 +42,8 @@ inline System line(int links, std::vector<int> number = {}) {
   return builder.build();
 }
 
-/// A net of Duffing nodes that differ a little, held east and south, free west and north, one driven.
+/// A net of Duffing nodes that differ a little, held east and south, free west and north, one
+/// driven.
 inline System net(int rows, int columns) {
   const auto name = [](int i, int j) { return "n" + std::to_string(i) + "_" + std::to_string(j); };
   SystemBuilder builder;
@@ -81,8 +82,8 @@ inline System net(int rows, int columns) {
   return builder.build();
 }
 
-/// Islands of an archipelago: small ones, which share a island_group, and lines long enough for island_groups of their
-/// own.
+/// Islands of an archipelago: small ones, which share a island_group, and lines long enough for
+/// island_groups of their own.
 inline constexpr int kIslands = 7;
 inline constexpr int kIslandParts[kIslands] = {2, 2, 3, 1, 2, 70, 66};
 

@@ -52,8 +52,8 @@ class RandomNumbers {
   std::uniform_real_distribution<double> unit_{0.0, 1.0};
 };
 
-/// Two to `most_parts` dense parts of 2 to 5 states and one or two effort-in ports, their ports joined
-/// by a random skew gain. Where E is singular, R damps its kernel, so that rank[E R] = n.
+/// Two to `most_parts` dense parts of 2 to 5 states and one or two effort-in ports, their ports
+/// joined by a random skew gain. Where E is singular, R damps its kernel, so that rank[E R] = n.
 inline System random_linear_network(const RandomLinear& kind, unsigned seed) {
   RandomNumbers random(seed);
   const auto symmetric = [](Eigen::MatrixXd m) -> Eigen::MatrixXd {

@@ -33,8 +33,8 @@ enum class Effect {
 /// The coarser ones lose no error. A load can wait: what could be read stays readable until the
 /// reader has seen something newer. A store can be early: nobody has to read it, and the writes of
 /// others still fit before and behind it. What an abandoned attempt has seen only takes choices
-/// away. Plain accesses are no reason to interrupt: whether two of them race depends on what happens
-/// before what, not on which came first. The tests compare the three.
+/// away. Plain accesses are no reason to interrupt: whether two of them race depends on what
+/// happens before what, not on which came first. The tests compare the three.
 enum class Interrupt { everywhere, after_writes, before_reads };
 
 /// Breadth first finds a shortest way to a violation; depth first needs far less memory.

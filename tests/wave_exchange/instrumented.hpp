@@ -81,8 +81,8 @@ class Execution {
     hopeless_ = false;
   }
   Effect last() const { return last_; }
-  /// The claim cannot succeed unless others write something. What is read from here on is made up: the
-  /// code gives up, and nothing comes of it.
+  /// The claim cannot succeed unless others write something. What is read from here on is made up:
+  /// the code gives up, and nothing comes of it.
   bool hopeless() const { return hopeless_; }
 
   int load(const Variable& v, std::memory_order shipped) {
@@ -225,8 +225,8 @@ class Execution {
   bool hopeless_ = false;
 };
 
-/// The atomics policy of the explored instantiations: the shipped code with these runs on the memory
-/// model, and each atomic access is a point where other threads may come in.
+/// The atomics policy of the explored instantiations: the shipped code with these runs on the
+/// memory model, and each atomic access is a point where other threads may come in.
 struct ModelAtomics {
   template <class T>
   class Atomic {

@@ -77,8 +77,8 @@ struct Numbers {
 
 }  // namespace
 
-/// What the states of an exploration have in common: the shipped objects, which keep everything that
-/// changes in the Memory of a state, and the tasks, in place of those with arithmetic.
+/// What the states of an exploration have in common: the shipped objects, which keep everything
+/// that changes in the Memory of a state, and the tasks, in place of those with arithmetic.
 class Protocol::Machine {
  public:
   explicit Machine(const Scenario& scenario)

@@ -50,8 +50,8 @@ struct Scenario {
 };
 
 /// The wave exchange as a Program of the explorer: the shipped AsyncSchedule and Channel, with
-/// atomics of the memory model and tasks without arithmetic. A message is the stamp of its number, a
-/// committed state the number of its step, and every read expects one.
+/// atomics of the memory model and tasks without arithmetic. A message is the stamp of its number,
+/// a committed state the number of its step, and every read expects one.
 class Protocol {
  public:
   /// What a thread is about.

@@ -19,8 +19,8 @@ constexpr double kTermsPerTolerance = 1e12;
 /// Share of what an island stores up to which its account has to be known.
 constexpr double kComputable = 1e-9;
 
-/// What one step may leave in an island's account per joule that it moves: commits are sums of several
-/// terms, of which up to 8ε have been seen to be lost.
+/// What one step may leave in an island's account per joule that it moves: commits are sums of
+/// several terms, of which up to 8ε have been seen to be lost.
 constexpr double kRoundingPerJoule = 16.0 * kEpsilon;
 
 /// Σ_i (|Q||x|)_i (|E||x|)_i: the terms of 2H, however much they cancel.
@@ -248,7 +248,8 @@ void EnergyLedger::sum_up() {
   }
 }
 
-/// What rounding may leave in the account of an island in this step, as far as waves and energies say.
+/// What rounding may leave in the account of an island in this step, as far as waves and energies
+/// say.
 double EnergyLedger::rounding_of_step(int island) const {
   const double terms = mismatch_.size() == 1
                            ? terms_of_step_J_
@@ -256,11 +257,11 @@ double EnergyLedger::rounding_of_step(int island) const {
   return kRoundingPerJoule * terms;
 }
 
-/// What rounding may have left in the balance of a part in this step, states included: as its batch knows it,
-/// or else estimated. Far from the origin a state, or a sum Σ Qᵢⱼxⱼ that cancels, is known to ε of its terms
-/// only, and that is multiplied by forces and waves: with M the terms of H and S the energies of the step
-/// by some √(MS) ε. It costs a sweep over the part, and is asked for where an account is out by more than
-/// its waves explain.
+/// What rounding may have left in the balance of a part in this step, states included: as its batch
+/// knows it, or else estimated. Far from the origin a state, or a sum Σ Qᵢⱼxⱼ that cancels, is
+/// known to ε of its terms only, and that is multiplied by forces and waves: with M the terms of H
+/// and S the energies of the step by some √(MS) ε. It costs a sweep over the part, and is asked for
+/// where an account is out by more than its waves explain.
 double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
   if (step.record == nullptr) return 0.0;
   constexpr double kPerTerm = 64.0 * kEpsilon;
@@ -289,7 +290,8 @@ double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
       terms += std::abs(gradient_[static_cast<std::size_t>(k)] * x_[static_cast<std::size_t>(k)]);
     }
   }
-  // The terms of parts that are not quadratic are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied by.
+  // The terms of parts that are not quadratic are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied
+  // by.
   if (form.Q == nullptr) return kPerTerm * std::max(terms, moved);
   return kPerTerm * std::sqrt(terms * (moved + kPerTerm * kPerTerm * terms));
 }
@@ -368,8 +370,8 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   return ledger;
 }
 
-/// T ≥ 0 and H + T ≤ H₀ + T₀ + supply on an island, before the step is booked, both up to what rounding
-/// may have left in the account; and whether H alone exceeds H₀ + T₀ + supply.
+/// T ≥ 0 and H + T ≤ H₀ + T₀ + supply on an island, before the step is booked, both up to what
+/// rounding may have left in the account; and whether H alone exceeds H₀ + T₀ + supply.
 void EnergyLedger::judge_island(int island, const CommittedStep& step) {
   const auto i = static_cast<std::size_t>(island);
   Account& account = accounts_[i];

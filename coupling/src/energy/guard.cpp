@@ -120,7 +120,8 @@ bool PassivityGuard::begin(const EnergyLedger& ledger, const double* record,
 }
 
 void PassivityGuard::choose_path(Search& search, const CommittedStep& step) {
-  // Where the tank is not short it is rounding of large waves that creates energy: smaller ones will do.
+  // Where the tank is not short it is rounding of large waves that creates energy: smaller ones
+  // will do.
   if (search.deficit > 0.0) {
     const bool affine = affine_[static_cast<std::size_t>(search.island)] != 0;
     if (affine && (find_gradient(search, step.b) || find_projection(search, step.b))) {
@@ -135,8 +136,8 @@ void PassivityGuard::choose_path(Search& search, const CommittedStep& step) {
   begin_scaling(search);
 }
 
-/// The direction ∇m = Dᵀb − â, and s with m(â) + s|∇m|² − ½s²(|∇m|² − |D∇m|²) = −T. False where no s is
-/// enough, or it is a long way.
+/// The direction ∇m = Dᵀb − â, and s with m(â) + s|∇m|² − ½s²(|∇m|² − |D∇m|²) = −T. False where no
+/// s is enough, or it is a long way.
 bool PassivityGuard::find_gradient(Search& search, const double* b) {
   struct Squares {
     long double own = 0.0L, image = 0.0L;
@@ -175,8 +176,8 @@ bool PassivityGuard::find_gradient(Search& search, const double* b) {
   return search.reach * search.length <= kShort * search.incident;
 }
 
-/// The nearest a with T + m(a) ≥ 0: with M = I − DᵀD, part by part, a − â = μ(I + μM)⁻¹∇m, and μ such
-/// that the sum over the eigenvectors of M, λ their eigenvalues and w those parts of ∇m,
+/// The nearest a with T + m(a) ≥ 0: with M = I − DᵀD, part by part, a − â = μ(I + μM)⁻¹∇m, and μ
+/// such that the sum over the eigenvectors of M, λ their eigenvalues and w those parts of ∇m,
 ///   Σ w² μ(1 + ½λμ)/(1 + λμ)²  is the deficit; it increases with μ.
 bool PassivityGuard::find_projection(Search& search, const double* b) {
   using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -355,7 +356,8 @@ bool PassivityGuard::review(const EnergyLedger& ledger, const CommittedStep& ste
   return all_settled;
 }
 
-/// After an infeasible commit on one of the first two paths: chooses the next. Always true: there is one.
+/// After an infeasible commit on one of the first two paths: chooses the next. Always true: there
+/// is one.
 bool PassivityGuard::try_further(Search& search, double deficit_before) {
   ++search.attempts;
   if (search.path == Path::nearest && search.attempts < 3) {

@@ -52,8 +52,8 @@ class PortGraph {
     }
   }
 
-  /// The component of `start`, breadth first, over all edges (which makes the spanning tree) or those
-  /// of the tree.
+  /// The component of `start`, breadth first, over all edges (which makes the spanning tree) or
+  /// those of the tree.
   struct Sweep {
     std::vector<int> order;
     std::vector<int> upward;  ///< by position in `order`: the edge towards the start, −1 there
@@ -107,8 +107,9 @@ class AdaptedSweep {
   }
 
  private:
-  /// Waves go from the leaves to the root and back, so the root is a node in the middle. A nonlinear
-  /// part is preferred there if that costs little: at the root nothing needs to be adapted to it.
+  /// Waves go from the leaves to the root and back, so the root is a node in the middle. A
+  /// nonlinear part is preferred there if that costs little: at the root nothing needs to be
+  /// adapted to it.
   int choose_root(const std::vector<int>& members) {
     constexpr int kNonlinearBonus = 2;
     std::vector<int> eccentricity(members.size(), 0);

@@ -46,7 +46,8 @@ std::vector<double> leaf_impedances(const PortMatches& matches);
 std::vector<double> adapted_impedances(const PortMatches& matches);
 TunedImpedance fne_impedances(const PortMatches& matches);
 
-/// By island: how much rounding the step map of its worst passive part multiplies with these impedances.
+/// By island: how much rounding the step map of its worst passive part multiplies with these
+/// impedances.
 std::vector<double> worst_conditions(const PortResponses& responses,
                                      std::span<const double> impedance);
 

@@ -274,8 +274,8 @@ class Chooser {
     return picks;
   }
 
-  /// The interface equation for those of `wanted` where it is worth it, each with the first rule that
-  /// leaves its step maps well conditioned, or the one that does so best.
+  /// The interface equation for those of `wanted` where it is worth it, each with the first rule
+  /// that leaves its step maps well conditioned, or the one that does so best.
   void take_interface(const std::vector<char>& wanted, std::vector<Pick>& picks) {
     constexpr Base kInterface{WaveUpdate::interface, 1.0};
     std::vector<std::size_t> rules(islands_.size());

@@ -26,8 +26,8 @@ Eigen::MatrixXd scaled_response(const Eigen::MatrixXd& response,
                                 std::span<const double> impedance);
 
 /// The response of the ports `open` when y = −u/g at the ports `closed`, given 1/g ≥ 0 there: the
-/// impedance or admittance of what closes them, by causality; 0 is an ideal end that holds y at zero.
-/// (Ideal ends that hold u at zero need no closing.)
+/// impedance or admittance of what closes them, by causality; 0 is an ideal end that holds y at
+/// zero. (Ideal ends that hold u at zero need no closing.)
 Eigen::MatrixXd closed_response(const Eigen::MatrixXd& response,
                                 const std::vector<Eigen::Index>& open,
                                 const std::vector<Eigen::Index>& closed,
@@ -38,8 +38,8 @@ inline double closing(double impedance, Causality causality) {
   return causality == Causality::effort_in ? 1.0 / impedance : impedance;
 }
 
-/// Whether a response with other ports closed, beside that with them open, is more than the rounding
-/// of what cancels: a port that is rigid, or free, once they are has none.
+/// Whether a response with other ports closed, beside that with them open, is more than the
+/// rounding of what cancels: a port that is rigid, or free, once they are has none.
 inline bool is_resolved(double closed, double open) {
   return std::abs(closed) >= 1e-7 * std::abs(open);
 }

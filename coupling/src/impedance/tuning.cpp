@@ -163,8 +163,8 @@ PortMatches::PortMatches(const PortResponses& responses)
   }
 }
 
-// M̂ of the ends, with unit diagonal, is scaled by c: the modes it moves reflect (1 − cλ)/(1 + cλ). Of
-// modes that it hardly moves hardly anything is emitted.
+// M̂ of the ends, with unit diagonal, is scaled by c: the modes it moves reflect (1 − cλ)/(1 + cλ).
+// Of modes that it hardly moves hardly anything is emitted.
 void match_ends(const PortMatches& matches, std::vector<double>& impedance) {
   constexpr double kHardlyMoved = 1e-2;
   const System& system = matches.system();

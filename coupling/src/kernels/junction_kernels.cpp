@@ -40,10 +40,9 @@ void exchange_swaps(const JunctionRun& run, const int* places, const double* /*v
   }
 }
 
-/// With R = (2I − P)⁻¹, R(2b − u) − b = R g, g = Pb − u: at the fixed point the update vanishes to the
-/// last bit. Where P² = I, R g = (2g + Pg)/3.
-/// For a swap u₁ += ⅓λ(2g₁ + g₂), g₁ = b₂ − u₁, g₂ = b₁ − u₂, with b₁ and b₂ entering as late as can
-/// be: the next port solve waits for nothing else.
+/// With R = (2I − P)⁻¹, R(2b − u) − b = R g, g = Pb − u: at the fixed point the update vanishes to
+/// the last bit. Where P² = I, R g = (2g + Pg)/3. For a swap u₁ += ⅓λ(2g₁ + g₂), g₁ = b₂ − u₁, g₂ =
+/// b₁ − u₂, with b₁ and b₂ entering as late as can be: the next port solve waits for nothing else.
 inline void resolve_swap(double third, double b1, double b2, double& u1, double& u2) {
   const double old1 = u1, old2 = u2;
   const double rest1 = __builtin_fma(-2.0, old1, -old2), rest2 = __builtin_fma(-2.0, old2, -old1);

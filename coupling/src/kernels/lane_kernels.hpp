@@ -6,8 +6,8 @@
 
 namespace portwave {
 
-/// A sparse matrix line by line, entries [begin[i], begin[i + 1]) of line i; `place` is kLaneGroup times
-/// the number of the row or column across.
+/// A sparse matrix line by line, entries [begin[i], begin[i + 1]) of line i; `place` is kLaneGroup
+/// times the number of the row or column across.
 struct LaneLines {
   int count = 0;
   const int* begin = nullptr;
@@ -25,8 +25,8 @@ struct LaneTriangles {
   const double* inverse_diagonal = nullptr;
 };
 
-/// Every lane does the operations of the functions for one block, in their order (linear_solver.hpp,
-/// SparseFactors): same bits.
+/// Every lane does the operations of the functions for one block, in their order
+/// (linear_solver.hpp, SparseFactors): same bits.
 struct LaneKernels {
   /// y = 0 + M x, by rows.
   void (*product)(const LaneLines& M, const double* x, double* y);
@@ -36,8 +36,8 @@ struct LaneKernels {
   void (*solve)(const LaneTriangles& A, const double* b, double* x, double* y);
   /// x = M b of a dense n×n matrix by columns of `stride` doubles; x is not b.
   void (*dense_product)(const double* M, int n, int stride, const double* b, double* x);
-  /// x = M b of one block: dense, n×n by columns of `stride` doubles, a multiple of kLaneGroup ≥ n, what is
-  /// beyond n being finite.
+  /// x = M b of one block: dense, n×n by columns of `stride` doubles, a multiple of kLaneGroup ≥ n,
+  /// what is beyond n being finite.
   void (*matrix_vector)(const double* M, int n, int stride, const double* b, double* x);
   /// sum[lane] = xᵀ M y, by columns.
   void (*bilinear)(const LaneLines& M, const double* x, const double* y, double* sum);
@@ -53,11 +53,13 @@ struct LaneKernels {
   void (*scale)(int n, double factor, const double* x, double* y);
   void (*add)(int n, const double* x, double* y);
   void (*subtract)(int n, const double* x, double* y);
-  /// Of StageSolver: rhs[i][k] = g[k][i] + Ax[i], and X = x + d, x += Σ w d from increments d[i][k].
+  /// Of StageSolver: rhs[i][k] = g[k][i] + Ax[i], and X = x + d, x += Σ w d from increments
+  /// d[i][k].
   void (*stage_rhs)(int n, int stages, const double* g, const double* Ax, double* rhs);
   void (*stage_end)(int n, int stages, const double* weights, const double* d, double* x,
                     double* X);
-  /// Between kLaneGroup blocks of n states and [state][lane]; only `lanes` of them are written back.
+  /// Between kLaneGroup blocks of n states and [state][lane]; only `lanes` of them are written
+  /// back.
   void (*gather)(int n, const double* const* from, double* to);
   void (*scatter)(int n, int lanes, const double* from, double* const* to);
 };

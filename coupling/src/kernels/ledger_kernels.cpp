@@ -101,8 +101,8 @@ double sum(const double* values, const int* index, int count) {
   return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
 }
 
-/// What does not balance, less what is accepted: at least r − …, and equal to |r + dissipated| − … where
-/// nothing is active.
+/// What does not balance, less what is accepted: at least r − …, and equal to |r + dissipated| − …
+/// where nothing is active.
 inline double excess(const LedgerColumns& c, int e) {
   const double scale = c.tolerance[e] > kSmallest ? c.tolerance[e] : kSmallest;
   const double lost = c.dissipated[e];

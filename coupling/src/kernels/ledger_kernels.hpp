@@ -4,8 +4,8 @@
 
 namespace portwave {
 
-/// Energies of the lanes [first, last) of one batch over one step; every pointer is to an array whose
-/// entry 0 belongs to the batch's lane 0.
+/// Energies of the lanes [first, last) of one batch over one step; every pointer is to an array
+/// whose entry 0 belongs to the batch's lane 0.
 struct LedgerTask {
   int first = 0;
   int last = 0;
@@ -35,9 +35,9 @@ struct NormTask {
   double* outgoing = nullptr;
 };
 
-/// Sums of a step over parts, in the order and manner of LedgerKernels::sum, and two maxima: of r, and of what
-/// does not balance, |r + dissipated| (+ |dissipated| where that is negative, so that it is no less than
-/// r), less `accepted` times the tolerance.
+/// Sums of a step over parts, in the order and manner of LedgerKernels::sum, and two maxima: of r,
+/// and of what does not balance, |r + dissipated| (+ |dissipated| where that is negative, so that
+/// it is no less than r), less `accepted` times the tolerance.
 struct LedgerTotals {
   double change, supply, dissipated, mismatch, tolerance, largest_residual, largest_excess;
 };

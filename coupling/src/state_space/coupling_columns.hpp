@@ -8,8 +8,8 @@
 
 namespace portwave {
 
-/// How the blocks of a lane_group take part in the coupling: columns through which flow comes in and is seen.
-/// A block has a channel for each of them or for some.
+/// How the blocks of a lane_group take part in the coupling: columns through which flow comes in
+/// and is seen. A block has a channel for each of them or for some.
 class CouplingColumns {
  public:
   CouplingColumns() = default;

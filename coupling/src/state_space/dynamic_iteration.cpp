@@ -15,8 +15,8 @@
 namespace portwave {
 namespace {
 
-/// Refuses a μ with which the weighted norm may rise: such an iteration may overflow before it converges.
-/// `study iteration` follows it all the same.
+/// Refuses a μ with which the weighted norm may rise: such an iteration may overflow before it
+/// converges. `study iteration` follows it all the same.
 void check_monotone(double step_s, const DynamicParameters& used) {
   if (used.kind != IterationKind::lions_mercier || used.bounds.monotone) return;
   const bool midpoint = used.integrator == Integrator::midpoint;
@@ -104,8 +104,8 @@ struct DynamicIterationMethod::Impl {
     }
   }
 
-  /// The change or, where changes fall slowly, what is still to come of them: Δ ρ/(1 − ρ) by the ratio ρ of
-  /// the last two. Nothing can be said of a single change, unless it is nil.
+  /// The change or, where changes fall slowly, what is still to come of them: Δ ρ/(1 − ρ) by the
+  /// ratio ρ of the last two. Nothing can be said of a single change, unless it is nil.
   double what_is_left(const WaveformChange& change) const {
     if (change.change == 0.0) return 0.0;
     const std::size_t k = history.size();
@@ -114,7 +114,8 @@ struct DynamicIterationMethod::Impl {
     return change.change * std::max(1.0, ratio / (1.0 - ratio));
   }
 
-  /// What is left has stopped to fall, at the size of rounding errors: more iterations change nothing.
+  /// What is left has stopped to fall, at the size of rounding errors: more iterations change
+  /// nothing.
   bool is_round_off(const WaveformChange& change) const {
     constexpr std::ptrdiff_t kLook = 4;
     if (std::ssize(history) < 2 * kLook || change.change > 1e-11 * change.size) return false;

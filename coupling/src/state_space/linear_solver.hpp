@@ -64,8 +64,8 @@ struct ColumnList {
   }
 };
 
-/// x = L⁻¹b for one L and many b: the inverse of small matrices, sparse factors of others, whichever
-/// takes fewer operations, vectors counted fourfold.
+/// x = L⁻¹b for one L and many b: the inverse of small matrices, sparse factors of others,
+/// whichever takes fewer operations, vectors counted fourfold.
 class LinearSolver {
  public:
   LinearSolver() = default;

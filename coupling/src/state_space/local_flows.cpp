@@ -16,8 +16,8 @@ const CondensedBlock& block_of(const CondensedSystem& system, int block) {
   return system.blocks()[at(block)];
 }
 
-/// Places of tasks in a common work array: `need` doubles for every state of a block. Whole cache lines
-/// and one between.
+/// Places of tasks in a common work array: `need` doubles for every state of a block. Whole cache
+/// lines and one between.
 std::vector<std::size_t> place_work(const CondensedSystem& system,
                                     std::span<const BlockGroup> lane_groups,
                                     std::span<const int> tasks, int need, AlignedVector& work) {

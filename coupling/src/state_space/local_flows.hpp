@@ -24,7 +24,8 @@ class BlockEnergies {
   const SparseMatrix& matrix(int block) const {
     return matrices_[static_cast<std::size_t>(classes_.of(block))];
   }
-  /// Of one state, nothing else of the block being coupled to it by the energy; empty if something is.
+  /// Of one state, nothing else of the block being coupled to it by the energy; empty if something
+  /// is.
   std::optional<double> diagonal(int block, int state) const;
   LaneLines lanes(int block_class) const {
     return lanes_[static_cast<std::size_t>(block_class)].lines();

@@ -46,7 +46,8 @@ BlockFlow::BlockFlow(const CondensedBlock& block, double tau, FlowTerms terms, b
   if (!solver_.factorise(SparseMatrix((2.0 / tau) * block.E - A_))) {
     refuse_singular(block, "the implicit step is singular at this step size");
   }
-  // A term of a dense product takes less than a tenth of one of a sparse solve, which waits for the last.
+  // A term of a dense product takes less than a tenth of one of a sparse solve, which waits for the
+  // last.
   constexpr double kDenseGain = 12.0;
   const double n = block.size;
   if (!alone || n * n > kDenseGain * operations()) return;

@@ -15,13 +15,15 @@ namespace portwave {
 /// Which terms of (J − R)Q a flow of a block takes.
 enum class FlowTerms { all, conservative, dissipative };
 
-/// The implicit midpoint flow of one block by itself over τ: E(x⁺ − x) = τ A (x + x⁺)/2, computed as
+/// The implicit midpoint flow of one block by itself over τ: E(x⁺ − x) = τ A (x + x⁺)/2, computed
+/// as
 ///   x⁺ = x + 2d,   (2/τ E − A) d = A x + r,
 /// r being what else acts on it.
 class BlockFlow {
  public:
-  /// `alone`: no other block is equal, so that lanes will not be asked for. Then a small block keeps the
-  /// dense map x ↦ d, a chain of sums for every state in place of one through all of them.
+  /// `alone`: no other block is equal, so that lanes will not be asked for. Then a small block
+  /// keeps the dense map x ↦ d, a chain of sums for every state in place of one through all of
+  /// them.
   /// Errors: ConfigError when the implicit step is singular.
   BlockFlow(const CondensedBlock& block, double tau, FlowTerms terms, bool alone = false);
 
@@ -53,8 +55,8 @@ class BlockFlow {
 };
 
 /// The implicit midpoint flow over τ of the coupling, the external inputs and, where `active`, the
-/// blocks themselves: E(x⁺ − x) = τ[(A_active + J_oQ)(x + x⁺)/2 + Bu]. The couplings are eliminated to
-/// one sparse system in their channels: with w = OutᵀQ x_mid,
+/// blocks themselves: E(x⁺ − x) = τ[(A_active + J_oQ)(x + x⁺)/2 + Bu]. The couplings are eliminated
+/// to one sparse system in their channels: with w = OutᵀQ x_mid,
 ///   w = w⁰ + S C w,   S = OutᵀQ L⁻¹Into by blocks,   d = d⁰ + L⁻¹Into C w.
 class CoupledFlow {
  public:

@@ -54,8 +54,8 @@ std::vector<std::vector<int>> groups(const System& system, const SparseMatrix& D
   return out;
 }
 
-/// Of the junctions of a group, A_u u + A_y y = 0 with y = y⁰ + D u: the gain from y⁰ to u, over `ports`.
-/// Empty when there is none.
+/// Of the junctions of a group, A_u u + A_y y = 0 with y = y⁰ + D u: the gain from y⁰ to u, over
+/// `ports`. Empty when there is none.
 MatrixXd gain_of(const System& system, const std::vector<int>& group, const SparseMatrix& D,
                  const std::vector<bool>& effort_in, std::vector<int>& ports) {
   ports.clear();

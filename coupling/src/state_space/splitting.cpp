@@ -138,8 +138,9 @@ struct SplittingMethod::Impl {
     });
   }
 
-  /// Scalar couplings move few states: their first half flow goes to `moved`, which the local flows put
-  /// in when they take their blocks, and nothing else is done between the local flows and the second.
+  /// Scalar couplings move few states: their first half flow goes to `moved`, which the local flows
+  /// put in when they take their blocks, and nothing else is done between the local flows and the
+  /// second.
   void prepare_one_phase() {
     const std::size_t blocks = system.blocks().size();
     std::vector<int> block_of_state;

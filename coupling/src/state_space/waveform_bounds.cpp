@@ -70,8 +70,8 @@ VectorXd start_vector(Eigen::Index n) {
   return v;
 }
 
-/// K as an operator on vectors of the whole, and its adjoint, in the metric: on v with |v|² = vᵀv, or in
-/// the energy metric KQ on x with |x|² = xᵀQx.
+/// K as an operator on vectors of the whole, and its adjoint, in the metric: on v with |v|² = vᵀv,
+/// or in the energy metric KQ on x with |x|² = xᵀQx.
 class CouplingOperator {
  public:
   CouplingOperator(const CondensedSystem& system, double mu, double alpha, bool energy)

@@ -11,8 +11,8 @@
 
 namespace portwave {
 
-/// Waveforms lie lane_group by lane_group, [step][stage][state of the block], and of lanes [step][stage][state][lane];
-/// channels [step][stage][channel].
+/// Waveforms lie lane_group by lane_group, [step][stage][state of the block], and of lanes
+/// [step][stage][state][lane]; channels [step][stage][channel].
 struct WaveformIteration::Impl {
   /// What blocks of equal matrices share.
   struct Class {
@@ -62,7 +62,8 @@ struct WaveformIteration::Impl {
   void split_group(const LaneGroup& lane_group);
   template <class Algebra>
   void join_group(const LaneGroup& lane_group);
-  /// Jacobi: everyone with the others' last waveforms. Gauss–Seidel: with the newest, level by level.
+  /// Jacobi: everyone with the others' last waveforms. Gauss–Seidel: with the newest, level by
+  /// level.
   void relax(const ForEach& each);
   template <class Algebra>
   void relax_group(const LaneGroup& lane_group);

@@ -170,15 +170,16 @@ void WaveformIteration::Impl::factorise_channels() {
   }
 }
 
-/// Runs of lane_groups, and of stages, that are worth a task; lane_groups of Gauss–Seidel are tasks by themselves.
+/// Runs of lane_groups, and of stages, that are worth a task; lane_groups of Gauss–Seidel are tasks
+/// by themselves.
 void WaveformIteration::Impl::cut_tasks() {
   delta.assign(zeta.size(), 0.0);
   std::vector<double> cost;
   for (const LaneGroup& lane_group : lane_groups)
     cost.push_back(kNanosecondsPerOperation * class_of(lane_group).operations);
   tasks = cut_into_tasks(cost);
-  // LaneGroups of a task share their scratch, unless another order takes them at once. Whole cache lines
-  // between tasks.
+  // LaneGroups of a task share their scratch, unless another order takes them at once. Whole cache
+  // lines between tasks.
   std::size_t room_end = 0;
   for (std::size_t t = 0; t + 1 < tasks.size(); ++t) {
     std::size_t most = 0;

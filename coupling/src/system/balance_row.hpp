@@ -6,9 +6,9 @@
 
 namespace portwave {
 
-/// The only non-zero row of `balance` when `rest` is zero there and `balance` is zero elsewhere: with F
-/// and E of a Dirac structure the weights w of Σ wf = 0 where the other rows bind efforts only, so that
-/// e = w·(a number); with E and F the same with e and f exchanged.
+/// The only non-zero row of `balance` when `rest` is zero there and `balance` is zero elsewhere:
+/// with F and E of a Dirac structure the weights w of Σ wf = 0 where the other rows bind efforts
+/// only, so that e = w·(a number); with E and F the same with e and f exchanged.
 inline std::optional<Eigen::VectorXd> balance_row(const Eigen::MatrixXd& balance,
                                                   const Eigen::MatrixXd& rest) {
   Eigen::Index found = -1;

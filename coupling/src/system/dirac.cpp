@@ -215,8 +215,8 @@ DiracStructure with_separate_rows(const DiracStructure& dirac) {
   const Eigen::VectorXd diagonal = pivoted_qr(transposed).diagonal.cwiseAbs();
   if (diagonal.minCoeff() > kApart * diagonal.maxCoeff()) return dirac;
 
-  // Gauss-Jordan elimination with the largest of the evened entries as pivots; every row is then free of
-  // the pivots of the others, and no unit can make two of them alike.
+  // Gauss-Jordan elimination with the largest of the evened entries as pivots; every row is then
+  // free of the pivots of the others, and no unit can make two of them alike.
   Eigen::MatrixXd both(k, 2 * k), even = evened(dirac);
   both << dirac.E, dirac.F;
   const auto eliminate = [k](Eigen::MatrixXd& M, Eigen::Index row, Eigen::Index pivot) {

@@ -30,10 +30,10 @@ bool is_swap(const ReflectionForm& form) {
   return form.sign > 0.0 && form.n.size() == 2 && form.n[0] == form.n[1];
 }
 
-/// Where one row says Σ wⱼfⱼ = 0 and the others bind efforts only, isotropy leaves e = w·(a number),
-/// so that P = 2nnᵀ − I, n ∝ Γ^−½w; with e and f exchanged, P = I − 2nnᵀ, n ∝ Γ^½w. Common-effort and
-/// common-flow junctions, connections, transformers, free and fixed ends are of this kind. No
-/// factorisation, and exact however far the impedances are apart.
+/// Where one row says Σ wⱼfⱼ = 0 and the others bind efforts only, isotropy leaves e = w·(a
+/// number), so that P = 2nnᵀ − I, n ∝ Γ^−½w; with e and f exchanged, P = I − 2nnᵀ, n ∝ Γ^½w.
+/// Common-effort and common-flow junctions, connections, transformers, free and fixed ends are of
+/// this kind. No factorisation, and exact however far the impedances are apart.
 std::optional<ReflectionForm> direct_reflection(const DiracStructure& dirac, const Vector& gamma) {
   std::optional<ReflectionForm> form;
   if (const auto w = balance_row(dirac.F, dirac.E)) {

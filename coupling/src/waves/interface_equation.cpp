@@ -21,8 +21,8 @@ bool has_unknown(const Interconnection& coupling, int junction) {
          coupling.waves(junction).size() > kFewPorts;
 }
 
-/// Entries of a Cholesky factor of a matrix with the pattern of A + Aᵀ in the order of minimal degree,
-/// by its elimination tree. Stops beyond `most`.
+/// Entries of a Cholesky factor of a matrix with the pattern of A + Aᵀ in the order of minimal
+/// degree, by its elimination tree. Stops beyond `most`.
 std::size_t cholesky_entries(const SparseMatrix& A, std::size_t most) {
   Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, int> inverse;
   Eigen::AMDOrdering<int>()(A, inverse);

@@ -29,9 +29,10 @@ struct IslandNetworks {
 /// I − PD + δI, δ = 1e-14.
 ///
 /// PD does not expand where the parts are passive, so that I − PD is monotone, no correction
-/// (I − PD + δI)⁻¹(P S(u) − u) leads further away, and all of the gap that a wave can close is closed,
-/// but for δ/(δ + λ) of it in a mode of eigenvalue λ. Where interface waves are not unique (two ideal
-/// ends on one rigid body) I − PD is singular: δ then leaves what is not determined as it is.
+/// (I − PD + δI)⁻¹(P S(u) − u) leads further away, and all of the gap that a wave can close is
+/// closed, but for δ/(δ + λ) of it in a mode of eigenvalue λ. Where interface waves are not unique
+/// (two ideal ends on one rigid body) I − PD is singular: δ then leaves what is not determined as
+/// it is.
 ///
 /// Reflections of many ports, P = ±(2nnᵀ − I), are taken with an unknown of their own, nᵀDu: the
 /// matrix has about as many entries as the parts have, whatever the junctions.
@@ -45,8 +46,8 @@ class InterfaceEquation {
 
   InterfaceEquation(const System& system, const IslandNetworks& networks, int island);
 
-  /// Entries that the factors will have, from the pattern alone (symmetric elimination in the order of
-  /// minimal degree). Stops counting beyond kMostEntries.
+  /// Entries that the factors will have, from the pattern alone (symmetric elimination in the order
+  /// of minimal degree). Stops counting beyond kMostEntries.
   std::size_t expected_entries(const Interconnection& coupling) const;
   /// Errors: false where a number is not finite. Allocates.
   bool factorise(const Interconnection& coupling, const PartMatrix& D);

@@ -155,8 +155,8 @@ void InterfaceSolver::advance(int island, const double* record, const double* u,
   propose(island, own, own.halvings <= kMostHalvings ? std::ldexp(1.0, -own.halvings) : -1.0);
 }
 
-/// Whether updates as good as the last one reach the target, with something to spare, by the time they
-/// should.
+/// Whether updates as good as the last one reach the target, with something to spare, by the time
+/// they should.
 bool InterfaceSolver::will_do(const Island& own) const {
   constexpr double kToSpare = 1e-2;  // of the square
   double square = own.square;

@@ -8,8 +8,8 @@
 
 namespace portwave {
 
-/// D = S′ of some parts, part by part: exact where S is affine, elsewhere by central differences with
-/// steps of 1e-6 of the part's own waves.
+/// D = S′ of some parts, part by part: exact where S is affine, elsewhere by central differences
+/// with steps of 1e-6 of the part's own waves.
 class PartLinearisation {
  public:
   /// `parts` in increasing order. Takes the matrices of the affine ones.
@@ -20,9 +20,10 @@ class PartLinearisation {
   bool is_possible() const { return is_possible_; }
   /// Takes those of the affine parts again: step maps have changed.
   void take_affine();
-  /// Differentiates the others at the incident waves u, `exchanged` being P S(u). `record` is frozen and
-  /// stays as it is, warm starts included: solves are made in a copy. False when one of them fails; its
-  /// part then keeps the D that it had (0 at first). Allocates at the first call only.
+  /// Differentiates the others at the incident waves u, `exchanged` being P S(u). `record` is
+  /// frozen and stays as it is, warm starts included: solves are made in a copy. False when one of
+  /// them fails; its part then keeps the D that it had (0 at first). Allocates at the first call
+  /// only.
   bool differentiate(const double* record, const double* u, const double* exchanged);
   /// Evaluations of S of those parts by one call of `differentiate`.
   int evaluations() const { return 2 * widest_; }

@@ -36,12 +36,12 @@ Issues check(const System& system, double step_s, std::span<const double> impeda
   return issues;
 }
 
-/// Islands of at least this many parts are island_groups of their own; smaller ones are gathered until they
-/// have that many.
+/// Islands of at least this many parts are island_groups of their own; smaller ones are gathered
+/// until they have that many.
 constexpr int kPackParts = 64;
 
-/// Batches, in order of first appearance: parts of one island_group, class and key. Parts with an empty key
-/// stay alone.
+/// Batches, in order of first appearance: parts of one island_group, class and key. Parts with an
+/// empty key stay alone.
 std::vector<std::vector<int>> group_parts(const System& system, std::span<const int> order,
                                           std::span<const int> island_group, bool by_shape) {
   std::vector<std::vector<int>> groups;
@@ -210,8 +210,8 @@ void WaveDiscretisation::prepare_batches() {
 
 namespace {
 
-/// Runs act(range), which says what became of the lanes. After a failure the lanes behind it are run
-/// too, so that the failing part with the lowest number is found however the lanes were cut.
+/// Runs act(range), which says what became of the lanes. After a failure the lanes behind it are
+/// run too, so that the failing part with the lowest number is found however the lanes were cut.
 /// spoiled(lane) tells further failures in the lane group of the first one.
 template <class Act, class Spoiled>
 bool guarded(const BatchPlace& place, LaneRange lanes, PhaseStatus& failure, const Act& act,

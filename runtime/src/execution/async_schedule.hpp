@@ -78,8 +78,8 @@ class AsyncSchedule {
   // ---- The calling thread, between two steps. ----
 
   /// Starts a step. Nobody is inside a task, so everything that is not atomic may be written before
-  /// this is called: it happens before any phase of the step, since a worker acquires the limit that
-  /// lets it claim one. Returns the limit, at which every task will end.
+  /// this is called: it happens before any phase of the step, since a worker acquires the limit
+  /// that lets it claim one. Returns the limit, at which every task will end.
   template <class Work>
   std::uint64_t open(Work& work, int budget, bool checked, bool timed) {
     const std::uint64_t base = Numbers::next_base(limit_.load(std::memory_order_relaxed));
@@ -134,7 +134,8 @@ class AsyncSchedule {
     return seen / 2;
   }
 
-  /// Runs a phase that was claimed, and lets go of the task. False when there was nothing to do yet.
+  /// Runs a phase that was claimed, and lets go of the task. False when there was nothing to do
+  /// yet.
   template <class Work>
   bool run(Work& work, int index, std::uint64_t current, std::uint64_t limit) {
     // Only now it is sure that the step is the current one and stays as it is.

@@ -32,8 +32,8 @@ class AutomaticExecutor final : public Executor {
     const auto start = Clock::now();
     StepResult result = executors_[used]->run(arrays, plan, outcomes);
     const double took = std::chrono::duration<double>(Clock::now() - start).count();
-    // Under a deadline a step takes what it may: what counts then is the time per iteration. And the
-    // first comparison stands: a trial of the slower one might miss it.
+    // Under a deadline a step takes what it may: what counts then is the time per iteration. And
+    // the first comparison stands: a trial of the slower one might miss it.
     const bool is_fixed = plan.deadline == nullptr;
     choice_.add(took, is_fixed || outcomes.empty() ? 1.0 : 1.0 + outcomes.front().iterations,
                 /*may_try=*/is_fixed);

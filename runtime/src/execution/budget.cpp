@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kSlackWindow = 4096;
 /// Reading the clock and waking from it [s].
 constexpr double kReserve_s = 0.5e-6;
-/// A stretch that is so much longer than all but a few per cent of its like was not spent computing.
+/// A stretch that is so much longer than all but a few per cent of its like was not spent
+/// computing.
 constexpr double kPreemptionFactor = 1.3;
 constexpr double kPreemptionGap_s = 4e-6;
 

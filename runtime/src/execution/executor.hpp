@@ -28,11 +28,12 @@ struct StepResult {
   DeadlineScheduler::Time inner_end{};
 };
 
-/// Runs macro-steps on some number of threads. Everything is elementwise over lanes or junctions and
-/// sums run in part order, so results do not depend on the executor, the partition or the schedule.
+/// Runs macro-steps on some number of threads. Everything is elementwise over lanes or junctions
+/// and sums run in part order, so results do not depend on the executor, the partition or the
+/// schedule.
 ///
-/// A call returns when all its work is done, also after a failure; it reports the earliest iteration
-/// that failed, and of that the part with the lowest number. Outcomes are by island.
+/// A call returns when all its work is done, also after a failure; it reports the earliest
+/// iteration that failed, and of that the part with the lowest number. Outcomes are by island.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -40,8 +41,8 @@ class Executor {
   virtual int tasks() const = 0;
   /// Memory of tasks, channels and compiled junctions.
   virtual std::size_t bytes() const = 0;
-  /// Makes ready for steps with these arrays, so that none of them allocates. Steps come with two sets
-  /// of arrays in turn.
+  /// Makes ready for steps with these arrays, so that none of them allocates. Steps come with two
+  /// sets of arrays in turn.
   virtual void bind(const StepArrays& arrays) = 0;
   virtual StepResult run(const StepArrays& arrays, const StepPlan& plan,
                          std::span<IslandOutcome> outcomes) = 0;

@@ -4,13 +4,15 @@ namespace portwave {
 
 /// Chooses, by the clock, between doing the same work serially or in parallel. Results are the same
 /// bits, so it may: every so often a block of work is given to the one that is not in use, and the
-/// faster of the two goes on. A machine that is shared with others shows up as a slow parallel block.
+/// faster of the two goes on. A machine that is shared with others shows up as a slow parallel
+/// block.
 class FasterOfTwo {
  public:
   static constexpr int kSerial = 0, kParallel = 1;
 
   int used() const { return used_; }
-  /// `amount` of work was done by the one in use. `may_try`: others may be tried once both are known.
+  /// `amount` of work was done by the one in use. `may_try`: others may be tried once both are
+  /// known.
   void add(double took_s, double amount, bool may_try = true);
 
  private:

@@ -63,8 +63,8 @@ class IslandIteration {
   void keep_shadow(const StepArrays& s, const double* exchanged) const {
     if (last_stands(s)) task_->copy_island(index_, exchanged, s.a);
   }
-  /// Before the commit of a checked iteration, P b̂ of the last evaluation being in s.a: â is that of
-  /// the last evaluation that stands.
+  /// Before the commit of a checked iteration, P b̂ of the last evaluation being in s.a: â is that
+  /// of the last evaluation that stands.
   void restore_shadow(const StepArrays& s) const {
     if (!last_stands(s)) task_->restore_shadow(s, index_);
   }

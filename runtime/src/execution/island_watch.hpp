@@ -7,9 +7,9 @@
 
 namespace portwave {
 
-/// Islands of an automatic run that take the interface update for a while, because the update chosen for
-/// them did not come to an end in a step: 64 steps, twice as many after every relapse. By counts, never
-/// by the clock.
+/// Islands of an automatic run that take the interface update for a while, because the update
+/// chosen for them did not come to an end in a step: 64 steps, twice as many after every relapse.
+/// By counts, never by the clock.
 class IslandWatch {
  public:
   /// Before step `step` the island has been rescued.

@@ -172,8 +172,8 @@ class NetworkEngine final : public StepEngine {
     const bool iterates = is_iteration() && fault.iteration() >= 0;
     throw StepError(fault.part() < 0 ? std::string() : system().parts()[at(fault.part())].name,
                     clock().steps(), fault.iteration(),
-                    iterates ? iterations_of(options_.method) : StepError::kNoIterations, fault.fault(),
-                    fault.what());
+                    iterates ? iterations_of(options_.method) : StepError::kNoIterations,
+                    fault.fault(), fault.what());
   }
 
   /// Mean effort and flow of the step from xⁿ to xⁿ⁺¹, from z̄ = Q(xⁿ + xⁿ⁺¹)/2.
@@ -212,8 +212,8 @@ class NetworkEngine final : public StepEngine {
     certify(done);
   }
 
-  /// ΔH − supply that a step may have. What a converged window leaves of the coupling errors is of the
-  /// size of the tolerance; an active part has no such excuse.
+  /// ΔH − supply that a step may have. What a converged window leaves of the coupling errors is of
+  /// the size of the tolerance; an active part has no such excuse.
   double allowed_J(const NetworkStep& done) const {
     constexpr double kPerTolerance = 10.0;
     // Energies of denormal numbers have no relative precision left.

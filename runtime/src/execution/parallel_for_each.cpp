@@ -22,11 +22,11 @@ constexpr double kWorthFork_ns = 8000.0;
 
 using Call = void (*)(const void* body, int i);
 
-/// Indices that are still to be run are in one word per thread, [first, last). A range is taken from
-/// by compare and swap, so that each index is taken once. The job is over when all bodies have
-/// returned; until then nobody writes `call_` and `body_`, and whoever has taken indices reads those of
-/// the job that the indices belong to: a word that compared equal holds indices of the present job,
-/// whichever it is.
+/// Indices that are still to be run are in one word per thread, [first, last). A range is taken
+/// from by compare and swap, so that each index is taken once. The job is over when all bodies have
+/// returned; until then nobody writes `call_` and `body_`, and whoever has taken indices reads
+/// those of the job that the indices belong to: a word that compared equal holds indices of the
+/// present job, whichever it is.
 class Team final : private WorkerTeam::Work {
  public:
   explicit Team(int threads)

@@ -203,8 +203,8 @@ Partition make_partition(const WaveDiscretisation& waves, const LaneCosts& costs
     total += cost(item);
     iteration += item.scatter_ns;
   }
-  // Two tasks per thread hide the wait for a neighbour; more cost more than they bring, and so does a
-  // task of less than half a microsecond per iteration. A multiple of the threads, to be even.
+  // Two tasks per thread hide the wait for a neighbour; more cost more than they bring, and so does
+  // a task of less than half a microsecond per iteration. A multiple of the threads, to be even.
   constexpr double kShortestPhase_ns = 400.0;
   const double affordable = std::floor(iteration / kShortestPhase_ns / threads);
   double tasks = threads * std::clamp(affordable, 1.0, 2.0);

@@ -15,8 +15,8 @@ struct Runner {
   std::string description;
 };
 
-/// The executor that `options` ask for. Where that depends on costs they are measured, from `record`,
-/// and left in `costs`. `iterations`: what a step is expected to take.
+/// The executor that `options` ask for. Where that depends on costs they are measured, from
+/// `record`, and left in `costs`. `iterations`: what a step is expected to take.
 Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& options, int iterations,
                    const double* record, LaneCosts& costs);
 

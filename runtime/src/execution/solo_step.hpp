@@ -8,17 +8,17 @@
 namespace portwave {
 
 /// The macro-step of a task that shares no junction with others: one or more whole islands, which
-/// stop on their own. An island that has stopped keeps its â; its port solves go on with the others'
-/// in the same batches, unnoticed.
+/// stop on their own. An island that has stopped keeps its â; its port solves go on with the
+/// others' in the same batches, unnoticed.
 class SoloStep {
  public:
-  /// `exchanged` is scratch that the steps of one executor share: each uses the offsets of its task. It
-  /// is given the size of a wave array when a task needs it.
+  /// `exchanged` is scratch that the steps of one executor share: each uses the offsets of its
+  /// task. It is given the size of a wave array when a task needs it.
   SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& exchanged);
 
   void begin(const StepArrays& s, const IterationRule& rule, std::span<IslandOutcome> outcomes);
-  /// Iterates until `limit` iterations are done in all. False when there is nothing left to do: every
-  /// island has stopped, or one has failed.
+  /// Iterates until `limit` iterations are done in all. False when there is nothing left to do:
+  /// every island has stopped, or one has failed.
   bool iterate(const StepArrays& s, const IterationRule& rule, int limit,
                std::span<IslandOutcome> outcomes);
   void commit(const StepArrays& s, const IterationRule& rule);

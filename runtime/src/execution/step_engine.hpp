@@ -67,8 +67,8 @@ std::unique_ptr<StepEngine> make_wave_engine(const System& system, const Stepper
 std::unique_ptr<StepEngine> make_network_engine(const System& system,
                                                 const StepperOptions& options);
 
-/// Adds a step to the statistics, and its window if it begins one. `has_tolerance`: there was one to be
-/// met.
+/// Adds a step to the statistics, and its window if it begins one. `has_tolerance`: there was one
+/// to be met.
 void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics);
 
 }  // namespace portwave

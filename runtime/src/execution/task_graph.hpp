@@ -38,9 +38,9 @@ class Task {
   /// u⁰ = P bⁿ into `out`.
   void start(const StepArrays& s, double* out);
   /// Iteration k of a step, its messages being `number` (those of the one before: `number` − 1):
-  /// the update of u, for k > 0, then b̂ ≈ S(u) (StepBatch::inexact_scatter). Lanes that other tasks wait for
-  /// come first; their waves are sent before the rest is done. `on_fault` takes the PhaseStatus of a
-  /// failure, and has taken it before anything that depends on it is sent.
+  /// the update of u, for k > 0, then b̂ ≈ S(u) (StepBatch::inexact_scatter). Lanes that other
+  /// tasks wait for come first; their waves are sent before the rest is done. `on_fault` takes the
+  /// PhaseStatus of a failure, and has taken it before anything that depends on it is sent.
   template <class OnFault>
   void iterate(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number,
                const OnFault& on_fault) {
@@ -59,13 +59,13 @@ class Task {
         !edge_.empty(), solve_edge, solve_core, [&] { on_fault(std::move(failure_)); },
         [&] { send(s, number); });
   }
-  /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done when
-  /// a port solve fails (`failure` says which), and `to` when none does.
+  /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done
+  /// when a port solve fails (`failure` says which), and `to` when none does.
   int iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule,
                     PhaseStatus& failure);
-  /// Does the port solves again, lane group by lane group, and returns the lowest part that fails and
-  /// for which counts(part) holds. What comes out is more exact than b̂, and goes to where the commit
-  /// will write: b̂ must not depend on whether another part has failed.
+  /// Does the port solves again, lane group by lane group, and returns the lowest part that fails
+  /// and for which counts(part) holds. What comes out is more exact than b̂, and goes to where the
+  /// commit will write: b̂ must not depend on whether another part has failed.
   template <class Counts>
   PhaseStatus find_failure(const StepArrays& s, const Counts& counts) const {
     PhaseStatus lowest;
@@ -140,14 +140,15 @@ class Task {
   /// u and b̂ as an accelerated iteration wants its next update to find them. False when that is
   /// as they are.
   bool combine(const StepArrays& s);
-  /// Where the interface solver has made the next iterate of an island: takes it over, after the plain
-  /// update of the task's other islands. False when it has made none.
+  /// Where the interface solver has made the next iterate of an island: takes it over, after the
+  /// plain update of the task's other islands. False when it has made none.
   bool adopt(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number, bool gathered);
   void keep(const StepArrays& s, std::size_t index, int slot, const double* exchanged);
   /// visit(offset) for the offsets of an island.
   template <class Visit>
   void for_offsets(std::size_t index, const Visit& visit) const;
-  /// A port solve or commit of a slice, bound to one of the two records where its batch can do that.
+  /// A port solve or commit of a slice, bound to one of the two records where its batch can do
+  /// that.
   struct Call {
     BoundCall bound;
     TaskSlice slice;
@@ -176,9 +177,9 @@ class Task {
     }
     return sound;
   }
-  /// A port solve that fails at a trial of an accelerated or quasi-Newton iteration is no fault: NaNs
-  /// instead of its waves make the trial be rejected. False when something else has failed too;
-  /// failure_ then says what.
+  /// A port solve that fails at a trial of an accelerated or quasi-Newton iteration is no fault:
+  /// NaNs instead of its waves make the trial be rejected. False when something else has failed
+  /// too; failure_ then says what.
   bool reject_failed_trials(const StepArrays& s);
   bool solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first);
   void send(const StepArrays& s, std::uint64_t number);

@@ -25,8 +25,8 @@ class Tuner {
   /// What a step took: a count well above the one after the last look, or a tolerance that was not
   /// met, asks for another look; an island that had to be rescued, for one at once.
   void observe(std::int64_t steps, int iterations, bool converged, bool rescued);
-  /// Before step `steps`: other impedances by scalar port, if some of those in force are off by more
-  /// than WaveCoupling::retune_factor.
+  /// Before step `steps`: other impedances by scalar port, if some of those in force are off by
+  /// more than WaveCoupling::retune_factor.
   std::optional<std::vector<double>> retuned(
       std::int64_t steps, const std::function<std::span<const double>(int part)>& state_of);
   /// They are in force now.

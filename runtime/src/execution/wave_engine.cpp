@@ -48,7 +48,8 @@ class WaveEngine final : public StepEngine, public WaveView {
         b_trial_(memory_.take(b_.size())),
         input_(waves_.input_size(), 0.0),
         outcomes_(static_cast<std::size_t>(system.island_count())),
-        ledger_(waves_, record_.data(), b_.data(), given.method.waves().tank, given.method.waves().guard,
+        ledger_(waves_, record_.data(), b_.data(), given.method.waves().tank,
+                given.method.waves().guard,
                 islands_at_risk(waves_, tuner_.choice().method.waves())),
         residual_(waves_),
         costs_(declared_costs(waves_)),
@@ -276,7 +277,8 @@ class WaveEngine final : public StepEngine, public WaveView {
     }
   }
 
-  /// Other impedances between two steps: effort and flow of the last step stay, and so do the tanks.
+  /// Other impedances between two steps: effort and flow of the last step stay, and so do the
+  /// tanks.
   void scatter_anew(std::span<const double> by_port) {
     const std::vector<double> old(waves_.impedance().begin(), waves_.impedance().end());
     const double before = half_square(waves_, b_);
@@ -389,7 +391,9 @@ class WaveEngine final : public StepEngine, public WaveView {
   }
 
   /// The commit has failed.
-  [[noreturn]] void refuse(const PhaseStatus& status) { fail(status, options_.method.waves().iterations); }
+  [[noreturn]] void refuse(const PhaseStatus& status) {
+    fail(status, options_.method.waves().iterations);
+  }
 
   /// A NaN or infinity was noticed: fails with the first part and iteration that made one. Returns
   /// when none did before, or when steps do not repeat.

@@ -40,8 +40,8 @@ WorkerTeam::WorkerTeam(int threads, Work& work)
 WorkerTeam::~WorkerTeam() { dismiss(); }
 
 void WorkerTeam::dismiss() {
-  // Both sides write first and read then, in one total order: either a worker sees `closed`, or it is
-  // seen here to be present.
+  // Both sides write first and read then, in one total order: either a worker sees `closed`, or it
+  // is seen here to be present.
   state_->closed.store(true, std::memory_order_seq_cst);
   for (int turns = 0; state_->present.load(std::memory_order_seq_cst) > 0; ++turns) back_off(turns);
 }

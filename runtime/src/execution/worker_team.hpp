@@ -12,8 +12,8 @@
 namespace portwave {
 
 /// Worker threads of a oneTBB arena that come when they are called, help while there is work and
-/// leave when there has been none for a while. Nobody waits for a worker to come: the caller does the
-/// work with however many are there. The threads are oneTBB's and go back to it.
+/// leave when there has been none for a while. Nobody waits for a worker to come: the caller does
+/// the work with however many are there. The threads are oneTBB's and go back to it.
 class WorkerTeam {
  public:
   /// What a worker does. `try_work` returns true when it found something; several workers call it
@@ -47,8 +47,8 @@ class WorkerTeam {
     std::atomic<std::uint64_t> numbers{0};  ///< worker numbers in use, as bits
     Work* work = nullptr;
   };
-  /// What is given to oneTBB. Its library is not built for the thread sanitizer, which is therefore told
-  /// that a call is complete before it is made, and done with before its memory is used again.
+  /// What is given to oneTBB. Its library is not built for the thread sanitizer, which is therefore
+  /// told that a call is complete before it is made, and done with before its memory is used again.
   struct Call {
     Call(std::shared_ptr<State> s, int t) : state(std::move(s)), threads(t) {}
     Call(const Call& other) : state(other.state), threads(other.threads) {

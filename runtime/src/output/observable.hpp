@@ -10,8 +10,9 @@
 
 namespace portwave {
 
-/// What a label stands for, or why it stands for nothing; see resolve_observable. `part_names`, asked
-/// when a label names no part, are those of the system: one search does for any number of labels.
+/// What a label stands for, or why it stands for nothing; see resolve_observable. `part_names`,
+/// asked when a label names no part, are those of the system: one search does for any number of
+/// labels.
 std::optional<Observable> find_observable(const System& system, const std::string& label,
                                           MethodKind method,
                                           const std::function<NameSearch&()>& part_names,

@@ -55,7 +55,8 @@ std::unordered_set<std::string> unbuilt_parts(const SystemDraft& draft) {
   return names;
 }
 
-// Everything that names parts, ports or states. `system` is what the file describes, if it is sound.
+// Everything that names parts, ports or states. `system` is what the file describes, if it is
+// sound.
 void read_names(const ObjectReader& object, const SystemDraft& draft,
                 const std::optional<System>& system, RunSettings& settings) {
   const Node& root = object.node();

@@ -160,7 +160,8 @@ CouplingDraft read_coupling(const Node& node, const PortSizes& sizes, bool& know
   return draft;
 }
 
-// The ports that couplings name, by each beginning "a", "a.b" of a path that may be the name of a part.
+// The ports that couplings name, by each beginning "a", "a.b" of a path that may be the name of a
+// part.
 class PortsByPart {
  public:
   explicit PortsByPart(std::vector<CouplingDraft>& couplings) {
@@ -198,9 +199,9 @@ bool are_sound_names(const std::vector<PartDraft>& parts) {
   });
 }
 
-// Notes every name that is unfit or taken. A part with no name of its own, which can play no further
-// role, gets a stand-in: one that the couplings are told too if they use the unfit name, else one
-// that some coupling uses and no part has, probably the name that was meant.
+// Notes every name that is unfit or taken. A part with no name of its own, which can play no
+// further role, gets a stand-in: one that the couplings are told too if they use the unfit name,
+// else one that some coupling uses and no part has, probably the name that was meant.
 void settle_names(SystemDraft& draft, Defects& defects) {
   if (are_sound_names(draft.parts)) return;
   std::map<std::string, std::size_t> taken;

@@ -158,8 +158,8 @@ class IterationRun {
     return row;
   }
 
-  /// The largest Euclidean norm of what the integrator makes of such stages: both solutions start from
-  /// the same state, so that the difference starts at zero.
+  /// The largest Euclidean norm of what the integrator makes of such stages: both solutions start
+  /// from the same state, so that the difference starts at zero.
   double largest_at_steps(std::span<const double> stages) {
     const std::size_t n = at(system_.size());
     end_.assign(n, 0.0);

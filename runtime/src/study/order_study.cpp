@@ -68,8 +68,8 @@ struct Contender {
   std::function<std::unique_ptr<OrderRun>(double step_s)> make;
 };
 
-/// Steps a new run of the row's method to the end; of all such runs the row keeps the fastest time. A
-/// method that refuses this step size is a row that failed.
+/// Steps a new run of the row's method to the end; of all such runs the row keeps the fastest time.
+/// A method that refuses this step size is a row that failed.
 void measure(const Contender& contender, const Eigen::VectorXd& reference, OrderRow& row) {
   if (!row.failure.empty()) return;
   std::unique_ptr<OrderRun> run;

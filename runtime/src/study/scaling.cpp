@@ -21,8 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Wall time of a measurement whose steps are not given [s], and of the steps before it that call the
-/// workers in.
+/// Wall time of a measurement whose steps are not given [s], and of the steps before it that call
+/// the workers in.
 constexpr double kMeasurement_s = 50e-3;
 constexpr double kWarming_s = 3e-3;
 constexpr std::int64_t kFirstSteps = 8;

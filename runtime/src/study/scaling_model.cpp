@@ -63,8 +63,8 @@ ScalingPredictor::ScalingPredictor(const Scenario& scenario, const ScalingOption
 
 void ScalingPredictor::model_waves() {
   costs_ = measured_costs(*waves_, waves_->initial_record().data());
-  // One thread is to take what it was measured to take: the port solves stand for the junctions too,
-  // and the parts' commits for their share of the ledger.
+  // One thread is to take what it was measured to take: the port solves stand for the junctions
+  // too, and the parts' commits for their share of the ledger.
   const Partition whole = whole_island_groups(*waves_, costs_);
   const double iterations = std::max(std::round(measured_.iterations), 0.0);
   const double solves_s = 1e-9 * whole.iteration_cost_ns * iterations;

@@ -13,8 +13,8 @@ namespace portwave {
 StepModel step_model(const WaveDiscretisation& waves, const LaneCosts& costs,
                      const Partition& partition, int iterations);
 
-/// Predicts the step of a network on any number of cores. Without waves: as if all of the method's work
-/// were that of the subsystems, in proportion to their states, which is optimistic.
+/// Predicts the step of a network on any number of cores. Without waves: as if all of the method's
+/// work were that of the subsystems, in proportion to their states, which is optimistic.
 class ScalingPredictor {
  public:
   /// `measured`: of this network. Measures what its parts cost alone.

@@ -67,9 +67,9 @@ void NameSearch::compare_those_of_length(std::size_t length, std::size_t limit, 
   }
 }
 
-// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment) that turn the
-// word into `name`; something above `most` where there are more. Only entries of the table that are no
-// farther than `most` from its diagonal can be small enough.
+// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment) that turn
+// the word into `name`; something above `most` where there are more. Only entries of the table that
+// are no farther than `most` from its diagonal can be small enough.
 std::size_t NameSearch::distance_up_to(std::size_t most, std::string_view name) {
   ++comparisons_;
   const std::size_t beyond = most + 1;

@@ -2,7 +2,8 @@
 
 namespace portwave {
 
-/// More digits than long double where the compiler has such a type. For set-up only: it is emulated.
+/// More digits than long double where the compiler has such a type. For set-up only: it is
+/// emulated.
 #ifdef __SIZEOF_FLOAT128__
 __extension__ typedef __float128 Quadruple;
 #else

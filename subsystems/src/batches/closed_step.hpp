@@ -13,7 +13,8 @@
 
 namespace portwave {
 
-/// The implicit step of a linear part with its scalar ports closed, in δ = x_mid − x and the port inputs u:
+/// The implicit step of a linear part with its scalar ports closed, in δ = x_mid − x and the port
+/// inputs u:
 ///   (2/h) E δ = (J − R) z + B [u; ū],  z = Q(x + δ),  y = C z + D [u; ū],  αu + βy = s a.
 /// E = I unless given.
 struct ClosedStep {
@@ -38,9 +39,9 @@ struct ClosedStepMaps {
   Eigen::VectorXd sigma;     ///< ±1
 };
 
-/// Residuals of the equations, and what solves them: `Wide` holds the solution while it is refined. A map is
-/// as exact as a double can be where cond·(epsilon of the correction) < 1 and cond·(epsilon of Wide) is below
-/// that of a double, however ill-conditioned the step is.
+/// Residuals of the equations, and what solves them: `Wide` holds the solution while it is refined.
+/// A map is as exact as a double can be where cond·(epsilon of the correction) < 1 and
+/// cond·(epsilon of Wide) is below that of a double, however ill-conditioned the step is.
 template <class Wide>
 class ClosedStepSolution {
  public:
@@ -120,7 +121,8 @@ class ClosedStepSolution {
         of_effort(j, c) = static_cast<double>(Wide(2) / Wide(port.s) * effort);
       }
     }
-    // b = a − (2γ/s) f or b = −a + (2/s) e, the one whose own reflection is the smaller: see outgoing_row.
+    // b = a − (2γ/s) f or b = −a + (2/s) e, the one whose own reflection is the smaller: see
+    // outgoing_row.
     for (Eigen::Index j = 0; j < p_; ++j) {
       const bool use_flow = std::abs(of_flow(j, n_ + j)) <= std::abs(of_effort(j, n_ + j));
       out.sigma[j] = use_flow ? 1.0 : -1.0;
@@ -179,8 +181,9 @@ class ClosedStepSolution {
   std::vector<Wide> delta_, u_;  // column by column
 };
 
-/// Solves by corrections `solve(r1, r2, d, v)`, at most `sweeps` of them: until they are so small that they
-/// matter nowhere, also in columns that are far smaller than others, or do not become smaller any more.
+/// Solves by corrections `solve(r1, r2, d, v)`, at most `sweeps` of them: until they are so small
+/// that they matter nowhere, also in columns that are far smaller than others, or do not become
+/// smaller any more.
 template <class Wide, class Matrix, class Solve>
 ClosedStepMaps solve_closed_step(const ClosedStep& step, int sweeps, const Solve& solve) {
   using Scalar = typename Matrix::Scalar;

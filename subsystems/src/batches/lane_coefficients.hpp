@@ -13,7 +13,8 @@ namespace portwave {
 /// share one copy.
 class LaneCoefficients {
  public:
-  /// `distinct` sets of equal length, `of_lane` the set of each lane. Padding repeats the last lane.
+  /// `distinct` sets of equal length, `of_lane` the set of each lane. Padding repeats the last
+  /// lane.
   void build(std::span<const std::vector<double>> distinct, std::span<const int> of_lane,
              int width);
 

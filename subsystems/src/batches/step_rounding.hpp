@@ -21,8 +21,8 @@ Eigen::VectorXd terms(const Matrix& M, const Eigen::VectorXd& x) {
   return M.cwiseAbs() * x.cwiseAbs();
 }
 
-/// The outgoing waves b = σa + Cx + (D − σ)a + C_u ū of a step: ½|b|² is known to |b| times the rounding
-/// of b.
+/// The outgoing waves b = σa + Cx + (D − σ)a + C_u ū of a step: ½|b|² is known to |b| times the
+/// rounding of b.
 template <class Lane>
 double of_waves(const Lane& lane, const Eigen::VectorXd& x, const Eigen::VectorXd& a,
                 const Eigen::VectorXd& input) {

@@ -26,8 +26,9 @@ MatrixXd hessian_at(const Subsystem& part, const VectorXd& x) {
   return hessian;
 }
 
-/// The largest finite |λ| with det(λE − A) = 0, by the eigenvalues 1/(s − λ) of (sE − A)⁻¹E: from an s
-/// far above it down to its size, where those of finite λ stand out from the others, which are 0.
+/// The largest finite |λ| with det(λE − A) = 0, by the eigenvalues 1/(s − λ) of (sE − A)⁻¹E: from
+/// an s far above it down to its size, where those of finite λ stand out from the others, which are
+/// 0.
 double fastest_descriptor_rate(const MatrixXd& E, const MatrixXd& A) {
   if (E.cwiseAbs().maxCoeff() == 0.0) return 0.0;
   double smallest = E.cwiseAbs().maxCoeff();
@@ -145,7 +146,8 @@ LawReport check_order_of_convergence(const Subsystem& part, const ConformanceOpt
     // States of mixed units are compared by the energy that they stand for.
     VectorXd weight = hessian_at(part, x_0).diagonal().cwiseAbs();
     weight = weight.unaryExpr([](double v) { return v > 0.0 ? std::sqrt(v) : 1.0; });
-    // Of descriptor parts that is the energy itself: their algebraic components are midpoint values.
+    // Of descriptor parts that is the energy itself: their algebraic components are midpoint
+    // values.
     const bool has_algebraic = part.linear_form().E != nullptr;
     const auto length = [&](const VectorXd& v) {
       return has_algebraic ? std::sqrt(std::max(0.0, 2.0 * part.storage(v.data())))

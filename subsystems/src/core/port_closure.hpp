@@ -26,10 +26,10 @@ struct PortClosure {
   }
 };
 
-/// The rows of b = σa + Mz for one port, given those of u and y as linear functions of z = (x, a, ū):
-/// b = a − (2γ/s) f or b = −a + (2/s) e, the one whose own reflection is the smaller. The other would
-/// hide it behind ±1, whose rounding, the same in every step, acts like a small spurious damper.
-/// `own` is the place of the port's a in z. Returns σ.
+/// The rows of b = σa + Mz for one port, given those of u and y as linear functions of z = (x, a,
+/// ū): b = a − (2γ/s) f or b = −a + (2/s) e, the one whose own reflection is the smaller. The other
+/// would hide it behind ±1, whose rounding, the same in every step, acts like a small spurious
+/// damper. `own` is the place of the port's a in z. Returns σ.
 template <class Row, class Scalar>
 double outgoing_row(const PortClosure& port, const Row& u, const Row& y, Eigen::Index own,
                     Eigen::Matrix<Scalar, 1, Eigen::Dynamic>& row) {

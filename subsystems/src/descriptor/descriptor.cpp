@@ -15,7 +15,8 @@ namespace {
 using Vector = Eigen::VectorXd;
 using Entries = std::vector<Eigen::Triplet<double>>;
 
-/// Some s at which the rank of sE − A decides whether the pencil is regular: at every s but n at most.
+/// Some s at which the rank of sE − A decides whether the pencil is regular: at every s but n at
+/// most.
 bool is_regular_pencil(const SparseMatrix& E, const SparseMatrix& A) {
   const auto largest = [](const SparseMatrix& M) {
     double size = 0.0;

@@ -240,8 +240,8 @@ class DescriptorBatch final : public LanewiseBatch {
     }
   }
 
-  /// As that of a sparse linear part, with x⁺ − x = δ + Pδ; where δ comes from a dense map, it is known to ε
-  /// of the terms of that.
+  /// As that of a sparse linear part, with x⁺ − x = δ + Pδ; where δ comes from a dense map, it is
+  /// known to ε of the terms of that.
   std::optional<double> step_rounding(int l, const double* record, const double* a,
                                       const double* next) const override {
     const DescriptorLane& lane = lane_[static_cast<std::size_t>(l)];

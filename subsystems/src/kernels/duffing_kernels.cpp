@@ -35,12 +35,12 @@ struct Lanes {
   }
 
   /// Root of ((c₃d + c₂)d + c₁)d + c₀ − r, the cubic being taken around the root of the last solve,
-  /// d_w for r_w:  f'δ + ½f''δ² + c₃δ³ = r − r_w − ρ, ρ the residual left there. What belongs to d_w is
-  /// computed before r is needed; from r on there are two multiplications and two additions to
-  /// δ = δ₀ − δ₀²(½f'' + c₃δ₀)/f', whose error is known from the next term. Where that is not round-off
-  /// yet, Newton goes on. The reciprocal of f' is carried along and refined, so that no division is
-  /// needed near the last root. A lane stops on its own test, whatever the others do. False when a
-  /// lane did not converge.
+  /// d_w for r_w:  f'δ + ½f''δ² + c₃δ³ = r − r_w − ρ, ρ the residual left there. What belongs to
+  /// d_w is computed before r is needed; from r on there are two multiplications and two additions
+  /// to δ = δ₀ − δ₀²(½f'' + c₃δ₀)/f', whose error is known from the next term. Where that is not
+  /// round-off yet, Newton goes on. The reciprocal of f' is carried along and refined, so that no
+  /// division is needed near the last root. A lane stops on its own test, whatever the others do.
+  /// False when a lane did not converge.
   [[gnu::always_inline]] static bool solve(V c3, V c2, V c1, V c0, V r, double* record, V& root) {
     const V one = V::all(1.0), three = V::all(3.0), zero = V::all(0.0);
     const V warm = V::load(record + kWarmIncrement * W);
@@ -68,8 +68,8 @@ struct Lanes {
     return solved;
   }
 
-  /// Makes `inverse` that of `slope`, by a Newton step for the reciprocal where it is close. Returns
-  /// 1 − slope·inverse of before, whose square is what remains.
+  /// Makes `inverse` that of `slope`, by a Newton step for the reciprocal where it is close.
+  /// Returns 1 − slope·inverse of before, whose square is what remains.
   [[gnu::always_inline]] static V refine(V slope, V& inverse) {
     const V one = V::all(1.0), near = V::all(kRefinable);
     V defect = fma(negate(slope), inverse, one);
@@ -134,8 +134,9 @@ struct Lanes {
   }
 
   /// Coefficients of the cubic and b⁰ at the state in the record. It is solved for the increment
-  /// w − v, whose rounding errors are smaller than those of w by a factor of the order of h; where the
-  /// spring outweighs the inertia (h far beyond the period) v is the larger, and w is solved for.
+  /// w − v, whose rounding errors are smaller than those of w by a factor of the order of h; where
+  /// the spring outweighs the inertia (h far beyond the period) v is the larger, and w is solved
+  /// for.
   [[gnu::always_inline]] static void freeze(const Group& group, double* record) {
     const double* state = record + state_place(kPorts) * W;
     const V q = V::load(state), v = V::load(state + W);

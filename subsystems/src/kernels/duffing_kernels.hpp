@@ -6,15 +6,17 @@
 namespace portwave {
 
 /// A mass on a hardening spring with S spring ports (flow-in, the free end of a coupling spring and
-/// damper) and M mass ports (effort-in, on the mass), in this order. State q, v, δ₁ … δ_S; one force F.
+/// damper) and M mass ports (effort-in, on the mass), in this order. State q, v, δ₁ … δ_S; one
+/// force F.
 ///
-/// With the mean velocity w = v̄ and per port r = Σ drive_j a_j, the step is the root d = w − w₀ of the
-/// increasing cubic ((c₃d + c₂)d + c₁)d + c₀ − r = 0, and b_j = (a_j − b⁰_j − T_j a_j) − W_j d.
+/// With the mean velocity w = v̄ and per port r = Σ drive_j a_j, the step is the root d = w − w₀ of
+/// the increasing cubic ((c₃d + c₂)d + c₁)d + c₀ − r = 0, and b_j = (a_j − b⁰_j − T_j a_j) − W_j d.
 namespace duffing {
 
 /// Coefficients of the scatter block, in order; then drive, T, W of every port.
 enum ScatterCoefficient { kCubic, kScatterCount };
-/// Coefficients of the step block, in order; then those of every spring port, then of every mass port.
+/// Coefficients of the step block, in order; then those of every spring port, then of every mass
+/// port.
 enum StepCoefficient {
   kStep,
   kInertia,

@@ -167,8 +167,8 @@ struct EnergyCoefficients {
         factor(output + s.output_count * S) {}
 };
 
-/// z = [∇̄H; u], as far as it is needed, into `work`; what its diagonal makes is there already. Entries of
-/// a row follow one another.
+/// z = [∇̄H; u], as far as it is needed, into `work`; what its diagonal makes is there already.
+/// Entries of a row follow one another.
 template <int W, bool kShared>
 [[gnu::always_inline]] inline void form_gradient(const LinearTask& t,
                                                  const EnergyCoefficients<W, kShared>& value,

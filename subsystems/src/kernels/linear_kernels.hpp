@@ -14,8 +14,8 @@ struct LinearEntry {
 /// What all lanes of a dense linear batch share. Counts are of entries in the energy block, which
 /// holds, one after another: ½Q_ii of every state; the upper triangle of Q without its diagonal
 /// (storage); rows of ½Q that the rest refers to (gradient);
-/// h[R P; Pᵀ S] (dissipation); h[(G+P)ᵀ, S+N] of the external inputs (output); and per port the factor c
-/// of u = c(a ± b). Rows and columns from n on are ports and inputs.
+/// h[R P; Pᵀ S] (dissipation); h[(G+P)ᵀ, S+N] of the external inputs (output); and per port the
+/// factor c of u = c(a ± b). Rows and columns from n on are ports and inputs.
 struct LinearShape {
   int n = 0;  ///< states
   int p = 0;  ///< scalar ports
@@ -56,8 +56,8 @@ struct LinearTask {
   int stride = 0;          ///< of a and b
   const double* a = nullptr;
   double* b = nullptr;
-  /// b⁰ (p) of all groups, then per group [x (n) | ū (q)] from `states` on: the inner iteration reads
-  /// what lies together.
+  /// b⁰ (p) of all groups, then per group [x (n) | ū (q)] from `states` on: the inner iteration
+  /// reads what lies together.
   double* record = nullptr;
   long states = 0;
   double* next = nullptr;  ///< advance: the record to write
@@ -73,8 +73,8 @@ struct LinearTask {
 struct LinearKernels {
   /// b = σa + (b⁰ + (D − σ)a)
   void (*scatter)(const LinearTask&);
-  /// The function that does the same for tasks of this width and number of ports, given a LinearTask;
-  /// it returns −1.
+  /// The function that does the same for tasks of this width and number of ports, given a
+  /// LinearTask; it returns −1.
   int (*(*scatter_of)(int width, int ports))(const void*);
   /// x⁺ = x + ((Φ − I)x + Ψa + Ψ_u ū), b⁰⁺ = Cx⁺, b and the energies. Returns the first lane whose
   /// x⁺ or b is not finite, or −1.

@@ -23,8 +23,8 @@ using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 
 /// x⁺ = x + (Φ − I)x + Ψa + Ψ_u ū,  b = σa + Cx + (D − σ)a + C_u ū, σ = ±1. Φ − I and D − σ are
-/// formed as such: Φ is close to I, D often to ±1, and their rounding, the same in every step, would act
-/// like a small spurious spring and damper.
+/// formed as such: Φ is close to I, D often to ±1, and their rounding, the same in every step,
+/// would act like a small spurious spring and damper.
 struct StepMaps {
   Matrix Phi_minus_I, Psi, Psi_u, C, D_minus_sigma, C_u;
   Vector sigma;
@@ -101,8 +101,8 @@ class ClosedStepFactors {
   Scalar condition_ = Scalar(1);
 };
 
-/// Maps whose entries are as exact as doubles can be: what rounds off in a map is the same in every step.
-/// Where the equations are ill-conditioned, that takes more digits.
+/// Maps whose entries are as exact as doubles can be: what rounds off in a map is the same in every
+/// step. Where the equations are ill-conditioned, that takes more digits.
 StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
                    double h) {
   constexpr double kWellConditioned = 1e-3;
@@ -158,8 +158,8 @@ void append(const Matrix& m, std::vector<double>& out) {
   }
 }
 
-/// The union of the places of non-zeros of several parts, row by row. A coefficient of 0 where a part
-/// has none changes no bit of a sum.
+/// The union of the places of non-zeros of several parts, row by row. A coefficient of 0 where a
+/// part has none changes no bit of a sum.
 class Pattern {
  public:
   void add(const Entries& entries) {
@@ -212,8 +212,9 @@ bool same_physics(const LinearPortHamiltonian& a, const LinearPortHamiltonian& b
          same_entries(s.N, t.N);
 }
 
-/// Parts of equal shape with dense step maps. Coefficients lie eight lanes side by side; lane groups
-/// whose eight parts are equal, impedances too, share one set with all others of the same values.
+/// Parts of equal shape with dense step maps. Coefficients lie eight lanes side by side; lane
+/// groups whose eight parts are equal, impedances too, share one set with all others of the same
+/// values.
 class DenseLinearBatch final : public StepBatch {
  public:
   explicit DenseLinearBatch(std::span<const Component* const> parts)
@@ -306,8 +307,9 @@ class DenseLinearBatch final : public StepBatch {
     return {};
   }
 
-  /// Every increment is known to ε of its terms and every state to ε of itself, weighed by what x⁺ changes the
-  /// balance by; every b to ε of its own terms; and the work of an input to ε of the terms of what it acts on.
+  /// Every increment is known to ε of its terms and every state to ε of itself, weighed by what x⁺
+  /// changes the balance by; every b to ε of its own terms; and the work of an input to ε of the
+  /// terms of what it acts on.
   std::optional<double> step_rounding(int lane, const double* record, const double* a,
                                       const double* next) const override {
     constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();

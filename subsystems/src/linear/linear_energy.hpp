@@ -8,12 +8,12 @@
 
 namespace portwave {
 
-/// d with x̂ᵢ = dᵢxᵢ = √Q_ii xᵢ: entries of a state vary over many orders of magnitude (metres beside
-/// newton seconds); scaled, they are roots of energies before anything is factorised.
+/// d with x̂ᵢ = dᵢxᵢ = √Q_ii xᵢ: entries of a state vary over many orders of magnitude (metres
+/// beside newton seconds); scaled, they are roots of energies before anything is factorised.
 Eigen::VectorXd energy_scaling(const SparseMatrix& Q);
 
-/// The energy ledger of one linear part: H(x⁺), external supply and dissipation of a committed step,
-/// from flat entry lists. A part without losses and driven inputs costs only H.
+/// The energy ledger of one linear part: H(x⁺), external supply and dissipation of a committed
+/// step, from flat entry lists. A part without losses and driven inputs costs only H.
 class LinearEnergy {
  public:
   struct Entry {

@@ -19,8 +19,8 @@ using Matrix = Eigen::MatrixXd;
 using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
 
-/// One part with many states. The implicit step is factorised once; the wave map is dense in its few
-/// ports, the state is advanced by one pair of triangular solves:
+/// One part with many states. The implicit step is factorised once; the wave map is dense in its
+/// few ports, the state is advanced by one pair of triangular solves:
 ///   (2/h − W)(x̂_mid − x̂) = W x̂ + B_a a + B_u ū,  x⁺ = x + 2(x_mid − x),  b = σa + C x + (D − σ)a + C_u ū,
 /// with x̂ᵢ = √Q_ii xᵢ. Increments for the reason given in dense_linear_batch.cpp.
 struct SparseLane {
@@ -127,8 +127,8 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
   RefinedSolves solves(lane.lhs, lhs);
   Matrix Xa(n, p);
   for (Eigen::Index j = 0; j < p; ++j) Xa.col(j) = solves.solve(lane.B_a.col(j));
-  // x_mid at the ports, CyQ x_mid, as a function of z = (x̂, a, ū), by one transposed solve per port
-  // however many inputs there are; then u and y.
+  // x_mid at the ports, CyQ x_mid, as a function of z = (x̂, a, ū), by one transposed solve per
+  // port however many inputs there are; then u and y.
   Matrix at_ports(p, n + p + q);
   for (Eigen::Index j = 0; j < p; ++j) {
     const Vector row = solves.solve_transposed(Vector(closed.CyQ.transpose().col(j)));
@@ -175,9 +175,9 @@ class SparseLinearBatch final : public LanewiseBatch {
     }
   }
 
-  /// A solve leaves the residual ε(|W||x̂| + … + |2/h − W||δ|); λ = (2/h − W)⁻ᵀ∂H/∂x̂ at x⁺ tells what energy
-  /// that is. States are known to ε of themselves, and the work of an input to ε of the terms of what it acts
-  /// on.
+  /// A solve leaves the residual ε(|W||x̂| + … + |2/h − W||δ|); λ = (2/h − W)⁻ᵀ∂H/∂x̂ at x⁺ tells
+  /// what energy that is. States are known to ε of themselves, and the work of an input to ε of the
+  /// terms of what it acts on.
   std::optional<double> step_rounding(int l, const double* record, const double* a,
                                       const double* next) const override {
     const SparseLane& lane = lane_[static_cast<std::size_t>(l)];

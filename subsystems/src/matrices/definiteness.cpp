@@ -27,9 +27,10 @@ struct Block {
   Entries entries;
 };
 
-// The diagonal of a block, and beside it the size that each row is judged by: that of its own diagonal
-// entry. An entry that is missing, or mere round-off of the diagonals and entries that it meets, counts
-// as that round-off: in a semidefinite matrix the rest of its row is then nothing but round-off too.
+// The diagonal of a block, and beside it the size that each row is judged by: that of its own
+// diagonal entry. An entry that is missing, or mere round-off of the diagonals and entries that it
+// meets, counts as that round-off: in a semidefinite matrix the rest of its row is then nothing but
+// round-off too.
 struct Diagonal {
   Eigen::VectorXd value, size;
   Eigen::VectorXi entries;  // in the row
@@ -144,10 +145,11 @@ bool shifted_is_definite(const Block& block, double shift) {
 // The most negative pivot of a small block, as a part of the row's own diagonal; no less than
 // −tolerance where the block is semidefinite up to its round-off.
 //
-// LDLᵀ of the block scaled to a unit diagonal, rows with the largest diagonals first: what a soft part
-// does beside a stiff one that floats is left for last, and judged by its own size, where an
+// LDLᵀ of the block scaled to a unit diagonal, rows with the largest diagonals first: what a soft
+// part does beside a stiff one that floats is left for last, and judged by its own size, where an
 // eigenvalue of the whole would be nothing beside the stiff one's. The diagonal is raised by the
-// round-off that the entries of its row may carry, so that stiff parts leave none of theirs in soft ones.
+// round-off that the entries of its row may carry, so that stiff parts leave none of theirs in soft
+// ones.
 double smallest_pivot(const Block& unit, const Diagonal& diagonal, double tolerance) {
   const int n = unit.size;
   std::vector<int> order(static_cast<std::size_t>(n));

@@ -14,8 +14,9 @@ struct NegativeBlock {
 };
 
 /// The worst negative component of a symmetric, finite matrix; nothing when the matrix is positive
-/// semidefinite (see is_positive_semidefinite). Components of up to 400 rows are judged pivot by pivot of
-/// LDLᵀ, each beside its own diagonal entry; larger ones by a sparse LDLᵀ of the shifted component.
+/// semidefinite (see is_positive_semidefinite). Components of up to 400 rows are judged pivot by
+/// pivot of LDLᵀ, each beside its own diagonal entry; larger ones by a sparse LDLᵀ of the shifted
+/// component.
 std::optional<NegativeBlock> find_negative_block(const SparseMatrix& M, double relative_tolerance);
 
 }  // namespace portwave

@@ -66,8 +66,8 @@ bool MatrixCheck::is_semidefinite(int states, const std::vector<std::string>& na
 bool MatrixCheck::is_mirrored(std::string_view property, double sign) {
   if (is_mirrored_exactly(sign)) return true;
   // A defect is judged beside its own pair of entries, and beside the round-off that row and column
-  // may have brought into it: with rows and columns scaled alike until all have a largest entry of 1,
-  // which for a semidefinite matrix is scaling by its diagonal.
+  // may have brought into it: with rows and columns scaled alike until all have a largest entry of
+  // 1, which for a semidefinite matrix is scaling by its diagonal.
   const SparseMatrix sizes = terms_ == nullptr ? pair_sizes(matrix_) : pair_sizes(*terms_);
   const EvenScaling even(pair_sizes(matrix_));
   Eigen::VectorXd entries = Eigen::VectorXd::Zero(matrix_.rows());

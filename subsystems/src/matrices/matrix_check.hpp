@@ -17,8 +17,8 @@ inline constexpr double kTermTolerance = 1e-13;
 /// One named matrix of a part; the checks append what they find and return whether it passed.
 class MatrixCheck {
  public:
-  /// `where` of what is found: "/" and the name unless given. `terms`: of a matrix that is computed,
-  /// the sums of the magnitudes that its entries are made of.
+  /// `where` of what is found: "/" and the name unless given. `terms`: of a matrix that is
+  /// computed, the sums of the magnitudes that its entries are made of.
   MatrixCheck(Issues& issues, std::string_view name, const SparseMatrix& matrix,
               std::string_view where = {}, const SparseMatrix* terms = nullptr);
 

@@ -11,9 +11,9 @@
 
 namespace portwave {
 
-/// Solves that set up step maps: refined with residuals in quadruple precision, so that a map is as exact as
-/// its own rounding even where the equations of the step are ill-conditioned. `Factors` is a factorisation
-/// of `matrix`, which must outlive this.
+/// Solves that set up step maps: refined with residuals in quadruple precision, so that a map is as
+/// exact as its own rounding even where the equations of the step are ill-conditioned. `Factors` is
+/// a factorisation of `matrix`, which must outlive this.
 template <class Factors>
 class RefinedSolves {
  public:

@@ -9,8 +9,9 @@
 
 namespace portwave {
 
-/// Powers of two that bring the largest entry of every row and column near 1; 1 where there is none.
-/// Source: Ruiz, A scaling algorithm to equilibrate both rows and columns norms, RAL-TR-2001-034.
+/// Powers of two that bring the largest entry of every row and column near 1; 1 where there is
+/// none. Source: Ruiz, A scaling algorithm to equilibrate both rows and columns norms,
+/// RAL-TR-2001-034.
 struct EvenScaling {
   Eigen::VectorXd rows, columns;
 

@@ -278,8 +278,9 @@ void ClosedPart::outgoing(const double* a, double* b) const {
   }
 }
 
-/// H(x⁺) − H(x): by the discrete gradient and the increment, which do not cancel where H does, unless the
-/// two energies say otherwise by more than their own rounding (a gradient that H does not have).
+/// H(x⁺) − H(x): by the discrete gradient and the increment, which do not cancel where H does,
+/// unless the two energies say otherwise by more than their own rounding (a gradient that H does
+/// not have).
 double ClosedPart::stored_change(const double* x_next) {
   constexpr double kRoundOff = 16.0 * std::numeric_limits<double>::epsilon();
   const double before = part_.storage(x_.data()), after = part_.storage(x_next);

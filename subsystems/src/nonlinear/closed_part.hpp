@@ -14,9 +14,8 @@ namespace portwave {
 ///   F(Δx) = Δx − h[(J − R)∇̄H + (G − P)u] = 0,
 ///   u_p = M⁻¹(s a − β((G + P)_pᵀ∇̄H + D_px u_x)),  M = diag(α) + diag(β) D_pp,  D = S + N,
 /// u_p being the inputs at the ports and u_x the external ones. Δx is the unknown rather than x⁺,
-/// so that a short step does not drown in the round-off of x. For descriptor parts EΔx takes the place
-/// of the first Δx. After `prepare` nothing here
-/// allocates, as far as the part does not.
+/// so that a short step does not drown in the round-off of x. For descriptor parts EΔx takes the
+/// place of the first Δx. After `prepare` nothing here allocates, as far as the part does not.
 class ClosedPart {
  public:
   explicit ClosedPart(const Subsystem& part);

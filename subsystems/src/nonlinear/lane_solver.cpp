@@ -35,9 +35,10 @@ double distance_of(const double* a, const double* b, int size) {
   return (Eigen::Map<const VectorXd>(a, size) - Eigen::Map<const VectorXd>(b, size)).norm();
 }
 
-/// Error of b that the inner iteration will not notice. What it makes of b is its next move, which is
-/// therefore predicted, as if it converged quadratically from the last two on: a linear iteration moves
-/// farther, and one that extrapolates or whose impedance is matched may be as quick.
+/// Error of b that the inner iteration will not notice. What it makes of b is its next move, which
+/// is therefore predicted, as if it converged quadratically from the last two on: a linear
+/// iteration moves farther, and one that extrapolates or whose impedance is matched may be as
+/// quick.
 double tolerance_of(double distance, const LastSolve& last) {
   if (last.count < 2.0) return 0.0;
   const double contraction = std::min(1.0, distance / last.distance);
@@ -152,8 +153,8 @@ void LaneSolver::keep(const LastSolve& last) const {
             last.order);
 }
 
-/// False when it comes to nothing: a cold solve, which is damped, decides. A callback may throw at an
-/// iterate that a cold solve does not visit.
+/// False when it comes to nothing: a cold solve, which is damped, decides. A callback may throw at
+/// an iterate that a cold solve does not visit.
 bool LaneSolver::solve_warm(const double* a, double tolerance, const LastSolve& last, double* b) {
   try {
     if (!iterate_warm(a, tolerance, last)) return false;
@@ -164,8 +165,9 @@ bool LaneSolver::solve_warm(const double* a, double tolerance, const LastSolve& 
   return true;
 }
 
-/// Simplified Newton from the last solution, whose ∇̄H is known. With e the error of an iterate, e_k is
-/// about as long as the step from it, so the contraction θ of the steps is that of the errors, and
+/// Simplified Newton from the last solution, whose ∇̄H is known. With e the error of an iterate,
+/// e_k is about as long as the step from it, so the contraction θ of the steps is that of the
+/// errors, and
 ///   |b_k − b| ≈ |b_k − b_{k−1}| θ/(1 − θ).
 bool LaneSolver::iterate_warm(const double* a, double tolerance, const LastSolve& last) {
   const int n = part_.size();

@@ -11,8 +11,8 @@
 
 namespace portwave {
 
-/// What an approach leaves to the next one, in the record of its lane: the last solution and the last
-/// factorised Jacobian.
+/// What an approach leaves to the next one, in the record of its lane: the last solution and the
+/// last factorised Jacobian.
 struct LastSolve {
   LastSolve(double* room, int states, int waves)
       : count(room[0]),
@@ -48,11 +48,11 @@ class LaneSolver {
   /// Δx of the last solve.
   const Eigen::VectorXd& increment() const { return dx_; }
 
-  /// b = S(a) to round-off: damped Newton from Δx = 0, where the first step solves the step linearised
-  /// at x. Every solve starts from scratch, so that it is a pure function of (x, ū, a).
+  /// b = S(a) to round-off: damped Newton from Δx = 0, where the first step solves the step
+  /// linearised at x. Every solve starts from scratch, so that it is a pure function of (x, ū, a).
   StepFault solve(const double* a, double* b);
-  /// StepBatch::inexact_scatter: simplified Newton steps from the last solution with the last factors, new
-  /// factors where these do not contract, and `solve` where that does not help.
+  /// StepBatch::inexact_scatter: simplified Newton steps from the last solution with the last
+  /// factors, new factors where these do not contract, and `solve` where that does not help.
   StepFault inexact_scatter(const double* a, double* b, LastSolve last);
 
  private:

@@ -44,9 +44,10 @@ bool is_in_domain(const Hamiltonian& hamiltonian, const std::vector<double>& x) 
   return std::all_of(g.begin(), g.end(), [](double value) { return std::isfinite(value); });
 }
 
-/// The default state; three fixed perturbations of it, each component by up to half its typical size;
-/// and each state alone moved by half its size, so that it is not hidden by the energy of the others.
-/// Perturbed ones are nearer where H or ∇H is not finite, and left out where that does not help.
+/// The default state; three fixed perturbations of it, each component by up to half its typical
+/// size; and each state alone moved by half its size, so that it is not hidden by the energy of the
+/// others. Perturbed ones are nearer where H or ∇H is not finite, and left out where that does not
+/// help.
 std::vector<std::vector<double>> probe_states(const Hamiltonian& hamiltonian,
                                               const Options& options, int n) {
   const std::vector<double> x = start_of(options, n);

@@ -1,5 +1,5 @@
-// The passivity guard apart from stepping: the closed form for linear parts, and the search on steps
-// made by hand.
+// The passivity guard apart from stepping: the closed form for linear parts, and the search on
+// steps made by hand.
 
 #include <algorithm>
 #include <cmath>
@@ -197,8 +197,9 @@ double largest_scaling(HandStep& step, const std::vector<double>& full) {
   return low;
 }
 
-/// The law on random incident waves, and that the guard changes them no more than it must: of linear parts
-/// no more than the largest feasible scaling would, of others by the largest scaling itself.
+/// The law on random incident waves, and that the guard changes them no more than it must: of
+/// linear parts no more than the largest feasible scaling would, of others by the largest scaling
+/// itself.
 Tally expect_law(const System& system, std::uint64_t seed, int draws, double closest,
                  bool linear = false) {
   std::mt19937_64 random(seed);
@@ -294,7 +295,8 @@ TEST(PassivityGuard, FindsTheScalingOfNonlinearPartsInAFewTrials) {
   EXPECT_LE(tally.commits, 5L * tally.acted);
 }
 
-/// Waves that pass a heavy mass almost unchanged: what they are multiplied by hardly matters to the tank.
+/// Waves that pass a heavy mass almost unchanged: what they are multiplied by hardly matters to the
+/// tank.
 System heavy_pair() {
   SystemBuilder builder;
   builder.add("heavy", linear_oscillator({.mass_kg = 1e6, .stiffness_N_per_m = 1e-3}),
@@ -305,8 +307,8 @@ System heavy_pair() {
   return builder.build();
 }
 
-/// The exact solution of the interface, moved by a little in many directions: what an iteration commits that
-/// met its tolerance.
+/// The exact solution of the interface, moved by a little in many directions: what an iteration
+/// commits that met its tolerance.
 TEST(PassivityGuard, ChangesAConvergedCommitByNoMoreThanItIsOff) {
   const System system = heavy_pair();
   std::mt19937_64 random(29);
@@ -353,7 +355,8 @@ TEST(PassivityGuard, ChangesAConvergedCommitByNoMoreThanItIsOff) {
   EXPECT_GT(scaling_is_worse, 10) << "the control: scaling alone breaks the bound";
 }
 
-/// H = 40(1 − cos 3q) + ½p²: S is far from nonexpansive, so feasible scalings need not be an interval.
+/// H = 40(1 − cos 3q) + ½p²: S is far from nonexpansive, so feasible scalings need not be an
+/// interval.
 System cosine_part() {
   Structure structure = Structure::zero(2, 1);
   structure.J.insert(0, 1) = 1.0;
@@ -422,8 +425,8 @@ TEST(PassivityGuard, TouchesNoIslandButTheOneThatOverdraws) {
   EXPECT_FALSE(step.account().violated());
 }
 
-// A closed form that is off by a little would be repaired, not believed; a ledger that is not guarded
-// does not mind.
+// A closed form that is off by a little would be repaired, not believed; a ledger that is not
+// guarded does not mind.
 TEST(PassivityGuardControl, TheBookSeesAStepThatWasNotGuarded) {
   const System system = testing::lossless_pair();
   HandStep step(system, 0.01, {1.0, 1.0}, {});

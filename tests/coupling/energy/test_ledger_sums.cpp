@@ -19,7 +19,8 @@
 namespace portwave {
 namespace {
 
-/// Two islands whose parts alternate: A and B joined, C by itself between them. C's force is driven.
+/// Two islands whose parts alternate: A and B joined, C by itself between them. C's force is
+/// driven.
 constexpr std::size_t kParts = 3;
 constexpr std::array<std::size_t, kParts> kIslandOf = {0, 1, 0};
 
@@ -201,8 +202,8 @@ EnergyTotals account(const System& system, const RawRun& run) {
   return ledger.totals();
 }
 
-/// Numbers without physics, every sum exact: island 0 falls to −8.5 J, island 1 rises to 10.5 J, and the
-/// largest ratio is at the second of three steps.
+/// Numbers without physics, every sum exact: island 0 falls to −8.5 J, island 1 rises to 10.5 J,
+/// and the largest ratio is at the second of three steps.
 RawRun made_up(const System& system) {
   return {.b0 = {2, 1, 0},
           .storage_J = initial_storage(system),

@@ -271,7 +271,8 @@ TEST(Leaf, CrossesTransformersAndGyrators) {
   }
 }
 
-/// Entries of P and D on the diagonal, one per scalar port: which end of the edge is reflection-free.
+/// Entries of P and D on the diagonal, one per scalar port: which end of the edge is
+/// reflection-free.
 TEST(Adapted, EveryEdgeOfATreeIsWithoutReflectionAtOneEnd) {
   for (const bool on_bus : {false, true}) {
     const System system = testing::dc_motors(5, on_bus);

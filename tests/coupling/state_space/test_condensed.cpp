@@ -47,8 +47,8 @@ System network_of_all_joints() {
   return builder.build();
 }
 
-/// The largest difference of states, efforts and flows from the wave-free reference, which knows nothing
-/// of condensing, over some steps.
+/// The largest difference of states, efforts and flows from the wave-free reference, which knows
+/// nothing of condensing, over some steps.
 double difference_from_monolithic(const System& parts, double step_s, int steps) {
   const CondensedSystem system(parts);
   CollocationReference condensed(system, step_s, Integrator::midpoint);

@@ -73,7 +73,8 @@ WaveformIteration begun(const CondensedSystem& system, double step_s,
 
 std::string printed(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
 
-// Figures of Bartel, Günther, Jacob & Reis, Numer. Math. 155 (2023), section 6, computed independently.
+// Figures of Bartel, Günther, Jacob & Reis, Numer. Math. 155 (2023), section 6, computed
+// independently.
 TEST(LionsMercier, GoldenBoundsOfTheTwoMasses) {
   const System masses = testing::two_masses();
   const CondensedSystem system(masses);

@@ -86,8 +86,8 @@ RandomRun random_run(unsigned seed, double decay_from, double decay_to, double s
   return run;
 }
 
-// Theorem 24(d) of Bartel et al., for the discretised iteration: method.md's conditions are 0 < α < 1,
-// 0 < μ ≤ .9 ω, hω ≤ .1.
+// Theorem 24(d) of Bartel et al., for the discretised iteration: method.md's conditions are 0 < α <
+// 1, 0 < μ ≤ .9 ω, hω ≤ .1.
 TEST(LionsMercierLaw, TheWeightedNormNeverRises) {
   int radau = 0, midpoint = 0;
   double fall = 1.0;
@@ -224,7 +224,8 @@ TEST(Relaxation, DivergenceIsSeenAndSaid) {
   EXPECT_EQ(iteration.step_index(), 0);
   EXPECT_DOUBLE_EQ(iteration.state()[0], 2.0);
 
-  // Without a limit it goes on to the overflow of double precision: ν T = 1500 would peak near 1e650.
+  // Without a limit it goes on to the overflow of double precision: ν T = 1500 would peak near
+  // 1e650.
   DynamicIteration endless = to_tolerance(IterationKind::jacobi, 20000, 3000);
   endless.divergence_limit = std::numeric_limits<double>::infinity();
   const System fast = testing::rotation(150.0, 0.01, 2.0);
@@ -281,7 +282,8 @@ TEST(LionsMercier, RefusesSystemsThatViolateTheRankConditions) {
             "rank[E, alpha R] is full (mu = 9, alpha = 0.5): it has states that neither store nor "
             "dissipate "
             "energy");
-  // α = 0 leaves R to K, α = 1 to the parts; with μ = 0, an undamped state and α = 1 only x converges.
+  // α = 0 leaves R to K, α = 1 to the parts; with μ = 0, an undamped state and α = 1 only x
+  // converges.
   const System masses = testing::two_masses();
   const CondensedSystem system(masses);
   const auto bounds = [&](double mu, double alpha) {
@@ -294,8 +296,8 @@ TEST(LionsMercier, RefusesSystemsThatViolateTheRankConditions) {
   EXPECT_EQ(bounds(0.0, 0.5).rate, 1.0);
 }
 
-// The norm cannot rise where hμ ≤ tanh(hω) with midpoint, hμ ≤ 1 − e^(−hω) with Radau IIA: a run takes no
-// more, says what it would take, and takes that. Iterations for studies go on.
+// The norm cannot rise where hμ ≤ tanh(hω) with midpoint, hμ ≤ 1 − e^(−hω) with Radau IIA: a run
+// takes no more, says what it would take, and takes that. Iterations for studies go on.
 TEST(LionsMercier, RefusesAShiftWithWhichTheNormMayRise) {
   const System parts = testing::two_masses();
   const CondensedSystem system(parts);
@@ -369,8 +371,8 @@ TEST(LionsMercier, RefusesBadSettingsAllAtOnce) {
   EXPECT_NE(free_chain[0].find("has a singular Q"), std::string::npos) << free_chain[0];
 }
 
-/// Leaves that differ a little and a hub that all of them are coupled to, added last: Gauss–Seidel takes
-/// the leaves at once.
+/// Leaves that differ a little and a hub that all of them are coupled to, added last: Gauss–Seidel
+/// takes the leaves at once.
 System star_of_leaves(int leaves) {
   SystemBuilder builder;
   RandomNumbers random(11);
@@ -581,7 +583,8 @@ TEST(Collocation, RadauIiaHasOrderThreeAndMidpointTwo) {
               0.05);
 }
 
-// Differential variables of index 1 keep order 3, algebraic ones too, since the last stage is the state.
+// Differential variables of index 1 keep order 3, algebraic ones too, since the last stage is the
+// state.
 TEST(Collocation, RadauIiaOnDescriptorSystems) {
   for (const unsigned seed : {2u, 6u, 9u}) {
     const System network =

@@ -69,8 +69,8 @@ TEST(SplittingLaw, SecondOrderOnRandomNetworks) {
   }
 }
 
-/// The largest ΔH − supply over the steps, in units of the energies it is formed of; H itself is formed
-/// anew from the states.
+/// The largest ΔH − supply over the steps, in units of the energies it is formed of; H itself is
+/// formed anew from the states.
 double worst_energy_excess(const CondensedSystem& system, const Splitting& method, double step_s,
                            int steps) {
   SplittingMethod splitting(system, step_s, method);

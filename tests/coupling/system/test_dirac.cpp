@@ -241,7 +241,8 @@ TEST(DiracStructure, ForgivesRoundOffOnly) {
   }
 }
 
-// The same in other units: efforts of port j times unit_j·scale, flows divided by unit_j, rows by anything.
+// The same in other units: efforts of port j times unit_j·scale, flows divided by unit_j, rows by
+// anything.
 DiracStructure in_units(const DiracStructure& dirac, const Eigen::VectorXd& unit, double scale,
                         const Eigen::VectorXd& row) {
   return {row.asDiagonal() * (scale * dirac.E) * unit.asDiagonal(),
@@ -260,8 +261,8 @@ TEST(DiracStructure, UnitsDoNotMatter) {
         const Eigen::VectorXd row = mixed ? random_impedance(random, k, 9.0) : one;
         EXPECT_EQ(text_of(validate(in_units(dirac, unit, scale, row))), "")
             << name << ", scale " << scale;
-        // An entry that is off by a thousandth makes power, which is seen, and so is a row that says
-        // nothing new.
+        // An entry that is off by a thousandth makes power, which is seen, and so is a row that
+        // says nothing new.
         if (k < 2) continue;
         DiracStructure active = dirac;
         Eigen::Index i = 0, j = 0;
@@ -281,8 +282,8 @@ TEST(DiracStructure, UnitsDoNotMatter) {
   }
 }
 
-// Rows that mix the laws of efforts and flows look alike where the units of one outweigh the other's. The
-// structure is the same, and so is its wave map.
+// Rows that mix the laws of efforts and flows look alike where the units of one outweigh the
+// other's. The structure is the same, and so is its wave map.
 TEST(WaveMap, IsThatOfTheStructureInAnyUnits) {
   std::mt19937_64 random(kSeed);
   for (const auto& [name, dirac] : structures()) {

@@ -238,8 +238,8 @@ std::vector<Junction> many(const DiracStructure& dirac, int count, bool scattere
   return junctions;
 }
 
-// Runs of junctions that lie side by side are vectorised; those of scattered ones are not. Both give
-// the bits of junctions one by one.
+// Runs of junctions that lie side by side are vectorised; those of scattered ones are not. Both
+// give the bits of junctions one by one.
 TEST(Interconnection, UpdatesDoNotDependOnHowJunctionsLie) {
   constexpr int kCount = 37;
   for (const Named& named : all_junctions()) {

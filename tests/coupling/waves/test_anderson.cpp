@@ -142,8 +142,8 @@ TEST(AndersonSequence, NoMemoryIsThePlainIteration) {
   }
 }
 
-/// Nearly linear, so that combinations promise much, with a reflection that changes sides: they keep
-/// little.
+/// Nearly linear, so that combinations promise much, with a reflection that changes sides: they
+/// keep little.
 VectorXd kinked(const VectorXd& u) {
   VectorXd out(u.size());
   for (Eigen::Index i = 0; i < u.size(); ++i) {
@@ -188,8 +188,8 @@ TEST(AndersonSequence, TakesThePlainUpdateOfTheBaseAfterARejectionAndRestsAfterT
   EXPECT_GT(runs_with_two, 10);
 }
 
-// A rejected trial costs one evaluation each, and there are two at the most. That is no theorem: with a
-// memory of one, trials that stand can lead astray a little.
+// A rejected trial costs one evaluation each, and there are two at the most. That is no theorem:
+// with a memory of one, trials that stand can lead astray a little.
 TEST(AndersonSequence, IsNeverMoreThanTwoEvaluationsBehindOnDampedRotations) {
   int ahead = 0, behind = 0, all = 0;
   for (const Eigen::Index n : {2, 4, 10, 30}) {

@@ -133,7 +133,8 @@ TEST(InterfaceSolver, GoesBackToTheLastEvaluationThatStands) {
   island.adopt();
   const AlignedVector full = island.u();
   EXPECT_TRUE(island.solver().on_trial(0));
-  // Whatever the next ones are said to be, the steps from the first get shorter; then one is averaged.
+  // Whatever the next ones are said to be, the steps from the first get shorter; then one is
+  // averaged.
   const auto distance = [&] {
     double square = 0.0;
     for (std::size_t w = 0; w < start.size(); ++w) {

@@ -71,7 +71,8 @@ TEST(Acceleration, ReachesTheMonolithicStepInFewerEvaluations) {
   }
 }
 
-// One island's iterates at budget K are never much worse than the plain ones two evaluations before.
+// One island's iterates at budget K are never much worse than the plain ones two evaluations
+// before.
 TEST(Acceleration, SpendsTheBudgetNoWorseThanThePlainIterationTwoEvaluationsBefore) {
   for (const Hard& hard : hard_systems()) {
     const System system = hard.make();

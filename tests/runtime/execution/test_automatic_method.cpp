@@ -70,8 +70,9 @@ std::vector<Case> cases() {
   return out;
 }
 
-/// The largest difference of a part's states after `steps`, each relative to the largest size that this
-/// state has had; parts that have stored less than 1e-20 of all energy have not been reached yet.
+/// The largest difference of a part's states after `steps`, each relative to the largest size that
+/// this state has had; parts that have stored less than 1e-20 of all energy have not been reached
+/// yet.
 double worst_difference(Stepper& stepper, MonolithicReference& reference, int steps) {
   const System& system = stepper.system();
   const int parts = static_cast<int>(system.parts().size());
@@ -185,8 +186,8 @@ TEST(Retuning, KeepsEffortFlowAndTank) {
   EXPECT_GE(stepper.waves()->tank(0), -1e-13);
 }
 
-/// A Duffing oscillator that, once told to, cannot be looked at: linearised at a state (both states are
-/// then the same memory, as they never are in a step).
+/// A Duffing oscillator that, once told to, cannot be looked at: linearised at a state (both states
+/// are then the same memory, as they never are in a step).
 class Shy final : public Subsystem {
  public:
   explicit Shy(const bool& shy)

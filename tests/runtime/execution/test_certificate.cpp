@@ -1,5 +1,5 @@
-// The passivity certificate: round-off of sound parts is no violation, however the energies of a run
-// compare, and energy from nowhere is one, however much energy stands elsewhere.
+// The passivity certificate: round-off of sound parts is no violation, however the energies of a
+// run compare, and energy from nowhere is one, however much energy stands elsewhere.
 
 #include <string>
 

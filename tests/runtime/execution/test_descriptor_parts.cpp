@@ -169,7 +169,8 @@ TEST(DescriptorScenario, RunsAsAnyOther) {
       parse_scenario(scenario_text("[[0, 0], [0, 5e-4]]", R"({"u5": 2})"), "node.json", ".");
   Stepper stepper(scenario.system, scenario.options);
   stepper.run(scenario.steps);
-  // 5e-4 u5' = −0.2 u5 − u5/(0.5 + 0.5) by midpoint steps; u4 halves the u5 of the middle of a step.
+  // 5e-4 u5' = −0.2 u5 − u5/(0.5 + 0.5) by midpoint steps; u4 halves the u5 of the middle of a
+  // step.
   const double z = 1.2 / 5e-4 * 1e-5, factor = (1.0 - 0.5 * z) / (1.0 + 0.5 * z);
   const double u5 = 2.0 * std::pow(factor, 10);
   EXPECT_NEAR(stepper.state("rc")[1], u5, 1e-9);

@@ -1,4 +1,5 @@
-// Threads, executors and grain are a matter of speed alone: they change no bit of what a run commits.
+// Threads, executors and grain are a matter of speed alone: they change no bit of what a run
+// commits.
 
 #include <cmath>
 #include <cstdint>

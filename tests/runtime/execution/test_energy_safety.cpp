@@ -1,6 +1,6 @@
-// No budget, method, step, impedance or change of impedance makes the coupling create energy: the two
-// laws of the passivity guard over a box of runs drawn at random, and that the same runs without it
-// break them.
+// No budget, method, step, impedance or change of impedance makes the coupling create energy: the
+// two laws of the passivity guard over a box of runs drawn at random, and that the same runs
+// without it break them.
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Faults inside a step, thrown in by the thousand: at random parts and iterations, on one to eight
-// threads, with every executor, oversubscribed and on a single processor. Nothing may be committed, the
-// error must name the earliest iteration and of that the lowest part, and the stepper must go on as if
-// nothing had happened.
+// threads, with every executor, oversubscribed and on a single processor. Nothing may be committed,
+// the error must name the earliest iteration and of that the lowest part, and the stepper must go
+// on as if nothing had happened.
 
 #include <array>
 #include <atomic>
@@ -29,9 +29,9 @@ namespace {
 constexpr int kParts = 24;
 constexpr int kIterations = 4;
 
-/// What a part is to do wrong in the next step: in which of its port solves since it was frozen, and
-/// how. The commit is the last one. Or in which of its commits, counted from the order: those after the
-/// first are the guard's.
+/// What a part is to do wrong in the next step: in which of its port solves since it was frozen,
+/// and how. The commit is the last one. Or in which of its commits, counted from the order: those
+/// after the first are the guard's.
 struct Order {
   int solve = -1;  ///< −1: nothing
   StepFault fault = StepFault::none;
@@ -285,8 +285,8 @@ struct Tally {
   int survived = 0;
 };
 
-/// Steps with faults, as they go on one thread and with an executor: alike in errors and in every bit;
-/// failed ones leave no trace.
+/// Steps with faults, as they go on one thread and with an executor: alike in errors and in every
+/// bit; failed ones leave no trace.
 template <class GiveOrders>
 Tally compare(const Setting& setting, const StepperOptions& options, int steps,
               const GiveOrders& give, GuardStatistics* guard = nullptr,
@@ -335,8 +335,8 @@ const std::vector<Setting> kSettings = {{ExecutorKind::serial, 1, {}},
                                         {ExecutorKind::barrier, 2, Grain::per_part()},
                                         {ExecutorKind::graph, 2, Grain::per_part()}};
 
-// A port solve that fails at an accelerated trial is a rejected trial, one that fails anywhere else a
-// fault.
+// A port solve that fails at an accelerated trial is a rejected trial, one that fails anywhere else
+// a fault.
 TEST(Faults, AtAcceleratedTrialsAreRejections) {
   StepperOptions options;
   options.method.waves().iterations = 6;
@@ -356,8 +356,8 @@ TEST(Faults, AtAcceleratedTrialsAreRejections) {
   }
 }
 
-// A commit that fails when the guard makes it again is one that is not feasible; another is tried. Parts
-// of other islands that are committed along with it have no such excuse.
+// A commit that fails when the guard makes it again is one that is not feasible; another is tried.
+// Parts of other islands that are committed along with it have no such excuse.
 TEST(Faults, WhenTheGuardCommitsAgainAreInfeasibleTrials) {
   StepperOptions options;
   options.method.waves().iterations = 1;

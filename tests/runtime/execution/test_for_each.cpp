@@ -72,8 +72,8 @@ TEST_P(ForEachLaw, JobsWithPausesBetweenThem) {
 
 TEST_P(ForEachLaw, SomebodyElseHelpsWithLongBodies) {
   const std::unique_ptr<ForEach> each = GetParam().make(2);
-  // Two bodies that wait for one another can only end on two threads. A worker may be long in coming,
-  // so that they wait no longer than a while; in one of many tries it comes.
+  // Two bodies that wait for one another can only end on two threads. A worker may be long in
+  // coming, so that they wait no longer than a while; in one of many tries it comes.
   bool met = false;
   for (int n = 0; n < 200 && !met; ++n) {
     std::atomic<int> here = 0;

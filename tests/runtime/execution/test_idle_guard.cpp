@@ -1,5 +1,5 @@
-// The guard leaves converged steps alone: far from the origin, coasting, driven from rest, with free
-// ends. And what the summary's verdict says when it is off and energy grows.
+// The guard leaves converged steps alone: far from the origin, coasting, driven from rest, with
+// free ends. And what the summary's verdict says when it is off and energy grows.
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,8 @@
 namespace portwave {
 namespace {
 
-/// Blocks of masses on springs without walls, at `offset_m` and `speed_m_per_s`, one mass displaced by 1 cm.
+/// Blocks of masses on springs without walls, at `offset_m` and `speed_m_per_s`, one mass displaced
+/// by 1 cm.
 struct Coasting {
   int blocks = 4;
   double stiffness_N_per_m = 50.0;
@@ -122,8 +123,8 @@ TEST(IdleGuard, LeavesChainsThatCoastFarFromTheOriginAlone) {
   }
 }
 
-/// A spring with a free end, pulled at a constant velocity at the other: nothing is stored, all waves are
-/// the input's.
+/// A spring with a free end, pulled at a constant velocity at the other: nothing is stored, all
+/// waves are the input's.
 TEST(IdleGuard, LeavesAFreeEndAlone) {
   Structure structure = Structure::zero(1, 2);
   structure.G.insert(0, 0) = 1.0;

@@ -1,5 +1,5 @@
-// Port solves of the inner iteration are only as exact as it can use. What is committed does not show
-// it, and what is certified does not suffer.
+// Port solves of the inner iteration are only as exact as it can use. What is committed does not
+// show it, and what is certified does not suffer.
 
 #include <cmath>
 #include <memory>
@@ -32,8 +32,8 @@ std::vector<double> displaced(int states, double by) {
   return x;
 }
 
-/// A linear chain with nonlinear teeth at its junctions, and beside it small islands of one tooth and
-/// one oscillator each.
+/// A linear chain with nonlinear teeth at its junctions, and beside it small islands of one tooth
+/// and one oscillator each.
 System comb(int teeth, int islands, bool exact) {
   SystemBuilder builder;
   for (int i = 0; i <= teeth; ++i) {

@@ -1,5 +1,5 @@
-// Junctions, ledger and residual have kernels too: whole runs give the same bits on every instruction
-// set.
+// Junctions, ledger and residual have kernels too: whole runs give the same bits on every
+// instruction set.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The interface equation as the update of whole runs: against the monolithic step, on all executors, and
-// where things go wrong.
+// The interface equation as the update of whole runs: against the monolithic step, on all
+// executors, and where things go wrong.
 
 #include <algorithm>
 #include <cmath>
@@ -32,8 +32,8 @@ StepperOptions interface(double step_s) {
   return options;
 }
 
-/// The largest difference from the monolithic step, relative to the largest state; negative where there
-/// is no such step.
+/// The largest difference from the monolithic step, relative to the largest state; negative where
+/// there is no such step.
 double worst_error(Stepper& stepper, double step_s, int steps) {
   const System& system = stepper.system();
   MonolithicReference reference(system, step_s);
@@ -289,8 +289,8 @@ TEST(AutomaticMethod, MissesNoToleranceOnRandomNetworks) {
   EXPECT_GT(ran, 250);
 }
 
-// A trial at which a part cannot be solved is rejected; at any other evaluation that is a fault, and
-// nothing is committed.
+// A trial at which a part cannot be solved is rejected; at any other evaluation that is a fault,
+// and nothing is committed.
 TEST(InterfaceMethod, FaultsCommitNothing) {
   bool broken = false;
   Structure structure = Structure::zero(2, 1);

@@ -1,5 +1,5 @@
-// Islands share batches and steps, and nothing else: each iterates as long as it needs, and comes out
-// as if it were alone.
+// Islands share batches and steps, and nothing else: each iterates as long as it needs, and comes
+// out as if it were alone.
 
 #include <algorithm>
 #include <cstdint>
@@ -63,8 +63,8 @@ std::vector<IslandStep> run_island(const System& system, int island, const Stepp
   return out;
 }
 
-/// The islands [first, last) together with all others, and alone. Returns how often the guard acted on
-/// them alone.
+/// The islands [first, last) together with all others, and alone. Returns how often the guard acted
+/// on them alone.
 std::int64_t expect_as_alone(int first, int last, const StepperOptions& one,
                              const StepperOptions& all, int steps = 6) {
   const System together = archipelago();

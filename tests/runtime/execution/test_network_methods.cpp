@@ -144,8 +144,8 @@ class GroupByGroup {
 
 System chains() { return testing::chain_of_blocks(9, 4); }
 
-/// Twelve chains of three kinds on the springs of one mass: all that Gauss–Seidel solves after the mass
-/// can be solved at once.
+/// Twelve chains of three kinds on the springs of one mass: all that Gauss–Seidel solves after the
+/// mass can be solved at once.
 System star_of_chains() {
   SystemBuilder builder;
   builder.add("hub", linear_oscillator({.mass_kg = 2.0, .stiffness_N_per_m = 10.0}),
@@ -314,7 +314,8 @@ TEST_P(NetworkMethods, CountIterations) {
   EXPECT_EQ(loose.step().converged, GetParam().is<IterationKind>());
 }
 
-// What a window took is counted once, when it is iterated: also of a window that the run does not finish.
+// What a window took is counted once, when it is iterated: also of a window that the run does not
+// finish.
 TEST_P(DynamicIterations, CountAWindowOnce) {
   const System system = testing::two_masses();
   StepperOptions options = options_of(GetParam());
@@ -635,8 +636,8 @@ TEST_P(DynamicIterations, StoppedEarlyAreConditionalWhereTheyCreateEnergy) {
   EXPECT_TRUE(some);
 }
 
-// A window that has met a loose tolerance may leave that much of the coupling errors in the energy. It is
-// not short of convergence, and no law is broken.
+// A window that has met a loose tolerance may leave that much of the coupling errors in the energy.
+// It is not short of convergence, and no law is broken.
 TEST(NetworkCertificate, AllowsForTheToleranceOfAConvergedWindow) {
   const System system = testing::two_masses();
   StepperOptions options = options_of(IterationKind::lions_mercier);

@@ -1,5 +1,5 @@
-// The papers' systems as examples/ has them: the couplings with their signs, which norms of errors do
-// not see, since x₂ → −x₂ turns one sign into the other.
+// The papers' systems as examples/ has them: the couplings with their signs, which norms of errors
+// do not see, since x₂ → −x₂ turns one sign into the other.
 #include <string>
 #include <vector>
 

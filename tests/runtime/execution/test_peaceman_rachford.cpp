@@ -71,7 +71,8 @@ TEST(PeacemanRachford, CertificatesHoldAtEveryImpedance) {
   }
 }
 
-// A damper that outweighs the mass over a step, 2m/h: the port relation of the step is not monotone.
+// A damper that outweighs the mass over a step, 2m/h: the port relation of the step is not
+// monotone.
 TEST(PeacemanRachfordControl, AnActivePartHasANegativeMargin) {
   SystemBuilder builder;
   builder.add("A",
@@ -97,8 +98,8 @@ std::vector<BudgetRow> pair_study(const std::vector<double>& impedance,
   return study_budget(scenario, budgets);
 }
 
-// Source: the pair of arXiv 2603.16424 with γ at the match of the Duffing side, Z_A(q = 0) = 0.64974;
-// independently computed in double precision, to two digits.
+// Source: the pair of arXiv 2603.16424 with γ at the match of the Duffing side, Z_A(q = 0) =
+// 0.64974; independently computed in double precision, to two digits.
 TEST(PeacemanRachford, ReproducesTheNumbersOfThePairAtItsMatch) {
   const std::vector<BudgetRow> rows = pair_study({0.649}, {2, 4, 6, 8});
   const double golden[] = {8.4e-4, 4.8e-7, 2.7e-10};

@@ -303,7 +303,8 @@ std::vector<Eigen::MatrixXd> matrices_of(const Subsystem& part) {
   return all;
 }
 
-// What `portwave list` shows as the default may be written, for every optional matrix of every type.
+// What `portwave list` shows as the default may be written, for every optional matrix of every
+// type.
 TEST(Scenario, AnEmptyOptionalMatrixIsItsDefault) {
   int matrices = 0;
   for (const std::string type : {"linear_port_hamiltonian", "descriptor_port_hamiltonian"}) {
@@ -453,7 +454,8 @@ TEST(Scenario, OverridesReplaceAndAddValues) {
   ASSERT_EQ(scenario.observables.size(), 1U);
   EXPECT_EQ(scenario.observables[0].label, "A.v1");
   const std::vector<double> moving = {0.0, 1.0};
-  EXPECT_EQ(part_of(scenario, "B").port_hamiltonian()->storage(moving.data()), 3.0);  // the last one counts
+  EXPECT_EQ(part_of(scenario, "B").port_hamiltonian()->storage(moving.data()),
+            3.0);  // the last one counts
   EXPECT_EQ(scenario.options.method.waves().impedance[scalar_port(scenario, "C.right")], 0.1);
 }
 

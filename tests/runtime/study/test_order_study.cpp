@@ -17,8 +17,8 @@ namespace {
 
 using testing::example;
 
-/// The ports of the second chain on its first position in place of its first momentum: a misprint of
-/// the source.
+/// The ports of the second chain on its first position in place of its first momentum: a misprint
+/// of the source.
 const Override kOntoThePosition = {"/subsystems/1/parameters/G/entries/0/0", "1"};
 const Override kMatchedWaves = {
     "/method",
@@ -176,8 +176,8 @@ const Override kRegularE = {"/subsystems/1", R"({
     "Q": [[1, 0], [0, 2]]},
   "initial_state": {"p2": 0.05}})"};
 
-// Whether E is singular decides, not whether it is the identity: the baseline is the same rule as the
-// iteration's.
+// Whether E is singular decides, not whether it is the identity: the baseline is the same rule as
+// the iteration's.
 TEST(OrderStudy, TakesTheMidpointRuleWhereverEIsRegular) {
   const Override method = {"/method",
                            R"({"kind": "lions-mercier", "tolerance": 1e-10, "iterations": 1000})"};

@@ -17,8 +17,8 @@ using testing::observable;
 using testing::pair_scenario;
 
 /// Errors of the Duffing–linear pair against the monolithic step, t = 0, 0.01, …, 10 s, to six
-/// significant digits. Source: arXiv 2603.16424 benchmark, independently recomputed; the last row in
-/// quadruple precision, since double precision does not settle its sixth digit.
+/// significant digits. Source: arXiv 2603.16424 benchmark, independently recomputed; the last row
+/// in quadruple precision, since double precision does not settle its sixth digit.
 struct Golden {
   int iterations;
   double rms;

@@ -110,8 +110,8 @@ TEST(DescriptorValidation, RefusesPartsWithNeitherEnergyNorLossesOfOddSize) {
 }
 
 TEST(DescriptorValidation, TakesRemark27AsAWholeAndRefusesItsBlocks) {
-  // E = R = 0, J = [0 1; −1 0] of Bartel, Günther, Jacob & Reis: x = 0 is its only solution, but each of
-  // the two blocks alone determines nothing.
+  // E = R = 0, J = [0 1; −1 0] of Bartel, Günther, Jacob & Reis: x = 0 is its only solution, but
+  // each of the two blocks alone determines nothing.
   DescriptorMatrices whole(2, 1);
   whole.flow(0, 1, 1.0);
   EXPECT_EQ(defects(whole), "");
@@ -367,8 +367,8 @@ TEST(DescriptorLawControls, CatchAnAlgebraicComponentThatIsCountedAsEnergy) {
 
 // Order of convergence, driven, against the exact solution of the terminated part.
 
-/// Of the circuit's left block with its port terminated, e = −γf, and the source sin ωt: errors of u2, j1
-/// at t = T, and of u1, u3 at T and at T − h/2, against a run with steps 64 times as short.
+/// Of the circuit's left block with its port terminated, e = −γf, and the source sin ωt: errors of
+/// u2, j1 at t = T, and of u1, u3 at T and at T − h/2, against a run with steps 64 times as short.
 struct OrderErrors {
   double differential, algebraic_at_end, algebraic_at_middle;
 };

@@ -1,5 +1,5 @@
-// How well the energy of one step balances, and what a batch says of it (StepBatch::step_rounding): over
-// steps from a millionth of a period to 1e8 periods, far from the origin, driven, floating.
+// How well the energy of one step balances, and what a batch says of it (StepBatch::step_rounding):
+// over steps from a millionth of a period to 1e8 periods, far from the origin, driven, floating.
 
 #include <cmath>
 #include <cstdint>
@@ -73,7 +73,8 @@ __extension__ typedef __float128 Quadruple;
 using Quadruple = long double;
 #endif
 
-/// H(x⁺) − H(x) of the states as they are: of a part that has drifted by 1e8 its terms cancel to 1e-16.
+/// H(x⁺) − H(x) of the states as they are: of a part that has drifted by 1e8 its terms cancel to
+/// 1e-16.
 double stored_change(const MatrixXd& Q, const VectorXd& x, const VectorXd& after) {
   Quadruple sum = 0;
   for (int i = 0; i < kStates; ++i) {

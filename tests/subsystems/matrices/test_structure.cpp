@@ -209,7 +209,8 @@ bool storage_passes(const Eigen::MatrixXd& Q) {
   return validate_storage(sparse(Q), static_cast<int>(Q.rows())).empty();
 }
 
-// A soft spring beside a stiff one, tied to it or not: what it does to energy is judged by its own size.
+// A soft spring beside a stiff one, tied to it or not: what it does to energy is judged by its own
+// size.
 TEST(Structure, ASoftPartDoesNotHideBesideAStiffOne) {
   for (const double unit : {1e-9, 1.0, 1e9}) {
     for (const double spread : {1.0, 1e4, 1e8, 1e9}) {

@@ -17,7 +17,8 @@
 #include "support/lane_major.hpp"
 #include "support/nonlinear_parts.hpp"
 
-// StepBatch::inexact_scatter of the Newton batch: b ≈ S(a), as exact as the inner iteration needs it.
+// StepBatch::inexact_scatter of the Newton batch: b ≈ S(a), as exact as the inner iteration needs
+// it.
 
 namespace portwave {
 namespace {
@@ -273,8 +274,8 @@ std::unique_ptr<NonlinearPortHamiltonian> barrier(bool throws) {
 }
 
 TEST(ApproachFaults, OccurOnlyWhereScatterFails) {
-  // Simplified steps from the last solution overshoot the domain of H, where a damped Newton does not;
-  // or the other way round.
+  // Simplified steps from the last solution overshoot the domain of H, where a damped Newton does
+  // not; or the other way round.
   int solved = 0, failed = 0;
   for (const bool throws : {false, true}) {
     const auto part = barrier(throws);

@@ -17,10 +17,10 @@ namespace portwave {
 
 enum class CertificateStatus {
   holds,
-  /// Every part is passive, but not all is well: energy came from the coupling (`growth`, without the guard,
-  /// or the error of a dynamic iteration beyond what its tolerance allows); impedances drown the account
-  /// of an island (`uncomputable_islands`); parts that do not know their energy cannot be judged
-  /// (`unjudged_parts`); or a sampled margin is negative, so that the premise of
+  /// Every part is passive, but not all is well: energy came from the coupling (`growth`, without
+  /// the guard, or the error of a dynamic iteration beyond what its tolerance allows); impedances
+  /// drown the account of an island (`uncomputable_islands`); parts that do not know their energy
+  /// cannot be judged (`unjudged_parts`); or a sampled margin is negative, so that the premise of
   /// Theorem 1 and of Fejér decrease fails.
   conditional,
   violated,  ///< a part created energy beyond round-off, or a law of the guard does not hold
@@ -52,8 +52,8 @@ struct MissedTolerance {
 /// What a run can say for itself so far.
 struct Certificate {
   CertificateStatus status = CertificateStatus::holds;
-  /// max r_i over parts and steps; −∞ before the first step. Methods without waves: of the whole system,
-  /// r = ΔH − supply.
+  /// max r_i over parts and steps; −∞ before the first step. Methods without waves: of the whole
+  /// system, r = ΔH − supply.
   double max_passivity_residual_J = 0.0;
   /// Some r was larger than rounding explains.
   bool is_part_active = false;
@@ -61,11 +61,11 @@ struct Certificate {
   int worst_passivity_part = -1;
   std::int64_t worst_passivity_step = -1;
   std::optional<BrokenLaw> broken_law;  ///< with the guard: `violated` for this reason
-  /// H of an island exceeded what was there and supplied, beyond rounding. Cannot be with the guard,
-  /// unless a part creates energy itself.
+  /// H of an island exceeded what was there and supplied, beyond rounding. Cannot be with the
+  /// guard, unless a part creates energy itself.
   std::optional<EnergyGrowth> growth;
-  /// Islands with impedances so far from what their parts respond with that the account of a step is lost
-  /// in the rounding of its waves. There the guard bounds the growth of H + T instead.
+  /// Islands with impedances so far from what their parts respond with that the account of a step
+  /// is lost in the rounding of its waves. There the guard bounds the growth of H + T instead.
   int uncomputable_islands = 0;
   MissedTolerance missed;  ///< of wave coupling with a tolerance
   /// Parts that do not know their energy: whether they are passive is not judged, and the
@@ -77,7 +77,8 @@ struct Certificate {
   /// Theorem 1: max over steps of ΔH + ½|u^K − u†|² − ½|u⁰ − u†|² − ½(|â|² − |b|²) − supply.
   std::optional<double> max_augmented_residual_J;
   /// Fejér decrease: max over steps and k of
-  /// ½|uᵏ⁺¹ − u†|² − ½|uᵏ − u†|² + (c/2)|uᵏ⁺¹ − uᵏ|², c = UpdateRule::fejer_gain. Accelerated iterations promise neither this nor Theorem 1.
+  /// ½|uᵏ⁺¹ − u†|² − ½|uᵏ − u†|² + (c/2)|uᵏ⁺¹ − uᵏ|², c = UpdateRule::fejer_gain. Accelerated
+  /// iterations promise neither this nor Theorem 1.
   std::optional<double> max_fejer_residual_J;
   /// Smallest sampled ⟨Sα − Sβ, α − β⟩ − |Sα − Sβ|², of rules that want it (Douglas–Rachford).
   std::optional<double> min_fne_margin;
@@ -90,12 +91,14 @@ struct Certificate {
 
 /// Tolerance of a part's passivity residual: 1e-12 of the terms that it is the difference of.
 /// `magnitude_J` is the sum of the part's StepEnergy::magnitude_J before and after the step,
-/// ½|a|² + ½|b|² and the size of its external supply. See docs/decisions/0010-passivity-tolerance.md.
+/// ½|a|² + ½|b|² and the size of its external supply. See
+/// docs/decisions/0010-passivity-tolerance.md.
 inline double passivity_tolerance(double magnitude_J) { return 1e-12 * magnitude_J; }
 
-/// Margins of every frozen part map, sampled at 32 pairs of N(0,1) incident waves drawn from a fixed
-/// seed and the step number: of what the update rule asks of parts (UpdateRule::part_condition).
-/// Needs a frozen record; leaves it so. Parts whose steps do not repeat are left out.
+/// Margins of every frozen part map, sampled at 32 pairs of N(0,1) incident waves drawn from a
+/// fixed seed and the step number: of what the update rule asks of parts
+/// (UpdateRule::part_condition). Needs a frozen record; leaves it so. Parts whose steps do not
+/// repeat are left out.
 class MarginSampler {
  public:
   static constexpr int kPairs = 32;
@@ -119,8 +122,9 @@ class MarginSampler {
 };
 
 /// Finds the fixed point u† = P S(u†) of the frozen macro-step to round-off: the plain iteration
-/// first, and where that is slow Newton with the sparse matrix I − P D, D being S linearised part by
-/// part (exact for linear parts, central differences else). For certificates and tests: it allocates.
+/// first, and where that is slow Newton with the sparse matrix I − P D, D being S linearised part
+/// by part (exact for linear parts, central differences else). For certificates and tests: it
+/// allocates.
 class FixedPointSolver {
  public:
   FixedPointSolver(const WaveDiscretisation& waves, const InnerUpdate& update,

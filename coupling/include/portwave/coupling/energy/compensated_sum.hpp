@@ -2,8 +2,8 @@
 
 namespace portwave {
 
-/// A running sum whose error does not grow with the number of terms: what every addition loses is kept
-/// (Knuth's two-sum, without a branch).
+/// A running sum whose error does not grow with the number of terms: what every addition loses is
+/// kept (Knuth's two-sum, without a branch).
 class CompensatedSum {
  public:
   explicit CompensatedSum(double start = 0.0) : sum_(start) {}

@@ -29,24 +29,25 @@ struct CommittedStep {
 /// states and waves alone. Sums run in part order. Nothing is allocated after construction.
 ///
 /// Per part, r = H⁺ − H − ½(|a|² − |b|²) − supply ≤ 0 up to round-off; per island, a tank
-/// T ← min(T + ½(|b|² − |a|²), cap) from T₀ = ½|b⁰|² or as TankOptions say. H⁺ − H and ½(|b|² − |a|²) are
-/// formed from increments, x⁺ − x and b − a, and added up with compensation, so that neither large
-/// states nor large waves drown them. What rounding may have left in an island's account all the same is
-/// kept beside it (`rounding_J`).
+/// T ← min(T + ½(|b|² − |a|²), cap) from T₀ = ½|b⁰|² or as TankOptions say. H⁺ − H and ½(|b|² −
+/// |a|²) are formed from increments, x⁺ − x and b − a, and added up with compensation, so that
+/// neither large states nor large waves drown them. What rounding may have left in an island's
+/// account all the same is kept beside it (`rounding_J`).
 ///
 /// Of a part that does not know its energy (Capabilities::knows_energy) the change H⁺ − H is by
 /// definition what went in, ½(|a|² − |b|²) + supply, and H counts from 0: it is *metered*. Its r is
 /// 0 and says nothing.
 ///
-/// A step is booked in three acts: `examine`, lane by lane, which several threads may share; `tally`,
-/// which sums up; and `close`, which makes it final. A step that is not closed has not happened; lanes
-/// may be examined and tallied again.
+/// A step is booked in three acts: `examine`, lane by lane, which several threads may share;
+/// `tally`, which sums up; and `close`, which makes it final. A step that is not closed has not
+/// happened; lanes may be examined and tallied again.
 class EnergyLedger {
  public:
   /// `record` and `b` are the initial states and outgoing waves, in the order of `waves`.
   /// `guarded`: the two laws of the guard are checked as well.
-  /// `uncomputable`: by island, 1 where impedances are so far from what the parts respond with that ½|a|²
-  /// may exceed all that is stored by more than the digits of a double; empty: none. See `overdraws`.
+  /// `uncomputable`: by island, 1 where impedances are so far from what the parts respond with that
+  /// ½|a|² may exceed all that is stored by more than the digits of a double; empty: none. See
+  /// `overdraws`.
   EnergyLedger(const WaveDiscretisation& waves, const double* record, const double* b,
                const TankOptions& tank = {}, bool guarded = false,
                std::vector<char> uncomputable = {});
@@ -56,11 +57,12 @@ class EnergyLedger {
   /// Where `WaveDiscretisation::advance` is to write the energies of the step.
   EnergyColumns columns();
 
-  /// Looks at lanes that committed incident waves `a` and outgoing waves `b`; `columns` are written.
+  /// Looks at lanes that committed incident waves `a` and outgoing waves `b`; `columns` are
+  /// written.
   void examine(int batch, LaneRange lanes, const double* a, const double* b);
-  /// Sums up. False when an energy is not finite. Where a linear part does not balance up to round-off, its
-  /// H⁺ − H is formed again from the states of `step` in extended precision: far from the origin the
-  /// terms of even ½(x⁺ + x)ᵀQ(x⁺ − x) may cancel.
+  /// Sums up. False when an energy is not finite. Where a linear part does not balance up to
+  /// round-off, its H⁺ − H is formed again from the states of `step` in extended precision: far
+  /// from the origin the terms of even ½(x⁺ + x)ᵀQ(x⁺ − x) may cancel.
   bool tally(const CommittedStep& step = {});
   /// After `tally`: ½(|b|² − |a|²) of an island.
   double mismatch(int island) const { return mismatch_[static_cast<std::size_t>(island)]; }
@@ -69,21 +71,22 @@ class EnergyLedger {
     const auto i = static_cast<std::size_t>(island);
     return std::min(tank_[i].value() + mismatch_[i], cap_);
   }
-  /// After `tally`: whether the step takes more from an island's tank than is in it, by more than the
-  /// rounding of the account so far, this step included. Or, on an `uncomputable` island of passive
-  /// parts, whether H + T grows by more than 1e-9 of what is there and supplied.
+  /// After `tally`: whether the step takes more from an island's tank than is in it, by more than
+  /// the rounding of the account so far, this step included. Or, on an `uncomputable` island of
+  /// passive parts, whether H + T grows by more than 1e-9 of what is there and supplied.
   bool overdraws(int island, const CommittedStep& step) const;
   /// Books the tallied step, of which the guard has to say what `alpha` and `withheld_J` are.
   StepLedger close(const CommittedStep& step, double alpha = 1.0, double withheld_J = 0.0);
-  /// After a failed `tally`: the first part whose energy is not finite; where only the sum is not, the
-  /// part that stores most.
+  /// After a failed `tally`: the first part whose energy is not finite; where only the sum is not,
+  /// the part that stores most.
   int first_non_finite() const;
   /// All acts, for all lanes. Empty when an energy is not finite: nothing is booked then.
   std::optional<StepLedger> account(const CommittedStep& step);
 
   /// Other islands are not computable from the next step on, impedances having changed.
   void set_uncomputable(std::vector<char> islands);
-  /// Islands among them in which the rounding of the waves of some step exceeded 1e-9 of all energy there.
+  /// Islands among them in which the rounding of the waves of some step exceeded 1e-9 of all energy
+  /// there.
   int drowned_islands() const { return drowned_count_; }
 
   /// H of a part at the start [J].

@@ -30,8 +30,8 @@ double largest_feasible_scaling(double A0, double A1, double A2);
 ///                       most 12 trial commits, and then one more with the best of them or, if none is
 ///                       feasible, α = min(1, √(2T)/|â|), which is.
 /// A step in which no island overdraws costs nothing but the sums that the ledger takes anyway.
-/// Proof: docs/concepts/energy-safety.md. Allocates at construction only, but for linear parts with more
-/// than two ports whose tanks the gradient does not fill.
+/// Proof: docs/concepts/energy-safety.md. Allocates at construction only, but for linear parts with
+/// more than two ports whose tanks the gradient does not fill.
 ///
 ///   if (guard.begin(ledger, record, step)) do { guard.propose(a); commit and tally again the islands
 ///   of guard.searching(); } while (!guard.review(ledger, step));

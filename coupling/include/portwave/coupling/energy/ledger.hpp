@@ -14,8 +14,8 @@ struct StepLedger {
       0.0;  ///< ½(|bⁿ⁺¹|² − |â|²): what the unconverged interface took from the parts
   double tank_J = 0.0;                    ///< Σ over islands of T, after the step
   double max_passivity_residual_J = 0.0;  ///< the largest r_i of the step
-  /// The passivity guard: the smallest GuardUse::alpha of the step (1: it did not act), and the sum of
-  /// GuardUse::withheld_J.
+  /// The passivity guard: the smallest GuardUse::alpha of the step (1: it did not act), and the sum
+  /// of GuardUse::withheld_J.
   double alpha = 1.0;
   double withheld_J = 0.0;
 };
@@ -60,8 +60,8 @@ struct EnergyTotals {
   /// What has gone into parts that do not know their energy since the start, in final_J; negative:
   /// they have given more than they took.
   double metered_J = 0.0;
-  /// What rounding may have left in the accounts of the islands so far, a bound; both laws are judged up
-  /// to it.
+  /// What rounding may have left in the accounts of the islands so far, a bound; both laws are
+  /// judged up to it.
   double rounding_J = 0.0;
   /// max over n of (Hⁿ + Σ max(Tⁿ, 0) − supplyⁿ)/(H₀ + T₀); NaN when the denominator is 0.
   double max_energy_ratio = 0.0;

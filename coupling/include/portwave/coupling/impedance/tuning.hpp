@@ -15,11 +15,11 @@
 
 namespace portwave {
 
-/// The response of a part's scalar ports over one step, linearised at a state: ȳ = M ū + const, u and y
-/// being the inputs and outputs of the ports by their causality, all other inputs held. Exact for
-/// linear parts; of others it is the response to a small step, x⁺ ≈ x, a structure that depends on
-/// the state being held at x. `x` null: the part's default state. One LU of the implicit step, dense up
-/// to 64 states. Throws ConfigError when the implicit step is singular.
+/// The response of a part's scalar ports over one step, linearised at a state: ȳ = M ū + const, u
+/// and y being the inputs and outputs of the ports by their causality, all other inputs held. Exact
+/// for linear parts; of others it is the response to a small step, x⁺ ≈ x, a structure that depends
+/// on the state being held at x. `x` null: the part's default state. One LU of the implicit step,
+/// dense up to 64 states. Throws ConfigError when the implicit step is singular.
 Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x = nullptr);
 
 /// The same of a component that shows no equations, starting at `x`, by steps of its own: from the
@@ -31,12 +31,13 @@ Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double
 std::optional<Eigen::MatrixXd> probed_response(const Component& component, double step_s,
                                                const double* x);
 
-/// The impedance that each scalar port of a part presents to one step, the part's other ports without
-/// input: 1/M_jj where the port takes an effort, M_jj where it takes a flow. Not positive and finite
-/// where there is none.
+/// The impedance that each scalar port of a part presents to one step, the part's other ports
+/// without input: 1/M_jj where the port takes an effort, M_jj where it takes a flow. Not positive
+/// and finite where there is none.
 std::vector<double> matched_impedances(const Subsystem& part, double step_s);
 
-/// D of a part with the given response: b = b⁰ + D a for the impedances γ of its ports (values > 0).
+/// D of a part with the given response: b = b⁰ + D a for the impedances γ of its ports (values >
+/// 0).
 ///   D = Σ(I + M̂)⁻¹(I − M̂), M̂_jl = s_j M_jl s_l; s_j = √γ_j, Σ_jj = 1 for effort-in ports, 1/√γ_j and −1
 ///   for flow-in ones.
 Eigen::MatrixXd scattering_matrix(const Eigen::MatrixXd& response, const Signature& signature,
@@ -56,9 +57,10 @@ class PortResponses {
   const std::string& problem() const { return problem_; }
   /// Not a number where there is none.
   const Eigen::MatrixXd& of(int part) const;
-  /// What a port is matched to: its own response M_jj, but no less than a thousandth of the terms that it is
-  /// the sum of. Where a step is long against all motions of a lossless part they cancel, and step maps
-  /// for an impedance matched to what is left would be too ill-conditioned to be passive.
+  /// What a port is matched to: its own response M_jj, but no less than a thousandth of the terms
+  /// that it is the sum of. Where a step is long against all motions of a lossless part they
+  /// cancel, and step maps for an impedance matched to what is left would be too ill-conditioned to
+  /// be passive.
   double matched(int part, Eigen::Index port) const;
   /// The sum of the magnitudes of the terms of M_jj.
   double terms(int part, Eigen::Index port) const;
@@ -117,19 +119,20 @@ struct PredictedRate {
 };
 
 /// Runs the iteration on the linearised parts, S(u) = b⁰ + D u, twice: from u = 0 with b⁰ fixed and
-/// irregular, and with another b⁰ from the waves that two steps before have left. The worse one counts,
-/// and of a system its worst island. The residual is that of the stopping test, |P b̂ − u|/max(|u|, |b̂|).
-/// b⁰ holds what the parts can emit: modes of PD that no motion of the parts excites do not count (two
-/// free ends on one rigid body have one of eigenvalue −1, at any impedances), nor do waves that are not
-/// unique.
-/// `acceleration`: with Anderson acceleration from so many earlier evaluations.
-/// `update` is run as it is; without a rule it is the interface equation.
-/// Cost     two products with D and P per evaluation: 3 ms for 1e5 parts of two ports. The interface
+/// irregular, and with another b⁰ from the waves that two steps before have left. The worse one
+/// counts, and of a system its worst island. The residual is that of the stopping test, |P b̂ −
+/// u|/max(|u|, |b̂|). b⁰ holds what the parts can emit: modes of PD that no motion of the parts
+/// excites do not count (two free ends on one rigid body have one of eigenvalue −1, at any
+/// impedances), nor do waves that are not unique. `acceleration`: with Anderson acceleration from
+/// so many earlier evaluations. `update` is run as it is; without a rule it is the interface
+/// equation. Cost     two products with D and P per evaluation: 3 ms for 1e5 parts of two ports.
+/// The interface
 ///          equation factorises I − PD of each island; it has no rate where that would take more than
 ///          1 GiB.
 PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
                            const InnerUpdate& update, int limit = 100, int acceleration = 0);
-/// The same by island. `wanted`, if not empty: the islands to look at; the rates of others mean nothing.
+/// The same by island. `wanted`, if not empty: the islands to look at; the rates of others mean
+/// nothing.
 std::vector<PredictedRate> predict_rates(const PortResponses& responses,
                                          std::span<const double> impedance,
                                          const InnerUpdate& update, int limit = 100,
@@ -183,15 +186,14 @@ struct MethodChoice {
 ///               most 3 (8 with a nonlinear part: there the prediction is no promise);
 ///   interface   the interface equation, with `matched` impedances, where its solve is not worth more
 ///               than 200 evaluations or nothing else converges, and its factors fit into 1 GiB.
-/// What is left, if anything, decides on θ = 1, θ = ½ or Douglas–Rachford (λ = 1), and on acceleration
-/// beyond 8 evaluations, for all islands that do not take the interface equation; if nothing converges
-/// within the limit, θ = ½ with the first rule. Of equals the clearly smaller contraction wins, then the
-/// order matched, leaf, adapted, fne. A rule that makes the step map of a part of an island worse
-/// conditioned than 1e4 is taken there only if nothing else converges. Where a tolerance is given,
-/// `rescue_after` is set, too.
-/// ImpedanceKind::automatic alone compares the rules for the given kind. The limit is 100 evaluations,
-/// 25 to 100 beyond 1e5 ports.
-/// Errors   ConfigError ("/method/impedance") when a rule that was asked for by name has no solution,
+/// What is left, if anything, decides on θ = 1, θ = ½ or Douglas–Rachford (λ = 1), and on
+/// acceleration beyond 8 evaluations, for all islands that do not take the interface equation; if
+/// nothing converges within the limit, θ = ½ with the first rule. Of equals the clearly smaller
+/// contraction wins, then the order matched, leaf, adapted, fne. A rule that makes the step map of
+/// a part of an island worse conditioned than 1e4 is taken there only if nothing else converges.
+/// Where a tolerance is given, `rescue_after` is set, too. ImpedanceKind::automatic alone compares
+/// the rules for the given kind. The limit is 100 evaluations, 25 to 100 beyond 1e5 ports. Errors
+/// ConfigError ("/method/impedance") when a rule that was asked for by name has no solution,
 ///          given impedances are not finite and > 0, or a part has no response
 ///          (PortResponses::problem).
 /// Cost     all candidates of 1e5 parts of two ports: 1 s.

@@ -38,7 +38,8 @@ inline constexpr int kMostSubsteps = 1'000'000;
 
 /// Coupling by dynamic iteration: each part is solved over a window of steps with the waveforms of
 /// the others, and that is repeated. All parts are linear. DynamicIterationMethod steps it; the
-/// table in coupling/src/method/dynamic_iteration.cpp lists the options as scenario files have them.
+/// table in coupling/src/method/dynamic_iteration.cpp lists the options as scenario files have
+/// them.
 struct DynamicIteration {
   IterationKind kind = IterationKind::lions_mercier;
   int iterations = 20;  ///< budget of each window, ≥ 0

@@ -62,7 +62,8 @@ struct OptionRefusal {
   std::string_view why;
 };
 
-/// Describes one option of a family: enough to read it, check it, list it and write its JSON Schema.
+/// Describes one option of a family: enough to read it, check it, list it and write its JSON
+/// Schema.
 struct OptionInfo {
   std::string_view key;  ///< with its unit, e.g. "energy_tolerance_J"
   OptionValue value = {};

@@ -24,8 +24,8 @@ enum class CouplingFlow {
 std::string_view to_string(CouplingFlow flow);
 
 /// Coupling by splitting: the flows of the coupling and of the parts in turn, without iteration.
-/// All parts are linear. SplittingMethod steps it; the table in coupling/src/method/splitting.cpp lists the
-/// options as scenario files have them.
+/// All parts are linear. SplittingMethod steps it; the table in coupling/src/method/splitting.cpp
+/// lists the options as scenario files have them.
 struct Splitting {
   SplittingKind kind = SplittingKind::strang;
   CouplingFlow coupling_flow = CouplingFlow::automatic;

@@ -37,8 +37,8 @@ struct JunctionPass {
   double factor = 1.0;  ///< c
 };
 
-/// An update as the loops over junctions take it: one pass, or two, the second one with the gap that
-/// the first one has left.
+/// An update as the loops over junctions take it: one pass, or two, the second one with the gap
+/// that the first one has left.
 struct JunctionPasses {
   JunctionPass first;
   std::optional<JunctionPass> second = {};
@@ -69,8 +69,8 @@ class UpdateRule {
   /// c ≥ 0 of its Fejér decrease |uᵏ⁺¹ − u†|² ≤ |uᵏ − u†|² − c|uᵏ⁺¹ − uᵏ|².
   virtual double fejer_gain(double relaxation) const = 0;
 
-  /// u ← the next iterate. Asked once, where a rule gets its relaxation; the loops over junctions then
-  /// know no rules.
+  /// u ← the next iterate. Asked once, where a rule gets its relaxation; the loops over junctions
+  /// then know no rules.
   virtual JunctionPasses passes(double relaxation) const = 0;
 };
 

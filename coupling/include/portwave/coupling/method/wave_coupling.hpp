@@ -51,8 +51,8 @@ inline constexpr int kMaxAcceleration = 10;
 /// What WaveCoupling::retune_factor may be.
 inline constexpr std::string_view kRetuneFactorRange = "0 or a number > 1";
 
-/// Coupling by waves, with an inner iteration in every step. The table in coupling/src/method/wave_coupling.cpp lists
-/// the options as scenario files have them.
+/// Coupling by waves, with an inner iteration in every step. The table in
+/// coupling/src/method/wave_coupling.cpp lists the options as scenario files have them.
 struct WaveCoupling {
   WaveUpdate kind = WaveUpdate::douglas_rachford;
   /// An update rule in place of that of `kind`, which is then Douglas–Rachford or

@@ -11,10 +11,11 @@ namespace portwave {
 /// The whole coupled discrete-gradient step in effort and flow, without waves: one sparse Newton on
 ///   x⁺ − x − h[(J − R)∇̄H + (G − P)ū] = 0,   ȳ = (G + P)ᵀ∇̄H + (S + N)ū   for every part,
 ///   E e + F f = 0                                                          for every junction,
-/// in the unknowns (x⁺, e, f); for descriptor parts with E(x⁺ − x) in place of x⁺ − x. It shares no code with the wave coupling beyond the parts' physics
-/// (storage, discrete gradient, structure), so it is independent evidence for what the inner
-/// iteration converges to. A reference: it allocates, and one thread does it all.
-/// Errors   ConfigError (step ≤ 0, opaque parts: they show no equations); std::runtime_error when
+/// in the unknowns (x⁺, e, f); for descriptor parts with E(x⁺ − x) in place of x⁺ − x. It shares no
+/// code with the wave coupling beyond the parts' physics (storage, discrete gradient, structure),
+/// so it is independent evidence for what the inner iteration converges to. A reference: it
+/// allocates, and one thread does it all. Errors   ConfigError (step ≤ 0, opaque parts: they show
+/// no equations); std::runtime_error when
 ///          Newton fails, state unchanged.
 class MonolithicReference {
  public:

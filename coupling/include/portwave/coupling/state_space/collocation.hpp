@@ -25,9 +25,9 @@ struct Tableau {
 /// Of an integrator; `automatic` counts as midpoint.
 Tableau tableau(Integrator integrator);
 
-/// The whole condensed system by one Runge–Kutta method, monolithically: one sparse LU of all stages.
-/// The reference for what dynamic iteration converges to.
-/// Errors   ConfigError: step ≤ 0, a singular implicit step, a singular E with a method that is not
+/// The whole condensed system by one Runge–Kutta method, monolithically: one sparse LU of all
+/// stages. The reference for what dynamic iteration converges to. Errors   ConfigError: step ≤ 0, a
+/// singular implicit step, a singular E with a method that is not
 ///          stiffly accurate, a tableau that lacks coefficients.
 class CollocationReference {
  public:

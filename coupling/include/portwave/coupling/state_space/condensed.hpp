@@ -46,9 +46,9 @@ struct ScalarCoupling {
 /// A system of linear parts as one port-Hamiltonian system, the couplings shifted into J:
 ///   d/dt(Ex) = (J_d + J_o − R)Qx + Bu,   J_o = Into · C · Outᵀ,   C skew, channels × channels,
 /// block-diagonal but for J_o, which is sparse and of low rank. One block per part with states;
-/// resistive ends are taken into the blocks that they end. States follow one another block by block,
-/// in part order.
-/// Errors   ConfigError with every reason why a system has no such form, `where` as in SystemBuilder:
+/// resistive ends are taken into the blocks that they end. States follow one another block by
+/// block, in part order. Errors   ConfigError with every reason why a system has no such form,
+/// `where` as in SystemBuilder:
 ///          nonlinear parts, junctions that do not give the inputs of their ports from the states
 ///          (two masses joined rigidly), dampers shared by two parts, driven inputs with feedthrough,
 ///          a singular pencil or an index above 2 of the whole.
@@ -86,8 +86,8 @@ class CondensedSystem {
   /// The initial states of the parts. Where the system is a descriptor system, the algebraic
   /// components are computed from the others and u(0).
   /// Where inputs act on hidden constraints (index 2), u′(0) is a forward difference over 1e-8 s.
-  /// Errors: ConfigError when no consistent state has the given Ex, naming the violated equations; when an
-  /// input throws or is not finite.
+  /// Errors: ConfigError when no consistent state has the given Ex, naming the violated equations;
+  /// when an input throws or is not finite.
   Eigen::VectorXd initial_state() const;
 
   /// u at a time. Errors: exceptions of the callbacks.

@@ -47,12 +47,12 @@ struct WaveformChange {
   bool finite = true;
 };
 
-/// The iteration on one window, for studies and for DynamicIterationMethod: waveforms of every block at the
-/// stages of every step, solved block by block at once, and coupled stage by stage.
-/// `stages` arrays are [step][stage][state of the whole].
-/// Errors of the constructor: ConfigError with every reason ("/method/…"): an active part, Q singular
-/// with the identity metric, the energy metric with descriptor parts, parameters out of range, a rank
-/// condition that fails (which), a singular block.
+/// The iteration on one window, for studies and for DynamicIterationMethod: waveforms of every
+/// block at the stages of every step, solved block by block at once, and coupled stage by stage.
+/// `stages` arrays are [step][stage][state of the whole]. Errors of the constructor: ConfigError
+/// with every reason ("/method/…"): an active part, Q singular with the identity metric, the energy
+/// metric with descriptor parts, parameters out of range, a rank condition that fails (which), a
+/// singular block.
 class WaveformIteration {
  public:
   WaveformIteration(const CondensedSystem& system, double step_s, const DynamicIteration& options);
@@ -78,14 +78,14 @@ class WaveformIteration {
   void z(std::span<double> stages) const;
   /// (I − λK)Qx, the z of a solution with these stage values; in the energy metric Q⁻¹ of it.
   void z_of_solution(std::span<const double> stages, std::span<double> z) const;
-  /// √(Σₙ e^{−2ωtₙ} h Σᵢ bᵢ|wₙᵢ|²) of differences of what `z` gives: |w|² is wᵀw, in the energy metric
-  /// wᵀQw; tₙ = n h. ω = 0 for Jacobi and the like.
+  /// √(Σₙ e^{−2ωtₙ} h Σᵢ bᵢ|wₙᵢ|²) of differences of what `z` gives: |w|² is wᵀw, in the energy
+  /// metric wᵀQw; tₙ = n h. ω = 0 for Jacobi and the like.
   double weighted_norm(std::span<const double> stages) const;
   /// The same without weights, in the Euclidean norm: L² of the stage values.
   double plain_norm(std::span<const double> stages) const;
 
-  /// Solves once more and writes x after every step, [step][state of the whole], and the energies of
-  /// every step (sums over the blocks in order).
+  /// Solves once more and writes x after every step, [step][state of the whole], and the energies
+  /// of every step (sums over the blocks in order).
   struct StepEnergies {
     double stored_J, supplied_J, dissipated_J;
   };
@@ -107,11 +107,11 @@ LionsMercierBounds lions_mercier_bounds(const CondensedSystem& system, double st
                                         double mu, double omega, double alpha,
                                         Integrator integrator, IterationMetric metric);
 
-/// Dynamic iteration window by window; steps are handed out one by one. A window is iterated when its
-/// first step is asked for.
-/// Errors of the constructor: those of WaveformIteration, and ConfigError ("/method/mu") where the norm of
-/// Lions–Mercier need not fall: hμ > tanh(hω) with midpoint, hμ > 1 − e^{−hω} with Radau IIA.
-/// Errors of a step: StepFault::not_converged where waveforms change by more than the divergence limit.
+/// Dynamic iteration window by window; steps are handed out one by one. A window is iterated when
+/// its first step is asked for. Errors of the constructor: those of WaveformIteration, and
+/// ConfigError ("/method/mu") where the norm of Lions–Mercier need not fall: hμ > tanh(hω) with
+/// midpoint, hμ > 1 − e^{−hω} with Radau IIA. Errors of a step: StepFault::not_converged where
+/// waveforms change by more than the divergence limit.
 class DynamicIterationMethod final : public NetworkMethod {
  public:
   DynamicIterationMethod(const CondensedSystem& system, double step_s,
@@ -133,8 +133,8 @@ class DynamicIterationMethod final : public NetworkMethod {
   const DynamicParameters& parameters() const;
   /// Weighted norms of zᵏ⁺¹ − zᵏ in the present window, one per iteration made.
   std::span<const double> history() const;
-  /// The largest ratio of one such norm to the one before it, over the run, where the former is above
-  /// round-off: at most 1 where the norm is monotone.
+  /// The largest ratio of one such norm to the one before it, over the run, where the former is
+  /// above round-off: at most 1 where the norm is monotone.
   double largest_rise() const;
 
  private:

@@ -5,8 +5,8 @@
 namespace portwave {
 
 /// Runs body(0) … body(count − 1), in any order and at once if it likes, and returns when all are
-/// done. What is run must write to different places for different i, so that results do not depend on
-/// who runs it. This one takes them in turn on the calling thread.
+/// done. What is run must write to different places for different i, so that results do not depend
+/// on who runs it. This one takes them in turn on the calling thread.
 class ForEach {
  public:
   virtual ~ForEach() = default;

@@ -14,9 +14,9 @@ struct OperationCounts {
   double sparse = 0.0;  ///< of the solves as they are done
 };
 
-/// Operator splitting for coupled linear port-Hamiltonian systems. Each flow by implicit midpoint, so
-/// that every step dissipates at every h; second order. The external inputs belong to the coupling
-/// (slow) flow, at t + h/4 and t + 3h/4.
+/// Operator splitting for coupled linear port-Hamiltonian systems. Each flow by implicit midpoint,
+/// so that every step dissipates at every h; second order. The external inputs belong to the
+/// coupling (slow) flow, at t + h/4 and t + 3h/4.
 ///   strang    coupling h/2, all local flows h at once, coupling h/2. A scalar coupling has the exact
 ///             map [[1+s, 2j₂], [2j₁, 1+s]]/(1−s), s = j₁j₂, of its two states.
 ///   impulse   (coupling + slow parts) h/2, m times (fast parts) h/m, (coupling + slow parts) h/2.

@@ -39,12 +39,12 @@ struct DiracStructure {
 };
 
 /// Names every defect: not square, not finite, rank < k, not isotropic (with the offending entry).
-/// Rank and isotropy are judged to 1e-12 after scaling of rows, and of efforts and flows port by port,
-/// so that units do not matter. `where` is "/E" or "/F" for shapes and "" otherwise.
+/// Rank and isotropy are judged to 1e-12 after scaling of rows, and of efforts and flows port by
+/// port, so that units do not matter. `where` is "/E" or "/F" for shapes and "" otherwise.
 Issues validate(const DiracStructure& dirac);
 
-/// The same structure by other rows where the units of the given ones make them all but parallel; the
-/// given ones else. For structures that `validate` passes.
+/// The same structure by other rows where the units of the given ones make them all but parallel;
+/// the given ones else. For structures that `validate` passes.
 DiracStructure with_separate_rows(const DiracStructure& dirac);
 
 /// The wave map a = P b of a Dirac structure with impedances γ (k values > 0):

@@ -31,14 +31,14 @@ struct Junction {
 ///
 /// Blocks with a closed form keep it: swaps (a connection with equal impedances) and reflections
 /// P = ±(2nnᵀ − I) (common-effort and common-flow junctions of any arity, free and fixed ends,
-/// connections, transformers); both satisfy P² = I, hence (2I − P)⁻¹ = (2I + P)/3. The others hold a
-/// dense block of their own size and its resolvent: (2I + P)/5 where P² = −I, a factorised inverse
-/// else. `compile` turns any choice of junctions into straight loops; junctions of one form whose
-/// places follow one another become one vectorised run.
+/// connections, transformers); both satisfy P² = I, hence (2I − P)⁻¹ = (2I + P)/3. The others hold
+/// a dense block of their own size and its resolvent: (2I + P)/5 where P² = −I, a factorised
+/// inverse else. `compile` turns any choice of junctions into straight loops; junctions of one form
+/// whose places follow one another become one vectorised run.
 class Interconnection {
  public:
-  /// `impedance` has one entry per place of the wave vector. Places in no junction are padding, which
-  /// nothing here touches. Errors: ConfigError when a place is used twice.
+  /// `impedance` has one entry per place of the wave vector. Places in no junction are padding,
+  /// which nothing here touches. Errors: ConfigError when a place is used twice.
   Interconnection(std::span<const Junction> junctions, std::span<const double> impedance);
   /// The same, the waves of `junctions` being numbers that `place_of` maps to places.
   Interconnection(std::span<const Junction> junctions, std::span<const int> place_of,
@@ -55,8 +55,8 @@ class Interconnection {
   }
   const CompiledJunctions& all() const { return all_; }
 
-  /// The coupling of some junctions as loops. `renumbering`, when not empty, maps places to those of a smaller
-  /// wave array.
+  /// The coupling of some junctions as loops. `renumbering`, when not empty, maps places to those
+  /// of a smaller wave array.
   CompiledJunctions compile(std::span<const int> junctions,
                             std::span<const int> renumbering = {}) const;
 

@@ -15,13 +15,14 @@ namespace portwave {
 /// Safeguarded Anderson acceleration (type II) of one island's inner iteration within a macro-step:
 /// the decisions, apart from the waves they are about.
 ///
-/// With the gaps g = P S(u) − u of the last evaluations, weights w, Σw = 1, minimise |Σ wᵢgᵢ| (with a
-/// Tikhonov term); the plain update is then applied to Σ wᵢuᵢ and Σ wᵢS(uᵢ), to which it is linear. The
-/// evaluation at such a trial counts towards K. It stands when its gap has fallen to `kRequired` of that
-/// of the last evaluation that stands; else the plain update of that one is taken. After
-/// `kMaxRejections` of it what was kept is forgotten and the next `kRest` updates are plain; then it
-/// begins anew. So that share of the evaluations is lost at the most; that those which stand are as good as plain ones would have been is the rule where S is affine,
-/// and no theorem. Memory does not reach across steps, so a step depends on nothing but its beginning.
+/// With the gaps g = P S(u) − u of the last evaluations, weights w, Σw = 1, minimise |Σ wᵢgᵢ| (with
+/// a Tikhonov term); the plain update is then applied to Σ wᵢuᵢ and Σ wᵢS(uᵢ), to which it is
+/// linear. The evaluation at such a trial counts towards K. It stands when its gap has fallen to
+/// `kRequired` of that of the last evaluation that stands; else the plain update of that one is
+/// taken. After `kMaxRejections` of it what was kept is forgotten and the next `kRest` updates are
+/// plain; then it begins anew. So that share of the evaluations is lost at the most; that those
+/// which stand are as good as plain ones would have been is the rule where S is affine, and no
+/// theorem. Memory does not reach across steps, so a step depends on nothing but its beginning.
 /// Source   Walker & Ni, SIAM J. Numer. Anal. 49 (2011).
 class AndersonSequence {
  public:
@@ -34,8 +35,8 @@ class AndersonSequence {
 
   /// Where the waves of the evaluation in progress are to be kept.
   int slot() const { return slot_; }
-  /// Takes in the evaluation kept in `slot()`: its ⟨g, gₛ⟩ with what is kept in slot s, for all s, and
-  /// |g|². Decides what comes next.
+  /// Takes in the evaluation kept in `slot()`: its ⟨g, gₛ⟩ with what is kept in slot s, for all s,
+  /// and |g|². Decides what comes next.
   void judge(std::span<const double> products, double square);
   /// Whether the last evaluation stands.
   bool stands() const { return stands_; }
@@ -54,8 +55,8 @@ class AndersonSequence {
   int rejections() const { return rejections_; }
   /// Something else goes on from the last evaluation, which stands.
   void abandon() { plain_ = stands_ = !(trial_ = false); }
-  /// Whether the evaluation in progress is at such a trial. It may fail: given a gap that is no number
-  /// it is rejected like any other.
+  /// Whether the evaluation in progress is at such a trial. It may fail: given a gap that is no
+  /// number it is rejected like any other.
   bool on_trial() const { return trial_; }
 
  private:
@@ -81,8 +82,8 @@ class AndersonSequence {
   int rest_ = 0;        // plain updates still to come
 };
 
-/// The kept waves of a system's accelerated iterations, by island. Different lanes may be kept, measured
-/// and combined by different threads, different islands judged by different threads.
+/// The kept waves of a system's accelerated iterations, by island. Different lanes may be kept,
+/// measured and combined by different threads, different islands judged by different threads.
 class Acceleration {
  public:
   Acceleration(const WaveDiscretisation& waves, int memory);

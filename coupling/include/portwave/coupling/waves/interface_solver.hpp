@@ -11,20 +11,22 @@ namespace portwave {
 /// The interface update of WaveUpdate::interface, island by island:
 ///   u ← u + (I − P D)⁻¹ (P S(u) − u),   D = S′ part by part.
 ///
-/// Where all parts of an island are affine one update is exact: two evaluations of S, or three where the
-/// first leaves more than rounding. Elsewhere it is a quasi-Newton iteration that keeps its factors over the
-/// steps. They are renewed at the last iterate that stands when updates like the last one would not reach the
-/// target within seven in all; and, for some steps after that, at the first evaluation already.
-/// A trial whose gap is not smaller does not stand, nor does one at which a port solve fails: then D is
-/// taken anew at the last one that does, else the step is halved, and after 4 of these u ← u + ½(P S(u) − u)
-/// takes its place once, which never enlarges the gap where S is nonexpansive.
+/// Where all parts of an island are affine one update is exact: two evaluations of S, or three
+/// where the first leaves more than rounding. Elsewhere it is a quasi-Newton iteration that keeps
+/// its factors over the steps. They are renewed at the last iterate that stands when updates like
+/// the last one would not reach the target within seven in all; and, for some steps after that, at
+/// the first evaluation already. A trial whose gap is not smaller does not stand, nor does one at
+/// which a port solve fails: then D is taken anew at the last one that does, else the step is
+/// halved, and after 4 of these u ← u + ½(P S(u) − u) takes its place once, which never enlarges
+/// the gap where S is nonexpansive.
 ///
-/// An island may be in use from the first evaluation of every step on, or be engaged within one; both for
-/// good and all deterministic: it depends on the waves alone. One thread at a time may call for one
-/// island, different threads for different ones.
-/// Cost     a solve: one multiplication and addition per entry of the factors, on one thread. Renewing D:
+/// An island may be in use from the first evaluation of every step on, or be engaged within one;
+/// both for good and all deterministic: it depends on the waves alone. One thread at a time may
+/// call for one island, different threads for different ones. Cost     a solve: one multiplication
+/// and addition per entry of the factors, on one thread. Renewing D:
 ///          2·p evaluations of the nonlinear parts with at most p scalar ports, on one thread, and an LU.
-/// Memory   the factors, up to 1 GiB per island, and three wave arrays. Steps allocate where D is renewed
+/// Memory   the factors, up to 1 GiB per island, and three wave arrays. Steps allocate where D is
+/// renewed
 ///          or an island is engaged for the first time only.
 class InterfaceSolver {
  public:
@@ -43,8 +45,8 @@ class InterfaceSolver {
 
   /// A new macro-step.
   void begin();
-  /// From the next update on, for the rest of the step. False, and nothing happens, where the factors do
-  /// not fit or memory ends.
+  /// From the next update on, for the rest of the step. False, and nothing happens, where the
+  /// factors do not fit or memory ends.
   bool engage(int island);
   bool engaged(int island) const { return flags_[at(island)].engaged; }
   /// Whether the next iterate is in u().
@@ -53,7 +55,8 @@ class InterfaceSolver {
   bool stands(int island) const { return flags_[at(island)].stands; }
   bool on_trial(int island) const { return flags_[at(island)].trial; }
 
-  /// Takes in the gap |P S(u) − u|² of an evaluation of an engaged island. False: it does not stand.
+  /// Takes in the gap |P S(u) − u|² of an evaluation of an engaged island. False: it does not
+  /// stand.
   bool accept(int island, double gap_square);
   /// Makes the next iterate. `record` is frozen, `exchanged` is P S(u); looked at only if the last
   /// evaluation stands. All are whole systems' arrays.

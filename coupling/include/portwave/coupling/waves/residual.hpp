@@ -10,9 +10,9 @@ struct InterfaceGap {
   double energy_J = 0.0;  ///< ½|P b̂ − u|²
 };
 
-/// Measures the gap P b̂ − u of an inner iteration, per island and per part. Sums run in part order;
-/// nothing is allocated after construction. Different lanes may be measured by different threads, and
-/// then different islands judged by different threads.
+/// Measures the gap P b̂ − u of an inner iteration, per island and per part. Sums run in part
+/// order; nothing is allocated after construction. Different lanes may be measured by different
+/// threads, and then different islands judged by different threads.
 class InterfaceResidual {
  public:
   explicit InterfaceResidual(const WaveDiscretisation& waves);
@@ -23,8 +23,8 @@ class InterfaceResidual {
                const double* exchanged);
   void measure_all(const double* u, const double* b, const double* exchanged);
 
-  /// From norms that are all measured. `per_part`: the largest over the parts too, so that a weak part
-  /// does not hide behind a strong one. NaN when a wave is NaN.
+  /// From norms that are all measured. `per_part`: the largest over the parts too, so that a weak
+  /// part does not hide behind a strong one. NaN when a wave is NaN.
   InterfaceGap gap(int island, bool per_part) const;
   /// The largest residual and the sum of the energies over all islands.
   InterfaceGap largest(bool per_part) const;

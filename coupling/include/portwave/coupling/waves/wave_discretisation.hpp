@@ -43,10 +43,11 @@ struct BatchPlace {
 /// their one-step solvers prepared, the coupling turned into waves. The System must outlive it.
 ///
 /// Parts are taken in an order that puts coupled ones close to one another (see locality_order).
-/// Whole islands are gathered into *island_groups*: a large island is a island_group of its own, small ones share a
-/// island_group. A batch never holds parts of two island_groups, so island_groups touch no common cache line of states or
-/// waves. Waves lie batch by batch, port by port, lane by lane (StepBatch::stride); between batches
-/// there may be padding, which holds zeros. None of this depends on the number of threads.
+/// Whole islands are gathered into *island_groups*: a large island is a island_group of its own,
+/// small ones share a island_group. A batch never holds parts of two island_groups, so
+/// island_groups touch no common cache line of states or waves. Waves lie batch by batch, port by
+/// port, lane by lane (StepBatch::stride); between batches there may be padding, which holds zeros.
+/// None of this depends on the number of threads.
 class WaveDiscretisation {
  public:
   enum class Grouping {
@@ -62,8 +63,9 @@ class WaveDiscretisation {
   WaveDiscretisation(const System&& system, double step_s, std::span<const double> impedance,
                      Grouping grouping = Grouping::by_shape) = delete;
 
-  /// Prepares the step maps and junctions for other impedances, by scalar port; places stay. Records
-  /// have to be frozen anew, and programs and calls that were made from this are stale. Allocates.
+  /// Prepares the step maps and junctions for other impedances, by scalar port; places stay.
+  /// Records have to be frozen anew, and programs and calls that were made from this are stale.
+  /// Allocates.
   /// Errors: as for the constructor; the old impedances are then in force again.
   void set_impedance(std::span<const double> impedance);
 
@@ -163,9 +165,9 @@ class WaveDiscretisation {
   int island_group_count_ = 0;
 };
 
-/// The parts, island by island in the order of their numbers, within an island so that coupled parts
-/// are close: the given order or, where the distances over the junctions are shorter, that of Cuthill
-/// and McKee from the part farthest from the first one.
+/// The parts, island by island in the order of their numbers, within an island so that coupled
+/// parts are close: the given order or, where the distances over the junctions are shorter, that of
+/// Cuthill and McKee from the part farthest from the first one.
 std::vector<int> locality_order(const System& system);
 
 }  // namespace portwave

@@ -13,8 +13,8 @@ namespace portwave {
 struct TimeBudget {
   /// A step is to be committed within this time of its beginning [s]; 0: no deadline.
   double deadline_s = 0.0;
-  /// Simulated time per wall time: step n does not begin before (n − n₀) h / pace after the first one
-  /// and is to be committed when the next one is due; 0: as fast as possible.
+  /// Simulated time per wall time: step n does not begin before (n − n₀) h / pace after the first
+  /// one and is to be committed when the next one is due; 0: as fast as possible.
   double pace = 0.0;
 
   bool active() const { return deadline_s > 0.0 || pace > 0.0; }
@@ -38,8 +38,8 @@ std::string_view to_string(StopReason reason);
 
 /// Decides how many inner iterations fit into what is left of a macro-step. Costs are running
 /// quantiles of what earlier steps took, so that a preempted step does not spoil the estimate; the
-/// clock is read once per chunk of iterations, and chunks shrink towards the deadline. Time comes in
-/// from outside: the class itself never reads a clock.
+/// clock is read once per chunk of iterations, and chunks shrink towards the deadline. Time comes
+/// in from outside: the class itself never reads a clock.
 ///
 /// One thread at a time may call it, except that `horizon` may be called by several at once.
 class DeadlineScheduler {
@@ -68,8 +68,8 @@ class DeadlineScheduler {
   int horizon(int done, int budget, Time now) const;
 
   /// The step is over: `iterations` ended at `inner_end`, the commit at `end`. Returns the slack,
-  /// deadline − duration [s]. `usual`: the commit had nothing out of the ordinary to do, so that a long
-  /// one is time that was lost.
+  /// deadline − duration [s]. `usual`: the commit had nothing out of the ordinary to do, so that a
+  /// long one is time that was lost.
   double finish(int iterations, Time inner_end, Time end, bool usual = true);
 
   /// Current estimates [s].

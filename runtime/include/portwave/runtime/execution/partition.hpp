@@ -32,7 +32,8 @@ struct TaskSlice {
 };
 
 /// A step cut into tasks: whole lane groups, gathered so that coupled parts meet in one task. Every
-/// task belongs to one island_group (see WaveDiscretisation); a island_group of several islands is one task.
+/// task belongs to one island_group (see WaveDiscretisation); a island_group of several islands is
+/// one task.
 struct Partition {
   struct Task {
     int island_group = 0;
@@ -58,9 +59,9 @@ LaneCosts measured_costs(const WaveDiscretisation& waves, const double* record);
 /// One task per island_group: for one thread.
 Partition whole_island_groups(const WaveDiscretisation& waves, const LaneCosts& costs);
 
-/// Tasks in the locality order, cut where the cost (or the number of parts) is reached; a lane group
-/// that costs more than a task should is a task of its own. `iterations` weighs port solves against
-/// commits. No junction ends up in so many tasks that their messages outweigh the waves.
+/// Tasks in the locality order, cut where the cost (or the number of parts) is reached; a lane
+/// group that costs more than a task should is a task of its own. `iterations` weighs port solves
+/// against commits. No junction ends up in so many tasks that their messages outweigh the waves.
 Partition make_partition(const WaveDiscretisation& waves, const LaneCosts& costs, Grain grain,
                          int threads, int iterations);
 

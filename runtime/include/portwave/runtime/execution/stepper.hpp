@@ -68,7 +68,8 @@ struct StepperOptions {
   Grain grain = {};
   ExecutorKind executor = ExecutorKind::automatic;
   TimeBudget time = {};
-  /// Asked while a step waits for its pace, which then begins, and between iterations of a window, which then fails.
+  /// Asked while a step waits for its pace, which then begins, and between iterations of a window,
+  /// which then fails.
   std::function<bool()> interrupted = {};
   bool timed = false;  ///< fill StepReport::times; always so with a time budget
 };
@@ -100,8 +101,8 @@ struct StepReport {
   StepLedger energy;  ///< zeros with Certify::none
 };
 
-/// Iterations over a run. A window is what is iterated at once: one step, or of a dynamic iteration as
-/// many as it says. It is counted when it is iterated: in its first step.
+/// Iterations over a run. A window is what is iterated at once: one step, or of a dynamic iteration
+/// as many as it says. It is counted when it is iterated: in its first step.
 struct IterationStatistics {
   std::int64_t steps = 0;
   std::int64_t windows = 0;
@@ -127,22 +128,22 @@ struct IterationStatistics {
 
 class StepEngine;
 
-/// Steps a system: freeze, iterate, commit, guard, ledger; or, with a method that couples without waves,
-/// by that method. Memory is taken at construction; a step of Certify::energy does not allocate (oneTBB's own task memory and the tuning of impedances to the state
-/// apart). Without a time budget results
-/// are equal bit by bit for any number of threads, grain and executor.
+/// Steps a system: freeze, iterate, commit, guard, ledger; or, with a method that couples without
+/// waves, by that method. Memory is taken at construction; a step of Certify::energy does not
+/// allocate (oneTBB's own task memory and the tuning of impedances to the state apart). Without a
+/// time budget results are equal bit by bit for any number of threads, grain and executor.
 ///
-/// Without waves (CouplingMethod::couples_by_waves() is false) a task is one or more lane_groups of up to eight equal subsystems,
-/// whatever the grain and the threads: graph has a node for each task, waves deals them out to workers.
-/// Options of wave coupling are not looked at, there is no WaveView, and Certify::full is
-/// Certify::energy.
+/// Without waves (CouplingMethod::couples_by_waves() is false) a task is one or more lane_groups of
+/// up to eight equal subsystems, whatever the grain and the threads: graph has a node for each
+/// task, waves deals them out to workers. Options of wave coupling are not looked at, there is no
+/// WaveView, and Certify::full is Certify::energy.
 ///
 /// The system must outlive the stepper and stay where it is. One thread at a time may call it.
 class Stepper {
  public:
   /// Errors: ConfigError with every defect of `options` (pointers as in scenario files:
-  /// "/time/step_s", "/method/iterations", …), or with every reason why a method without waves does not
-  /// fit the system.
+  /// "/time/step_s", "/method/iterations", …), or with every reason why a method without waves does
+  /// not fit the system.
   Stepper(const System& system, const StepperOptions& options);
   /// A temporary, as in Stepper(builder.build(), options), would be gone by the first step.
   Stepper(const System&& system, const StepperOptions& options) = delete;
@@ -161,15 +162,15 @@ class Stepper {
   int threads() const;
   /// Tasks of a step; without waves those of the phase that has most of them, and 1 when serial.
   int tasks() const;
-  /// What runs: "serial", "serial or async, whichever is faster", "async", "graph", "barrier"; and why, if it was
-  /// not asked for.
+  /// What runs: "serial", "serial or async, whichever is faster", "async", "graph", "barrier"; and
+  /// why, if it was not asked for.
   const std::string& execution() const;
 
   /// Committed state of a part, in signature order; valid until the next step.
   std::span<const double> state(int part) const;
   std::span<const double> state(std::string_view part) const;  ///< std::out_of_range if unknown
-  /// Mean effort and flow of the last step at a scalar port; 0 before the first. Without waves those of
-  /// the mean state, z̄ = Q(xⁿ + xⁿ⁺¹)/2.
+  /// Mean effort and flow of the last step at a scalar port; 0 before the first. Without waves
+  /// those of the mean state, z̄ = Q(xⁿ + xⁿ⁺¹)/2.
   double effort(int scalar_port) const;
   double flow(int scalar_port) const;
   /// H of a part [J].
@@ -180,10 +181,11 @@ class Stepper {
   const WaveView* waves() const;
   WaveView* waves();
 
-  /// The method in use, and why where it was not asked for in full. Without waves: the method as it was
-  /// asked for, and in `reason` what it came to.
+  /// The method in use, and why where it was not asked for in full. Without waves: the method as it
+  /// was asked for, and in `reason` what it came to.
   const MethodChoice& method() const;
-  /// What the run has shown of a method without waves, for people; empty where there is nothing to say.
+  /// What the run has shown of a method without waves, for people; empty where there is nothing to
+  /// say.
   std::string remarks() const;
 
   /// Whether there is a ledger (not with Certify::none, unless the guard or a part that does not
@@ -194,8 +196,8 @@ class Stepper {
   const IterationStatistics& iterations() const;
   /// Deadline statistics; all zero without a time budget.
   DeadlineScheduler::Statistics deadline() const;
-  /// Bytes held beside states and step maps: waves, ledger, places, junctions, tasks. Without waves:
-  /// waveforms, scratch, and the states that they are computed in.
+  /// Bytes held beside states and step maps: waves, ledger, places, junctions, tasks. Without
+  /// waves: waveforms, scratch, and the states that they are computed in.
   std::size_t overhead_bytes() const;
 
  private:

@@ -59,12 +59,14 @@ struct GenerateOptions {
   std::optional<double> impedance_Ns_per_m = {};
 };
 
-/// Every number out of its range, `where` being "/blocks", "/step", … as the command line names them.
+/// Every number out of its range, `where` being "/blocks", "/step", … as the command line names
+/// them.
 Issues check_network(const Network& network, const GenerateOptions& options = {});
 
 /// The scenario file, a part or coupling a line: the same text on every machine. Every tenth part
 /// starts moving, the others at rest; a few states are observed.
-/// Errors   ConfigError with everything check_network finds, or when the file would be larger than a
+/// Errors   ConfigError with everything check_network finds, or when the file would be larger than
+/// a
 ///          scenario may be.
 std::string generate_scenario(const Network& network, const GenerateOptions& options = {});
 

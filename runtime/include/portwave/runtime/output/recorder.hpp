@@ -22,10 +22,10 @@ struct Observable {
   std::string unit;
 };
 
-/// Resolves "part.state", "part.port.effort|flow|incident|outgoing" or "part.storage". The component
-/// of a wider port is written "part.port.effort[1]" or "part.port[1].effort".
-/// On failure appends an issue with the nearest name and returns false. `method`: one that couples
-/// without waves has no incident and outgoing ones.
+/// Resolves "part.state", "part.port.effort|flow|incident|outgoing" or "part.storage". The
+/// component of a wider port is written "part.port.effort[1]" or "part.port[1].effort". On failure
+/// appends an issue with the nearest name and returns false. `method`: one that couples without
+/// waves has no incident and outgoing ones.
 bool resolve_observable(const System& system, const std::string& label, const std::string& where,
                         Observable& out, Issues& issues,
                         MethodKind method = WaveUpdate::douglas_rachford);
@@ -50,8 +50,8 @@ class Recorder {
   virtual void finish(const RunSummary& summary) = 0;
 };
 
-/// A folder for results, made with its parents if missing. Unless kept it goes again, if it was made
-/// here and is empty.
+/// A folder for results, made with its parents if missing. Unless kept it goes again, if it was
+/// made here and is empty.
 class OutputFolder {
  public:
   /// Finds out before the work whether the files can be written: the folder takes files, and no
@@ -74,13 +74,13 @@ class OutputFolder {
 
 /// Writes trajectory.csv (time_s and the observables) and energy.csv (the ledger) of a run, a row
 /// for the state at t = 0 and one for every `every`-th step. A row of energy.csv holds the sums of
-/// supplied_J, dissipated_J, mismatch_J, guard_withheld_J and iterations, the largest passivity residual
-/// and the smallest alpha of the guard over the steps since the row before, so that the ledger closes
-/// row by row at any `every`. What is not known is left empty.
+/// supplied_J, dissipated_J, mismatch_J, guard_withheld_J and iterations, the largest passivity
+/// residual and the smallest alpha of the guard over the steps since the row before, so that the
+/// ledger closes row by row at any `every`. What is not known is left empty.
 ///
 /// The folder is made if missing. Rows go to hidden temporary files in it; `finish` moves them to
-/// their names when all are complete, so a name never holds half a file. Numbers have 17 significant digits and read back
-/// to the same double. Recording does not allocate.
+/// their names when all are complete, so a name never holds half a file. Numbers have 17
+/// significant digits and read back to the same double. Recording does not allocate.
 /// Errors: std::runtime_error naming the file and the system's reason.
 class CsvRecorder final : public Recorder {
  public:

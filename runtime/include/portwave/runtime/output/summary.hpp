@@ -13,8 +13,9 @@ namespace portwave {
 
 /// What a run did, in one page.
 ///
-/// Without a time budget all but `threads`, `tasks`, `execution` and what is time (`wall_s` and what
-/// follows from it, `times`) is the same, bit by bit, for any number of threads, grain and executor.
+/// Without a time budget all but `threads`, `tasks`, `execution` and what is time (`wall_s` and
+/// what follows from it, `times`) is the same, bit by bit, for any number of threads, grain and
+/// executor.
 struct RunSummary {
   std::string scenario;
   std::int64_t steps = 0;
@@ -57,8 +58,9 @@ struct RunSummary {
 RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
                      double wall_s, const StepTimes& times = {});
 
-/// The smallest number of iterations that at least the share `level` of the windows (steps with wave
-/// coupling) did not exceed; 0 before the first step. Counts that share the histogram's last entry are taken for the largest.
+/// The smallest number of iterations that at least the share `level` of the windows (steps with
+/// wave coupling) did not exceed; 0 before the first step. Counts that share the histogram's last
+/// entry are taken for the largest.
 int iteration_quantile(const IterationStatistics& iterations, double level);
 
 /// The summary as summary.json holds it; numbers that are not finite become null.

@@ -43,7 +43,8 @@ class ScenarioError : public ConfigError {
   std::string file_;
 };
 
-/// Reads, overrides, checks and builds. Relative paths inside (CSV tables) are relative to the file.
+/// Reads, overrides, checks and builds. Relative paths inside (CSV tables) are relative to the
+/// file.
 /// Errors: ScenarioError with every defect; nothing is written anywhere.
 Scenario load_scenario(const std::filesystem::path& file,
                        const std::vector<Override>& overrides = {},

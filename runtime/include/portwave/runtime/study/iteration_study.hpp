@@ -57,11 +57,11 @@ struct IterationStudy {
   std::vector<IterationWindow> windows;
 };
 
-/// A dynamic iteration, iterate by iterate, against what it converges to: the whole system by the same
-/// integrator, monolithically. Every window starts from the state of that solution, so that its errors
-/// are its own and none are inherited.
-/// Errors: ConfigError — another method, a start error for Lions–Mercier, and those of the method. An
-/// iteration that breaks down ends its window's rows.
+/// A dynamic iteration, iterate by iterate, against what it converges to: the whole system by the
+/// same integrator, monolithically. Every window starts from the state of that solution, so that
+/// its errors are its own and none are inherited.
+/// Errors: ConfigError — another method, a start error for Lions–Mercier, and those of the method.
+/// An iteration that breaks down ends its window's rows.
 IterationStudy study_iteration(const Scenario& scenario, const IterationOptions& options,
                                const PhaseCallback& listener = {});
 

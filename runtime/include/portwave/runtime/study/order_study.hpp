@@ -53,12 +53,12 @@ struct OrderStudy {
 /// Errors, observed orders, operations and times of methods for linear systems, by step size.
 ///   midpoint (dense)   x⁺ = (I − hA/2)⁻¹(I + hA/2)x + h(I − hA/2)⁻¹Bu(t + h/2), as one dense map
 ///   midpoint (sparse)  the same, by one sparse LU; where E is singular Radau IIA instead
-/// Reference: exp(A·end) x₀, A = E⁻¹(J − R)Q, where nothing is driven, E is regular and there are at
-/// most 600 states; else 3-stage Radau IIA (order 5) with an eighth of the smallest step.
+/// Reference: exp(A·end) x₀, A = E⁻¹(J − R)Q, where nothing is driven, E is regular and there are
+/// at most 600 states; else 3-stage Radau IIA (order 5) with an eighth of the smallest step.
 /// Dynamic iterations keep the length of their windows [s], rounded to whole steps.
-/// Errors: ConfigError — steps that do not divide the end time, a system that has no condensed form, a
-/// method that applies with none of the step sizes. A run that fails, or that a method refuses to make
-/// with its step size, is a row.
+/// Errors: ConfigError — steps that do not divide the end time, a system that has no condensed
+/// form, a method that applies with none of the step sizes. A run that fails, or that a method
+/// refuses to make with its step size, is a row.
 OrderStudy study_order(const Scenario& scenario, const OrderOptions& options,
                        const PhaseCallback& listener = {});
 

@@ -32,12 +32,13 @@ struct RateRow {
   ObservedRate observed = {};
 };
 
-/// Predicted and observed contraction of the residual |P S(u) − u|/max(|u|, |S(u)|) per evaluation, for
-/// every rule of impedances with either iteration. Observed is the nonlinear iteration at frozen
-/// states, without acceleration or guard, over the scenario's first steps. Like the prediction it
-/// starts from u = 0, so that it has all the way to go; a run starts from P bⁿ, and is nearer. Each row
-/// commits what its own iteration comes to.
-/// Errors: ConfigError (a singular implicit step, a method without waves); failures of a step are the row's problem.
+/// Predicted and observed contraction of the residual |P S(u) − u|/max(|u|, |S(u)|) per evaluation,
+/// for every rule of impedances with either iteration. Observed is the nonlinear iteration at
+/// frozen states, without acceleration or guard, over the scenario's first steps. Like the
+/// prediction it starts from u = 0, so that it has all the way to go; a run starts from P bⁿ, and
+/// is nearer. Each row commits what its own iteration comes to.
+/// Errors: ConfigError (a singular implicit step, a method without waves); failures of a step are
+/// the row's problem.
 std::vector<RateRow> study_rate(const Scenario& scenario, const RateOptions& options = {},
                                 const PhaseCallback& listener = {});
 

@@ -10,13 +10,14 @@
 namespace portwave {
 
 /// A macro-step as its simulation sees it: tasks, each with K inner iterations and a commit. A task
-/// begins iteration k, and the commit, when it and all its neighbours have done the iteration before.
+/// begins iteration k, and the commit, when it and all its neighbours have done the iteration
+/// before.
 struct StepModel {
   std::vector<double> iterate_ns;            ///< by task: one inner iteration, ≥ 0
   std::vector<double> commit_ns;             ///< by task, ≥ 0
   std::vector<std::vector<int>> neighbours;  ///< by task; symmetric, without the task itself
-  /// By task: tasks with the same number also wait for one another after every iteration, as they do
-  /// when a tolerance is checked or at a barrier. Empty: nobody does.
+  /// By task: tasks with the same number also wait for one another after every iteration, as they
+  /// do when a tolerance is checked or at a barrier. Empty: nobody does.
   std::vector<int> waits_with;
   int iterations = 0;     ///< K ≥ 0
   double phase_ns = 0.0;  ///< what every phase of a task with neighbours takes beside its work
@@ -52,8 +53,8 @@ struct ScalingRow {
   double step_s = 0.0;  ///< wall time of a macro-step: median of the repetitions, or predicted
   /// Half the distance of the quartiles over the median, and the extremes; only if measured.
   std::optional<double> spread, fastest_s, slowest_s;
-  /// Strong scaling: time on one thread over this time, where measured the median of the repetitions'
-  /// ratios. Weak: threads · efficiency.
+  /// Strong scaling: time on one thread over this time, where measured the median of the
+  /// repetitions' ratios. Weak: threads · efficiency.
   double speed_up = 1.0;
   /// Strong: speed_up / threads. Weak: time of the first row over this time, likewise.
   double efficiency = 1.0;
@@ -62,7 +63,8 @@ struct ScalingRow {
   int tasks = 1;
   double imbalance = 1.0;  ///< of the partition for so many threads; 1 when it runs serially
   std::string execution;   ///< as Stepper::execution; "predicted" or "predicted: serial"
-  /// One thread does all although more were asked for. Nothing where the clock decides step by step.
+  /// One thread does all although more were asked for. Nothing where the clock decides step by
+  /// step.
   std::optional<bool> fell_back;
 };
 
@@ -96,8 +98,8 @@ struct SizedScenario {
 
 /// Times the scenario with every thread count. All configurations step through the same steps, one
 /// after the other within each repetition, their workers being called in before the clock runs.
-/// Predictions simulate the step (makespan_ns) with the costs of the parts measured alone, scaled so
-/// that one thread takes what it was measured to take; freezing and the ledger stay serial.
+/// Predictions simulate the step (makespan_ns) with the costs of the parts measured alone, scaled
+/// so that one thread takes what it was measured to take; freezing and the ledger stay serial.
 /// Errors: ConfigError ("/threads", "/steps", "/repetitions" and the Stepper's); StepError;
 /// std::runtime_error when results differ by configuration.
 ScalingStudy study_strong_scaling(const Scenario& scenario, const ScalingOptions& options,

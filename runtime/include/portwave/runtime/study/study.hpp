@@ -9,8 +9,8 @@
 
 namespace portwave {
 
-/// What the budget study varies. A list that is empty stands for what the scenario says. Of the methods
-/// without waves those that iterate can be studied; they have neither impedances nor guard.
+/// What the budget study varies. A list that is empty stands for what the scenario says. Of the
+/// methods without waves those that iterate can be studied; they have neither impedances nor guard.
 struct BudgetAxes {
   std::vector<int> budgets = {};
   std::vector<MethodKind> methods = {};
@@ -45,13 +45,14 @@ struct BudgetRow {
 using Samples = std::vector<double>;
 
 /// Steps the monolithic reference and samples the scenario's observables (states only).
-/// Errors: ConfigError for other observables; std::runtime_error when the samples do not fit memory.
+/// Errors: ConfigError for other observables; std::runtime_error when the samples do not fit
+/// memory.
 Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listener = {});
 
-/// Runs the scenario at every budget with every combination of the axes, certified in full: method by
-/// method, of each impedance by impedance, of each with and without guard. Where the iteration is not
-/// the scenario's, the relaxation is 1. Runs that fail are rows. Errors: ConfigError (an empty or
-/// impossible axis, bad options) and those of monolithic_samples.
+/// Runs the scenario at every budget with every combination of the axes, certified in full: method
+/// by method, of each impedance by impedance, of each with and without guard. Where the iteration
+/// is not the scenario's, the relaxation is 1. Runs that fail are rows. Errors: ConfigError (an
+/// empty or impossible axis, bad options) and those of monolithic_samples.
 std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,
                                          int threads = 1, const PhaseCallback& listener = {});
 /// The scenario's own method at every budget.

@@ -30,8 +30,8 @@ struct UpdateRate {
   PredictedRate predicted = {};
 };
 
-/// What a rule of impedances promises with each update rule, at the relaxation of the scenario where
-/// it names that one, else 1.
+/// What a rule of impedances promises with each update rule, at the relaxation of the scenario
+/// where it names that one, else 1.
 struct RuleRates {
   std::string rule = {};                 ///< as scenario files call it: "uniform", "matched", …
   std::string problem = {};              ///< not empty: why it has no impedances here
@@ -56,9 +56,9 @@ std::string impedance_rule(const CouplingMethod& method);
 std::vector<RuleRates> rates_of_rules(const Scenario& scenario, const PortResponses& responses,
                                       const PhaseCallback& listener = {});
 
-/// Chooses the iteration and, with `rule` automatic, the impedances; else those of the rule, `given`
-/// being the scenario's own values. Errors: ConfigError where that rule has no impedances here, or the
-/// scenario's method no waves.
+/// Chooses the iteration and, with `rule` automatic, the impedances; else those of the rule,
+/// `given` being the scenario's own values. Errors: ConfigError where that rule has no impedances
+/// here, or the scenario's method no waves.
 TuningReport tune(const Scenario& scenario, ImpedanceKind rule = ImpedanceKind::automatic,
                   const PhaseCallback& listener = {});
 

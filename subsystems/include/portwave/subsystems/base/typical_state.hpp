@@ -5,27 +5,27 @@
 
 namespace portwave {
 
-/// The step of a central difference at x in a state of this typical size (> 0): ε^⅓ of the size, and
-/// never so short beside |x| that rounding of x would show.
+/// The step of a central difference at x in a state of this typical size (> 0): ε^⅓ of the size,
+/// and never so short beside |x| that rounding of x would show.
 double difference_step(double typical, double x);
 
-/// What an estimate of typical sizes asks of a part with n states; both may throw or give what is not
-/// finite where x is outside their domain.
+/// What an estimate of typical sizes asks of a part with n states; both may throw or give what is
+/// not finite where x is outside their domain.
 struct StorageProbe {
   std::function<double(const double* x)> value;              ///< H(x) [J]
   std::function<void(const double* x, double* g)> gradient;  ///< ∇H(x), n doubles
 };
 
-/// Typical sizes s > 0 of the states near x, in their own units, from H alone. For each state the first
-/// of these that there is:
+/// Typical sizes s > 0 of the states near x, in their own units, from H alone. For each state the
+/// first of these that there is:
 ///   - the reach at which ∂H/∂xᵢ stops growing as the power of the reach that it grows with from
 ///     the shortest reaches on: where a spring hardens, a sine bends, a capacitor saturates, H ends;
 ///     the other states being at x, and again at half their own typical size from x, whichever is less;
 ///   - |xᵢ|;
 ///   - the reach that changes H by the energy that states of the first kind have at theirs, else by 1 J;
 ///   - 1.
-/// Right to a factor of ten at best. Cost: some hundred evaluations of ∇H per state. Never throws what
-/// the callbacks throw.
+/// Right to a factor of ten at best. Cost: some hundred evaluations of ∇H per state. Never throws
+/// what the callbacks throw.
 std::vector<double> typical_sizes(const StorageProbe& H, const std::vector<double>& x);
 
 }  // namespace portwave

@@ -26,8 +26,8 @@ struct ConformanceOptions {
   std::vector<double> steps_s = {1e-6, 1e-3, 1e-1, 10.0};
   int trials = 4;  ///< random states, waves, inputs and impedances per step size
   std::uint64_t seed = 1;
-  /// States are drawn within default_state ± state_scale·typical_state; states where H is not finite
-  /// are skipped.
+  /// States are drawn within default_state ± state_scale·typical_state; states where H is not
+  /// finite are skipped.
   double state_scale = 1.0;
   double wave_scale = 1.0;   ///< incident waves within ± this [√J]
   double input_scale = 1.0;  ///< external inputs within ± this
@@ -61,16 +61,16 @@ LawReport check_energy_law(const Subsystem& part, const ConformanceOptions& opti
 /// |Sα − Sβ| ≤ |α − β|.
 LawReport check_nonexpansive(const Subsystem& part, const ConformanceOptions& options = {});
 /// The observed order from runs with h, h/2, h/4 and h/8 over a time of the part's own scale, with
-/// smooth incident waves and inputs, is at least options.order − 0.25. Of descriptor parts it is that of
-/// Ex, from the default state where a random one violates a constraint; nothing is tested where it has
-/// more than 200 states.
+/// smooth incident waves and inputs, is at least options.order − 0.25. Of descriptor parts it is
+/// that of Ex, from the default state where a random one violates a constraint; nothing is tested
+/// where it has more than 200 states.
 LawReport check_order_of_convergence(const Subsystem& part, const ConformanceOptions& options = {});
 /// `scatter` and `advance` are pure functions of (x, ū, a): repeated, interleaved with other
 /// solves, from a fresh batch, and with a null input for zero inputs, they give the same bits;
 /// `advance` gives the b of `scatter`.
 LawReport check_frozen_map_purity(const Subsystem& part, const ConformanceOptions& options = {});
-/// `inexact_scatter` keeps to the error that it promises, on incident waves that tend to a limit, jump and
-/// repeat; after freezing it gives the same bits again.
+/// `inexact_scatter` keeps to the error that it promises, on incident waves that tend to a limit,
+/// jump and repeat; after freezing it gives the same bits again.
 LawReport check_inexact_scatter(const Subsystem& part, const ConformanceOptions& options = {});
 /// Where the batch has an affine form, S(a) = b⁰ + D a.
 LawReport check_affine_form(const Subsystem& part, const ConformanceOptions& options = {});

@@ -39,8 +39,9 @@ struct [[nodiscard]] LaneStatus {
 
 /// Energies of one part over one committed step [J].
 struct StepEnergy {
-  /// H(x⁺) − H(x) of the states as they are stored, formed from ∇̄H and the increment x⁺ − x: never as
-  /// the difference of two energies, whose rounding may exceed it (a stiff spring far from the origin).
+  /// H(x⁺) − H(x) of the states as they are stored, formed from ∇̄H and the increment x⁺ − x: never
+  /// as the difference of two energies, whose rounding may exceed it (a stiff spring far from the
+  /// origin).
   double change_J = 0.0;
   double external_supply_J = 0.0;  ///< h Σ u·y over the external input channels
   double dissipated_J = 0.0;       ///< h [∇̄H; u]ᵀ[R P; Pᵀ S][∇̄H; u]
@@ -60,8 +61,8 @@ struct EnergyColumns {
   EnergyColumns from(int lane) const;
 };
 
-/// A scatter or advance with its arguments set up once, for loops in which that and a virtual call would
-/// count.
+/// A scatter or advance with its arguments set up once, for loops in which that and a virtual call
+/// would count.
 struct BoundCall {
   static constexpr std::size_t kTaskBytes = 192;
 
@@ -167,14 +168,13 @@ class StepBatch {
   /// b = S(a).
   virtual LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) const = 0;
 
-  /// b ≈ S(a) for the inner iteration, whose incident waves approach a limit. The error of a lane is at
-  /// most kInexactScatterError·|a − a′|, a′ being its incident wave at its previous approach since it was
-  /// frozen: |a − a′| is its share of the residual of that iteration. It is round-off where the residual
-  /// says nothing about the error that matters: in the first two approaches (a budget of one or two
-  /// evaluations commits what they give) and when a repeats. A
-  /// repeated a moves what follows by round-off at the most.
-  /// Fails only where `scatter` fails too. Where the implicit step has several solutions, it may
-  /// follow another one than `scatter`.
+  /// b ≈ S(a) for the inner iteration, whose incident waves approach a limit. The error of a lane
+  /// is at most kInexactScatterError·|a − a′|, a′ being its incident wave at its previous approach
+  /// since it was frozen: |a − a′| is its share of the residual of that iteration. It is round-off
+  /// where the residual says nothing about the error that matters: in the first two approaches (a
+  /// budget of one or two evaluations commits what they give) and when a repeats. A repeated a
+  /// moves what follows by round-off at the most. Fails only where `scatter` fails too. Where the
+  /// implicit step has several solutions, it may follow another one than `scatter`.
   virtual LaneStatus inexact_scatter(LaneRange lanes, double* record, const double* a,
                                      double* b) const {
     return scatter(lanes, record, a, b);
@@ -201,10 +201,10 @@ class StepBatch {
     return {};
   }
 
-  /// A bound of what the rounding of a committed step may have left in the energy balance of a lane [J]: in
-  /// its states, x⁺ − x and the outgoing waves. Asked for by one thread at a time, and only where an account
-  /// is out by more than ε of the energies of the step explains, so it may cost as much as some steps.
-  /// Empty where the batch does not know.
+  /// A bound of what the rounding of a committed step may have left in the energy balance of a lane
+  /// [J]: in its states, x⁺ − x and the outgoing waves. Asked for by one thread at a time, and only
+  /// where an account is out by more than ε of the energies of the step explains, so it may cost as
+  /// much as some steps. Empty where the batch does not know.
   virtual std::optional<double> step_rounding([[maybe_unused]] int lane,
                                               [[maybe_unused]] const double* record,
                                               [[maybe_unused]] const double* a,

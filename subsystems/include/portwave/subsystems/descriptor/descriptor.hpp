@@ -36,8 +36,8 @@ struct ConsistentState {
 /// (J − R)Q without the entries that only rounding has made: they would count as coefficients.
 SparseMatrix descriptor_rate(const SparseMatrix& J, const SparseMatrix& R, const SparseMatrix& Q);
 
-/// The algebraic equations of d/dt(Ex) = Ax + f: with Z and V spanning the left and the right kernel
-/// of E, they are Zᵀ(Ax + f) = 0 for the components V w of x that E does not see.
+/// The algebraic equations of d/dt(Ex) = Ax + f: with Z and V spanning the left and the right
+/// kernel of E, they are Zᵀ(Ax + f) = 0 for the components V w of x that E does not see.
 ///   index 1   ZᵀAV is regular and determines w;
 ///   index 2   the left kernel L of ZᵀAV gives constraints hᵀ(Ax + f) = 0, h = ZL, which only Ex
 ///             enters: hᵀA = gᵀE. Their derivatives gᵀ(Ax + f) + hᵀf′ = 0 determine the rest of w.

@@ -21,9 +21,10 @@ struct DescriptorForm {
   SparseMatrix B;
 };
 
-/// Checks shapes, finiteness, J skew, R symmetric and ⪰ 0 (unless rules.allow_active), EᵀQ symmetric
-/// and ⪰ 0, Q regular, rank[E R J] = n, the pencil sE − (J − R)Q regular and of index ≤ 2; every defect
-/// is reported, `where` being "/E", "/J", … What needs sound matrices is checked where they are sound.
+/// Checks shapes, finiteness, J skew, R symmetric and ⪰ 0 (unless rules.allow_active), EᵀQ
+/// symmetric and ⪰ 0, Q regular, rank[E R J] = n, the pencil sE − (J − R)Q regular and of index ≤
+/// 2; every defect is reported, `where` being "/E", "/J", … What needs sound matrices is checked
+/// where they are sound.
 Issues validate(const DescriptorForm& form, int states, int inputs,
                 const StructureRules& rules = {});
 

@@ -8,8 +8,8 @@
 
 #include "portwave/subsystems/matrices/structure.hpp"
 
-/// Eigen's decompositions behind plain functions. Their templates take up to half a minute to compile;
-/// here they are compiled once. For set-up only: all of them allocate.
+/// Eigen's decompositions behind plain functions. Their templates take up to half a minute to
+/// compile; here they are compiled once. For set-up only: all of them allocate.
 namespace portwave {
 
 struct SymmetricEigen {
@@ -33,8 +33,8 @@ struct SingularValues {
 /// M = U Σ Vᵀ of an m×n matrix.
 SingularValues singular_values(const Eigen::MatrixXd& M);
 double largest_singular_value(const Eigen::MatrixXd& M);
-/// The shortest X with the least |MX − B|; singular values up to `threshold` times the largest count
-/// as 0.
+/// The shortest X with the least |MX − B|; singular values up to `threshold` times the largest
+/// count as 0.
 Eigen::MatrixXd least_squares(const Eigen::MatrixXd& M, const Eigen::MatrixXd& B, double threshold);
 
 /// A⁻¹B by LU with partial pivoting. Not finite where A is singular.

@@ -38,9 +38,9 @@ struct StructureRules {
 };
 
 /// Checks shapes, finiteness, J and N skew, R and S symmetric, [R P; Pᵀ S] ⪰ 0, each up to a
-/// round-off of 1e-12: pairs of entries beside their own size and the round-off of their row and column,
-/// definiteness beside the diagonal, so that units do not matter and no soft part hides beside a stiff one.
-/// Every defect is reported, `where` being "/J", "/R", …
+/// round-off of 1e-12: pairs of entries beside their own size and the round-off of their row and
+/// column, definiteness beside the diagonal, so that units do not matter and no soft part hides
+/// beside a stiff one. Every defect is reported, `where` being "/J", "/R", …
 Issues validate(const Structure& structure, int states, int inputs, StructureRules rules = {});
 
 /// Checks that a quadratic storage matrix is n×n, finite, symmetric and positive semidefinite.
@@ -53,8 +53,9 @@ SparseMatrix dissipation_matrix(const Structure& structure);
 
 /// True unless a symmetric matrix is negative somewhere beyond −tolerance after scaling to a unit
 /// diagonal (so that the units of the variables do not matter). Works block by block (the connected
-/// components of the sparsity pattern), so that large sparse matrices stay cheap. In blocks of up to 400
-/// rows soft variables are judged by their own size also where stiff ones that float are tied to them.
+/// components of the sparsity pattern), so that large sparse matrices stay cheap. In blocks of up
+/// to 400 rows soft variables are judged by their own size also where stiff ones that float are
+/// tied to them.
 bool is_positive_semidefinite(const SparseMatrix& M, double relative_tolerance = 1e-12);
 
 }  // namespace portwave

@@ -19,7 +19,8 @@ enum class DiscreteGradient {
 std::string_view to_string(DiscreteGradient kind);
 
 /// Storage function given by callbacks. x is n doubles; callbacks must be pure and thread-safe.
-/// Without a Hessian, Newton uses central differences of ∇H with steps scaled by Options::typical_state.
+/// Without a Hessian, Newton uses central differences of ∇H with steps scaled by
+/// Options::typical_state.
 struct Hamiltonian {
   std::function<double(const double* x)> value;                   ///< H(x) [J]
   std::function<void(const double* x, double* g)> gradient;       ///< ∇H(x), n doubles
@@ -51,10 +52,11 @@ class NonlinearPortHamiltonian : public Subsystem {
     bool allow_active = false;      ///< accept an indefinite [R P; Pᵀ S]
     bool check_derivatives = true;  ///< compare ∇H and the Hessian with finite differences
     std::vector<double> default_state = {};  ///< empty: zero. Also the first probe state.
-    /// A size > 0 that each state usually has, in its own unit, such as 1e-12 for a charge in C on a
-    /// picofarad: scales difference steps and probe states. Empty: by `typical_sizes` at the default state,
-    /// which finds where H ceases to be a power of a state; give sizes where H has none such place
-    /// but the structure has, or where evaluating H far from the default state does harm.
+    /// A size > 0 that each state usually has, in its own unit, such as 1e-12 for a charge in C on
+    /// a picofarad: scales difference steps and probe states. Empty: by `typical_sizes` at the
+    /// default state, which finds where H ceases to be a power of a state; give sizes where H has
+    /// none such place but the structure has, or where evaluating H far from the default state does
+    /// harm.
     std::vector<double> typical_state = {};
     /// State-dependent structure; called with x_mid, writes matrices of the shapes and sparsity of
     /// the constant ones. Skewness and definiteness are checked at the probe states.
