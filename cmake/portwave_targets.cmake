@@ -97,9 +97,12 @@ endfunction()
 
 # portwave_add_room(<room>): the static library portwave::<room> from the calling folder.
 # Sources are found by name, so a new file needs no edit here:
-#   include/portwave/<room>/**.hpp   public headers
+#   include/portwave/<room>/**.hpp   headers for users and for the other rooms
 #   src/**.cpp, catalogue/**.cpp     sources
+# portwave_add_room(<room> INTERNAL <header>...): those headers, named from include/portwave/<room>, are
+# for the other rooms only. They are not installed, so no other header may include them.
 function(portwave_add_room room)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" INTERNAL)
   set(target portwave_${room})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/*.cpp catalogue/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/src/kernels/")
@@ -113,6 +116,11 @@ function(portwave_add_room room)
   add_library(portwave::${room} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${room})
   target_compile_features(${target} PUBLIC cxx_std_20)
+  if(PORTWAVE_INSTALL)
+    foreach(header IN LISTS arg_INTERNAL)
+      list(REMOVE_ITEM headers "${CMAKE_CURRENT_SOURCE_DIR}/include/portwave/${room}/${header}")
+    endforeach()
+  endif()
   target_sources(${target} PUBLIC
     FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}/include" FILES ${headers})
   target_include_directories(${target} PRIVATE
