@@ -33,9 +33,9 @@ Weakening exchange(std::string variable, std::memory_order shipped, Order instea
 }
 
 using Interrupts = std::vector<Interrupt>;
-/// `as`: what the violation must say; anything will do where it is empty.
 const Interrupts kAll = {Interrupt::everywhere, Interrupt::after_writes, Interrupt::before_reads};
 
+/// `as`: what the violation must say; anything will do where it is empty.
 void expect_caught(const Scenario& scenario, const std::string& as,
                    const Interrupts& interrupts = kAll) {
   for (Interrupt interrupt : interrupts) {

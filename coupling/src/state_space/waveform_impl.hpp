@@ -35,7 +35,7 @@ struct WaveformIteration::Impl {
     std::size_t scratch = 0;   ///< its place in work
   };
   /// Places in a lane_group's scratch.
-  struct Room {
+  struct Scratch {
     double *x, *X, *solver, *r, *s, *more, *f, *lane;
   };
 
@@ -81,10 +81,10 @@ struct WaveformIteration::Impl {
   /// g += factor · B u of the driven blocks of a lane_group.
   void add_inputs(const LaneGroup& lane_group, std::size_t point, double factor, double* g) const;
 
-  Room room(const LaneGroup& lane_group) {
+  Scratch scratch_of(const LaneGroup& lane_group) {
     const auto m =
         static_cast<std::size_t>(lane_group.size) * static_cast<std::size_t>(lane_group.width);
-    Room out{};
+    Scratch out{};
     out.x = work.data() + lane_group.scratch;
     out.X = out.x + m;
     out.solver = out.X + m * static_cast<std::size_t>(stages);
@@ -95,7 +95,7 @@ struct WaveformIteration::Impl {
     out.lane = out.f + static_cast<std::size_t>(lane_group.columns.count() * lane_group.width);
     return out;
   }
-  std::size_t room_size(const LaneGroup& lane_group) const {
+  std::size_t scratch_size(const LaneGroup& lane_group) const {
     const auto m =
         static_cast<std::size_t>(lane_group.size) * static_cast<std::size_t>(lane_group.width);
     return m * static_cast<std::size_t>(4 * stages + 4) +

@@ -178,23 +178,23 @@ void WaveformIteration::Impl::cut_tasks() {
   for (const LaneGroup& lane_group : lane_groups)
     cost.push_back(kNanosecondsPerOperation * class_of(lane_group).operations);
   tasks = cut_into_tasks(cost);
-  // LaneGroups of a task share their scratch, unless another order takes them at once. Whole cache
-  // lines between tasks.
-  std::size_t room_end = 0;
+  // LaneGroups of a task share their scratch, unless another order takes them at once. Whole cache lines
+  // between tasks.
+  std::size_t scratch_end = 0;
   for (std::size_t t = 0; t + 1 < tasks.size(); ++t) {
     std::size_t most = 0;
     for (int k = tasks[t]; k < tasks[t + 1]; ++k) {
       LaneGroup& lane_group = lane_groups[static_cast<std::size_t>(k)];
-      lane_group.scratch = room_end;
-      const std::size_t own = (room_size(lane_group) + 15) / 8 * 8;
+      lane_group.scratch = scratch_end;
+      const std::size_t own = (scratch_size(lane_group) + 15) / 8 * 8;
       most = std::max(most, own);
       if (levels.empty()) continue;
-      room_end += own;
+      scratch_end += own;
       most = 0;
     }
-    room_end += most;
+    scratch_end += most;
   }
-  work.assign(room_end, 0.0);
+  work.assign(scratch_end, 0.0);
   const double per_stage =
       (is_lm ? coupling.operations() : 0.0) + static_cast<double>(C_rows.value.size()) + 1.0;
   stages_per_task = static_cast<std::size_t>(

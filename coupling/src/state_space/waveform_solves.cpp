@@ -28,7 +28,7 @@ void WaveformIteration::Impl::solve_group(const LaneGroup& lane_group, const Vis
   constexpr int W = Algebra::kWidth;
   const int m = lane_group.size;
   const Class& own = class_of(lane_group);
-  const Room to = room(lane_group);
+  const Scratch to = scratch_of(lane_group);
   std::copy_n(group_start.data() + lane_group.start, m * W, to.x);
   for (int step = 0; step < window; ++step) {
     for (int i = 0; i < stages; ++i) {
@@ -55,7 +55,7 @@ void WaveformIteration::Impl::begin_lm(const LaneGroup& lane_group) {
   const Class& own = class_of(lane_group);
   const DynamicParameters& p = parameters;
   const double* x0 = group_start.data() + lane_group.start;
-  const Room to = room(lane_group);
+  const Scratch to = scratch_of(lane_group);
   double* constant = to.x;
   double* z = to.X;
   std::fill(constant, constant + m * W, 0.0);
@@ -146,7 +146,7 @@ void WaveformIteration::Impl::split_group(const LaneGroup& lane_group) {
   constexpr int W = Algebra::kWidth;
   const int m = lane_group.size;
   const Class& own = class_of(lane_group);
-  const Room to = room(lane_group);
+  const Scratch to = scratch_of(lane_group);
   solve_group<Algebra>(lane_group, [&](int step, const double* X, const double*) {
     for (int i = 0; i < stages; ++i) {
       const std::size_t point = point_of(step, i);
@@ -176,7 +176,7 @@ void WaveformIteration::Impl::join_group(const LaneGroup& lane_group) {
   constexpr int W = Algebra::kWidth;
   const int m = lane_group.size;
   const Class& prepared_class = class_of(lane_group);
-  const Room to = room(lane_group);
+  const Scratch to = scratch_of(lane_group);
   double moved_sum[W] = {}, size_sum[W] = {};
   for (std::size_t point = 0; point < count; ++point) {
     double* own = wave(zeta, lane_group, point);
@@ -262,7 +262,7 @@ void WaveformIteration::Impl::relax_group(const LaneGroup& lane_group) {
   constexpr int W = Algebra::kWidth;
   const int m = lane_group.size;
   const int lanes = static_cast<int>(lane_group.of.blocks.size());
-  const Room to = room(lane_group);
+  const Scratch to = scratch_of(lane_group);
   double moved_sum[W] = {}, size_sum[W] = {};
   bool sound[W];
   std::fill(sound, sound + W, true);
@@ -345,8 +345,8 @@ void WaveformIteration::Impl::finish_group(const LaneGroup& lane_group, std::spa
   const int m = lane_group.size;
   const auto lanes = lane_group.of.blocks.size();
   const Class& own = class_of(lane_group);
-  const Room room_of = room(lane_group);
-  double* z = room_of.r;
+  const Scratch scratch = scratch_of(lane_group);
+  double* z = scratch.r;
   solve_group<Algebra>(lane_group, [&](int step, const double* X, const double* x) {
     double stored[W], lost[W] = {}, supplied[W] = {};
     Algebra::bilinear(own.energy, x, x, stored);
@@ -360,9 +360,9 @@ void WaveformIteration::Impl::finish_group(const LaneGroup& lane_group, std::spa
       for (std::size_t l = 0; lane_group.driven && l < lanes; ++l) {
         const auto index = static_cast<std::size_t>(lane_group.of.blocks[l]);
         if (supply[index].nonZeros() == 0) continue;
-        for (int k = 0; k < m; ++k) room_of.lane[k] = X[(i * m + k) * W + static_cast<int>(l)];
+        for (int k = 0; k < m; ++k) scratch.lane[k] = X[(i * m + k) * W + static_cast<int>(l)];
         supplied[l] +=
-            share * portwave::bilinear(supply[index], room_of.lane,
+            share * portwave::bilinear(supply[index], scratch.lane,
                                        inputs.data() + point_of(step, i) * system.inputs().size());
       }
     }

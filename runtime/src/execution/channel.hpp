@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -96,8 +95,10 @@ using Channel = BasicChannel<StandardAtomics>;
 /// `channel`.
 template <class Inbound>
 bool all_arrived(const Inbound& inbound, std::uint64_t number) {
-  return std::all_of(inbound.begin(), inbound.end(),
-                     [&](const auto& in) { return in.channel->arrived(number); });
+  for (const auto& in : inbound) {
+    if (!in.channel->arrived(number)) return false;
+  }
+  return true;
 }
 
 /// An iteration of a task, in the order that the exchange needs. What neighbours wait for is solved
