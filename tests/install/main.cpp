@@ -12,8 +12,10 @@ int main() {
   builder.add("B", portwave::linear_oscillator({.mass_kg = 2, .stiffness_N_per_m = 20}));
   builder.connect("A.coupling", "B.coupling");
   const portwave::System system = builder.build();
-  portwave::Stepper stepper(
-      system, {.step_s = 0.01, .method = {.iterations = 5, .impedance = {20.0}}, .threads = 2});
+  portwave::Stepper stepper(system,
+                            {.step_s = 0.01,
+                             .method = portwave::WaveCoupling{.iterations = 5, .impedance = {20.0}},
+                             .threads = 2});
   stepper.run(10);
   std::printf("portwave: H = %.3f J after %.2f s\n", stepper.energy().final_J, stepper.time_s());
   return std::isfinite(stepper.energy().final_J) ? 0 : 1;

@@ -196,7 +196,7 @@ TEST_P(Automatic, NeedsFewEvaluations) {
   for (const double h : goal.steps) {
     const PortResponses responses(system, h);
     const MethodChoice choice = choose_method(responses, everything_automatic());
-    const InnerRun run = run_steps(system, h, choice.method);
+    const InnerRun run = run_steps(system, h, choice.method.waves());
     const bool scan = system.parts().size() <= 100;
     const BestSingle single = scan ? best_single_douglas_rachford(responses) : BestSingle{};
     const std::string beside =
@@ -227,7 +227,7 @@ TEST(MethodChoice, LeafOnTheGridTakesWhatItIsSaidTo) {
     method.kind = WaveUpdate::peaceman_rachford;
     method.impedance_kind = ImpedanceKind::leaf;
     const MethodChoice choice = choose_method(PortResponses(system, c.h), method);
-    EXPECT_LE(run_steps(system, c.h, choice.method).most_evaluations, c.evaluations) << c.h;
+    EXPECT_LE(run_steps(system, c.h, choice.method.waves()).most_evaluations, c.evaluations) << c.h;
   }
 }
 

@@ -162,7 +162,7 @@ std::vector<double> run_waveforms(const System& parts, const CouplingMethod& met
   };
   iteration.solve(ForEach(), stages);
   note(stages);
-  if (method.kind != IterationKind::lions_mercier) {
+  if (method.kind() != IterationKind::lions_mercier) {
     for (std::size_t k = 0; k < stages.size(); ++k) stages[k] = std::sin(static_cast<double>(k));
     iteration.start_from(stages);
   }
@@ -171,7 +171,7 @@ std::vector<double> run_waveforms(const System& parts, const CouplingMethod& met
     note({change.change, change.size});
     iteration.solve(ForEach(), stages);
     note(stages);
-    if (method.kind != IterationKind::lions_mercier) continue;
+    if (method.kind() != IterationKind::lions_mercier) continue;
     iteration.z(stages);
     note(stages);
   }

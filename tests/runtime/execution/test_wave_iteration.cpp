@@ -114,7 +114,7 @@ TEST(WaveIteration, IsWhatEveryExecutorDoesToTheLastBit) {
           InnerUpdate{&kHalfway, 1.0}}) {
       for (const int iterations : {0, 1, 2, 7}) {
         StepperOptions o = plain_options(update, sample.impedance, iterations);
-        const auto expected = states_by_iteration(system, o.method, o.step_s, 12);
+        const auto expected = states_by_iteration(system, o.method.waves(), o.step_s, 12);
         const std::string where = fmt::format("{} {} {} K={}", sample.name, update.rule()->name(),
                                               update.relaxation(), iterations);
         EXPECT_TRUE(same_bits(expected, states_by_stepper(system, o, 12))) << where;

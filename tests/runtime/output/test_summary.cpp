@@ -118,11 +118,11 @@ TEST(Summary, SaysWhatMethodWasAskedFor) {
             (Json{{"initial_J", nullptr}, {"initial_fraction", 0.0}, {"cap_J", nullptr}}));
   EXPECT_NE(summary_text(summary).find("impedance    0.4 at every port"), std::string::npos);
 
-  summary.method = {.kind = WaveUpdate::peaceman_rachford,
-                    .impedance_kind = ImpedanceKind::leaf,
-                    .acceleration = 5,
-                    .guard = false,
-                    .tank = {.initial_J = 1.0, .initial_fraction = 0.5, .cap_J = 3.0}};
+  summary.method = WaveCoupling{.kind = WaveUpdate::peaceman_rachford,
+                                .impedance_kind = ImpedanceKind::leaf,
+                                .acceleration = 5,
+                                .guard = false,
+                                .tank = {.initial_J = 1.0, .initial_fraction = 0.5, .cap_J = 3.0}};
   const Json json = summary_json(summary);
   options = json["method_options"];
   EXPECT_EQ(json["method"], "peaceman-rachford");
@@ -136,7 +136,8 @@ TEST(Summary, SaysWhatMethodWasAskedFor) {
   EXPECT_NE(summary_text(summary).find("on, tank 1 J and 0.5 of the stored energy, at most 3 J"),
             std::string::npos)
       << summary_text(summary);
-  summary.method = {.kind = WaveUpdate::automatic, .impedance_kind = ImpedanceKind::automatic};
+  summary.method =
+      WaveCoupling{.kind = WaveUpdate::automatic, .impedance_kind = ImpedanceKind::automatic};
   options = summary_json(summary)["method_options"];
   EXPECT_TRUE(options["relaxation"].is_null());
   EXPECT_TRUE(options["acceleration"].is_null());
