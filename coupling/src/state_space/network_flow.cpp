@@ -92,14 +92,14 @@ void BlockFlow::increment_lanes(const double* x, double* d, double* scratch) con
     return lane_kernels().dense_product(map_.data(), solver_.size(), stride_, x, d);
   }
   double* rhs = scratch + solver_.size() * kLaneGroup;
-  lane_kernels().pruned_product(lanes_->A.lines(), x, rhs);
+  lane_kernels().product(lanes_->A.lines(), x, rhs);
   solver_.solve_lanes(rhs, d, scratch);
 }
 
 void BlockFlow::dissipated_lanes(const double* x, const double* d, double* z, double* sum) const {
   for (int l = 0; l < kLaneGroup; ++l) sum[l] = 0.0;
   if (!dissipates_) return;
-  lane_kernels().pruned_product(lanes_->Q.lines(), x, z);
+  lane_kernels().product(lanes_->Q.lines(), x, z);
   lane_kernels().add_product(lanes_->Q.lines(), 1.0, d, z);
   lane_kernels().bilinear(lanes_->R.lines(), z, z, sum);
   for (int l = 0; l < kLaneGroup; ++l) sum[l] *= tau_;

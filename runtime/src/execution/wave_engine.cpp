@@ -249,7 +249,7 @@ class WaveEngine final : public StepEngine, public WaveView {
     return options_.certify != Certify::none || options_.method.waves().guard ||
            !ledger_.metered_parts().empty();
   }
-  InnerUpdate update() const { return inner_update_of(options_.method); }
+  InnerUpdate update() const { return inner_update_of(options_.method.waves()); }
 
   /// What the step has written, before it is accepted.
   CommittedStep committed() const {

@@ -183,9 +183,10 @@ std::vector<std::pair<double, std::int64_t>> counted(const std::vector<double>& 
   return counts;
 }
 
-class OrderRun {
+class OrderComparison {
  public:
-  OrderRun(const Scenario& scenario, const OrderOptions& options, const PhaseCallback& listener)
+  OrderComparison(const Scenario& scenario, const OrderOptions& options,
+                  const PhaseCallback& listener)
       : options_(options),
         listener_(listener),
         end_s_(static_cast<double>(scenario.steps) * scenario.options.step_s),
@@ -319,7 +320,7 @@ class OrderRun {
 OrderStudy study_order(const Scenario& scenario, const OrderOptions& options,
                        const PhaseCallback& listener) {
   tell(listener, {"preparing the methods"});
-  return OrderRun(scenario, options, listener).run();
+  return OrderComparison(scenario, options, listener).run();
 }
 
 }  // namespace portwave
