@@ -42,23 +42,23 @@ class FactsOf {
   FactsOf(const OptionInfo& option, const CouplingMethod& method)
       : option_(option), method_(method) {}
 
-  OptionFacts operator()(const OptionPlace<int>& place) const {
+  OptionFacts operator()(const OptionField<int>& place) const {
     return {.kind = "integer",
             .default_value = place.of(method_),
             .range = range_text(option_, method_)};
   }
-  OptionFacts operator()(const OptionPlace<double>& place) const {
+  OptionFacts operator()(const OptionField<double>& place) const {
     const double value = place.of(method_);
     return {.kind = "number",
             .default_value = std::isfinite(value) ? Json(value) : Json(nullptr),
             .range = range_text(option_, method_)};
   }
-  OptionFacts operator()(const OptionPlace<std::optional<double>>&) const {
+  OptionFacts operator()(const OptionField<std::optional<double>>&) const {
     return {.kind = "number",
             .default_value = option_.word.empty() ? Json(nullptr) : Json(std::string(option_.word)),
             .range = range_text(option_, method_)};
   }
-  OptionFacts operator()(const OptionPlace<bool>& place) const {
+  OptionFacts operator()(const OptionField<bool>& place) const {
     return {.kind = "boolean", .default_value = place.of(method_)};
   }
   OptionFacts operator()(const OptionChoice& choice) const {

@@ -111,17 +111,17 @@ class DuffingBatch final : public StepBatch {
     return static_cast<std::size_t>(group_count()) * group_size();
   }
   void set_state(int lane, const double* x, double* record) const override {
-    double* own = record + place(lane, state_place(wave_size()));
+    double* own = record + offset(lane, state_slot(wave_size()));
     for (int i = 0; i < state_size(); ++i) own[i * width_] = x[i];
   }
   void get_state(int lane, const double* record, double* x) const override {
-    const double* own = record + place(lane, state_place(wave_size()));
+    const double* own = record + offset(lane, state_slot(wave_size()));
     for (int i = 0; i < state_size(); ++i) x[i] = own[i * width_];
   }
 
   void freeze(LaneRange range, double* record, const double* input) const override {
     for (int l = range.first; l < range.last; ++l) {
-      record[place(l, force_place(springs_, masses_))] = input == nullptr ? 0.0 : input[l];
+      record[offset(l, force_slot(springs_, masses_))] = input == nullptr ? 0.0 : input[l];
     }
     (void)kernels_.freeze(task_for(range, record));
   }
@@ -158,7 +158,7 @@ class DuffingBatch final : public StepBatch {
   std::size_t group_size() const {
     return static_cast<std::size_t>(duffing::record_size(springs_, masses_) * width_);
   }
-  std::size_t place(int lane, int quantity) const {
+  std::size_t offset(int lane, int quantity) const {
     return static_cast<std::size_t>(lane / width_) * group_size() +
            static_cast<std::size_t>(quantity * width_ + lane % width_);
   }

@@ -30,8 +30,8 @@ class LaneMajor {
 
   void prepare(double step_s, const double* impedance) {
     AlignedVector gamma(wave_count(), 1.0);
-    for_waves({0, lanes()}, [&](std::size_t place, std::size_t lane_major) {
-      gamma[place] = impedance[lane_major];
+    for_waves({0, lanes()}, [&](std::size_t offset, std::size_t lane_major) {
+      gamma[offset] = impedance[lane_major];
     });
     batch_->prepare(step_s, gamma.data());
   }
@@ -90,10 +90,12 @@ class LaneMajor {
     }
   }
   void take(LaneRange range, const double* a) {
-    for_waves(range, [&](std::size_t place, std::size_t lane_major) { a_[place] = a[lane_major]; });
+    for_waves(range,
+              [&](std::size_t offset, std::size_t lane_major) { a_[offset] = a[lane_major]; });
   }
   void give(LaneRange range, double* b) const {
-    for_waves(range, [&](std::size_t place, std::size_t lane_major) { b[lane_major] = b_[place]; });
+    for_waves(range,
+              [&](std::size_t offset, std::size_t lane_major) { b[lane_major] = b_[offset]; });
   }
 
   std::unique_ptr<StepBatch> batch_;

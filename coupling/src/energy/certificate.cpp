@@ -62,19 +62,19 @@ std::optional<MarginSampler::Result> MarginSampler::sample(const WaveDiscretisat
     draw(beta_);
     if (!waves.scatter_all(record, alpha_.data(), s_alpha_.data()).ok()) return std::nullopt;
     if (!waves.scatter_all(record, beta_.data(), s_beta_.data()).ok()) return std::nullopt;
-    for (std::size_t i = 0; i < waves.places().size(); ++i) take_margin(waves, i, result);
+    for (std::size_t i = 0; i < waves.slots().size(); ++i) take_margin(waves, i, result);
   }
   return result;
 }
 
 void MarginSampler::take_margin(const WaveDiscretisation& waves, std::size_t part,
                                 Result& result) const {
-  const PartPlace& place = waves.places()[part];
-  const int size = waves.batch(place.batch).batch->wave_size();
-  if (size == 0 || !waves.batch(place.batch).capabilities.repeatable) return;
+  const PartSlot& slot = waves.slots()[part];
+  const int size = waves.batch(slot.batch).batch->wave_size();
+  if (size == 0 || !waves.batch(slot.batch).capabilities.repeatable) return;
   double inner = 0.0, image = 0.0, source = 0.0;
   for (int k = 0; k < size; ++k) {
-    const auto j = static_cast<std::size_t>(place.wave + k * place.stride);
+    const auto j = static_cast<std::size_t>(slot.wave + k * slot.stride);
     const double difference = alpha_[j] - beta_[j];
     const double mapped = s_alpha_[j] - s_beta_[j];
     inner += mapped * difference;
@@ -89,8 +89,8 @@ void MarginSampler::take_margin(const WaveDiscretisation& waves, std::size_t par
 
 std::vector<int> unrepeatable_parts(const WaveDiscretisation& waves) {
   std::vector<int> out;
-  for (int part = 0; part < static_cast<int>(waves.places().size()); ++part) {
-    if (!waves.batch(waves.place(part).batch).capabilities.repeatable) out.push_back(part);
+  for (int part = 0; part < static_cast<int>(waves.slots().size()); ++part) {
+    if (!waves.batch(waves.slot(part).batch).capabilities.repeatable) out.push_back(part);
   }
   return out;
 }

@@ -97,23 +97,23 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     c = memory_.take(static_cast<std::size_t>(waves.entry_count()));
   }
   std::size_t largest = 0;
-  for (int i = 0; i < static_cast<int>(waves.places().size()); ++i) {
-    const PartPlace& place = waves.place(i);
-    const StepBatch& batch = *waves.batch(place.batch).batch;
+  for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) {
+    const PartSlot& slot = waves.slot(i);
+    const StepBatch& batch = *waves.batch(slot.batch).batch;
     largest = std::max(largest, static_cast<std::size_t>(batch.state_size()));
     x_.resize(largest);
     const Part& part = waves.system().parts()[static_cast<std::size_t>(i)];
     if (const Subsystem* physics = part.port_hamiltonian()) {
       waves.get_state(i, record, x_.data());
-      column(kStorageBefore)[place.entry] = physics->storage(x_.data());
+      column(kStorageBefore)[slot.entry] = physics->storage(x_.data());
     }
-    if (!waves.batch(place.batch).capabilities.knows_energy) metered_.push_back(i);
+    if (!waves.batch(slot.batch).capabilities.knows_energy) metered_.push_back(i);
     double energy = 0.0;
     for (int j = 0; j < batch.wave_size(); ++j) {
-      const double wave = b[place.wave + j * place.stride];
+      const double wave = b[slot.wave + j * slot.stride];
       energy += 0.5 * wave * wave;
     }
-    column(kMismatch)[place.entry] = energy;
+    column(kMismatch)[slot.entry] = energy;
   }
   x_next_.resize(largest);
   gradient_.resize(largest);
@@ -129,7 +129,7 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     account.size = account.tank;
     tank_.emplace_back(account.tank);
     accounts_.push_back(parts_.fold(i, account, [&](Account& so_far, int part) {
-      so_far.size += std::abs(column(kStorageBefore)[waves.place(part).entry]);
+      so_far.size += std::abs(column(kStorageBefore)[waves.slot(part).entry]);
       const Part& own = waves.system().parts()[static_cast<std::size_t>(part)];
       so_far.passive = so_far.passive && !own.component->is_active();
     }));
@@ -154,22 +154,22 @@ EnergyColumns EnergyLedger::columns() {
 }
 
 void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const double* b) {
-  const BatchPlace& place = waves_.batch(batch);
-  const int entry = place.entry;
+  const BatchSlot& slot = waves_.batch(batch);
+  const int entry = slot.entry;
   kernels_->account(
       {lanes.first,
        lanes.last,
-       place.batch->wave_size(),
-       place.batch->stride(),
-       a + place.wave,
-       b + place.wave,
+       slot.batch->wave_size(),
+       slot.batch->stride(),
+       a + slot.wave,
+       b + slot.wave,
        {column(kChange) + entry, column(kSupply) + entry, column(kDissipated) + entry},
        column(kStorageBefore) + entry,
        column(kStorage) + entry,
        column(kResidual) + entry,
        column(kTolerance) + entry,
        column(kMismatch) + entry});
-  if (!place.capabilities.knows_energy) meter(batch, lanes);
+  if (!slot.capabilities.knows_energy) meter(batch, lanes);
 }
 
 /// Once lanes of parts that do not know their energy are examined.
@@ -201,7 +201,7 @@ bool EnergyLedger::tally(const CommittedStep& step) {
 /// Forms H⁺ − H again where it does not balance; whether it did anywhere.
 bool EnergyLedger::refine(const CommittedStep& step) {
   return parts_.fold_all(false, [&](bool& any, int part) {
-    const int entry = waves_.place(part).entry;
+    const int entry = waves_.slot(part).entry;
     const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
     if (defect <= column(kTolerance)[entry]) return;
     const Subsystem* physics =
@@ -265,13 +265,13 @@ double EnergyLedger::rounding_of_step(int island) const {
 double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
   if (step.record == nullptr) return 0.0;
   constexpr double kPerTerm = 64.0 * kEpsilon;
-  const PartPlace& place = waves_.place(part);
-  const BatchPlace& batch = waves_.batch(place.batch);
+  const PartSlot& slot = waves_.slot(part);
+  const BatchSlot& batch = waves_.batch(slot.batch);
   if (!batch.capabilities.knows_energy) return 0.0;  // by definition it balances
   const std::optional<double> known = batch.batch->step_rounding(
-      place.lane, step.record + batch.record, step.a + batch.wave, step.next + batch.record);
+      slot.lane, step.record + batch.record, step.a + batch.wave, step.next + batch.record);
   if (known) return *known;
-  const double moved = kTermsPerTolerance * column(kTolerance)[place.entry];
+  const double moved = kTermsPerTolerance * column(kTolerance)[slot.entry];
   const Subsystem* physics =
       waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
   if (physics == nullptr) return kPerTerm * moved;
@@ -315,7 +315,7 @@ bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
   constexpr double kUsual = 1000.0 * kEpsilon;
   allowed = parts_.fold(island, allowed, [&](double& sum, int part) {
     const double of_states = state_rounding(part, step);
-    const double terms = kTermsPerTolerance * column(kTolerance)[waves_.place(part).entry];
+    const double terms = kTermsPerTolerance * column(kTolerance)[waves_.slot(part).entry];
     if (of_states > kUsual * terms) sum += of_states;
   });
   return after < -allowed;
@@ -325,7 +325,7 @@ bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
 double EnergyLedger::energy_of_step(int island) const {
   const double tank_J = std::abs(tank_[static_cast<std::size_t>(island)].value());
   return parts_.fold(island, tank_J, [this](double& size, int part) {
-    const int entry = waves_.place(part).entry;
+    const int entry = waves_.slot(part).entry;
     size += std::abs(column(kStorage)[entry]) + std::abs(column(kStorageBefore)[entry]) +
             std::abs(column(kSupply)[entry]);
   });
@@ -344,7 +344,7 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   ledger.alpha = alpha;
   ledger.withheld_J = withheld_J;
   judge_passivity(step, ledger.max_passivity_residual_J);
-  for (const int part : metered_) metered_J_.add(column(kChange)[waves_.place(part).entry]);
+  for (const int part : metered_) metered_J_.add(column(kChange)[waves_.slot(part).entry]);
   stored_.add(ledger.changed_J);
   ledger.stored_J = stored_.value();
   totals_.rounding_J = 0.0;
@@ -431,7 +431,7 @@ void EnergyLedger::judge_passivity(const CommittedStep& step, double residual) {
   };
   const Worst worst = parts_.fold_all(Worst{}, [&](Worst& so_far, int part) {
     if (so_far.is_nan) return;
-    const int entry = waves_.place(part).entry;
+    const int entry = waves_.slot(part).entry;
     const double own = column(kResidual)[entry];
     // What does not balance counts for where it is worst; only energy from nowhere is a violation.
     const double defect = std::max(own, std::abs(own + column(kDissipated)[entry]));
@@ -449,12 +449,12 @@ void EnergyLedger::judge_passivity(const CommittedStep& step, double residual) {
 
 int EnergyLedger::first_non_finite() const {
   const int spoiled = parts_.first_part([this](int part) {
-    const int entry = waves_.place(part).entry;
+    const int entry = waves_.slot(part).entry;
     return !std::isfinite(column(kChange)[entry]) || !std::isfinite(column(kSupply)[entry]) ||
            !std::isfinite(column(kMismatch)[entry]);
   });
   if (spoiled >= 0) return spoiled;
-  const auto stored = [this](int part) { return column(kStorage)[waves_.place(part).entry]; };
+  const auto stored = [this](int part) { return column(kStorage)[waves_.slot(part).entry]; };
   return parts_.fold_all(-1, [&](int& largest, int part) {
     if (largest < 0 || stored(part) > stored(largest)) largest = part;
   });
@@ -468,7 +468,7 @@ std::size_t EnergyLedger::bytes() const {
 }
 
 double EnergyLedger::initial_storage(int part) const {
-  return column(kStorageBefore)[waves_.place(part).entry];
+  return column(kStorageBefore)[waves_.slot(part).entry];
 }
 
 double EnergyLedger::tank_sum() const {

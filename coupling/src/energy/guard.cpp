@@ -15,9 +15,9 @@ constexpr double kExcess = 0.02;
 
 template <class Visit>
 void for_waves_of_part(const WaveDiscretisation& waves, int part, const Visit& visit) {
-  const PartPlace& place = waves.place(part);
-  const int ports = waves.batch(place.batch).batch->wave_size();
-  for (int j = 0; j < ports; ++j) visit(static_cast<std::size_t>(place.wave + j * place.stride));
+  const PartSlot& slot = waves.slot(part);
+  const int ports = waves.batch(slot.batch).batch->wave_size();
+  for (int j = 0; j < ports; ++j) visit(static_cast<std::size_t>(slot.wave + j * slot.stride));
 }
 
 template <class Visit>
@@ -63,15 +63,15 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves)
   for (int island = 0; island < parts_.island_count(); ++island) {
     std::size_t ports_of_island = 0;
     for (const int part : parts_.parts_of(island)) {
-      const PartPlace& place = waves.place(part);
-      const BatchPlace& batch = waves.batch(place.batch);
+      const PartSlot& slot = waves.slot(part);
+      const BatchSlot& batch = waves.batch(slot.batch);
       const auto ports = static_cast<std::size_t>(batch.batch->wave_size());
       ports_of_island += ports;
       offset_.resize(std::max(offset_.size(), ports));
       matrix_.resize(std::max(matrix_.size(), ports * ports));
       if (ports == 0) continue;
-      if (!batch.batch->affine_matrix(place.lane, matrix_.data()) ||
-          !batch.batch->affine_offset(place.lane, record.data() + batch.record, offset_.data())) {
+      if (!batch.batch->affine_matrix(slot.lane, matrix_.data()) ||
+          !batch.batch->affine_offset(slot.lane, record.data() + batch.record, offset_.data())) {
         affine_[static_cast<std::size_t>(island)] = 0;
       }
     }
@@ -143,16 +143,16 @@ bool PassivityGuard::find_gradient(Search& search, const double* b) {
     long double own = 0.0L, image = 0.0L;
   };
   const auto add = [&](Squares& squares, int part) {
-    const PartPlace& place = waves_.place(part);
-    const StepBatch& batch = *waves_.batch(place.batch).batch;
+    const PartSlot& slot = waves_.slot(part);
+    const StepBatch& batch = *waves_.batch(slot.batch).batch;
     const int ports = batch.wave_size();
     if (ports == 0) return;
-    batch.affine_matrix(place.lane, matrix_.data());
+    batch.affine_matrix(slot.lane, matrix_.data());
     const double* D = matrix_.data();
     for (int j = 0; j < ports; ++j) {
       double sum = 0.0;
-      for (int i = 0; i < ports; ++i) sum += D[i * ports + j] * b[place.wave + i * place.stride];
-      const auto w = static_cast<std::size_t>(place.wave + j * place.stride);
+      for (int i = 0; i < ports; ++i) sum += D[i * ports + j] * b[slot.wave + i * slot.stride];
+      const auto w = static_cast<std::size_t>(slot.wave + j * slot.stride);
       direction_[w] = sum - full_[w];
       squares.own += static_cast<long double>(direction_[w]) * direction_[w];
     }
@@ -160,7 +160,7 @@ bool PassivityGuard::find_gradient(Search& search, const double* b) {
       long double sum = 0.0L;
       for (int j = 0; j < ports; ++j) {
         sum += static_cast<long double>(D[i * ports + j]) *
-               direction_[static_cast<std::size_t>(place.wave + j * place.stride)];
+               direction_[static_cast<std::size_t>(slot.wave + j * slot.stride)];
       }
       squares.image += sum * sum;
     }
@@ -182,31 +182,31 @@ bool PassivityGuard::find_gradient(Search& search, const double* b) {
 bool PassivityGuard::find_projection(Search& search, const double* b) {
   using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   struct Block {
-    const PartPlace* place;
+    const PartSlot* slot;
     Eigen::MatrixXd vectors;
   };
   std::vector<Block> blocks;
   std::size_t count = 0;
   for (const int part : parts_.parts_of(search.island)) {
-    const PartPlace& place = waves_.place(part);
-    const StepBatch& batch = *waves_.batch(place.batch).batch;
+    const PartSlot& slot = waves_.slot(part);
+    const StepBatch& batch = *waves_.batch(slot.batch).batch;
     const int ports = batch.wave_size();
     if (ports == 0) continue;
-    batch.affine_matrix(place.lane, matrix_.data());
+    batch.affine_matrix(slot.lane, matrix_.data());
     const Eigen::Map<const Matrix> D(matrix_.data(), ports, ports);
     const Eigen::MatrixXd M = Eigen::MatrixXd::Identity(ports, ports) - D.transpose() * D;
     const SymmetricEigen eigen = symmetric_eigen(M);
     Eigen::VectorXd outgoing(ports), incident(ports);
     for (int j = 0; j < ports; ++j) {
-      outgoing[j] = b[place.wave + j * place.stride];
-      incident[j] = full_[static_cast<std::size_t>(place.wave + j * place.stride)];
+      outgoing[j] = b[slot.wave + j * slot.stride];
+      incident[j] = full_[static_cast<std::size_t>(slot.wave + j * slot.stride)];
     }
     const Eigen::VectorXd w = eigen.vectors.transpose() * (D.transpose() * outgoing - incident);
     for (int j = 0; j < ports; ++j, ++count) {
       weight_[count] = w[j];
       reflection_[count] = std::max(eigen.values[j], 0.0);
     }
-    blocks.push_back({&place, eigen.vectors});
+    blocks.push_back({&slot, eigen.vectors});
   }
   const auto gain = [&](double mu) {
     double sum = 0.0;
@@ -238,8 +238,8 @@ bool PassivityGuard::find_projection(Search& search, const double* b) {
     first += static_cast<std::size_t>(ports);
     const Eigen::VectorXd change = block.vectors * moved;
     for (Eigen::Index j = 0; j < ports; ++j) {
-      direction_[static_cast<std::size_t>(block.place->wave +
-                                          static_cast<int>(j) * block.place->stride)] = change[j];
+      direction_[static_cast<std::size_t>(block.slot->wave +
+                                          static_cast<int>(j) * block.slot->stride)] = change[j];
     }
     square += change.squaredNorm();
   }
@@ -279,18 +279,18 @@ double PassivityGuard::linear_scaling(const Search& search) {
     long double still = 0.0L, mixed = 0.0L, moved = 0.0L;
   };
   const auto add = [&](Terms& terms, int part) {
-    const PartPlace& place = waves_.place(part);
-    const BatchPlace& batch = waves_.batch(place.batch);
+    const PartSlot& slot = waves_.slot(part);
+    const BatchSlot& batch = waves_.batch(slot.batch);
     const int ports = batch.batch->wave_size();
     if (ports == 0) return;
-    batch.batch->affine_offset(place.lane, record_ + batch.record, offset_.data());
-    batch.batch->affine_matrix(place.lane, matrix_.data());
+    batch.batch->affine_offset(slot.lane, record_ + batch.record, offset_.data());
+    batch.batch->affine_matrix(slot.lane, matrix_.data());
     for (int i = 0; i < ports; ++i) {
       const long double offset = offset_[static_cast<std::size_t>(i)];
       long double response = 0.0L;
       for (int j = 0; j < ports; ++j) {
         response += static_cast<long double>(matrix_[static_cast<std::size_t>(i * ports + j)]) *
-                    full_[static_cast<std::size_t>(place.wave + j * place.stride)];
+                    full_[static_cast<std::size_t>(slot.wave + j * slot.stride)];
       }
       terms.still += offset * offset;
       terms.mixed += offset * response;

@@ -4,27 +4,29 @@
 #error "kernel sources are compiled with PORTWAVE_ISA set to a namespace"
 #endif
 
-// Places of different junctions never meet, which the loops state with ivdep.
+// Offsets of different junctions never meet, which the loops state with ivdep.
 
 namespace portwave::PORTWAVE_ISA {
 namespace {
 
 /// Where position k of junction i lies.
 template <bool kContiguous>
-struct Places {
-  const int* places;
+struct Offsets {
+  const int* offsets;
   int count;
-  int operator()(int k, int i) const { return kContiguous ? places[k] + i : places[k * count + i]; }
+  int operator()(int k, int i) const {
+    return kContiguous ? offsets[k] + i : offsets[k * count + i];
+  }
 };
 
 template <bool kContiguous>
-void exchange_swaps(const JunctionRun& run, const int* places, const double* /*values*/,
+void exchange_swaps(const JunctionRun& run, const int* offsets, const double* /*values*/,
                     const double* b, double* a) {
   if constexpr (kContiguous) {
-    const double* b1 = b + places[0];
-    const double* b2 = b + places[1];
-    double* a1 = a + places[0];
-    double* a2 = a + places[1];
+    const double* b1 = b + offsets[0];
+    const double* b2 = b + offsets[1];
+    double* a1 = a + offsets[0];
+    double* a2 = a + offsets[1];
 #pragma GCC ivdep
     for (int i = 0; i < run.count; ++i) {
       const double first = b2[i], second = b1[i];
@@ -33,7 +35,7 @@ void exchange_swaps(const JunctionRun& run, const int* places, const double* /*v
     }
   } else {
     for (int i = 0; i < run.count; ++i) {
-      const int p = places[i], q = places[run.count + i];
+      const int p = offsets[i], q = offsets[run.count + i];
       a[p] = b[q];
       a[q] = b[p];
     }
@@ -51,21 +53,21 @@ inline void resolve_swap(double third, double b1, double b2, double& u1, double&
 }
 
 template <bool kContiguous>
-void resolve_swaps(const JunctionRun& run, const int* places, const double* /*values*/,
+void resolve_swaps(const JunctionRun& run, const int* offsets, const double* /*values*/,
                    double relaxation, const double* b, double* u, double* /*work*/) {
   const double third = relaxation / 3.0;
   if constexpr (kContiguous) {
-    const double* b1 = b + places[0];
-    const double* b2 = b + places[1];
-    double* u1 = u + places[0];
-    double* u2 = u + places[1];
+    const double* b1 = b + offsets[0];
+    const double* b2 = b + offsets[1];
+    double* u1 = u + offsets[0];
+    double* u2 = u + offsets[1];
 #pragma GCC ivdep
     for (int i = 0; i < run.count; ++i) {
       resolve_swap(third, b1[i], b2[i], u1[i], u2[i]);
     }
   } else {
     for (int i = 0; i < run.count; ++i) {
-      const int p = places[i], q = places[run.count + i];
+      const int p = offsets[i], q = offsets[run.count + i];
       resolve_swap(third, b[p], b[q], u[p], u[q]);
     }
   }
@@ -73,9 +75,9 @@ void resolve_swaps(const JunctionRun& run, const int* places, const double* /*va
 
 /// u ← u + θ(P b − u)
 template <bool kContiguous>
-void average_swaps(const JunctionRun& run, const int* places, const double* /*values*/,
+void average_swaps(const JunctionRun& run, const int* offsets, const double* /*values*/,
                    double relaxation, const double* b, double* u, double* /*work*/) {
-  const Places<kContiguous> at{places, run.count};
+  const Offsets<kContiguous> at{offsets, run.count};
 #pragma GCC ivdep
   for (int i = 0; i < run.count; ++i) {
     const int p = at(0, i), q = at(1, i);
@@ -86,10 +88,10 @@ void average_swaps(const JunctionRun& run, const int* places, const double* /*va
 
 /// K ports, or any number of them for K = 0.
 template <bool kContiguous, bool kShared, int K>
-void exchange_reflections(const JunctionRun& run, const int* places, const double* n,
+void exchange_reflections(const JunctionRun& run, const int* offsets, const double* n,
                           const double* b, double* a) {
   const int arity = K > 0 ? K : run.arity;
-  const Places<kContiguous> at{places, run.count};
+  const Offsets<kContiguous> at{offsets, run.count};
 #pragma GCC ivdep
   for (int i = 0; i < run.count; ++i) {
     double along = 0.0;
@@ -104,10 +106,10 @@ void exchange_reflections(const JunctionRun& run, const int* places, const doubl
 }
 
 template <bool kContiguous, bool kShared, int K>
-void average_reflections(const JunctionRun& run, const int* places, const double* n,
+void average_reflections(const JunctionRun& run, const int* offsets, const double* n,
                          double relaxation, const double* b, double* u, double* /*work*/) {
   const int arity = K > 0 ? K : run.arity;
-  const Places<kContiguous> at{places, run.count};
+  const Offsets<kContiguous> at{offsets, run.count};
 #pragma GCC ivdep
   for (int i = 0; i < run.count; ++i) {
     double along = 0.0;
@@ -124,11 +126,11 @@ void average_reflections(const JunctionRun& run, const int* places, const double
 }
 
 template <bool kContiguous, bool kShared, int K>
-void resolve_reflections(const JunctionRun& run, const int* places, const double* n,
+void resolve_reflections(const JunctionRun& run, const int* offsets, const double* n,
                          double relaxation, const double* b, double* u, double* /*work*/) {
   const double third = relaxation / 3.0;
   const int arity = K > 0 ? K : run.arity;
-  const Places<kContiguous> at{places, run.count};
+  const Offsets<kContiguous> at{offsets, run.count};
 #pragma GCC ivdep
   for (int i = 0; i < run.count; ++i) {
     double b_along = 0.0, u_along = 0.0;
@@ -151,9 +153,9 @@ void resolve_reflections(const JunctionRun& run, const int* places, const double
 
 /// Two ports: P = [[p, s], [s, −p]], with p and s as values.
 template <bool kContiguous, bool kShared>
-void exchange_pairs(const JunctionRun& run, const int* places, const double* values,
+void exchange_pairs(const JunctionRun& run, const int* offsets, const double* values,
                     const double* b, double* a) {
-  const Places<kContiguous> at{places, run.count};
+  const Offsets<kContiguous> at{offsets, run.count};
 #pragma GCC ivdep
   for (int i = 0; i < run.count; ++i) {
     const double p = values[kShared ? 0 : i], s = values[kShared ? 1 : run.count + i];
@@ -164,9 +166,9 @@ void exchange_pairs(const JunctionRun& run, const int* places, const double* val
 }
 
 template <bool kContiguous, bool kShared>
-void average_pairs(const JunctionRun& run, const int* places, const double* values,
+void average_pairs(const JunctionRun& run, const int* offsets, const double* values,
                    double relaxation, const double* b, double* u, double* /*work*/) {
-  const Places<kContiguous> at{places, run.count};
+  const Offsets<kContiguous> at{offsets, run.count};
 #pragma GCC ivdep
   for (int i = 0; i < run.count; ++i) {
     const double p = values[kShared ? 0 : i], s = values[kShared ? 1 : run.count + i];
@@ -180,10 +182,10 @@ void average_pairs(const JunctionRun& run, const int* places, const double* valu
 }
 
 template <bool kContiguous, bool kShared>
-void resolve_pairs(const JunctionRun& run, const int* places, const double* values,
+void resolve_pairs(const JunctionRun& run, const int* offsets, const double* values,
                    double relaxation, const double* b, double* u, double* /*work*/) {
   const double third = relaxation / 3.0;
-  const Places<kContiguous> at{places, run.count};
+  const Offsets<kContiguous> at{offsets, run.count};
 #pragma GCC ivdep
   for (int i = 0; i < run.count; ++i) {
     const double p = values[kShared ? 0 : i], s = values[kShared ? 1 : run.count + i];
@@ -196,12 +198,12 @@ void resolve_pairs(const JunctionRun& run, const int* places, const double* valu
   }
 }
 
-/// Dense runs are never contiguous, and their places lie junction by junction.
-void exchange_dense(const JunctionRun& run, const int* places, const double* values,
+/// Dense runs are never contiguous, and their offsets lie junction by junction.
+void exchange_dense(const JunctionRun& run, const int* offsets, const double* values,
                     const double* b, double* a) {
   const int k = run.arity;
   for (int i = 0; i < run.count; ++i) {
-    const int* waves = places + i * k;
+    const int* waves = offsets + i * k;
     const double* P = values + 2 * i * k * k;
     for (int row = 0; row < k; ++row) {
       double sum = 0.0;
@@ -211,11 +213,11 @@ void exchange_dense(const JunctionRun& run, const int* places, const double* val
   }
 }
 
-void resolve_dense(const JunctionRun& run, const int* places, const double* values,
+void resolve_dense(const JunctionRun& run, const int* offsets, const double* values,
                    double relaxation, const double* b, double* u, double* gap) {
   const int k = run.arity;
   for (int i = 0; i < run.count; ++i) {
-    const int* waves = places + i * k;
+    const int* waves = offsets + i * k;
     const double* P = values + 2 * i * k * k;
     const double* R = P + k * k;
     for (int row = 0; row < k; ++row) {
@@ -231,11 +233,11 @@ void resolve_dense(const JunctionRun& run, const int* places, const double* valu
   }
 }
 
-void average_dense(const JunctionRun& run, const int* places, const double* values,
+void average_dense(const JunctionRun& run, const int* offsets, const double* values,
                    double relaxation, const double* b, double* u, double* gap) {
   const int k = run.arity;
   for (int i = 0; i < run.count; ++i) {
-    const int* waves = places + i * k;
+    const int* waves = offsets + i * k;
     const double* P = values + 2 * i * k * k;
     for (int row = 0; row < k; ++row) {
       double sum = -u[waves[row]];

@@ -25,7 +25,7 @@ void product(const LaneLines& M, const double* x, double* y) {
   for (int i = 0, k = 0; i < M.count; ++i) {
     Lanes sum = zero();
     for (const int end = M.begin[i + 1]; k < end; ++k)
-      sum = plus(sum, M.value[k], load(x + M.place[k]));
+      sum = plus(sum, M.value[k], load(x + M.offset[k]));
     store(y + i * kLaneGroup, sum);
   }
 }
@@ -35,7 +35,7 @@ void add_product(const LaneLines& M, double factor, const double* x, double* y) 
     const int end = M.begin[i + 1];
     if (k == end) continue;
     Lanes sum = load(y + i * kLaneGroup);
-    for (; k < end; ++k) sum = plus(sum, M.value[k], scaled(factor, load(x + M.place[k])));
+    for (; k < end; ++k) sum = plus(sum, M.value[k], scaled(factor, load(x + M.offset[k])));
     store(y + i * kLaneGroup, sum);
   }
 }
@@ -45,14 +45,14 @@ void solve(const LaneTriangles& A, const double* b, double* x, double* y) {
   for (int i = 0, k = 0; i < L.count; ++i) {
     Lanes sum = load(b + A.source[i]);
     for (const int end = L.begin[i + 1]; k < end; ++k)
-      sum = minus(sum, L.value[k], load(y + L.place[k]));
+      sum = minus(sum, L.value[k], load(y + L.offset[k]));
     store(y + i * kLaneGroup, sum);
   }
   const LaneLines& U = A.upper;
   for (int i = 0, k = 0; i < U.count; ++i) {
     Lanes sum = load(y + A.from[i]);
     for (const int end = U.begin[i + 1]; k < end; ++k)
-      sum = minus(sum, U.value[k], load(x + U.place[k]));
+      sum = minus(sum, U.value[k], load(x + U.offset[k]));
     store(x + A.target[i], scaled(A.inverse_diagonal[i], sum));
   }
 }
@@ -118,7 +118,7 @@ void bilinear(const LaneLines& M, const double* x, const double* y, double* sum)
   for (int j = 0, k = 0; j < M.count; ++j) {
     Lanes column = zero();
     for (const int end = M.begin[j + 1]; k < end; ++k)
-      column = plus(column, M.value[k], load(x + M.place[k]));
+      column = plus(column, M.value[k], load(x + M.offset[k]));
     total = plus_product(total, column, load(y + j * kLaneGroup));
   }
   store(sum, total);
@@ -149,11 +149,11 @@ void add_masked(const LaneLines& M, const unsigned long long* mask, const double
     if (k == end) continue;
     Lanes sum = load(y + i * kLaneGroup);
     for (; k < end; ++k) {
-      const Lanes term = scaled(M.value[k], load(x + M.place[k]));
+      const Lanes term = scaled(M.value[k], load(x + M.offset[k]));
       for (int p = 0; p < Lanes::kParts; ++p) {
         Bits where, bits, nothing;
         const Native none = -Native{};  // −0, which changes no sum
-        __builtin_memcpy(&where, mask + M.place[k] + p * kNative, sizeof(Bits));
+        __builtin_memcpy(&where, mask + M.offset[k] + p * kNative, sizeof(Bits));
         __builtin_memcpy(&bits, &term.part[p], sizeof(Bits));
         __builtin_memcpy(&nothing, &none, sizeof(Bits));
         bits = (bits & where) | (nothing & ~where);

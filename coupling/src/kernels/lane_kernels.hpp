@@ -6,12 +6,12 @@
 
 namespace portwave {
 
-/// A sparse matrix line by line, entries [begin[i], begin[i + 1]) of line i; `place` is kLaneGroup
+/// A sparse matrix line by line, entries [begin[i], begin[i + 1]) of line i; `offset` is kLaneGroup
 /// times the number of the row or column across.
 struct LaneLines {
   int count = 0;
   const int* begin = nullptr;
-  const int* place = nullptr;
+  const int* offset = nullptr;
   const double* value = nullptr;
 };
 

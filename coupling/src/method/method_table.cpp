@@ -26,7 +26,7 @@ class OptionCheck {
     }
   }
 
-  void operator()(const OptionPlace<int>& place) {
+  void operator()(const OptionField<int>& place) {
     const int value = place.of(method_);
     const NumberRange& range = option_->range;
     const bool has_most = std::isfinite(range.maximum);
@@ -35,7 +35,7 @@ class OptionCheck {
                     : fmt::format("an integer >= {}", range.minimum),
            value);
   }
-  void operator()(const OptionPlace<double>& place) {
+  void operator()(const OptionField<double>& place) {
     const double value = place.of(method_);
     NumberRange range = option_->range;
     std::string remark;
@@ -48,13 +48,13 @@ class OptionCheck {
     const bool is_infinite = option_->may_be_infinite && std::isinf(value) && value > 0.0;
     expect(is_infinite || range.contains(value), range.describe() + remark, value);
   }
-  void operator()(const OptionPlace<std::optional<double>>& place) {
+  void operator()(const OptionField<std::optional<double>>& place) {
     const std::optional<double>& value = place.of(method_);
     if (value) expect(option_->range.contains(*value), option_->range.describe(), *value);
   }
   void operator()(const OptionGroup& group) { run(group.options(), std::string(place_)); }
   // Any value will do, or the option's own check judges it.
-  void operator()(const OptionPlace<bool>&) {}
+  void operator()(const OptionField<bool>&) {}
   void operator()(const OptionChoice&) {}
   void operator()(const SpecialOption&) {}
 

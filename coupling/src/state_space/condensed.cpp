@@ -74,12 +74,12 @@ bool stands_alone(const SparseMatrix& m, int i) {
 }  // namespace
 
 CondensedSystem::CondensedSystem(const System& system) : system_(&system) {
-  find_places();
+  find_offsets();
   condense();
   if (has_descriptor()) analyse();
 }
 
-void CondensedSystem::find_places() {
+void CondensedSystem::find_offsets() {
   Issues issues;
   for (std::size_t i = 0; i < system_->parts().size(); ++i) {
     const Part& part = system_->parts()[i];
@@ -305,7 +305,8 @@ void CondensedSystem::refuse_shared_dampers() const {
 
 /// How the external inputs act on the states of a block.
 void CondensedSystem::drive(CondensedBlock& block) const {
-  const Subsystem& part = *system_->parts()[static_cast<std::size_t>(block.part)].port_hamiltonian();
+  const Subsystem& part =
+      *system_->parts()[static_cast<std::size_t>(block.part)].port_hamiltonian();
   Triplets entries;
   for (std::size_t k = 0; k < inputs_.size(); ++k) {
     if (inputs_[k].part != block.part) continue;

@@ -58,9 +58,9 @@ CouplingColumns::CouplingColumns(std::span<const CondensedBlock> blocks,
     const CondensedBlock& block = blocks[at(lane_group.blocks[l])];
     const auto columns = find_columns(block, blocks[at(widest)]);
     for (int c = 0; c < block.channels; ++c) {
-      const std::size_t place = at(columns->at(at(c)) * width_) + l;
-      channel_[place] = block.first_channel + c;
-      mask_[place] = ~0ULL;
+      const std::size_t offset = at(columns->at(at(c)) * width_) + l;
+      channel_[offset] = block.first_channel + c;
+      mask_[offset] = ~0ULL;
     }
   }
   for (int c = 0; c < count_; ++c) {

@@ -50,10 +50,10 @@ LaneMatrix::LaneMatrix(const SparseMatrix& M, By by) {
   }
   for (const std::vector<Entry>& line : found) {
     for (const Entry& e : line) {
-      place_.push_back(kLaneGroup * e.line);
+      offset_.push_back(kLaneGroup * e.line);
       value_.push_back(e.value);
     }
-    begin_.push_back(static_cast<int>(place_.size()));
+    begin_.push_back(static_cast<int>(offset_.size()));
   }
 }
 
@@ -73,22 +73,22 @@ LaneFactors::LaneFactors(const SparseFactors& factors) {
   }
   const std::vector<int> source = inverse(factors.row_of()), target = inverse(factors.column_of());
   const std::vector<int> down = by_level(lower, true), up = by_level(upper, false);
-  const std::vector<int> place = inverse(down);
+  const std::vector<int> offset = inverse(down);
   const auto put = [](Triangle& triangle, const std::vector<Entry>& line,
-                      const std::vector<int>& places) {
+                      const std::vector<int>& offsets) {
     for (const Entry& e : line) {
-      triangle.place.push_back(kLaneGroup * places[at(e.line)]);
+      triangle.offset.push_back(kLaneGroup * offsets[at(e.line)]);
       triangle.value.push_back(e.value);
     }
-    triangle.begin.push_back(static_cast<int>(triangle.place.size()));
+    triangle.begin.push_back(static_cast<int>(triangle.offset.size()));
   };
   for (const int i : down) {
-    put(lower_, lower[at(i)], place);
+    put(lower_, lower[at(i)], offset);
     source_.push_back(kLaneGroup * source[at(i)]);
   }
   for (const int i : up) {
     put(upper_, upper[at(i)], target);
-    from_.push_back(kLaneGroup * place[at(i)]);
+    from_.push_back(kLaneGroup * offset[at(i)]);
     target_.push_back(kLaneGroup * target[at(i)]);
     inverse_diagonal_.push_back(factors.inverse_diagonal()[at(i)]);
   }

@@ -16,11 +16,11 @@ class LaneMatrix {
   LaneMatrix() = default;
   LaneMatrix(const SparseMatrix& M, By by);
   LaneLines lines() const {
-    return {static_cast<int>(begin_.size()) - 1, begin_.data(), place_.data(), value_.data()};
+    return {static_cast<int>(begin_.size()) - 1, begin_.data(), offset_.data(), value_.data()};
   }
 
  private:
-  std::vector<int> begin_{0}, place_;
+  std::vector<int> begin_{0}, offset_;
   std::vector<double> value_;
 };
 
@@ -33,10 +33,10 @@ class LaneFactors {
 
  private:
   struct Triangle {
-    std::vector<int> begin{0}, place;
+    std::vector<int> begin{0}, offset;
     std::vector<double> value;
     LaneLines lines() const {
-      return {static_cast<int>(begin.size()) - 1, begin.data(), place.data(), value.data()};
+      return {static_cast<int>(begin.size()) - 1, begin.data(), offset.data(), value.data()};
     }
   };
   Triangle lower_, upper_;

@@ -70,10 +70,10 @@ Matrix resolvent(const Matrix& P) {
   return lu_inverse(2.0 * I - P);
 }
 
-Vector impedances_at(std::span<const int> places, std::span<const double> impedance) {
-  Vector gamma(static_cast<Eigen::Index>(places.size()));
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    gamma[static_cast<Eigen::Index>(i)] = impedance[static_cast<std::size_t>(places[i])];
+Vector impedances_at(std::span<const int> offsets, std::span<const double> impedance) {
+  Vector gamma(static_cast<Eigen::Index>(offsets.size()));
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    gamma[static_cast<Eigen::Index>(i)] = impedance[static_cast<std::size_t>(offsets[i])];
   }
   return gamma;
 }
@@ -90,36 +90,36 @@ Interconnection::Interconnection(std::span<const Junction> junctions,
                                  std::span<const double> impedance)
     : Interconnection(junctions, identity(impedance.size()), impedance) {}
 
-Interconnection::Interconnection(std::span<const Junction> junctions, std::span<const int> place_of,
-                                 std::span<const double> impedance)
+Interconnection::Interconnection(std::span<const Junction> junctions,
+                                 std::span<const int> offset_of, std::span<const double> impedance)
     : wave_size_(static_cast<int>(impedance.size())) {
   std::vector<bool> used(impedance.size());
-  std::vector<int> places;
+  std::vector<int> offsets;
   for (const Junction& junction : junctions) {
-    places.clear();
+    offsets.clear();
     for (const int wave : junction.waves) {
-      if (wave < 0 || static_cast<std::size_t>(wave) >= place_of.size()) {
+      if (wave < 0 || static_cast<std::size_t>(wave) >= offset_of.size()) {
         throw ConfigError("", "a junction names no wave");
       }
-      places.push_back(place_of[static_cast<std::size_t>(wave)]);
-      const auto place = static_cast<std::size_t>(places.back());
-      if (used[place]) throw ConfigError("", "every wave must be in exactly one junction");
-      used[place] = true;
+      offsets.push_back(offset_of[static_cast<std::size_t>(wave)]);
+      const auto offset = static_cast<std::size_t>(offsets.back());
+      if (used[offset]) throw ConfigError("", "every wave must be in exactly one junction");
+      used[offset] = true;
     }
-    add(junction.dirac, places, impedance);
+    add(junction.dirac, offsets, impedance);
   }
-  for (const int place : place_of) {
-    if (!used[static_cast<std::size_t>(place)]) {
+  for (const int offset : offset_of) {
+    if (!used[static_cast<std::size_t>(offset)]) {
       throw ConfigError("", "every wave must be in exactly one junction");
     }
   }
   all_ = compile(identity(blocks_.size()));
 }
 
-void Interconnection::add(const DiracStructure& dirac, std::span<const int> places,
+void Interconnection::add(const DiracStructure& dirac, std::span<const int> offsets,
                           std::span<const double> impedance) {
   const int k = dirac.size();
-  const Vector gamma = impedances_at(places, impedance);
+  const Vector gamma = impedances_at(offsets, impedance);
   std::optional<ReflectionForm> reflection = direct_reflection(dirac, gamma);
   Matrix P;
   if (!reflection) {
@@ -128,7 +128,7 @@ void Interconnection::add(const DiracStructure& dirac, std::span<const int> plac
   }
   Block block{JunctionForm::dense, k, static_cast<int>(waves_.size()),
               static_cast<int>(values_.size()), 1.0};
-  waves_.insert(waves_.end(), places.begin(), places.end());
+  waves_.insert(waves_.end(), offsets.begin(), offsets.end());
   if (reflection && is_swap(*reflection)) {
     block.form = JunctionForm::swap;
   } else if (reflection) {
@@ -167,26 +167,26 @@ CompiledJunctions Interconnection::compile(std::span<const int> junctions,
 }
 
 Eigen::MatrixXd Interconnection::apply_to_basis(int index, bool resolvent) const {
-  const std::span<const int> places = waves(index);
-  const auto k = static_cast<Eigen::Index>(places.size());
+  const std::span<const int> offsets = waves(index);
+  const auto k = static_cast<Eigen::Index>(offsets.size());
   const int own[] = {index};
   const CompiledJunctions one = compile(own);
   Matrix out(k, k);
   std::vector<double> b(static_cast<std::size_t>(wave_size_)), a(b.size());
   for (Eigen::Index j = 0; j < k; ++j) {
-    const auto place = static_cast<std::size_t>(places[static_cast<std::size_t>(j)]);
+    const auto offset = static_cast<std::size_t>(offsets[static_cast<std::size_t>(j)]);
     std::fill(b.begin(), b.end(), 0.0);
     std::fill(a.begin(), a.end(), 0.0);
     if (resolvent) {
-      a[place] = -1.0;  // u = −eⱼ, b = 0: the update adds (2I − P)⁻¹ eⱼ
+      a[offset] = -1.0;  // u = −eⱼ, b = 0: the update adds (2I − P)⁻¹ eⱼ
       one.resolve(1.0, b.data(), a.data());
-      a[place] += 1.0;
+      a[offset] += 1.0;
     } else {
-      b[place] = 1.0;
+      b[offset] = 1.0;
       one.exchange(b.data(), a.data());
     }
     for (Eigen::Index i = 0; i < k; ++i) {
-      out(i, j) = a[static_cast<std::size_t>(places[static_cast<std::size_t>(i)])];
+      out(i, j) = a[static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)])];
     }
   }
   return out;

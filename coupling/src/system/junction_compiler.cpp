@@ -17,14 +17,14 @@ constexpr std::size_t kShortestRun = 8;
 
 }  // namespace
 
-int JunctionCompiler::place(int junction, int position) const {
-  const int place = coupling_.waves(junction)[static_cast<std::size_t>(position)];
-  return renumbering_.empty() ? place : renumbering_[static_cast<std::size_t>(place)];
+int JunctionCompiler::offset(int junction, int position) const {
+  const int offset = coupling_.waves(junction)[static_cast<std::size_t>(position)];
+  return renumbering_.empty() ? offset : renumbering_[static_cast<std::size_t>(offset)];
 }
 
 bool JunctionCompiler::follows(int previous, int next) const {
   for (int k = 0; k < static_cast<int>(coupling_.waves(previous).size()); ++k) {
-    if (place(next, k) != place(previous, k) + 1) return false;
+    if (offset(next, k) != offset(previous, k) + 1) return false;
   }
   return true;
 }
@@ -47,7 +47,7 @@ CompiledJunctions JunctionCompiler::compile(std::span<const int> junctions) cons
   }
   CompiledJunctions out;
   for (auto& [kind, list] : kinds) {
-    std::sort(list.begin(), list.end(), [&](int i, int j) { return place(i, 0) < place(j, 0); });
+    std::sort(list.begin(), list.end(), [&](int i, int j) { return offset(i, 0) < offset(j, 0); });
     if (std::get<JunctionForm>(kind) == JunctionForm::dense) {
       add_run(list, false, out);
       continue;
@@ -86,12 +86,12 @@ void JunctionCompiler::add_run(std::span<const int> junctions, bool contiguous,
   run.arity = static_cast<int>(coupling_.waves(first).size());
   run.count = static_cast<int>(junctions.size());
   run.sign = coupling_.coefficients(first).sign;
-  run.places = static_cast<int>(out.places_.size());
+  run.offsets = static_cast<int>(out.offsets_.size());
   run.values = static_cast<int>(out.values_.size());
   const auto values_of = [&](int j) { return coupling_.coefficients(j).values; };
   if (run.form == JunctionForm::dense) {
     for (const int j : junctions) {
-      for (int k = 0; k < run.arity; ++k) out.places_.push_back(place(j, k));
+      for (int k = 0; k < run.arity; ++k) out.offsets_.push_back(offset(j, k));
       const auto values = values_of(j);
       out.values_.insert(out.values_.end(), values.begin(), values.end());
     }
@@ -100,10 +100,10 @@ void JunctionCompiler::add_run(std::span<const int> junctions, bool contiguous,
   }
   for (int k = 0; k < run.arity; ++k) {
     if (contiguous) {
-      out.places_.push_back(place(first, k));
+      out.offsets_.push_back(offset(first, k));
       continue;
     }
-    for (const int j : junctions) out.places_.push_back(place(j, k));
+    for (const int j : junctions) out.offsets_.push_back(offset(j, k));
   }
   if (run.form == JunctionForm::reflection) {
     const auto normal = values_of(first);
@@ -127,7 +127,7 @@ const JunctionKernels& junction_kernels() {
 }
 
 std::size_t CompiledJunctions::bytes() const {
-  return runs_.capacity() * sizeof(JunctionRun) + places_.capacity() * sizeof(int) +
+  return runs_.capacity() * sizeof(JunctionRun) + offsets_.capacity() * sizeof(int) +
          (values_.capacity() + work_.capacity()) * sizeof(double);
 }
 

@@ -8,7 +8,7 @@
 namespace portwave {
 
 /// Turns junctions into CompiledJunctions: those of one form, arity and sign are sorted by their
-/// first place; stretches whose places all follow one another become contiguous runs, the rest one
+/// first offset; stretches whose offsets follow one another become contiguous runs, the rest one
 /// indexed run per kind.
 class JunctionCompiler {
  public:
@@ -18,7 +18,7 @@ class JunctionCompiler {
   CompiledJunctions compile(std::span<const int> junctions) const;
 
  private:
-  int place(int junction, int position) const;
+  int offset(int junction, int position) const;
   bool follows(int previous, int next) const;
   double reflection_value(int junction, int k) const;
   void add_run(std::span<const int> junctions, bool contiguous, CompiledJunctions& out) const;

@@ -129,11 +129,11 @@ std::pair<int, int> System::find_port(std::string_view path) const {
 }
 
 std::string System::port_label(int scalar_port) const {
-  const ScalarPort& place = scalar_ports_[scalar_port];
-  const Part& part = parts_[place.part];
-  const Port& port = part.component->signature().ports[place.port];
+  const ScalarPort& scalar = scalar_ports_[scalar_port];
+  const Part& part = parts_[scalar.part];
+  const Port& port = part.component->signature().ports[scalar.port];
   const std::string label = part.name + "." + port.name;
-  return port.dimension == 1 ? label : label + "[" + std::to_string(place.component) + "]";
+  return port.dimension == 1 ? label : label + "[" + std::to_string(scalar.component) + "]";
 }
 
 std::string opaque_defect(const Part& part) {
@@ -213,7 +213,7 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
       part.inputs[channel] = signal;
       part.input_is_driven[channel] = true;
     }
-    place(system, std::move(part));
+    insert(system, std::move(part));
   }
   SharedStructures structures;
   for (std::size_t j = 0; j < joints.size(); ++j) {
@@ -224,7 +224,7 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
   return system;
 }
 
-void SystemBuilder::Draft::place(System& system, Part part) {
+void SystemBuilder::Draft::insert(System& system, Part part) {
   const int number = static_cast<int>(system.parts_.size());
   system.first_scalar_port_.push_back(static_cast<int>(system.scalar_ports_.size()));
   const std::vector<Port>& ports = part.component->signature().ports;
@@ -247,7 +247,7 @@ SystemBuilder::Draft::PortReference SystemBuilder::Draft::add_termination(System
   end.name = "resistor";
   resistor.component = make_resistor(resistance, end);
   resistor.is_termination = true;
-  place(system, std::move(resistor));
+  insert(system, std::move(resistor));
   return {static_cast<int>(system.parts_.size()) - 1, 0};
 }
 

@@ -137,12 +137,12 @@ void SystemBuilder::Draft::check_name(int part) {
                              "columns of results), got {}",
                              in_quotes(name)));
   }
-  const auto [place, is_new] = part_by_name.emplace(name, part);
+  const auto [known, is_new] = part_by_name.emplace(name, part);
   if (is_new) return;
   shares_name[part] = true;
-  shares_name[place->second] = true;
+  shares_name[known->second] = true;
   add(where(), fmt::format("the name {} is already taken by /subsystems/{}", in_quotes(name),
-                           place->second));
+                           known->second));
 }
 
 void SystemBuilder::Draft::check_signature(int part) {
@@ -254,7 +254,7 @@ void SystemBuilder::Draft::check_joints() {
   }
 }
 
-std::string SystemBuilder::Draft::place_of(int joint, std::size_t position) {
+std::string SystemBuilder::Draft::path_of(int joint, std::size_t position) {
   return fmt::format("/couplings/{}/ports/{}", joint, position);
 }
 
@@ -273,19 +273,19 @@ SystemBuilder::Draft::PortReference SystemBuilder::Draft::resolve(int joint, std
       hint = "\n" + list_ports(parts[found->second].component->signature().ports);
       excuse(found->second, "");
     }
-    add(place_of(joint, position),
+    add(path_of(joint, position),
         fmt::format("expected \"part.port\", got {}.{}", in_quotes(path), hint));
     return {};
   }
   const std::string_view port_name = std::string_view(path).substr(dot + 1);
   if (found == part_by_name.end()) {
-    report_unknown_part(part_name, port_name, place_of(joint, position));
+    report_unknown_part(part_name, port_name, path_of(joint, position));
     return {};
   }
   const int part = found->second;
   if (parts[part].component == nullptr) return {part, -1};
   const int port = index_of(port_name, parts[part].component->signature().ports);
-  if (port < 0) report_unknown_port(part, port_name, place_of(joint, position));
+  if (port < 0) report_unknown_port(part, port_name, path_of(joint, position));
   return {part, port};
 }
 
@@ -343,7 +343,7 @@ void SystemBuilder::Draft::note_use(int joint, std::size_t position) {
     use.position = position;
     return;
   }
-  add(place_of(joint, position),
+  add(path_of(joint, position),
       fmt::format("port {} is already used by /couplings/{}/ports/{}; a port belongs to exactly "
                   "one coupling",
                   in_quotes(joints[joint].ports[position]), use.joint, use.position));
@@ -374,7 +374,7 @@ void SystemBuilder::Draft::check_ports_match(int joint) {
     if (with_domain == none && port.domain != Domain::generic) with_domain = i;
     const Port& first = port_of(joined[with_dimension]);
     if (rules.component_by_component && port.dimension != first.dimension) {
-      add(place_of(joint, i),
+      add(path_of(joint, i),
           fmt::format("port {} has dimension {}, but {} has {}; {} joins ports "
                       "component by component",
                       in_quotes(pending.ports[i]), port.dimension,
@@ -383,7 +383,7 @@ void SystemBuilder::Draft::check_ports_match(int joint) {
     if (!rules.same_domain || with_domain == none || port.domain == Domain::generic) continue;
     const Domain domain = port_of(joined[with_domain]).domain;
     if (port.domain == domain) continue;
-    add(place_of(joint, i),
+    add(path_of(joint, i),
         fmt::format("port {} is {}, but {} is {}; different domains meet only in a "
                     "transformer, gyrator, skew gain or kernel",
                     in_quotes(pending.ports[i]), to_string(port.domain),

@@ -84,7 +84,7 @@ struct SystemBuilder::Draft {
   void check_inputs(int part);
 
   /// Where a coupling names a port.
-  static std::string place_of(int joint, std::size_t position);
+  static std::string path_of(int joint, std::size_t position);
   std::span<Use> uses_of(int part);
   PortReference resolve(int joint, std::size_t position);
   void report_unknown_part(std::string_view name, std::string_view port, const std::string& where);
@@ -105,7 +105,7 @@ struct SystemBuilder::Draft {
   std::optional<NameSearch> port_names_;
   const Component* owner_of_port_names_ = nullptr;
 
-  static void place(System& system, Part part);
+  static void insert(System& system, Part part);
   static void join(System& system, const Joint& joint, std::span<const PortReference> ports,
                    SharedStructures& structures);
   static PortReference add_termination(System& system, double resistance, PortReference port);

@@ -152,16 +152,16 @@ void Acceleration::begin() {
 }
 
 void Acceleration::measure(int batch, LaneRange lanes, const double* u, const double* exchanged) {
-  const BatchPlace& place = waves_.batch(batch);
-  const int ports = place.batch->wave_size(), stride = place.batch->stride();
+  const BatchSlot& own = waves_.batch(batch);
+  const int ports = own.batch->wave_size(), stride = own.batch->stride();
   for (int slot = 0; slot < slots_; ++slot) {
     const double* kept_u = u_[at(slot)].data();
     const double* kept_shadow = shadow_[at(slot)].data();
-    double* out = products_[at(slot)].data() + place.entry;
+    double* out = products_[at(slot)].data() + own.entry;
     for (int l = lanes.first; l < lanes.last; ++l) {
       double sum = 0.0;
       for (int j = 0; j < ports; ++j) {
-        const int w = place.wave + j * stride + l;
+        const int w = own.wave + j * stride + l;
         sum += (exchanged[w] - u[w]) * (kept_shadow[w] - kept_u[w]);
       }
       out[l] = sum;

@@ -30,10 +30,10 @@ struct InterfaceSolver::Island {
       : parts(waves, networks.of[static_cast<std::size_t>(island)].parts),
         equation(waves.system(), networks, island) {
     for (const int port : networks.of[static_cast<std::size_t>(island)].ports) {
-      places.push_back(waves.wave_of_port(port));
+      offsets.push_back(waves.wave_of_port(port));
     }
-    gap.resize(places.size());
-    change.resize(places.size());
+    gap.resize(offsets.size());
+    change.resize(offsets.size());
     fits = parts.is_possible() &&
            equation.expected_entries(waves.interconnection()) <= InterfaceEquation::kMostEntries;
   }
@@ -45,7 +45,7 @@ struct InterfaceSolver::Island {
 
   PartLinearisation parts;
   InterfaceEquation equation;
-  std::vector<int> places;  // of its ports
+  std::vector<int> offsets;  // of its ports
   std::vector<double> gap, change;
   bool fits = false;
   bool ready = false;   // there are factors
@@ -169,8 +169,8 @@ bool InterfaceSolver::will_do(const Island& own) const {
 /// The last evaluation is the one to go on from.
 void InterfaceSolver::take_base(Island& own, const double* u, const double* exchanged) {
   double size = 0.0;
-  for (std::size_t i = 0; i < own.places.size(); ++i) {
-    const std::size_t w = at(own.places[i]);
+  for (std::size_t i = 0; i < own.offsets.size(); ++i) {
+    const std::size_t w = at(own.offsets[i]);
     base_[w] = u[w];
     shadow_[w] = exchanged[w];
     own.gap[i] = exchanged[w] - u[w];
@@ -203,8 +203,8 @@ void InterfaceSolver::propose(int island, Island& own, double damping) {
   } else if (damping != 0.0) {
     own.equation.solve(own.gap.data(), own.change.data());
   }
-  for (std::size_t i = 0; i < own.places.size(); ++i) {
-    const std::size_t w = at(own.places[i]);
+  for (std::size_t i = 0; i < own.offsets.size(); ++i) {
+    const std::size_t w = at(own.offsets[i]);
     u_[w] = damping == 0.0 ? base_[w] : base_[w] + damping * own.change[i];
   }
   ++own.updates;
@@ -225,7 +225,7 @@ std::size_t InterfaceSolver::bytes() const {
   for (const auto& own : islands_) {
     if (own == nullptr) continue;
     sum += sizeof(Island) + own->parts.bytes() + own->equation.bytes() +
-           own->places.capacity() * (sizeof(int) + 2 * sizeof(double));
+           own->offsets.capacity() * (sizeof(int) + 2 * sizeof(double));
   }
   return sum;
 }

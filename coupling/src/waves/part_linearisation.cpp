@@ -18,32 +18,32 @@ PartLinearisation::PartLinearisation(const WaveDiscretisation& waves, std::span<
   std::size_t size = 0;
   for (const int part : parts) {
     parts_.push_back({part, size});
-    const int width = waves.batch(waves.place(part).batch).batch->wave_size();
+    const int width = waves.batch(waves.slot(part).batch).batch->wave_size();
     size += at(width) * at(width);
   }
   matrices_.assign(size, 0.0);
   take_affine();
   for (const Own& own : parts_) {
-    const PartPlace& place = waves.place(own.part);
-    const StepBatch& batch = *waves.batch(place.batch).batch;
+    const PartSlot& slot = waves.slot(own.part);
+    const StepBatch& batch = *waves.batch(slot.batch).batch;
     std::vector<double> scratch(at(batch.wave_size() * batch.wave_size()));
-    if (batch.affine_matrix(place.lane, scratch.data())) continue;
+    if (batch.affine_matrix(slot.lane, scratch.data())) continue;
     widest_ = std::max(widest_, batch.wave_size());
-    is_possible_ = is_possible_ && waves.batch(place.batch).capabilities.linearisable;
-    const auto known = std::ranges::find(slices_, place.batch, &Slice::batch);
+    is_possible_ = is_possible_ && waves.batch(slot.batch).capabilities.linearisable;
+    const auto known = std::ranges::find(slices_, slot.batch, &Slice::batch);
     Slice& slice = known != slices_.end() ? *known : slices_.emplace_back();
-    slice.batch = place.batch;
+    slice.batch = slot.batch;
     slice.parts.push_back(own);
   }
   for (Slice& slice : slices_) {
-    std::ranges::sort(slice.parts, {}, [&](const Own& own) { return waves.place(own.part).lane; });
+    std::ranges::sort(slice.parts, {}, [&](const Own& own) { return waves.slot(own.part).lane; });
   }
 }
 
 void PartLinearisation::take_affine() {
   for (const Own& own : parts_) {
-    const PartPlace& place = waves_.place(own.part);
-    waves_.batch(place.batch).batch->affine_matrix(place.lane, matrices_.data() + own.matrix);
+    const PartSlot& slot = waves_.slot(own.part);
+    waves_.batch(slot.batch).batch->affine_matrix(slot.lane, matrices_.data() + own.matrix);
   }
 }
 
@@ -59,11 +59,11 @@ void PartLinearisation::set_steps(const double* u, const double* exchanged) {
   double all = 0.0;
   int count = 0;
   for (const Slice& slice : slices_) {
-    const BatchPlace& place = waves_.batch(slice.batch);
+    const BatchSlot& slot = waves_.batch(slice.batch);
     for (const Own& own : slice.parts) {
-      const PartPlace& part = waves_.place(own.part);
+      const PartSlot& part = waves_.slot(own.part);
       double square = 0.0;
-      for (int j = 0; j < place.batch->wave_size(); ++j) {
+      for (int j = 0; j < slot.batch->wave_size(); ++j) {
         const std::size_t w = at(part.wave + j * part.stride);
         square += std::max(u[w] * u[w], exchanged[w] * exchanged[w]);
       }
@@ -85,16 +85,16 @@ bool PartLinearisation::differentiate(const double* record, const double* u,
   bool sound = true;
   const double* step = steps_.data();
   for (Slice& slice : slices_) {
-    const BatchPlace& place = waves_.batch(slice.batch);
-    const auto size = at(place.batch->wave_count());
-    slice.record.assign(record + place.record, record + place.record + place.batch->record_size());
+    const BatchSlot& slot = waves_.batch(slice.batch);
+    const auto size = at(slot.batch->wave_count());
+    slice.record.assign(record + slot.record, record + slot.record + slot.batch->record_size());
     for (AlignedVector* wave : {&slice.a, &slice.b[0], &slice.b[1]}) wave->assign(size, 0.0);
-    for (int j = 0; j < place.batch->wave_size(); ++j) {
+    for (int j = 0; j < slot.batch->wave_size(); ++j) {
       for (const int side : {0, 1}) {
         std::fill(slice.a.begin(), slice.a.end(), 0.0);
         for (std::size_t i = 0; i < slice.parts.size(); ++i) {
-          const PartPlace& part = waves_.place(slice.parts[i].part);
-          for (int k = 0; k < place.batch->wave_size(); ++k) {
+          const PartSlot& part = waves_.slot(slice.parts[i].part);
+          for (int k = 0; k < slot.batch->wave_size(); ++k) {
             slice.a[at(part.lane + k * part.stride)] = u[part.wave + k * part.stride];
           }
           slice.a[at(part.lane + j * part.stride)] += side == 0 ? step[i] : -step[i];
@@ -112,7 +112,7 @@ bool PartLinearisation::take_column(const Slice& slice, const double* step, int 
   bool sound = true;
   const int width = waves_.batch(slice.batch).batch->wave_size();
   for (std::size_t i = 0; i < slice.parts.size(); ++i) {
-    const PartPlace& part = waves_.place(slice.parts[i].part);
+    const PartSlot& part = waves_.slot(slice.parts[i].part);
     bool finite = true;
     const auto difference = [&](int row) {
       const std::size_t w = at(part.lane + row * part.stride);
@@ -132,7 +132,7 @@ void PartLinearisation::scatter(Slice& slice, AlignedVector& out) const {
   const StepBatch& batch = *waves_.batch(slice.batch).batch;
   std::fill(out.begin(), out.end(), kNone);
   for (int last = 0; const Own& own : slice.parts) {
-    const int lane = waves_.place(own.part).lane;
+    const int lane = waves_.slot(own.part).lane;
     if (lane < last) continue;  // done with the group of an earlier one
     const int first = lane / batch.lane_group() * batch.lane_group();
     last = std::min(first + batch.lane_group(), batch.lanes());

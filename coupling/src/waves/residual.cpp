@@ -26,11 +26,11 @@ InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves) : waves_(w
 
 void InterfaceResidual::measure(int batch, LaneRange lanes, const double* u, const double* b,
                                 const double* exchanged) {
-  const BatchPlace& place = waves_.batch(batch);
-  ledger_kernels().norms({lanes.first, lanes.last, place.batch->wave_size(), place.batch->stride(),
-                          u + place.wave, b + place.wave, exchanged + place.wave,
-                          gap_.data() + place.entry, incident_.data() + place.entry,
-                          outgoing_.data() + place.entry});
+  const BatchSlot& slot = waves_.batch(batch);
+  ledger_kernels().norms({lanes.first, lanes.last, slot.batch->wave_size(), slot.batch->stride(),
+                          u + slot.wave, b + slot.wave, exchanged + slot.wave,
+                          gap_.data() + slot.entry, incident_.data() + slot.entry,
+                          outgoing_.data() + slot.entry});
 }
 
 void InterfaceResidual::measure_all(const double* u, const double* b, const double* exchanged) {
@@ -54,7 +54,7 @@ InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
 
 InterfaceResidual::Share InterfaceResidual::largest_share() const {
   return waves_.reduction().fold_all(Share{}, [&](Share& largest, int part) {
-    const double own = 0.5 * gap_[static_cast<std::size_t>(waves_.place(part).entry)];
+    const double own = 0.5 * gap_[static_cast<std::size_t>(waves_.slot(part).entry)];
     if (largest.part < 0 || own > largest.energy_J) largest = {part, own};
   });
 }

@@ -73,7 +73,7 @@ WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
                                        std::span<const double> impedance, Grouping grouping)
     : system_(system), step_s_(step_s) {
   throw_if_any(check(system, step_s, impedance));
-  places_.resize(system.parts().size());
+  slots_.resize(system.parts().size());
   wave_of_port_.resize(system.scalar_ports().size());
   const std::vector<int> order = locality_order(system);
   gather_island_groups(order);
@@ -82,7 +82,7 @@ WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
     add_batch(group);
   }
   std::vector<int> entry_of_part;
-  for (const PartPlace& place : places_) entry_of_part.push_back(place.entry);
+  for (const PartSlot& slot : slots_) entry_of_part.push_back(slot.entry);
   reduction_ = PartOrderReduction(system, entry_of_part);
   part_of_wave_.assign(static_cast<std::size_t>(wave_size_), -1);
   impedance_.assign(static_cast<std::size_t>(wave_size_), 1.0);
@@ -104,8 +104,8 @@ void WaveDiscretisation::take_impedance(std::span<const double> impedance) {
 void WaveDiscretisation::set_impedance(std::span<const double> impedance) {
   throw_if_any(check(system_, step_s_, impedance));
   std::vector<double> old;
-  for (const int place : wave_of_port_) {
-    old.push_back(impedance_[static_cast<std::size_t>(place)]);
+  for (const int slot : wave_of_port_) {
+    old.push_back(impedance_[static_cast<std::size_t>(slot)]);
   }
   try {
     take_impedance(impedance);
@@ -146,32 +146,32 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
   for (const int part : parts) {
     components.push_back(system_.parts()[static_cast<std::size_t>(part)].component.get());
   }
-  BatchPlace place;
+  BatchSlot slot;
   std::unique_ptr<StepBatch> made = components[0]->make_batch(components);
   unprepared_.push_back(made.get());
-  place.batch = std::move(made);
-  place.parts = parts;
-  place.capabilities = components[0]->capabilities();
-  place.island_group = island_group_of_part_[static_cast<std::size_t>(parts.front())];
-  const StepBatch& batch = *place.batch;
+  slot.batch = std::move(made);
+  slot.parts = parts;
+  slot.capabilities = components[0]->capabilities();
+  slot.island_group = island_group_of_part_[static_cast<std::size_t>(parts.front())];
+  const StepBatch& batch = *slot.batch;
   constexpr std::size_t kLine = kAlignment / sizeof(double);
-  place.record = record_size_;
+  slot.record = record_size_;
   const bool new_island_group =
-      batches_.empty() || batches_.back().island_group != place.island_group;
+      batches_.empty() || batches_.back().island_group != slot.island_group;
   if (batch.stride() > 1 ||
       new_island_group) {  // lane groups and island_groups begin at cache lines
     wave_size_ = round_up(wave_size_, kLaneGroup);
     entry_count_ = round_up(entry_count_, kLaneGroup);
   }
-  place.wave = wave_size_;
-  place.input = input_size_;
-  place.entry = entry_count_;
+  slot.wave = wave_size_;
+  slot.input = input_size_;
+  slot.entry = entry_count_;
   for (int lane = 0; lane < batch.lanes(); ++lane) {
     const int index = parts[static_cast<std::size_t>(lane)];
     const Part& part = system_.parts()[static_cast<std::size_t>(index)];
-    places_[static_cast<std::size_t>(index)] = {static_cast<int>(batches_.size()), lane,
-                                                wave_size_ + lane, batch.stride(),
-                                                entry_count_ + lane};
+    slots_[static_cast<std::size_t>(index)] = {static_cast<int>(batches_.size()), lane,
+                                               wave_size_ + lane, batch.stride(),
+                                               entry_count_ + lane};
     for (int j = 0; j < batch.wave_size(); ++j) {
       wave_of_port_[static_cast<std::size_t>(system_.first_scalar_port(index) + j)] =
           wave_size_ + j * batch.stride() + lane;
@@ -181,7 +181,7 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
       const auto channel = static_cast<std::size_t>(lane * batch.input_size() + j);
       driven_.push_back(
           {&part.inputs[static_cast<std::size_t>(j)], input_size_ + channel, index, j});
-      place.driven = true;
+      slot.driven = true;
     }
   }
   record_size_ += round_up(batch.record_size(), kLine);
@@ -189,19 +189,19 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
   entry_count_ += batch.stride();
   input_size_ +=
       static_cast<std::size_t>(batch.lanes()) * static_cast<std::size_t>(batch.input_size());
-  batches_.push_back(std::move(place));
+  batches_.push_back(std::move(slot));
 }
 
 void WaveDiscretisation::prepare_batches() {
   Issues issues;
   for (std::size_t i = 0; i < batches_.size(); ++i) {
-    const BatchPlace& place = batches_[i];
+    const BatchSlot& slot = batches_[i];
     try {
-      unprepared_[i]->prepare(step_s_, impedance_.data() + place.wave);
+      unprepared_[i]->prepare(step_s_, impedance_.data() + slot.wave);
     } catch (const ConfigError& error) {
       for (const Issue& issue : error.issues()) {
         issues.push_back(
-            {"/subsystems/" + std::to_string(place.parts.front()) + issue.where, issue.what});
+            {"/subsystems/" + std::to_string(slot.parts.front()) + issue.where, issue.what});
       }
     }
   }
@@ -214,15 +214,15 @@ namespace {
 /// run too, so that the failing part with the lowest number is found however the lanes were cut.
 /// spoiled(lane) tells further failures in the lane group of the first one.
 template <class Act, class Spoiled>
-bool guarded(const BatchPlace& place, LaneRange lanes, PhaseStatus& failure, const Act& act,
+bool guarded(const BatchSlot& slot, LaneRange lanes, PhaseStatus& failure, const Act& act,
              const Spoiled& spoiled) {
   PhaseStatus found;
   const auto fail = [&](int lane, StepFault fault, const char* detail) {
-    found.merge({place.parts[static_cast<std::size_t>(lane)], fault, detail});
-    const int group = place.batch->lane_group();
+    found.merge({slot.parts[static_cast<std::size_t>(lane)], fault, detail});
+    const int group = slot.batch->lane_group();
     lanes.first = (lane / group + 1) * group;
     for (int l = lane + 1; l < std::min(lanes.first, lanes.last); ++l) {
-      if (spoiled(l)) found.merge({place.parts[static_cast<std::size_t>(l)], fault, detail});
+      if (spoiled(l)) found.merge({slot.parts[static_cast<std::size_t>(l)], fault, detail});
     }
   };
   while (lanes.first < lanes.last) {
@@ -243,9 +243,9 @@ bool guarded(const BatchPlace& place, LaneRange lanes, PhaseStatus& failure, con
   return false;
 }
 
-bool spoiled_waves(const BatchPlace& place, int lane, const double* b) {
-  for (int j = 0; j < place.batch->wave_size(); ++j) {
-    if (!std::isfinite(b[place.wave + j * place.batch->stride() + lane])) return true;
+bool spoiled_waves(const BatchSlot& slot, int lane, const double* b) {
+  for (int j = 0; j < slot.batch->wave_size(); ++j) {
+    if (!std::isfinite(b[slot.wave + j * slot.batch->stride() + lane])) return true;
   }
   return false;
 }
@@ -254,46 +254,42 @@ bool spoiled_waves(const BatchPlace& place, int lane, const double* b) {
 
 bool WaveDiscretisation::freeze(int batch, LaneRange lanes, double* record, const double* input,
                                 PhaseStatus& failure) const {
-  const BatchPlace& place = batches_[static_cast<std::size_t>(batch)];
-  const bool driven = input != nullptr && place.driven;
+  const BatchSlot& slot = batches_[static_cast<std::size_t>(batch)];
+  const bool driven = input != nullptr && slot.driven;
   const auto act = [&](LaneRange range) {
-    place.batch->freeze(range, record + place.record, driven ? input + place.input : nullptr);
+    slot.batch->freeze(range, record + slot.record, driven ? input + slot.input : nullptr);
     return LaneStatus{};
   };
-  return guarded(place, lanes, failure, act, [](int) { return false; });
+  return guarded(slot, lanes, failure, act, [](int) { return false; });
 }
 
 bool WaveDiscretisation::scatter(int batch, LaneRange lanes, double* record, const double* a,
                                  double* b, PhaseStatus& failure) const {
-  const BatchPlace& place = batches_[static_cast<std::size_t>(batch)];
+  const BatchSlot& slot = batches_[static_cast<std::size_t>(batch)];
   const auto act = [&](LaneRange range) {
-    return place.batch->scatter(range, record + place.record, a + place.wave, b + place.wave);
+    return slot.batch->scatter(range, record + slot.record, a + slot.wave, b + slot.wave);
   };
-  return guarded(place, lanes, failure, act,
-                 [&](int lane) { return spoiled_waves(place, lane, b); });
+  return guarded(slot, lanes, failure, act, [&](int lane) { return spoiled_waves(slot, lane, b); });
 }
 
 bool WaveDiscretisation::inexact_scatter(int batch, LaneRange lanes, double* record,
                                          const double* a, double* b, PhaseStatus& failure) const {
-  const BatchPlace& place = batches_[static_cast<std::size_t>(batch)];
+  const BatchSlot& slot = batches_[static_cast<std::size_t>(batch)];
   const auto act = [&](LaneRange range) {
-    return place.batch->inexact_scatter(range, record + place.record, a + place.wave,
-                                        b + place.wave);
+    return slot.batch->inexact_scatter(range, record + slot.record, a + slot.wave, b + slot.wave);
   };
-  return guarded(place, lanes, failure, act,
-                 [&](int lane) { return spoiled_waves(place, lane, b); });
+  return guarded(slot, lanes, failure, act, [&](int lane) { return spoiled_waves(slot, lane, b); });
 }
 
 bool WaveDiscretisation::advance(int batch, LaneRange lanes, double* record, const double* a,
                                  double* next, double* b, const EnergyColumns& energy,
                                  PhaseStatus& failure) const {
-  const BatchPlace& place = batches_[static_cast<std::size_t>(batch)];
+  const BatchSlot& slot = batches_[static_cast<std::size_t>(batch)];
   const auto act = [&](LaneRange range) {
-    return place.batch->advance(range, record + place.record, a + place.wave, next + place.record,
-                                b + place.wave, energy.from(place.entry));
+    return slot.batch->advance(range, record + slot.record, a + slot.wave, next + slot.record,
+                               b + slot.wave, energy.from(slot.entry));
   };
-  return guarded(place, lanes, failure, act,
-                 [&](int lane) { return spoiled_waves(place, lane, b); });
+  return guarded(slot, lanes, failure, act, [&](int lane) { return spoiled_waves(slot, lane, b); });
 }
 
 PhaseStatus WaveDiscretisation::freeze_all(double* record, const double* input,
@@ -333,23 +329,23 @@ PhaseStatus WaveDiscretisation::advance_all(double* record, const double* a, dou
 }
 
 std::size_t WaveDiscretisation::bytes() const {
-  std::size_t sum =
-      places_.capacity() * sizeof(PartPlace) + impedance_.capacity() * sizeof(double) +
-      driven_.capacity() * sizeof(DrivenInput) + interconnection_->bytes() + reduction_.bytes();
+  std::size_t sum = slots_.capacity() * sizeof(PartSlot) + impedance_.capacity() * sizeof(double) +
+                    driven_.capacity() * sizeof(DrivenInput) + interconnection_->bytes() +
+                    reduction_.bytes();
   for (const auto* v : {&wave_of_port_, &part_of_wave_, &island_group_of_part_, &rank_of_part_}) {
     sum += v->capacity() * sizeof(int);
   }
-  for (const BatchPlace& place : batches_) {
-    sum += sizeof(BatchPlace) + place.parts.capacity() * sizeof(int);
+  for (const BatchSlot& slot : batches_) {
+    sum += sizeof(BatchSlot) + slot.parts.capacity() * sizeof(int);
   }
   return sum;
 }
 
 AlignedVector WaveDiscretisation::initial_record() const {
   AlignedVector record(record_size_, 0.0);
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    const BatchPlace& own = batch(places_[i].batch);
-    own.batch->set_state(places_[i].lane, system_.parts()[i].initial_state.data(),
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const BatchSlot& own = batch(slots_[i].batch);
+    own.batch->set_state(slots_[i].lane, system_.parts()[i].initial_state.data(),
                          record.data() + own.record);
   }
   const PhaseStatus status = freeze_all(record.data(), nullptr);
@@ -361,8 +357,8 @@ AlignedVector WaveDiscretisation::initial_record() const {
 }
 
 void WaveDiscretisation::get_state(int part, const double* record, double* x) const {
-  const BatchPlace& own = batch(place(part).batch);
-  own.batch->get_state(place(part).lane, record + own.record, x);
+  const BatchSlot& own = batch(slot(part).batch);
+  own.batch->get_state(slot(part).lane, record + own.record, x);
 }
 
 bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus& failure) const {
@@ -379,7 +375,7 @@ bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus
   try {
     for (const DrivenInput& driven : driven_) {
       current = &driven;
-      input[driven.place] = (*driven.signal)(mid);
+      input[driven.slot] = (*driven.signal)(mid);
     }
   } catch (const std::exception& error) {
     return failed(error.what());

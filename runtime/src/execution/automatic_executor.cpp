@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "execution/clock.hpp"
 #include "execution/executor.hpp"
 #include "execution/faster_of_two.hpp"
 
@@ -31,7 +32,7 @@ class AutomaticExecutor final : public Executor {
     if (!plan.recommit.empty()) return executors_[used]->run(arrays, plan, outcomes);
     const auto start = Clock::now();
     StepResult result = executors_[used]->run(arrays, plan, outcomes);
-    const double took = std::chrono::duration<double>(Clock::now() - start).count();
+    const double took = seconds(Clock::now() - start);
     // Under a deadline a step takes what it may: what counts then is the time per iteration. And
     // the first comparison stands: a trial of the slower one might miss it.
     const bool is_fixed = plan.deadline == nullptr;
@@ -41,8 +42,6 @@ class AutomaticExecutor final : public Executor {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   std::unique_ptr<Executor> executors_[2];  // serial, parallel
   FasterOfTwo choice_;
 };

@@ -18,9 +18,9 @@ std::optional<FoundFault> find_non_finite(const WaveDiscretisation& waves,
   }
   WaveIteration iteration(waves, update, WaveIteration::Scatter::inexact);
   const auto spoiled = [&](int part) {
-    const PartPlace& place = waves.place(part);
-    for (int j = 0; j < waves.batch(place.batch).batch->wave_size(); ++j) {
-      const double own = iteration.b()[static_cast<std::size_t>(place.wave + j * place.stride)];
+    const PartSlot& slot = waves.slot(part);
+    for (int j = 0; j < waves.batch(slot.batch).batch->wave_size(); ++j) {
+      const double own = iteration.b()[static_cast<std::size_t>(slot.wave + j * slot.stride)];
       if (!std::isfinite(own)) return true;
     }
     return false;

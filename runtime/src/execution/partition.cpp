@@ -9,6 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "execution/clock.hpp"
+
 namespace portwave {
 namespace {
 
@@ -25,13 +27,13 @@ struct Item {
 std::vector<Item> lane_groups(const WaveDiscretisation& waves, const LaneCosts& costs) {
   std::vector<Item> items;
   for (int b = 0; b < static_cast<int>(waves.batches().size()); ++b) {
-    const BatchPlace& place = waves.batch(b);
-    const int group = place.batch->lane_group();
-    for (int first = 0; first < place.batch->lanes(); first += group) {
-      const int last = std::min(first + group, place.batch->lanes());
-      const int part = place.parts[static_cast<std::size_t>(first)];
+    const BatchSlot& slot = waves.batch(b);
+    const int group = slot.batch->lane_group();
+    for (int first = 0; first < slot.batch->lanes(); first += group) {
+      const int last = std::min(first + group, slot.batch->lanes());
+      const int part = slot.parts[static_cast<std::size_t>(first)];
       const double count = last - first;
-      items.push_back({place.island_group,
+      items.push_back({slot.island_group,
                        waves.rank_of_part(part),
                        {b, {first, last}},
                        last - first,
@@ -64,7 +66,7 @@ void append(Partition::Task& task, const Item& item) {
 std::vector<bool> groups_of_one_island(const WaveDiscretisation& waves) {
   std::vector<int> island(static_cast<std::size_t>(waves.island_group_count()), -1);
   std::vector<bool> single(island.size(), true);
-  for (int part = 0; part < static_cast<int>(waves.places().size()); ++part) {
+  for (int part = 0; part < static_cast<int>(waves.slots().size()); ++part) {
     const auto island_group = static_cast<std::size_t>(waves.island_group_of_part(part));
     const int own = waves.system().island_of_part(part);
     if (island[island_group] >= 0 && island[island_group] != own) single[island_group] = false;
@@ -118,7 +120,7 @@ std::size_t message_count(const WaveDiscretisation& waves, const Partition& part
   for (int j = 0; j < coupling.size(); ++j) {
     touched.clear();
     for (const int wave : coupling.waves(j)) {
-      const int entry = waves.place(waves.part_of_wave(wave)).entry;
+      const int entry = waves.slot(waves.part_of_wave(wave)).entry;
       touched.insert(task_of_entry[static_cast<std::size_t>(entry)]);
     }
     if (touched.size() > 1) count += touched.size() * (touched.size() - 1);
@@ -142,15 +144,14 @@ std::string to_string(Grain grain) {
 
 LaneCosts declared_costs(const WaveDiscretisation& waves) {
   LaneCosts costs;
-  for (const BatchPlace& place : waves.batches()) {
-    costs.scatter_ns.push_back(place.batch->scatter_cost_ns());
-    costs.advance_ns.push_back(place.batch->advance_cost_ns());
+  for (const BatchSlot& slot : waves.batches()) {
+    costs.scatter_ns.push_back(slot.batch->scatter_cost_ns());
+    costs.advance_ns.push_back(slot.batch->advance_cost_ns());
   }
   return costs;
 }
 
 LaneCosts measured_costs(const WaveDiscretisation& waves, const double* record) {
-  using Clock = std::chrono::steady_clock;
   constexpr int kRepetitions = 3;
   LaneCosts costs = declared_costs(waves);
   AlignedVector scratch(record, record + waves.record_size()), next(scratch.size());

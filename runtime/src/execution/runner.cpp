@@ -11,9 +11,9 @@ namespace {
 /// The first part that only one thread at a time may step; −1: none.
 int find_single_threaded(const WaveDiscretisation& waves) {
   int first = -1;
-  for (const BatchPlace& place : waves.batches()) {
-    if (place.capabilities.thread_safe) continue;
-    for (const int part : place.parts) first = first < 0 ? part : std::min(first, part);
+  for (const BatchSlot& slot : waves.batches()) {
+    if (slot.capabilities.thread_safe) continue;
+    for (const int part : slot.parts) first = first < 0 ? part : std::min(first, part);
   }
   return first;
 }

@@ -14,7 +14,7 @@ namespace portwave {
 class StateView {
  public:
   explicit StateView(const WaveDiscretisation& waves)
-      : waves_(waves), unpacked_(waves.places().size(), -1) {
+      : waves_(waves), unpacked_(waves.slots().size(), -1) {
     std::size_t size = 0;
     for (const Part& part : waves.system().parts()) {
       begin_.push_back(size);

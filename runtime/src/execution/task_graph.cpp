@@ -57,7 +57,7 @@ const Task::Bound& Task::bind(const StepArrays& s) {
   const auto bind_all = [&](const std::vector<TaskSlice>& slices, std::vector<Call>& calls) {
     calls.clear();
     for (const TaskSlice& slice : slices) {
-      const BatchPlace& batch = waves_.batch(slice.batch);
+      const BatchSlot& batch = waves_.batch(slice.batch);
       calls.push_back({batch.batch->bind_scatter(slice.lanes, s.record + batch.record,
                                                  s.u + batch.wave, s.b_trial + batch.wave),
                        slice});
@@ -68,7 +68,7 @@ const Task::Bound& Task::bind(const StepArrays& s) {
   bound.commit.clear();
   for (const auto* slices : {&edge_, &core_}) {
     for (const TaskSlice& slice : *slices) {
-      const BatchPlace& batch = waves_.batch(slice.batch);
+      const BatchSlot& batch = waves_.batch(slice.batch);
       bound.commit.push_back(
           {batch.batch->bind_advance(slice.lanes, s.record + batch.record, s.a + batch.wave,
                                      s.next + batch.record, s.b_next + batch.wave,
@@ -145,7 +145,7 @@ void Task::for_offsets(std::size_t index, const Visit& visit) const {
   }
   for (const auto* slices : {&edge_, &core_}) {
     for (const TaskSlice& slice : *slices) {
-      const BatchPlace& batch = waves_.batch(slice.batch);
+      const BatchSlot& batch = waves_.batch(slice.batch);
       for (int j = 0; j < batch.batch->wave_size(); ++j) {
         const int first = batch.wave + j * batch.batch->stride();
         for (int l = slice.lanes.first; l < slice.lanes.last; ++l) visit(first + l);
@@ -227,7 +227,7 @@ bool Task::reject_failed_trials(const StepArrays& s) {
   while (!failure_.ok()) {
     const int island = island_of(failure_.part);
     if (!on_trial(island)) return false;
-    const PartPlace& failed = waves_.place(failure_.part);
+    const PartSlot& failed = waves_.slot(failure_.part);
     for (int j = 0; j < waves_.batch(failed.batch).batch->wave_size(); ++j) {
       s.b_trial[failed.wave + j * failed.stride] = std::numeric_limits<double>::quiet_NaN();
     }
@@ -321,7 +321,7 @@ class TaskGraph::Builder {
   /// visit(offset) for the waves of a slice.
   template <class Visit>
   void for_waves(const TaskSlice& slice, const Visit& visit) const {
-    const BatchPlace& batch = waves_.batch(slice.batch);
+    const BatchSlot& batch = waves_.batch(slice.batch);
     for (int j = 0; j < batch.batch->wave_size(); ++j) {
       for (int l = slice.lanes.first; l < slice.lanes.last; ++l) {
         visit(batch.wave + j * batch.batch->stride() + l);

@@ -119,8 +119,8 @@ class WaveEngine final : public StepEngine, public WaveView {
 
   // As a WaveView.
   WavePair waves_at(int scalar_port) const override {
-    const auto place = static_cast<std::size_t>(waves_.wave_of_port(scalar_port));
-    return {a_[place], b_[place]};
+    const auto offset = static_cast<std::size_t>(waves_.wave_of_port(scalar_port));
+    return {a_[offset], b_[offset]};
   }
   void set_iterations(int iterations) override {
     if (iterations < 0) throw ConfigError("/method/iterations", "must be >= 0");

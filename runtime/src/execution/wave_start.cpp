@@ -23,7 +23,7 @@ AlignedVector initial_waves(const WaveDiscretisation& waves, const WaveCoupling&
 void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger& ledger,
                              std::span<const double> b, const TankOptions& tank) {
   Issues issues;
-  for (std::size_t i = 0; i < waves.places().size(); ++i) {
+  for (std::size_t i = 0; i < waves.slots().size(); ++i) {
     if (std::isfinite(ledger.initial_storage(static_cast<int>(i)))) continue;
     issues.push_back({fmt::format("/subsystems/{}/initial_state", i),
                       "the stored energy of this state is not finite"});
@@ -62,10 +62,10 @@ void rescatter(const WaveDiscretisation& waves, std::span<const double> old, std
 
 double half_square(const WaveDiscretisation& waves, std::span<const double> wave) {
   const auto add = [&](double& sum, int part) {
-    const PartPlace& place = waves.place(part);
-    const int ports = waves.batch(place.batch).batch->wave_size();
+    const PartSlot& slot = waves.slot(part);
+    const int ports = waves.batch(slot.batch).batch->wave_size();
     for (int j = 0; j < ports; ++j) {
-      const double own = wave[static_cast<std::size_t>(place.wave + j * place.stride)];
+      const double own = wave[static_cast<std::size_t>(slot.wave + j * slot.stride)];
       sum += own * own;
     }
   };

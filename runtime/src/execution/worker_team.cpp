@@ -4,6 +4,8 @@
 #include <chrono>
 #include <thread>
 
+#include "execution/clock.hpp"
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #endif
@@ -70,7 +72,6 @@ void WorkerTeam::serve(State& state, int threads) {
         break;
       }
     }
-    using Clock = std::chrono::steady_clock;
     auto idle_since = Clock::now();
     int turns = 0;
     while (!state.closed.load(std::memory_order_relaxed)) {

@@ -58,23 +58,23 @@ class OptionSchema {
   OptionSchema(const OptionInfo& option, const CouplingMethod& defaults, std::string description)
       : option_(option), defaults_(defaults), description_(std::move(description)) {}
 
-  Json operator()(const OptionPlace<int>& place) const {
+  Json operator()(const OptionField<int>& place) const {
     const double most = std::min<double>(option_.range.maximum, scenario_limits::kIterations);
     return complete(
         integer(static_cast<std::int64_t>(option_.range.minimum), static_cast<std::int64_t>(most)),
         place.of(defaults_));
   }
-  Json operator()(const OptionPlace<double>& place) const {
+  Json operator()(const OptionField<double>& place) const {
     const double value = place.of(defaults_);
     return complete(or_word(range_schema(option_.range)),
                     std::isfinite(value) ? std::optional(plain(value)) : std::nullopt);
   }
-  Json operator()(const OptionPlace<std::optional<double>>&) const {
+  Json operator()(const OptionField<std::optional<double>>&) const {
     const bool has_word = !option_.word.empty();
     return complete(or_word(range_schema(option_.range)),
                     has_word ? std::optional(Json(std::string(option_.word))) : std::nullopt);
   }
-  Json operator()(const OptionPlace<bool>& place) const {
+  Json operator()(const OptionField<bool>& place) const {
     return complete(boolean(), place.of(defaults_));
   }
   Json operator()(const OptionChoice& words) const {

@@ -103,13 +103,13 @@ class OptionReader {
   OptionReader(const Node& node, const OptionInfo& option, CouplingMethod& method)
       : node_(node), option_(option), method_(method) {}
 
-  void operator()(const OptionPlace<int>& place) const {
+  void operator()(const OptionField<int>& place) const {
     const double most = std::min<double>(option_.range.maximum, scenario_limits::kIterations);
     const auto value = node_.integer(static_cast<std::int64_t>(option_.range.minimum),
                                      static_cast<std::int64_t>(most));
     if (value) place.in(method_) = static_cast<int>(*value);
   }
-  void operator()(const OptionPlace<double>& place) const {
+  void operator()(const OptionField<double>& place) const {
     if (option_.range_of != nullptr) return read_dependent(place.in(method_));
     if (is_word()) {
       place.in(method_) = std::numeric_limits<double>::infinity();
@@ -117,14 +117,14 @@ class OptionReader {
       place.in(method_) = *value;
     }
   }
-  void operator()(const OptionPlace<std::optional<double>>& place) const {
+  void operator()(const OptionField<std::optional<double>>& place) const {
     if (is_word()) {
       place.in(method_).reset();
     } else if (const auto value = number()) {
       place.in(method_) = value;
     }
   }
-  void operator()(const OptionPlace<bool>& place) const {
+  void operator()(const OptionField<bool>& place) const {
     if (const auto value = node_.boolean()) place.in(method_) = *value;
   }
   void operator()(const OptionChoice& words) const {

@@ -16,22 +16,22 @@
 namespace portwave::scenario_file {
 namespace {
 
-void read_end(const Node& node, std::optional<double> step_s, RunSettings& settings) {
+/// `h` is 0 where the step size could not be read.
+void read_end(const Node& node, double h, RunSettings& settings) {
   const auto end_s = node.number(NumberRange::positive());
-  if (!end_s || !step_s) return;
-  if (*end_s / *step_s > static_cast<double>(scenario_limits::kSteps)) {
-    return node.fail(fmt::format("{} s in steps of {} s are more than {} steps", *end_s, *step_s,
+  if (!end_s || h <= 0.0) return;
+  if (*end_s / h > static_cast<double>(scenario_limits::kSteps)) {
+    return node.fail(fmt::format("{} s in steps of {} s are more than {} steps", *end_s, h,
                                  scenario_limits::kSteps));
   }
-  const auto steps = whole_steps(*end_s, *step_s);
+  const auto steps = whole_steps(*end_s, h);
   if (steps) {
     settings.steps = *steps;
     return;
   }
-  const double below = std::floor(*end_s / *step_s);
-  node.fail(fmt::format("must be a whole number of steps of {} s, got {}.\n{} or {} would do.",
-                        *step_s, *end_s, std::max(below, 1.0) * *step_s,
-                        (std::max(below, 1.0) + 1.0) * *step_s));
+  const double below = std::floor(*end_s / h);
+  node.fail(fmt::format("must be a whole number of steps of {} s, got {}.\n{} or {} would do.", h,
+                        *end_s, std::max(below, 1.0) * h, (std::max(below, 1.0) + 1.0) * h));
 }
 
 }  // namespace
@@ -48,8 +48,9 @@ void read_time(const Node& node, RunSettings& settings) {
   const ObjectReader object(node, {"step_s", "end_s", "steps"});
   if (!object.is_object()) return;
   const auto step_node = object.require("step_s");
-  const auto step_s = step_node ? step_node->number(NumberRange::positive()) : std::nullopt;
-  settings.options.step_s = step_s.value_or(settings.options.step_s);
+  double step_s = 0.0;
+  if (step_node) step_s = step_node->number(NumberRange::positive()).value_or(0.0);
+  if (step_s > 0.0) settings.options.step_s = step_s;
   const auto end = object.find("end_s");
   const auto steps = object.find("steps");
   if (end.has_value() == steps.has_value()) {

@@ -68,7 +68,9 @@ Reach reach_along(Line line, double typical_energy_J) {
   Reach found;
   const auto middle = line.at(0.0);
   if (!middle) return found;
-  std::optional<double> last_size, last_change, power;
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  std::optional<double> last_size, last_change;
+  double power = kNone;
   int steady = 0;
   double last_reach = 0.0, last_energy = 0.0;
   const auto stop = [&] {
@@ -90,7 +92,7 @@ Reach reach_along(Line line, double typical_energy_J) {
     if (size > 0.0 && change > kLeastChange && change > noise) {
       if (last_change) {
         const double now = std::log(change / *last_change) / std::log(size / *last_size);
-        if (power && std::abs(now - *power) <= kSamePower && *power >= kLeastPower) {
+        if (std::abs(now - power) <= kSamePower && power >= kLeastPower) {
           ++steady;
         } else {
           stop();
@@ -105,7 +107,7 @@ Reach reach_along(Line line, double typical_energy_J) {
       stop();  // it has come back to where it was
       if (found.steady) return found;
       last_change.reset();
-      power.reset();
+      power = kNone;
       steady = 0;
     }
     const double energy =

@@ -9,6 +9,7 @@
 
 #include <Eigen/Core>
 
+#include "batches/affine_batch.hpp"
 #include "batches/closed_step.hpp"
 #include "batches/step_rounding.hpp"
 #include "core/port_closure.hpp"
@@ -32,24 +33,12 @@ struct DescriptorLane {
   Matrix B_a;        // n×p
   SparseMatrix B_u;  // n×q
   RowMatrix map;     // δ of (x, a, ū), n×(n+p+q); empty where the factors are used
-  RowMatrix C;       // p×n
-  RowMatrix D;       // p×p
-  RowMatrix D_minus_sigma;
-  Vector sigma;   // ±1
-  RowMatrix C_u;  // p×q
 };
 
-void take_outgoing(DescriptorLane& lane, const Matrix& b) {
-  const Eigen::Index n = lane.W.rows(), p = b.rows();
-  lane.C = b.leftCols(n);
-  lane.D_minus_sigma = b.middleCols(n, p);
-  lane.C_u = b.rightCols(b.cols() - n - p);
-}
-
 /// The outgoing waves alone, by one transposed solve per port: δ is solved for in every step.
-void set_wave_maps(DescriptorLane& lane, const SparseMatrix& lhs, const SparseMatrix& inertia,
-                   const SparseMatrix& C_p, const std::vector<PortClosure>& closures,
-                   const Vector& kappa, const Vector& drive) {
+OutgoingWaves wave_map(DescriptorLane& lane, const SparseMatrix& lhs, const SparseMatrix& inertia,
+                       const SparseMatrix& C_p, const std::vector<PortClosure>& closures,
+                       const Vector& kappa, const Vector& drive) {
   const Eigen::Index n = lane.W.rows(), p = C_p.rows(), q = lane.B_u.cols();
   RefinedSolves solves(lane.lhs, lhs);
   Matrix y(p, n + p + q);  // of z = (x, a, ū)
@@ -61,20 +50,13 @@ void set_wave_maps(DescriptorLane& lane, const SparseMatrix& lhs, const SparseMa
   }
   Matrix u = -(kappa.asDiagonal() * y);
   u.middleCols(n, p) += Matrix(drive.asDiagonal());
-  Matrix b(p, n + p + q);
-  lane.sigma.resize(p);
-  Eigen::RowVectorXd row;
-  for (Eigen::Index j = 0; j < p; ++j) {
-    lane.sigma[j] =
-        outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
-    b.row(j) = row;
-  }
-  take_outgoing(lane, b);
+  return outgoing_waves(closures, u, y, n);
 }
 
 /// δ and the outgoing waves as dense maps, refined in extended precision.
-void set_dense_maps(DescriptorLane& lane, const DescriptorForm& form, const SparseMatrix& C_p,
-                    const std::vector<PortClosure>& closures, double h) {
+OutgoingWaves set_dense_map(DescriptorLane& lane, const DescriptorForm& form,
+                            const SparseMatrix& C_p, const std::vector<PortClosure>& closures,
+                            double h) {
   const SparseMatrix none(form.B.cols(), form.B.cols());
   const ClosedStep step{.E = &form.E,
                         .JR = form.J - form.R,
@@ -107,12 +89,11 @@ void set_dense_maps(DescriptorLane& lane, const DescriptorForm& form, const Spar
                       : std::numeric_limits<double>::quiet_NaN();
       });
   lane.map = maps.delta;
-  lane.sigma = maps.sigma;
-  take_outgoing(lane, maps.outgoing);
+  return OutgoingWaves(maps.outgoing, std::move(maps.sigma), step.n());
 }
 
 DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
-                         const std::vector<PortClosure>& closures, double h) {
+                         const std::vector<PortClosure>& closures, double h, OutgoingWaves& waves) {
   const DescriptorForm& form = part.form();
   const auto p = static_cast<Eigen::Index>(closures.size());
   const Eigen::Index q = form.B.cols() - p;
@@ -134,13 +115,9 @@ DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
   }
   lane.B_a = Matrix(B_p) * drive.asDiagonal();
   lane.B_u = form.B.rightCols(q);
-  if (part.uses_sparse_step_maps()) {
-    set_wave_maps(lane, lhs, inertia, C_p, closures, kappa, drive);
-  } else {
-    set_dense_maps(lane, form, C_p, closures, h);
-  }
-  lane.D = lane.D_minus_sigma + RowMatrix(Matrix(lane.sigma.asDiagonal()));
-  if (!lane.C.allFinite() || !lane.D.allFinite() || !lane.C_u.allFinite() ||
+  waves = part.uses_sparse_step_maps() ? wave_map(lane, lhs, inertia, C_p, closures, kappa, drive)
+                                       : set_dense_map(lane, form, C_p, closures, h);
+  if (!waves.C.allFinite() || !waves.D.allFinite() || !waves.C_u.allFinite() ||
       !lane.map.allFinite()) {
     throw ConfigError("", "the implicit step is singular at this step size");
   }
@@ -203,13 +180,13 @@ class DescriptorEnergy {
   std::vector<Entry> input_;        // h B of the external inputs
 };
 
-class DescriptorBatch final : public LanewiseBatch {
+class DescriptorBatch final : public AffineBatch {
  public:
   explicit DescriptorBatch(std::span<const Component* const> parts)
-      : LanewiseBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
-                      parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
-                      /*extra: b⁰, δ and work=*/parts[0]->signature().wave_size() +
-                          2 * parts[0]->signature().state_size()) {
+      : AffineBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
+                    parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
+                    /*extra: b⁰, δ and work=*/parts[0]->signature().wave_size() +
+                        2 * parts[0]->signature().state_size()) {
     for (const Component* part : parts) {
       parts_.push_back(dynamic_cast<const DescriptorPortHamiltonian*>(part));
     }
@@ -229,15 +206,17 @@ class DescriptorBatch final : public LanewiseBatch {
     energy_.clear();
     step_s_ = step_s;
     std::vector<double> gamma(static_cast<std::size_t>(p_));
+    std::vector<OutgoingWaves> waves;
     for (int l = 0; l < lanes(); ++l) {
       const DescriptorPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
       for (int j = 0; j < p_; ++j) {
         gamma[static_cast<std::size_t>(j)] = impedance[j * stride() + l];
       }
-      lane_.push_back(
-          make_lane(part, port_closures(part.signature(), step_s, gamma.data()), step_s));
+      lane_.push_back(make_lane(part, port_closures(part.signature(), step_s, gamma.data()), step_s,
+                                waves.emplace_back()));
       energy_.emplace_back(part, step_s);
     }
+    set_outgoing(std::move(waves));
   }
 
   /// As that of a sparse linear part, with x⁺ − x = δ + Pδ; where δ comes from a dense map, it is
@@ -292,41 +271,10 @@ class DescriptorBatch final : public LanewiseBatch {
     const Vector of_z = terms(form.Q, x) + terms(form.Q, delta);
     sum += step_s_ * of_z.dot(terms(lane.B_u, input));
     return step_rounding::kPerTerm * sum + of_kernels +
-           step_rounding::of_waves(lane, x, wave, input);
-  }
-
-  bool affine_matrix(int l, double* matrix) const override {
-    const RowMatrix& D = lane_[static_cast<std::size_t>(l)].D;
-    std::copy(D.data(), D.data() + D.size(), matrix);
-    return true;
-  }
-  bool affine_offset(int l, const double* record, double* offset) const override {
-    const double* b0 = extra_of(l, record);
-    std::copy(b0, b0 + p_, offset);
-    return true;
+           step_rounding::of_waves(outgoing(l), x, wave, input);
   }
 
  private:
-  void freeze_lane(int l, const Lane& frozen) const override {
-    const DescriptorLane& lane = lane_[static_cast<std::size_t>(l)];
-    for (int i = 0; i < p_; ++i) {
-      double sum = 0.0;
-      for (int j = 0; j < n_; ++j) sum += lane.C(i, j) * frozen.x[j];
-      for (int j = 0; j < q_; ++j) sum += lane.C_u(i, j) * frozen.input[j];
-      frozen.extra[i] = sum;
-    }
-  }
-
-  StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) const override {
-    const DescriptorLane& lane = lane_[static_cast<std::size_t>(l)];
-    for (int i = 0; i < p_; ++i) {
-      double sum = frozen.extra[i];
-      for (int j = 0; j < p_; ++j) sum += lane.D_minus_sigma(i, j) * a[j];
-      b[i] = lane.sigma[i] * a[i] + sum;
-    }
-    return StepFault::none;
-  }
-
   StepFault advance_lane(int l, const Lane& frozen, const double* a, double* next, double* b,
                          StepEnergy& energy) const override {
     (void)scatter_lane(l, frozen, a, b);

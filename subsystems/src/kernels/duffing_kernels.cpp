@@ -121,7 +121,7 @@ struct Lanes {
     // b = (a − Ta − b⁰) − W d: what is in brackets does not wait for d.
     for (int j = 0; j < kPorts; ++j) {
       const V rest =
-          fma(negate(port_of(group, j, 1)), a[j], a[j] - V::load(record + offset_place(j) * W));
+          fma(negate(port_of(group, j, 1)), a[j], a[j] - V::load(record + offset_slot(j) * W));
       fma(negate(port_of(group, j, 2)), d, rest).store(t.b + j * t.stride + g * W);
     }
     if (solved) return W;
@@ -138,9 +138,9 @@ struct Lanes {
   /// the spring outweighs the inertia (h far beyond the period) v is the larger, and w is solved
   /// for.
   [[gnu::always_inline]] static void freeze(const Group& group, double* record) {
-    const double* state = record + state_place(kPorts) * W;
+    const double* state = record + state_slot(kPorts) * W;
     const V q = V::load(state), v = V::load(state + W);
-    const V force = V::load(record + force_place(kSprings, kMasses) * W);
+    const V force = V::load(record + force_slot(kSprings, kMasses) * W);
     const V h = step_of(group, kStep), k3 = step_of(group, kCubicStiffness);
     const V c3 = scatter_of(group, kCubic), inertia = step_of(group, kInertia);
     const V w2 = k3 * q * h * h;
@@ -156,13 +156,13 @@ struct Lanes {
       c0 = c0 - spring_of(group, j, kElongationForce) * delta;
       const V pulled = spring_of(group, j, kCouplingStiffness) * delta;
       (spring_of(group, j, kWavePerForce) * fma(spring_of(group, j, kKappa), w0, negate(pulled)))
-          .store(record + offset_place(j) * W);
+          .store(record + offset_slot(j) * W);
     }
     for (int j = 0; j < kMasses; ++j) {
       negate(mass_of(group, j, kWavePerVelocity) * w0)
-          .store(record + offset_place(kSprings + j) * W);
+          .store(record + offset_slot(kSprings + j) * W);
     }
-    w0.store(record + base_place(kPorts) * W);
+    w0.store(record + base_slot(kPorts) * W);
     fma(three * c3, w0, w2).store(record + kC2 * W);
     c1.store(record + kC1 * W);
     c0.store(record + kC0 * W);
@@ -186,11 +186,11 @@ struct Lanes {
     V d;
     const int failed = scatter(t, g, d);
     double* next = t.next + g * kRecord * W;
-    const double* state = record + state_place(kPorts) * W;
-    double* state_next = next + state_place(kPorts) * W;
+    const double* state = record + state_slot(kPorts) * W;
+    double* state_next = next + state_slot(kPorts) * W;
     const V q = V::load(state), v = V::load(state + W);
-    const V force = V::load(record + force_place(kSprings, kMasses) * W);
-    const V base = V::load(record + base_place(kPorts) * W);
+    const V force = V::load(record + force_slot(kSprings, kMasses) * W);
+    const V base = V::load(record + base_slot(kPorts) * W);
     const V h = step_of(group, kStep);
     const V w = base + d;
     const V q_next = fma(h, w, q);
@@ -228,7 +228,7 @@ struct Lanes {
       (h * lost).store(t.energy.dissipated_J + g * W);
       (h * force * w).store(t.energy.external_supply_J + g * W);
     }
-    V::all(0.0).store(next + force_place(kSprings, kMasses) * W);
+    V::all(0.0).store(next + force_slot(kSprings, kMasses) * W);
     freeze(group, next);
     if (failed < W) return failed;
     return all_at_most(check, V::all(0.0)) ? W : first_above(check, V::all(0.0));

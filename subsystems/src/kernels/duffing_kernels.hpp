@@ -39,8 +39,8 @@ enum SpringCoefficient {
 };
 enum MassCoefficient { kWavePerVelocity /* 2γ/s */, kMassCount };
 
-/// Places in a record: what a scatter reads first. b⁰ has one entry per port, δ one per spring.
-enum RecordPlace {
+/// Offsets in a record: what a scatter reads first. b⁰ has one entry per port, δ one per spring.
+enum RecordSlot {
   kC2,
   kC1,
   kC0,
@@ -54,10 +54,10 @@ enum RecordPlace {
 inline constexpr int record_size(int springs, int masses) {
   return kFixedRecord + (springs + masses) + 1 /* w₀ */ + 2 + springs + 1 /* F */;
 }
-inline constexpr int offset_place(int port) { return kFixedRecord + port; }
-inline constexpr int base_place(int ports) { return kFixedRecord + ports; }
-inline constexpr int state_place(int ports) { return base_place(ports) + 1; }
-inline constexpr int force_place(int springs, int masses) {
+inline constexpr int offset_slot(int port) { return kFixedRecord + port; }
+inline constexpr int base_slot(int ports) { return kFixedRecord + ports; }
+inline constexpr int state_slot(int ports) { return base_slot(ports) + 1; }
+inline constexpr int force_slot(int springs, int masses) {
   return record_size(springs, masses) - 1;
 }
 

@@ -10,9 +10,9 @@
 #include <Eigen/Dense>
 
 #include "base/workspace.hpp"
-#include "batches/closed_step.hpp"
 #include "batches/lane_coefficients.hpp"
 #include "kernels/linear_kernels.hpp"
+#include "linear/dense_step_maps.hpp"
 #include "linear/linear_batches.hpp"
 #include "linear/linear_energy.hpp"
 
@@ -21,128 +21,6 @@ namespace {
 
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
-
-/// x⁺ = x + (Φ − I)x + Ψa + Ψ_u ū,  b = σa + Cx + (D − σ)a + C_u ū, σ = ±1. Φ − I and D − σ are
-/// formed as such: Φ is close to I, D often to ±1, and their rounding, the same in every step,
-/// would act like a small spurious spring and damper.
-struct StepMaps {
-  Matrix Phi_minus_I, Psi, Psi_u, C, D_minus_sigma, C_u;
-  Vector sigma;
-};
-
-/// Solves for corrections of a closed step, in variables scaled to roots of energies:
-///   (2/h − W) δ̂ = r̂₁ + B̂ M⁻¹ r₂,  u = M⁻¹(r₂ − β Ĉ Q̂ δ̂),  M = α + β D,  W = ÂQ̂ − B̂ M⁻¹ β Ĉ Q̂.
-template <class Scalar>
-class ClosedStepFactors {
- public:
-  using Dense = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
-
-  explicit ClosedStepFactors(const ClosedStep& step) : p_(step.p()) {
-    d_ = energy_scaling(step.Q).cast<Scalar>();
-    const Column d_inv = d_.cwiseInverse();
-    const Dense Q = d_inv.asDiagonal() * wide(step.Q) * d_inv.asDiagonal();
-    const Dense A = d_.asDiagonal() * wide(step.JR) * d_.asDiagonal();
-    B_ = d_.asDiagonal() * wide(step.B).leftCols(p_);
-    const Dense D = wide(step.D).topLeftCorner(p_, p_);
-    beta_.resize(p_);
-    Dense M = Dense::Zero(p_, p_);
-    for (Eigen::Index j = 0; j < p_; ++j) {
-      const PortClosure& port = step.closures[static_cast<std::size_t>(j)];
-      M(j, j) = port.alpha;
-      beta_[j] = port.beta;
-    }
-    M += beta_.asDiagonal() * D;
-    if (p_ > 0) {
-      const Eigen::PartialPivLU<Dense> lu(M);
-      M_inv_ = lu.inverse();
-      condition_ = std::min(condition_, lu.rcond());
-    }
-    CQ_ = beta_.asDiagonal() * (wide(step.C).topRows(p_) * (d_.asDiagonal() * Q));
-    Dense lhs = -(A * Q);
-    if (p_ > 0) lhs += B_ * (M_inv_ * CQ_);
-    lhs.diagonal().array() += Scalar(2) / Scalar(step.step_s);
-    if (step.n() > 0) {
-      lu_.compute(lhs);
-      condition_ = std::min(condition_, lu_.rcond());
-    }
-  }
-
-  /// An estimate of the reciprocal condition of what has to be solved.
-  Scalar reciprocal_condition() const { return condition_; }
-
-  /// Returns the largest component of δ̂ and u.
-  Scalar solve(const Dense& r1, const Dense& r2, Dense& d, Dense& v) const {
-    Dense scaled = d_.asDiagonal() * r1;
-    v = r2;
-    if (p_ > 0) {
-      v = M_inv_ * r2;
-      scaled += B_ * v;
-    }
-    if (scaled.rows() > 0) scaled = lu_.solve(scaled).eval();
-    if (p_ > 0) v -= M_inv_ * (CQ_ * scaled);
-    d = d_.cwiseInverse().asDiagonal() * scaled;
-    Scalar largest = Scalar(0);
-    for (const Dense* part : {&scaled, &v}) {
-      if (part->size() == 0) continue;
-      if (!part->allFinite()) return std::numeric_limits<Scalar>::quiet_NaN();
-      largest = std::max(largest, part->cwiseAbs().maxCoeff());
-    }
-    return largest;
-  }
-
- private:
-  using Column = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
-  static Dense wide(const SparseMatrix& m) { return Matrix(m).template cast<Scalar>(); }
-
-  Eigen::Index p_;
-  Column d_, beta_;
-  Dense B_, M_inv_, CQ_;
-  Eigen::PartialPivLU<Dense> lu_;
-  Scalar condition_ = Scalar(1);
-};
-
-/// Maps whose entries are as exact as doubles can be: what rounds off in a map is the same in every
-/// step. Where the equations are ill-conditioned, that takes more digits.
-StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
-                   double h) {
-  constexpr double kWellConditioned = 1e-3;
-  const Structure& st = part.structure();
-  const ClosedStep step{.JR = st.J - st.R,
-                        .Q = part.Q(),
-                        .B = st.G - st.P,
-                        .C = SparseMatrix((st.G + st.P).transpose()),
-                        .D = st.S + st.N,
-                        .closures = closures,
-                        .step_s = h};
-  const ClosedStepFactors<double> factors(step);
-  ClosedStepMaps closed;
-  if (factors.reciprocal_condition() > kWellConditioned) {
-    closed = solve_closed_step<long double, Matrix>(
-        step, 2, [&](const auto& r1, const auto& r2, auto& d, auto& v) {
-          return factors.solve(r1, r2, d, v);
-        });
-  } else {
-    using Long = ClosedStepFactors<long double>;
-    const Long long_factors(step);
-    closed = solve_closed_step<Quadruple, Long::Dense>(
-        step, 16, [&](const auto& r1, const auto& r2, auto& d, auto& v) {
-          return long_factors.solve(r1, r2, d, v);
-        });
-  }
-  if (!closed.delta.allFinite() || !closed.outgoing.allFinite()) {
-    throw ConfigError("", "the implicit step is singular at this step size");
-  }
-  const Eigen::Index n = step.n(), p = step.p(), q = step.q();
-  StepMaps maps;
-  maps.Phi_minus_I = 2.0 * closed.delta.leftCols(n);
-  maps.Psi = 2.0 * closed.delta.middleCols(n, p);
-  maps.Psi_u = 2.0 * closed.delta.rightCols(q);
-  maps.C = closed.outgoing.leftCols(n);
-  maps.D_minus_sigma = closed.outgoing.middleCols(n, p);
-  maps.C_u = closed.outgoing.rightCols(q);
-  maps.sigma = closed.sigma;
-  return maps;
-}
 
 using Entries = std::vector<LinearEnergy::Entry>;
 
@@ -158,30 +36,30 @@ void append(const Matrix& m, std::vector<double>& out) {
   }
 }
 
-/// The union of the places of non-zeros of several parts, row by row. A coefficient of 0 where a
+/// The union of the positions of non-zeros of several parts, row by row. A coefficient of 0 where a
 /// part has none changes no bit of a sum.
 class Pattern {
  public:
   void add(const Entries& entries) {
-    for (const LinearEnergy::Entry& e : entries) places_.insert({e.row, e.column});
+    for (const LinearEnergy::Entry& e : entries) offsets_.insert({e.row, e.column});
   }
   /// Those in the given rows.
   void add(const Entries& entries, const std::set<int>& rows) {
     for (const LinearEnergy::Entry& e : entries) {
-      if (rows.count(e.row) > 0) places_.insert({e.row, e.column});
+      if (rows.count(e.row) > 0) offsets_.insert({e.row, e.column});
     }
   }
   std::vector<LinearEntry> list() const {
     std::vector<LinearEntry> out;
-    for (const auto& [row, column] : places_) out.push_back({row, column});
+    for (const auto& [row, column] : offsets_) out.push_back({row, column});
     return out;
   }
 
  private:
-  std::set<std::pair<int, int>> places_;
+  std::set<std::pair<int, int>> offsets_;
 };
 
-/// Values at the places of the pattern, times `factor`; entries elsewhere are left out.
+/// Values at the positions of the pattern, times `factor`; entries elsewhere are left out.
 void append_values(const std::vector<LinearEntry>& pattern, const Entries& entries, double factor,
                    std::vector<double>& out) {
   const std::size_t begin = out.size();
@@ -258,17 +136,17 @@ class DenseLinearBatch final : public StepBatch {
     return scratch() + static_cast<std::size_t>(group_count()) * scratch_size();
   }
   void set_state(int lane, const double* x, double* record) const override {
-    double* own = record + place_in_record(lane);
+    double* own = record + offset_in_record(lane);
     for (int i = 0; i < shape_.n; ++i) own[i * width_] = x[i];
   }
   void get_state(int lane, const double* record, double* x) const override {
-    const double* own = record + place_in_record(lane);
+    const double* own = record + offset_in_record(lane);
     for (int i = 0; i < shape_.n; ++i) x[i] = own[i * width_];
   }
 
   void freeze(LaneRange range, double* record, const double* input) const override {
     for (int l = range.first; l < range.last; ++l) {
-      double* own = record + place_in_record(l) + shape_.n * width_;
+      double* own = record + offset_in_record(l) + shape_.n * width_;
       for (int j = 0; j < shape_.q; ++j) {
         own[j * width_] = input == nullptr ? 0.0 : input[l * shape_.q + j];
       }
@@ -318,8 +196,8 @@ class DenseLinearBatch final : public StepBatch {
     const int own = group.shared ? 0 : lane % width_;
     const int n = shape_.n, p = shape_.p, q = shape_.q;
     const auto size = [&](const double* block, int i) { return std::abs(block[i * step + own]); };
-    const double* x = record + place_in_record(lane);
-    const double* after = next + place_in_record(lane);
+    const double* x = record + offset_in_record(lane);
+    const double* after = next + offset_in_record(lane);
     const auto state = [&](const double* of, int i) { return of[i * width_]; };
     const double* output =
         group.energy +
@@ -435,7 +313,7 @@ class DenseLinearBatch final : public StepBatch {
     const int sizes = shape_.n + shape_.p + shape_.q;
     return sizes <= LinearTask::kOnStack ? 0 : static_cast<std::size_t>(sizes * width_);
   }
-  std::size_t place_in_record(int lane) const {
+  std::size_t offset_in_record(int lane) const {
     return states() + static_cast<std::size_t>(lane / width_) * group_size() +
            static_cast<std::size_t>(lane % width_);
   }

@@ -5,6 +5,7 @@
 
 #include <Eigen/Dense>
 
+#include "batches/affine_batch.hpp"
 #include "batches/step_rounding.hpp"
 #include "linear/linear_batches.hpp"
 #include "linear/linear_energy.hpp"
@@ -16,7 +17,6 @@ namespace portwave {
 namespace {
 
 using Matrix = Eigen::MatrixXd;
-using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
 
 /// One part with many states. The implicit step is factorised once; the wave map is dense in its
@@ -29,11 +29,6 @@ struct SparseLane {
   Vector d;          // x̂ = d∘x
   Matrix B_a;        // n×p
   SparseMatrix B_u;  // n×q
-  RowMatrix C;       // p×n
-  RowMatrix D;       // p×p
-  RowMatrix D_minus_sigma;
-  Vector sigma;   // ±1
-  RowMatrix C_u;  // p×q
 };
 
 /// A part in the coordinates x̂, its ports closed by u = M⁻¹(s a − β y₀), y₀ = CyQ x̂ + Dx ū.
@@ -76,9 +71,9 @@ ClosedPart close_ports(const LinearPortHamiltonian& part, const std::vector<Port
   return out;
 }
 
-/// The outgoing waves as functions of (x̂, a, ū), from what the ports see of x_mid.
-void set_wave_map(SparseLane& lane, const ClosedPart& part,
-                  const std::vector<PortClosure>& closures, const Matrix& at_ports) {
+/// The outgoing waves as maps of (x, a, ū), from what the ports see of x_mid as a map of (x̂, a, ū).
+OutgoingWaves wave_map(const SparseLane& lane, const ClosedPart& part,
+                       const std::vector<PortClosure>& closures, const Matrix& at_ports) {
   const auto p = static_cast<Eigen::Index>(closures.size());
   const Eigen::Index q = lane.B_u.cols(), n = at_ports.cols() - p - q;
   Matrix u = -part.K * at_ports;
@@ -86,22 +81,13 @@ void set_wave_map(SparseLane& lane, const ClosedPart& part,
   u.rightCols(q) -= part.K * part.Dx;
   Matrix y = at_ports + part.Dp * u;
   y.rightCols(q) += part.Dx;
-  Matrix b(p, n + p + q);
-  lane.sigma.resize(p);
-  Eigen::RowVectorXd row;
-  for (Eigen::Index j = 0; j < p; ++j) {
-    lane.sigma[j] =
-        outgoing_row(closures[static_cast<std::size_t>(j)], u.row(j), y.row(j), n + j, row);
-    b.row(j) = row;
-  }
-  lane.C = b.leftCols(n) * lane.d.asDiagonal();
-  lane.D_minus_sigma = b.middleCols(n, p);
-  lane.D = lane.D_minus_sigma + RowMatrix(Matrix(lane.sigma.asDiagonal()));
-  lane.C_u = b.rightCols(q);
+  OutgoingWaves waves = outgoing_waves(closures, u, y, n);
+  waves.C = waves.C * lane.d.asDiagonal();
+  return waves;
 }
 
 SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
-                     double h) {
+                     double h, OutgoingWaves& waves) {
   const Eigen::Index n = part.signature().state_size();
   const auto p = static_cast<Eigen::Index>(closures.size());
   const Eigen::Index q = part.signature().input_size();
@@ -136,18 +122,18 @@ SparseLane make_lane(const LinearPortHamiltonian& part, const std::vector<PortCl
     at_ports.row(j).tail(q) = (lane.B_u.transpose() * row).transpose();
   }
   at_ports.middleCols(n, p) = closed.CyQ * Xa;
-  set_wave_map(lane, closed, closures, at_ports);
+  waves = wave_map(lane, closed, closures, at_ports);
   return lane;
 }
 
-class SparseLinearBatch final : public LanewiseBatch {
+class SparseLinearBatch final : public AffineBatch {
  public:
   explicit SparseLinearBatch(std::span<const Component* const> parts)
-      : LanewiseBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
-                      parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
-                      /*extra: b⁰ and work=*/2 * parts[0]->signature().wave_size() +
-                          2 * parts[0]->signature().state_size() +
-                          parts[0]->signature().input_size()) {
+      : AffineBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
+                    parts[0]->signature().wave_size(), parts[0]->signature().input_size(),
+                    /*extra: b⁰ and work=*/2 * parts[0]->signature().wave_size() +
+                        2 * parts[0]->signature().state_size() +
+                        parts[0]->signature().input_size()) {
     for (const Component* part : parts) {
       parts_.push_back(dynamic_cast<const LinearPortHamiltonian*>(part));
     }
@@ -164,15 +150,17 @@ class SparseLinearBatch final : public LanewiseBatch {
     lane_.clear();
     energy_.clear();
     std::vector<double> gamma(static_cast<std::size_t>(p_));
+    std::vector<OutgoingWaves> waves;
     for (int l = 0; l < lanes(); ++l) {
       const LinearPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
       for (int j = 0; j < p_; ++j) {
         gamma[static_cast<std::size_t>(j)] = impedance[j * stride() + l];
       }
       auto closures = port_closures(part.signature(), step_s, gamma.data());
-      lane_.push_back(make_lane(part, closures, step_s));
+      lane_.push_back(make_lane(part, closures, step_s, waves.emplace_back()));
       energy_.emplace_back(part, std::move(closures), step_s);
     }
+    set_outgoing(std::move(waves));
   }
 
   /// A solve leaves the residual ε(|W||x̂| + … + |2/h − W||δ|); λ = (2/h − W)⁻ᵀ∂H/∂x̂ at x⁺ tells
@@ -181,6 +169,7 @@ class SparseLinearBatch final : public LanewiseBatch {
   std::optional<double> step_rounding(int l, const double* record, const double* a,
                                       const double* next) const override {
     const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
+    const OutgoingWaves& map = outgoing(l);
     const SparseMatrix& Q = parts_[static_cast<std::size_t>(l)]->Q();
     const Vector x = Eigen::Map<const Vector>(state_of(l, record), n_);
     const Vector input = Eigen::Map<const Vector>(state_of(l, record) + n_, q_);
@@ -211,7 +200,7 @@ class SparseLinearBatch final : public LanewiseBatch {
     double sum = lambda.cwiseAbs().dot(residual) + slope.cwiseAbs().dot(after.cwiseAbs());
     const Vector slope_terms = 0.5 * (terms(Q, x) + terms(Q, after));
     const Vector wave_terms =
-        wave.cwiseAbs() + terms(lane.C, x) + terms(lane.D, wave) + terms(lane.C_u, input);
+        wave.cwiseAbs() + terms(map.C, x) + terms(map.D, wave) + terms(map.C_u, input);
     for (const LinearEnergy::Entry& e : energy.output()) {
       if (e.column >= n_ + p_) continue;
       const double of_z =
@@ -219,41 +208,10 @@ class SparseLinearBatch final : public LanewiseBatch {
                         : wave_terms[e.column - n_] * std::abs(energy.per_wave(e.column - n_));
       sum += std::abs(e.value * input[e.row]) * of_z;
     }
-    return step_rounding::kPerTerm * sum + step_rounding::of_waves(lane, x, wave, input);
-  }
-
-  bool affine_matrix(int l, double* matrix) const override {
-    const RowMatrix& D = lane_[static_cast<std::size_t>(l)].D;
-    std::copy(D.data(), D.data() + D.size(), matrix);
-    return true;
-  }
-  bool affine_offset(int l, const double* record, double* offset) const override {
-    const double* b0 = extra_of(l, record);
-    std::copy(b0, b0 + p_, offset);
-    return true;
+    return step_rounding::kPerTerm * sum + step_rounding::of_waves(map, x, wave, input);
   }
 
  private:
-  void freeze_lane(int l, const Lane& frozen) const override {
-    const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
-    for (int i = 0; i < p_; ++i) {
-      double sum = 0.0;
-      for (int j = 0; j < n_; ++j) sum += lane.C(i, j) * frozen.x[j];
-      for (int j = 0; j < q_; ++j) sum += lane.C_u(i, j) * frozen.input[j];
-      frozen.extra[i] = sum;
-    }
-  }
-
-  StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) const override {
-    const SparseLane& lane = lane_[static_cast<std::size_t>(l)];
-    for (int i = 0; i < p_; ++i) {
-      double sum = frozen.extra[i];
-      for (int j = 0; j < p_; ++j) sum += lane.D_minus_sigma(i, j) * a[j];
-      b[i] = lane.sigma[i] * a[i] + sum;
-    }
-    return StepFault::none;
-  }
-
   StepFault advance_lane(int l, const Lane& frozen, const double* a, double* next, double* b,
                          StepEnergy& energy) const override {
     (void)scatter_lane(l, frozen, a, b);

@@ -92,16 +92,17 @@ std::vector<std::vector<int>> connected_sets(const SparseMatrix& M) {
   return result;
 }
 
-// `place` is scratch of M.rows() entries.
-Block block_of(const SparseMatrix& M, const std::vector<int>& component, std::vector<int>& place) {
+// `position` is scratch of M.rows() entries.
+Block block_of(const SparseMatrix& M, const std::vector<int>& component,
+               std::vector<int>& position) {
   for (std::size_t i = 0; i < component.size(); ++i) {
-    place[static_cast<std::size_t>(component[i])] = static_cast<int>(i);
+    position[static_cast<std::size_t>(component[i])] = static_cast<int>(i);
   }
   Block block{static_cast<int>(component.size()), {}};
   for (std::size_t j = 0; j < component.size(); ++j) {
     for (SparseMatrix::InnerIterator it(M, component[j]); it; ++it) {
       if (it.value() == 0.0) continue;
-      block.entries.emplace_back(place[static_cast<std::size_t>(it.row())], static_cast<int>(j),
+      block.entries.emplace_back(position[static_cast<std::size_t>(it.row())], static_cast<int>(j),
                                  it.value());
     }
   }
@@ -156,13 +157,13 @@ double smallest_pivot(const Block& unit, const Diagonal& diagonal, double tolera
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return diagonal.size[a] > diagonal.size[b]; });
-  Eigen::VectorXi place(n);
-  for (int i = 0; i < n; ++i) place[order[static_cast<std::size_t>(i)]] = i;
+  Eigen::VectorXi position(n);
+  for (int i = 0; i < n; ++i) position[order[static_cast<std::size_t>(i)]] = i;
   Eigen::MatrixXd L = Eigen::MatrixXd::Zero(n, n);
   for (const auto& entry : unit.entries) {
     // No entry of a semidefinite matrix is above the mean of its two diagonals.
     if (!(std::abs(entry.value()) <= 2.0)) return -std::numeric_limits<double>::max();
-    L(place[entry.row()], place[entry.col()]) += entry.value();
+    L(position[entry.row()], position[entry.col()]) += entry.value();
   }
   for (int i = 0; i < n; ++i) {
     L(i, i) += 4.0 * kEps * (8.0 + diagonal.entries[order[static_cast<std::size_t>(i)]]);
@@ -187,11 +188,11 @@ double smallest_pivot(const Block& unit, const Diagonal& diagonal, double tolera
 
 std::optional<NegativeBlock> find_negative_block(const SparseMatrix& M, double relative_tolerance) {
   if (is_diagonally_dominant(M)) return std::nullopt;
-  std::vector<int> place(static_cast<std::size_t>(M.rows()));
+  std::vector<int> position(static_cast<std::size_t>(M.rows()));
   std::optional<NegativeBlock> worst;
   double worst_pivot = -relative_tolerance;
   for (std::vector<int>& component : connected_sets(M)) {
-    const Block block = block_of(M, component, place);
+    const Block block = block_of(M, component, position);
     if (block.entries.empty()) continue;
     const Diagonal diagonal(block);
     const Block unit = scaled(block, diagonal);

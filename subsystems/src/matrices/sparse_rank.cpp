@@ -78,7 +78,7 @@ std::vector<Component> components(const SparseMatrix& M) {
   }
   std::vector<Component> found;
   std::vector<int> number(static_cast<std::size_t>(rows + columns), -1);
-  std::vector<int> place(static_cast<std::size_t>(rows));
+  std::vector<int> position(static_cast<std::size_t>(rows));
   const auto component_of = [&](int i) -> Component& {
     int& own = number[static_cast<std::size_t>(forest.root(i))];
     if (own < 0) {
@@ -89,7 +89,7 @@ std::vector<Component> components(const SparseMatrix& M) {
   };
   for (int i = 0; i < rows; ++i) {
     Component& own = component_of(i);
-    place[static_cast<std::size_t>(i)] = static_cast<int>(own.rows.size());
+    position[static_cast<std::size_t>(i)] = static_cast<int>(own.rows.size());
     own.rows.push_back(i);
   }
   for (int j = 0; j < columns; ++j) {
@@ -98,7 +98,7 @@ std::vector<Component> components(const SparseMatrix& M) {
     own.columns.push_back(j);
     for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
       if (it.value() == 0.0) continue;
-      own.entries.emplace_back(place[static_cast<std::size_t>(it.row())], column, it.value());
+      own.entries.emplace_back(position[static_cast<std::size_t>(it.row())], column, it.value());
     }
   }
   return found;
@@ -187,7 +187,7 @@ Kernels kernels_of(const Component& component, const SparseMatrix& scaled) {
 }
 
 /// Appends the columns of N, rows renumbered and scaled back, each to a largest entry of 1.
-void append_columns(const Matrix& N, const std::vector<int>& places, const Vector& scale,
+void append_columns(const Matrix& N, const std::vector<int>& positions, const Vector& scale,
                     int& column, Entries& entries) {
   for (Eigen::Index j = 0; j < N.cols(); ++j, ++column) {
     const Vector v = N.col(j).cwiseProduct(scale);
@@ -195,7 +195,7 @@ void append_columns(const Matrix& N, const std::vector<int>& places, const Vecto
     v.cwiseAbs().maxCoeff(&largest);
     for (Eigen::Index i = 0; i < v.size(); ++i) {
       if (v[i] == 0.0) continue;
-      entries.emplace_back(places[static_cast<std::size_t>(i)], column, v[i] / v[largest]);
+      entries.emplace_back(positions[static_cast<std::size_t>(i)], column, v[i] / v[largest]);
     }
   }
 }

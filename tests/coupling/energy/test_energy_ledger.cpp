@@ -48,7 +48,7 @@ BookRun book_run(const System& system, double h, double gamma, int steps,
   AlignedVector b(static_cast<std::size_t>(waves.wave_size()), 0.0);
   AlignedVector input(waves.input_size(), 0.0);
   EnergyLedger ledger(waves, record.data(), b.data());
-  const int tampered = waves.place(0).entry;
+  const int tampered = waves.slot(0).entry;
   BookRun run;
   PhaseStatus failure;
   for (int n = 0; n < steps; ++n) {

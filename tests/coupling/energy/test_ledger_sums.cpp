@@ -134,13 +134,13 @@ ByHand by_hand(const RawRun& run, Formula f) {
   return result;
 }
 
-/// Places of the three parts in the vectors of a discretisation.
+/// Offsets of the three parts in the vectors of a discretisation.
 struct Places {
   explicit Places(const WaveDiscretisation& waves)
       : wave_size(static_cast<std::size_t>(waves.wave_size())) {
     for (std::size_t i = 0; i < kParts; ++i) {
-      wave[i] = static_cast<std::size_t>(waves.places()[i].wave);
-      entry[i] = waves.places()[i].entry;
+      wave[i] = static_cast<std::size_t>(waves.slots()[i].wave);
+      entry[i] = waves.slots()[i].entry;
     }
   }
   AlignedVector waves(const ByPart& by_part) const {
@@ -169,8 +169,8 @@ constexpr double kStep_s = 0.01;
 AlignedVector initial_record_of(const WaveDiscretisation& waves) {
   AlignedVector record(waves.record_size(), 0.0);
   for (std::size_t i = 0; i < kParts; ++i) {
-    const BatchPlace& own = waves.batch(waves.places()[i].batch);
-    own.batch->set_state(waves.places()[i].lane, waves.system().parts()[i].initial_state.data(),
+    const BatchSlot& own = waves.batch(waves.slots()[i].batch);
+    own.batch->set_state(waves.slots()[i].lane, waves.system().parts()[i].initial_state.data(),
                          record.data() + own.record);
   }
   return record;
@@ -179,17 +179,17 @@ AlignedVector initial_record_of(const WaveDiscretisation& waves) {
 /// Books `run` as it stands and checks every ledger on the way.
 EnergyTotals account(const System& system, const RawRun& run) {
   const WaveDiscretisation waves(system, kStep_s, std::vector<double>(kParts, 1.0));
-  const Places places(waves);
-  const AlignedVector b0 = places.waves(run.b0);
+  const Places slots(waves);
+  const AlignedVector b0 = slots.waves(run.b0);
   EnergyLedger ledger(waves, initial_record_of(waves).data(), b0.data());
   RawRun so_far{run.b0, run.storage_J, {}};
   ByPart stored = run.storage_J;
   for (const RawStep& step : run.steps) {
     so_far.steps.push_back(step);
-    const AlignedVector a = places.waves(step.a), b = places.waves(step.b);
+    const AlignedVector a = slots.waves(step.a), b = slots.waves(step.b);
     for (std::size_t i = 0; i < kParts; ++i) {
-      ledger.columns().set(places.entry[i], {.change_J = step.storage_J[i] - stored[i],
-                                             .external_supply_J = step.supplied_J[i]});
+      ledger.columns().set(slots.entry[i], {.change_J = step.storage_J[i] - stored[i],
+                                            .external_supply_J = step.supplied_J[i]});
     }
     stored = step.storage_J;
     const auto accounted = ledger.account({.a = a.data(), .b = b.data()});
@@ -240,10 +240,10 @@ TEST(EnergyBookByHand, TanksAndRatioOfMadeUpNumbers) {
 /// Steps two_islands() with one Douglas–Rachford iteration and keeps what was booked.
 RawRun step_two_islands(const System& system, const ByPart& b0, int steps) {
   WaveDiscretisation waves(system, kStep_s, std::vector<double>(kParts, 0.5));
-  const Places places(waves);
+  const Places slots(waves);
   WaveIteration iteration(waves, {&peaceman_rachford(), 1.0});
   AlignedVector record = waves.initial_record(), next(record.size());
-  AlignedVector b = places.waves(b0);
+  AlignedVector b = slots.waves(b0);
   AlignedVector input(waves.input_size());
   AlignedVector columns[3];
   for (AlignedVector& column : columns)
@@ -256,13 +256,13 @@ RawRun step_two_islands(const System& system, const ByPart& b0, int steps) {
     EXPECT_TRUE(waves.freeze_all(record.data(), input.data()).ok());
     EXPECT_TRUE(iteration.step(record.data(), b, 1, next.data(), b.data(), energy).ok());
     const std::span<const double> a = iteration.shadow();
-    RawStep step{places.by_part(a), places.by_part(b), {}, {}};
+    RawStep step{slots.by_part(a), slots.by_part(b), {}, {}};
     for (std::size_t i = 0; i < kParts; ++i) {
       const Part& part = system.parts()[i];
       std::vector<double> x(part.initial_state.size());
       waves.get_state(static_cast<int>(i), next.data(), x.data());
       step.storage_J[i] = part.port_hamiltonian()->storage(x.data());
-      step.supplied_J[i] = energy.at(places.entry[i]).external_supply_J;
+      step.supplied_J[i] = energy.at(slots.entry[i]).external_supply_J;
     }
     run.steps.push_back(step);
     record.swap(next);
@@ -307,13 +307,13 @@ TEST(EnergyBookByHand, RatioIsNullWithoutInitialEnergyOnly) {
   const System system = driven_from_rest();
   const auto ratio = [&](const ByPart& b0, bool booked) {
     const WaveDiscretisation waves(system, kStep_s, std::vector<double>(kParts, 2.0));
-    const Places places(waves);
-    const AlignedVector b = places.waves(b0);
+    const Places slots(waves);
+    const AlignedVector b = slots.waves(b0);
     EnergyLedger ledger(waves, initial_record_of(waves).data(), b.data());
     if (booked) {
-      const AlignedVector a = places.waves({0.5, 0.5, 0.5}),
-                          b_next = places.waves({0.25, 0.25, 0.25});
-      for (const int entry : places.entry) {
+      const AlignedVector a = slots.waves({0.5, 0.5, 0.5}),
+                          b_next = slots.waves({0.25, 0.25, 0.25});
+      for (const int entry : slots.entry) {
         ledger.columns().set(entry, {.change_J = 1, .external_supply_J = 0.5});
       }
       EXPECT_TRUE(ledger.account({.a = a.data(), .b = b_next.data()}).has_value());

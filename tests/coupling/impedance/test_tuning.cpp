@@ -24,11 +24,11 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// D of a linear part as its batch has it.
 Eigen::MatrixXd batch_matrix(const WaveDiscretisation& waves, int part) {
-  const PartPlace& place = waves.place(part);
-  const StepBatch& batch = *waves.batch(place.batch).batch;
+  const PartSlot& slot = waves.slot(part);
+  const StepBatch& batch = *waves.batch(slot.batch).batch;
   Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> D(batch.wave_size(),
                                                                            batch.wave_size());
-  EXPECT_TRUE(batch.affine_matrix(place.lane, D.data()));
+  EXPECT_TRUE(batch.affine_matrix(slot.lane, D.data()));
   return D;
 }
 

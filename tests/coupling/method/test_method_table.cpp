@@ -31,15 +31,15 @@ std::vector<std::string> places_of(const Issues& issues) {
 
 /// Gives a number to an option that takes numbers; false for others.
 bool set_number(CouplingMethod& method, const OptionInfo& option, double value) {
-  if (const auto* const place = std::get_if<OptionPlace<int>>(&option.value)) {
+  if (const auto* const place = std::get_if<OptionField<int>>(&option.value)) {
     place->in(method) = static_cast<int>(value);
     return true;
   }
-  if (const auto* const place = std::get_if<OptionPlace<double>>(&option.value)) {
+  if (const auto* const place = std::get_if<OptionField<double>>(&option.value)) {
     place->in(method) = value;
     return true;
   }
-  const auto* const place = std::get_if<OptionPlace<std::optional<double>>>(&option.value);
+  const auto* const place = std::get_if<OptionField<std::optional<double>>>(&option.value);
   if (place != nullptr) place->in(method) = value;
   return place != nullptr;
 }
@@ -90,7 +90,7 @@ TEST(MethodTable, EveryNumberIsHeldToItsRange) {
     each_option(family_of(kind.kind).options, "/method",
                 [&](const OptionInfo& option, const std::string& place) {
                   const NumberRange& range = option.range;
-                  const bool is_integer = std::holds_alternative<OptionPlace<int>>(option.value);
+                  const bool is_integer = std::holds_alternative<OptionField<int>>(option.value);
                   std::vector<double> bad = {std::isfinite(range.minimum) ? range.minimum - 1.0
                                                                           : -kInfinity};
                   if (std::isfinite(range.maximum)) bad.push_back(range.maximum + 1.0);

@@ -38,7 +38,7 @@ std::vector<Named> all_junctions() {
           {"fixed", DiracStructure::fixed()}};
 }
 
-/// Every junction once, over consecutive places of one wave vector.
+/// Every junction once, over consecutive offsets of one wave vector.
 std::vector<Junction> side_by_side(const std::vector<Named>& all, int& size) {
   std::vector<Junction> junctions;
   size = 0;
@@ -65,10 +65,10 @@ std::vector<double> random_values(int count, std::uint64_t seed, bool positive) 
   return values;
 }
 
-VectorXd gather(const std::vector<int>& places, const std::vector<double>& values) {
-  VectorXd out(static_cast<Eigen::Index>(places.size()));
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    out[static_cast<Eigen::Index>(i)] = values[static_cast<std::size_t>(places[i])];
+VectorXd gather(const std::vector<int>& offsets, const std::vector<double>& values) {
+  VectorXd out(static_cast<Eigen::Index>(offsets.size()));
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    out[static_cast<Eigen::Index>(i)] = values[static_cast<std::size_t>(offsets[i])];
   }
   return out;
 }
@@ -224,14 +224,14 @@ TEST(Interconnection, AveragedUpdateIsItsDefinition) {
 
 /// `count` junctions of one kind, position by position side by side, or all over the place.
 std::vector<Junction> many(const DiracStructure& dirac, int count, bool scattered) {
-  std::vector<int> places(static_cast<std::size_t>(count * dirac.size()));
-  std::iota(places.begin(), places.end(), 0);
-  if (scattered) std::shuffle(places.begin(), places.end(), std::mt19937_64(21));
+  std::vector<int> offsets(static_cast<std::size_t>(count * dirac.size()));
+  std::iota(offsets.begin(), offsets.end(), 0);
+  if (scattered) std::shuffle(offsets.begin(), offsets.end(), std::mt19937_64(21));
   std::vector<Junction> junctions;
   for (int i = 0; i < count; ++i) {
     std::vector<int> own;
     for (int k = 0; k < dirac.size(); ++k) {
-      own.push_back(places[static_cast<std::size_t>(k * count + i)]);
+      own.push_back(offsets[static_cast<std::size_t>(k * count + i)]);
     }
     junctions.emplace_back(dirac, own);
   }
@@ -319,8 +319,8 @@ TEST(Interconnection, RefusesWavesThatAreNotInExactlyOneJunction) {
 TEST(Interconnection, LeavesPaddingAlone) {
   const std::vector<double> gamma = {1, 7, 3, 7};
   const std::vector<Junction> junctions = {{DiracStructure::connection(), {0, 1}}};
-  const std::vector<int> place_of = {0, 2};
-  const Interconnection coupling(junctions, place_of, gamma);
+  const std::vector<int> offset_of = {0, 2};
+  const Interconnection coupling(junctions, offset_of, gamma);
   const std::vector<double> b = {0.5, NAN, -0.25, NAN};
   std::vector<double> a(4, 11.0), u = {0.1, 13.0, 0.2, 13.0};
   coupling.exchange(b.data(), a.data());

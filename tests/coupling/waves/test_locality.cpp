@@ -135,18 +135,18 @@ TEST(IslandGroups, BatchesNeverMixThemAndShareNoCacheLine) {
     const System system = archipelago();
     const WaveDiscretisation waves(
         system, 0.01, std::vector<double>(system.scalar_ports().size(), 0.1), grouping);
-    for (const BatchPlace& place : waves.batches()) {
-      for (const int part : place.parts)
-        EXPECT_EQ(waves.island_group_of_part(part), place.island_group);
+    for (const BatchSlot& slot : waves.batches()) {
+      for (const int part : slot.parts)
+        EXPECT_EQ(waves.island_group_of_part(part), slot.island_group);
     }
     for (std::size_t i = 1; i < waves.batches().size(); ++i) {
-      const BatchPlace& before = waves.batches()[i - 1];
-      const BatchPlace& place = waves.batches()[i];
-      if (before.island_group == place.island_group) continue;
-      EXPECT_EQ(place.wave % kLaneGroup, 0);
-      EXPECT_EQ(place.entry % kLaneGroup, 0);
-      EXPECT_EQ(place.record % kLaneGroup, 0u);
-      EXPECT_LE(before.wave + before.batch->wave_count(), place.wave);
+      const BatchSlot& before = waves.batches()[i - 1];
+      const BatchSlot& slot = waves.batches()[i];
+      if (before.island_group == slot.island_group) continue;
+      EXPECT_EQ(slot.wave % kLaneGroup, 0);
+      EXPECT_EQ(slot.entry % kLaneGroup, 0);
+      EXPECT_EQ(slot.record % kLaneGroup, 0u);
+      EXPECT_LE(before.wave + before.batch->wave_count(), slot.wave);
     }
   }
 }
@@ -156,18 +156,18 @@ TEST(Places, EveryPortHasItsOwnAndPaddingBelongsToNobody) {
   const WaveDiscretisation waves = discretise(system);
   std::set<int> used;
   for (int j = 0; j < static_cast<int>(system.scalar_ports().size()); ++j) {
-    const int place = waves.wave_of_port(j);
-    EXPECT_TRUE(used.insert(place).second);
+    const int slot = waves.wave_of_port(j);
+    EXPECT_TRUE(used.insert(slot).second);
     const ScalarPort& port = system.scalar_ports()[static_cast<std::size_t>(j)];
-    EXPECT_EQ(waves.part_of_wave(place), port.part);
-    const PartPlace& own = waves.place(port.part);
-    EXPECT_EQ(place, own.wave + (j - system.first_scalar_port(port.part)) * own.stride);
+    EXPECT_EQ(waves.part_of_wave(slot), port.part);
+    const PartSlot& own = waves.slot(port.part);
+    EXPECT_EQ(slot, own.wave + (j - system.first_scalar_port(port.part)) * own.stride);
   }
   int padding = 0;
-  for (int place = 0; place < waves.wave_size(); ++place) {
-    if (waves.part_of_wave(place) < 0) {
+  for (int slot = 0; slot < waves.wave_size(); ++slot) {
+    if (waves.part_of_wave(slot) < 0) {
       ++padding;
-      EXPECT_EQ(waves.impedance()[static_cast<std::size_t>(place)], 1.0);
+      EXPECT_EQ(waves.impedance()[static_cast<std::size_t>(slot)], 1.0);
     }
   }
   EXPECT_EQ(padding + static_cast<int>(used.size()), waves.wave_size());
@@ -204,16 +204,16 @@ TEST(JunctionRuns, ALinesConnectionsAreOneContiguousRun) {
 }
 
 TEST(JunctionRunsControl, ShuffledPlacesAreNoRun) {
-  // The same connections over places as the shuffled links would have them without an order.
+  // The same connections over offsets as the shuffled links would have them without an order.
   const std::vector<int> link = shuffled(kLinks);
   std::vector<Junction> junctions;
   for (std::size_t i = 0; i + 1 < link.size(); ++i) {
     junctions.push_back({DiracStructure::connection(), {link[i], kLinks + link[i + 1]}});
   }
-  std::vector<int> place_of(2 * kLinks);
-  std::iota(place_of.begin(), place_of.end(), 0);
+  std::vector<int> slot_of(2 * kLinks);
+  std::iota(slot_of.begin(), slot_of.end(), 0);
   junctions.push_back({DiracStructure::connection(), {link.back(), kLinks + link.front()}});
-  const Interconnection coupling(junctions, place_of, std::vector<double>(2 * kLinks, 0.1));
+  const Interconnection coupling(junctions, slot_of, std::vector<double>(2 * kLinks, 0.1));
   const Runs runs = runs_of(coupling.all());
   EXPECT_EQ(runs.longest_contiguous, 0);
   EXPECT_EQ(runs.scattered, kLinks);

@@ -36,7 +36,7 @@ std::vector<double> values_of_parts(int count) {
   return values;
 }
 
-/// Places for the parts: one after another from `first`, or scattered with holes.
+/// Offsets for the parts: one after another from `first`, or scattered with holes.
 std::vector<int> layout(int count, int first, unsigned shuffle) {
   std::vector<int> entries(static_cast<std::size_t>(count));
   std::iota(entries.begin(), entries.end(), first);
@@ -96,10 +96,10 @@ TEST_P(LayoutOfParts, PartsComeInTheOrderOfTheirNumbers) {
   for (int island = 0; island < reduction.island_count(); ++island) {
     const auto parts = reduction.parts_of(island);
     EXPECT_TRUE(std::is_sorted(parts.begin(), parts.end())) << island;
-    const auto places = reduction.entries_of(island);
+    const auto offsets = reduction.entries_of(island);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       EXPECT_EQ(system.island_of_part(parts[i]), island);
-      EXPECT_EQ(places[i], entries[static_cast<std::size_t>(parts[i])]);
+      EXPECT_EQ(offsets[i], entries[static_cast<std::size_t>(parts[i])]);
     }
     const auto taken = reduction.fold(island, std::vector<int>(),
                                       [](std::vector<int>& v, int part) { v.push_back(part); });

@@ -79,12 +79,12 @@ double distance_to_monolithic(const System& system, Frozen& frozen, double h,
       frozen.waves.scatter_all(frozen.record.data(), frozen.fixed_point.data(), b.data()).ok());
   double gap = 0.0, scale = 0.0;
   for (int j = 0; j < static_cast<int>(system.scalar_ports().size()); ++j) {
-    const auto place = static_cast<std::size_t>(frozen.waves.wave_of_port(j));
-    const WaveTransform transform(frozen.waves.impedance()[place], h);
+    const auto slot = static_cast<std::size_t>(frozen.waves.wave_of_port(j));
+    const WaveTransform transform(frozen.waves.impedance()[slot], h);
     const WavePair expected = transform.to_waves({reference.effort()[static_cast<std::size_t>(j)],
                                                   reference.flow()[static_cast<std::size_t>(j)]});
-    gap = std::max({gap, std::abs(expected.incident - frozen.fixed_point[place]),
-                    std::abs(expected.outgoing - b[place])});
+    gap = std::max({gap, std::abs(expected.incident - frozen.fixed_point[slot]),
+                    std::abs(expected.outgoing - b[slot])});
     scale = std::max({scale, std::abs(expected.incident), std::abs(expected.outgoing)});
   }
   return gap / scale;
@@ -205,11 +205,11 @@ struct HandStep {
       const Subsystem& part = *system.parts()[static_cast<std::size_t>(i)].port_hamiltonian();
       stored_change_J += part.storage(state_of(waves, i, next).data()) -
                          part.storage(state_of(waves, i, frozen.record).data());
-      supplied_J += energy.pointers().at(waves.place(i).entry).external_supply_J;
+      supplied_J += energy.pointers().at(waves.slot(i).entry).external_supply_J;
     }
     for (std::size_t j = 0; j < system.scalar_ports().size(); ++j) {
-      const auto place = static_cast<std::size_t>(waves.wave_of_port(static_cast<int>(j)));
-      mismatch_J += 0.5 * (b[place] * b[place] - a[place] * a[place]);
+      const auto slot = static_cast<std::size_t>(waves.wave_of_port(static_cast<int>(j)));
+      mismatch_J += 0.5 * (b[slot] * b[slot] - a[slot] * a[slot]);
     }
     evidence = {.index = 0,
                 .iterations = iterations,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -93,7 +94,8 @@ TEST(OpaquePart, MovesLikeTheSamePhysicsInSight) {
     const System hidden = opaque_pair(kMass, start_m), seen = ordinary_pair(kMass, start_m);
     for (const int iterations : {1, 8}) {
       StepperOptions o = options(iterations);
-      o.method.waves().tank.initial_fraction = 10.0;  // so much that the guard never decides anything
+      o.method.waves().tank.initial_fraction =
+          10.0;  // so much that the guard never decides anything
       Stepper a(hidden, o), b(seen, o);
       double worst = 0.0;
       for (int n = 0; n < kSteps; ++n) {
@@ -379,12 +381,12 @@ TEST(OpaquePart, IsRefusedWhereEquationsAreNeeded) {
   const System system = opaque_pair();
   const std::string reason =
       "subsystem \"B\" (opaque_mass) is opaque: it has ports and a step, but shows no equations";
-  for (const MethodKind kind : {SplittingKind::strang, SplittingKind::impulse, IterationKind::lions_mercier,
-                                IterationKind::jacobi, IterationKind::gauss_seidel}) {
+  for (const MethodKind kind : std::initializer_list<MethodKind>{
+           SplittingKind::strang, SplittingKind::impulse, IterationKind::lions_mercier,
+           IterationKind::jacobi, IterationKind::gauss_seidel}) {
     StepperOptions o = options(10);
-    o.method = {};
-    o.method.waves().kind = kind;
-    if (kind == SplittingKind::impulse) o.method.splitting().fast = {"A"};
+    o.method = CouplingMethod::of_kind(kind);
+    if (kind == MethodKind(SplittingKind::impulse)) o.method.splitting().fast = {"A"};
     const std::string text = failure_of([&] { Stepper stepper(system, o); });
     EXPECT_NE(text.find(reason), std::string::npos) << to_string(kind) << ": " << text;
   }

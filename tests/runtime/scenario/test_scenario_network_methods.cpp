@@ -249,13 +249,13 @@ Json shortest(const MethodInfo& method) {
 }
 
 double number_of(const CouplingMethod& method, const OptionInfo& option) {
-  if (const auto* const place = std::get_if<OptionPlace<int>>(&option.value)) {
+  if (const auto* const place = std::get_if<OptionField<int>>(&option.value)) {
     return place->of(method);
   }
-  if (const auto* const place = std::get_if<OptionPlace<double>>(&option.value)) {
+  if (const auto* const place = std::get_if<OptionField<double>>(&option.value)) {
     return place->of(method);
   }
-  return std::get<OptionPlace<std::optional<double>>>(option.value).of(method).value_or(NAN);
+  return std::get<OptionField<std::optional<double>>>(option.value).of(method).value_or(NAN);
 }
 
 // Whatever the tables list is read, described by the schema, and refused where it does not belong.
@@ -264,9 +264,9 @@ TEST(ScenarioMethods, EveryNumberOfTheTablesIsReadByTheKindsThatHaveIt) {
   int read = 0, refused = 0;
   for (const MethodFamily* const family : method_families()) {
     for (const OptionInfo& option : family->options) {
-      const bool is_integer = std::holds_alternative<OptionPlace<int>>(option.value);
-      if (!is_integer && !std::holds_alternative<OptionPlace<double>>(option.value) &&
-          !std::holds_alternative<OptionPlace<std::optional<double>>>(option.value)) {
+      const bool is_integer = std::holds_alternative<OptionField<int>>(option.value);
+      if (!is_integer && !std::holds_alternative<OptionField<double>>(option.value) &&
+          !std::holds_alternative<OptionField<std::optional<double>>>(option.value)) {
         continue;
       }
       const std::string key(option.key);

@@ -25,7 +25,7 @@ struct OptionInfo;
 
 /// A value within a method. Precondition of both functions: the method is of the option's family.
 template <typename T>
-struct OptionPlace {
+struct OptionField {
   T& (*in)(CouplingMethod&) = nullptr;
   const T& (*of)(const CouplingMethod&) = nullptr;
 };
@@ -47,8 +47,8 @@ struct OptionGroup {
 struct SpecialOption {};
 
 using OptionValue =
-    std::variant<SpecialOption, OptionPlace<int>, OptionPlace<double>, OptionPlace<bool>,
-                 OptionPlace<std::optional<double>>, OptionChoice, OptionGroup>;
+    std::variant<SpecialOption, OptionField<int>, OptionField<double>, OptionField<bool>,
+                 OptionField<std::optional<double>>, OptionChoice, OptionGroup>;
 
 /// A range that follows from other options, and what to add where it is told.
 struct DependentRange {
@@ -157,7 +157,7 @@ template <auto First, auto... Rest>
 constexpr OptionValue option_at() {
   using Family = decltype(detail::family_of_member(First));
   using Value = std::remove_cvref_t<decltype(((std::declval<Family&>().*First).*....*Rest))>;
-  return OptionPlace<Value>{[](CouplingMethod& m) -> Value& {
+  return OptionField<Value>{[](CouplingMethod& m) -> Value& {
                               return ((detail::options_of<Family>(m).*First).*....*Rest);
                             },
                             [](const CouplingMethod& m) -> const Value& {

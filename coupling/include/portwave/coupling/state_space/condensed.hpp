@@ -12,7 +12,7 @@ namespace portwave {
 /// A part of a condensed system:  d/dt(Eᵢxᵢ) = (Jᵢ − Rᵢ)Qᵢxᵢ + Bᵢu + what the others send it.
 struct CondensedBlock {
   int part = -1;   ///< its number in the System
-  int first = 0;   ///< place of its first state in the state of the whole
+  int first = 0;   ///< offset of its first state in the state of the whole
   int size = 0;    ///< n > 0
   SparseMatrix E;  ///< n×n; the identity unless `is_descriptor`
   SparseMatrix J;  ///< with what couplings add to the part itself
@@ -105,7 +105,7 @@ class CondensedSystem {
  private:
   struct PortMaps;
 
-  void find_places();
+  void find_offsets();
   void condense();
   PortMaps port_maps() const;
   void observe_ports(const PortMaps& ports);

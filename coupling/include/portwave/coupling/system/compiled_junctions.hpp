@@ -11,13 +11,13 @@ namespace portwave {
 
 /// The coupling of some junctions as straight loops over a wave array. Compiled once, from an
 /// Interconnection; immutable; allocates nothing. Several threads may run these at once on
-/// arrays whose places do not meet.
+/// arrays whose offsets do not meet.
 class CompiledJunctions {
  public:
-  /// a = P b on the places of these junctions.
+  /// a = P b on the offsets of these junctions.
   void exchange(const double* b, double* a) const {
     for (const JunctionRun& run : runs_) {
-      run.exchange(run, places_.data() + run.places, values_.data() + run.values, b, a);
+      run.exchange(run, offsets_.data() + run.offsets, values_.data() + run.values, b, a);
     }
   }
   // With the gap g = P b − u:
@@ -25,14 +25,14 @@ class CompiledJunctions {
   void average(double relaxation, const double* b, double* u) const {
     if (relaxation == 1.0) return exchange(b, u);
     for (const JunctionRun& run : runs_) {
-      run.average(run, places_.data() + run.places, values_.data() + run.values, relaxation, b, u,
+      run.average(run, offsets_.data() + run.offsets, values_.data() + run.values, relaxation, b, u,
                   work_.data() + run.work);
     }
   }
   /// u += ω (2I − P)⁻¹ g.
   void resolve(double relaxation, const double* b, double* u) const {
     for (const JunctionRun& run : runs_) {
-      run.resolve(run, places_.data() + run.places, values_.data() + run.values, relaxation, b, u,
+      run.resolve(run, offsets_.data() + run.offsets, values_.data() + run.values, relaxation, b, u,
                   work_.data() + run.work);
     }
   }
@@ -44,7 +44,7 @@ class CompiledJunctions {
   }
 
   bool empty() const { return runs_.empty(); }
-  /// Runs, for those who want to know how well the places are numbered.
+  /// Runs, for those who want to know how well the offsets are numbered.
   const std::vector<JunctionRun>& runs() const { return runs_; }
   std::size_t bytes() const;
 
@@ -63,7 +63,7 @@ class CompiledJunctions {
   }
 
   std::vector<JunctionRun> runs_;
-  std::vector<int> places_;
+  std::vector<int> offsets_;
   AlignedVector values_;
   mutable AlignedVector work_;  // of dense junctions with many ports, each its own stretch
 };

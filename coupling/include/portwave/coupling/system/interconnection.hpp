@@ -13,17 +13,18 @@
 
 namespace portwave {
 
-/// A Dirac structure over places of the wave vector. Copies share the structure, and so may all
+/// A Dirac structure over offsets of the wave vector. Copies share the structure, and so may all
 /// junctions of one kind.
 struct Junction {
-  Junction(DiracStructure structure, std::vector<int> places)
-      : Junction(std::make_shared<const DiracStructure>(std::move(structure)), std::move(places)) {}
-  Junction(std::shared_ptr<const DiracStructure> structure, std::vector<int> places)
-      : shared(std::move(structure)), dirac(*shared), waves(std::move(places)) {}
+  Junction(DiracStructure structure, std::vector<int> offsets)
+      : Junction(std::make_shared<const DiracStructure>(std::move(structure)), std::move(offsets)) {
+  }
+  Junction(std::shared_ptr<const DiracStructure> structure, std::vector<int> offsets)
+      : shared(std::move(structure)), dirac(*shared), waves(std::move(offsets)) {}
 
   std::shared_ptr<const DiracStructure> shared;  ///< not null
   const DiracStructure& dirac;                   ///< *shared
-  std::vector<int> waves;  ///< dirac.size() distinct places in the wave vector
+  std::vector<int> waves;  ///< dirac.size() distinct offsets in the wave vector
 };
 
 /// The orthogonal wave coupling a = P b of a whole system, one block per junction, and the
@@ -34,14 +35,14 @@ struct Junction {
 /// connections, transformers); both satisfy P² = I, hence (2I − P)⁻¹ = (2I + P)/3. The others hold
 /// a dense block of their own size and its resolvent: (2I + P)/5 where P² = −I, a factorised
 /// inverse else. `compile` turns any choice of junctions into straight loops; junctions of one form
-/// whose places follow one another become one vectorised run.
+/// whose offsets follow one another become one vectorised run.
 class Interconnection {
  public:
-  /// `impedance` has one entry per place of the wave vector. Places in no junction are padding,
-  /// which nothing here touches. Errors: ConfigError when a place is used twice.
+  /// `impedance` has one entry per offset of the wave vector. Offsets in no junction are padding,
+  /// which nothing here touches. Errors: ConfigError when an offset is used twice.
   Interconnection(std::span<const Junction> junctions, std::span<const double> impedance);
-  /// The same, the waves of `junctions` being numbers that `place_of` maps to places.
-  Interconnection(std::span<const Junction> junctions, std::span<const int> place_of,
+  /// The same, the waves of `junctions` being numbers that `offset_of` maps to offsets.
+  Interconnection(std::span<const Junction> junctions, std::span<const int> offset_of,
                   std::span<const double> impedance);
 
   int size() const { return static_cast<int>(blocks_.size()); }
@@ -55,12 +56,12 @@ class Interconnection {
   }
   const CompiledJunctions& all() const { return all_; }
 
-  /// The coupling of some junctions as loops. `renumbering`, when not empty, maps places to those
+  /// The coupling of some junctions as loops. `renumbering`, when not empty, maps offsets to those
   /// of a smaller wave array.
   CompiledJunctions compile(std::span<const int> junctions,
                             std::span<const int> renumbering = {}) const;
 
-  /// Places of a junction.
+  /// Offsets of a junction.
   std::span<const int> waves(int index) const;
   /// P of a junction, as the hot path applies it.
   Eigen::MatrixXd block(int index) const { return apply_to_basis(index, false); }
@@ -86,7 +87,7 @@ class Interconnection {
     double sign;
   };
 
-  void add(const DiracStructure& dirac, std::span<const int> places,
+  void add(const DiracStructure& dirac, std::span<const int> offsets,
            std::span<const double> impedance);
   Eigen::MatrixXd apply_to_basis(int index, bool resolvent) const;
 

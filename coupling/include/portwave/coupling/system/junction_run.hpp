@@ -13,13 +13,13 @@ struct JunctionRun;
 
 /// The loops over a run: a = P b, and the steps of u (`work` has arity doubles; only dense runs
 /// use it).
-using ExchangeLoop = void (*)(const JunctionRun& run, const int* places, const double* values,
+using ExchangeLoop = void (*)(const JunctionRun& run, const int* offsets, const double* values,
                               const double* b, double* a);
-using UpdateLoop = void (*)(const JunctionRun& run, const int* places, const double* values,
+using UpdateLoop = void (*)(const JunctionRun& run, const int* offsets, const double* values,
                             double relaxation, const double* b, double* u, double* work);
 
-/// Junctions of one form and arity, `count` of them. Position k of junction i touches the place
-/// places[k] + i where they lie side by side (`contiguous`), places[k·count + i] elsewhere.
+/// Junctions of one form and arity, `count` of them. Position k of junction i touches the offset
+/// offsets[k] + i where they lie side by side (`contiguous`), offsets[k·count + i] elsewhere.
 struct JunctionRun {
   ExchangeLoop exchange = nullptr;
   UpdateLoop average = nullptr;  ///< u += ω (P b − u)
@@ -30,7 +30,7 @@ struct JunctionRun {
   int arity = 0;
   int count = 0;
   double sign = 1.0;
-  int places = 0;  ///< begin in CompiledJunctions' places
+  int offsets = 0;  ///< begin in CompiledJunctions' offsets
   int values = 0;  ///< begin in its values: n_k of junction i at [k·count + i], or at [k] if shared
                    ///< (two ports: P₁₁ and P₁₂ in place of the normal);
                    ///< dense: per junction P, then the resolvent, row-major

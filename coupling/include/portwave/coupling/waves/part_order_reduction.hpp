@@ -20,13 +20,13 @@ namespace portwave {
 /// (docs/decisions/0032-engine-seams.md). What has been found for islands is then known to all who
 /// need it: sums over islands are plain loops.
 ///
-/// "By entry": an array with one value per lane, a part's being at PartPlace::entry.
+/// "By entry": an array with one value per lane, a part's being at PartSlot::entry.
 /// Cost           one indirect call per sum; nothing is allocated after construction.
 /// Thread-safety  may be shared; it is not written after construction.
 class PartOrderReduction {
  public:
   PartOrderReduction() = default;
-  /// `entry_of_part`: PartPlace::entry, by number of the part.
+  /// `entry_of_part`: PartSlot::entry, by number of the part.
   PartOrderReduction(const System& system, std::span<const int> entry_of_part);
 
   int island_count() const { return static_cast<int>(islands_.size()); }

@@ -16,23 +16,23 @@
 namespace portwave {
 
 /// Where a part lives in a WaveDiscretisation.
-struct PartPlace {
+struct PartSlot {
   int batch = 0;
   int lane = 0;
-  int wave = 0;    ///< place of its first scalar port in the wave vector; the others follow at
+  int wave = 0;    ///< offset of its first scalar port in the wave vector; the others follow at
   int stride = 1;  ///< this distance
-  int entry = 0;   ///< place in arrays with one entry per lane
+  int entry = 0;   ///< offset in arrays with one entry per lane
 };
 
 /// A batch of equal-shaped parts and where its lanes begin.
-struct BatchPlace {
+struct BatchSlot {
   std::unique_ptr<const StepBatch> batch;  ///< prepared
   std::vector<int> parts;                  ///< part of each lane
   int island_group = 0;                    ///< its island_group (see WaveDiscretisation)
-  std::size_t record = 0;                  ///< first place in the record of the system
-  int wave = 0;                            ///< first place in the wave vector
-  std::size_t input = 0;                   ///< first place in the input vector
-  int entry = 0;                           ///< first place in arrays with one entry per lane
+  std::size_t record = 0;                  ///< offset in the record of the system
+  int wave = 0;                            ///< offset in the wave vector
+  std::size_t input = 0;                   ///< offset in the input vector
+  int entry = 0;                           ///< offset in arrays with one entry per lane
   bool driven = false;                     ///< some external input of some lane is driven
   Capabilities capabilities = {};          ///< of each of its parts
 
@@ -63,7 +63,7 @@ class WaveDiscretisation {
   WaveDiscretisation(const System&& system, double step_s, std::span<const double> impedance,
                      Grouping grouping = Grouping::by_shape) = delete;
 
-  /// Prepares the step maps and junctions for other impedances, by scalar port; places stay.
+  /// Prepares the step maps and junctions for other impedances, by scalar port; offsets stay.
   /// Records have to be frozen anew, and programs and calls that were made from this are stale.
   /// Allocates.
   /// Errors: as for the constructor; the old impedances are then in force again.
@@ -71,11 +71,11 @@ class WaveDiscretisation {
 
   const System& system() const { return system_; }
   double step_s() const { return step_s_; }
-  std::span<const BatchPlace> batches() const { return batches_; }
-  const BatchPlace& batch(int i) const { return batches_[static_cast<std::size_t>(i)]; }
+  std::span<const BatchSlot> batches() const { return batches_; }
+  const BatchSlot& batch(int i) const { return batches_[static_cast<std::size_t>(i)]; }
   const Interconnection& interconnection() const { return *interconnection_; }
-  std::span<const PartPlace> places() const { return places_; }
-  const PartPlace& place(int part) const { return places_[static_cast<std::size_t>(part)]; }
+  std::span<const PartSlot> slots() const { return slots_; }
+  const PartSlot& slot(int part) const { return slots_[static_cast<std::size_t>(part)]; }
 
   std::size_t record_size() const { return record_size_; }
   int wave_size() const { return wave_size_; }  ///< with padding
@@ -93,16 +93,16 @@ class WaveDiscretisation {
   /// Position of a part in the locality order.
   int rank_of_part(int part) const { return rank_of_part_[static_cast<std::size_t>(part)]; }
 
-  /// Impedance by place in the wave vector; 1 at padding.
+  /// Impedance by offset in the wave vector; 1 at padding.
   std::span<const double> impedance() const { return impedance_; }
   /// Place in the wave vector of a scalar port of the system.
   int wave_of_port(int scalar_port) const {
     return wave_of_port_[static_cast<std::size_t>(scalar_port)];
   }
-  /// Part at a place of the wave vector; −1 at padding.
-  int part_of_wave(int place) const { return part_of_wave_[static_cast<std::size_t>(place)]; }
+  /// Part at an offset of the wave vector; −1 at padding.
+  int part_of_wave(int slot) const { return part_of_wave_[static_cast<std::size_t>(slot)]; }
 
-  /// Memory of places, numberings, impedances and junctions; batches with their step maps apart.
+  /// Memory of offsets, numberings, impedances and junctions; batches with their step maps apart.
   std::size_t bytes() const;
 
   /// A record at the system's initial states, frozen without external inputs. One at a time, where
@@ -135,7 +135,7 @@ class WaveDiscretisation {
  private:
   struct DrivenInput {
     const Signal* signal;
-    std::size_t place;
+    std::size_t slot;
     int part;
     int channel;
   };
@@ -147,9 +147,9 @@ class WaveDiscretisation {
 
   const System& system_;
   double step_s_;
-  std::vector<BatchPlace> batches_;
+  std::vector<BatchSlot> batches_;
   std::vector<StepBatch*> unprepared_;  // the same batches, for those who prepare them
-  std::vector<PartPlace> places_;
+  std::vector<PartSlot> slots_;
   std::vector<int> wave_of_port_;
   std::vector<int> part_of_wave_;
   std::vector<int> island_group_of_part_;

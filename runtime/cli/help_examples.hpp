@@ -1,0 +1,92 @@
+#pragma once
+
+#include <string_view>
+
+/// The examples at the end of each help text.
+namespace portwave::cli {
+
+inline constexpr std::string_view kExamples = R"(Examples:
+  portwave run examples/two_oscillators.json --out results
+  portwave run examples/two_oscillators.json --set /method/iterations=8 --certify full
+  portwave validate examples/two_oscillators.json
+  portwave list duffing_oscillator
+  portwave tune examples/two_oscillators.json
+  portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
+  portwave study order examples/msd_singlerate.json --steps 0.0078125,0.001953125
+  portwave study iteration examples/two_masses.json --iterations 60
+  portwave study scaling examples/chain_64.json --threads 1,2,4
+  portwave generate chain --blocks 1000 --out chain.json
+
+Data goes to stdout, everything else to stderr.
+Exit codes: 0 done, 1 certificate violated (with --strict: not all well), 2 bad input, 3 failure while running.)";
+
+inline constexpr std::string_view kRunExamples = R"(Examples:
+  portwave run examples/two_oscillators.json --out results --threads 4
+  portwave run examples/two_oscillators.json --json --quiet | jq .energy
+  portwave run examples/two_oscillators.json --set /subsystems/0/parameters/mass_kg=9
+  portwave run examples/two_oscillators.json --pace 1 --deadline-us 200
+
+With --deadline-us or --pace the inner iteration ends when time runs out: the results then depend on
+the clock, and differ from run to run. Without, they are the same for any threads, grain and executor.
+
+With --out the folder gets summary.json, trajectory.csv and energy.csv. Ctrl-C stops after the
+current step and keeps what was recorded.)";
+
+inline constexpr std::string_view kStudyExamples = R"(Examples:
+  portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50
+  portwave study budget examples/two_oscillators.json --budgets 20 --json
+  portwave study budget examples/two_oscillators.json --budgets 2,4,6,8 --out results \
+    --methods douglas-rachford,peaceman-rachford --impedances uniform,matched --guard on,off
+
+An axis that is not given is as the scenario says. "uniform" and "per_port" are the scenario's own
+impedances; the method "auto" chooses its own. With --out the folder gets study.json and budget.csv.)";
+
+inline constexpr std::string_view kRateExamples = R"(Examples:
+  portwave study rate examples/two_oscillators.json
+  portwave study rate examples/chain_64.json --steps 5 --json
+
+Contraction is the mean factor by which an evaluation reduces the residual. Predicted: of the
+iteration linearised at the initial state. Observed: of the iteration itself, frozen step by step.
+Both start from waves that are zero; a run starts from those of the step before, and needs fewer.)";
+
+inline constexpr std::string_view kOrderExamples = R"(Examples:
+  portwave study order examples/msd_singlerate.json --steps 0.0078125,0.001953125,0.00048828125
+  portwave study order examples/msd_multirate.json --steps 0.001953125,0.00048828125 \
+    --methods strang,impulse --repeat 9 --out results
+
+The midpoint rule of the whole system always takes part, as one dense step map and by one sparse LU.
+With --out the folder gets study.json and order.csv.)";
+
+inline constexpr std::string_view kIterationExamples = R"(Examples:
+  portwave study iteration examples/two_masses.json --iterations 60
+  portwave study iteration examples/jacobi_failure.json --iterations 160 --start-error 1,0.01
+  portwave study iteration examples/msd_chains.json --out results \
+    --set '/method={"kind": "gauss-seidel", "window_steps": 100}' --windows all
+
+Errors are against the whole system solved by the same integrator, from whose state each window starts.
+With --out the folder gets study.json and iteration.csv.)";
+
+inline constexpr std::string_view kTuneExamples = R"(Examples:
+  portwave tune examples/two_oscillators.json
+  portwave tune examples/chain_64.json --impedance matched --ports 8
+  portwave tune examples/two_oscillators.json --set /time/step_s=0.001 --json
+
+All is linearised at the initial state. Margins are those of a port's part with the impedances shown;
+where they are not negative, it is firmly nonexpansive (douglas-rachford) or nonexpansive
+(peaceman-rachford). "uniform" and "per_port" are the scenario's own impedances.)";
+
+inline constexpr std::string_view kScalingExamples = R"(Examples:
+  portwave study scaling examples/chain_64.json --threads 1,2,4
+  portwave study scaling --generate chain --sizes 10000 --threads 1,2,4,8 --out results
+  portwave study scaling --generate grid --sizes 4096,8192,16384 --threads 1,2,4
+
+Rows marked "predicted" were not run: a simulation schedules the measured costs of the tasks on that
+many cores. Speed-ups are against one thread, of weak scaling against the first size.)";
+
+inline constexpr std::string_view kGenerateExamples = R"(Examples:
+  portwave generate chain --blocks 1000 --vary 0.2 --out chain.json
+  portwave generate grid --rows 30 --columns 40 --step 0.01 | portwave validate /dev/stdin
+
+"portwave generate KIND --help" shows the options of one kind.)";
+
+}  // namespace portwave::cli
