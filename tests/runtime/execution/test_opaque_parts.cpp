@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "portwave/coupling/reference/monolithic.hpp"
@@ -231,7 +232,8 @@ TEST(OpaquePart, IsAccountedForByWhatWentThroughItsPorts) {
     ASSERT_GE(stepper.waves()->tank(0), -rounding) << n;
   }
   EXPECT_GT(stepper.waves()->guard()->steps, 0);
-  EXPECT_DOUBLE_EQ(stepper.energy().metered_J, stepper.storage(1));
+  // One is summed over the steps, the other is the difference of two sums.
+  EXPECT_NEAR(stepper.energy().metered_J, stepper.storage(1), 1e-14 * static_cast<double>(moved));
   Observable stored;
   Issues issues;
   ASSERT_TRUE(resolve_observable(system, "B.storage", "", stored, issues));
@@ -284,7 +286,11 @@ TEST(OpaquePart, IsNotCalledPassive) {
   EXPECT_NE(text.find("whether subsystem \"B\" is passive is not judged: its energy is not known"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("subsystem \"B\" took "), std::string::npos) << text;
+  EXPECT_LT(said.energy.metered_J, 0.0);
+  EXPECT_NE(text.find(fmt::format("subsystem \"B\" gave {:.6g} J more than it took",
+                                  -said.energy.metered_J)),
+            std::string::npos)
+      << text;
   EXPECT_EQ(usual.certificate.status, CertificateStatus::holds);
   EXPECT_EQ(summary_text(usual).find("not judged"), std::string::npos);
 }
@@ -340,7 +346,7 @@ TEST(UnrepeatablePart, IsSteppedByOneThreadAndClaimsNothing) {
   const System system = builder.build();
   for (const ExecutorKind kind :
        {ExecutorKind::automatic, ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
-    StepperOptions o = options(30, 1e-6);
+    StepperOptions o = options(60, 1e-6);
     o.certify = Certify::full;
     o.threads = 4;
     o.executor = kind;
