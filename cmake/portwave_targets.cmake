@@ -54,9 +54,9 @@ function(portwave_kernels target)
 endfunction()
 
 # portwave_unity(<target> <source>...): compiles the sources of one folder together, which parses the
-# headers of Eigen, JSON and the tests once per folder instead of once per file. What stands in an
-# anonymous namespace needs another name in each file of a folder. Only the catalogue, where a newcomer
-# adds a file, is compiled file by file.
+# headers of Eigen and JSON once per folder instead of once per file. What stands in an anonymous
+# namespace needs another name in each file of a folder. Only the types of parts in the catalogue, where
+# a newcomer adds a file, are compiled file by file.
 function(portwave_unity target)
   if(NOT PORTWAVE_UNITY)
     return()
@@ -77,10 +77,16 @@ function(portwave_unity target)
   endforeach()
 endfunction()
 
-# portwave_cheap_code(<target>): code that is built to be checked or to run once. In the build types with
-# assertions it is optimised little, and the compiler is done in two thirds of the time.
+# portwave_cheap_code(<target> [<configuration>...]): code that is built to be checked or to run once. In
+# RelWithDebInfo, or those build types, it is optimised little, and the compiler is done in two thirds of
+# the time.
 function(portwave_cheap_code target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
+  set(configurations RelWithDebInfo)
+  if(ARGN)
+    set(configurations ${ARGN})
+  endif()
+  list(JOIN configurations "," list)
+  target_compile_options(${target} PRIVATE "$<$<CONFIG:${list}>:-O1>")
 endfunction()
 
 # portwave_precompile(<target> <header>...): standard headers are added to the list.
@@ -99,17 +105,29 @@ function(portwave_precompile_like target owner)
   endif()
 endfunction()
 
+function(portwave_library_defaults target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PRIVATE
+    "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/src")
+  portwave_target_defaults(${target})
+  portwave_unity(${target} ${ARGN})
+endfunction()
+
 # portwave_add_room(<room>): the static library portwave::<room> from the calling folder.
 # Sources are found by name, so a new file needs no edit here:
 #   include/portwave/<room>/**.hpp   headers for users and for the other rooms
 #   src/**.cpp, catalogue/**.cpp     sources
-# portwave_add_room(<room> INTERNAL <header>...): those headers, named from include/portwave/<room>, are
-# for the other rooms only. They are not installed, so no other header may include them.
+# portwave_add_room(<room> [APART <folder>] [INTERNAL <header>...]): the sources of that folder are left
+# to another library. Those headers, named from include/portwave/<room>, are for the other rooms only;
+# they are not installed, so no other header may include them.
 function(portwave_add_room room)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" INTERNAL)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "APART" "INTERNAL")
   set(target portwave_${room})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/*.cpp catalogue/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/src/kernels/")
+  if(arg_APART)
+    list(FILTER sources EXCLUDE REGEX "/${arg_APART}/")
+  endif()
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/portwave/${room}/*.hpp)
   if(NOT sources)
     set(sources "${CMAKE_CURRENT_BINARY_DIR}/empty.cpp")
@@ -119,7 +137,8 @@ function(portwave_add_room room)
   add_library(${target} STATIC ${sources})
   add_library(portwave::${room} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${room})
-  target_compile_features(${target} PUBLIC cxx_std_20)
+  # Compiled once per instruction set, never alone.
+  list(FILTER headers EXCLUDE REGEX "/kernels/")
   if(PORTWAVE_INSTALL)
     foreach(header IN LISTS arg_INTERNAL)
       list(REMOVE_ITEM headers "${CMAKE_CURRENT_SOURCE_DIR}/include/portwave/${room}/${header}")
@@ -127,18 +146,28 @@ function(portwave_add_room room)
   endif()
   target_sources(${target} PUBLIC
     FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}/include" FILES ${headers})
-  target_include_directories(${target} PRIVATE
-    "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/src")
+  portwave_library_defaults(${target} ${sources})
   if(PORTWAVE_NATIVE)
     # Public, because the instruction set decides how Eigen aligns its objects.
     target_compile_options(${target} PUBLIC -march=native)
   endif()
-  portwave_target_defaults(${target})
-  portwave_unity(${target} ${sources})
-
   if(PORTWAVE_INSTALL)
     install(TARGETS ${target} EXPORT portwaveTargets
       ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
       FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  endif()
+endfunction()
+
+# portwave_add_library(<name> <pattern>): a further static library portwave::<name> from a room, whose
+# headers are among those of the room.
+function(portwave_add_library name pattern)
+  set(target portwave_${name})
+  file(GLOB sources CONFIGURE_DEPENDS ${pattern})
+  add_library(${target} STATIC ${sources})
+  add_library(portwave::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  portwave_library_defaults(${target} ${sources})
+  if(PORTWAVE_INSTALL)
+    install(TARGETS ${target} EXPORT portwaveTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()
 endfunction()

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "matrix_parameters.hpp"
+#include "catalogue/matrix_parameters.hpp"
 #include "part_types.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 

@@ -1,7 +1,7 @@
 #include <utility>
 #include <vector>
 
-#include "duffing_batch.hpp"
+#include "catalogue/duffing_batch.hpp"
 #include "part_types.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 

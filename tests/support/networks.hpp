@@ -82,8 +82,8 @@ inline System net(int rows, int columns) {
   return builder.build();
 }
 
-/// Islands of an archipelago: small ones, which share a island_group, and lines long enough for
-/// island_groups of their own.
+/// Islands of an archipelago: small ones, which share an island group, and lines long enough for
+/// island groups of their own.
 inline constexpr int kIslands = 7;
 inline constexpr int kIslandParts[kIslands] = {2, 2, 3, 1, 2, 70, 66};
 

@@ -467,7 +467,7 @@ std::size_t EnergyLedger::bytes() const {
          (x_.capacity() + x_next_.capacity() + gradient_.capacity()) * sizeof(double);
 }
 
-double EnergyLedger::initial_storage(int part) const {
+double EnergyLedger::storage(int part) const {
   return column(kStorageBefore)[waves_.slot(part).entry];
 }
 

@@ -143,7 +143,7 @@ struct MonolithicReference::Impl {
   int unknowns() const { return states + 2 * ports; }
   int effort_at(int port) const { return states + port; }
   int flow_at(int port) const { return states + ports + port; }
-  /// Place in z of the input u_j, or of the output y_j, of port j of a block.
+  /// Offset in z of the input u_j, or of the output y_j, of port j of a block.
   int input_at(const Block& b, int j) const {
     return b.effort_in[static_cast<std::size_t>(j)] ? effort_at(b.port + j) : flow_at(b.port + j);
   }

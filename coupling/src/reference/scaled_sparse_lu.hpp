@@ -55,7 +55,8 @@ class ScaledSparseLu {
     }
     const Eigen::VectorXd scaled_b = scaling.rows.cwiseProduct(b);
     Eigen::VectorXd y = lu_.solve(scaled_b);
-    y += lu_.solve(Eigen::VectorXd(scaled_b - scaled * y));
+    const Eigen::VectorXd reached = scaled * y;
+    y += lu_.solve(Eigen::VectorXd(scaled_b - reached));
     if (!y.allFinite()) {
       reason = "the coupled step is singular to working precision";
       return {};

@@ -20,7 +20,7 @@ struct BlockGroup {
   std::vector<int> blocks;  ///< 1 … kLaneGroup, in ascending order
 };
 
-/// The parts of a state x of the whole that belong to a lane_group: kLaneGroup of them if it has
+/// The parts of a state x of the whole that belong to a lane group: kLaneGroup of them if it has
 /// lanes, where lanes without a block see the first one's.
 template <class Number>
 void lane_pointers(std::span<const CondensedBlock> blocks, const BlockGroup& lane_group, Number* x,
@@ -40,8 +40,8 @@ class BlockClasses {
   int of(int block) const { return class_of_[static_cast<std::size_t>(block)]; }
   /// The first block of a class.
   int example(int block_class) const { return example_[static_cast<std::size_t>(block_class)]; }
-  /// LaneGroups of these blocks (ascending), ordered by their first blocks. What is left of a class
-  /// after full lane_groups is a lane_group too if it is large enough.
+  /// lane groups of these blocks (ascending), ordered by their first blocks. What is left of a class
+  /// after full lane groups is a lane group too if it is large enough.
   std::vector<BlockGroup> lane_groups(std::span<const int> blocks) const {
     return lane_groups(blocks, class_of_);
   }
@@ -53,11 +53,11 @@ class BlockClasses {
   std::vector<int> class_of_, example_;
 };
 
-/// Tests compare results by lanes and without: the fewest blocks that make a lane_group of lanes.
+/// Tests compare results by lanes and without: the fewest blocks that make a lane group of lanes.
 /// Above kLaneGroup: none do. Holds for what is constructed later.
 int smallest_lane_group();
 void set_smallest_lane_group(int blocks);
-/// Likewise what a task should cost: 0 makes every lane_group, and every stage of a coupling, one
+/// Likewise what a task should cost: 0 makes every lane group, and every stage of a coupling, one
 /// of its own.
 double task_nanoseconds();
 void set_task_nanoseconds(double cost_ns);

@@ -13,12 +13,6 @@
 
 namespace portwave {
 
-double Tableau::row_sum(int stage) const {
-  double sum = 0.0;
-  for (int j = 0; j < stages; ++j) sum += A_inverse[static_cast<std::size_t>(stage * stages + j)];
-  return sum;
-}
-
 Tableau tableau(Integrator integrator) {
   if (integrator == Integrator::radau_iia) {
     return {.stages = 2,

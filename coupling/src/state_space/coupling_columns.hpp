@@ -8,12 +8,12 @@
 
 namespace portwave {
 
-/// How the blocks of a lane_group take part in the coupling: columns through which flow comes in
+/// How the blocks of a lane group take part in the coupling: columns through which flow comes in
 /// and is seen. A block has a channel for each of them or for some.
 class CouplingColumns {
  public:
   CouplingColumns() = default;
-  /// `into`, `seen` of the columns of `widest`; lanes by the blocks of the lane_group.
+  /// `into`, `seen` of the columns of `widest`; lanes by the blocks of the lane group.
   CouplingColumns(std::span<const CondensedBlock> blocks, const BlockGroup& lane_group,
                   const SparseMatrix& into, const SparseMatrix& seen, int widest);
 

@@ -117,10 +117,10 @@ struct DynamicIterationMethod::Impl {
   /// What is left has stopped to fall, at the size of rounding errors: more iterations change
   /// nothing.
   bool is_round_off(const WaveformChange& change) const {
-    constexpr std::ptrdiff_t kLook = 4;
-    if (std::ssize(history) < 2 * kLook || change.change > 1e-11 * change.size) return false;
-    const double late = *std::min_element(history.end() - kLook, history.end());
-    const double early = *std::min_element(history.end() - 2 * kLook, history.end() - kLook);
+    constexpr std::ptrdiff_t kRecent = 4;
+    if (std::ssize(history) < 2 * kRecent || change.change > 1e-11 * change.size) return false;
+    const double late = *std::min_element(history.end() - kRecent, history.end());
+    const double early = *std::min_element(history.end() - 2 * kRecent, history.end() - kRecent);
     return late > 0.9995 * early;
   }
 
@@ -239,18 +239,6 @@ std::string DynamicIterationMethod::description() const {
                                          p.bounds.optimal_rate, p.bounds.optimal_lambda)
                            : std::string("no bound on the rate: rank[mu E, (1-alpha) R] < n");
   return text + "; the norm of the change never rises";
-}
-
-std::unique_ptr<NetworkMethod> make_network_method(const CondensedSystem& system, double step_s,
-                                                   const CouplingMethod& method, bool ledger) {
-  if (const auto* const splitting = method.as<Splitting>()) {
-    return std::make_unique<SplittingMethod>(system, step_s, *splitting, ledger);
-  }
-  if (const auto* const dynamic = method.as<DynamicIteration>()) {
-    return std::make_unique<DynamicIterationMethod>(system, step_s, *dynamic);
-  }
-  throw ConfigError("/method/kind",
-                    fmt::format("\"{}\" couples by waves", to_string(method.kind())));
 }
 
 }  // namespace portwave

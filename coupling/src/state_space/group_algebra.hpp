@@ -23,7 +23,7 @@ struct GroupMatrix {
   }
 };
 
-/// What is done with the states of a lane_group: of one block, arrays [state], or of kLaneGroup
+/// What is done with the states of a lane group: of one block, arrays [state], or of kLaneGroup
 /// side by side, [state][lane]. Code that takes one of the two as a template parameter does the
 /// same with either.
 struct Alone {

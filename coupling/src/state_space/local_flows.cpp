@@ -9,7 +9,7 @@
 namespace portwave {
 namespace {
 
-constexpr int kMostAlone = 2;            // so many equal blocks make no lane_group of lanes
+constexpr int kMostAlone = 2;            // so many equal blocks make no lane group of lanes
 constexpr double kMoveOperations = 1.0;  // of a state: gathered, advanced, scattered
 
 const CondensedBlock& block_of(const CondensedSystem& system, int block) {
@@ -18,9 +18,9 @@ const CondensedBlock& block_of(const CondensedSystem& system, int block) {
 
 /// Places of tasks in a common work array: `need` doubles for every state of a block. Whole cache
 /// lines and one between.
-std::vector<std::size_t> place_work(const CondensedSystem& system,
-                                    std::span<const BlockGroup> lane_groups,
-                                    std::span<const int> tasks, int need, AlignedVector& work) {
+std::vector<std::size_t> lay_out_work(const CondensedSystem& system,
+                                      std::span<const BlockGroup> lane_groups,
+                                      std::span<const int> tasks, int need, AlignedVector& work) {
   std::vector<std::size_t> out;
   std::size_t size = 0;
   for (std::size_t t = 0; t + 1 < tasks.size(); ++t) {
@@ -66,7 +66,7 @@ BlockEnergies::BlockEnergies(const CondensedSystem& system, const BlockClasses& 
     cost.push_back(kNanosecondsPerOperation * 0.3 * static_cast<double>(m.nonZeros() + m.rows()));
   }
   tasks_ = cut_into_tasks(cost);
-  work_of_ = place_work(system, lane_groups_, tasks_, 1, work_);
+  work_of_ = lay_out_work(system, lane_groups_, tasks_, 1, work_);
 }
 
 double BlockEnergies::of(int block, const double* x) const {
@@ -132,7 +132,7 @@ LocalFlows::LocalFlows(const CondensedSystem& system, const BlockClasses& classe
     cost.push_back(kNanosecondsPerOperation * (own.operations + kMoveOperations * example.size));
   }
   tasks_ = cut_into_tasks(cost);
-  work_of_ = place_work(system, lane_groups_, tasks_, 4, work_);
+  work_of_ = lay_out_work(system, lane_groups_, tasks_, 4, work_);
 }
 
 void LocalFlows::run(const ForEach& each, const double* from, double* to, const MovedStates* moved,

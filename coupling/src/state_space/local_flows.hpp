@@ -49,7 +49,7 @@ struct MovedStates {
   std::vector<double> value;
 };
 
-/// The flows of blocks by themselves, in lane_groups of blocks of one class.
+/// The flows of blocks by themselves, in lane groups of blocks of one class.
 class LocalFlows {
  public:
   /// Flows by their durations and terms, and in which order they are taken.

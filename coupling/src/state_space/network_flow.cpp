@@ -202,7 +202,7 @@ void CoupledFlow::for_groups(const ForEach& each, const Body& body) {
   });
 }
 
-/// d as far as a lane_group knows without the others, and what is then seen of it.
+/// d as far as a lane group knows without the others, and what is then seen of it.
 template <class Algebra>
 void CoupledFlow::solve_group(const LaneGroup& lane_group, const double* x, const double* u) {
   constexpr int W = Algebra::kWidth;

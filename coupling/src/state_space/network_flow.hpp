@@ -15,8 +15,8 @@ namespace portwave {
 /// Which terms of (J − R)Q a flow of a block takes.
 enum class FlowTerms { all, conservative, dissipative };
 
-/// The implicit midpoint flow of one block by itself over τ: E(x⁺ − x) = τ A (x + x⁺)/2, computed
-/// as
+/// The implicit midpoint flow of one block by itself over τ: E(x⁺ − x) = τ A (x + x⁺)/2. It is
+/// computed as
 ///   x⁺ = x + 2d,   (2/τ E − A) d = A x + r,
 /// r being what else acts on it.
 class BlockFlow {
@@ -89,7 +89,6 @@ class CoupledFlow {
     CouplingColumns columns;
     std::size_t work = 0;  ///< its place in work_: x, d, scratch, and two by column
   };
-  void add_member(const CondensedBlock& block, const BlockFlow* flow);
   void make_groups(const BlockClasses& classes, std::span<const int> blocks);
   void see_at_rest(const Member& member, const double* x, const double* u);
   template <class Algebra>

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include <Eigen/Dense>
-#include <Eigen/SparseQR>
 
 #include "portwave/coupling/state_space/dynamic_iteration.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
@@ -55,10 +54,7 @@ bool has_full_rank(const CondensedBlock& block, double a, double b) {
   if (n <= kLargestDense) {
     return pivoted_rank(MatrixXd(tall), 1e-12) == n;
   }
-  Eigen::SparseQR<SparseMatrix, Eigen::COLAMDOrdering<int>> qr;
-  qr.setPivotThreshold(1e-12);
-  qr.compute(tall);
-  return qr.info() == Eigen::Success && qr.rank() == n;
+  return sparse_rank(tall, 1e-12) == n;
 }
 
 /// Of power iterations: without symmetries that an eigenvector could be orthogonal to.

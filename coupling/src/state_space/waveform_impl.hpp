@@ -11,7 +11,7 @@
 
 namespace portwave {
 
-/// Waveforms lie lane_group by lane_group, [step][stage][state of the block], and of lanes
+/// Waveforms lie lane group by lane group, [step][stage][state of the block], and of lanes
 /// [step][stage][state][lane]; channels [step][stage][channel].
 struct WaveformIteration::Impl {
   /// What blocks of equal matrices share.
@@ -34,7 +34,7 @@ struct WaveformIteration::Impl {
     std::size_t start = 0;     ///< its place in group_start
     std::size_t scratch = 0;   ///< its place in work
   };
-  /// Places in a lane_group's scratch.
+  /// Places in a lane group's scratch.
   struct Scratch {
     double *x, *X, *solver, *r, *s, *more, *f, *lane;
   };
@@ -75,10 +75,10 @@ struct WaveformIteration::Impl {
   void finish_group(const LaneGroup& lane_group, std::span<double> states);
   void copy_z(std::span<double> out) const;
 
-  /// Solves a lane_group over the window; visit(step, stage values, xⁿ⁺¹) after every step.
+  /// Solves a lane group over the window; visit(step, stage values, xⁿ⁺¹) after every step.
   template <class Algebra, class Visit>
   void solve_group(const LaneGroup& lane_group, const Visit& visit);
-  /// g += factor · B u of the driven blocks of a lane_group.
+  /// g += factor · B u of the driven blocks of a lane group.
   void add_inputs(const LaneGroup& lane_group, std::size_t point, double factor, double* g) const;
 
   Scratch scratch_of(const LaneGroup& lane_group) {
@@ -122,7 +122,7 @@ struct WaveformIteration::Impl {
     const auto s = static_cast<std::size_t>(stages);
     return weight[point / s] * h * table.b[point % s];
   }
-  /// body(algebra, lane_group)
+  /// body(algebra, lane group)
   template <class Body>
   static void with_algebra(const LaneGroup& lane_group, const Body& body) {
     lane_group.of.by_lanes ? body(SideBySide(), lane_group) : body(Alone(), lane_group);
@@ -168,7 +168,7 @@ struct WaveformIteration::Impl {
   std::vector<SparseMatrix> supply;    ///< QᵀB of driven blocks, by block
   std::vector<ColumnList> block_seen;  ///< QᵀOut by group of coupling; for start values
   std::vector<int> tasks;
-  std::vector<int> levels;  ///< Gauss–Seidel: first lane_groups of levels, and the end
+  std::vector<int> levels;  ///< Gauss–Seidel: first lane groups of levels, and the end
   std::size_t stages_per_task = 1;
   int stage_tasks = 0;
   int iterations = 0;

@@ -170,7 +170,7 @@ void WaveformIteration::Impl::factorise_channels() {
   }
 }
 
-/// Runs of lane_groups, and of stages, that are worth a task; lane_groups of Gauss–Seidel are tasks
+/// Runs of lane groups, and of stages, that are worth a task; lane groups of Gauss–Seidel are tasks
 /// by themselves.
 void WaveformIteration::Impl::cut_tasks() {
   delta.assign(zeta.size(), 0.0);
@@ -178,7 +178,7 @@ void WaveformIteration::Impl::cut_tasks() {
   for (const LaneGroup& lane_group : lane_groups)
     cost.push_back(kNanosecondsPerOperation * class_of(lane_group).operations);
   tasks = cut_into_tasks(cost);
-  // LaneGroups of a task share their scratch, unless another order takes them at once. Whole cache lines
+  // Lane groups of a task share their scratch, unless another order takes them at once. Whole cache lines
   // between tasks.
   std::size_t scratch_end = 0;
   for (std::size_t t = 0; t + 1 < tasks.size(); ++t) {

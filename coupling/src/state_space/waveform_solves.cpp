@@ -1,4 +1,4 @@
-// The iterations themselves, lane_group by lane_group and channel by channel.
+// The iterations themselves, lane group by lane group and channel by channel.
 
 #include <algorithm>
 #include <cmath>

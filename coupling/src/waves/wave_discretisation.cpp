@@ -36,11 +36,11 @@ Issues check(const System& system, double step_s, std::span<const double> impeda
   return issues;
 }
 
-/// Islands of at least this many parts are island_groups of their own; smaller ones are gathered
+/// Islands of at least this many parts are island groups of their own; smaller ones are gathered
 /// until they have that many.
-constexpr int kPackParts = 64;
+constexpr int kSmallestAlone = 64;
 
-/// Batches, in order of first appearance: parts of one island_group, class and key. Parts with an
+/// Batches, in order of first appearance: parts of one island group, class and key. Parts with an
 /// empty key stay alone.
 std::vector<std::vector<int>> group_parts(const System& system, std::span<const int> order,
                                           std::span<const int> island_group, bool by_shape) {
@@ -122,13 +122,13 @@ void WaveDiscretisation::gather_island_groups(std::span<const int> order) {
   }
   island_group_of_part_.resize(order.size());
   rank_of_part_.resize(order.size());
-  int island_group = -1, gathered = kPackParts, previous_island = -1;
+  int island_group = -1, gathered = kSmallestAlone, previous_island = -1;
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
     const int part = order[rank];
     const int island = system_.island_of_part(part);
     if (island != previous_island) {
       const int size = island_size[static_cast<std::size_t>(island)];
-      if (gathered >= kPackParts || size >= kPackParts) {
+      if (gathered >= kSmallestAlone || size >= kSmallestAlone) {
         ++island_group;
         gathered = 0;
       }
@@ -159,7 +159,7 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
   const bool new_island_group =
       batches_.empty() || batches_.back().island_group != slot.island_group;
   if (batch.stride() > 1 ||
-      new_island_group) {  // lane groups and island_groups begin at cache lines
+      new_island_group) {  // lane groups and island groups begin at cache lines
     wave_size_ = round_up(wave_size_, kLaneGroup);
     entry_count_ = round_up(entry_count_, kLaneGroup);
   }

@@ -76,7 +76,7 @@ DeadlineScheduler::DeadlineScheduler(double deadline_s, double iteration_s, doub
 }
 
 int DeadlineScheduler::horizon(int done, int budget, Time now) const {
-  const double chunk_took = seconds(now - last_look_.exchange(now, std::memory_order_relaxed));
+  const double chunk_took = seconds(now - last_check_.exchange(now, std::memory_order_relaxed));
   const int chunk_done = done - last_done_.exchange(done, std::memory_order_relaxed);
   if (stalled(chunk_took, chunk_done * iteration_.value)) {
     lost_time_.store(true, std::memory_order_relaxed);

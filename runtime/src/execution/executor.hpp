@@ -53,7 +53,7 @@ class Executor {
 /// The failure to report: the earliest iteration, and of that the part with the lowest number.
 void take_failure(const TaskGraph& graph, StepResult& result);
 
-/// Everything on the calling thread, island_group by island_group.
+/// Everything on the calling thread, island group by island group.
 std::unique_ptr<Executor> make_serial_executor(const WaveDiscretisation& waves,
                                                const Partition& island_groups);
 /// One barrier per phase: tbb::parallel_for over the tasks.

@@ -45,7 +45,7 @@ class LayeredExecutor : public Executor {
   AlignedVector exchanged_;  // of SoloStep
   std::vector<std::unique_ptr<SoloStep>> solo_;
   std::atomic<int> failed_at_{0};  ///< the earliest iteration that failed
-  std::vector<char> stopped_;      // by island_group, of cut island_groups
+  std::vector<char> stopped_;      // by island group, of cut island groups
   std::vector<int> first_of_island_group_;
   StepArrays arrays_;
   StepPlan plan_;

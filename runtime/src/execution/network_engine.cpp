@@ -255,7 +255,7 @@ class NetworkEngine final : public StepEngine {
   FasterOfTwo faster_;
   double window_s_ = 0.0;
   MethodChoice choice_;
-  // Of the last step, found when somebody looks.
+  // Of the last step, computed when it is asked for.
   std::vector<double> mean_, z_;
   std::vector<double> effort_, flow_;
   std::int64_t ports_step_ = 0;

@@ -13,8 +13,8 @@ namespace portwave {
 
 /// A fork and join over a WorkerTeam. Indices are dealt out in ranges, one per thread; who is done
 /// with his own takes from the others'. The caller never waits for a worker that has not come, only
-/// for bodies that somebody is in. Cost     some 0.2 µs for each of two threads while the workers
-/// are there.
+/// for bodies that somebody is in.
+/// Cost: some 0.2 µs for each of two threads while the workers are there.
 std::unique_ptr<ForEach> make_team_for_each(int threads);
 /// tbb::parallel_for.
 std::unique_ptr<ForEach> make_barrier_for_each(int threads);

@@ -22,7 +22,6 @@ class SoloStep {
   bool iterate(const StepArrays& s, const IterationRule& rule, int limit,
                std::span<IslandOutcome> outcomes);
   void commit(const StepArrays& s, const IterationRule& rule);
-  int iterations() const { return done_; }
 
  private:
   bool solve(const StepArrays& s, const IterationRule& rule);

@@ -10,7 +10,7 @@
 namespace portwave {
 
 /// Committed states in signature order. Records hold them as their batches like; a part is unpacked
-/// when somebody looks, once per step.
+/// when it is asked for, once per step.
 class StateView {
  public:
   explicit StateView(const WaveDiscretisation& waves)

@@ -42,7 +42,7 @@ class StepEngine {
   /// Null without waves.
   virtual WaveView* waves() { return nullptr; }
 
-  // What is computed when somebody looks is kept, so that these are not const.
+  // What is computed when it is asked for is kept, so that these are not const.
   virtual std::span<const double> state(int part) = 0;
   virtual EffortFlow effort_flow(int scalar_port) = 0;
   virtual double storage(int part) = 0;

@@ -10,7 +10,7 @@
 
 namespace portwave {
 Task::Task(const WaveDiscretisation& waves, const Partition::Task& cut)
-    : waves_(waves), island_group_(cut.island_group), cost_ns_(cut.cost_ns) {}
+    : waves_(waves), island_group_(cut.island_group) {}
 
 void Task::start(const StepArrays& s, double* out) {
   if (!shared_.offsets.empty()) {

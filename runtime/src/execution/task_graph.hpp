@@ -30,7 +30,6 @@ class Task {
   Task(const WaveDiscretisation& waves, const Partition::Task& cut);
 
   int island_group() const { return island_group_; }
-  double cost_ns() const { return cost_ns_; }
   std::span<const int> islands() const { return islands_; }
   /// It shares no junction with another task.
   bool alone() const { return inbound_.empty(); }
@@ -104,7 +103,6 @@ class Task {
   /// Copies `from` to `to` at the offsets of an island of this task.
   void copy_island(std::size_t index, const double* from, double* to) const;
 
-  int neighbour_count() const { return static_cast<int>(inbound_.size()); }
   std::span<const int> neighbours() const { return neighbours_; }
   std::size_t bytes() const;
 
@@ -186,7 +184,6 @@ class Task {
 
   const WaveDiscretisation& waves_;
   int island_group_;
-  double cost_ns_;
   std::vector<int> islands_;
   std::vector<std::vector<int>> island_waves_;  ///< offsets by island, if there are several
   std::vector<TaskSlice> edge_, core_;          ///< lanes with and without shared ports
@@ -208,7 +205,6 @@ class TaskGraph {
   int size() const { return static_cast<int>(tasks_.size()); }
   Task& task(int i) { return *tasks_[static_cast<std::size_t>(i)]; }
   const Task& task(int i) const { return *tasks_[static_cast<std::size_t>(i)]; }
-  const WaveDiscretisation& waves() const { return waves_; }
   std::size_t bytes() const;
   /// Takes over the junctions and step maps of `waves` as they are now; `bind` is to follow.
   void compile();

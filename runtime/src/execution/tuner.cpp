@@ -42,16 +42,16 @@ void Tuner::observe(std::int64_t steps, int iterations, bool converged, bool res
   if (!responses_ || !(method.tolerance > 0.0 || method.energy_tolerance_J > 0.0)) return;
   if (usual_iterations_ == 0 || iterations < usual_iterations_) usual_iterations_ = iterations;
   if (!converged || 2 * iterations > 3 * usual_iterations_ + 2) {
-    next_look_ = std::min(next_look_, std::max(steps, last_look_ + patience_));
+    next_check_ = std::min(next_check_, std::max(steps, last_check_ + patience_));
   }
-  if (rescued) next_look_ = steps;
+  if (rescued) next_check_ = steps;
 }
 
 std::optional<std::vector<double>> Tuner::retuned(
     std::int64_t steps, const std::function<std::span<const double>(int part)>& state_of) {
-  if (!responses_ || steps < next_look_) return std::nullopt;
-  last_look_ = steps;
-  next_look_ = steps + interval_;
+  if (!responses_ || steps < next_check_) return std::nullopt;
+  last_check_ = steps;
+  next_check_ = steps + interval_;
   usual_iterations_ = 0;
   responses_->linearise(state_of);
   TunedImpedance tuned = tune_impedance(*responses_, choice_.rules);
@@ -65,15 +65,15 @@ std::optional<std::vector<double>> Tuner::retuned(
       off ? std::max<std::int64_t>(interval_ / 2, 1) : std::min(2 * interval_, kLongestInterval);
   patience_ =
       off ? kShortestByCount : std::clamp(2 * patience_, kShortestByCount, kLongestInterval);
-  next_look_ = steps + interval_;
+  next_check_ = steps + interval_;
   if (!off) return std::nullopt;
   return std::move(tuned.by_port);
 }
 
 void Tuner::refuse(std::int64_t steps) {
   interval_ = patience_ = kLongestInterval;
-  last_look_ = steps;
-  next_look_ = steps + interval_;
+  last_check_ = steps;
+  next_check_ = steps + interval_;
 }
 
 void Tuner::leave(std::vector<double> by_port) {

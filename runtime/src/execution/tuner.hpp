@@ -41,8 +41,8 @@ class Tuner {
   MethodChoice choice_;
   std::optional<PortResponses> responses_;  // while impedances may have to follow
   std::int64_t interval_ = 1;
-  std::int64_t last_look_ = 0;
-  std::int64_t next_look_ = 1;
+  std::int64_t last_check_ = 0;
+  std::int64_t next_check_ = 1;
   std::int64_t patience_ = 1;  // steps between a look that found nothing and one that is asked for
   int usual_iterations_ = 0;   // fewest since the last look
 };

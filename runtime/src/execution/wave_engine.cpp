@@ -98,7 +98,7 @@ class WaveEngine final : public StepEngine, public WaveView {
   }
   double storage(int part) override {
     const Subsystem* physics = system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
-    return physics != nullptr ? physics->storage(state(part).data()) : ledger_.booked_storage(part);
+    return physics != nullptr ? physics->storage(state(part).data()) : ledger_.storage(part);
   }
 
   bool keeps_ledger() const override { return ledger_used(); }

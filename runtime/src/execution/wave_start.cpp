@@ -24,7 +24,7 @@ void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger
                              std::span<const double> b, const TankOptions& tank) {
   Issues issues;
   for (std::size_t i = 0; i < waves.slots().size(); ++i) {
-    if (std::isfinite(ledger.initial_storage(static_cast<int>(i)))) continue;
+    if (std::isfinite(ledger.storage(static_cast<int>(i)))) continue;
     issues.push_back({fmt::format("/subsystems/{}/initial_state", i),
                       "the stored energy of this state is not finite"});
   }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <fmt/format.h>
 
 #include "execution/parallel_for_each.hpp"
@@ -14,6 +14,7 @@
 #include "portwave/coupling/state_space/dynamic_iteration.hpp"
 #include "portwave/coupling/state_space/splitting.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 namespace {
@@ -29,9 +30,8 @@ class DenseMidpoint final : public OrderRun {
       : system_(setting.system), step_s_(step_s), x_(setting.start), u_(form.B.cols()) {
     const Eigen::MatrixXd half = 0.5 * step_s * form.A;
     const Eigen::MatrixXd identity = Eigen::MatrixXd::Identity(half.rows(), half.cols());
-    const Eigen::PartialPivLU<Eigen::MatrixXd> lu(identity - half);
-    step_map_ = lu.solve(identity + half);
-    input_map_ = step_s * lu.solve(form.B);
+    step_map_ = lu_solve(identity - half, identity + half);
+    input_map_ = step_s * lu_solve(identity - half, form.B);
   }
 
   void step(std::int64_t steps) override {
@@ -140,8 +140,8 @@ std::optional<DenseForm> dense_form(const CondensedSystem& system, int most) {
       Eigen::MatrixXd(system.J_local() + system.J_coupling() - system.R());
   DenseForm form{structure * Eigen::MatrixXd(system.Q()), Eigen::MatrixXd(system.B())};
   if (!system.has_descriptor()) return form;
-  const Eigen::FullPivLU<Eigen::MatrixXd> lu{Eigen::MatrixXd(system.E())};
-  return DenseForm{lu.solve(form.A), lu.solve(form.B)};
+  const Eigen::MatrixXd E(system.E());
+  return DenseForm{pivoted_solve(E, form.A), pivoted_solve(E, form.B)};
 }
 
 std::unique_ptr<OrderRun> dense_midpoint(const OrderSetting& setting, const DenseForm& form,

@@ -69,8 +69,7 @@ Reach reach_along(Line line, double typical_energy_J) {
   const auto middle = line.at(0.0);
   if (!middle) return found;
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  std::optional<double> last_size, last_change;
-  double power = kNone;
+  double last_size = kNone, last_change = kNone, power = kNone;
   int steady = 0;
   double last_reach = 0.0, last_energy = 0.0;
   const auto stop = [&] {
@@ -90,8 +89,8 @@ Reach reach_along(Line line, double typical_energy_J) {
     const double change = std::abs(ahead->gradient - back->gradient);
     const double noise = 1e3 * kEps * (std::abs(ahead->gradient) + std::abs(back->gradient));
     if (size > 0.0 && change > kLeastChange && change > noise) {
-      if (last_change) {
-        const double now = std::log(change / *last_change) / std::log(size / *last_size);
+      if (!std::isnan(last_change)) {
+        const double now = std::log(change / last_change) / std::log(size / last_size);
         if (std::abs(now - power) <= kSamePower && power >= kLeastPower) {
           ++steady;
         } else {
@@ -106,7 +105,7 @@ Reach reach_along(Line line, double typical_energy_J) {
     } else {
       stop();  // it has come back to where it was
       if (found.steady) return found;
-      last_change.reset();
+      last_change = kNone;
       power = kNone;
       steady = 0;
     }

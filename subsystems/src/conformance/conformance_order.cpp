@@ -39,7 +39,7 @@ double fastest_descriptor_rate(const MatrixXd& E, const MatrixXd& A) {
   double fastest = 0.0;
   for (int k = 0; k < 20; ++k) {
     const MatrixXd shifted = lu_solve(s * E - A, E);
-    const Eigen::VectorXcd all = eigenvalues(shifted);
+    const Eigen::VectorXcd all = shifted.eigenvalues();
     const double largest = all.cwiseAbs().maxCoeff();
     fastest = 0.0;
     for (const std::complex<double>& each : all) {
@@ -74,7 +74,7 @@ double fastest_rate(const Subsystem& part, const VectorXd& x, const VectorXd& im
   }
   const MatrixXd rates = closed * hessian_at(part, x);
   if (n > kLargestEigenproblem) return rates.cwiseAbs().rowwise().sum().maxCoeff();
-  return eigenvalues(rates).cwiseAbs().maxCoeff();
+  return rates.eigenvalues().cwiseAbs().maxCoeff();
 }
 
 struct Run {

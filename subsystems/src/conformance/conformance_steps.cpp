@@ -58,7 +58,8 @@ bool same_bits(const Outcome& one, const Outcome& other) {
 }
 
 void see_same(Tally& tally, bool same, const char* what, const std::string& where) {
-  tally.see(same ? 0.0 : 1.0, 0.5, [&] { return fmt::format("{}, {}", what, where); });
+  tally.see(same ? 0.0 : 1.0, 0.5,
+            [&] { return fmt::format("{}, {}", same ? "the same bits" : what, where); });
 }
 
 /// u of the scalar ports and external inputs.
@@ -181,7 +182,7 @@ LawReport check_frozen_map_purity(const Subsystem& part, const ConformanceOption
 }
 
 LawReport check_inexact_scatter(const Subsystem& part, const ConformanceOptions& options) {
-  Tally tally("approach");
+  Tally tally("inexact_scatter");
   sweep(part, options, [&](Sampler& sampler, double h, const std::string& where) {
     FrozenMap map = frozen_map(part, sampler, h);
     const VectorXd limit = sampler.waves();
@@ -198,7 +199,7 @@ LawReport check_inexact_scatter(const Subsystem& part, const ConformanceOptions&
         if (!solved(tally, near, where)) return;
         if (again) {
           see_same(tally, same_bits(near.b, first[k].b),
-                   "approach gave another b after freezing again", where);
+                   "inexact_scatter gave another b after freezing again", where);
           continue;
         }
         first.push_back(near);
@@ -207,12 +208,13 @@ LawReport check_inexact_scatter(const Subsystem& part, const ConformanceOptions&
         if (!solved(tally, exact, where)) return;
         const double distance = k < 2 ? 0.0 : (a - incident[k - 1]).norm();
         const double error = (near.b - exact.b).norm();
-        tally.see(
-            error, StepBatch::kInexactScatterError * distance + 1e-13 * (a.norm() + exact.b.norm()),
-            [&] {
-              return fmt::format("approach {} is off by {:.3e} after a distance of {:.3e}, {}", k,
-                                 error, distance, where);
-            });
+        tally.see(error,
+                  StepBatch::kInexactScatterError * distance + 1e-13 * (a.norm() + exact.b.norm()),
+                  [&] {
+                    return fmt::format(
+                        "inexact scatter {} is off by {:.3e} after a distance of {:.3e}, {}", k,
+                        error, distance, where);
+                  });
       }
     }
   });

@@ -81,7 +81,7 @@ inline void add_rows(const double* M, int row, int columns, const double* v, int
 }
 
 /// The group's arrays.
-struct Place {
+struct GroupArrays {
   const double* x;
   const double* input;
   double* next;
@@ -91,8 +91,8 @@ struct Place {
 };
 
 template <int W, bool kShared, int kRows>
-inline void advance_rows(const LinearTask& t, const LinearGroup& group, const Place& at, int row,
-                         Vec<W>& check) {
+inline void advance_rows(const LinearTask& t, const LinearGroup& group, const GroupArrays& at,
+                         int row, Vec<W>& check) {
   constexpr int S = kShared ? 1 : W;
   const int n = t.shape->n, p = t.shape->p, q = t.shape->q;
   Vec<W> sum[kRows];
@@ -111,7 +111,8 @@ constexpr int kRowsAtOnce = 6;
 
 template <int W, bool kShared>
 [[gnu::always_inline]] inline void advance_any(const LinearTask& t, const LinearGroup& group,
-                                               const Place& at, int row, int rows, Vec<W>& check) {
+                                               const GroupArrays& at, int row, int rows,
+                                               Vec<W>& check) {
   switch (rows) {
     case 1:
       return advance_rows<W, kShared, 1>(t, group, at, row, check);
@@ -172,7 +173,7 @@ struct EnergyCoefficients {
 template <int W, bool kShared>
 [[gnu::always_inline]] inline void form_gradient(const LinearTask& t,
                                                  const EnergyCoefficients<W, kShared>& value,
-                                                 const Place& at, double* work) {
+                                                 const GroupArrays& at, double* work) {
   const LinearShape& s = *t.shape;
   for (int e = 0; e < s.gradient_count;) {
     const int row = s.gradient[e].row;
@@ -198,7 +199,7 @@ template <int W, bool kShared>
 
 template <int W, bool kShared>
 [[gnu::always_inline]] inline void account_group(const LinearTask& t, const LinearGroup& group,
-                                                 const Place& at, long g, double* work) {
+                                                 const GroupArrays& at, long g, double* work) {
   const LinearShape& s = *t.shape;
   const Vec<W> zero = Vec<W>::all(0.0);
   Vec<W> change = zero, dissipated = zero, supply = zero;
@@ -244,7 +245,7 @@ int advance_group(const LinearTask& t, long g) {
   const int size = s.n + s.q;
   const double* x = t.record + t.states + g * size * W;
   const Vec<W> zero = Vec<W>::all(0.0);
-  Place at{x, x + s.n * W, t.next + t.states + g * size * W, t.a + g * W, t.b + g * W, false};
+  GroupArrays at{x, x + s.n * W, t.next + t.states + g * size * W, t.a + g * W, t.b + g * W, false};
   if (__atomic_load_n(t.ever_driven, __ATOMIC_RELAXED) != 0) {
     for (int j = 0; j < s.q; ++j) {
       at.driven = at.driven || !all_at_most(abs(Vec<W>::load(at.input + j * W)), zero);

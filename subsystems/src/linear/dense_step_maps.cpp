@@ -4,17 +4,74 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 
 #include "batches/closed_step.hpp"
 #include "linear/linear_energy.hpp"
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 namespace {
 
 using Matrix = Eigen::MatrixXd;
+
+/// LU with partial pivoting in any precision. Plain loops: what is solved for is refined, and a
+/// blocked LU takes long to compile.
+template <class Scalar>
+class PlainLu {
+ public:
+  using Dense = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
+
+  explicit PlainLu(Eigen::Index n) : order_(static_cast<std::size_t>(n)) {}
+
+  void compute(const Dense& A) {
+    lu_ = A;
+    const Eigen::Index n = A.rows();
+    for (Eigen::Index k = 0; k < n; ++k) {
+      Eigen::Index pivot = k;
+      for (Eigen::Index i = k + 1; i < n; ++i) {
+        if (std::abs(lu_(i, k)) > std::abs(lu_(pivot, k))) pivot = i;
+      }
+      order_[static_cast<std::size_t>(k)] = pivot;
+      for (Eigen::Index j = 0; j < n; ++j) std::swap(lu_(k, j), lu_(pivot, j));
+      for (Eigen::Index i = k + 1; i < n; ++i) lu_(i, k) /= lu_(k, k);
+      for (Eigen::Index j = k + 1; j < n; ++j) {
+        for (Eigen::Index i = k + 1; i < n; ++i) lu_(i, j) -= lu_(i, k) * lu_(k, j);
+      }
+    }
+  }
+
+  void solve(const Dense& B, Dense& X) const {
+    X = B;
+    const Eigen::Index n = lu_.rows();
+    for (Eigen::Index c = 0; c < X.cols(); ++c) {
+      for (Eigen::Index k = 0; k < n; ++k) {
+        std::swap(X(k, c), X(order_[static_cast<std::size_t>(k)], c));
+      }
+      for (Eigen::Index k = 0; k < n; ++k) {
+        for (Eigen::Index i = k + 1; i < n; ++i) X(i, c) -= lu_(i, k) * X(k, c);
+      }
+      for (Eigen::Index k = n - 1; k >= 0; --k) {
+        X(k, c) /= lu_(k, k);
+        for (Eigen::Index i = 0; i < k; ++i) X(i, c) -= lu_(i, k) * X(k, c);
+      }
+    }
+  }
+
+  Dense inverse() const {
+    Dense X;
+    solve(Dense::Identity(lu_.rows(), lu_.rows()), X);
+    return X;
+  }
+
+ private:
+  Dense lu_;
+  std::vector<Eigen::Index> order_;
+};
 
 /// Solves for corrections of a closed step, in variables scaled to roots of energies:
 ///   (2/h − W) δ̂ = r̂₁ + B̂ M⁻¹ r₂,  u = M⁻¹(r₂ − β Ĉ Q̂ δ̂),  M = α + β D,  W = ÂQ̂ − B̂ M⁻¹ β Ĉ Q̂.
@@ -23,7 +80,7 @@ class ClosedStepFactors {
  public:
   using Dense = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
 
-  explicit ClosedStepFactors(const ClosedStep& step) : p_(step.p()) {
+  explicit ClosedStepFactors(const ClosedStep& step) : p_(step.p()), lu_(step.n()) {
     d_ = energy_scaling(step.Q).cast<Scalar>();
     const Column d_inv = d_.cwiseInverse();
     const Dense Q = d_inv.asDiagonal() * wide(step.Q) * d_inv.asDiagonal();
@@ -39,21 +96,22 @@ class ClosedStepFactors {
     }
     M += beta_.asDiagonal() * D;
     if (p_ > 0) {
-      const Eigen::PartialPivLU<Dense> lu(M);
+      Lu lu(p_);
+      lu.compute(M);
       M_inv_ = lu.inverse();
-      condition_ = std::min(condition_, lu.rcond());
+      note_condition(lu);
     }
-    CQ_ = beta_.asDiagonal() * (wide(step.C).topRows(p_) * (d_.asDiagonal() * Q));
-    Dense lhs = -(A * Q);
-    if (p_ > 0) lhs += B_ * (M_inv_ * CQ_);
+    CQ_ = beta_.asDiagonal() * product(wide(step.C).topRows(p_), d_.asDiagonal() * Q);
+    Dense lhs = -product(A, Q);
+    if (p_ > 0) lhs += product(B_, product(M_inv_, CQ_));
     lhs.diagonal().array() += Scalar(2) / Scalar(step.step_s);
     if (step.n() > 0) {
       lu_.compute(lhs);
-      condition_ = std::min(condition_, lu_.rcond());
+      note_condition(lu_);
     }
   }
 
-  /// An estimate of the reciprocal condition of what has to be solved.
+  /// An estimate of the reciprocal condition of what has to be solved. For double.
   Scalar reciprocal_condition() const { return condition_; }
 
   /// Returns the largest component of δ̂ and u.
@@ -61,11 +119,15 @@ class ClosedStepFactors {
     Dense scaled = d_.asDiagonal() * r1;
     v = r2;
     if (p_ > 0) {
-      v = M_inv_ * r2;
-      scaled += B_ * v;
+      v = product(M_inv_, r2);
+      scaled += product(B_, v);
     }
-    if (scaled.rows() > 0) scaled = lu_.solve(scaled).eval();
-    if (p_ > 0) v -= M_inv_ * (CQ_ * scaled);
+    if (scaled.rows() > 0) {
+      Dense solved(scaled.rows(), scaled.cols());
+      lu_.solve(scaled, solved);
+      scaled = std::move(solved);
+    }
+    if (p_ > 0) v -= product(M_inv_, product(CQ_, scaled));
     d = d_.cwiseInverse().asDiagonal() * scaled;
     Scalar largest = Scalar(0);
     for (const Dense* part : {&scaled, &v}) {
@@ -77,13 +139,28 @@ class ClosedStepFactors {
   }
 
  private:
+  static constexpr bool kIsDouble = std::is_same_v<Scalar, double>;
+  using Lu = std::conditional_t<kIsDouble, DenseLu, PlainLu<Scalar>>;
   using Column = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+
+  /// Eigen's blocked product, or a plain one that is compiled sooner.
+  template <class A, class B>
+  static auto product(const A& a, const B& b) {
+    if constexpr (kIsDouble) {
+      return a * b;
+    } else {
+      return a.lazyProduct(b);
+    }
+  }
+  void note_condition([[maybe_unused]] const Lu& lu) {
+    if constexpr (kIsDouble) condition_ = std::min(condition_, lu.reciprocal_condition());
+  }
   static Dense wide(const SparseMatrix& m) { return Matrix(m).template cast<Scalar>(); }
 
   Eigen::Index p_;
   Column d_, beta_;
   Dense B_, M_inv_, CQ_;
-  Eigen::PartialPivLU<Dense> lu_;
+  Lu lu_;
   Scalar condition_ = Scalar(1);
 };
 

@@ -5,6 +5,7 @@
 #include <Eigen/QR>
 #include <Eigen/SVD>
 #include <Eigen/SparseLU>
+#include <Eigen/SparseQR>
 
 namespace portwave {
 
@@ -19,8 +20,6 @@ SymmetricEigen symmetric_eigen(const MatrixXd& M) {
 VectorXd symmetric_eigenvalues(const MatrixXd& M) {
   return Eigen::SelfAdjointEigenSolver<MatrixXd>(M, Eigen::EigenvaluesOnly).eigenvalues();
 }
-
-Eigen::VectorXcd eigenvalues(const MatrixXd& M) { return M.eigenvalues(); }
 
 SingularValues singular_values(const MatrixXd& M) {
   const Eigen::BDCSVD<MatrixXd> svd(M, Eigen::ComputeFullU | Eigen::ComputeFullV);
@@ -49,6 +48,10 @@ std::optional<MatrixXd> pivoted_inverse(const MatrixXd& A) {
   return lu.inverse();
 }
 
+MatrixXd pivoted_solve(const MatrixXd& A, const MatrixXd& B) {
+  return Eigen::FullPivLU<MatrixXd>(A).solve(B);
+}
+
 PivotedQr pivoted_qr(const MatrixXd& M) {
   const Eigen::ColPivHouseholderQR<MatrixXd> qr(M);
   return {qr.householderQ(), qr.matrixQR().diagonal()};
@@ -64,6 +67,32 @@ MatrixXd orthonormal_columns(const MatrixXd& M) {
   const Eigen::HouseholderQR<MatrixXd> qr(M);
   return qr.householderQ() * MatrixXd::Identity(M.rows(), M.cols());
 }
+
+std::optional<Eigen::Index> sparse_rank(const SparseMatrix& M, double threshold) {
+  Eigen::SparseQR<SparseMatrix, Eigen::COLAMDOrdering<int>> qr;
+  qr.setPivotThreshold(threshold);
+  qr.compute(M);
+  if (qr.info() != Eigen::Success) return std::nullopt;
+  return qr.rank();
+}
+
+struct DenseLu::Impl {
+  Eigen::PartialPivLU<MatrixXd> lu;
+};
+
+DenseLu::DenseLu(Eigen::Index n)
+    : impl_(std::make_unique<Impl>(Impl{Eigen::PartialPivLU<MatrixXd>(n)})) {}
+DenseLu::~DenseLu() = default;
+DenseLu::DenseLu(DenseLu&&) noexcept = default;
+DenseLu& DenseLu::operator=(DenseLu&&) noexcept = default;
+
+void DenseLu::compute(const MatrixXd& A) { impl_->lu.compute(A); }
+void DenseLu::solve(const VectorXd& b, VectorXd& x) const { x.noalias() = impl_->lu.solve(b); }
+void DenseLu::solve(const MatrixXd& B, MatrixXd& X) const { X.noalias() = impl_->lu.solve(B); }
+MatrixXd DenseLu::inverse() const { return impl_->lu.inverse(); }
+double DenseLu::reciprocal_condition() const { return impl_->lu.rcond(); }
+const MatrixXd& DenseLu::factors() const { return impl_->lu.matrixLU(); }
+const int* DenseLu::order() const { return impl_->lu.permutationP().indices().data(); }
 
 struct SparseLu::Impl {
   Eigen::SparseLU<SparseMatrix, Eigen::COLAMDOrdering<int>> lu;

@@ -33,8 +33,6 @@ class RefinedSolves {
     return refined(transposed_, b,
                    [this](const Eigen::VectorXd& rhs) { return factors_.solve_transposed(rhs); });
   }
-  /// The largest first correction of all solves so far, relative to its solution.
-  double largest_correction() const { return largest_correction_; }
 
  private:
   template <class Solve>
@@ -57,10 +55,6 @@ class RefinedSolves {
       const Eigen::VectorXd correction = solve(rhs);
       if (!correction.allFinite()) break;
       const double size = x.cwiseAbs().maxCoeff();
-      if (sweep == 0 && size > 0.0) {
-        largest_correction_ =
-            std::max(largest_correction_, correction.cwiseAbs().maxCoeff() / size);
-      }
       x += correction;
       if (correction.cwiseAbs().maxCoeff() <= 1e-17 * size) break;
     }
@@ -70,7 +64,6 @@ class RefinedSolves {
   const Factors& factors_;
   const SparseMatrix& matrix_;
   SparseMatrix transposed_;
-  double largest_correction_ = 0.0;
 };
 
 }  // namespace portwave

@@ -118,7 +118,7 @@ void ClosedPart::close_ports(const Structure& structure) {
     M_(i, i) += port.alpha;
   }
   M_lu_.compute(M_);
-  input_map_.noalias() = M_lu_.solve(identity_);
+  M_lu_.solve(identity_, input_map_);
 }
 
 void ClosedPart::close_loop(const Structure& structure) {

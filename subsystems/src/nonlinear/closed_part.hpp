@@ -3,9 +3,9 @@
 #include <vector>
 
 #include <Eigen/Core>
-#include <Eigen/LU>
 
 #include "core/port_closure.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 
@@ -76,7 +76,7 @@ class ClosedPart {
   Eigen::VectorXd x_next_, mid_, g_, g_size_, v_, v_size_, F_, w_, row_, column_;
   Eigen::VectorXd u_, u_size_, y_, y_size_, rhs_;
   Eigen::MatrixXd M_, identity_;
-  Eigen::PartialPivLU<Eigen::MatrixXd> M_lu_;
+  DenseLu M_lu_;
   std::vector<Eigen::Triplet<double>> entries_;  ///< ∂∇̄H/∂x⁺
 
   template <bool kMagnitudes>

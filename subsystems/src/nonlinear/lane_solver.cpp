@@ -48,12 +48,11 @@ double tolerance_of(double distance, const LastSolve& last) {
 }  // namespace
 
 LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options)
-    : part_(part), max_steps_(options.max_steps) {
+    : part_(part), max_steps_(options.max_steps), lu_(part_.size()) {
   const int n = part_.size();
   for (VectorXd* v : {&dx_, &start_, &step_, &F_, &w_, &stiffness_}) v->setZero(n);
   for (VectorXd* v : {&b_before_, &b_now_}) v->setZero(part.signature().wave_size());
   jacobian_.setZero(n, n);
-  lu_ = Eigen::PartialPivLU<Eigen::MatrixXd>(n);
 }
 
 StepFault LaneSolver::solve(const double* a, double* b) {
@@ -98,7 +97,7 @@ bool LaneSolver::find_step(const double* a) {
   part_.assemble_jacobian(a, dx_, jacobian_);
   lu_.compute(jacobian_);
   factorised_ = true;
-  step_.noalias() = lu_.solve(F_);
+  lu_.solve(F_, step_);
   return step_.allFinite();
 }
 
@@ -148,9 +147,8 @@ void LaneSolver::keep(const LastSolve& last) const {
   std::copy(stiffness_.data(), stiffness_.data() + n, last.stiffness);
   if (!factorised_) return;
   last.factorised = 1.0;
-  std::copy(lu_.matrixLU().data(), lu_.matrixLU().data() + n * n, last.factors);
-  std::copy(lu_.permutationP().indices().data(), lu_.permutationP().indices().data() + n,
-            last.order);
+  std::copy(lu_.factors().data(), lu_.factors().data() + n * n, last.factors);
+  std::copy(lu_.order(), lu_.order() + n, last.order);
 }
 
 /// False when it comes to nothing: a cold solve, which is damped, decides. A callback may throw at
@@ -232,7 +230,7 @@ bool LaneSolver::factorise(const double* a) {
 /// The step for F_, to be subtracted, with the factors that there are.
 void LaneSolver::find_simplified_step(const LastSolve& last) {
   if (factorised_) {
-    step_.noalias() = lu_.solve(F_);
+    lu_.solve(F_, step_);
     return;
   }
   const int n = part_.size();

@@ -3,15 +3,15 @@
 #include <cstddef>
 
 #include <Eigen/Core>
-#include <Eigen/LU>
 
 #include "nonlinear/closed_part.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
 
 namespace portwave {
 
-/// What an approach leaves to the next one, in the record of its lane: the last solution and the
+/// What an inexact scatter leaves to the next one, in the record of its lane: the last solution and the
 /// last factorised Jacobian.
 struct LastSolve {
   LastSolve(double* room, int states, int waves)
@@ -28,7 +28,7 @@ struct LastSolve {
 
   void forget() const { count = 0.0; }
 
-  double& count;       ///< approaches since the record was frozen; 0: nothing below is valid
+  double& count;       ///< inexact scatters since the record was frozen; 0: nothing below is valid
   double& distance;    ///< |a − a′| of the last two
   double& factorised;  ///< 1 if there are factors
   double* a;           ///< incident wave
@@ -71,7 +71,7 @@ class LaneSolver {
   int max_steps_;
   Eigen::VectorXd dx_, start_, step_, F_, w_;
   Eigen::MatrixXd jacobian_;
-  Eigen::PartialPivLU<Eigen::MatrixXd> lu_;
+  DenseLu lu_;
   bool factorised_ = false;  ///< lu_ is of the solve under way
   Eigen::VectorXd stiffness_;
   Eigen::VectorXd b_before_, b_now_;

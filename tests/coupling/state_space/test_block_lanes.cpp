@@ -18,7 +18,7 @@
 namespace portwave {
 namespace {
 
-/// LaneGroups of lanes from this many blocks on, while it lives.
+/// lane groups of lanes from this many blocks on, while it lives.
 class SmallestGroup {
  public:
   explicit SmallestGroup(int blocks) : before_(smallest_lane_group()) {

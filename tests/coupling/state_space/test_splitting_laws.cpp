@@ -197,7 +197,7 @@ class ScatteredForEach : public ForEach {
   }
 };
 
-/// Every lane_group a task of its own, while it lives.
+/// Every lane group a task of its own, while it lives.
 class SmallTasks {
  public:
   SmallTasks() { set_task_nanoseconds(0.0); }

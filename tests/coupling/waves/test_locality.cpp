@@ -1,5 +1,5 @@
 // How a discretisation lays out a system: coupled parts close to one another, islands in
-// island_groups, and junctions in long runs. Results do not depend on it; speed does.
+// island groups, and junctions in long runs. Results do not depend on it; speed does.
 
 #include <algorithm>
 #include <cmath>

@@ -179,7 +179,7 @@ TEST(InexactSolves, KeepTheCertificate) {
 TEST(InexactSolves, ChangeNoBitWithThreadsOrGrain) {
   const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 4);
   const System system =
-      comb(40, 5, false);  // an island of 81 parts that is cut, a island_group that is not
+      comb(40, 5, false);  // an island of 81 parts that is cut, an island group that is not
   for (const double tolerance : {0.0, 1e-5}) {
     StepperOptions o = options(12, tolerance);
     o.executor = ExecutorKind::serial;

@@ -153,7 +153,7 @@ TEST(IslandsEnergy, TolerancesStopThemSeparatelyToo) {
   EXPECT_LT(*std::min_element(iterations.begin(), iterations.end()), report.iterations);
 }
 
-// The law above is about something: islands of one island_group differ, and so do the large ones.
+// The law above is about something: islands of one island group differ, and so do the large ones.
 TEST(IslandsControl, TheyNeedDifferentNumbersOfIterations) {
   const System together = archipelago();
   const WaveDiscretisation waves(together, 0.01,

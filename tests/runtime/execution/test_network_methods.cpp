@@ -130,7 +130,7 @@ class EightThreads {
   tbb::global_control control_{tbb::global_control::max_allowed_parallelism, 8};
 };
 
-/// Every lane_group of subsystems is a task of its own while it lives, however small the network.
+/// Every lane group of subsystems is a task of its own while it lives, however small the network.
 class GroupByGroup {
  public:
   GroupByGroup() : before_ns_(task_nanoseconds()) { set_task_nanoseconds(0.0); }
@@ -464,7 +464,7 @@ TEST_P(NetworkMethods, AFaultKeepsTheStateAndNamesThePart) {
       EXPECT_EQ(text.find("the trap is shut") != std::string::npos, mode == 1) << text;
     }
     trap = 0;
-    // Ports are computed when somebody looks: still those of the last step that was committed.
+    // Ports are computed when they are asked for: still those of the last step that was committed.
     EXPECT_TRUE(same_bits(whole(untouched), whole(stepper))) << mode;
     stepper.run(3);
     untouched.run(3);

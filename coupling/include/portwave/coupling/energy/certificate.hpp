@@ -90,8 +90,8 @@ struct Certificate {
 };
 
 /// Tolerance of a part's passivity residual: 1e-12 of the terms that it is the difference of.
-/// `magnitude_J` is the sum of the part's StepEnergy::magnitude_J before and after the step,
-/// ½|a|² + ½|b|² and the size of its external supply. See
+/// `magnitude_J` is the sum of their sizes: the stored energy before and after the step, ½|a|²,
+/// ½|b|² and the external supply. See
 /// docs/decisions/0010-passivity-tolerance.md.
 inline double passivity_tolerance(double magnitude_J) { return 1e-12 * magnitude_J; }
 

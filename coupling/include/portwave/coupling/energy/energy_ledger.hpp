@@ -89,10 +89,8 @@ class EnergyLedger {
   /// there.
   int drowned_islands() const { return drowned_count_; }
 
-  /// H of a part at the start [J].
-  double initial_storage(int part) const;
-  /// H of a part as it is booked: at the start and the sum of its changes [J].
-  double booked_storage(int part) const { return initial_storage(part); }
+  /// H of a part as the ledger has it: at the start and the sum of its changes since [J].
+  double storage(int part) const;
   /// The parts that do not know their energy.
   std::span<const int> metered_parts() const { return metered_; }
   const EnergyTotals& totals() const { return totals_; }

@@ -125,10 +125,9 @@ struct PredictedRate {
 /// excites do not count (two free ends on one rigid body have one of eigenvalue −1, at any
 /// impedances), nor do waves that are not unique. `acceleration`: with Anderson acceleration from
 /// so many earlier evaluations. `update` is run as it is; without a rule it is the interface
-/// equation. Cost     two products with D and P per evaluation: 3 ms for 1e5 parts of two ports.
-/// The interface
-///          equation factorises I − PD of each island; it has no rate where that would take more than
-///          1 GiB.
+/// equation.
+/// Cost: two products with D and P per evaluation: 3 ms for 1e5 parts of two ports. The interface
+/// equation factorises I − PD of each island; it has no rate where that would take more than 1 GiB.
 PredictedRate predict_rate(const PortResponses& responses, std::span<const double> impedance,
                            const InnerUpdate& update, int limit = 100, int acceleration = 0);
 /// The same by island. `wanted`, if not empty: the islands to look at; the rates of others mean
@@ -192,11 +191,11 @@ struct MethodChoice {
 /// contraction wins, then the order matched, leaf, adapted, fne. A rule that makes the step map of
 /// a part of an island worse conditioned than 1e4 is taken there only if nothing else converges.
 /// Where a tolerance is given, `rescue_after` is set, too. ImpedanceKind::automatic alone compares
-/// the rules for the given kind. The limit is 100 evaluations, 25 to 100 beyond 1e5 ports. Errors
-/// ConfigError ("/method/impedance") when a rule that was asked for by name has no solution,
-///          given impedances are not finite and > 0, or a part has no response
-///          (PortResponses::problem).
-/// Cost     all candidates of 1e5 parts of two ports: 1 s.
+/// the rules for the given kind. The limit is 100 evaluations, 25 to 100 beyond 1e5 ports.
+/// Errors: ConfigError ("/method/impedance") when a rule that was asked for by name has no
+/// solution, given impedances are not finite and > 0, or a part has no response
+/// (PortResponses::problem).
+/// Cost: all candidates of 1e5 parts of two ports: 1 s.
 MethodChoice choose_method(const PortResponses& responses, const WaveCoupling& method);
 
 }  // namespace portwave

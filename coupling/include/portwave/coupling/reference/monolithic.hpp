@@ -14,9 +14,9 @@ namespace portwave {
 /// in the unknowns (x⁺, e, f); for descriptor parts with E(x⁺ − x) in place of x⁺ − x. It shares no
 /// code with the wave coupling beyond the parts' physics (storage, discrete gradient, structure),
 /// so it is independent evidence for what the inner iteration converges to. A reference: it
-/// allocates, and one thread does it all. Errors   ConfigError (step ≤ 0, opaque parts: they show
-/// no equations); std::runtime_error when
-///          Newton fails, state unchanged.
+/// allocates, and one thread does it all.
+/// Errors: ConfigError (step ≤ 0, opaque parts: they show no equations); std::runtime_error when
+/// Newton fails, state unchanged.
 class MonolithicReference {
  public:
   struct Options {

@@ -19,16 +19,15 @@ struct Tableau {
   bool stiffly_accurate = false;  ///< xⁿ⁺¹ is the last stage
 
   /// Σⱼ (A⁻¹)ᵢⱼ
-  double row_sum(int stage) const;
 };
 
 /// Of an integrator; `automatic` counts as midpoint.
 Tableau tableau(Integrator integrator);
 
 /// The whole condensed system by one Runge–Kutta method, monolithically: one sparse LU of all
-/// stages. The reference for what dynamic iteration converges to. Errors   ConfigError: step ≤ 0, a
-/// singular implicit step, a singular E with a method that is not
-///          stiffly accurate, a tableau that lacks coefficients.
+/// stages. The reference for what dynamic iteration converges to.
+/// Errors: ConfigError: step ≤ 0, a singular implicit step, a singular E with a method that is not
+/// stiffly accurate, a tableau that lacks coefficients.
 class CollocationReference {
  public:
   CollocationReference(const CondensedSystem& system, double step_s, Integrator integrator);

@@ -47,12 +47,12 @@ struct ScalarCoupling {
 ///   d/dt(Ex) = (J_d + J_o − R)Qx + Bu,   J_o = Into · C · Outᵀ,   C skew, channels × channels,
 /// block-diagonal but for J_o, which is sparse and of low rank. One block per part with states;
 /// resistive ends are taken into the blocks that they end. States follow one another block by
-/// block, in part order. Errors   ConfigError with every reason why a system has no such form,
-/// `where` as in SystemBuilder:
-///          nonlinear parts, junctions that do not give the inputs of their ports from the states
-///          (two masses joined rigidly), dampers shared by two parts, driven inputs with feedthrough,
-///          a singular pencil or an index above 2 of the whole.
-/// Source   Bartel, Günther, Jacob & Reis, Numer. Math. 155 (2023), Remark 7.
+/// block, in part order.
+/// Errors: ConfigError with every reason why a system has no such form, `where` as in
+/// SystemBuilder: nonlinear parts, junctions that do not give the inputs of their ports from the
+/// states (two masses joined rigidly), dampers shared by two parts, driven inputs with feedthrough,
+/// a singular pencil or an index above 2 of the whole.
+/// Source: Bartel, Günther, Jacob & Reis, Numer. Math. 155 (2023), Remark 7.
 class CondensedSystem {
  public:
   explicit CondensedSystem(const System& system);

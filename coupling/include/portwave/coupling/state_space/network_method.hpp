@@ -66,7 +66,8 @@ class NetworkMethod {
   virtual std::span<const double> previous_state() const = 0;
   /// H of a block [J].
   virtual double storage(int block) const = 0;
-  /// A guess at the cost of one step [ns], of the part of it that threads can share.
+  /// A guess at what threads can share [ns]: of a step with splitting, of an iteration with dynamic
+  /// iteration.
   virtual double shared_cost_ns() const = 0;
   /// Bodies of the parallel phase that has most of them: what threads can share.
   virtual int tasks() const = 0;

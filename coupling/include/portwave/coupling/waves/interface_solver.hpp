@@ -22,12 +22,11 @@ namespace portwave {
 ///
 /// An island may be in use from the first evaluation of every step on, or be engaged within one;
 /// both for good and all deterministic: it depends on the waves alone. One thread at a time may
-/// call for one island, different threads for different ones. Cost     a solve: one multiplication
-/// and addition per entry of the factors, on one thread. Renewing D:
-///          2·p evaluations of the nonlinear parts with at most p scalar ports, on one thread, and an LU.
-/// Memory   the factors, up to 1 GiB per island, and three wave arrays. Steps allocate where D is
-/// renewed
-///          or an island is engaged for the first time only.
+/// call for one island, different threads for different ones.
+/// Cost: a solve: one multiplication and addition per entry of the factors, on one thread. Renewing
+/// D: 2·p evaluations of the nonlinear parts with at most p scalar ports, on one thread, and an LU.
+/// Memory: the factors, up to 1 GiB per island, and three wave arrays. Steps allocate where D is
+/// renewed or an island is engaged for the first time only.
 class InterfaceSolver {
  public:
   /// `target`: of the residual |P S(u) − u|/|P S(u)|, for deciding when to renew D.
@@ -39,7 +38,6 @@ class InterfaceSolver {
   /// From the next step on an island takes this update in every step, or no longer. Between steps.
   /// False where its factors would not fit.
   bool use(int island, bool always);
-  bool used(int island) const;
   /// Step maps and junctions have changed. Between steps. Linear islands are factorised at once.
   void take_over_maps();
 

@@ -28,7 +28,7 @@ struct PartSlot {
 struct BatchSlot {
   std::unique_ptr<const StepBatch> batch;  ///< prepared
   std::vector<int> parts;                  ///< part of each lane
-  int island_group = 0;                    ///< its island_group (see WaveDiscretisation)
+  int island_group = 0;                    ///< its island group (see WaveDiscretisation)
   std::size_t record = 0;                  ///< offset in the record of the system
   int wave = 0;                            ///< offset in the wave vector
   std::size_t input = 0;                   ///< offset in the input vector
@@ -43,9 +43,9 @@ struct BatchSlot {
 /// their one-step solvers prepared, the coupling turned into waves. The System must outlive it.
 ///
 /// Parts are taken in an order that puts coupled ones close to one another (see locality_order).
-/// Whole islands are gathered into *island_groups*: a large island is a island_group of its own,
-/// small ones share a island_group. A batch never holds parts of two island_groups, so
-/// island_groups touch no common cache line of states or waves. Waves lie batch by batch, port by
+/// Whole islands are gathered into *island groups*: a large island is an island group of its own,
+/// small ones share an island group. A batch never holds parts of two island groups, so
+/// island groups touch no common cache line of states or waves. Waves lie batch by batch, port by
 /// port, lane by lane (StepBatch::stride); between batches there may be padding, which holds zeros.
 /// None of this depends on the number of threads.
 class WaveDiscretisation {
@@ -64,7 +64,7 @@ class WaveDiscretisation {
                      Grouping grouping = Grouping::by_shape) = delete;
 
   /// Prepares the step maps and junctions for other impedances, by scalar port; offsets stay.
-  /// Records have to be frozen anew, and programs and calls that were made from this are stale.
+  /// Records have to be frozen anew, and compiled junctions and bound calls that were made from this are stale.
   /// Allocates.
   /// Errors: as for the constructor; the old impedances are then in force again.
   void set_impedance(std::span<const double> impedance);
@@ -95,12 +95,12 @@ class WaveDiscretisation {
 
   /// Impedance by offset in the wave vector; 1 at padding.
   std::span<const double> impedance() const { return impedance_; }
-  /// Place in the wave vector of a scalar port of the system.
+  /// Offset in the wave vector of a scalar port of the system.
   int wave_of_port(int scalar_port) const {
     return wave_of_port_[static_cast<std::size_t>(scalar_port)];
   }
   /// Part at an offset of the wave vector; −1 at padding.
-  int part_of_wave(int slot) const { return part_of_wave_[static_cast<std::size_t>(slot)]; }
+  int part_of_wave(int wave) const { return part_of_wave_[static_cast<std::size_t>(wave)]; }
 
   /// Memory of offsets, numberings, impedances and junctions; batches with their step maps apart.
   std::size_t bytes() const;

@@ -57,11 +57,10 @@ class DeadlineScheduler {
   /// A macro-step begins.
   void begin(Time now) {
     begin_ = now;
-    last_look_.store(now, std::memory_order_relaxed);
+    last_check_.store(now, std::memory_order_relaxed);
     last_done_.store(0, std::memory_order_relaxed);
     lost_time_.store(false, std::memory_order_relaxed);
   }
-  Time step_begin() const { return begin_; }
 
   /// How many iterations in all may be done before time must be looked at again, `done` of at most
   /// `budget` being done. `done` itself: stop now.
@@ -104,7 +103,7 @@ class DeadlineScheduler {
   double deadline_s_;
   Time begin_{};
   // Of the step: the last look at the clock, and whether a chunk of iterations took far too long.
-  mutable std::atomic<Time> last_look_{};
+  mutable std::atomic<Time> last_check_{};
   mutable std::atomic<int> last_done_{0};
   mutable std::atomic<bool> lost_time_{false};
   RunningQuantile iteration_, commit_;

@@ -32,7 +32,7 @@ struct TaskSlice {
 };
 
 /// A step cut into tasks: whole lane groups, gathered so that coupled parts meet in one task. Every
-/// task belongs to one island_group (see WaveDiscretisation); a island_group of several islands is
+/// task belongs to one island group (see WaveDiscretisation); an island group of several islands is
 /// one task.
 struct Partition {
   struct Task {
@@ -56,7 +56,7 @@ LaneCosts declared_costs(const WaveDiscretisation& waves);
 /// not repeat.
 LaneCosts measured_costs(const WaveDiscretisation& waves, const double* record);
 
-/// One task per island_group: for one thread.
+/// One task per island group: for one thread.
 Partition whole_island_groups(const WaveDiscretisation& waves, const LaneCosts& costs);
 
 /// Tasks in the locality order, cut where the cost (or the number of parts) is reached; a lane

@@ -133,9 +133,9 @@ class StepEngine;
 /// allocate (oneTBB's own task memory and the tuning of impedances to the state apart). Without a
 /// time budget results are equal bit by bit for any number of threads, grain and executor.
 ///
-/// Without waves (CouplingMethod::couples_by_waves() is false) a task is one or more lane_groups of
+/// Without waves (CouplingMethod::couples_by_waves() is false) a task is one or more lane groups of
 /// up to eight equal subsystems, whatever the grain and the threads: graph has a node for each
-/// task, waves deals them out to workers. Options of wave coupling are not looked at, there is no
+/// task, async deals them out to workers. Options of wave coupling are not looked at, there is no
 /// WaveView, and Certify::full is Certify::energy.
 ///
 /// The system must outlive the stepper and stay where it is. One thread at a time may call it.

@@ -65,9 +65,8 @@ Issues check_network(const Network& network, const GenerateOptions& options = {}
 
 /// The scenario file, a part or coupling a line: the same text on every machine. Every tenth part
 /// starts moving, the others at rest; a few states are observed.
-/// Errors   ConfigError with everything check_network finds, or when the file would be larger than
-/// a
-///          scenario may be.
+/// Errors: ConfigError with everything check_network finds, or when the file would be larger than a
+/// scenario may be.
 std::string generate_scenario(const Network& network, const GenerateOptions& options = {});
 
 }  // namespace portwave

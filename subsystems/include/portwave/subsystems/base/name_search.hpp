@@ -9,12 +9,12 @@
 namespace portwave {
 
 /// Finds the name that a misspelt word was probably meant to be, for many words among the same
-/// names: what nearest_name (error.hpp) finds for one. Cost     Names are compared by length, those
-/// of the same length first, and each only up to the
-///          distance of the best one so far. All words together may take `effort` entries of the table
-///          of edit distances (a fraction of a second); then the search gives up and finds nothing
-///          more, so that no report of errors takes long.
-/// Threads  One at a time: a search counts what it does.
+/// names: what nearest_name (error.hpp) finds for one.
+/// Cost: Names are compared by length, those of the same length first, and each only up to the
+/// distance of the best one so far. All words together may take `effort` entries of the table of
+/// edit distances (a fraction of a second); then the search gives up and finds nothing more, so
+/// that no report of errors takes long.
+/// Threads: One at a time: a search counts what it does.
 class NameSearch {
  public:
   static constexpr std::int64_t kEffort = 100'000'000;

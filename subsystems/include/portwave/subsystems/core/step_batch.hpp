@@ -121,7 +121,7 @@ class LaneException : public std::runtime_error {
 /// `advance` depend on (xⁿ, ū, a) and on nothing of other lanes. `advance` does so bit by bit; for
 /// `scatter` a solver may keep a warm start in the record, so that the last bits also depend on the
 /// lane's own scatters since it was frozen; what `inexact_scatter` gives depends, by the error that
-/// it may make, on the lane's own approaches since. The same calls give the same bits, whether a
+/// it may make, on the lane's own inexact scatters since. The same calls give the same bits, whether a
 /// part is alone or in a batch. `prepare` may allocate and throw; the others do not allocate, and
 /// throw only if a user's callback does (LaneException where the lane is known).
 class StepBatch {
@@ -138,7 +138,7 @@ class StepBatch {
   int wave_size() const { return wave_size_; }    ///< scalar ports per part
   int input_size() const { return input_size_; }  ///< external input channels per part
 
-  /// Places between the waves of one port and the next.
+  /// Distance between the waves of one port and the next.
   int stride() const {
     return lanes_ == 1 ? 1 : (lanes_ + kLaneGroup - 1) / kLaneGroup * kLaneGroup;
   }
@@ -169,9 +169,9 @@ class StepBatch {
   virtual LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) const = 0;
 
   /// b ≈ S(a) for the inner iteration, whose incident waves approach a limit. The error of a lane
-  /// is at most kInexactScatterError·|a − a′|, a′ being its incident wave at its previous approach
+  /// is at most kInexactScatterError·|a − a′|, a′ being its incident wave at its previous call
   /// since it was frozen: |a − a′| is its share of the residual of that iteration. It is round-off
-  /// where the residual says nothing about the error that matters: in the first two approaches (a
+  /// where the residual says nothing about the error that matters: in the first two calls (a
   /// budget of one or two evaluations commits what they give) and when a repeats. A repeated a
   /// moves what follows by round-off at the most. Fails only where `scatter` fails too. Where the
   /// implicit step has several solutions, it may follow another one than `scatter`.

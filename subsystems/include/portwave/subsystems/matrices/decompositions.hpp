@@ -9,7 +9,7 @@
 #include "portwave/subsystems/matrices/structure.hpp"
 
 /// Eigen's decompositions behind plain functions. Their templates take up to half a minute to
-/// compile; here they are compiled once. For set-up only: all of them allocate.
+/// compile; here they are compiled once. For set-up: all but DenseLu allocate.
 namespace portwave {
 
 struct SymmetricEigen {
@@ -21,8 +21,6 @@ struct SymmetricEigen {
 SymmetricEigen symmetric_eigen(const Eigen::MatrixXd& M);
 /// The same eigenvalues without vectors, increasing.
 Eigen::VectorXd symmetric_eigenvalues(const Eigen::MatrixXd& M);
-/// Of any square matrix, in no particular order.
-Eigen::VectorXcd eigenvalues(const Eigen::MatrixXd& M);
 
 struct SingularValues {
   Eigen::MatrixXd left;    ///< U, m×m
@@ -44,6 +42,9 @@ Eigen::MatrixXd lu_inverse(const Eigen::MatrixXd& A);
 /// A⁻¹ by LU with full pivoting; empty where A is singular to working precision.
 std::optional<Eigen::MatrixXd> pivoted_inverse(const Eigen::MatrixXd& A);
 
+/// A⁻¹B, likewise. Not finite where A is singular.
+Eigen::MatrixXd pivoted_solve(const Eigen::MatrixXd& A, const Eigen::MatrixXd& B);
+
 /// Q R Pᵀ of an m×n matrix, Householder with column pivoting.
 struct PivotedQr {
   Eigen::MatrixXd Q;         ///< m×m
@@ -54,6 +55,35 @@ PivotedQr pivoted_qr(const Eigen::MatrixXd& M);
 Eigen::Index pivoted_rank(const Eigen::MatrixXd& M, double threshold);
 /// The first n columns of Q of an m×n matrix, m ≥ n, without pivoting.
 Eigen::MatrixXd orthonormal_columns(const Eigen::MatrixXd& M);
+
+/// The rank of a sparse matrix by QR: pivots up to `threshold` count as 0. Empty where QR fails.
+std::optional<Eigen::Index> sparse_rank(const SparseMatrix& M, double threshold);
+
+/// LU with partial pivoting of one n×n matrix after another, without allocating.
+class DenseLu {
+ public:
+  explicit DenseLu(Eigen::Index n);
+  ~DenseLu();
+  DenseLu(DenseLu&&) noexcept;
+  DenseLu& operator=(DenseLu&&) noexcept;
+
+  void compute(const Eigen::MatrixXd& A);
+  /// x = A⁻¹b; both of n entries, and not the same.
+  void solve(const Eigen::VectorXd& b, Eigen::VectorXd& x) const;
+  /// X = A⁻¹B, likewise.
+  void solve(const Eigen::MatrixXd& B, Eigen::MatrixXd& X) const;
+  Eigen::MatrixXd inverse() const;
+  /// An estimate of 1/cond(A) in the 1-norm.
+  double reciprocal_condition() const;
+  /// L below the diagonal, U on and above it.
+  const Eigen::MatrixXd& factors() const;
+  /// Row i of A is row order[i] of LU.
+  const int* order() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 /// LU of a sparse matrix, for set-up. (SparseFactors solves without allocating.)
 class SparseLu {

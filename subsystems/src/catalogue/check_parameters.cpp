@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "part_types.hpp"
+#include "catalogue/part_types.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {

@@ -1,4 +1,4 @@
-#include "duffing_batch.hpp"
+#include "catalogue/duffing_batch.hpp"
 
 #include <cmath>
 #include <cstddef>

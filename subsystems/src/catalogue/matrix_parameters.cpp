@@ -1,4 +1,4 @@
-#include "matrix_parameters.hpp"
+#include "catalogue/matrix_parameters.hpp"
 
 #include <fmt/format.h>
 
