@@ -89,6 +89,16 @@ bool InterfaceSolver::use(int island, bool always) {
   return flags_[at(island)].used == always;
 }
 
+void InterfaceSolver::take_over_maps() {
+  for (std::size_t i = 0; i < islands_.size(); ++i) {
+    if (islands_[i] == nullptr) continue;
+    Island& own = *islands_[i];
+    own.ready = false;
+    own.parts.take_affine();
+    if (flags_[i].used && own.fits && own.parts.is_affine()) own.factorise(waves_);
+  }
+}
+
 void InterfaceSolver::begin() {
   for (std::size_t i = 0; i < flags_.size(); ++i) {
     flags_[i] = {.used = flags_[i].used};
