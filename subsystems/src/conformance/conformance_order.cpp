@@ -1,6 +1,8 @@
 #include <array>
 #include <complex>
 
+#include <Eigen/Eigenvalues>
+
 #include "conformance/conformance_tools.hpp"
 #include "core/port_closure.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
