@@ -169,13 +169,12 @@ void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const do
        column(kResidual) + entry,
        column(kTolerance) + entry,
        column(kMismatch) + entry});
-  if (!slot.capabilities.knows_energy) meter(batch, lanes);
 }
 
-/// Once lanes of parts that do not know their energy are examined.
-void EnergyLedger::meter(int batch, LaneRange lanes) {
-  const int first = waves_.batch(batch).entry;
-  for (int entry = first + lanes.first; entry < first + lanes.last; ++entry) {
+/// The energy of parts that do not know it is what went through their ports.
+void EnergyLedger::meter() {
+  for (const int part : metered_) {
+    const int entry = waves_.slot(part).entry;
     const double change = column(kSupply)[entry] - column(kMismatch)[entry];
     column(kChange)[entry] = change;
     column(kStorage)[entry] = column(kStorageBefore)[entry] + change;
@@ -219,6 +218,7 @@ bool EnergyLedger::refine(const CommittedStep& step) {
 }
 
 void EnergyLedger::sum_up() {
+  if (!metered_.empty()) meter();
   const LedgerTotals sums = parts_.sums_all([this](int shift, const int* index, int count) {
     return kernels_->totals(
         {column(kChange) + shift, column(kSupply) + shift, column(kDissipated) + shift,
@@ -343,8 +343,9 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   StepLedger ledger = tallied_;
   ledger.alpha = alpha;
   ledger.withheld_J = withheld_J;
-  judge_passivity(step, ledger.max_passivity_residual_J);
-  for (const int part : metered_) metered_J_.add(column(kChange)[waves_.slot(part).entry]);
+  max_residual_ = std::max(max_residual_, ledger.max_passivity_residual_J);
+  if (is_beyond_) judge_passivity(step);
+  if (!metered_.empty()) take_metered();
   stored_.add(ledger.changed_J);
   ledger.stored_J = stored_.value();
   totals_.rounding_J = 0.0;
@@ -359,7 +360,6 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   std::swap(columns_[kStorage], columns_[kStorageBefore]);
   ledger.tank_J = tank_sum();
   totals_.final_J = ledger.stored_J;
-  totals_.metered_J = metered_J_.value();
   totals_.max_J = std::max(totals_.max_J, ledger.stored_J);
   totals_.supplied_J += ledger.supplied_J;
   totals_.dissipated_J += ledger.dissipated_J;
@@ -421,9 +421,12 @@ void EnergyLedger::see_growth(int island, const Account& account, double beyond)
       .ratio = start > 0.0 ? 1.0 + beyond / start : std::numeric_limits<double>::infinity()};
 }
 
-void EnergyLedger::judge_passivity(const CommittedStep& step, double residual) {
-  max_residual_ = std::max(max_residual_, residual);
-  if (!is_beyond_) return;
+void EnergyLedger::take_metered() {
+  for (const int part : metered_) metered_J_.add(column(kChange)[waves_.slot(part).entry]);
+  totals_.metered_J = metered_J_.value();
+}
+
+void EnergyLedger::judge_passivity(const CommittedStep& step) {
   struct Worst {
     double measure = -std::numeric_limits<double>::infinity();
     int part = -1;

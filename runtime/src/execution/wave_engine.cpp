@@ -60,6 +60,10 @@ class WaveEngine final : public StepEngine, public WaveView {
       options_.method.waves().relaxation = 1.0;
       options_.method.waves().acceleration = 0;
     }
+    has_tolerance_ = has_tolerance(options_.method);
+    // A part that does not know its energy has no other account of it.
+    uses_ledger_ = options_.certify != Certify::none || options_.method.waves().guard ||
+                   !ledger_.metered_parts().empty();
     refuse_non_finite_start(waves_, ledger_, b_, options_.method.waves().tank);
     if (options_.method.waves().guard) guard_.emplace(waves_);
     if (options_.method.waves().acceleration > 0)
@@ -101,7 +105,7 @@ class WaveEngine final : public StepEngine, public WaveView {
     return physics != nullptr ? physics->storage(state(part).data()) : ledger_.storage(part);
   }
 
-  bool keeps_ledger() const override { return ledger_used(); }
+  bool keeps_ledger() const override { return uses_ledger_; }
   const EnergyTotals& energy() const override { return ledger_.totals(); }
   const Certificate& certificate() const override { return certificate_->value(); }
   const IterationStatistics& iterations() const override { return statistics_; }
@@ -156,7 +160,7 @@ class WaveEngine final : public StepEngine, public WaveView {
     if (timed) ready = Clock::now();
     const StepResult result = run(timed);
     StepReport report = summarise(result);
-    if (ledger_used()) {
+    if (uses_ledger_) {
       if (!ledger_.tally(committed())) refuse(energy_overflow(ledger_));
       if (guard_) keep_within_tanks();
       report.energy = ledger_.close(committed(), guard_ ? guard_->alpha() : 1.0,
@@ -172,8 +176,8 @@ class WaveEngine final : public StepEngine, public WaveView {
     } else {
       accept(step_s);
     }
-    count(report, has_tolerance(), statistics_);
-    if (has_tolerance() && !report.converged) {
+    count(report, has_tolerance_, statistics_);
+    if (has_tolerance_ && !report.converged) {
       certificate_->note_miss(clock_.steps() - 1, report, residual_.largest_share());
     }
     tuner_.observe(clock_.steps(), report.iterations, report.converged, report.rescues > 0);
@@ -235,7 +239,7 @@ class WaveEngine final : public StepEngine, public WaveView {
   }
   Acceleration* used_acceleration() { return acceleration_ ? &*acceleration_ : nullptr; }
   InterfaceSolver* used_interface() { return interface_ ? &*interface_ : nullptr; }
-  EnergyLedger* used_ledger() { return ledger_used() ? &ledger_ : nullptr; }
+  EnergyLedger* used_ledger() { return uses_ledger_ ? &ledger_ : nullptr; }
   /// The step has happened.
   void accept(double step_s) {
     std::swap(record_, next_);
@@ -244,11 +248,6 @@ class WaveEngine final : public StepEngine, public WaveView {
     clock_.advance(step_s);
   }
 
-  /// A part that does not know its energy has no other account of it.
-  bool ledger_used() const {
-    return options_.certify != Certify::none || options_.method.waves().guard ||
-           !ledger_.metered_parts().empty();
-  }
   InnerUpdate update() const { return inner_update_of(options_.method.waves()); }
 
   /// What the step has written, before it is accepted.
@@ -371,8 +370,6 @@ class WaveEngine final : public StepEngine, public WaveView {
     return report;
   }
 
-  bool has_tolerance() const { return portwave::has_tolerance(options_.method); }
-
   bool uses_interface() const {
     for (int i = 0; interface_ && i < static_cast<int>(outcomes_.size()); ++i) {
       if (interface_->engaged(i)) return true;
@@ -427,6 +424,8 @@ class WaveEngine final : public StepEngine, public WaveView {
   std::optional<DeadlineScheduler> scheduler_;  // with a time budget
   Pace pace_;
   StepClock clock_;
+  bool has_tolerance_ = false;
+  bool uses_ledger_ = false;
   bool is_repeatable_ = true;  // so are all parts
   bool stale_ = false;         // the record has seen port solves of a step that failed
   IterationStatistics statistics_;

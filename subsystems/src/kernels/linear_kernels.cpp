@@ -157,15 +157,15 @@ inline void freeze_group(const LinearTask& t, const LinearGroup& group, const do
 template <int W, bool kShared>
 struct EnergyCoefficients {
   static constexpr int S = kShared ? 1 : W;
-  const double *diagonal, *storage, *gradient, *dissipation, *output, *factor;
+  const LinearShape& s;
+  const double* first;
 
-  EnergyCoefficients(const LinearShape& s, const double* first)
-      : diagonal(first),
-        storage(diagonal + s.n * S),
-        gradient(storage + s.storage_count * S),
-        dissipation(gradient + s.gradient_count * S),
-        output(dissipation + s.dissipation_count * S),
-        factor(output + s.output_count * S) {}
+  const double* diagonal() const { return first; }
+  const double* storage() const { return first + s.n * S; }
+  const double* gradient() const { return storage() + s.storage_count * S; }
+  const double* dissipation() const { return gradient() + s.gradient_count * S; }
+  const double* output() const { return dissipation() + s.dissipation_count * S; }
+  const double* factor() const { return output() + s.output_count * S; }
 };
 
 /// z = [∇̄H; u], as far as it is needed, into `work`; what its diagonal makes is there already.
@@ -175,22 +175,24 @@ template <int W, bool kShared>
                                                  const EnergyCoefficients<W, kShared>& value,
                                                  const GroupArrays& at, double* work) {
   const LinearShape& s = *t.shape;
+  const double* gradient = value.gradient();
   for (int e = 0; e < s.gradient_count;) {
     const int row = s.gradient[e].row;
     Vec<W> sum = Vec<W>::all(0.0);
     for (; e < s.gradient_count && s.gradient[e].row == row; ++e) {
       const int column = s.gradient[e].column * W;
-      sum = fma(coefficient<W, kShared>(value.gradient, e),
+      sum = fma(coefficient<W, kShared>(gradient, e),
                 Vec<W>::load(at.x + column) + Vec<W>::load(at.next + column), sum);
     }
     sum.store(work + row * W);
   }
   if (!s.ports_dissipate) return;
+  const double* factor = value.factor();
   for (int j = 0; j < s.p; ++j) {
     const Vec<W> sign = Vec<W>::all(s.input_sign[j]);
     const Vec<W> waves =
         fma(sign, Vec<W>::load(at.b + j * t.stride), Vec<W>::load(at.a + j * t.stride));
-    (coefficient<W, kShared>(value.factor, j) * waves).store(work + (s.n + j) * W);
+    (coefficient<W, kShared>(factor, j) * waves).store(work + (s.n + j) * W);
   }
   for (int j = 0; j < s.q; ++j) {
     Vec<W>::load(at.input + j * W).store(work + (s.n + s.p + j) * W);
@@ -203,33 +205,38 @@ template <int W, bool kShared>
   const LinearShape& s = *t.shape;
   const Vec<W> zero = Vec<W>::all(0.0);
   Vec<W> change = zero, dissipated = zero, supply = zero;
-  const EnergyCoefficients<W, kShared> value(s, group.energy);
+  const EnergyCoefficients<W, kShared> value{s, group.energy};
   const bool needs_gradient = s.dissipation_count > 0 || at.driven;
   // H⁺ − H = ½(x⁺ + x)ᵀQ(x⁺ − x)
   for (int i = 0; i < s.n; ++i) {
     const Vec<W> x = Vec<W>::load(at.x + i * W), next = Vec<W>::load(at.next + i * W);
-    const Vec<W> slope = coefficient<W, kShared>(value.diagonal, i) * (next + x);
+    const Vec<W> slope = coefficient<W, kShared>(value.diagonal(), i) * (next + x);
     change = fma(slope, next - x, change);
     if (needs_gradient && s.diagonal_gradient[i] != 0) slope.store(work + i * W);
   }
+  const double* storage = value.storage();
   for (int e = 0; e < s.storage_count; ++e) {
     const int row = s.storage[e].row * W, column = s.storage[e].column * W;
     const Vec<W> xi = Vec<W>::load(at.x + row), ni = Vec<W>::load(at.next + row);
     const Vec<W> xj = Vec<W>::load(at.x + column), nj = Vec<W>::load(at.next + column);
     const Vec<W> both = fma(xi, nj - xj, (ni - xi) * nj);  // nᵢnⱼ − xᵢxⱼ
-    change = fma(coefficient<W, kShared>(value.storage, e), both, change);
+    change = fma(coefficient<W, kShared>(storage, e), both, change);
   }
   if (needs_gradient) {
     form_gradient(t, value, at, work);
+    const double* dissipation = value.dissipation();
     for (int e = 0; e < s.dissipation_count; ++e) {
-      const Vec<W> product = coefficient<W, kShared>(value.dissipation, e) *
-                             Vec<W>::load(work + s.dissipation[e].row * W);
+      const Vec<W> product =
+          coefficient<W, kShared>(dissipation, e) * Vec<W>::load(work + s.dissipation[e].row * W);
       dissipated = fma(product, Vec<W>::load(work + s.dissipation[e].column * W), dissipated);
     }
-    for (int e = 0; at.driven && e < s.output_count; ++e) {
-      const Vec<W> product =
-          coefficient<W, kShared>(value.output, e) * Vec<W>::load(at.input + s.output[e].row * W);
-      supply = fma(product, Vec<W>::load(work + s.output[e].column * W), supply);
+    if (at.driven) {
+      const double* output = value.output();
+      for (int e = 0; e < s.output_count; ++e) {
+        const Vec<W> product =
+            coefficient<W, kShared>(output, e) * Vec<W>::load(at.input + s.output[e].row * W);
+        supply = fma(product, Vec<W>::load(work + s.output[e].column * W), supply);
+      }
     }
   }
   change.store(t.energy.change_J + g * W);

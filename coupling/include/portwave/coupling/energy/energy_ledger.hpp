@@ -142,8 +142,9 @@ class EnergyLedger {
   const double* column(Column c) const { return columns_[c].data(); }
   double tank_sum() const;
   void update_energy_ratio();
-  void meter(int batch, LaneRange lanes);
-  void judge_passivity(const CommittedStep& step, double residual);
+  void meter();
+  void take_metered();
+  void judge_passivity(const CommittedStep& step);
   void sum_up();
   bool refine(const CommittedStep& step);
   double state_rounding(int part, const CommittedStep& step) const;
