@@ -45,7 +45,7 @@ double storage_terms(const LinearForm& form, const double* x, std::vector<double
 }
 
 #ifdef __SIZEOF_FLOAT128__
-__extension__ typedef __float128 Wide;
+__extension__ typedef __float128 Wide;  // NOLINT(modernize-use-using): has no __extension__
 #else
 using Wide = long double;
 #endif

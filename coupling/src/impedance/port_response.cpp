@@ -213,7 +213,8 @@ void PortResponses::add_probed(const Part& part) {
                                     : "it is opaque and cannot be linearised");
   }
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  responses_.push_back(response ? *std::move(response) : Matrix::Constant(ports, ports, kNone));
+  if (!response) response = Matrix::Constant(ports, ports, kNone);
+  responses_.push_back(*std::move(response));
   terms_.push_back(responses_.back().diagonal().cwiseAbs());
 }
 

@@ -1,5 +1,7 @@
 #include "kernels/junction_kernels.hpp"
 
+#include "portwave/subsystems/kernels/simd.hpp"
+
 #ifndef PORTWAVE_ISA
 #error "kernel sources are compiled with PORTWAVE_ISA set to a namespace"
 #endif
@@ -27,7 +29,7 @@ void exchange_swaps(const JunctionRun& run, const int* offsets, const double* /*
     const double* b2 = b + offsets[1];
     double* a1 = a + offsets[0];
     double* a2 = a + offsets[1];
-#pragma GCC ivdep
+    PORTWAVE_INDEPENDENT
     for (int i = 0; i < run.count; ++i) {
       const double first = b2[i], second = b1[i];
       a1[i] = first;
@@ -61,7 +63,7 @@ void resolve_swaps(const JunctionRun& run, const int* offsets, const double* /*v
     const double* b2 = b + offsets[1];
     double* u1 = u + offsets[0];
     double* u2 = u + offsets[1];
-#pragma GCC ivdep
+    PORTWAVE_INDEPENDENT
     for (int i = 0; i < run.count; ++i) {
       resolve_swap(third, b1[i], b2[i], u1[i], u2[i]);
     }
@@ -78,7 +80,7 @@ template <bool kContiguous>
 void average_swaps(const JunctionRun& run, const int* offsets, const double* /*values*/,
                    double relaxation, const double* b, double* u, double* /*work*/) {
   const Offsets<kContiguous> at{offsets, run.count};
-#pragma GCC ivdep
+  PORTWAVE_INDEPENDENT
   for (int i = 0; i < run.count; ++i) {
     const int p = at(0, i), q = at(1, i);
     u[p] = __builtin_fma(relaxation, b[q] - u[p], u[p]);
@@ -92,7 +94,7 @@ void exchange_reflections(const JunctionRun& run, const int* offsets, const doub
                           const double* b, double* a) {
   const int arity = K > 0 ? K : run.arity;
   const Offsets<kContiguous> at{offsets, run.count};
-#pragma GCC ivdep
+  PORTWAVE_INDEPENDENT
   for (int i = 0; i < run.count; ++i) {
     double along = 0.0;
     for (int k = 0; k < arity; ++k) {
@@ -110,7 +112,7 @@ void average_reflections(const JunctionRun& run, const int* offsets, const doubl
                          double relaxation, const double* b, double* u, double* /*work*/) {
   const int arity = K > 0 ? K : run.arity;
   const Offsets<kContiguous> at{offsets, run.count};
-#pragma GCC ivdep
+  PORTWAVE_INDEPENDENT
   for (int i = 0; i < run.count; ++i) {
     double along = 0.0;
     for (int k = 0; k < arity; ++k) {
@@ -131,7 +133,7 @@ void resolve_reflections(const JunctionRun& run, const int* offsets, const doubl
   const double third = relaxation / 3.0;
   const int arity = K > 0 ? K : run.arity;
   const Offsets<kContiguous> at{offsets, run.count};
-#pragma GCC ivdep
+  PORTWAVE_INDEPENDENT
   for (int i = 0; i < run.count; ++i) {
     double b_along = 0.0, u_along = 0.0;
     for (int k = 0; k < arity; ++k) {
@@ -156,7 +158,7 @@ template <bool kContiguous, bool kShared>
 void exchange_pairs(const JunctionRun& run, const int* offsets, const double* values,
                     const double* b, double* a) {
   const Offsets<kContiguous> at{offsets, run.count};
-#pragma GCC ivdep
+  PORTWAVE_INDEPENDENT
   for (int i = 0; i < run.count; ++i) {
     const double p = values[kShared ? 0 : i], s = values[kShared ? 1 : run.count + i];
     const double b1 = b[at(0, i)], b2 = b[at(1, i)];
@@ -169,7 +171,7 @@ template <bool kContiguous, bool kShared>
 void average_pairs(const JunctionRun& run, const int* offsets, const double* values,
                    double relaxation, const double* b, double* u, double* /*work*/) {
   const Offsets<kContiguous> at{offsets, run.count};
-#pragma GCC ivdep
+  PORTWAVE_INDEPENDENT
   for (int i = 0; i < run.count; ++i) {
     const double p = values[kShared ? 0 : i], s = values[kShared ? 1 : run.count + i];
     const double b1 = b[at(0, i)], b2 = b[at(1, i)];
@@ -186,7 +188,7 @@ void resolve_pairs(const JunctionRun& run, const int* offsets, const double* val
                    double relaxation, const double* b, double* u, double* /*work*/) {
   const double third = relaxation / 3.0;
   const Offsets<kContiguous> at{offsets, run.count};
-#pragma GCC ivdep
+  PORTWAVE_INDEPENDENT
   for (int i = 0; i < run.count; ++i) {
     const double p = values[kShared ? 0 : i], s = values[kShared ? 1 : run.count + i];
     const double b1 = b[at(0, i)], b2 = b[at(1, i)];

@@ -1,5 +1,7 @@
 #include "kernels/ledger_kernels.hpp"
 
+#include "portwave/subsystems/kernels/simd.hpp"
+
 #ifndef PORTWAVE_ISA
 #error "kernel sources are compiled with PORTWAVE_ISA set to a namespace"
 #endif
@@ -19,7 +21,7 @@ void account_lanes(const LedgerTask& t) {
   const double* b = t.b;
   const double* change = t.step.change_J;
   const double* supply = t.step.external_supply_J;
-#pragma GCC ivdep
+  PORTWAVE_INDEPENDENT
   for (int l = t.first; l < t.last; ++l) {
     double squares = 0.0, mismatch = 0.0;
     for (int j = 0; j < ports; ++j) {
@@ -53,7 +55,7 @@ void account(const LedgerTask& t) {
 template <int P>
 void norm_lanes(const NormTask& t) {
   const int ports = P > 0 ? P : t.ports;
-#pragma GCC ivdep
+  PORTWAVE_INDEPENDENT
   for (int l = t.first; l < t.last; ++l) {
     double gap = 0.0, incident = 0.0, outgoing = 0.0;
     for (int j = 0; j < ports; ++j) {

@@ -147,7 +147,7 @@ WaveCoupling WaveCoupling::automatic(double to_tolerance) {
 }
 
 WaveCoupling WaveCoupling::of_kind(WaveUpdate kind) {
-  const WaveCoupling all_automatic = automatic();
+  WaveCoupling all_automatic = automatic();
   if (kind == WaveUpdate::automatic) return all_automatic;
   WaveCoupling waves{.kind = kind};
   if (kind != WaveUpdate::interface) return waves;

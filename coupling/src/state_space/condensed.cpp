@@ -173,8 +173,8 @@ CondensedSystem::PortMaps CondensedSystem::port_maps() const {
         *system.parts()[static_cast<std::size_t>(block.part)].port_hamiltonian();
     const int first = system.first_scalar_port(block.part);
     const int p = part.signature().wave_size();
-    ports.into.push_back(SparseMatrix(part.structure().G - part.structure().P).leftCols(p));
-    ports.out.push_back(SparseMatrix(part.structure().G + part.structure().P).leftCols(p));
+    ports.into.emplace_back(SparseMatrix(part.structure().G - part.structure().P).leftCols(p));
+    ports.out.emplace_back(SparseMatrix(part.structure().G + part.structure().P).leftCols(p));
     for (int j = 0; j < p; ++j) {
       ports.block_of_port[static_cast<std::size_t>(first + j)] = static_cast<int>(i);
     }

@@ -50,7 +50,7 @@ class CouplingMethod {
   // NOLINTBEGIN(google-explicit-constructor): the options of a family are a method
   CouplingMethod(WaveCoupling waves) : options_(std::move(waves)) {}
   CouplingMethod(Splitting splitting) : options_(std::move(splitting)) {}
-  CouplingMethod(DynamicIteration dynamic) : options_(std::move(dynamic)) {}
+  CouplingMethod(const DynamicIteration& dynamic) : options_(dynamic) {}
   // NOLINTEND(google-explicit-constructor)
 
   /// WaveCoupling::automatic.

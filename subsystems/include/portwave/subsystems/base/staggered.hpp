@@ -19,7 +19,7 @@ class StaggeredMemory {
     int count;
     std::size_t size;
   };
-  explicit StaggeredMemory(std::initializer_list<Kind> kinds) {
+  StaggeredMemory(std::initializer_list<Kind> kinds) {
     std::size_t total = 0;
     for (const Kind& kind : kinds)
       total += static_cast<std::size_t>(kind.count) * padded(kind.size);

@@ -12,6 +12,13 @@
 #error "kernel sources are compiled with PORTWAVE_ISA set to a namespace"
 #endif
 
+/// Before a loop whose turns touch no common memory, so that it may be vectorised.
+#ifdef __clang__
+#define PORTWAVE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define PORTWAVE_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 namespace portwave::PORTWAVE_ISA {
 
 #if defined(__AVX512F__)
