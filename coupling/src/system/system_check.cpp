@@ -67,6 +67,7 @@ std::string escaped(std::string_view name) {
 template <class Named>
 std::vector<std::string> names_of(const std::vector<Named>& things) {
   std::vector<std::string> names;
+  names.reserve(things.size());
   for (const Named& thing : things) names.push_back(thing.name);
   return names;
 }

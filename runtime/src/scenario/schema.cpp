@@ -8,7 +8,6 @@
 
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
-
 #include "scenario/method_schema.hpp"
 #include "scenario/method_special_options.hpp"
 #include "scenario/scenario_limits.hpp"

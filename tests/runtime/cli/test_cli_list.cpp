@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/subsystems/catalogue/catalogue.hpp>
 #include <portwave/coupling/method/method_table.hpp>
 #include <portwave/subsystems/catalogue/catalogue.hpp>
 

@@ -31,7 +31,7 @@ StepperOptions options_of(MethodKind kind) {
 std::unique_ptr<StepEngine> engine_of(const System& system, MethodKind kind) {
   const StepperOptions options = options_of(kind);
   return CouplingMethod::of_kind(kind).couples_by_waves() ? make_wave_engine(system, options)
-                              : make_network_engine(system, options);
+                                                          : make_network_engine(system, options);
 }
 
 class BothEngines : public ::testing::TestWithParam<MethodKind> {};

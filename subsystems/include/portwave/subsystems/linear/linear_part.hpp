@@ -33,14 +33,15 @@ class LinearPortHamiltonian : public Subsystem {
   };
 
   /// `structure` counts the scalar ports first, then the external inputs of `signature`.
-  LinearPortHamiltonian(Signature signature, Structure structure, SparseMatrix Q, Options options)
+  LinearPortHamiltonian(Signature signature, Structure structure, const SparseMatrix& Q,
+                        Options options)
       : LinearPortHamiltonian(std::make_shared<const Signature>(std::move(signature)),
-                              std::move(structure), std::move(Q), std::move(options)) {}
+                              std::move(structure), Q, std::move(options)) {}
   /// With a signature that other parts share; not null.
   LinearPortHamiltonian(std::shared_ptr<const Signature> signature, Structure structure,
                         SparseMatrix Q, Options options);
-  LinearPortHamiltonian(Signature signature, Structure structure, SparseMatrix Q)
-      : LinearPortHamiltonian(std::move(signature), std::move(structure), std::move(Q), {}) {}
+  LinearPortHamiltonian(Signature signature, Structure structure, const SparseMatrix& Q)
+      : LinearPortHamiltonian(std::move(signature), std::move(structure), Q, {}) {}
 
   const SparseMatrix& Q() const { return Q_; }
   bool uses_sparse_step_maps() const;
