@@ -104,7 +104,7 @@ void measure(const Report& report, const Chain& chain, const System& system, dou
     const bool missed = engine.step().slack_s < 0.0;
     if (missed && switches() == before) ++undisturbed_misses;
   }
-  const auto s = engine.deadline();
+  const auto s = engine.deadline().value();
   const auto& iterations = engine.iterations();
   if (s.steps != kSteps || iterations.total <= 0)
     throw std::runtime_error("steps were not counted");

@@ -22,6 +22,11 @@ if(PORTWAVE_CCACHE AND PORTWAVE_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "G
   add_compile_options(-fpch-preprocess)
 endif()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC tidies its memory less often: a tenth of the time for a fifth more memory.
+  add_compile_options("SHELL:--param ggc-min-heapsize=1000000")
+endif()
+
 find_program(PORTWAVE_MOLD mold)
 mark_as_advanced(PORTWAVE_MOLD)
 if(PORTWAVE_MOLD)

@@ -93,7 +93,7 @@ void StatusLine::begin_steps(std::int64_t steps, std::int64_t window_steps) {
   if (!ticker_.joinable()) return;
   const std::lock_guard lock(mutex_);
   done_ = 0;
-  steps_ = std::make_unique<Steps>(RemainingTime(steps, window_steps), steps, Clock::now());
+  steps_ = std::make_unique<Steps>(Steps{RemainingTime(steps, window_steps), steps, Clock::now()});
 }
 
 void StatusLine::finish() {

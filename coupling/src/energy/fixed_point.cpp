@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/coupling/waves/residual.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "waves/interface_equation.hpp"
 #include "waves/part_linearisation.hpp"
@@ -62,21 +63,18 @@ std::span<const double> FixedPointSolver::solve(double* record, std::span<const 
   return {};
 }
 
-/// |P S(u) − u| relative to the waves; NaN when a port solve fails.
+/// |P S(u) − u| relative to the waves of all islands; NaN when a port solve fails.
 double FixedPointSolver::evaluate(double* record) {
   if (!iteration_.evaluate(record).ok()) return std::numeric_limits<double>::quiet_NaN();
   exchanged_ = iteration_.shadow();
   const std::span<const double> u = iteration_.u(), b = iteration_.b();
   const WaveDiscretisation& waves = iteration_.waves();
-  double gap = 0.0, incident = 0.0, outgoing = 0.0;
+  GapSquares squares;
   for (int port = 0; port < static_cast<int>(waves.system().scalar_ports().size()); ++port) {
     const std::size_t j = at(waves.wave_of_port(port));
-    const double difference = exchanged_[j] - u[j];
-    gap += difference * difference;
-    incident += u[j] * u[j];
-    outgoing += b[j] * b[j];
+    squares.add(u[j], b[j], exchanged_[j]);
   }
-  return gap == 0.0 ? 0.0 : std::sqrt(gap / std::max(incident, outgoing));
+  return squares.residual();
 }
 
 /// Only a fast iteration may stop here: with rate ρ the error is residual/(1 − ρ).
@@ -84,7 +82,7 @@ bool FixedPointSolver::iterate_plainly(double* record) {
   for (int k = 0; k < plain_iterations_; ++k) {
     const double residual = evaluate(record);
     if (residual <= kRoundOff) return true;
-    if (std::isnan(residual)) return false;
+    if (!std::isfinite(residual)) return false;
     iteration_.update();
   }
   return false;
@@ -104,7 +102,7 @@ bool FixedPointSolver::iterate_newton(double* record) {
   AlignedVector best_u(u.begin(), u.end());
   for (int k = 0; k < kMaxSteps; ++k) {
     const double residual = evaluate(record);
-    if (std::isnan(residual)) break;
+    if (!std::isfinite(residual)) break;
     const bool stalled = residual >= 0.5 * best;
     if (residual < best) {
       best = residual;

@@ -10,6 +10,7 @@
 
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/waves/anderson.hpp"
+#include "portwave/coupling/waves/residual.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "waves/interface_equation.hpp"
@@ -83,14 +84,12 @@ class LinearIteration {
   void evaluate() {
     emit();
     coupling_.exchange(b_.data(), exchanged_.data());
-    std::fill(sums_.begin(), sums_.end(), Squares{});
+    std::fill(sums_.begin(), sums_.end(), GapSquares{});
     for (std::size_t part = 0; part < blocks_.size(); ++part) {
-      Squares& sum = sums_[at(system_.island_of_part(static_cast<int>(part)))];
+      GapSquares& sum = sums_[at(system_.island_of_part(static_cast<int>(part)))];
       const std::size_t first = at(blocks_[part].first);
       for (std::size_t j = first; j < first + at(blocks_[part].size); ++j) {
-        sum.gap += (exchanged_[j] - u_[j]) * (exchanged_[j] - u_[j]);
-        sum.incident += u_[j] * u_[j];
-        sum.outgoing += b_[j] * b_[j];
+        sum.add(u_[j], b_[j], exchanged_[j]);
       }
     }
     accelerate();
@@ -100,11 +99,8 @@ class LinearIteration {
 
   /// |a − u|/max(|u|, |b|) of an island.
   double residual(int island) const {
-    const Squares& sum = sums_[at(island)];
-    if (sum.gap == 0.0) return 0.0;
-    const double size = std::max(sum.incident, sum.outgoing);
-    return std::isfinite(size) ? std::sqrt(sum.gap / size)
-                               : std::numeric_limits<double>::infinity();
+    const double residual = sums_[at(island)].residual();
+    return std::isfinite(residual) ? residual : std::numeric_limits<double>::infinity();
   }
 
   /// Of no rule: by the interface equation.
@@ -141,12 +137,6 @@ class LinearIteration {
     int first;
     int size;
     std::size_t matrix;
-  };
-
-  struct Squares {
-    double gap = 0.0;
-    double incident = 0.0;
-    double outgoing = 0.0;
   };
 
   /// b⁰ = ½(Σ − D)r, but for the factor.
@@ -255,7 +245,7 @@ class LinearIteration {
   std::span<const char> wanted_;  // islands; empty: all
   std::vector<Block> blocks_;
   std::vector<double> scattering_;  // column-major blocks
-  std::vector<Squares> sums_;       // by island
+  std::vector<GapSquares> sums_;       // by island
   AlignedVector u_, b_, exchanged_, offset_;
   FixedNumbers numbers_;
   std::vector<double> input_, gap_, row_major_;

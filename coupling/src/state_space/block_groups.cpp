@@ -5,7 +5,8 @@
 #include <bit>
 #include <cstdint>
 #include <map>
-#include <unordered_map>
+
+#include "portwave/subsystems/base/equal_classes.hpp"
 
 namespace portwave {
 namespace {
@@ -55,22 +56,15 @@ bool same(const CondensedBlock& a, const CondensedBlock& b) {
 }  // namespace
 
 BlockClasses::BlockClasses(std::span<const CondensedBlock> blocks) {
-  std::unordered_multimap<std::uint64_t, int> known;  // by hash: classes
+  EqualClasses known;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     std::uint64_t hash = 0xCBF29CE484222325u;
     for (const SparseMatrix* m : {&blocks[i].E, &blocks[i].J, &blocks[i].R, &blocks[i].Q})
       hash = mixed(hash, *m);
-    const auto [first, last] = known.equal_range(hash);
-    const auto found = std::find_if(first, last, [&](const auto& entry) {
-      return same(blocks[static_cast<std::size_t>(example(entry.second))], blocks[i]);
-    });
-    if (found != last) {
-      class_of_.push_back(found->second);
-      continue;
-    }
-    class_of_.push_back(count());
-    known.emplace(hash, count());
-    example_.push_back(static_cast<int>(i));
+    class_of_.push_back(known.find_or_add(hash, [&](int block_class) {
+      return same(blocks[static_cast<std::size_t>(example(block_class))], blocks[i]);
+    }));
+    if (class_of_.back() == count()) example_.push_back(static_cast<int>(i));
   }
 }
 

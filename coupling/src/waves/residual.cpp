@@ -12,10 +12,6 @@ namespace {
 /// max that keeps a NaN.
 double largest_or_nan(double a, double b) { return (a >= b || std::isnan(a)) ? a : b; }
 
-double residual_of(double gap, double incident, double outgoing) {
-  return gap == 0.0 ? 0.0 : std::sqrt(gap / std::max(incident, outgoing));
-}
-
 }  // namespace
 
 InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves) : waves_(waves) {
@@ -33,21 +29,16 @@ void InterfaceResidual::measure(int batch, LaneRange lanes, const double* u, con
                           outgoing_.data() + slot.entry});
 }
 
-void InterfaceResidual::measure_all(const double* u, const double* b, const double* exchanged) {
-  for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
-    measure(i, waves_.batch(i).all(), u, b, exchanged);
-  }
-}
-
 InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
   const PartOrderReduction& parts = waves_.reduction();
-  const double gap = parts.sum(island, gap_.data());
-  const double incident = parts.sum(island, incident_.data());
-  InterfaceGap out{residual_of(gap, incident, parts.sum(island, outgoing_.data())), 0.5 * gap};
+  const GapSquares all{parts.sum(island, gap_.data()), parts.sum(island, incident_.data()),
+                       parts.sum(island, outgoing_.data())};
+  InterfaceGap out{all.residual(), 0.5 * all.gap};
   if (!per_part) return out;
   for (const int entry : parts.entries_of(island)) {
     const auto e = static_cast<std::size_t>(entry);
-    out.residual = largest_or_nan(out.residual, residual_of(gap_[e], incident_[e], outgoing_[e]));
+    const GapSquares own{gap_[e], incident_[e], outgoing_[e]};
+    out.residual = largest_or_nan(out.residual, own.residual());
   }
   return out;
 }
@@ -60,15 +51,5 @@ InterfaceResidual::Share InterfaceResidual::largest_share() const {
 }
 
 std::size_t InterfaceResidual::bytes() const { return 3 * gap_.capacity() * sizeof(double); }
-
-InterfaceGap InterfaceResidual::largest(bool per_part) const {
-  InterfaceGap out;
-  for (int island = 0; island < waves_.reduction().island_count(); ++island) {
-    const InterfaceGap own = gap(island, per_part);
-    out.residual = largest_or_nan(out.residual, own.residual);
-    out.energy_J += own.energy_J;
-  }
-  return out;
-}
 
 }  // namespace portwave

@@ -40,8 +40,8 @@ Issues check(const System& system, double step_s, std::span<const double> impeda
 /// until they have that many.
 constexpr int kSmallestAlone = 64;
 
-/// Batches, in order of first appearance: parts of one island group, class and key. Parts with an
-/// empty key stay alone.
+/// Batches, in order of first appearance: parts of one island group, class and key, that is, of one
+/// shape; their numbers may differ. Parts with an empty key stay alone.
 std::vector<std::vector<int>> group_parts(const System& system, std::span<const int> order,
                                           std::span<const int> island_group, bool by_shape) {
   std::vector<std::vector<int>> groups;

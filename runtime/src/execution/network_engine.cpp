@@ -79,8 +79,9 @@ class NetworkEngine final : public StepEngine {
   const EnergyTotals& energy() const override { return totals_; }
   const Certificate& certificate() const override { return certificate_; }
   const IterationStatistics& iterations() const override { return statistics_; }
-  DeadlineScheduler::Statistics deadline() const override {
-    return late_ ? late_->statistics() : DeadlineScheduler::Statistics{};
+  std::optional<DeadlineScheduler::Statistics> deadline() const override {
+    if (!late_) return std::nullopt;
+    return late_->statistics();
   }
   std::size_t overhead_bytes() const override {
     return method_->bytes() +

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -51,7 +52,7 @@ class StepEngine {
   virtual const EnergyTotals& energy() const = 0;
   virtual const Certificate& certificate() const = 0;
   virtual const IterationStatistics& iterations() const = 0;
-  virtual DeadlineScheduler::Statistics deadline() const = 0;
+  virtual std::optional<DeadlineScheduler::Statistics> deadline() const = 0;
   virtual std::size_t overhead_bytes() const = 0;
 
  private:

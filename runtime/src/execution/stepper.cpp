@@ -80,7 +80,9 @@ bool Stepper::keeps_ledger() const { return engine_->keeps_ledger(); }
 const EnergyTotals& Stepper::energy() const { return engine_->energy(); }
 const Certificate& Stepper::certificate() const { return engine_->certificate(); }
 const IterationStatistics& Stepper::iterations() const { return engine_->iterations(); }
-DeadlineScheduler::Statistics Stepper::deadline() const { return engine_->deadline(); }
+std::optional<DeadlineScheduler::Statistics> Stepper::deadline() const {
+  return engine_->deadline();
+}
 std::size_t Stepper::overhead_bytes() const { return engine_->overhead_bytes(); }
 
 }  // namespace portwave

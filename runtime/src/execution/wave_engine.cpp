@@ -109,8 +109,9 @@ class WaveEngine final : public StepEngine, public WaveView {
   const EnergyTotals& energy() const override { return ledger_.totals(); }
   const Certificate& certificate() const override { return certificate_->value(); }
   const IterationStatistics& iterations() const override { return statistics_; }
-  DeadlineScheduler::Statistics deadline() const override {
-    return scheduler_ ? scheduler_->statistics() : DeadlineScheduler::Statistics{};
+  std::optional<DeadlineScheduler::Statistics> deadline() const override {
+    if (!scheduler_) return std::nullopt;
+    return scheduler_->statistics();
   }
   std::size_t overhead_bytes() const override {
     const auto wave = static_cast<std::size_t>(waves_.wave_size()) * sizeof(double);

@@ -40,6 +40,7 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.scenario = std::move(scenario);
   summary.steps = stepper.step_index();
   summary.step_s = options.step_s;
+  summary.time_s = stepper.time_s();
   summary.method = options.method;
   summary.choice = stepper.method();
   summary.remarks = stepper.remarks();

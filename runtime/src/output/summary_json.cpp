@@ -265,7 +265,7 @@ Json execution_json(const RunSummary& summary) {
 Json time_budget_json(const RunSummary& summary) {
   if (!summary.time.active()) return nullptr;
   const auto given = [](double value) { return value > 0.0 ? number(value) : Json(nullptr); };
-  const DeadlineScheduler::Statistics& d = summary.deadline;
+  const auto d = summary.deadline.value_or(DeadlineScheduler::Statistics{});
   return {{"deadline_s", given(summary.time.deadline_s)},
           {"pace", given(summary.time.pace)},
           {"steps", d.steps},

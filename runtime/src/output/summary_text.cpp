@@ -318,8 +318,8 @@ std::string time_budget_text(const RunSummary& summary) {
                         duration_text(summary.step_s / summary.time.pace));
   }
   text += has_waves(summary) ? "; the results depend on the clock\n" : "\n";
-  const DeadlineScheduler::Statistics& d = summary.deadline;
-  if (d.steps == 0) return text;
+  if (!summary.deadline || summary.deadline->steps == 0) return text;
+  const DeadlineScheduler::Statistics& d = *summary.deadline;
   text += fmt::format("               {} of {} steps missed it, {} not explained by preemption\n",
                       d.misses, d.steps, d.misses - d.preempted_misses);
   text += fmt::format("               slack {} (p1) {} (p50) {} (p99), worst {}\n",
@@ -354,7 +354,7 @@ std::string summary_text(const RunSummary& summary) {
   };
   std::string text = fmt::format("{}: {} steps of {:g} s, {:g} s in all{}\n",
                                  printable(summary.scenario), summary.steps, summary.step_s,
-                                 summary.simulated_s(), summary.completed ? "" : " (interrupted)");
+                                 summary.time_s, summary.completed ? "" : " (interrupted)");
   text += line("method", method_text(summary));
   if (has_waves(summary)) {
     text += line("impedance", impedance_text(summary)) + line("guard", guard_text(summary));

@@ -74,7 +74,7 @@ class IterationRun {
     const std::int64_t windows = std::min(options_.windows, (steps + length - 1) / length);
     for (std::int64_t i = 0; i < windows; ++i) {
       tell(listener, {"iterating window", i + 1, windows});
-      study.windows.push_back(window(static_cast<double>(i * length) * step_s_));
+      study.windows.push_back(window(solution_.time_s()));
     }
     return study;
   }

@@ -11,6 +11,7 @@
 
 #include "execution/stepper_options.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
+#include "portwave/coupling/waves/residual.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/runtime/study/tune.hpp"
@@ -101,21 +102,17 @@ class Observation {
     PhaseStatus status = iteration_.evaluate(record_.data());
     const std::span<const double> u = iteration_.u(), b = iteration_.b();
     const std::span<const double> exchanged = iteration_.shadow();
-    std::fill(islands_.begin(), islands_.end(), Squares{});
+    std::fill(islands_.begin(), islands_.end(), GapSquares{});
     for (std::size_t j = 0; j < u.size(); ++j) {
       const int part = waves_.part_of_wave(static_cast<int>(j));
       if (part < 0) continue;
-      Squares& sum = islands_[at(waves_.system().island_of_part(part))];
-      sum.gap += (exchanged[j] - u[j]) * (exchanged[j] - u[j]);
-      sum.incident += u[j] * u[j];
-      sum.outgoing += b[j] * b[j];
+      islands_[at(waves_.system().island_of_part(part))].add(u[j], b[j], exchanged[j]);
     }
     residual = 0.0;
-    for (const Squares& sum : islands_) {
-      if (sum.gap == 0.0 || std::isinf(residual)) continue;
-      const double share = std::sqrt(sum.gap / std::max(sum.incident, sum.outgoing));
-      residual = std::isfinite(share) ? std::max(residual, share)
-                                      : std::numeric_limits<double>::infinity();
+    for (const GapSquares& squares : islands_) {
+      const double own = squares.residual();
+      residual = std::isfinite(own) ? std::max(residual, own)
+                                    : std::numeric_limits<double>::infinity();
     }
     return status;
   }
@@ -135,12 +132,6 @@ class Observation {
     return part < 0 ? std::string("it") : "\"" + scenario_.system.parts()[at(part)].name + "\"";
   }
 
-  struct Squares {
-    double gap = 0.0;
-    double incident = 0.0;
-    double outgoing = 0.0;
-  };
-
   const Scenario& scenario_;
   WaveDiscretisation waves_;
   InnerUpdate update_;
@@ -148,7 +139,7 @@ class Observation {
   StepClock clock_;
   int limit_;
   AlignedVector record_, next_, input_, b_next_;
-  std::vector<Squares> islands_;
+  std::vector<GapSquares> islands_;
 };
 
 }  // namespace

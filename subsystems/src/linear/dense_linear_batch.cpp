@@ -4,7 +4,6 @@
 #include <functional>
 #include <limits>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include <Eigen/Dense>
@@ -15,6 +14,7 @@
 #include "linear/dense_step_maps.hpp"
 #include "linear/linear_batches.hpp"
 #include "linear/linear_energy.hpp"
+#include "portwave/subsystems/base/equal_classes.hpp"
 
 namespace portwave {
 namespace {
@@ -359,7 +359,7 @@ class DenseLinearBatch final : public StepBatch {
 
   Distinct find_distinct(const double* impedance) const {
     Distinct out;
-    std::unordered_multimap<std::size_t, int> known;
+    EqualClasses known;
     const int p = shape_.p;
     for (int l = 0; l < lanes(); ++l) {
       const LinearPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
@@ -372,19 +372,11 @@ class DenseLinearBatch final : public StepBatch {
         return same_physics(*r.part, part);
       };
       int found = !out.of_lane.empty() && equal(out.of_lane.back()) ? out.of_lane.back() : -1;
-      if (found < 0) {
-        const std::size_t hash = hash_of(part, gamma, p, stride());
-        const auto [begin, end] = known.equal_range(hash);
-        for (auto it = begin; it != end && found < 0; ++it) {
-          if (equal(it->second)) found = it->second;
-        }
-        if (found < 0) {
-          found = static_cast<int>(out.representatives.size());
-          out.representatives.push_back({&part, {}});
-          for (int j = 0; j < p; ++j) {
-            out.representatives.back().impedance.push_back(gamma[j * stride()]);
-          }
-          known.emplace(hash, found);
+      if (found < 0) found = known.find_or_add(hash_of(part, gamma, p, stride()), equal);
+      if (found == static_cast<int>(out.representatives.size())) {
+        out.representatives.push_back({&part, {}});
+        for (int j = 0; j < p; ++j) {
+          out.representatives.back().impedance.push_back(gamma[j * stride()]);
         }
       }
       out.of_lane.push_back(found);

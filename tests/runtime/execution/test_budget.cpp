@@ -115,7 +115,7 @@ TEST(TimeBudget, WithoutTimeEveryExecutorCommitsTheExplicitInterface) {
         EXPECT_EQ(report.reason, StopReason::deadline) << to_string(executor);
         EXPECT_LT(report.slack_s, 0.0);
       }
-      EXPECT_EQ(stepper.deadline().misses, 20);
+      EXPECT_EQ(stepper.deadline().value().misses, 20);
       for (int part = 0; part < 8; ++part) {
         for (std::size_t i = 0; i < stepper.state(part).size(); ++i) {
           EXPECT_EQ(stepper.state(part)[i], explicit_run.state(part)[i]) << to_string(executor);

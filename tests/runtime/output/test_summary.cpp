@@ -219,13 +219,13 @@ TEST(Summary, TellsOfATimeBudgetAndOfPhases) {
   EXPECT_TRUE(summary_json(summary)["time_budget"].is_null());
   EXPECT_TRUE(summary_json(summary)["times"].is_null());
   summary.time = {.deadline_s = 200e-6, .pace = 2.0};
-  summary.deadline = {.steps = 50,
-                      .misses = 5,
-                      .preempted_misses = 3,
-                      .worst_slack_s = -40e-6,
-                      .slack_p01_s = -20e-6,
-                      .slack_p50_s = 10e-6,
-                      .slack_p99_s = 30e-6};
+  summary.deadline = DeadlineScheduler::Statistics{.steps = 50,
+                                                   .misses = 5,
+                                                   .preempted_misses = 3,
+                                                   .worst_slack_s = -40e-6,
+                                                   .slack_p01_s = -20e-6,
+                                                   .slack_p50_s = 10e-6,
+                                                   .slack_p99_s = 30e-6};
   summary.timed = true;
   summary.times = {50e-6, 500e-6, 100e-6};
   const Json json = summary_json(summary);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 
 namespace portwave {
@@ -8,6 +11,25 @@ namespace portwave {
 struct InterfaceGap {
   double residual = 0.0;  ///< |P b̂ − u| / max(|u|, |b̂|); 0 when all waves are zero
   double energy_J = 0.0;  ///< ½|P b̂ − u|²
+};
+
+/// Squared norms of some waves: of the gap P b̂ − u, of u and of b̂.
+struct GapSquares {
+  double gap = 0.0;
+  double incident = 0.0;
+  double outgoing = 0.0;
+
+  void add(double u, double b, double exchanged) {
+    gap += (exchanged - u) * (exchanged - u);
+    incident += u * u;
+    outgoing += b * b;
+  }
+  /// |P b̂ − u| / max(|u|, |b̂|); 0 where the gap is 0, not finite where they are not.
+  double residual() const {
+    if (gap == 0.0) return 0.0;
+    const double size = std::max(incident, outgoing);
+    return std::isinf(size) ? size : std::sqrt(gap / size);
+  }
 };
 
 /// Measures the gap P b̂ − u of an inner iteration, per island and per part. Sums run in part
@@ -21,13 +43,10 @@ class InterfaceResidual {
   /// Takes the norms of some lanes. `exchanged` is P b̂; arrays are the whole system's.
   void measure(int batch, LaneRange lanes, const double* u, const double* b,
                const double* exchanged);
-  void measure_all(const double* u, const double* b, const double* exchanged);
 
   /// From norms that are all measured. `per_part`: the largest over the parts too, so that a weak
   /// part does not hide behind a strong one. NaN when a wave is NaN.
   InterfaceGap gap(int island, bool per_part) const;
-  /// The largest residual and the sum of the energies over all islands.
-  InterfaceGap largest(bool per_part) const;
   /// The part with most of the gap, and its ½|P b̂ − u|².
   struct Share {
     int part = -1;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -194,8 +195,8 @@ class Stepper {
   const EnergyTotals& energy() const;
   const Certificate& certificate() const;
   const IterationStatistics& iterations() const;
-  /// Deadline statistics; all zero without a time budget.
-  DeadlineScheduler::Statistics deadline() const;
+  /// How steps kept to the time budget; nothing without one.
+  std::optional<DeadlineScheduler::Statistics> deadline() const;
   /// Bytes held beside states and step maps: waves, ledger, places, junctions, tasks. Without
   /// waves: waveforms, scratch, and the states that they are computed in.
   std::size_t overhead_bytes() const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ struct RunSummary {
   std::string scenario;
   std::int64_t steps = 0;
   double step_s = 0.0;
+  double time_s = 0.0;         ///< simulated time that was reached
   bool completed = true;       ///< false: interrupted after `steps` steps
   CouplingMethod method;       ///< as asked for
   MethodChoice choice;         ///< what it came to, and why; without waves in words
@@ -37,7 +39,7 @@ struct RunSummary {
   std::vector<std::string> unjudged_parts;      ///< names of Certificate::unjudged_parts
   std::vector<std::string> unrepeatable_parts;  ///< and of Certificate::unrepeatable_parts
   TimeBudget time;
-  DeadlineScheduler::Statistics deadline;  ///< with a time budget
+  std::optional<DeadlineScheduler::Statistics> deadline;  ///< as Stepper::deadline
   bool timed = false;
   StepTimes times;  ///< sums over the steps, if timed
   int threads = 1;
@@ -47,10 +49,9 @@ struct RunSummary {
   std::string execution;                            ///< what ran, as Stepper::execution
   double wall_s = 0.0;                              ///< stepping and recording, without set-up
 
-  double simulated_s() const { return static_cast<double>(steps) * step_s; }
   double steps_per_s() const { return static_cast<double>(steps) / wall_s; }
   /// Simulated time per wall time: above 1 is faster than real time.
-  double real_time_factor() const { return simulated_s() / wall_s; }
+  double real_time_factor() const { return time_s / wall_s; }
 };
 
 /// Collects the summary of what `stepper`, made with `options`, has done so far. `times`: those of
