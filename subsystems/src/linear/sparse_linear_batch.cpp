@@ -23,6 +23,8 @@ using Vector = Eigen::VectorXd;
 /// few ports, the state is advanced by one pair of triangular solves:
 ///   (2/h − W)(x̂_mid − x̂) = W x̂ + B_a a + B_u ū,  x⁺ = x + 2(x_mid − x),  b = σa + C x + (D − σ)a + C_u ū,
 /// with x̂ᵢ = √Q_ii xᵢ. Increments for the reason given in dense_linear_batch.cpp.
+/// Not by ClosedStep, which solves for all n columns of the state: here the ports are closed first,
+/// and then one transposed solve per port is enough.
 struct SparseLane {
   SparseFactors lhs;
   SparseMatrix W;    // n×n
