@@ -245,7 +245,7 @@ class LinearIteration {
   std::span<const char> wanted_;  // islands; empty: all
   std::vector<Block> blocks_;
   std::vector<double> scattering_;  // column-major blocks
-  std::vector<GapSquares> sums_;       // by island
+  std::vector<GapSquares> sums_;    // by island
   AlignedVector u_, b_, exchanged_, offset_;
   FixedNumbers numbers_;
   std::vector<double> input_, gap_, row_major_;

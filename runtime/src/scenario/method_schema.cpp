@@ -146,7 +146,8 @@ Json unless_kind_is_one_of(const std::vector<std::string>& kinds, Json otherwise
 Json without_others(MethodKind kind, const Json& properties) {
   const auto& options = family_of(kind).options;
   Json keys = Json::object();
-  for (const auto& [key, schema] : properties.items()) {
+  for (const auto& property : properties.items()) {
+    const std::string& key = property.key();
     const bool is_own =
         key == "kind" || std::any_of(options.begin(), options.end(), [&](const OptionInfo& each) {
           return each.key == key && each.is_for(kind);

@@ -111,8 +111,8 @@ class Observation {
     residual = 0.0;
     for (const GapSquares& squares : islands_) {
       const double own = squares.residual();
-      residual = std::isfinite(own) ? std::max(residual, own)
-                                    : std::numeric_limits<double>::infinity();
+      residual =
+          std::isfinite(own) ? std::max(residual, own) : std::numeric_limits<double>::infinity();
     }
     return status;
   }
