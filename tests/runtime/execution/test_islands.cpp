@@ -115,8 +115,10 @@ TEST_P(Islands, GuardAndAccelerationKeepToOneIsland) {
   std::int64_t uses = 0;
   for (const WaveUpdate kind : {WaveUpdate::douglas_rachford, WaveUpdate::peaceman_rachford}) {
     for (const int memory : {0, 4}) {
-      for (const auto& [budget, tolerance] :
+      for (const auto& each :
            {std::pair{1, 0.0}, std::pair{2, 0.0}, std::pair{6, 1e-2}, std::pair{60, 1e-6}}) {
+        const int budget = each.first;
+        const double tolerance = each.second;
         const auto adapt = [&](StepperOptions o) {
           o.method.waves().kind = kind;
           o.method.waves().iterations = budget;
