@@ -12,7 +12,7 @@ set(forbidden_in_coupling
   "portwave/runtime|${only_in_runtime}|(${no_threads_no_files})[>\"]")
 
 set(inner_subsystems
-  base matrices core batches linear descriptor nonlinear catalogue conformance)
+  base matrices core batches linear descriptor nonlinear stages catalogue conformance)
 set(inner_coupling method system waves energy impedance state_space reference)
 set(inner_runtime execution output scenario study generate cli)
 

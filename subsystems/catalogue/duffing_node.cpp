@@ -80,6 +80,16 @@ class DuffingNode final : public Subsystem {
       jacobian.emplace_back(elongation, elongation, 0.5 * p_.coupling_stiffness_N_per_m);
     }
   }
+  bool hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const override {
+    const double q = x[kPosition];
+    hessian.emplace_back(kPosition, kPosition,
+                         p_.stiffness_N_per_m + 3.0 * p_.cubic_stiffness_N_per_m3 * q * q);
+    hessian.emplace_back(kVelocity, kVelocity, p_.mass_kg);
+    for (const State elongation : {kEast, kSouth}) {
+      hessian.emplace_back(elongation, elongation, p_.coupling_stiffness_N_per_m);
+    }
+    return true;
+  }
   const Structure& structure() const override { return structure_; }
   bool is_active() const override { return p_.allow_active; }
   std::string batch_key() const override { return "duffing_node"; }

@@ -187,7 +187,7 @@ PortResponses::PortResponses(const System& system, double step_s)
       if (physics != nullptr) nonlinear_.push_back(i);
     }
     try {
-      if (physics == nullptr) {
+      if (physics == nullptr || part.component->stages() > 1) {
         add_probed(part);
         continue;
       }
@@ -239,8 +239,15 @@ void PortResponses::linearise(const std::function<std::span<const double>(int pa
   fresh.reserve(nonlinear_.size());
   for (const int i : nonlinear_) {
     const Part& part = system_.parts()[static_cast<std::size_t>(i)];
-    fresh.push_back(
-        port_response(*part.port_hamiltonian(), step_s_, state_of(i).data(), terms[fresh.size()]));
+    const double* const x = state_of(i).data();
+    if (part.component->stages() > 1) {
+      std::optional<Matrix> probed = probed_response(*part.component, step_s_, x);
+      if (!probed) throw ConfigError("", "its steps do not tell how its ports respond");
+      terms[fresh.size()] = probed->diagonal().cwiseAbs();
+      fresh.push_back(*std::move(probed));
+      continue;
+    }
+    fresh.push_back(port_response(*part.port_hamiltonian(), step_s_, x, terms[fresh.size()]));
   }
   for (std::size_t k = 0; k < fresh.size(); ++k) {
     const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(nonlinear_[k])]);

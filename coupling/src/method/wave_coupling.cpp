@@ -9,6 +9,7 @@
 
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/coupling/method/update_rule.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
 
 namespace portwave {
 namespace {
@@ -87,6 +88,11 @@ std::span<const OptionInfo> wave_options() {
                  .value = option_at<&WaveCoupling::iterations>(),
                  .range = NumberRange::non_negative(),
                  .summary = "budget: evaluations of the parts before each step is committed"},
+      OptionInfo{.key = "stages",
+                 .value = option_at<&WaveCoupling::stages>(),
+                 .range = {.minimum = 1.0, .maximum = kMostStages},
+                 .summary = "Gauss stages of a step, whose order is twice that",
+                 .note = "; not for opaque and descriptor parts"},
       OptionInfo{.key = "tolerance",
                  .value = option_at<&WaveCoupling::tolerance>(),
                  .range = NumberRange::non_negative(),

@@ -9,6 +9,7 @@
 
 #include "execution/fast_parts.hpp"
 #include "portwave/coupling/method/method_table.hpp"
+#include "portwave/coupling/system/staged_system.hpp"
 
 namespace portwave {
 namespace {
@@ -87,6 +88,7 @@ Issues check(const System& system, const StepperOptions& options) {
   expect(m.impedance_kind != ImpedanceKind::given || has_impedances, "/method/impedance",
          "must have one value, or one per scalar port");
   if (m.kind == WaveUpdate::interface) refuse_where_not_linearisable(system, issues);
+  if (m.stages > 1) append(issues, "", check_stages(system));
   expect(m.initial_waves.empty() || m.initial_waves.size() == ports, "/method/initial_waves",
          "must be empty or have one value per scalar port");
   expect(std::all_of(m.initial_waves.begin(), m.initial_waves.end(),

@@ -14,6 +14,7 @@
 #include "execution/pace.hpp"
 #include "execution/run_certificate.hpp"
 #include "execution/runner.hpp"
+#include "execution/staged_run.hpp"
 #include "execution/state_view.hpp"
 #include "execution/step_engine.hpp"
 #include "execution/tuner.hpp"
@@ -34,13 +35,15 @@ class WaveEngine final : public StepEngine, public WaveView {
  public:
   WaveEngine(const System& system, const StepperOptions& given)
       : StepEngine(given.step_s),
-        options_(given),
-        tuner_(system, given.step_s, given.method.waves()),
-        waves_(system, given.step_s, tuner_.choice().method.waves().impedance, grouping_for(given)),
+        run_(system, given),
+        options_(run_.options()),
+        tuner_(run_.stepped(), options_.step_s, options_.method.waves()),
+        waves_(run_.stepped(), options_.step_s, tuner_.choice().method.waves().impedance,
+               grouping_for(options_)),
         memory_({{2, waves_.record_size()}, {6, static_cast<std::size_t>(waves_.wave_size())}}),
         record_(memory_.take(waves_.initial_record())),
         next_(memory_.take(record_.size())),
-        b_(memory_.take(initial_waves(waves_, given.method.waves()))),
+        b_(memory_.take(initial_waves(waves_, options_.method.waves()))),
         b_next_(memory_.take(b_.size())),
         a_(memory_.take(b_.size())),
         a_next_(memory_.take(b_.size())),
@@ -84,7 +87,7 @@ class WaveEngine final : public StepEngine, public WaveView {
   }
 
   const StepClock& clock() const override { return clock_; }
-  const System& system() const override { return waves_.system(); }
+  const System& system() const override { return run_.given(); }
   int threads() const override { return runner_.executor->threads(); }
   int tasks() const override { return runner_.executor->tasks(); }
   const std::string& execution() const override { return runner_.description; }
@@ -97,8 +100,14 @@ class WaveEngine final : public StepEngine, public WaveView {
   }
   EffortFlow effort_flow(int scalar_port) override {
     if (clock_.steps() == 0) return {0.0, 0.0};
-    return WaveTransform(impedance(scalar_port), waves_.step_s())
-        .to_effort_flow(waves_at(scalar_port));
+    if (run_.stages() == 1) return at_stage(scalar_port, 0);
+    EffortFlow mean{0.0, 0.0};
+    for (int i = 0; i < run_.stages(); ++i) {
+      const EffortFlow own = at_stage(scalar_port, i);
+      mean.effort += run_.weight(i) * own.effort;
+      mean.flow += run_.weight(i) * own.flow;
+    }
+    return mean;
   }
   double storage(int part) override {
     const Subsystem* physics = system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
@@ -123,8 +132,9 @@ class WaveEngine final : public StepEngine, public WaveView {
   }
 
   // As a WaveView.
-  WavePair waves_at(int scalar_port) const override {
-    const auto offset = static_cast<std::size_t>(waves_.wave_of_port(scalar_port));
+  int stages() const override { return run_.stages(); }
+  WavePair waves_at(int scalar_port, int stage) const override {
+    const std::size_t offset = offset_of(scalar_port, stage);
     return {a_[offset], b_[offset]};
   }
   void set_iterations(int iterations) override {
@@ -133,12 +143,13 @@ class WaveEngine final : public StepEngine, public WaveView {
     tuner_.set_iterations(iterations);
   }
   void set_impedance(std::span<const double> by_port) override {
-    scatter_anew(by_port);
-    tuner_.leave({by_port.begin(), by_port.end()});
+    const std::vector<double> own = run_.at_all_stages(by_port);
+    scatter_anew(own);
+    tuner_.leave(own);
     ledger_.set_uncomputable(islands_at_risk(waves_, tuner_.choice().method.waves()));
   }
-  double impedance(int scalar_port) const override {
-    return waves_.impedance()[static_cast<std::size_t>(waves_.wave_of_port(scalar_port))];
+  double impedance(int scalar_port, int stage) const override {
+    return waves_.impedance()[offset_of(scalar_port, stage)];
   }
   bool follows_state() const override { return tuner_.follows_state(); }
   const TuningStatistics& tuning() const override { return tuning_; }
@@ -152,6 +163,15 @@ class WaveEngine final : public StepEngine, public WaveView {
   }
 
  private:
+  std::size_t offset_of(int scalar_port, int stage) const {
+    return static_cast<std::size_t>(waves_.wave_of_port(run_.port(scalar_port, stage)));
+  }
+  /// Effort and flow of a port of the stepped system.
+  EffortFlow at_stage(int scalar_port, int stage) const {
+    return WaveTransform(impedance(scalar_port, stage), waves_.step_s())
+        .to_effort_flow(waves_at(scalar_port, stage));
+  }
+
   StepReport take_step(double step_s) override {
     const bool timed = options_.timed || scheduler_.has_value();
     Clock::time_point start{}, ready{}, end{};
@@ -403,6 +423,7 @@ class WaveEngine final : public StepEngine, public WaveView {
     if (found) fail(found->failure, found->iteration);
   }
 
+  StagedRun run_;
   StepperOptions options_;  // with the method as it was resolved
   Tuner tuner_;
   WaveDiscretisation waves_;

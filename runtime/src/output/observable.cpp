@@ -235,6 +235,11 @@ double observe(const Stepper& stepper, const Observable& observable) {
         fmt::format("the method \"{}\" couples without waves: there is no {}",
                     to_string(stepper.method().method.kind()), in_quotes(observable.label)));
   }
+  if (is_wave(observable.kind) && stepper.waves()->stages() > 1) {
+    throw std::invalid_argument(
+        fmt::format("with {} stages a port has as many waves: there is no {}",
+                    stepper.waves()->stages(), in_quotes(observable.label)));
+  }
   switch (observable.kind) {
     case Observable::Kind::state:
       return stepper.state(observable.part)[static_cast<std::size_t>(observable.index)];

@@ -11,6 +11,7 @@
 
 #include "batches/closed_step.hpp"
 #include "linear/linear_energy.hpp"
+#include "linear/plain_lu.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
@@ -18,60 +19,6 @@ namespace portwave {
 namespace {
 
 using Matrix = Eigen::MatrixXd;
-
-/// LU with partial pivoting in any precision. Plain loops: what is solved for is refined, and a
-/// blocked LU takes long to compile.
-template <class Scalar>
-class PlainLu {
- public:
-  using Dense = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
-
-  explicit PlainLu(Eigen::Index n) : order_(static_cast<std::size_t>(n)) {}
-
-  void compute(const Dense& A) {
-    lu_ = A;
-    const Eigen::Index n = A.rows();
-    for (Eigen::Index k = 0; k < n; ++k) {
-      Eigen::Index pivot = k;
-      for (Eigen::Index i = k + 1; i < n; ++i) {
-        if (std::abs(lu_(i, k)) > std::abs(lu_(pivot, k))) pivot = i;
-      }
-      order_[static_cast<std::size_t>(k)] = pivot;
-      for (Eigen::Index j = 0; j < n; ++j) std::swap(lu_(k, j), lu_(pivot, j));
-      for (Eigen::Index i = k + 1; i < n; ++i) lu_(i, k) /= lu_(k, k);
-      for (Eigen::Index j = k + 1; j < n; ++j) {
-        for (Eigen::Index i = k + 1; i < n; ++i) lu_(i, j) -= lu_(i, k) * lu_(k, j);
-      }
-    }
-  }
-
-  void solve(const Dense& B, Dense& X) const {
-    X = B;
-    const Eigen::Index n = lu_.rows();
-    for (Eigen::Index c = 0; c < X.cols(); ++c) {
-      for (Eigen::Index k = 0; k < n; ++k) {
-        std::swap(X(k, c), X(order_[static_cast<std::size_t>(k)], c));
-      }
-      for (Eigen::Index k = 0; k < n; ++k) {
-        for (Eigen::Index i = k + 1; i < n; ++i) X(i, c) -= lu_(i, k) * X(k, c);
-      }
-      for (Eigen::Index k = n - 1; k >= 0; --k) {
-        X(k, c) /= lu_(k, k);
-        for (Eigen::Index i = 0; i < k; ++i) X(i, c) -= lu_(i, k) * X(k, c);
-      }
-    }
-  }
-
-  Dense inverse() const {
-    Dense X;
-    solve(Dense::Identity(lu_.rows(), lu_.rows()), X);
-    return X;
-  }
-
- private:
-  Dense lu_;
-  std::vector<Eigen::Index> order_;
-};
 
 /// Solves for corrections of a closed step, in variables scaled to roots of energies:
 ///   (2/h − W) δ̂ = r̂₁ + B̂ M⁻¹ r₂,  u = M⁻¹(r₂ − β Ĉ Q̂ δ̂),  M = α + β D,  W = ÂQ̂ − B̂ M⁻¹ β Ĉ Q̂.

@@ -94,6 +94,16 @@ void LinearPortHamiltonian::discrete_gradient_jacobian(
   }
 }
 
+bool LinearPortHamiltonian::hessian(const double* /*x*/,
+                                    std::vector<Eigen::Triplet<double>>& hessian) const {
+  for (int j = 0; j < Q_.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(Q_, j); it; ++it) {
+      hessian.emplace_back(static_cast<int>(it.row()), j, it.value());
+    }
+  }
+  return true;
+}
+
 std::string LinearPortHamiltonian::batch_key() const {
   const Signature& s = signature();
   std::string key = uses_sparse_step_maps() ? "linear/sparse/" : "linear/dense/";

@@ -346,6 +346,18 @@ void NonlinearPortHamiltonian::discrete_gradient(const double* x, const double* 
   }
 }
 
+bool NonlinearPortHamiltonian::hessian(const double* x,
+                                       std::vector<Eigen::Triplet<double>>& hessian) const {
+  const int n = signature().state_size();
+  const StorageFunction H{hamiltonian_, options_.typical_state, n};
+  detail::Workspace scratch(static_cast<std::size_t>(n * n));
+  H.hessian(x, scratch.data());
+  for (int j = 0; j < n; ++j) {
+    for (int i = 0; i < n; ++i) hessian.emplace_back(i, j, scratch.data()[j * n + i]);
+  }
+  return true;
+}
+
 void NonlinearPortHamiltonian::discrete_gradient_jacobian(
     const double* x, const double* x_next, std::vector<Eigen::Triplet<double>>& jacobian) const {
   const int n = signature().state_size();

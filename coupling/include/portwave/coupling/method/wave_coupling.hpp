@@ -60,6 +60,10 @@ struct WaveCoupling {
   const UpdateRule* own_rule = nullptr;
   /// Budget K ≥ 0: evaluations of S before the commit.
   int iterations = 20;
+  /// Gauss stages of a step, 1 to kMostStages: its order is twice that. Above 1 every port has a
+  /// wave per stage; impedances and initial waves that are given hold at all stages. Not for opaque
+  /// and descriptor parts.
+  int stages = 1;
   /// Relaxation: λ ∈ (0, 2) of Douglas–Rachford, θ ∈ (0, 1] of Peaceman–Rachford, as the update
   /// rule says. `automatic` chooses its own.
   double relaxation = 1.0;

@@ -102,6 +102,7 @@ class System {
 
  private:
   friend class SystemBuilder;
+  friend System staged_system(const System& system, int stages, double step_s);
   System() = default;
 
   std::vector<Part> parts_;

@@ -19,14 +19,18 @@ struct TuningStatistics {
 /// tanks, the passivity guard. `Stepper::waves()` has it. Ports are scalar ports of the system.
 class WaveView {
  public:
-  /// Incident and outgoing wave [√J] of the last commit at a port.
-  virtual WavePair waves_at(int scalar_port) const = 0;
+  /// Gauss stages of a step; a port has a wave and an impedance at each of them.
+  virtual int stages() const = 0;
+  /// Incident and outgoing wave [√J] of the last commit at a port, at a stage from 0.
+  virtual WavePair waves_at(int scalar_port, int stage) const = 0;
+  WavePair waves_at(int scalar_port) const { return waves_at(scalar_port, 0); }
   double incident(int scalar_port) const { return waves_at(scalar_port).incident; }
   double outgoing(int scalar_port) const { return waves_at(scalar_port).outgoing; }
 
-  /// Impedance in force at a port.
-  virtual double impedance(int scalar_port) const = 0;
-  /// Other impedances from the next step on, one per scalar port. Effort and flow of the last step
+  /// Impedance in force at a port, at a stage from 0.
+  virtual double impedance(int scalar_port, int stage) const = 0;
+  double impedance(int scalar_port) const { return impedance(scalar_port, 0); }
+  /// Other impedances from the next step on, one per scalar port, for all its stages. Effort and flow of the last step
   /// are kept, waves follow, tanks stay as they are, and impedances are no longer tuned. Allocates.
   /// Errors: ConfigError.
   virtual void set_impedance(std::span<const double> by_port) = 0;

@@ -78,6 +78,9 @@ class Component {
   virtual Capabilities capabilities() const = 0;
   /// The physics, where it is known; null: opaque.
   virtual const Subsystem* port_hamiltonian() const { return nullptr; }
+  /// Of its step. Above 1 its ports and external inputs are those of port_hamiltonian() so many
+  /// times (see staged_part); the states are the same.
+  virtual int stages() const { return 1; }
   /// True when it may create energy by its owner's explicit wish (`allow_active`).
   virtual bool is_active() const { return false; }
 

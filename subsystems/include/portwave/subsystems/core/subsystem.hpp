@@ -48,6 +48,14 @@ class Subsystem : public Component {
   virtual void discrete_gradient_jacobian(const double* x, const double* x_next,
                                           std::vector<Eigen::Triplet<double>>& jacobian) const = 0;
 
+  /// ∂z/∂x at x, ∇²H where there is no E, as (row, column, value) triplets, appended; equal places
+  /// add up. False where the part does not give it, and it has to be had by differences of
+  /// `gradient`. Steps of more than one stage ask for it.
+  virtual bool hessian([[maybe_unused]] const double* x,
+                       [[maybe_unused]] std::vector<Eigen::Triplet<double>>& hessian) const {
+    return false;
+  }
+
   /// True when J, R, G, P, S, N do not depend on the state.
   virtual bool constant_structure() const { return true; }
   /// The structure matrices; those at the default state when they depend on the state.

@@ -52,6 +52,7 @@ class LinearPortHamiltonian : public Subsystem {
   void discrete_gradient(const double* x, const double* x_next, double* g) const override;
   void discrete_gradient_jacobian(const double* x, const double* x_next,
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
+  bool hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const override;
   const Structure& structure() const override { return structure_; }
   bool is_linear() const override { return true; }
   LinearForm linear_form() const override { return {.Q = &Q_}; }

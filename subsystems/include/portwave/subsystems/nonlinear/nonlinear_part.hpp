@@ -75,6 +75,7 @@ class NonlinearPortHamiltonian : public Subsystem {
   void discrete_gradient(const double* x, const double* x_next, double* g) const override;
   void discrete_gradient_jacobian(const double* x, const double* x_next,
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
+  bool hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const override;
   bool constant_structure() const override { return !options_.structure_at; }
   const Structure& structure() const override { return structure_; }
   void structure_at(const double* x_mid, Structure& out) const override;

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "portwave/coupling/system/system.hpp"
+
+namespace portwave {
+
+/// The system with s Gauss stages in every step of `step_s`: each part a staged_part, each junction
+/// once per stage. A step of one stage of it is a step of s stages, of order 2s, of `system`; so
+/// all that couples and judges steps by waves does so at any order. Parts keep their numbers,
+/// names, states and islands. External inputs are those of the part at the stages, √bᵢ u(t + cᵢh).
+/// Errors: ConfigError naming every part that cannot have stages.
+System staged_system(const System& system, int stages, double step_s);
+
+/// Why parts of it cannot have stages, pointing at "/subsystems/i"; empty where all can.
+Issues check_stages(const System& system);
+
+/// The scalar port of a staged system that is `scalar_port` of `system` at a stage, from 0.
+int staged_port(const System& system, int stages, int scalar_port, int stage);
+
+}  // namespace portwave

@@ -1,0 +1,89 @@
+#include "portwave/coupling/system/staged_system.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/stages/staged_part.hpp"
+
+namespace portwave {
+namespace {
+
+/// Sampled at the middle of a step, as those of a step of one stage are: √bᵢ u(t + cᵢh).
+Signal at_stage(const Signal& signal, const GaussStages& stages, int stage, double step_s) {
+  const double scale = std::sqrt(stages.b[at(stage)]);
+  const double shift = (stages.c[at(stage)] - 0.5) * step_s;
+  return Signal::callback(
+      [signal, scale, shift](double mid_s) { return scale * signal(mid_s + shift); });
+}
+
+}  // namespace
+
+Issues check_stages(const System& system) {
+  Issues issues;
+  for (std::size_t i = 0; i < system.parts().size(); ++i) {
+    const Part& part = system.parts()[i];
+    const std::string defect = staging_defect(*part.component);
+    if (defect.empty()) continue;
+    issues.push_back(
+        {fmt::format("/subsystems/{}", i),
+         fmt::format("\"stages\" must be 1: subsystem {} ({}) {}", in_quotes(part.name),
+                     printable(part.component->signature().type), defect)});
+  }
+  return issues;
+}
+
+int staged_port(const System& system, int stages, int scalar_port, int stage) {
+  const int part = system.scalar_ports()[at(scalar_port)].part;
+  const int first = system.first_scalar_port(part);
+  const int ports = system.parts()[at(part)].component->signature().wave_size();
+  return stages * first + stage * ports + (scalar_port - first);
+}
+
+System staged_system(const System& system, int stages, double step_s) {
+  throw_if_any(check_stages(system));
+  const GaussStages& rule = gauss_stages(stages);
+  System out;
+  std::unordered_map<const Component*, std::shared_ptr<const Component>> staged;
+  for (const Part& part : system.parts_) {
+    std::shared_ptr<const Component>& component = staged[part.component.get()];
+    if (component == nullptr) component = staged_part(part.component, stages);
+    const int number = static_cast<int>(out.parts_.size());
+    Part own{part.name, component, part.initial_state, {}, {}, part.is_termination};
+    for (int i = 0; i < stages; ++i) {
+      for (std::size_t j = 0; j < part.inputs.size(); ++j) {
+        const bool driven = part.input_is_driven[j];
+        own.inputs.push_back(driven ? at_stage(part.inputs[j], rule, i, step_s) : Signal());
+        own.input_is_driven.push_back(driven);
+      }
+    }
+    out.parts_.push_back(std::move(own));
+    out.first_scalar_port_.push_back(static_cast<int>(out.scalar_ports_.size()));
+    const std::vector<Port>& ports = component->signature().ports;
+    for (std::size_t k = 0; k < ports.size(); ++k) {
+      for (int c = 0; c < ports[k].dimension; ++c) {
+        out.scalar_ports_.push_back({number, static_cast<int>(k), c});
+      }
+    }
+  }
+  for (const Junction& junction : system.junctions_) {
+    for (int i = 0; i < stages; ++i) {
+      std::vector<int> ports;
+      for (const int port : junction.waves) {
+        ports.push_back(staged_port(system, stages, port, i));
+      }
+      out.junctions_.emplace_back(junction.shared, std::move(ports));
+    }
+  }
+  out.island_of_part_ = system.island_of_part_;
+  out.island_count_ = system.island_count_;
+  out.parts_by_name_ = system.parts_by_name_;
+  return out;
+}
+
+}  // namespace portwave

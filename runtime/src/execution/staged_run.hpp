@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+
+#include "portwave/runtime/execution/stepper.hpp"
+
+namespace portwave {
+
+/// What wave coupling steps with: the system and the options as they were given, or, with more than
+/// one stage, the staged system with impedances and initial waves for each stage.
+class StagedRun {
+ public:
+  /// `system` must outlive it. Errors: ConfigError of staged_system.
+  StagedRun(const System& system, const StepperOptions& options);
+
+  const System& given() const { return *given_; }
+  const System& stepped() const { return staged_ != nullptr ? *staged_ : *given_; }
+  const StepperOptions& options() const { return options_; }
+
+  int stages() const { return stages_; }
+  /// Of the stepped system: a scalar port of the given one at a stage.
+  int port(int scalar_port, int stage) const;
+  /// √bᵢ: what the variables of a stage are times those of the part.
+  double weight(int stage) const;
+  /// Values by scalar port of the given system, at every stage; those that are by port of the
+  /// stepped one stay as they are.
+  std::vector<double> at_all_stages(std::span<const double> by_port) const;
+
+ private:
+  const System* given_;
+  StepperOptions options_;
+  int stages_ = 1;
+  std::unique_ptr<const System> staged_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+
+namespace portwave {
+
+/// Stages of a step, at most: order 2s.
+inline constexpr int kMostStages = 3;
+
+/// Gauss collocation with s stages, of order 2s: nodes c and weights b of the quadrature on [0, 1],
+/// and A, a_ij = ∫₀^cᵢ lⱼ, with the Lagrange polynomials l of the nodes. s = 1 is the midpoint.
+/// Source   Hairer, Lubich & Wanner, Geometric Numerical Integration (2006), II.1.3.
+struct GaussStages {
+  int count = 1;
+  std::array<double, kMostStages> c = {};
+  std::array<double, kMostStages> b = {};
+  std::array<std::array<double, kMostStages>, kMostStages> A = {};
+
+  /// lⱼ(τ)
+  double lagrange(int j, double tau) const;
+  /// ∫₀^τ lⱼ
+  double integral(int j, double tau) const;
+};
+
+/// 1 ≤ stages ≤ kMostStages.
+const GaussStages& gauss_stages(int stages);
+
+}  // namespace portwave

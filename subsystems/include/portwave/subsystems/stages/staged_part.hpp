@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "portwave/subsystems/core/component.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
+
+namespace portwave {
+
+/// A part whose step has s Gauss stages, as a component with s times its ports: order 2s, and
+/// passive for every h > 0 like the step of one stage.
+///
+/// With X(τ) = x + h Σⱼ (∫₀^τ lⱼ) ẋⱼ and ∇̄ᵢH = (1/bᵢ) ∫₀¹ lᵢ(τ) ∇H(X(τ)) dτ, at stage i
+///   ẋᵢ = (J − R)∇̄ᵢH + (G − P)uᵢ,   yᵢ = (G + P)ᵀ∇̄ᵢH + (S + N)uᵢ,   x⁺ = x + h Σᵢ bᵢẋᵢ,
+/// a state-dependent structure being that at X(cᵢ). Then
+///   H⁺ − H = h Σᵢ bᵢuᵢᵀyᵢ − h Σᵢ bᵢ[∇̄ᵢH; uᵢ]ᵀ[R P; Pᵀ S][∇̄ᵢH; uᵢ],
+/// exactly where the integrals are: for quadratic H, and for polynomials as far as the quadrature
+/// goes (Hamiltonian of the part). What it misses appears in the ledger as the part's residual.
+///
+/// The component's variables at stage i are √bᵢ times those of the part: efforts, flows, inputs and
+/// outputs. So a step of it is a step of one stage to all who couple it: its waves are those of
+/// e + γf = √(2γ/h) a, and h Σ e f of its ports is the work h Σᵢ bᵢeᵢfᵢ. Ports, and likewise
+/// external inputs, come stage by stage, named "port@1", "port@2", ….
+/// Errors   ConfigError where a part cannot have stages: it is opaque, or a descriptor part.
+/// Cost     a linear part has dense maps of (s·n) × (n + s(p + q)) doubles; others one dense LU of
+///          size (s + 1)n per Newton step.
+/// Source   Hairer, JNAIAM 5 (2010); Cohen & Hairer, BIT 51 (2011); with ports our own.
+std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages);
+
+/// Why a part cannot have stages; empty where it can.
+std::string staging_defect(const Component& part);
+
+}  // namespace portwave

@@ -1,0 +1,121 @@
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "nonlinear/lane_solver.hpp"
+#include "stages/staged_batches.hpp"
+#include "stages/staged_physics.hpp"
+
+namespace portwave {
+namespace {
+
+/// Newton on all stages of a part, by the solver of one stage (StagedPhysics).
+class StagedNewtonBatch final : public LanewiseBatch {
+ public:
+  StagedNewtonBatch(std::span<const Subsystem* const> parts, const GaussStages& stages)
+      : StagedNewtonBatch(parts, stages, StagedPhysics(*parts[0], stages).layout()) {}
+
+  double scatter_cost_ns() const override {
+    const double n = lifted_size();
+    return 2000.0 + 1000.0 * n + 2.0 * n * n * n;
+  }
+  double advance_cost_ns() const override { return scatter_cost_ns(); }
+
+  void prepare(double step_s, const double* impedance) override {
+    step_s_ = step_s;
+    impedance_.clear();
+    for (int l = 0; l < lanes(); ++l) {
+      for (int j = 0; j < wave_size(); ++j) impedance_.push_back(impedance[j * stride() + l]);
+      solvers_[static_cast<std::size_t>(l)].part().prepare(step_s, impedance_of(l));
+    }
+  }
+
+ private:
+  StagedNewtonBatch(std::span<const Subsystem* const> parts, const GaussStages& stages,
+                    const StageLayout& layout)
+      : LanewiseBatch(static_cast<int>(parts.size()), layout.n, layout.ports(), layout.inputs(),
+                      2 * (layout.n + layout.states()) +
+                          LastSolve::size(layout.n + layout.states(), layout.ports())),
+        layout_(layout),
+        taken_(std::make_unique<std::atomic<bool>[]>(parts.size())) {
+    for (const Subsystem* part : parts) {
+      parts_.push_back(std::make_unique<const StagedPhysics>(*part, stages));
+    }
+    solvers_.reserve(parts.size());
+    for (const auto& part : parts_) solvers_.emplace_back(*part, NewtonOptions{});
+  }
+
+  int lifted_size() const { return layout_.n + layout_.states(); }
+
+  void freeze_lane(int /*lane*/, const Lane& frozen) const override {
+    std::copy(frozen.x, frozen.x + layout_.n, frozen.extra);
+    std::fill(frozen.extra + layout_.n, frozen.extra + lifted_size(), 0.0);
+    last_solve(frozen).forget();
+  }
+  StepFault scatter_lane(int l, const Lane& frozen, const double* a, double* b) const override {
+    return with_solver(l, [&](LaneSolver& solver) {
+      solver.part().freeze(frozen.extra, frozen.input);
+      return solver.solve(a, b);
+    });
+  }
+  StepFault inexact_scatter_lane(int l, const Lane& frozen, const double* a,
+                                 double* b) const override {
+    return with_solver(l, [&](LaneSolver& solver) {
+      solver.part().freeze(frozen.extra, frozen.input);
+      return solver.inexact_scatter(a, b, last_solve(frozen));
+    });
+  }
+  StepFault advance_lane(int l, const Lane& frozen, const double* a, double* x_next, double* b,
+                         StepEnergy& energy) const override {
+    return with_solver(l, [&](LaneSolver& solver) {
+      solver.part().freeze(frozen.extra, frozen.input);
+      const StepFault fault = solver.solve(a, b);
+      if (fault != StepFault::none) return fault;
+      double* const next = frozen.extra + lifted_size();
+      energy = solver.part().commit(solver.increment(), next);
+      parts_[static_cast<std::size_t>(l)]->final_state(next, x_next);
+      return fault;
+    });
+  }
+
+  /// As in NewtonBatch: a solver is taken for the length of a call, and a second thread makes its
+  /// own.
+  template <class Act>
+  StepFault with_solver(int l, const Act& act) const {
+    const auto lane = static_cast<std::size_t>(l);
+    if (taken_[lane].exchange(true, std::memory_order_acquire)) {
+      LaneSolver another(*parts_[lane], NewtonOptions{});
+      another.part().prepare(step_s_, impedance_of(l));
+      return act(another);
+    }
+    struct Return {
+      std::atomic<bool>& taken;
+      ~Return() { taken.store(false, std::memory_order_release); }
+    } const give_back{taken_[lane]};  // also where a callback throws
+    return act(solvers_[lane]);
+  }
+
+  LastSolve last_solve(const Lane& frozen) const {
+    return {frozen.extra + static_cast<std::ptrdiff_t>(2) * lifted_size(), lifted_size(),
+            wave_size()};
+  }
+  const double* impedance_of(int l) const { return impedance_.data() + l * wave_size(); }
+
+  StageLayout layout_;
+  std::vector<std::unique_ptr<const StagedPhysics>> parts_;
+  double step_s_ = 0.0;
+  std::vector<double> impedance_;  // lane by lane
+  std::unique_ptr<std::atomic<bool>[]> taken_;
+  mutable std::vector<LaneSolver> solvers_;  // of lane l: whoever has set taken_[l]
+};
+
+}  // namespace
+
+std::unique_ptr<StepBatch> make_staged_newton_batch(std::span<const Subsystem* const> parts,
+                                                    const GaussStages& stages) {
+  return std::make_unique<StagedNewtonBatch>(parts, stages);
+}
+
+}  // namespace portwave

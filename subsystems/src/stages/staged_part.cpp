@@ -1,0 +1,82 @@
+#include "portwave/subsystems/stages/staged_part.hpp"
+
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
+#include "stages/staged_batches.hpp"
+#include "stages/staged_structure.hpp"
+
+namespace portwave {
+namespace {
+
+class StagedPart final : public Component {
+ public:
+  StagedPart(std::shared_ptr<const Component> part, int stages)
+      : Component(staged_signature(part->signature(), stages)),
+        part_(std::move(part)),
+        stages_(gauss_stages(stages)) {}
+
+  const Subsystem& physics() const { return *part_->port_hamiltonian(); }
+
+  Capabilities capabilities() const override { return part_->capabilities(); }
+  const Subsystem* port_hamiltonian() const override { return part_->port_hamiltonian(); }
+  int stages() const override { return stages_.count; }
+  bool is_active() const override { return part_->is_active(); }
+  std::vector<double> default_state() const override { return part_->default_state(); }
+  std::vector<double> typical_state() const override { return part_->typical_state(); }
+  Issues check_initial_state(const double* x) const override {
+    return part_->check_initial_state(x);
+  }
+
+  std::string batch_key() const override {
+    const std::string own = part_->batch_key();
+    if (own.empty()) return own;
+    return fmt::format("{}@{}/{}", own, stages_.count, typeid(*part_).name());
+  }
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
+    std::vector<const Subsystem*> physics;
+    std::vector<const LinearPortHamiltonian*> linear;
+    for (const Component* part : parts) {
+      physics.push_back(part->port_hamiltonian());
+      if (const auto* own = dynamic_cast<const LinearPortHamiltonian*>(physics.back())) {
+        linear.push_back(own);
+      }
+    }
+    if (linear.size() == physics.size()) return make_staged_linear_batch(linear, stages_);
+    return make_staged_newton_batch(physics, stages_);
+  }
+
+ private:
+  std::shared_ptr<const Component> part_;
+  const GaussStages& stages_;
+};
+
+}  // namespace
+
+std::string staging_defect(const Component& part) {
+  const Subsystem* const physics = part.port_hamiltonian();
+  if (physics == nullptr) return "is opaque: it shows no equations that stages could be made of";
+  if (part.stages() != 1) return "has stages already";
+  if (physics->linear_form().E != nullptr) {
+    return "is a descriptor part, and those have steps of one stage only";
+  }
+  return {};
+}
+
+std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages) {
+  if (stages < 1 || stages > kMostStages) {
+    throw ConfigError("/stages", fmt::format("must be 1 to {}, got {}", kMostStages, stages));
+  }
+  if (const std::string defect = staging_defect(*part); !defect.empty()) {
+    throw ConfigError(
+        "", fmt::format("a part of type {} {}", in_quotes(part->signature().type), defect));
+  }
+  return std::make_shared<const StagedPart>(std::move(part), stages);
+}
+
+}  // namespace portwave

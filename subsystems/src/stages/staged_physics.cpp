@@ -1,0 +1,179 @@
+#include "stages/staged_physics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "base/workspace.hpp"
+#include "nonlinear/discrete_gradients.hpp"
+#include "portwave/subsystems/base/typical_state.hpp"
+
+namespace portwave {
+namespace {
+
+/// Exact for polynomials H of degree d with sd ≤ 16: ∇H along X, which is of degree s, times lᵢ is of
+/// degree sd − 1.
+constexpr int kQuadraturePoints = 8;
+
+Signature lifted_signature(const Subsystem& part, const GaussStages& stages) {
+  Signature out = staged_signature(part.signature(), stages.count);
+  for (int i = 1; i <= stages.count; ++i) {
+    for (const StateVariable& state : part.signature().states) {
+      out.states.push_back({state.name + "@" + std::to_string(i), state.unit});
+    }
+  }
+  return out;
+}
+
+Structure lifted_structure(const StageLayout& layout, const Structure& own) {
+  Structure all = Structure::zero(layout.n + layout.states(), layout.ports() + layout.inputs());
+  for (int i = 0; i < layout.stages; ++i) add_stage(layout, i, layout.n, own, all);
+  for (SparseMatrix* M : {&all.J, &all.R, &all.G, &all.P, &all.S, &all.N}) M->makeCompressed();
+  return all;
+}
+
+}  // namespace
+
+StagedPhysics::StagedPhysics(const Subsystem& part, const GaussStages& stages)
+    : Subsystem(lifted_signature(part, stages)),
+      part_(part),
+      stages_(stages),
+      layout_{stages.count, part.signature().state_size(), part.signature().wave_size(),
+              part.signature().input_size()},
+      structure_(lifted_structure(layout_, part.structure())),
+      own_typical_(part.typical_state()) {
+  for (int i = 0; i <= stages.count; ++i) {
+    typical_.insert(typical_.end(), own_typical_.begin(), own_typical_.end());
+  }
+  const auto reach_to = [&stages](double tau) {
+    std::vector<double> reach;
+    for (int j = 0; j < stages.count; ++j) {
+      reach.push_back(stages.integral(j, tau) / std::sqrt(stages.b[static_cast<std::size_t>(j)]));
+    }
+    return reach;
+  };
+  const detail::QuadratureRule& rule = detail::gauss_legendre(kQuadraturePoints);
+  for (std::size_t k = 0; k < rule.nodes.size(); ++k) {
+    Node node{{}, reach_to(rule.nodes[k])};
+    for (int i = 0; i < stages.count; ++i) {
+      node.weight.push_back(rule.weights[k] * stages.lagrange(i, rule.nodes[k]) /
+                            std::sqrt(stages.b[static_cast<std::size_t>(i)]));
+    }
+    nodes_.push_back(std::move(node));
+  }
+  for (int i = 0; i < stages.count; ++i) {
+    at_stages_.push_back({{}, reach_to(stages.c[static_cast<std::size_t>(i)])});
+  }
+}
+
+std::vector<double> StagedPhysics::default_state() const {
+  std::vector<double> out = part_.default_state();
+  out.resize(typical_.size(), 0.0);
+  return out;
+}
+
+/// x + Σⱼ reachⱼ δⱼ
+void StagedPhysics::state_at(const double* x, const double* delta, const std::vector<double>& reach,
+                             double* out) const {
+  for (int i = 0; i < layout_.n; ++i) {
+    double moved = 0.0;
+    for (int j = 0; j < layout_.stages; ++j) {
+      moved += reach[static_cast<std::size_t>(j)] * delta[j * layout_.n + i];
+    }
+    out[i] = x[i] + moved;
+  }
+}
+
+void StagedPhysics::final_state(const double* state, double* x_next) const {
+  for (int i = 0; i < layout_.n; ++i) {
+    double moved = 0.0;
+    for (int j = 0; j < layout_.stages; ++j) {
+      moved += std::sqrt(stages_.b[static_cast<std::size_t>(j)]) * state[(j + 1) * layout_.n + i];
+    }
+    x_next[i] = state[i] + moved;
+  }
+}
+
+double StagedPhysics::storage(const double* state) const {
+  detail::Workspace x(static_cast<std::size_t>(layout_.n));
+  final_state(state, x.data());
+  return part_.storage(x.data());
+}
+
+void StagedPhysics::discrete_gradient(const double* start, const double* next, double* g) const {
+  const int n = layout_.n;
+  detail::Workspace scratch(static_cast<std::size_t>(2 * n));
+  double* const x = scratch.data();
+  double* const slope = x + n;
+  std::fill(g, g + n + layout_.states(), 0.0);
+  for (const Node& node : nodes_) {
+    state_at(start, next + n, node.reach, x);
+    part_.gradient(x, slope);
+    for (int i = 0; i < layout_.stages; ++i) {
+      const double weight = node.weight[static_cast<std::size_t>(i)];
+      for (int k = 0; k < n; ++k) g[(i + 1) * n + k] += weight * slope[k];
+    }
+  }
+}
+
+void StagedPhysics::hessian_at(const double* x,
+                               std::vector<Eigen::Triplet<double>>& hessian) const {
+  if (part_.hessian(x, hessian)) return;
+  const int n = layout_.n;
+  detail::Workspace scratch(static_cast<std::size_t>(3 * n));
+  double* const at = scratch.data();
+  double* const ahead = at + n;
+  double* const back = ahead + n;
+  std::copy(x, x + n, at);
+  for (int j = 0; j < n; ++j) {
+    const double reach = difference_step(own_typical_[static_cast<std::size_t>(j)], x[j]);
+    at[j] = x[j] + reach;
+    part_.gradient(at, ahead);
+    at[j] = x[j] - reach;
+    part_.gradient(at, back);
+    at[j] = x[j];
+    for (int i = 0; i < n; ++i) {
+      hessian.emplace_back(i, j, (ahead[i] - back[i]) / (2.0 * reach));
+    }
+  }
+}
+
+void StagedPhysics::discrete_gradient_jacobian(
+    const double* start, const double* next, std::vector<Eigen::Triplet<double>>& jacobian) const {
+  const int n = layout_.n;
+  detail::Workspace x(static_cast<std::size_t>(n));
+  thread_local std::vector<Eigen::Triplet<double>> own;
+  for (const Node& node : nodes_) {
+    state_at(start, next + n, node.reach, x.data());
+    own.clear();
+    hessian_at(x.data(), own);
+    for (int i = 0; i < layout_.stages; ++i) {
+      for (int j = 0; j < layout_.stages; ++j) {
+        const double gain =
+            node.weight[static_cast<std::size_t>(i)] * node.reach[static_cast<std::size_t>(j)];
+        for (const auto& entry : own) {
+          jacobian.emplace_back((i + 1) * n + entry.row(), (j + 1) * n + entry.col(),
+                                gain * entry.value());
+        }
+      }
+    }
+  }
+}
+
+/// `mid` is halfway to (x, δ⁺).
+void StagedPhysics::structure_at(const double* mid, Structure& out) const {
+  const int n = layout_.n;
+  detail::Workspace scratch(static_cast<std::size_t>(n + layout_.states()));
+  double* const x = scratch.data();
+  double* const delta = x + n;
+  for (int i = 0; i < layout_.states(); ++i) delta[i] = 2.0 * mid[n + i];
+  thread_local Structure own;
+  if (own.J.rows() != n || own.G.cols() != layout_.p + layout_.q) own = part_.structure();
+  for (int i = 0; i < layout_.stages; ++i) {
+    state_at(mid, delta, at_stages_[static_cast<std::size_t>(i)].reach, x);
+    part_.structure_at(x, own);
+    add_stage(layout_, i, n, own, out);
+  }
+}
+
+}  // namespace portwave

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
+#include "stages/staged_structure.hpp"
+
+namespace portwave {
+
+/// A step with s stages, written as a step of one stage of a larger part, so that the solver of
+/// that serves: its states are (x, δ) with δᵢ = √bᵢ h ẋᵢ, of which x does not move and δ starts at
+/// 0; its discrete gradient has gᵢ = √bᵢ ∇̄ᵢH beside δᵢ and 0 beside x, so that
+///   δ⁺ = h[(J − R)g + (G − P)u],   gᵀδ⁺ = H(x⁺) − H(x),   x⁺ = x + Σᵢ √bᵢ δᵢ⁺.
+/// The integrals of ∇̄ᵢH are taken by Gauss–Legendre quadrature.
+class StagedPhysics final : public Subsystem {
+ public:
+  /// `part` must outlive it.
+  StagedPhysics(const Subsystem& part, const GaussStages& stages);
+
+  const StageLayout& layout() const { return layout_; }
+  /// x⁺ of (x, δ⁺).
+  void final_state(const double* state, double* x_next) const;
+
+  std::vector<double> typical_state() const override { return typical_; }
+  std::vector<double> default_state() const override;
+  bool is_active() const override { return part_.is_active(); }
+  double storage(const double* state) const override;
+  void gradient(const double* state, double* g) const override {
+    discrete_gradient(state, state, g);
+  }
+  /// `start` is (x, 0).
+  void discrete_gradient(const double* start, const double* next, double* g) const override;
+  void discrete_gradient_jacobian(const double* start, const double* next,
+                                  std::vector<Eigen::Triplet<double>>& jacobian) const override;
+  bool constant_structure() const override { return part_.constant_structure(); }
+  const Structure& structure() const override { return structure_; }
+  void structure_at(const double* mid, Structure& out) const override;
+
+ private:
+  struct Node {
+    std::vector<double> weight;  ///< w lᵢ(τ)/√bᵢ, by stage
+    std::vector<double> reach;   ///< ∫₀^τ lⱼ/√bⱼ, by stage
+  };
+
+  void state_at(const double* x, const double* delta, const std::vector<double>& reach,
+                double* out) const;
+  void hessian_at(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const;
+
+  const Subsystem& part_;
+  const GaussStages& stages_;
+  StageLayout layout_;
+  Structure structure_;
+  std::vector<double> typical_, own_typical_;
+  std::vector<Node> nodes_;
+  std::vector<Node> at_stages_;  ///< reach of X(cᵢ)
+};
+
+}  // namespace portwave
