@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Redraws the README's picture from fresh studies. Needs gnuplot and a release build.
+# Redraws the pictures from fresh runs. Needs gnuplot and a release build.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=$(mktemp -d)
@@ -15,3 +15,18 @@ study guarded --guard on
 study auto --methods auto --guard on
 gnuplot -e "published='$out/published/budget.csv'; guarded='$out/guarded/budget.csv'; automatic='$out/auto/budget.csv'" \
   docs/images/safety.gp >docs/images/safety.svg
+
+# Positions of the Duffing pair at 10 s, by two integrators at a tolerance of 1e-13.
+exact_1=-0.2774531015
+exact_2=0.0905967774
+for stages in 1 2 3; do
+  for steps in 125 250 500 1000 2000 4000; do
+    build/release/bin/portwave run examples/two_oscillators.json --out "$out/order" \
+      --set "/time={\"step_s\": $(awk "BEGIN {print 10 / $steps}"), \"steps\": $steps}" \
+      --set "/method={\"kind\": \"auto\", \"tolerance\": 1e-13, \"stages\": $stages}" >/dev/null 2>&1 || true
+    tail -n 1 "$out/order/trajectory.csv" | awk -F, -v h="$(awk "BEGIN {print 10 / $steps}")" \
+      -v q1=$exact_1 -v q2=$exact_2 \
+      '{ printf "%g %.4e\n", h, sqrt(($2 - q1) ^ 2 + ($3 - q2) ^ 2) }'
+  done >"$out/order_$stages.txt"
+done
+gnuplot -e "folder='$out'" docs/images/order.gp >docs/images/order.svg

@@ -55,9 +55,12 @@ class EnergyLaws {
     const std::size_t islands = tank_.size();
     std::vector<long double> taken(islands, 0.0L), terms(islands, 0.0L);
     for (int j = 0; j < static_cast<int>(system_.scalar_ports().size()); ++j) {
-      const long double a = stepper.waves()->incident(j), b = stepper.waves()->outgoing(j);
-      taken[island_of_port(j)] += 0.5L * (b - a) * (b + a);
-      terms[island_of_port(j)] += 0.5L * (a * a + b * b);
+      for (int stage = 0; stage < stepper.waves()->stages(); ++stage) {
+        const WavePair wave = stepper.waves()->waves_at(j, stage);
+        const long double a = wave.incident, b = wave.outgoing;
+        taken[island_of_port(j)] += 0.5L * (b - a) * (b + a);
+        terms[island_of_port(j)] += 0.5L * (a * a + b * b);
+      }
     }
     supplied_ += static_cast<long double>(report.energy.supplied_J);
     supplied_size_ += std::abs(report.energy.supplied_J);

@@ -12,10 +12,10 @@ namespace portwave {
 StagedRun::StagedRun(const System& system, const StepperOptions& options)
     : given_(&system), options_(options), stages_(options.method.waves().stages) {
   if (stages_ == 1) return;
-  staged_ = std::make_unique<const System>(staged_system(system, stages_, options.step_s));
+  staged_ = std::make_unique<System>(staged_system(system, stages_, options.step_s));
   WaveCoupling& method = options_.method.waves();
   if (method.impedance.size() > 1) method.impedance = at_all_stages(method.impedance);
-  if (method.initial_waves.empty()) return;
+  if (method.initial_waves.size() != system.scalar_ports().size()) return;  // none, or by stage
   method.initial_waves = at_all_stages(method.initial_waves);
   for (int port = 0; port < static_cast<int>(system.scalar_ports().size()); ++port) {
     for (int i = 0; i < stages_; ++i) method.initial_waves[at(this->port(port, i))] *= weight(i);

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "portwave/runtime/execution/stepper.hpp"
 
@@ -17,6 +20,9 @@ class StagedRun {
   const System& stepped() const { return staged_ != nullptr ? *staged_ : *given_; }
   const StepperOptions& options() const { return options_; }
 
+  /// The staged system, given away. Precondition: more than one stage.
+  System take_stepped() { return std::move(*staged_); }
+
   int stages() const { return stages_; }
   /// Of the stepped system: a scalar port of the given one at a stage.
   int port(int scalar_port, int stage) const;
@@ -30,7 +36,7 @@ class StagedRun {
   const System* given_;
   StepperOptions options_;
   int stages_ = 1;
-  std::unique_ptr<const System> staged_;
+  std::unique_ptr<System> staged_;
 };
 
 }  // namespace portwave

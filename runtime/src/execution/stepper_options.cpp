@@ -84,12 +84,16 @@ Issues check(const System& system, const StepperOptions& options) {
   }
   const std::size_t ports = system.scalar_ports().size();
   const WaveCoupling& m = *waves;
-  const bool has_impedances = m.impedance.size() == ports || m.impedance.size() == 1;
+  const std::size_t ports_of_stages = ports * static_cast<std::size_t>(std::max(m.stages, 1));
+  const auto is_by_port = [&](const std::vector<double>& values) {
+    return values.size() == ports || values.size() == ports_of_stages;
+  };
+  const bool has_impedances = is_by_port(m.impedance) || m.impedance.size() == 1;
   expect(m.impedance_kind != ImpedanceKind::given || has_impedances, "/method/impedance",
          "must have one value, or one per scalar port");
   if (m.kind == WaveUpdate::interface) refuse_where_not_linearisable(system, issues);
   if (m.stages > 1) append(issues, "", check_stages(system));
-  expect(m.initial_waves.empty() || m.initial_waves.size() == ports, "/method/initial_waves",
+  expect(m.initial_waves.empty() || is_by_port(m.initial_waves), "/method/initial_waves",
          "must be empty or have one value per scalar port");
   expect(std::all_of(m.initial_waves.begin(), m.initial_waves.end(),
                      [](double b) { return std::isfinite(b); }),

@@ -30,10 +30,6 @@ constexpr PortQuantity kPortQuantities[] = {{"effort", Observable::Kind::effort}
                                             {"incident", Observable::Kind::incident},
                                             {"outgoing", Observable::Kind::outgoing}};
 
-bool is_wave(Observable::Kind kind) {
-  return kind == Observable::Kind::incident || kind == Observable::Kind::outgoing;
-}
-
 const Signature& signature_of(const System& system, int part) {
   return system.parts()[static_cast<std::size_t>(part)].component->signature();
 }
@@ -180,6 +176,10 @@ std::string unknown_part(const System& system, const std::string& label, NameSea
 }
 
 }  // namespace
+
+bool is_wave(Observable::Kind kind) {
+  return kind == Observable::Kind::incident || kind == Observable::Kind::outgoing;
+}
 
 std::vector<std::string> names_of_parts(const System& system) {
   std::vector<std::string> names;

@@ -18,6 +18,9 @@ std::optional<Observable> find_observable(const System& system, const std::strin
                                           const std::function<NameSearch&()>& part_names,
                                           std::string& defect);
 
+/// The wave of a port; only wave coupling has such.
+bool is_wave(Observable::Kind kind);
+
 /// By part.
 std::vector<std::string> names_of_parts(const System& system);
 

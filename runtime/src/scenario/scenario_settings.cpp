@@ -99,6 +99,14 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
     std::string defect;
     auto observable =
         find_observable(names.system(), label, settings.options.method.kind(), part_names, defect);
+    const CouplingMethod& method = settings.options.method;
+    if (observable && is_wave(observable->kind) && method.waves().stages > 1) {
+      element.fail(
+          fmt::format("with {} stages a port has as many waves: there is no {}; observe its "
+                      "effort and flow",
+                      method.waves().stages, in_quotes(label)));
+      continue;
+    }
     if (observable) {
       settings.observables.push_back(*std::move(observable));
     } else {

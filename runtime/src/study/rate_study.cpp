@@ -16,6 +16,7 @@
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/runtime/study/tune.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "study/stepped_scenario.hpp"
 
 namespace portwave {
 namespace {
@@ -144,9 +145,11 @@ class Observation {
 
 }  // namespace
 
-std::vector<RateRow> study_rate(const Scenario& scenario, const RateOptions& options,
+std::vector<RateRow> study_rate(const Scenario& given, const RateOptions& options,
                                 const PhaseCallback& listener) {
-  refuse_without_waves(scenario.options.method);
+  refuse_without_waves(given.options.method);
+  const SteppedScenario stepped(given);
+  const Scenario& scenario = stepped.get();
   tell(listener, {"linearising the subsystems"});
   const PortResponses responses(scenario.system, scenario.options.step_s);
   const int steps = static_cast<int>(std::min<std::int64_t>(options.steps, scenario.steps));

@@ -49,12 +49,13 @@ StepModel step_model(const WaveDiscretisation& waves, const LaneCosts& costs,
 
 ScalingPredictor::ScalingPredictor(const Scenario& scenario, const ScalingOptions& options,
                                    const ScalingModel& measured)
-    : options_(options),
+    : stepped_(scenario),
+      options_(options),
       measured_(measured),
       budget_(iterations_of(scenario.options.method)),
       waits_(has_tolerance(scenario.options.method)) {
   if (scenario.options.method.couples_by_waves()) {
-    waves_.emplace(discretise(scenario, options.grain));
+    waves_.emplace(discretise(stepped_.get(), options.grain));
     model_waves();
   } else {
     model_blocks(scenario.system);

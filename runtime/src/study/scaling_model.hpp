@@ -6,6 +6,7 @@
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/execution/partition.hpp"
 #include "portwave/runtime/study/scaling.hpp"
+#include "study/stepped_scenario.hpp"
 
 namespace portwave {
 
@@ -31,6 +32,7 @@ class ScalingPredictor {
   void model_blocks(const System& system);
   StepModel model_for(int threads) const;
 
+  SteppedScenario stepped_;
   ScalingOptions options_;
   ScalingModel measured_;
   std::optional<WaveDiscretisation> waves_;  // empty: a method without

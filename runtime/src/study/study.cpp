@@ -11,6 +11,7 @@
 
 #include <fmt/core.h>
 
+#include "portwave/coupling/reference/gauss_reference.hpp"
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/runtime/study/tune.hpp"
 
@@ -262,13 +263,10 @@ BudgetRow budget_row(const Scenario& scenario, const Samples& reference,
   return row;
 }
 
-}  // namespace
-
-Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listener) {
-  throw_if_any(check_observables(scenario.observables));
-  tell(listener, {"stepping the monolithic reference"});
+/// What a reference passes through.
+template <class Reference>
+Samples samples_of(Reference reference, const Scenario& scenario) {
   Samples samples = room_for_samples(scenario);
-  MonolithicReference reference(scenario.system, scenario.options.step_s);
   const auto sample = [&] {
     for (const Observable& observable : scenario.observables) {
       samples.push_back(
@@ -281,6 +279,19 @@ Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listen
     sample();
   }
   return samples;
+}
+
+}  // namespace
+
+Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listener) {
+  throw_if_any(check_observables(scenario.observables));
+  tell(listener, {"stepping the monolithic reference"});
+  const CouplingMethod& method = scenario.options.method;
+  const int stages = method.couples_by_waves() ? method.waves().stages : 1;
+  if (stages > 1) {
+    return samples_of(GaussReference(scenario.system, scenario.options.step_s, stages), scenario);
+  }
+  return samples_of(MonolithicReference(scenario.system, scenario.options.step_s), scenario);
 }
 
 std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,

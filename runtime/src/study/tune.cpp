@@ -12,6 +12,7 @@
 #include "execution/stepper_options.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
+#include "study/stepped_scenario.hpp"
 
 namespace portwave {
 namespace {
@@ -114,8 +115,10 @@ std::vector<RuleRates> rates_of_rules(const Scenario& scenario, const PortRespon
   return rules;
 }
 
-TuningReport tune(const Scenario& scenario, ImpedanceKind rule, const PhaseCallback& listener) {
-  refuse_without_waves(scenario.options.method);
+TuningReport tune(const Scenario& given, ImpedanceKind rule, const PhaseCallback& listener) {
+  refuse_without_waves(given.options.method);
+  const SteppedScenario stepped(given);
+  const Scenario& scenario = stepped.get();
   tell(listener, {"linearising the subsystems"});
   const PortResponses responses(scenario.system, scenario.options.step_s);
   WaveCoupling method = scenario.options.method.waves();

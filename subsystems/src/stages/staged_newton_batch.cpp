@@ -38,6 +38,8 @@ class StagedNewtonBatch final : public LanewiseBatch {
       : LanewiseBatch(static_cast<int>(parts.size()), layout.n, layout.ports(), layout.inputs(),
                       2 * (layout.n + layout.states()) +
                           LastSolve::size(layout.n + layout.states(), layout.ports())),
+        own_parts_(parts.begin(), parts.end()),
+        stages_(stages),
         layout_(layout),
         taken_(std::make_unique<std::atomic<bool>[]>(parts.size())) {
     for (const Subsystem* part : parts) {
@@ -86,7 +88,8 @@ class StagedNewtonBatch final : public LanewiseBatch {
   StepFault with_solver(int l, const Act& act) const {
     const auto lane = static_cast<std::size_t>(l);
     if (taken_[lane].exchange(true, std::memory_order_acquire)) {
-      LaneSolver another(*parts_[lane], NewtonOptions{});
+      const StagedPhysics own(*own_parts_[lane], stages_);
+      LaneSolver another(own, NewtonOptions{});
       another.part().prepare(step_s_, impedance_of(l));
       return act(another);
     }
@@ -103,6 +106,8 @@ class StagedNewtonBatch final : public LanewiseBatch {
   }
   const double* impedance_of(int l) const { return impedance_.data() + l * wave_size(); }
 
+  std::vector<const Subsystem*> own_parts_;
+  const GaussStages& stages_;
   StageLayout layout_;
   std::vector<std::unique_ptr<const StagedPhysics>> parts_;
   double step_s_ = 0.0;

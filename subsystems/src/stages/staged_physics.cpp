@@ -41,7 +41,8 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const GaussStages& stages)
       layout_{stages.count, part.signature().state_size(), part.signature().wave_size(),
               part.signature().input_size()},
       structure_(lifted_structure(layout_, part.structure())),
-      own_typical_(part.typical_state()) {
+      own_typical_(part.typical_state()),
+      stage_structure_(part.structure()) {
   for (int i = 0; i <= stages.count; ++i) {
     typical_.insert(typical_.end(), own_typical_.begin(), own_typical_.end());
   }
@@ -142,7 +143,7 @@ void StagedPhysics::discrete_gradient_jacobian(
     const double* start, const double* next, std::vector<Eigen::Triplet<double>>& jacobian) const {
   const int n = layout_.n;
   detail::Workspace x(static_cast<std::size_t>(n));
-  thread_local std::vector<Eigen::Triplet<double>> own;
+  std::vector<Eigen::Triplet<double>>& own = stage_hessian_;
   for (const Node& node : nodes_) {
     state_at(start, next + n, node.reach, x.data());
     own.clear();
@@ -167,12 +168,10 @@ void StagedPhysics::structure_at(const double* mid, Structure& out) const {
   double* const x = scratch.data();
   double* const delta = x + n;
   for (int i = 0; i < layout_.states(); ++i) delta[i] = 2.0 * mid[n + i];
-  thread_local Structure own;
-  if (own.J.rows() != n || own.G.cols() != layout_.p + layout_.q) own = part_.structure();
   for (int i = 0; i < layout_.stages; ++i) {
     state_at(mid, delta, at_stages_[static_cast<std::size_t>(i)].reach, x);
-    part_.structure_at(x, own);
-    add_stage(layout_, i, n, own, out);
+    part_.structure_at(x, stage_structure_);
+    add_stage(layout_, i, n, stage_structure_, out);
   }
 }
 

@@ -13,7 +13,8 @@ namespace portwave {
 /// that serves: its states are (x, δ) with δᵢ = √bᵢ h ẋᵢ, of which x does not move and δ starts at
 /// 0; its discrete gradient has gᵢ = √bᵢ ∇̄ᵢH beside δᵢ and 0 beside x, so that
 ///   δ⁺ = h[(J − R)g + (G − P)u],   gᵀδ⁺ = H(x⁺) − H(x),   x⁺ = x + Σᵢ √bᵢ δᵢ⁺.
-/// The integrals of ∇̄ᵢH are taken by Gauss–Legendre quadrature.
+/// The integrals of ∇̄ᵢH are taken by Gauss–Legendre quadrature. One thread at a time: it keeps
+/// scratch.
 class StagedPhysics final : public Subsystem {
  public:
   /// `part` must outlive it.
@@ -55,6 +56,10 @@ class StagedPhysics final : public Subsystem {
   std::vector<double> typical_, own_typical_;
   std::vector<Node> nodes_;
   std::vector<Node> at_stages_;  ///< reach of X(cᵢ)
+
+  // Scratch.
+  mutable Structure stage_structure_;
+  mutable std::vector<Eigen::Triplet<double>> stage_hessian_;
 };
 
 }  // namespace portwave

@@ -61,8 +61,9 @@ struct WaveCoupling {
   /// Budget K ≥ 0: evaluations of S before the commit.
   int iterations = 20;
   /// Gauss stages of a step, 1 to kMostStages: its order is twice that. Above 1 every port has a
-  /// wave per stage; impedances and initial waves that are given hold at all stages. Not for opaque
-  /// and descriptor parts.
+  /// wave and an impedance per stage: those that are given by scalar port hold at all stages; those
+  /// that are computed are listed part by part, for each part stage by stage, and may be given so.
+  /// Not for opaque and descriptor parts.
   int stages = 1;
   /// Relaxation: λ ∈ (0, 2) of Douglas–Rachford, θ ∈ (0, 1] of Peaceman–Rachford, as the update
   /// rule says. `automatic` chooses its own.

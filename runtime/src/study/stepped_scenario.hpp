@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+
+#include "execution/staged_run.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+
+namespace portwave {
+
+/// A scenario as waves step it: as it is, or with more than one stage that of the staged system, to
+/// which impedances and rates belong. Nothing is observed of it.
+class SteppedScenario {
+ public:
+  /// `scenario` must outlive it. Errors: ConfigError of staged_system.
+  explicit SteppedScenario(const Scenario& scenario) : given_(scenario) {
+    if (!scenario.options.method.couples_by_waves()) return;
+    if (scenario.options.method.waves().stages == 1) return;
+    StagedRun run(scenario.system, scenario.options);
+    StepperOptions options = run.options();
+    options.method.waves().stages = 1;
+    staged_.emplace(Scenario{scenario.name,
+                             run.take_stepped(),
+                             std::move(options),
+                             scenario.steps,
+                             {},
+                             scenario.record_every});
+  }
+
+  SteppedScenario(const SteppedScenario&) = delete;
+  SteppedScenario& operator=(const SteppedScenario&) = delete;
+
+  const Scenario& get() const { return staged_ ? *staged_ : given_; }
+
+ private:
+  const Scenario& given_;
+  std::optional<Scenario> staged_;
+};
+
+}  // namespace portwave
