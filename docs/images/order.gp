@@ -9,7 +9,7 @@ set ytics nomirror
 set logscale xy
 set format y "10^{%T}"
 set xrange [0.0022:0.09]
-set yrange [1e-11:4]
+set yrange [3e-15:4]
 set key bottom right samplen 2
 set xlabel "step size h [s]"
 set ylabel "error of the positions [m]"

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
+#include <functional>
+#include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "batches/step_rounding.hpp"
 #include "linear/linear_energy.hpp"
 #include "linear/plain_lu.hpp"
+#include "portwave/subsystems/base/equal_classes.hpp"
 #include "stages/staged_batches.hpp"
 #include "stages/staged_structure.hpp"
 
@@ -59,69 +62,146 @@ struct StagedForm {
   }
 };
 
+/// δ and y as maps of (x, u, ū), ports open.
+template <class Wide>
+struct OpenStages {
+  using Dense = typename PlainLu<Wide>::Dense;
+  Dense delta, y;
+  double inaccuracy = 0.0;  ///< of δ, relative to the largest entry of a column
+
+  OpenStages() = default;
+  /// Equations are scaled to roots of energies.
+  OpenStages(const StagedForm& form, const SparseMatrix& Q, double step_s) {
+    const StageLayout& l = form.layout;
+    const Eigen::Index N = l.states(), n = l.n, p = l.ports(), q = l.inputs();
+    const Structure& s = form.structure;
+    const Vector d = energy_scaling(Q).replicate(l.stages, 1);  // of each stage
+    const SparseMatrix rate = step_s * SparseMatrix(d.asDiagonal() * SparseMatrix(s.J - s.R));
+    const SparseMatrix inverse = SparseMatrix(form.Q_delta * d.cwiseInverse().asDiagonal());
+    const SparseMatrix B = step_s * SparseMatrix(d.asDiagonal() * SparseMatrix(s.G - s.P));
+    Dense lhs = -product(rate, inverse);
+    for (Eigen::Index i = 0; i < N; ++i) lhs(i, i) += Wide(1);
+    Dense rhs(N, n + p + q);
+    rhs.leftCols(n) = product(rate, form.Q_x);
+    rhs.rightCols(p + q) = Matrix(B).cast<Wide>();
+    PlainLu<Wide> lu(N);
+    lu.compute(lhs);
+    lu.solve(rhs, delta);
+    inaccuracy = refine(lhs, rhs, lu);
+    for (Eigen::Index i = 0; i < N; ++i) {
+      for (Eigen::Index k = 0; k < delta.cols(); ++k) delta(i, k) /= Wide(d[i]);
+    }
+    const SparseMatrix C = SparseMatrix((s.G + s.P).transpose()).topRows(p);
+    Dense z = product(form.Q_delta, delta);
+    for (int j = 0; j < form.Q_x.outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(form.Q_x, j); it; ++it)
+        z(it.row(), j) += Wide(it.value());
+    }
+    y = product(C, z);
+    const Matrix D = Matrix(SparseMatrix(s.S + s.N)).topRows(p);
+    for (Eigen::Index i = 0; i < p; ++i) {
+      for (Eigen::Index k = 0; k < p + q; ++k) y(i, n + k) += Wide(D(i, k));
+    }
+  }
+
+ private:
+  static Dense product(const SparseMatrix& A, const Dense& x) {
+    Dense out = Dense::Zero(A.rows(), x.cols());
+    for (int j = 0; j < A.outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
+        for (Eigen::Index k = 0; k < x.cols(); ++k) out(it.row(), k) += Wide(it.value()) * x(j, k);
+      }
+    }
+    return out;
+  }
+  static Dense product(const SparseMatrix& A, const SparseMatrix& B) {
+    return product(A, Dense(Matrix(B).cast<Wide>()));
+  }
+  static double size(Wide value) { return static_cast<double>(value < Wide(0) ? -value : value); }
+
+  /// One correction; how large it was.
+  double refine(const Dense& lhs, const Dense& rhs, const PlainLu<Wide>& lu) {
+    Dense rest = rhs, correction;
+    for (Eigen::Index k = 0; k < delta.cols(); ++k) {
+      for (Eigen::Index j = 0; j < lhs.cols(); ++j) {
+        const Wide own = delta(j, k);
+        if (own == Wide(0)) continue;
+        for (Eigen::Index i = 0; i < lhs.rows(); ++i) rest(i, k) -= lhs(i, j) * own;
+      }
+    }
+    lu.solve(rest, correction);
+    double most = 0.0;
+    for (Eigen::Index k = 0; k < delta.cols(); ++k) {
+      double moved = 0.0, all = 0.0;
+      for (Eigen::Index i = 0; i < delta.rows(); ++i) {
+        all = std::max(all, size(delta(i, k)));
+        moved = std::max(moved, size(correction(i, k)));
+        delta(i, k) += correction(i, k);
+      }
+      if (all > 0.0) most = std::max(most, moved / all);
+    }
+    return most;
+  }
+};
+
 /// δ, u and y as maps of (x, a, ū).
 struct StageMaps {
   Matrix delta, u, y;
 };
 
-/// By LU in more digits than double, equations scaled to roots of energies, so that what rounds off
-/// is the rounding of the maps to doubles.
+/// Ports closed by αu + βy = s a.
 template <class Wide>
-StageMaps solve_stages(const StagedForm& form, const LinearPortHamiltonian& part,
-                       const std::vector<PortClosure>& closures, double step_s) {
-  using Dense = typename PlainLu<Wide>::Dense;
-  const StageLayout& l = form.layout;
-  const Eigen::Index N = l.states(), n = l.n, p = l.ports(), q = l.inputs();
-  const Structure& s = form.structure;
-  const auto wide = [](const Matrix& M) -> Dense { return M.cast<Wide>(); };
-  const Dense rate = Wide(step_s) * wide(Matrix(s.J) - Matrix(s.R));
-  const Dense B = Wide(step_s) * wide(Matrix(s.G) - Matrix(s.P));
-  const Dense C = wide(Matrix(s.G) + Matrix(s.P)).transpose();
-  const Dense D = wide(Matrix(s.S) + Matrix(s.N));
-  const Dense Q_delta = wide(Matrix(form.Q_delta)), Q_x = wide(Matrix(form.Q_x));
-  const Dense CQ = C.lazyProduct(Q_delta), Cx = C.lazyProduct(Q_x);
-
-  const Vector d = energy_scaling(part.Q());  // of each stage
-  Vector scale(N + p);
-  for (Eigen::Index i = 0; i < N; ++i) scale[i] = d[i % n];
-  Dense lhs = Dense::Zero(N + p, N + p), rhs = Dense::Zero(N + p, n + p + q);
-  lhs.topLeftCorner(N, N) = -rate.lazyProduct(Q_delta);
-  for (Eigen::Index i = 0; i < N; ++i) lhs(i, i) += Wide(1);
-  lhs.topRightCorner(N, p) = -B.leftCols(p);
-  rhs.topLeftCorner(N, n) = rate.lazyProduct(Q_x);
-  rhs.topRightCorner(N, q) = B.rightCols(q);
+StageMaps close_ports(const OpenStages<Wide>& open, const StageLayout& l,
+                      const std::vector<PortClosure>& closures) {
+  using Dense = typename OpenStages<Wide>::Dense;
+  const Eigen::Index n = l.n, p = l.ports(), q = l.inputs();
+  Dense lhs(p, p), rhs = Dense::Zero(p, n + p + q), u(p, n + p + q);
   for (Eigen::Index j = 0; j < p; ++j) {
     const PortClosure& port = closures[static_cast<std::size_t>(j)];
     const Wide beta = Wide(port.beta);
-    for (Eigen::Index k = 0; k < N; ++k) lhs(N + j, k) = beta * CQ(j, k);
-    for (Eigen::Index k = 0; k < p; ++k) lhs(N + j, N + k) = beta * D(j, k);
-    lhs(N + j, N + j) += Wide(port.alpha);
-    for (Eigen::Index k = 0; k < n; ++k) rhs(N + j, k) = -beta * Cx(j, k);
-    rhs(N + j, n + j) = Wide(port.s);
-    for (Eigen::Index k = 0; k < q; ++k) rhs(N + j, n + p + k) = -beta * D(j, p + k);
-    scale[N + j] = 1.0 / (port.alpha != 0.0 ? port.alpha : 1.0);  // of its equation only
+    for (Eigen::Index k = 0; k < p; ++k) lhs(j, k) = beta * open.y(j, n + k);
+    lhs(j, j) += Wide(port.alpha);
+    for (Eigen::Index k = 0; k < n; ++k) rhs(j, k) = -beta * open.y(j, k);
+    rhs(j, n + j) = Wide(port.s);
+    for (Eigen::Index k = n + p; k < n + p + q; ++k) rhs(j, k) = -beta * open.y(j, k);
   }
-  for (Eigen::Index i = 0; i < N + p; ++i) {
-    for (Eigen::Index k = 0; k < N + p; ++k) {
-      lhs(i, k) *= Wide(scale[i]);
-      if (k < N) lhs(i, k) /= Wide(scale[k]);
+  if (p > 0) {
+    PlainLu<Wide> lu(p);
+    lu.compute(lhs);
+    lu.solve(rhs, u);
+  }
+  const auto closed = [&](const Dense& of) -> Matrix {
+    Dense out = of.middleCols(n, p).lazyProduct(u);
+    for (Eigen::Index i = 0; i < of.rows(); ++i) {
+      for (Eigen::Index k = 0; k < n; ++k) out(i, k) += of(i, k);
+      for (Eigen::Index k = n + p; k < n + p + q; ++k) out(i, k) += of(i, k);
     }
-    for (Eigen::Index k = 0; k < n + p + q; ++k) rhs(i, k) *= Wide(scale[i]);
-  }
-  PlainLu<Wide> lu(N + p);
-  lu.compute(lhs);
-  Dense solved;
-  lu.solve(rhs, solved);
-  for (Eigen::Index i = 0; i < N; ++i) {
-    for (Eigen::Index k = 0; k < solved.cols(); ++k) solved(i, k) /= Wide(scale[i]);
-  }
-  const auto narrow = [](const Dense& M) -> Matrix { return M.template cast<double>(); };
-  Dense y = CQ.topRows(p).lazyProduct(solved.topRows(N));
-  y += D.topLeftCorner(p, p).lazyProduct(solved.bottomRows(p));
-  y.leftCols(n) += Cx.topRows(p);
-  y.rightCols(q) += D.topRightCorner(p, q);
-  return {narrow(solved.topRows(N)), narrow(solved.bottomRows(p)), narrow(y)};
+    return out.template cast<double>();
+  };
+  return {closed(open.delta), u.template cast<double>(), closed(open.y)};
 }
+
+/// The stages of one part at one step size. The costly solve is made once: other impedances only
+/// close the ports anew.
+class StageSolution {
+ public:
+  StageSolution(const LinearPortHamiltonian& part, const GaussStages& stages, double step_s)
+      : form_(part, stages), open_(form_, part.Q(), step_s) {
+    constexpr double kEnough = 1e-17;  // what doubles resolve
+    if (!(open_.inaccuracy <= kEnough)) precise_.emplace(form_, part.Q(), step_s);
+  }
+
+  const StagedForm& form() const { return form_; }
+  StageMaps closed(const std::vector<PortClosure>& closures) const {
+    return precise_ ? close_ports(*precise_, form_.layout, closures)
+                    : close_ports(open_, form_.layout, closures);
+  }
+
+ private:
+  StagedForm form_;
+  OpenStages<long double> open_;
+  std::optional<OpenStages<Quadruple>> precise_;  // where the step is ill-conditioned
+};
 
 struct StagedLane {
   using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -150,14 +230,12 @@ std::vector<StagedLane::Entry> entries_of(const SparseMatrix& M, double factor) 
   return out;
 }
 
-StagedLane make_staged_lane(const LinearPortHamiltonian& part, const StagedForm& form,
+StagedLane make_staged_lane(const LinearPortHamiltonian& part, const StageSolution& solution,
                             std::vector<PortClosure> closures, double step_s,
                             OutgoingWaves& waves) {
+  const StagedForm& form = solution.form();
   const StageLayout& l = form.layout;
-  StageMaps maps = solve_stages<long double>(form, part, closures, step_s);
-  if (!maps.delta.allFinite() || !maps.u.allFinite()) {
-    maps = solve_stages<Quadruple>(form, part, closures, step_s);
-  }
+  const StageMaps maps = solution.closed(closures);
   waves = outgoing_waves(closures, maps.u, maps.y, l.n);
   if (!maps.delta.allFinite() || !waves.C.allFinite() || !waves.D.allFinite()) {
     throw ConfigError("", "the implicit step is singular at this step size");
@@ -184,7 +262,8 @@ StagedLane make_staged_lane(const LinearPortHamiltonian& part, const StagedForm&
   return lane;
 }
 
-/// Linear parts with stages, lane by lane: dense maps.
+/// Linear parts with stages, lane by lane: dense maps, one set for all lanes with the same part and
+/// impedances.
 class StagedLinearBatch final : public AffineBatch {
  public:
   StagedLinearBatch(std::span<const LinearPortHamiltonian* const> parts, const GaussStages& stages)
@@ -196,18 +275,34 @@ class StagedLinearBatch final : public AffineBatch {
   }
 
   void prepare(double step_s, const double* impedance) override {
+    if (step_s != step_s_) solutions_.clear();
     step_s_ = step_s;
-    lane_.clear();
-    std::vector<OutgoingWaves> waves;
-    std::vector<double> gamma(static_cast<std::size_t>(wave_size()));
+    distinct_.clear();
+    class_of_.clear();
+    EqualClasses classes;
+    std::vector<std::vector<double>> gammas;
+    std::vector<const LinearPortHamiltonian*> of_class;
+    std::vector<OutgoingWaves> distinct_waves, waves;
     for (int l = 0; l < lanes(); ++l) {
-      for (int j = 0; j < wave_size(); ++j) {
-        gamma[static_cast<std::size_t>(j)] = impedance[j * stride() + l];
+      const LinearPortHamiltonian* const part = parts_[static_cast<std::size_t>(l)];
+      std::vector<double> gamma;
+      for (int j = 0; j < wave_size(); ++j) gamma.push_back(impedance[j * stride() + l]);
+      const auto is_equal = [&](int index) {
+        const auto i = static_cast<std::size_t>(index);
+        return of_class[i] == part && gammas[i] == gamma;
+      };
+      const int own = classes.find_or_add(std::hash<const void*>()(part), is_equal);
+      if (own == static_cast<int>(distinct_.size())) {
+        const StageSolution& solution =
+            solutions_.try_emplace(part, *part, stages_, step_s).first->second;
+        distinct_.push_back(make_staged_lane(*part, solution,
+                                             port_closures(signature_, step_s, gamma.data()),
+                                             step_s, distinct_waves.emplace_back()));
+        gammas.push_back(std::move(gamma));
+        of_class.push_back(part);
       }
-      const LinearPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
-      lane_.push_back(make_staged_lane(part, StagedForm(part, stages_),
-                                       port_closures(signature_, step_s, gamma.data()), step_s,
-                                       waves.emplace_back()));
+      class_of_.push_back(own);
+      waves.push_back(distinct_waves[static_cast<std::size_t>(own)]);
     }
     set_outgoing(std::move(waves));
   }
@@ -216,7 +311,7 @@ class StagedLinearBatch final : public AffineBatch {
   /// the work of inputs to ε of the terms of z.
   std::optional<double> step_rounding(int l, const double* record, const double* a,
                                       const double* next) const override {
-    const StagedLane& lane = lane_[static_cast<std::size_t>(l)];
+    const StagedLane& lane = lane_of_class(l);
     const SparseMatrix& Q = parts_[static_cast<std::size_t>(l)]->Q();
     const int n = layout_.n, p = layout_.ports(), q = layout_.inputs();
     Vector x = Eigen::Map<const Vector>(state_of(l, record), n);
@@ -257,10 +352,14 @@ class StagedLinearBatch final : public AffineBatch {
         signature_(staged_signature(parts[0]->signature(), stages.count)),
         weight_(StagedForm(*parts[0], stages).weight) {}
 
+  const StagedLane& lane_of_class(int l) const {
+    return distinct_[static_cast<std::size_t>(class_of_[static_cast<std::size_t>(l)])];
+  }
+
   StepFault advance_lane(int l, const Lane& frozen, const double* a, double* next, double* b,
                          StepEnergy& energy) const override {
     (void)scatter_lane(l, frozen, a, b);
-    const StagedLane& lane = lane_[static_cast<std::size_t>(l)];
+    const StagedLane& lane = lane_of_class(l);
     const int n = layout_.n, p = layout_.ports(), q = layout_.inputs(), N = layout_.states();
     double* const delta = frozen.extra + p;
     for (int i = 0; i < N; ++i) {
@@ -316,7 +415,9 @@ class StagedLinearBatch final : public AffineBatch {
   StageLayout layout_;
   Signature signature_;
   Vector weight_;
-  std::vector<StagedLane> lane_;
+  std::map<const LinearPortHamiltonian*, StageSolution> solutions_;
+  std::vector<StagedLane> distinct_;
+  std::vector<int> class_of_;  // by lane
   double step_s_ = 0.0;
 };
 

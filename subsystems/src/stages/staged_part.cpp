@@ -65,6 +65,10 @@ std::string staging_defect(const Component& part) {
   if (physics->linear_form().E != nullptr) {
     return "is a descriptor part, and those have steps of one stage only";
   }
+  if (const int states = part.signature().state_size(); states > kMostStagedStates) {
+    return fmt::format("has {} states, and stages are for parts of up to {}: cut it", states,
+                       kMostStagedStates);
+  }
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "portwave/coupling/reference/gauss_reference.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
+#include "support/coupled_systems.hpp"
 #include "support/energy_laws.hpp"
 #include "support/linear_networks.hpp"
 #include "support/nonlinear_parts.hpp"
@@ -275,6 +276,28 @@ TEST(StagesFarOut, UnitsDoNotMatter) {
   }
 }
 
+TEST(StagesFarOut, StepsFarBeyondTheTimeScaleOfAPartKeepItsEnergy) {
+  // hω from 1e3 to 1e9: the step maps need more digits than those of a long double.
+  for (const double stiffness : {1e6, 1e12, 1e18}) {
+    SystemBuilder builder;
+    builder.add("A", linear_oscillator({.mass_kg = 1.0, .stiffness_N_per_m = stiffness}),
+                {.initial_state = {1.0 / std::sqrt(stiffness), 0.3}});
+    builder.add("B", linear_oscillator({.mass_kg = 2.0, .stiffness_N_per_m = 1.0}),
+                {.initial_state = {0.4, -0.1}});
+    builder.connect("A.coupling", "B.coupling");
+    const System system = builder.build();
+    for (const int stages : {2, 3}) {
+      Stepper stepper(system, options_of(stages, 1.0, 1e-13));
+      EnergyLaws laws(stepper);
+      const double before = stepper.storage(0) + stepper.storage(1);
+      for (int n = 0; n < 300; ++n) laws.observe(stepper, stepper.step());
+      EXPECT_TRUE(laws.hold()) << laws.first_breach() << ", k = " << stiffness;
+      EXPECT_NEAR(stepper.storage(0) + stepper.storage(1), before, 1e-9 * before) << stiffness;
+      EXPECT_NE(stepper.certificate().status, CertificateStatus::violated) << stiffness;
+    }
+  }
+}
+
 TEST(StagesFarOut, RigidBodiesKeepEnergyWithAStructureThatDependsOnTheState) {
   SystemBuilder builder;
   builder.add("one", testing::rigid_body(0.0));
@@ -295,6 +318,32 @@ TEST(StagesFarOut, RigidBodiesKeepEnergyWithAStructureThatDependsOnTheState) {
       after += stepper.storage(part);
     }
     EXPECT_NEAR(after, before, 1e-11 * before);
+  }
+}
+
+// With everything left to `auto`: evaluations to a residual of 1e-10, the most of steps 2 to 6. The
+// figures are those of docs/concepts/order.md.
+TEST(StagesConverge, InFewEvaluations) {
+  const auto most = [](const System& system, int stages, double step_s) {
+    Stepper stepper(system, options_of(stages, step_s, 1e-10));
+    stepper.step();
+    int evaluations = 0;
+    for (int n = 0; n < 5; ++n) evaluations = std::max(evaluations, stepper.step().iterations);
+    EXPECT_EQ(stepper.iterations().not_converged, 0);
+    return evaluations;
+  };
+  const System chain = testing::chain_of_blocks(64, 5), star = testing::star_on_hub(64, 1.0),
+               ring = testing::ring_of_blocks(16, 5), grid = testing::duffing_grid(12, 12),
+               pair = testing::duffing_linear_pair();
+  for (const int stages : {2, 3}) {
+    for (const double step_s : {1e-4, 1e-3, 1e-2}) {
+      EXPECT_LE(most(chain, stages, step_s), 2) << step_s;
+      EXPECT_LE(most(star, stages, step_s), 3) << step_s;
+      EXPECT_LE(most(ring, stages, step_s), 3) << step_s;
+    }
+    EXPECT_LE(most(grid, stages, 1e-3), 4);
+    EXPECT_LE(most(pair, stages, 1e-3), 5);
+    EXPECT_LE(most(pair, stages, 1e-2), 8);
   }
 }
 

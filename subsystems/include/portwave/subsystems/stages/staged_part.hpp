@@ -22,11 +22,15 @@ namespace portwave {
 /// outputs. So a step of it is a step of one stage to all who couple it: its waves are those of
 /// e + γf = √(2γ/h) a, and h Σ e f of its ports is the work h Σᵢ bᵢeᵢfᵢ. Ports, and likewise
 /// external inputs, come stage by stage, named "port@1", "port@2", ….
-/// Errors   ConfigError where a part cannot have stages: it is opaque, or a descriptor part.
+/// Errors   ConfigError where a part cannot have stages: it is opaque, a descriptor part, or has more
+///          than kMostStagedStates states.
 /// Cost     a linear part has dense maps of (s·n) × (n + s(p + q)) doubles; others one dense LU of
 ///          size (s + 1)n per Newton step.
 /// Source   Hairer, JNAIAM 5 (2010); Cohen & Hairer, BIT 51 (2011); with ports our own.
 std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages);
+
+/// Stages are solved densely: a part with more states is better cut.
+inline constexpr int kMostStagedStates = 400;
 
 /// Why a part cannot have stages; empty where it can.
 std::string staging_defect(const Component& part);
