@@ -170,6 +170,7 @@ void add_tune(Verb& top, TuneArguments& tune) {
 
 std::vector<std::string> names_of(const std::vector<MethodKind>& kinds) {
   std::vector<std::string> names;
+  names.reserve(kinds.size());
   for (const MethodKind kind : kinds) names.emplace_back(to_string(kind));
   return names;
 }
@@ -255,7 +256,7 @@ void add_study_order(Verb& group, StudyOrderArguments& study) {
 }
 
 std::string start_error_defect(const std::string& text) {
-  const std::string defect = list_defect(text, RealRange{-1e300, 1e300});
+  std::string defect = list_defect(text, RealRange{-1e300, 1e300});
   if (!defect.empty() || split_at_commas(text).size() == 2) return defect;
   return fmt::format("{} is not two numbers, D and tau, with a comma between them",
                      in_quotes(text));
@@ -413,7 +414,7 @@ std::string unknown_verb(const CLI::App*& at, const std::vector<std::string>& ar
 
 /// What CLI11 misses, for people.
 std::string missing(const CLI::App& verb, const CLI::ParseError& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   const std::vector<std::string> verbs = names_of_verbs(verb);
   const bool is_required = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   if (is_required && !verbs.empty()) {

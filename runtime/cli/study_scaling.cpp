@@ -145,6 +145,7 @@ Network network_of(const std::string& kind, int size) {
 /// The sizes that go with the thread counts, as far as they come out whole.
 std::string fitting_sizes(const std::vector<int>& threads, int first) {
   std::vector<std::int64_t> sizes;
+  sizes.reserve(threads.size());
   for (const int count : threads) {
     sizes.push_back(std::int64_t{first} * count / threads.front());
   }

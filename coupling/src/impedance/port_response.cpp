@@ -215,7 +215,7 @@ void PortResponses::add_probed(const Part& part) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   if (!response) response = Matrix::Constant(ports, ports, kNone);
   responses_.push_back(*std::move(response));
-  terms_.push_back(responses_.back().diagonal().cwiseAbs());
+  terms_.emplace_back(responses_.back().diagonal().cwiseAbs());
 }
 
 double PortResponses::matched(int part, Eigen::Index port) const {

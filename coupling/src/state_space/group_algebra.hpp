@@ -16,7 +16,7 @@ struct GroupMatrix {
   LaneMatrix rows, columns;
 
   GroupMatrix() = default;
-  explicit GroupMatrix(SparseMatrix matrix) : M(std::move(matrix)) { M.makeCompressed(); }
+  explicit GroupMatrix(const SparseMatrix& matrix) : M(matrix) { M.makeCompressed(); }
   void prepare_lanes() {
     rows = LaneMatrix(M, LaneMatrix::By::rows);
     columns = LaneMatrix(M, LaneMatrix::By::columns);

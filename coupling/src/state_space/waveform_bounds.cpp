@@ -134,7 +134,7 @@ MatrixXd root(const SparseMatrix& Q) {
 
 /// (1−α)R + μEQ⁻¹ of a block in the metric, dense.
 MatrixXd symmetric_part(const CondensedBlock& block, double mu, double alpha, bool energy) {
-  const MatrixXd R = (1.0 - alpha) * MatrixXd(block.R);
+  MatrixXd R = (1.0 - alpha) * MatrixXd(block.R);
   if (energy) {
     const MatrixXd V = root(block.Q);
     return V * R * V + mu * MatrixXd::Identity(block.size, block.size);

@@ -74,8 +74,10 @@ void WaveformIteration::Impl::begin_lm(const LaneGroup& lane_group) {
 void WaveformIteration::Impl::begin(double time_s, std::span<const double> x) {
   const std::size_t q = system.inputs().size();
   for (std::size_t point = 0; q > 0 && point < count; ++point) {
-    const auto step = static_cast<double>(point / static_cast<std::size_t>(stages));
-    const double t = time_s + (step + table.c[point % static_cast<std::size_t>(stages)]) * h;
+    const std::size_t step = point / static_cast<std::size_t>(stages);
+    const double t =
+        time_s +
+        (static_cast<double>(step) + table.c[point % static_cast<std::size_t>(stages)]) * h;
     for (std::size_t k = 0; k < q; ++k) {
       const CondensedInput& input = system.inputs()[k];
       try {

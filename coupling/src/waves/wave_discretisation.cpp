@@ -143,6 +143,7 @@ void WaveDiscretisation::gather_island_groups(std::span<const int> order) {
 
 void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
   std::vector<const Component*> components;
+  components.reserve(parts.size());
   for (const int part : parts) {
     components.push_back(system_.parts()[static_cast<std::size_t>(part)].component.get());
   }
