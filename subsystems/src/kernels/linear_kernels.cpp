@@ -168,10 +168,32 @@ struct EnergyCoefficients {
   const double* factor() const { return output() + s.output_count * S; }
 };
 
+/// One row of z by its map.
+template <int W, bool kShared>
+void map_row(const LinearTask& t, const LinearGroup& group, const GroupArrays& at, int m,
+             double* work) {
+  const LinearShape& s = *t.shape;
+  const int columns = s.n + s.p + s.q;
+  Vec<W> sum = Vec<W>::all(0.0);
+  for (int j = 0; j < s.n; ++j) {
+    sum = fma(coefficient<W, kShared>(group.mapped, m * columns + j), Vec<W>::load(at.x + j * W),
+              sum);
+  }
+  for (int j = 0; j < s.p; ++j) {
+    sum = fma(coefficient<W, kShared>(group.mapped, m * columns + s.n + j),
+              Vec<W>::load(at.a + j * t.stride), sum);
+  }
+  for (int j = 0; at.driven && j < s.q; ++j) {
+    sum = fma(coefficient<W, kShared>(group.mapped, m * columns + s.n + s.p + j),
+              Vec<W>::load(at.input + j * W), sum);
+  }
+  sum.store(work + s.mapped[m] * W);
+}
+
 /// z = [∇̄H; u], as far as it is needed, into `work`; what its diagonal makes is there already.
 /// Entries of a row follow one another.
 template <int W, bool kShared>
-[[gnu::always_inline]] inline void form_gradient(const LinearTask& t,
+[[gnu::always_inline]] inline void form_gradient(const LinearTask& t, const LinearGroup& group,
                                                  const EnergyCoefficients<W, kShared>& value,
                                                  const GroupArrays& at, double* work) {
   const LinearShape& s = *t.shape;
@@ -186,16 +208,17 @@ template <int W, bool kShared>
     }
     sum.store(work + row * W);
   }
+  for (int m = 0; m < s.mapped_count; ++m) map_row<W, kShared>(t, group, at, m, work);
   if (!s.ports_dissipate) return;
   const double* factor = value.factor();
   for (int j = 0; j < s.p; ++j) {
     const Vec<W> sign = Vec<W>::all(s.input_sign[j]);
     const Vec<W> waves =
         fma(sign, Vec<W>::load(at.b + j * t.stride), Vec<W>::load(at.a + j * t.stride));
-    (coefficient<W, kShared>(factor, j) * waves).store(work + (s.n + j) * W);
+    (coefficient<W, kShared>(factor, j) * waves).store(work + (s.z + j) * W);
   }
   for (int j = 0; j < s.q; ++j) {
-    Vec<W>::load(at.input + j * W).store(work + (s.n + s.p + j) * W);
+    Vec<W>::load(at.input + j * W).store(work + (s.z + s.p + j) * W);
   }
 }
 
@@ -223,7 +246,7 @@ template <int W, bool kShared>
     change = fma(coefficient<W, kShared>(storage, e), both, change);
   }
   if (needs_gradient) {
-    form_gradient(t, value, at, work);
+    form_gradient(t, group, value, at, work);
     const double* dissipation = value.dissipation();
     for (int e = 0; e < s.dissipation_count; ++e) {
       const Vec<W> product =
@@ -273,7 +296,7 @@ int advance_group(const LinearTask& t, long g) {
     check = fma(Vec<W>::load(at.b + j * t.stride), zero, check);
   }
   if (t.energy.wanted()) {
-    const int sizes = s.n + s.p + s.q;
+    const int sizes = s.z + s.p + s.q;
     if (sizes <= LinearTask::kOnStack) {
       alignas(64) double work[LinearTask::kOnStack * W];
       account_group<W, kShared>(t, group, at, g, work);

@@ -15,18 +15,22 @@ struct LinearEntry {
 /// holds, one after another: ½Q_ii of every state; the upper triangle of Q without its diagonal
 /// (storage); rows of ½Q that the rest refers to (gradient);
 /// h[R P; Pᵀ S] (dissipation); h[(G+P)ᵀ, S+N] of the external inputs (output); and per port the
-/// factor c of u = c(a ± b). Rows and columns from n on are ports and inputs.
+/// factor c of u = c(a ± b). Rows and columns from z on are ports and inputs; before it they are
+/// co-energy variables, n of them, or with stages n for each.
 struct LinearShape {
   int n = 0;  ///< states
+  int z = 0;  ///< co-energy variables
   int p = 0;  ///< scalar ports
   int q = 0;  ///< external inputs
   int storage_count = 0;
   int gradient_count = 0;
+  int mapped_count = 0;  ///< rows of z by maps of (x, a, ū): with stages all that are wanted
   int dissipation_count = 0;
   int output_count = 0;
   bool ports_dissipate = false;  ///< dissipation or output entries refer to ports
   const LinearEntry* storage = nullptr;
   const LinearEntry* gradient = nullptr;
+  const int* mapped = nullptr;
   const LinearEntry* dissipation = nullptr;
   const LinearEntry* output = nullptr;
   /// 1 where ∂H/∂xᵢ = Q_ii xᵢ is wanted: those rows are in none of the gradient's entries.
@@ -38,11 +42,13 @@ struct LinearShape {
 ///   scatter  [σ (p) | D − σ (p×p)]
 ///   step     [Φ − I (n×n) | Ψ (n×p) | C (p×n)]
 ///   input    [Ψ_u (n×q) | C_u (p×q)]
+///   mapped   rows of z (mapped_count × (n + p + q))
 struct LinearGroup {
   const double* scatter = nullptr;
   const double* step = nullptr;
   const double* input = nullptr;
   const double* energy = nullptr;
+  const double* mapped = nullptr;
   bool shared = false;
 };
 
@@ -61,7 +67,7 @@ struct LinearTask {
   double* record = nullptr;
   long states = 0;
   double* next = nullptr;  ///< advance: the record to write
-  double* work = nullptr;  ///< advance: (n + p + q)·W per group, where that exceeds kOnStack·W
+  double* work = nullptr;  ///< advance: (z + p + q)·W per group, where that exceeds kOnStack·W
   EnergyColumns energy;    ///< advance
   bool driven = false;     ///< freeze: ū is to be applied
   /// advance: some lane was ever frozen with inputs; else ū is zero in every record.

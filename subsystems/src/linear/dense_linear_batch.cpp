@@ -2,7 +2,9 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "linear/dense_step_maps.hpp"
 #include "linear/linear_batches.hpp"
 #include "linear/linear_energy.hpp"
+#include "linear/linear_stages.hpp"
 #include "portwave/subsystems/base/equal_classes.hpp"
 
 namespace portwave {
@@ -26,7 +29,7 @@ using Entries = std::vector<LinearEnergy::Entry>;
 
 /// The step maps of one lane, as the kernels read them (see LinearGroup).
 struct FlatMaps {
-  std::vector<double> scatter, step, input, energy;
+  std::vector<double> scatter, step, input, energy, mapped;
   bool operator==(const FlatMaps&) const = default;
 };
 
@@ -90,7 +93,7 @@ bool same_physics(const LinearPortHamiltonian& a, const LinearPortHamiltonian& b
          same_entries(s.N, t.N);
 }
 
-/// Parts of equal shape with dense step maps. Coefficients lie eight lanes side by side; lane
+/// Parts of equal shape with dense step maps, of one stage or several. Coefficients lie eight lanes side by side; lane
 /// groups whose eight parts are equal, impedances too, share one set with all others of the same
 /// values.
 class DenseLinearBatch final : public StepBatch {
@@ -99,14 +102,17 @@ class DenseLinearBatch final : public StepBatch {
       : StepBatch(static_cast<int>(parts.size()), parts[0]->signature().state_size(),
                   parts[0]->signature().wave_size(), parts[0]->signature().input_size()),
         kernels_(linear_kernels()),
+        signature_(parts[0]->signature()),
+        stages_(gauss_stages(parts[0]->stages())),
         width_(lanes() == 1 ? 1 : kLaneGroup) {
     for (const Component* part : parts) {
-      parts_.push_back(dynamic_cast<const LinearPortHamiltonian*>(part));
+      parts_.push_back(dynamic_cast<const LinearPortHamiltonian*>(part->port_hamiltonian()));
     }
     shape_.n = state_size();
     shape_.p = wave_size();
     shape_.q = input_size();
-    for (const Port& port : parts[0]->signature().ports) {
+    shape_.z = stages_.count * shape_.n;
+    for (const Port& port : signature_.ports) {
       sign_.insert(sign_.end(), static_cast<std::size_t>(port.dimension),
                    port.causality == Causality::effort_in ? 1.0 : -1.0);
     }
@@ -118,16 +124,22 @@ class DenseLinearBatch final : public StepBatch {
 
   void prepare(double step_s, const double* impedance) override {
     Distinct distinct = find_distinct(impedance);
+    if (step_s != step_s_) solved_.clear();
+    step_s_ = step_s;
     std::vector<LinearEnergy> energies;
     for (const Distinct::Representative& r : distinct.representatives) {
-      energies.emplace_back(*r.part, port_closures(r.part->signature(), step_s, r.impedance.data()),
-                            step_s);
+      std::vector<PortClosure> closures = closures_of(r);
+      if (is_staged()) {
+        const Structure& all = stages_of(*r.part).structure();
+        energies.emplace_back(*r.part, all, std::move(closures), step_s);
+      } else {
+        energies.emplace_back(*r.part, std::move(closures), step_s);
+      }
     }
     make_patterns(energies);
     std::vector<FlatMaps> maps;
     for (std::size_t i = 0; i < energies.size(); ++i) {
-      const Distinct::Representative& r = distinct.representatives[i];
-      maps.push_back(flatten(*r.part, energies[i], step_s, r.impedance));
+      maps.push_back(flatten(distinct.representatives[i], energies[i]));
     }
     store(maps, distinct.of_lane);
   }
@@ -203,21 +215,23 @@ class DenseLinearBatch final : public StepBatch {
         group.energy +
         (n + shape_.storage_count + shape_.gradient_count + shape_.dissipation_count) * step;
     const double* per_wave = output + shape_.output_count * step;
-    const auto sizes = static_cast<std::size_t>(3 * n + p);
+    const auto sizes = static_cast<std::size_t>(3 * n + shape_.z + p);
     detail::Workspace work(sizes);
     std::fill(work.data(), work.data() + sizes, 0.0);
-    double* const slope = work.data();      // what an error of x⁺ changes the balance by
-    double* const terms = slope + n;        // of z = [∂H/∂x; u]
-    double* const shifted = terms + n + p;  // x⁺ less what the inputs work on
+    double* const slope = work.data();             // what an error of x⁺ changes the balance by
+    double* const terms = slope + n;               // of [z; u]
+    double* const shifted = terms + shape_.z + p;  // x⁺ less what the inputs work on
+    double* const of_gradient = shifted + n;       // terms of Qx
     for (int i = 0; i < n; ++i) shifted[i] = state(after, i);
-    for (int e = 0; e < shape_.output_count; ++e) {
+    // With stages inputs work on x⁺ by way of the maps of z, whose terms are counted below.
+    for (int e = 0; !is_staged() && e < shape_.output_count; ++e) {
       const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
       if (entry.column >= n) continue;
       shifted[entry.column] -= 0.5 * output[e * step + own] * state(x, n + entry.row);
     }
     const auto add_slope = [&](int i, int j, double half_q) {
       slope[i] += 2.0 * half_q * shifted[j];
-      terms[i] += std::abs(half_q) * (std::abs(state(x, j)) + std::abs(state(after, j)));
+      of_gradient[i] += std::abs(half_q) * (std::abs(state(x, j)) + std::abs(state(after, j)));
     };
     for (int i = 0; i < n; ++i) add_slope(i, i, group.energy[i * step + own]);
     for (int e = 0; e < shape_.storage_count; ++e) {
@@ -238,6 +252,16 @@ class DenseLinearBatch final : public StepBatch {
       }
       return sum;
     };
+    for (int i = 0; i < n && !is_staged(); ++i) terms[i] = of_gradient[i];
+    for (int m = 0; m < shape_.mapped_count; ++m) {
+      double& own_terms = terms[mapped_[static_cast<std::size_t>(m)]];
+      const double* row = group.mapped + m * (n + p + q) * step;
+      for (int j = 0; j < n; ++j) own_terms += size(row, j) * std::abs(state(x, j));
+      for (int j = 0; j < p; ++j) {
+        own_terms += size(row, n + j) * std::abs(a[j * stride() + lane]);
+      }
+      for (int j = 0; j < q; ++j) own_terms += size(row, n + p + j) * std::abs(state(x, n + j));
+    }
     const double* C = group.step + (n * n + n * p) * step;
     double sum = 0.0;
     for (int i = 0; i < n; ++i) {
@@ -255,14 +279,14 @@ class DenseLinearBatch final : public StepBatch {
       for (int j = 0; j < q; ++j) b += value(C_u, i * q + j) * state(x, n + j);
       const double terms_of_b = moved(C, gain, C_u, i);
       sum += (std::abs(b) + kPerTerm * terms_of_b) * terms_of_b;
-      terms[n + i] = std::abs(a[i * stride() + lane]) + std::abs(b) + terms_of_b;
+      terms[shape_.z + i] = std::abs(a[i * stride() + lane]) + std::abs(b) + terms_of_b;
     }
     // The work of the inputs on z, where u is a sum of waves.
     for (int e = 0; e < shape_.output_count; ++e) {
       const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
-      if (entry.column >= n + p) continue;
+      if (entry.column >= shape_.z + p) continue;
       double of_z = terms[entry.column];
-      if (entry.column >= n) of_z *= size(per_wave, entry.column - n);
+      if (entry.column >= shape_.z) of_z *= size(per_wave, entry.column - shape_.z);
       sum += size(output, e) * std::abs(state(x, n + entry.row)) * of_z;
     }
     return kPerTerm * sum;
@@ -288,6 +312,11 @@ class DenseLinearBatch final : public StepBatch {
   }
 
  private:
+  bool is_staged() const { return stages_.count > 1; }
+  const LinearStages& stages_of(const LinearPortHamiltonian& part) {
+    return solved_.try_emplace(&part, part, stages_, step_s_).first->second;
+  }
+
   /// The parts that differ in anything that the step maps depend on.
   struct Distinct {
     struct Representative {
@@ -310,7 +339,7 @@ class DenseLinearBatch final : public StepBatch {
     return states() + static_cast<std::size_t>(group_count()) * group_size();
   }
   std::size_t scratch_size() const {
-    const int sizes = shape_.n + shape_.p + shape_.q;
+    const int sizes = shape_.z + shape_.p + shape_.q;
     return sizes <= LinearTask::kOnStack ? 0 : static_cast<std::size_t>(sizes * width_);
   }
   std::size_t offset_in_record(int lane) const {
@@ -399,11 +428,19 @@ class DenseLinearBatch final : public StepBatch {
       }
       for (const LinearEnergy::Entry& e : energy.output()) needed.insert(e.column);
     }
-    for (const LinearEnergy& energy : energies) gradient.add(energy.gradient(), needed);
-    for (const int row : needed) {  // rows without an entry are written too, as zeros
-      if (row < shape_.n) gradient.add({{row, row, 0.0}});
+    mapped_.clear();
+    if (is_staged()) {
+      std::ranges::copy_if(needed, std::back_inserter(mapped_),
+                           [this](int row) { return row < shape_.z; });
+    } else {
+      for (const LinearEnergy& energy : energies) gradient.add(energy.gradient(), needed);
+      for (const int row : needed) {  // rows without an entry are written too, as zeros
+        if (row < shape_.n) gradient.add({{row, row, 0.0}});
+      }
     }
-    shape_.ports_dissipate = !needed.empty() && *needed.rbegin() >= shape_.n;
+    shape_.mapped = mapped_.data();
+    shape_.mapped_count = static_cast<int>(mapped_.size());
+    shape_.ports_dissipate = !needed.empty() && *needed.rbegin() >= shape_.z;
     storage_ = storage.list();
     gradient_ = gradient.list();
     diagonal_gradient_.assign(static_cast<std::size_t>(shape_.n), 0);
@@ -411,7 +448,7 @@ class DenseLinearBatch final : public StepBatch {
       const auto is_beside = [row](const LinearEntry& e) {
         return e.row == row && e.column != row;
       };
-      if (row >= shape_.n || std::ranges::any_of(gradient_, is_beside)) continue;
+      if (is_staged() || row >= shape_.n || std::ranges::any_of(gradient_, is_beside)) continue;
       diagonal_gradient_[static_cast<std::size_t>(row)] = 1;
       std::erase_if(gradient_, [row](const LinearEntry& e) { return e.row == row; });
     }
@@ -429,11 +466,25 @@ class DenseLinearBatch final : public StepBatch {
     shape_.input_sign = sign_.data();
   }
 
-  FlatMaps flatten(const LinearPortHamiltonian& part, const LinearEnergy& energy, double step_s,
-                   const std::vector<double>& impedance) const {
-    const auto closures = port_closures(part.signature(), step_s, impedance.data());
-    const StepMaps maps = step_maps(part, closures, step_s);
+  std::vector<PortClosure> closures_of(const Distinct::Representative& of) const {
+    return port_closures(signature_, step_s_, of.impedance.data());
+  }
+
+  FlatMaps flatten(const Distinct::Representative& of, const LinearEnergy& energy) {
+    const auto closures = closures_of(of);
     FlatMaps flat;
+    StepMaps maps;
+    if (is_staged()) {
+      LinearStages::Maps closed = stages_of(*of.part).closed(closures);
+      if (!closed.step.Phi_minus_I.allFinite() || !closed.step.D_minus_sigma.allFinite() ||
+          !closed.z.allFinite()) {
+        throw ConfigError("", "the implicit step is singular at this step size");
+      }
+      for (const int row : mapped_) append(closed.z.row(row), flat.mapped);
+      maps = std::move(closed.step);
+    } else {
+      maps = step_maps(*of.part, closures, step_s_);
+    }
     append(maps.sigma, flat.scatter);
     append(maps.D_minus_sigma, flat.scatter);
     append(maps.Phi_minus_I, flat.step);
@@ -442,8 +493,8 @@ class DenseLinearBatch final : public StepBatch {
     append(maps.Psi_u, flat.input);
     append(maps.C_u, flat.input);
     std::vector<double> of_state(static_cast<std::size_t>(shape_.n), 0.0);
-    for (const LinearEnergy::Entry& e : energy.gradient()) {
-      if (e.row == e.column) of_state[static_cast<std::size_t>(e.row)] += 0.5 * e.value;
+    for (const LinearEnergy::Entry& e : energy.storage()) {
+      if (e.row == e.column) of_state[static_cast<std::size_t>(e.row)] += e.value;
     }
     flat.energy.insert(flat.energy.end(), of_state.begin(), of_state.end());
     append_values(storage_, energy.storage(), 1.0, flat.energy);
@@ -458,9 +509,10 @@ class DenseLinearBatch final : public StepBatch {
 
   void store(const std::vector<FlatMaps>& maps, const std::vector<int>& of_lane) {
     static constexpr std::vector<double> FlatMaps::*kBlocks[] = {
-        &FlatMaps::scatter, &FlatMaps::step, &FlatMaps::input, &FlatMaps::energy};
+        &FlatMaps::scatter, &FlatMaps::step, &FlatMaps::input, &FlatMaps::energy,
+        &FlatMaps::mapped};
     std::vector<std::vector<double>> block(maps.size());
-    for (std::size_t k = 0; k < 4; ++k) {
+    for (std::size_t k = 0; k < std::size(kBlocks); ++k) {
       for (std::size_t i = 0; i < maps.size(); ++i) block[i] = maps[i].*kBlocks[k];
       coefficients_[k].build(block, of_lane, width_);
     }
@@ -468,12 +520,17 @@ class DenseLinearBatch final : public StepBatch {
     for (int g = 0; g < group_count(); ++g) {
       groups_.push_back({coefficients_[0].group(g), coefficients_[1].group(g),
                          coefficients_[2].group(g), coefficients_[3].group(g),
-                         coefficients_[0].shared(g)});
+                         coefficients_[4].group(g), coefficients_[0].shared(g)});
     }
   }
 
   const LinearKernels& kernels_;
+  const Signature& signature_;  ///< of all of them, in shape
+  const GaussStages& stages_;
   int width_;
+  double step_s_ = 0.0;
+  /// With stages: what was solved for at this step size, which serves at any impedance.
+  std::map<const LinearPortHamiltonian*, LinearStages> solved_;
   /// Whether any record was ever frozen with inputs: else nobody need look whether they are zero.
   /// Set once, accessed atomically; no result depends on it.
   mutable unsigned char ever_driven_ = 0;
@@ -482,8 +539,9 @@ class DenseLinearBatch final : public StepBatch {
   std::vector<double> sign_;
   std::vector<LinearEntry> storage_, gradient_, dissipation_, output_;
   std::vector<unsigned char> diagonal_gradient_;
+  std::vector<int> mapped_;
   std::vector<LinearGroup> groups_;
-  LaneCoefficients coefficients_[4];
+  LaneCoefficients coefficients_[5];
 };
 
 }  // namespace

@@ -16,6 +16,20 @@ Eigen::VectorXd energy_scaling(const SparseMatrix& Q) {
   return d;
 }
 
+namespace {
+
+std::vector<LinearEnergy::Entry> entries_of(const SparseMatrix& M, double factor) {
+  std::vector<LinearEnergy::Entry> out;
+  for (int j = 0; j < M.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
+      if (it.value() != 0.0) out.push_back({static_cast<int>(it.row()), j, factor * it.value()});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 LinearEnergy::LinearEnergy(const LinearPortHamiltonian& part, std::vector<PortClosure> closures,
                            double step_s)
     : n_(part.signature().state_size()),
@@ -23,26 +37,37 @@ LinearEnergy::LinearEnergy(const LinearPortHamiltonian& part, std::vector<PortCl
       q_(part.signature().input_size()),
       step_s_(step_s),
       closures_(std::move(closures)) {
-  const auto entries = [](const SparseMatrix& M, double factor, std::vector<Entry>& out) {
-    for (int j = 0; j < M.outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
-        if (it.value() != 0.0) out.push_back({static_cast<int>(it.row()), j, factor * it.value()});
-      }
-    }
-  };
-  entries(part.Q(), 1.0, gradient_);
-  for (const Entry& e : gradient_) {
+  gradient_ = entries_of(part.Q(), 1.0);
+  take_storage(part.Q());
+  take_structure(part.structure());
+}
+
+LinearEnergy::LinearEnergy(const LinearPortHamiltonian& part, const Structure& stages,
+                           std::vector<PortClosure> closures, double step_s)
+    : n_(stages.states()),
+      p_(static_cast<int>(closures.size())),
+      q_(stages.inputs() - p_),
+      step_s_(step_s),
+      closures_(std::move(closures)) {
+  take_storage(part.Q());
+  take_structure(stages);
+}
+
+void LinearEnergy::take_storage(const SparseMatrix& Q) {
+  for (const Entry& e : entries_of(Q, 1.0)) {
     if (e.row <= e.column) {
       storage_.push_back({e.row, e.column, e.row == e.column ? 0.5 * e.value : e.value});
     }
   }
-  const Structure& s = part.structure();
-  entries(dissipation_matrix(s), step_s, dissipation_);
-  std::vector<Entry> output;
-  entries(SparseMatrix((s.G + s.P).transpose()), step_s, output);
-  const std::size_t from_state = output.size();
-  entries(SparseMatrix(s.S + s.N), step_s, output);
-  for (std::size_t i = from_state; i < output.size(); ++i) output[i].column += n_;
+}
+
+void LinearEnergy::take_structure(const Structure& s) {
+  dissipation_ = entries_of(dissipation_matrix(s), step_s_);
+  std::vector<Entry> output = entries_of(SparseMatrix((s.G + s.P).transpose()), step_s_);
+  for (Entry e : entries_of(SparseMatrix(s.S + s.N), step_s_)) {
+    e.column += n_;
+    output.push_back(e);
+  }
   for (Entry e : output) {
     if (e.row < p_) continue;
     e.row -= p_;

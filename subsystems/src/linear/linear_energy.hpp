@@ -23,6 +23,11 @@ class LinearEnergy {
   };
 
   LinearEnergy(const LinearPortHamiltonian& part, std::vector<PortClosure> closures, double step_s);
+  /// Of a step with stages, whose structure is that of all of them and whose rows and columns are
+  /// their co-energy variables, then ports and inputs. Of the gradient there is nothing here, and
+  /// `account` is not for it.
+  LinearEnergy(const LinearPortHamiltonian& part, const Structure& stages,
+               std::vector<PortClosure> closures, double step_s);
 
   /// Doubles of scratch that `account` needs.
   static int scratch_size(const Signature& signature) {
@@ -48,6 +53,9 @@ class LinearEnergy {
   }
 
  private:
+  void take_storage(const SparseMatrix& Q);
+  void take_structure(const Structure& structure);
+
   int n_;
   int p_;
   int q_;

@@ -1,3 +1,5 @@
+#include "stages/staged_newton_batch.hpp"
+
 #include <atomic>
 #include <cmath>
 #include <cstddef>
@@ -5,7 +7,6 @@
 #include <vector>
 
 #include "nonlinear/lane_solver.hpp"
-#include "stages/staged_batches.hpp"
 #include "stages/staged_physics.hpp"
 
 namespace portwave {

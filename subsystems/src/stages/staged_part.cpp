@@ -6,10 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "core/stage_layout.hpp"
+#include "linear/linear_batches.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
-#include "stages/staged_batches.hpp"
-#include "stages/staged_structure.hpp"
+#include "stages/staged_newton_batch.hpp"
 
 namespace portwave {
 namespace {
@@ -39,16 +40,11 @@ class StagedPart final : public Component {
     return fmt::format("{}@{}/{}", own, stages_.count, typeid(*part_).name());
   }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
-    std::vector<const Subsystem*> physics;
-    std::vector<const LinearPortHamiltonian*> linear;
-    for (const Component* part : parts) {
-      physics.push_back(part->port_hamiltonian());
-      if (const auto* own = dynamic_cast<const LinearPortHamiltonian*>(physics.back())) {
-        linear.push_back(own);
-      }
+    // Parts of one key are of one class.
+    if (dynamic_cast<const LinearPortHamiltonian*>(part_->port_hamiltonian()) != nullptr) {
+      return make_dense_linear_batch(parts);
     }
-    if (linear.size() == physics.size()) return make_staged_linear_batch(linear, stages_);
-    return make_staged_newton_batch(physics, stages_);
+    return make_staged_newton_batch(port_hamiltonian_parts(parts), stages_);
   }
 
  private:

@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
+#include "core/stage_layout.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
-#include "stages/staged_structure.hpp"
 
 namespace portwave {
 

@@ -44,10 +44,14 @@ TEST(RunBits, DISABLED_PrintDigests) {
       digest.add_all(testing::trace(system, o, 40));
       digest.print(sample.name + (memory > 0 ? "_accelerated" : "_averaged"));
     }
+    o.method.waves().stages = 3;
+    testing::Digest digest;
+    digest.add_all(testing::trace(system, o, 10));
+    digest.print(sample.name + "_staged");
   }
 }
 
-TEST(RunBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("RunBits", 35); }
+TEST(RunBits, AreTheSameOnEveryInstructionSet) { testing::expect_equal_digests("RunBits", 42); }
 
 }  // namespace
 }  // namespace portwave

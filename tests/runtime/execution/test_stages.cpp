@@ -176,7 +176,8 @@ TEST_P(Stages, BreakTheLawOfTheTankWithoutGuard) {
 
 TEST_P(Stages, DoNotDependOnWhoExecutesThem) {
   const System system = testing::chain_of_blocks(24, 3);
-  const auto run = [&](ExecutorKind executor, int threads, bool accelerated) {
+  const auto run = [&](ExecutorKind executor, int threads, bool accelerated,
+                       const Grain& grain = Grain::per_part()) {
     StepperOptions options;
     options.step_s = 0.01;
     options.method = WaveCoupling{.iterations = 4, .stages = GetParam()};
@@ -185,7 +186,7 @@ TEST_P(Stages, DoNotDependOnWhoExecutesThem) {
     options.certify = Certify::full;
     options.threads = threads;
     options.executor = executor;
-    options.grain = Grain::per_part();
+    options.grain = grain;
     Stepper stepper(system, options);
     stepper.run(30);
     std::vector<double> out;
@@ -202,6 +203,7 @@ TEST_P(Stages, DoNotDependOnWhoExecutesThem) {
   };
   for (const bool accelerated : {false, true}) {
     const std::vector<double> serial = run(ExecutorKind::serial, 1, accelerated);
+    EXPECT_EQ(run(ExecutorKind::serial, 1, accelerated, {}), serial) << "eight lanes at once";
     for (const ExecutorKind executor :
          {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
       EXPECT_EQ(run(executor, 3, accelerated), serial) << to_string(executor);

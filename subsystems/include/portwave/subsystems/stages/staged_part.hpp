@@ -24,8 +24,9 @@ namespace portwave {
 /// external inputs, come stage by stage, named "port@1", "port@2", ….
 /// Errors   ConfigError where a part cannot have stages: it is opaque, a descriptor part, or has more
 ///          than kMostStagedStates states.
-/// Cost     a linear part has dense maps of (s·n) × (n + s(p + q)) doubles; others one dense LU of
-///          size (s + 1)n per Newton step.
+/// Cost     linear parts have dense maps as those of one stage, with s(p + q) for p + q, and s·n rows
+///          more at the most for their energies; others one dense LU of size (s + 1)n per Newton
+///          step.
 /// Source   Hairer, JNAIAM 5 (2010); Cohen & Hairer, BIT 51 (2011); with ports our own.
 std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages);
 

@@ -1,4 +1,4 @@
-#include "stages/staged_structure.hpp"
+#include "core/stage_layout.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "core/port_closure.hpp"
+#include "core/stage_layout.hpp"
+#include "linear/dense_step_maps.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
+
+namespace portwave {
+
+/// The step of a linear part in scaled stages, δᵢ = √bᵢ h ẋᵢ and zᵢ = √bᵢ QX(cᵢ):
+///   δ = h[(J − R)z + (G − P)u],  z = Q_δ δ + Q_x x,  y = (G + P)ᵀz + (S + N)u,
+/// Q_δ = (√bᵢ aᵢⱼ/√bⱼ) ⊗ Q, Q_x = √bᵢ ⊗ Q, x⁺ = x + Σᵢ √bᵢ δᵢ. Structure matrices are those of all
+/// stages.
+///
+/// The costly solve is made once, with ports open and in more digits than double; impedances only
+/// close the ports, which takes a solve of the size of the ports.
+/// Errors: none; where the step is singular, maps are not finite.
+class LinearStages {
+ public:
+  LinearStages(const LinearPortHamiltonian& part, const GaussStages& stages, double step_s);
+  ~LinearStages();
+  LinearStages(LinearStages&&) noexcept;
+  LinearStages& operator=(LinearStages&&) noexcept;
+
+  const StageLayout& layout() const;
+  /// Of all stages: N = s·n states, s·(p + q) inputs.
+  const Structure& structure() const;
+
+  struct Maps {
+    StepMaps step;
+    Eigen::MatrixXd z;  ///< N×(n + s(p + q)), of (x, a, ū)
+  };
+  /// One closure per port and stage.
+  Maps closed(const std::vector<PortClosure>& closures) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
+
+namespace portwave {
+
+/// The batch behind staged_part for parts that are not linear, by Newton on all stages at once. Of
+/// parts of equal shape, at least one; they must outlive it.
+std::unique_ptr<StepBatch> make_staged_newton_batch(std::span<const Subsystem* const> parts,
+                                                    const GaussStages& stages);
+
+}  // namespace portwave
