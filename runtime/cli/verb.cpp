@@ -120,7 +120,7 @@ CLI::Option* Verb::text(const std::string& name, const std::string& value, const
           [&defects = notes_.defects, name, defect_of = std::move(defect_of),
            take = std::move(take)](const std::string& text) {
             if (std::string defect = defect_of(text); !defect.empty()) {
-              defects.push_back(name + ": " + defect);
+              defects.push_back(fmt::format("{}: {}", name, defect));
             } else {
               take(text);
             }
@@ -142,7 +142,7 @@ CLI::Option* Verb::texts(const std::string& name, const std::string& value, cons
               std::string defect = defect_of(text);
               if (defect.empty()) continue;
               sound = false;
-              defects.push_back(name + ": " + defect);
+              defects.push_back(fmt::format("{}: {}", name, defect));
             }
             if (sound) take(texts);
           },

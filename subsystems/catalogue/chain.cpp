@@ -176,7 +176,7 @@ std::unique_ptr<Subsystem> build(const ChainParameters& p) {
                                                  matrices.Q(), std::move(options));
 }
 
-ParameterInfo end_choice(std::string name, std::string side, ChainEnd by_default) {
+ParameterInfo end_choice(std::string name, const std::string& side, ChainEnd by_default) {
   ParameterInfo info;
   info.name = std::move(name);
   info.kind = ParameterKind::choice;

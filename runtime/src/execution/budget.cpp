@@ -24,8 +24,7 @@ bool stalled(double took, double usual) {
 }
 
 double quantile(std::vector<double>& values, double level) {
-  const auto rank =
-      static_cast<std::ptrdiff_t>(level * static_cast<double>(values.size() - 1) + 0.5);
+  const std::ptrdiff_t rank = std::lround(level * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), values.begin() + rank, values.end());
   return values[static_cast<std::size_t>(rank)];
 }

@@ -230,7 +230,7 @@ std::string certificate_text(const RunSummary& summary) {
         certificate.uncomputable_islands, certificate.uncomputable_islands == 1 ? "" : "s"));
   }
   if (certificate.growth && certificate.status == CertificateStatus::conditional) {
-    lines.push_back("energy came from the coupling");
+    lines.emplace_back("energy came from the coupling");
   }
   if (certificate.broken_law) {
     lines.push_back(fmt::format("{} does not hold on island {} in step {}",

@@ -19,6 +19,7 @@ constexpr std::array kCausalities = {Causality::effort_in, Causality::flow_in};
 template <class Values>
 std::vector<std::string> names_of(const Values& values) {
   std::vector<std::string> names;
+  names.reserve(values.size());
   for (const auto value : values) names.emplace_back(to_string(value));
   return names;
 }

@@ -291,7 +291,7 @@ class OrderComparison {
     if (options_.methods) return *options_.methods;
     std::vector<MethodKind> list;
     const MethodKind own = setting_.scenario.options.method.kind();
-    if (own != SplittingKind::strang && strang_applies()) list.push_back(SplittingKind::strang);
+    if (own != SplittingKind::strang && strang_applies()) list.emplace_back(SplittingKind::strang);
     list.push_back(own);
     return list;
   }

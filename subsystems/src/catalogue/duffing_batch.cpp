@@ -13,7 +13,7 @@
 namespace portwave {
 namespace {
 
-using namespace duffing;
+using namespace duffing;  // NOLINT(google-build-using-namespace): of the header of this file
 
 /// With κ = k₁₂h/2 + c₁₂ and ρ = κ/(κ + γ) at a spring's end, of impedance γ,
 ///   u = (s a − k₁₂δ + κw)/(κ + γ),  b = a − (2γ/s)u;   on the mass  b = a + (2γ/s)w;
@@ -88,6 +88,7 @@ class DuffingBatch final : public StepBatch {
     for (int l = 0; l < lanes(); ++l) {
       const DuffingOscillatorParameters& p = parts_[static_cast<std::size_t>(l)];
       std::vector<double> gamma;
+      gamma.reserve(static_cast<std::size_t>(wave_size()));
       for (int j = 0; j < wave_size(); ++j) gamma.push_back(impedance[j * stride() + l]);
       Maps maps = make_maps(p, step_s, gamma, springs_);
       std::vector<double> key = maps.scatter;

@@ -88,7 +88,7 @@ class Sampler {
   /// The default state after 100 draws where H is not finite.
   VectorXd state() {
     for (int attempt = 0; attempt < 100; ++attempt) {
-      const VectorXd x = centre_ + direction(options_.state_scale);
+      VectorXd x = centre_ + direction(options_.state_scale);
       if (std::isfinite(part_.storage(x.data()))) return x;
     }
     return centre_;

@@ -11,7 +11,7 @@
 namespace portwave {
 namespace {
 
-using namespace conformance;
+using namespace conformance;  // NOLINT(google-build-using-namespace): of the tools of this folder
 
 /// A component in a batch of its own that makes a few steps, each of them several times.
 class Rollback {

@@ -69,7 +69,7 @@ SparseMatrix descriptor_rate(const SparseMatrix& J, const SparseMatrix& R, const
   return clean_product(SparseMatrix(J - R), Q, 1e-15);
 }
 
-AlgebraicPart::AlgebraicPart(const SparseMatrix& E, SparseMatrix A) : A_(std::move(A)) {
+AlgebraicPart::AlgebraicPart(const SparseMatrix& E, const SparseMatrix& A) : A_(A) {
   check_shapes(E, A_);
   const SparseRank rank_E(E);
   Z_ = rank_E.left_kernel();

@@ -48,7 +48,7 @@ SparseMatrix descriptor_rate(const SparseMatrix& J, const SparseMatrix& R, const
 /// Errors   ConfigError: E and A not square of one size.
 class AlgebraicPart {
  public:
-  AlgebraicPart(const SparseMatrix& E, SparseMatrix A);
+  AlgebraicPart(const SparseMatrix& E, const SparseMatrix& A);
 
   const DescriptorAnalysis& analysis() const { return analysis_; }
   /// Z, V: n × algebraic.
