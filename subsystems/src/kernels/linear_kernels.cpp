@@ -5,10 +5,14 @@
 namespace portwave::PORTWAVE_ISA {
 namespace {
 
+/// Distance between the coefficients of a group.
+template <int W, bool kShared>
+constexpr int kStep = kShared ? 1 : W;  // NOLINT(bugprone-branch-clone): W may be 1
+
 /// P ports, or any number of them for P = 0.
 template <int W, bool kShared, int P>
 [[gnu::always_inline]] inline void scatter_group(const LinearTask& t, long group) {
-  constexpr int S = kShared ? 1 : W;
+  constexpr int S = kStep<W, kShared>;
   const LinearShape& shape = *t.shape;
   const int p = P > 0 ? P : shape.p;
   const double* sigma = t.groups[group].scatter;
@@ -93,7 +97,7 @@ struct GroupArrays {
 template <int W, bool kShared, int kRows>
 inline void advance_rows(const LinearTask& t, const LinearGroup& group, const GroupArrays& at,
                          int row, Vec<W>& check) {
-  constexpr int S = kShared ? 1 : W;
+  constexpr int S = kStep<W, kShared>;
   const int n = t.shape->n, p = t.shape->p, q = t.shape->q;
   Vec<W> sum[kRows];
   for (int r = 0; r < kRows; ++r) sum[r] = Vec<W>::all(0.0);
@@ -133,7 +137,7 @@ template <int W, bool kShared>
 template <int W, bool kShared>
 inline void freeze_group(const LinearTask& t, const LinearGroup& group, const double* x, double* b0,
                          bool driven) {
-  constexpr int S = kShared ? 1 : W;
+  constexpr int S = kStep<W, kShared>;
   const int n = t.shape->n, p = t.shape->p, q = t.shape->q;
   const double* C = group.step + (n * n + n * p) * S;
   const double* C_u = group.input + n * q * S;
@@ -156,7 +160,7 @@ inline void freeze_group(const LinearTask& t, const LinearGroup& group, const do
 /// Coefficients of a group's ledger, one kind after another (LinearGroup::energy).
 template <int W, bool kShared>
 struct EnergyCoefficients {
-  static constexpr int S = kShared ? 1 : W;
+  static constexpr int S = kStep<W, kShared>;
   const LinearShape& s;
   const double* first;
 

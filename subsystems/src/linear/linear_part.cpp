@@ -37,10 +37,11 @@ std::shared_ptr<const Signature> checked(std::shared_ptr<const Signature> given,
 }  // namespace
 
 LinearPortHamiltonian::LinearPortHamiltonian(std::shared_ptr<const Signature> signature,
-                                             Structure structure, SparseMatrix Q, Options options)
+                                             Structure structure, const SparseMatrix& Q,
+                                             Options options)
     : Subsystem(checked(std::move(signature), structure, Q, options)),
       structure_(std::move(structure)),
-      Q_(std::move(Q)),
+      Q_(Q),
       options_(std::move(options)) {
   Q_.makeCompressed();
 }

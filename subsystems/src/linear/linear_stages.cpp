@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <optional>
+#include <limits>
 #include <utility>
 
 #include "base/quadruple.hpp"
@@ -51,130 +51,138 @@ struct StagedForm {
   }
 };
 
-/// δ, z and y as maps of (x, u, ū), ports open.
-template <class Wide>
-struct OpenStages {
-  using Dense = typename PlainLu<Wide>::Dense;
-  Dense delta, z, y;
-  double inaccuracy = 0.0;  ///< of δ, relative to the largest entry of a column
+using Wide = PlainLu<Quadruple>::Dense;
+using Long = PlainLu<long double>::Dense;
 
-  OpenStages() = default;
-  /// Equations are scaled to roots of energies.
+double size_of(Quadruple value) { return static_cast<double>(value < 0 ? -value : value); }
+
+Wide product(const SparseMatrix& A, const Wide& x) {
+  Wide out = Wide::Zero(A.rows(), x.cols());
+  for (Eigen::Index k = 0; k < x.cols(); ++k) {
+    for (int j = 0; j < A.outerSize(); ++j) {
+      const Quadruple own = x(j, k);
+      if (own == 0) continue;
+      for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
+        out(it.row(), k) += Quadruple(it.value()) * own;
+      }
+    }
+  }
+  return out;
+}
+
+Wide widened(const SparseMatrix& A) { return Matrix(A).cast<Quadruple>(); }
+
+/// x⁺ − x, z and y as maps of (x, u, ū), ports open: LU in long double, refined against the equations
+/// in more digits. They are scaled to roots of energies.
+struct OpenStages {
+  Wide moved, z, y;
+
   OpenStages(const StagedForm& form, const SparseMatrix& Q, double step_s) {
     const StageLayout& l = form.layout;
-    const Eigen::Index N = l.states(), n = l.n, p = l.ports(), q = l.inputs();
+    const Eigen::Index n = l.n, p = l.ports(), q = l.inputs();
     const Structure& s = form.structure;
     const Eigen::VectorXd d = energy_scaling(Q).replicate(l.stages, 1);  // of each stage
-    const SparseMatrix rate = step_s * SparseMatrix(d.asDiagonal() * SparseMatrix(s.J - s.R));
-    const SparseMatrix inverse = SparseMatrix(form.Q_delta * d.cwiseInverse().asDiagonal());
+    rate_ = step_s * SparseMatrix(d.asDiagonal() * SparseMatrix(s.J - s.R));
+    inverse_ = SparseMatrix(form.Q_delta * d.cwiseInverse().asDiagonal());
     const SparseMatrix B = step_s * SparseMatrix(d.asDiagonal() * SparseMatrix(s.G - s.P));
-    Dense lhs = -product(rate, inverse);
-    for (Eigen::Index i = 0; i < N; ++i) lhs(i, i) += Wide(1);
-    Dense rhs(N, n + p + q);
-    rhs.leftCols(n) = product(rate, form.Q_x);
-    rhs.rightCols(p + q) = Matrix(B).cast<Wide>();
-    PlainLu<Wide> lu(N);
-    lu.compute(lhs);
-    lu.solve(rhs, delta);
-    inaccuracy = refine(lhs, rhs, lu);
-    for (Eigen::Index i = 0; i < N; ++i) {
-      for (Eigen::Index k = 0; k < delta.cols(); ++k) delta(i, k) /= Wide(d[i]);
+    Wide rhs(l.states(), n + p + q);
+    rhs.leftCols(n) = product(rate_, widened(form.Q_x));
+    rhs.rightCols(p + q) = widened(B);
+    Wide delta = solve(rhs);
+    for (Eigen::Index i = 0; i < delta.rows(); ++i) {
+      for (Eigen::Index k = 0; k < delta.cols(); ++k) delta(i, k) /= Quadruple(d[i]);
     }
-    const SparseMatrix C = SparseMatrix((s.G + s.P).transpose()).topRows(p);
+    moved = Wide::Zero(n, delta.cols());
+    for (Eigen::Index i = 0; i < delta.rows(); ++i) {
+      for (Eigen::Index k = 0; k < delta.cols(); ++k) {
+        moved(i % n, k) += Quadruple(form.weight[i / n]) * delta(i, k);
+      }
+    }
     z = product(form.Q_delta, delta);
     for (int j = 0; j < form.Q_x.outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(form.Q_x, j); it; ++it)
-        z(it.row(), j) += Wide(it.value());
+      for (SparseMatrix::InnerIterator it(form.Q_x, j); it; ++it) {
+        z(it.row(), j) += Quadruple(it.value());
+      }
     }
-    y = product(C, z);
+    y = product(SparseMatrix((s.G + s.P).transpose()).topRows(p), z);
     const Matrix D = Matrix(SparseMatrix(s.S + s.N)).topRows(p);
     for (Eigen::Index i = 0; i < p; ++i) {
-      for (Eigen::Index k = 0; k < p + q; ++k) y(i, n + k) += Wide(D(i, k));
+      for (Eigen::Index k = 0; k < p + q; ++k) y(i, n + k) += Quadruple(D(i, k));
     }
   }
 
  private:
-  static Dense product(const SparseMatrix& A, const Dense& x) {
-    Dense out = Dense::Zero(A.rows(), x.cols());
-    for (int j = 0; j < A.outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
-        for (Eigen::Index k = 0; k < x.cols(); ++k) out(it.row(), k) += Wide(it.value()) * x(j, k);
+  /// δ − h(J − R)Q_δ δ = rhs, in scaled variables.
+  Wide solve(const Wide& rhs) const {
+    constexpr int kMostSweeps = 16;
+    constexpr double kEnough = 1e-22;
+    const Eigen::Index N = rhs.rows();
+    Long lhs =
+        -(Matrix(rate_).cast<long double>().lazyProduct(Matrix(inverse_).cast<long double>()));
+    lhs.diagonal().array() += 1.0L;
+    PlainLu<long double> lu(N);
+    lu.compute(lhs);
+    Wide solution = Wide::Zero(N, rhs.cols());
+    double last = std::numeric_limits<double>::max();
+    for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+      const Wide rest = rhs - solution + product(rate_, product(inverse_, solution));
+      Long correction;
+      lu.solve(rest.cast<long double>(), correction);
+      // The largest of any column, each beside its own size.
+      double most = 0.0;
+      for (Eigen::Index k = 0; k < rhs.cols(); ++k) {
+        double change = 0.0, size = 0.0;
+        for (Eigen::Index i = 0; i < N; ++i) {
+          const Quadruple next = solution(i, k) + Quadruple(correction(i, k));
+          change = std::max(change, size_of(Quadruple(correction(i, k))));
+          size = std::max(size, size_of(next));
+          solution(i, k) = next;
+        }
+        if (size > 0.0) most = std::max(most, change / size);
       }
+      if (!(most > kEnough) || (sweep > 1 && !(most < last))) break;
+      last = most;
     }
-    return out;
+    return solution;
   }
-  static Dense product(const SparseMatrix& A, const SparseMatrix& B) {
-    return product(A, Dense(Matrix(B).cast<Wide>()));
-  }
-  static double size(Wide value) { return static_cast<double>(value < Wide(0) ? -value : value); }
 
-  /// One correction; how large it was.
-  double refine(const Dense& lhs, const Dense& rhs, const PlainLu<Wide>& lu) {
-    Dense rest = rhs, correction;
-    for (Eigen::Index k = 0; k < delta.cols(); ++k) {
-      for (Eigen::Index j = 0; j < lhs.cols(); ++j) {
-        const Wide own = delta(j, k);
-        if (own == Wide(0)) continue;
-        for (Eigen::Index i = 0; i < lhs.rows(); ++i) rest(i, k) -= lhs(i, j) * own;
-      }
-    }
-    lu.solve(rest, correction);
-    double most = 0.0;
-    for (Eigen::Index k = 0; k < delta.cols(); ++k) {
-      double moved = 0.0, all = 0.0;
-      for (Eigen::Index i = 0; i < delta.rows(); ++i) {
-        all = std::max(all, size(delta(i, k)));
-        moved = std::max(moved, size(correction(i, k)));
-        delta(i, k) += correction(i, k);
-      }
-      if (all > 0.0) most = std::max(most, moved / all);
-    }
-    return most;
-  }
+  SparseMatrix rate_, inverse_;  // h d(J − R) and Q_δ d⁻¹
 };
 
 /// Ports closed by αu + βy = s a, which makes maps of (x, a, ū).
-template <class Wide>
-LinearStages::Maps close_ports(const OpenStages<Wide>& open, const StagedForm& form,
+template <class Scalar>
+LinearStages::Maps close_ports(const OpenStages& open, const StageLayout& l,
                                const std::vector<PortClosure>& closures) {
-  using Dense = typename OpenStages<Wide>::Dense;
-  const StageLayout& l = form.layout;
+  using Dense = typename PlainLu<Scalar>::Dense;
   const Eigen::Index n = l.n, p = l.ports(), q = l.inputs(), columns = n + p + q;
+  const Dense y = open.y.cast<Scalar>();
   Dense lhs(p, p), rhs = Dense::Zero(p, columns), u(p, columns);
   for (Eigen::Index j = 0; j < p; ++j) {
     const PortClosure& port = closures[static_cast<std::size_t>(j)];
-    const Wide beta = Wide(port.beta);
-    for (Eigen::Index k = 0; k < p; ++k) lhs(j, k) = beta * open.y(j, n + k);
-    lhs(j, j) += Wide(port.alpha);
-    for (Eigen::Index k = 0; k < n; ++k) rhs(j, k) = -beta * open.y(j, k);
-    rhs(j, n + j) = Wide(port.s);
-    for (Eigen::Index k = n + p; k < columns; ++k) rhs(j, k) = -beta * open.y(j, k);
+    const Scalar beta = Scalar(port.beta);
+    for (Eigen::Index k = 0; k < p; ++k) lhs(j, k) = beta * y(j, n + k);
+    lhs(j, j) += Scalar(port.alpha);
+    for (Eigen::Index k = 0; k < n; ++k) rhs(j, k) = -beta * y(j, k);
+    rhs(j, n + j) = Scalar(port.s);
+    for (Eigen::Index k = n + p; k < columns; ++k) rhs(j, k) = -beta * y(j, k);
   }
   if (p > 0) {
-    PlainLu<Wide> lu(p);
+    PlainLu<Scalar> lu(p);
     lu.compute(lhs);
     lu.solve(rhs, u);
   }
-  const auto closed = [&](const Dense& of) {
+  const auto closed = [&](const Wide& open_map) -> Matrix {
+    const Dense of = open_map.cast<Scalar>();
     Dense out = of.middleCols(n, p).lazyProduct(u);
     for (Eigen::Index i = 0; i < of.rows(); ++i) {
       for (Eigen::Index k = 0; k < n; ++k) out(i, k) += of(i, k);
       for (Eigen::Index k = n + p; k < columns; ++k) out(i, k) += of(i, k);
     }
-    return out;
+    return out.template cast<double>();
   };
-  const Dense delta = closed(open.delta);
-  Dense moved = Dense::Zero(n, columns);
-  for (int i = 0; i < l.stages; ++i) {
-    for (Eigen::Index r = 0; r < n; ++r) {
-      for (Eigen::Index k = 0; k < columns; ++k) {
-        moved(r, k) += Wide(form.weight[i]) * delta(i * n + r, k);
-      }
-    }
-  }
-  const auto narrow = [](const Dense& of) -> Matrix { return of.template cast<double>(); };
-  const Matrix of_x = narrow(moved);
-  const OutgoingWaves waves = outgoing_waves(closures, narrow(u), narrow(closed(open.y)), n);
+  const Matrix of_x = closed(open.moved);
+  const OutgoingWaves waves =
+      outgoing_waves(closures, u.template cast<double>(), closed(open.y), n);
   return {.step = {.Phi_minus_I = of_x.leftCols(n),
                    .Psi = of_x.middleCols(n, p),
                    .Psi_u = of_x.rightCols(q),
@@ -182,36 +190,36 @@ LinearStages::Maps close_ports(const OpenStages<Wide>& open, const StagedForm& f
                    .D_minus_sigma = waves.D_minus_sigma,
                    .C_u = waves.C_u,
                    .sigma = waves.sigma},
-          .z = narrow(closed(open.z))};
+          .z = closed(open.z)};
 }
 
 }  // namespace
 
 struct LinearStages::Impl {
-  StagedForm form;
-  OpenStages<long double> open;
-  std::optional<OpenStages<Quadruple>> precise;  // where the step is ill-conditioned
+  StageLayout layout;
+  Structure structure;
+  OpenStages open;
 
-  Impl(const LinearPortHamiltonian& part, const GaussStages& stages, double step_s)
-      : form(part, stages), open(form, part.Q(), step_s) {
-    constexpr double kEnough = 1e-17;  // what doubles resolve
-    if (!(open.inaccuracy <= kEnough)) precise.emplace(form, part.Q(), step_s);
-  }
+  Impl(const StagedForm& form, const SparseMatrix& Q, double step_s)
+      : layout(form.layout), structure(form.structure), open(form, Q, step_s) {}
 };
 
 LinearStages::LinearStages(const LinearPortHamiltonian& part, const GaussStages& stages,
                            double step_s)
-    : impl_(std::make_unique<Impl>(part, stages, step_s)) {}
+    : impl_(std::make_unique<Impl>(StagedForm(part, stages), part.Q(), step_s)) {}
 LinearStages::~LinearStages() = default;
 LinearStages::LinearStages(LinearStages&&) noexcept = default;
 LinearStages& LinearStages::operator=(LinearStages&&) noexcept = default;
 
-const StageLayout& LinearStages::layout() const { return impl_->form.layout; }
-const Structure& LinearStages::structure() const { return impl_->form.structure; }
+const StageLayout& LinearStages::layout() const { return impl_->layout; }
+const Structure& LinearStages::structure() const { return impl_->structure; }
 
 LinearStages::Maps LinearStages::closed(const std::vector<PortClosure>& closures) const {
-  return impl_->precise ? close_ports(*impl_->precise, impl_->form, closures)
-                        : close_ports(impl_->open, impl_->form, closures);
+  // The cube of the ports: in the digits that are emulated only where there are few.
+  constexpr int kFewPorts = 24;
+  return impl_->layout.ports() <= kFewPorts
+             ? close_ports<Quadruple>(impl_->open, impl_->layout, closures)
+             : close_ports<long double>(impl_->open, impl_->layout, closures);
 }
 
 }  // namespace portwave

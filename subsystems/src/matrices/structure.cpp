@@ -43,7 +43,7 @@ bool is_positive_semidefinite(const SparseMatrix& M, double relative_tolerance) 
   return !find_negative_block(M, relative_tolerance).has_value();
 }
 
-Issues validate(const Structure& structure, int states, int inputs, StructureRules rules) {
+Issues validate(const Structure& structure, int states, int inputs, const StructureRules& rules) {
   Issues issues;
   const auto check = [&issues](std::string_view name, const SparseMatrix& matrix) {
     return MatrixCheck(issues, name, matrix);

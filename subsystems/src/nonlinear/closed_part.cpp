@@ -58,8 +58,9 @@ double scaled_size(const VectorXd& F, const VectorXd& w) {
   return largest;
 }
 
-ClosedPart::ClosedPart(const Subsystem& part)
+ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden)
     : part_(part),
+      hidden_(hidden),
       n_(part.signature().state_size()),
       p_(part.signature().wave_size()),
       m_(p_ + part.signature().input_size()),
@@ -187,6 +188,7 @@ double ClosedPart::evaluate(const double* a, const VectorXd& dx) {
     const double reach = std::abs(x_[d.col()]) + std::abs(x_next_[d.col()]);
     g_size_[d.row()] += std::abs(d.value()) * reach;
   }
+  if (hidden_ != nullptr) hidden_->add_to_gradient(x_.data(), g_size_.data());
   return close(a, dx);
 }
 
@@ -194,6 +196,7 @@ double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx) {
   x_next_ = x_ + dx;
   part_.discrete_gradient(x_.data(), x_next_.data(), g_.data());
   g_size_ = g_.cwiseAbs();
+  if (hidden_ != nullptr) hidden_->add_to_gradient(x_.data(), g_size_.data());
   return close(a, dx);
 }
 
@@ -201,6 +204,7 @@ double ClosedPart::evaluate_plainly(const double* a, const VectorXd& dx, const d
   x_next_ = x_ + dx;
   g_ = Eigen::Map<const VectorXd>(gradient, n_);
   g_size_ = g_.cwiseAbs();
+  if (hidden_ != nullptr) hidden_->add_to_gradient(x_.data(), g_size_.data());
   return close(a, dx);
 }
 
@@ -285,6 +289,7 @@ double ClosedPart::stored_change(const double* x_next) {
   constexpr double kRoundOff = 16.0 * std::numeric_limits<double>::epsilon();
   const double before = part_.storage(x_.data()), after = part_.storage(x_next);
   double change = 0.0, terms = std::abs(before) + std::abs(after);
+  if (hidden_ != nullptr) terms += hidden_->of_energy(x_.data(), g_.data());
   const auto add = [&](int i, double moved, double size) {
     change += g_[i] * moved;
     terms += std::abs(g_[i]) * size;

@@ -9,6 +9,17 @@
 
 namespace portwave {
 
+/// What a discrete gradient is made of beside its arguments: a part that hides a state in its ∇̄H
+/// says here what roundings of that move.
+class HiddenTerms {
+ public:
+  virtual ~HiddenTerms() = default;
+  /// Adds to `size` (n doubles) the terms of ∇̄H that the last discrete_gradient_jacobian has seen.
+  virtual void add_to_gradient(const double* x, double* size) const = 0;
+  /// Of ∇̄HᵀΔx, in the same way.
+  virtual double of_energy(const double* x, const double* gradient) const = 0;
+};
+
 /// The implicit step of one part as a system of equations in Δx = x⁺ − x, its ports closed by the
 /// wave relation αu + βy = s a:
 ///   F(Δx) = Δx − h[(J − R)∇̄H + (G − P)u] = 0,
@@ -18,7 +29,8 @@ namespace portwave {
 /// place of the first Δx. After `prepare` nothing here allocates, as far as the part does not.
 class ClosedPart {
  public:
-  explicit ClosedPart(const Subsystem& part);
+  /// `hidden` may be null.
+  explicit ClosedPart(const Subsystem& part, const HiddenTerms* hidden = nullptr);
 
   int size() const { return n_; }
 
@@ -58,6 +70,7 @@ class ClosedPart {
   void move_midpoint(int j, double value, const double* a, Eigen::VectorXd& v);
 
   const Subsystem& part_;
+  const HiddenTerms* hidden_;
   int n_;  ///< states
   int p_;  ///< scalar ports
   int m_;  ///< scalar ports and external inputs

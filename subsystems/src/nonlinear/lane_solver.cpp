@@ -47,10 +47,15 @@ double tolerance_of(double distance, const LastSolve& last) {
 
 }  // namespace
 
-LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options)
-    : part_(part), max_steps_(options.max_steps), lu_(part_.size()) {
+LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const HiddenTerms* hidden)
+    : part_(part, hidden),
+      max_steps_(options.max_steps),
+      has_hidden_terms_(hidden != nullptr),
+      lu_(part_.size()) {
   const int n = part_.size();
-  for (VectorXd* v : {&dx_, &start_, &step_, &F_, &w_, &stiffness_}) v->setZero(n);
+  for (VectorXd* v : {&dx_, &start_, &step_, &F_, &w_, &noise_, &weight_, &stiffness_}) {
+    v->setZero(n);
+  }
   for (VectorXd* v : {&b_before_, &b_now_}) v->setZero(part.signature().wave_size());
   jacobian_.setZero(n, n);
 }
@@ -61,11 +66,16 @@ StepFault LaneSolver::solve(const double* a, double* b) {
   return fault;
 }
 
+double LaneSolver::energy_rounding() const {
+  return 2.0 * kRoundOff * part_.gradient().cwiseAbs().dot(part_.magnitude() + noise_);
+}
+
 StepFault LaneSolver::solve_cold(const double* a) {
   factorised_ = false;
   dx_.setZero();
+  noise_.setZero();
   part_.linearise(dx_);
-  double size = part_.evaluate(a, dx_);
+  double size = judged(part_.evaluate(a, dx_));
   if (!part_.residual().allFinite() || !part_.inputs_are_finite()) return StepFault::not_finite;
   for (int k = 0; size > kRoundOff; ++k) {
     if (k == max_steps_) {
@@ -76,7 +86,7 @@ StepFault LaneSolver::solve_cold(const double* a) {
     if (!find_step(a)) return StepFault::not_converged;
     if (before <= kStagnation) {
       dx_ = start_ - step_;
-      size = part_.evaluate(a, dx_);
+      size = judged(part_.evaluate(a, dx_));
       if (size <= 0.25 * before) continue;
       if (!(size < before)) {
         dx_ = start_;
@@ -98,7 +108,28 @@ bool LaneSolver::find_step(const double* a) {
   lu_.compute(jacobian_);
   factorised_ = true;
   lu_.solve(F_, step_);
+  take_noise();
   return step_.allFinite();
+}
+
+/// Each unknown is known to ε of the terms of its own equation, which the others inherit: noise is
+/// |∂F/∂Δx| w. An equation all of whose terms are round-off of the others, such as that of a position
+/// beside a velocity that is 0 by cancellation, cannot be met relative to its own size. Stages have
+/// such equations in every swing.
+void LaneSolver::take_noise() {
+  if (has_hidden_terms_) noise_.noalias() = jacobian_.cwiseAbs() * w_;
+}
+
+/// max |F_i|/w_i of the last evaluation, noise admitted; `size` is that without.
+double LaneSolver::judged(double size) const {
+  if (!has_hidden_terms_ || !std::isfinite(size)) return size;
+  double largest = 0.0;
+  const VectorXd& F = part_.residual();
+  const VectorXd& w = part_.magnitude();
+  for (Eigen::Index i = 0; i < F.size(); ++i) {
+    if (F[i] != 0.0) largest = std::max(largest, std::abs(F[i]) / (w[i] + noise_[i]));
+  }
+  return largest;
 }
 
 /// Takes as much of the step as makes max |F_i|/w_i decrease, by halving; w is held during the
@@ -109,9 +140,14 @@ StepFault LaneSolver::descend(const double* a, double& size) {
   for (int halvings = 0; halvings <= kMaxHalvings; ++halvings, length *= 0.5) {
     dx_ = start_ - length * step_;
     size = part_.evaluate(a, dx_);
-    if (halvings == 0 && part_.magnitude().allFinite()) w_ = w_.cwiseMax(part_.magnitude());
-    const double wanted = (1.0 - 1e-4 * length) * scaled_size(F_, w_);
-    if (std::isfinite(size) && scaled_size(part_.residual(), w_) <= wanted) {
+    if (halvings == 0) {
+      if (part_.magnitude().allFinite()) w_ = w_.cwiseMax(part_.magnitude());
+      take_noise();
+      weight_ = w_ + noise_;
+    }
+    size = judged(size);
+    const double wanted = (1.0 - 1e-4 * length) * scaled_size(F_, weight_);
+    if (std::isfinite(size) && scaled_size(part_.residual(), weight_) <= wanted) {
       return StepFault::none;
     }
   }

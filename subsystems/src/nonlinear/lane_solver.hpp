@@ -42,7 +42,8 @@ struct LastSolve {
 /// Newton's method on the implicit step of one part.
 class LaneSolver {
  public:
-  LaneSolver(const Subsystem& part, NewtonOptions options);
+  /// `hidden` may be null.
+  LaneSolver(const Subsystem& part, NewtonOptions options, const HiddenTerms* hidden = nullptr);
 
   ClosedPart& part() { return part_; }
   /// Δx of the last solve.
@@ -51,6 +52,8 @@ class LaneSolver {
   /// b = S(a) to round-off: damped Newton from Δx = 0, where the first step solves the step
   /// linearised at x. Every solve starts from scratch, so that it is a pure function of (x, ū, a).
   StepFault solve(const double* a, double* b);
+  /// After `solve`: what its residual may have left in the energy balance, ∇̄HᵀF [J].
+  double energy_rounding() const;
   /// StepBatch::inexact_scatter: simplified Newton steps from the last solution with the last
   /// factors, new factors where these do not contract, and `solve` where that does not help.
   StepFault inexact_scatter(const double* a, double* b, LastSolve last);
@@ -64,12 +67,16 @@ class LaneSolver {
   bool iterate_warm(const double* a, double tolerance, const LastSolve& last);
   void find_simplified_step(const LastSolve& last);
   double length_of_step() const;
+  double judged(double size) const;
+  void take_noise();
   bool factorise(const double* a);
   void keep(const LastSolve& last) const;
 
   ClosedPart part_;
   int max_steps_;
+  bool has_hidden_terms_;
   Eigen::VectorXd dx_, start_, step_, F_, w_;
+  Eigen::VectorXd noise_, weight_;  ///< with hidden terms: see take_noise; w + noise
   Eigen::MatrixXd jacobian_;
   DenseLu lu_;
   bool factorised_ = false;  ///< lu_ is of the solve under way

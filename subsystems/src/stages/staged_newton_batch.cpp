@@ -3,10 +3,13 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "nonlinear/lane_solver.hpp"
+#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "stages/staged_physics.hpp"
 
 namespace portwave {
@@ -33,7 +36,28 @@ class StagedNewtonBatch final : public LanewiseBatch {
     }
   }
 
+  std::optional<double> step_rounding(int l, const double* record, const double* a,
+                                      const double* /*next*/) const override {
+    const double* const x = state_of(l, record);
+    std::vector<double> start(x, x + layout_.n), wave, b(static_cast<std::size_t>(wave_size()));
+    start.resize(static_cast<std::size_t>(lifted_size()), 0.0);
+    double waves = 0.0;
+    for (int j = 0; j < wave_size(); ++j) wave.push_back(a[j * stride() + l]);
+    double bound = 0.0;
+    const StepFault fault = with_solver(l, [&](LaneSolver& solver) {
+      solver.part().freeze(start.data(), x + layout_.n);
+      const StepFault own = solver.solve(wave.data(), b.data());
+      bound = solver.energy_rounding();
+      return own;
+    });
+    if (fault != StepFault::none) return std::nullopt;
+    for (std::size_t j = 0; j < b.size(); ++j) waves += wave[j] * wave[j] + b[j] * b[j];
+    return bound + kPerTerm * waves;
+  }
+
  private:
+  static constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
+
   StagedNewtonBatch(std::span<const Subsystem* const> parts, const GaussStages& stages,
                     const StageLayout& layout)
       : LanewiseBatch(static_cast<int>(parts.size()), layout.n, layout.ports(), layout.inputs(),
@@ -41,13 +65,20 @@ class StagedNewtonBatch final : public LanewiseBatch {
                           LastSolve::size(layout.n + layout.states(), layout.ports())),
         own_parts_(parts.begin(), parts.end()),
         stages_(stages),
+        options_(options_of(*parts[0])),
         layout_(layout),
         taken_(std::make_unique<std::atomic<bool>[]>(parts.size())) {
     for (const Subsystem* part : parts) {
       parts_.push_back(std::make_unique<const StagedPhysics>(*part, stages));
     }
     solvers_.reserve(parts.size());
-    for (const auto& part : parts_) solvers_.emplace_back(*part, NewtonOptions{});
+    for (const auto& part : parts_) solvers_.emplace_back(*part, options_, part.get());
+  }
+
+  /// As the parts say, which have equal keys.
+  static NewtonOptions options_of(const Subsystem& part) {
+    const auto* const own = dynamic_cast<const NonlinearPortHamiltonian*>(&part);
+    return own == nullptr ? NewtonOptions{} : NewtonOptions{own->options().max_newton_steps};
   }
 
   int lifted_size() const { return layout_.n + layout_.states(); }
@@ -90,7 +121,7 @@ class StagedNewtonBatch final : public LanewiseBatch {
     const auto lane = static_cast<std::size_t>(l);
     if (taken_[lane].exchange(true, std::memory_order_acquire)) {
       const StagedPhysics own(*own_parts_[lane], stages_);
-      LaneSolver another(own, NewtonOptions{});
+      LaneSolver another(own, options_, &own);
       another.part().prepare(step_s_, impedance_of(l));
       return act(another);
     }
@@ -109,6 +140,7 @@ class StagedNewtonBatch final : public LanewiseBatch {
 
   std::vector<const Subsystem*> own_parts_;
   const GaussStages& stages_;
+  NewtonOptions options_;
   StageLayout layout_;
   std::vector<std::unique_ptr<const StagedPhysics>> parts_;
   double step_s_ = 0.0;

@@ -35,9 +35,10 @@ class StagedPart final : public Component {
   }
 
   std::string batch_key() const override {
-    const std::string own = part_->batch_key();
-    if (own.empty()) return own;
-    return fmt::format("{}@{}/{}", own, stages_.count, typeid(*part_).name());
+    std::string own = part_->batch_key();
+    const Component& part = *part_;
+    if (!own.empty()) own += fmt::format("@{}/{}", stages_.count, typeid(part).name());
+    return own;
   }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
     // Parts of one key are of one class.

@@ -7,13 +7,21 @@
 #include "base/workspace.hpp"
 #include "nonlinear/discrete_gradients.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
+#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
 namespace portwave {
 namespace {
 
 /// Exact for polynomials H of degree d with sd ≤ 16: ∇H along X, which is of degree s, times lᵢ is of
 /// degree sd − 1.
-constexpr int kQuadraturePoints = 8;
+constexpr int kLeastQuadraturePoints = 8;
+
+/// What a part asks for, if that is more.
+int quadrature_points(const Subsystem& part) {
+  const auto* const own = dynamic_cast<const NonlinearPortHamiltonian*>(&part);
+  if (own == nullptr) return kLeastQuadraturePoints;
+  return std::max(kLeastQuadraturePoints, own->options().quadrature_points);
+}
 
 Signature lifted_signature(const Subsystem& part, const GaussStages& stages) {
   Signature out = staged_signature(part.signature(), stages.count);
@@ -42,18 +50,20 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const GaussStages& stages)
               part.signature().input_size()},
       structure_(lifted_structure(layout_, part.structure())),
       own_typical_(part.typical_state()),
-      stage_structure_(part.structure()) {
+      stage_structure_(part.structure()),
+      hessian_terms_(static_cast<std::size_t>(layout_.states() * layout_.n), 0.0) {
   for (int i = 0; i <= stages.count; ++i) {
     typical_.insert(typical_.end(), own_typical_.begin(), own_typical_.end());
   }
   const auto reach_to = [&stages](double tau) {
     std::vector<double> reach;
+    reach.reserve(static_cast<std::size_t>(stages.count));
     for (int j = 0; j < stages.count; ++j) {
       reach.push_back(stages.integral(j, tau) / std::sqrt(stages.b[static_cast<std::size_t>(j)]));
     }
     return reach;
   };
-  const detail::QuadratureRule& rule = detail::gauss_legendre(kQuadraturePoints);
+  const detail::QuadratureRule& rule = detail::gauss_legendre(quadrature_points(part));
   for (std::size_t k = 0; k < rule.nodes.size(); ++k) {
     Node node{{}, reach_to(rule.nodes[k])};
     for (int i = 0; i < stages.count; ++i) {
@@ -144,11 +154,17 @@ void StagedPhysics::discrete_gradient_jacobian(
   const int n = layout_.n;
   detail::Workspace x(static_cast<std::size_t>(n));
   std::vector<Eigen::Triplet<double>>& own = stage_hessian_;
+  std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
   for (const Node& node : nodes_) {
     state_at(start, next + n, node.reach, x.data());
     own.clear();
     hessian_at(x.data(), own);
     for (int i = 0; i < layout_.stages; ++i) {
+      const double weight = std::abs(node.weight[static_cast<std::size_t>(i)]);
+      for (const auto& entry : own) {
+        hessian_terms_[static_cast<std::size_t>((i * n + entry.row()) * n + entry.col())] +=
+            weight * std::abs(entry.value());
+      }
       for (int j = 0; j < layout_.stages; ++j) {
         const double gain =
             node.weight[static_cast<std::size_t>(i)] * node.reach[static_cast<std::size_t>(j)];
@@ -159,6 +175,29 @@ void StagedPhysics::discrete_gradient_jacobian(
       }
     }
   }
+}
+
+/// x stands in every X(τ), in x and again in what is added to it.
+void StagedPhysics::add_to_gradient(const double* start, double* size) const {
+  const int n = layout_.n;
+  for (int r = 0; r < layout_.states(); ++r) {
+    double sum = 0.0;
+    for (int c = 0; c < n; ++c) {
+      sum += hessian_terms_[static_cast<std::size_t>(r * n + c)] * std::abs(start[c]);
+    }
+    size[n + r] += 2.0 * sum;
+  }
+}
+
+double StagedPhysics::of_energy(const double* start, const double* g) const {
+  double sum = 0.0;
+  for (int i = 0; i < layout_.stages; ++i) {
+    for (int k = 0; k < layout_.n; ++k) {
+      sum += std::sqrt(stages_.b[static_cast<std::size_t>(i)]) *
+             std::abs(g[(i + 1) * layout_.n + k] * start[k]);
+    }
+  }
+  return 2.0 * sum;
 }
 
 /// `mid` is halfway to (x, δ⁺).

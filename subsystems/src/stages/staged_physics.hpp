@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/stage_layout.hpp"
+#include "nonlinear/closed_part.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
@@ -15,7 +16,7 @@ namespace portwave {
 ///   δ⁺ = h[(J − R)g + (G − P)u],   gᵀδ⁺ = H(x⁺) − H(x),   x⁺ = x + Σᵢ √bᵢ δᵢ⁺.
 /// The integrals of ∇̄ᵢH are taken by Gauss–Legendre quadrature. One thread at a time: it keeps
 /// scratch.
-class StagedPhysics final : public Subsystem {
+class StagedPhysics final : public Subsystem, public HiddenTerms {
  public:
   /// `part` must outlive it.
   StagedPhysics(const Subsystem& part, const GaussStages& stages);
@@ -35,6 +36,8 @@ class StagedPhysics final : public Subsystem {
   void discrete_gradient(const double* start, const double* next, double* g) const override;
   void discrete_gradient_jacobian(const double* start, const double* next,
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
+  void add_to_gradient(const double* start, double* size) const override;
+  double of_energy(const double* start, const double* g) const override;
   bool constant_structure() const override { return part_.constant_structure(); }
   const Structure& structure() const override { return structure_; }
   void structure_at(const double* mid, Structure& out) const override;
@@ -60,6 +63,7 @@ class StagedPhysics final : public Subsystem {
   // Scratch.
   mutable Structure stage_structure_;
   mutable std::vector<Eigen::Triplet<double>> stage_hessian_;
+  mutable std::vector<double> hessian_terms_;  // by stage, row and column: Σ |w lᵢ/√bᵢ| |∇²H|
 };
 
 }  // namespace portwave

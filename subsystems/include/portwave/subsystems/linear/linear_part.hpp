@@ -39,7 +39,7 @@ class LinearPortHamiltonian : public Subsystem {
                               std::move(structure), Q, std::move(options)) {}
   /// With a signature that other parts share; not null.
   LinearPortHamiltonian(std::shared_ptr<const Signature> signature, Structure structure,
-                        SparseMatrix Q, Options options);
+                        const SparseMatrix& Q, Options options);
   LinearPortHamiltonian(Signature signature, Structure structure, const SparseMatrix& Q)
       : LinearPortHamiltonian(std::move(signature), std::move(structure), Q, {}) {}
 

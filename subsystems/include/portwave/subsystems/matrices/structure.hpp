@@ -41,7 +41,8 @@ struct StructureRules {
 /// round-off of 1e-12: pairs of entries beside their own size and the round-off of their row and
 /// column, definiteness beside the diagonal, so that units do not matter and no soft part hides
 /// beside a stiff one. Every defect is reported, `where` being "/J", "/R", …
-Issues validate(const Structure& structure, int states, int inputs, StructureRules rules = {});
+Issues validate(const Structure& structure, int states, int inputs,
+                const StructureRules& rules = {});
 
 /// Checks that a quadratic storage matrix is n×n, finite, symmetric and positive semidefinite.
 /// `names` as in StructureRules.
