@@ -145,9 +145,11 @@ std::string choice_text(const MethodChoice& choice) {
 }
 
 std::string report_text(const Scenario& scenario, const TuningReport& report, int most) {
-  std::string text = fmt::format("{}: {}, {}, steps of {:g} s\n\n{}\n", printable(scenario.name),
+  const int stages = scenario.options.method.waves().stages;
+  std::string text = fmt::format("{}: {}, {}{}, steps of {:g} s\n\n{}\n", printable(scenario.name),
                                  counted(scenario.system.parts().size(), "subsystem"),
-                                 counted(report.ports.size(), "scalar port"),
+                                 counted(scenario.system.scalar_ports().size(), "scalar port"),
+                                 stages > 1 ? fmt::format(" at {} stages", stages) : "",
                                  scenario.options.step_s, rules_text(report));
   if (!report.ports.empty()) text += ports_text(report, most) + "\n";
   return text + choice_text(report.choice);

@@ -12,6 +12,8 @@
 #include "impedance/response_tools.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/typical_state.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
@@ -111,6 +113,79 @@ Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double
   return response;
 }
 
+namespace {
+
+/// ∂∇H/∂x at x, dense; by differences where the part does not give it.
+Matrix hessian_at(const Subsystem& part, const double* x) {
+  const Eigen::Index n = part.signature().state_size();
+  Matrix M = Matrix::Zero(n, n);
+  Triplets entries;
+  if (part.hessian(x, entries)) {
+    for (const auto& entry : entries) M(entry.row(), entry.col()) += entry.value();
+    return M;
+  }
+  const std::vector<double> typical = part.typical_state();
+  Eigen::VectorXd at = Eigen::Map<const Eigen::VectorXd>(x, n), ahead(n), back(n);
+  for (Eigen::Index j = 0; j < n; ++j) {
+    const double own = at[j], reach = difference_step(typical[static_cast<std::size_t>(j)], own);
+    at[j] = own + reach;
+    part.gradient(at.data(), ahead.data());
+    at[j] = own - reach;
+    part.gradient(at.data(), back.data());
+    at[j] = own;
+    M.col(j) = (ahead - back) / (2.0 * reach);
+  }
+  return M;
+}
+
+}  // namespace
+
+// With scaled stages δᵢ = √bᵢ h ẋᵢ and zᵢ = M Σⱼ (√bᵢ aᵢⱼ/√bⱼ) δⱼ, the response to inputs u is
+//   δᵢ = h[(J − R)zᵢ + (G − P)uᵢ],   yᵢ = (G + P)ᵀzᵢ + (S + N)uᵢ.
+Eigen::MatrixXd staged_port_response(const Subsystem& part, int stages, double step_s,
+                                     const double* x, Eigen::VectorXd& terms) {
+  const GaussStages& rule = gauss_stages(stages);
+  const Eigen::Index n = part.signature().state_size(), p = part.signature().wave_size();
+  Structure s = part.structure();
+  if (!part.constant_structure()) part.structure_at(x, s);
+  const Matrix M = hessian_at(part, x);
+  const Matrix A = step_s * (Matrix(s.J - s.R) * M);
+  const Matrix G = leading_columns(s.G, p), P = leading_columns(s.P, p);
+  const Matrix direct = leading_columns(s.S, p).topRows(p) + leading_columns(s.N, p).topRows(p);
+  Matrix coupling(stages, stages);  // √bᵢ aᵢⱼ/√bⱼ
+  for (int i = 0; i < stages; ++i) {
+    for (int j = 0; j < stages; ++j) {
+      const auto row = static_cast<std::size_t>(i), column = static_cast<std::size_t>(j);
+      coupling(i, j) = rule.A[row][column] * std::sqrt(rule.b[row] / rule.b[column]);
+    }
+  }
+  Matrix step = Matrix::Identity(stages * n, stages * n);
+  Matrix inputs = Matrix::Zero(stages * n, stages * p);
+  for (int i = 0; i < stages; ++i) {
+    for (int j = 0; j < stages; ++j) step.block(i * n, j * n, n, n) -= coupling(i, j) * A;
+    inputs.block(i * n, i * p, n, p) = step_s * (G - P);
+  }
+  const Matrix states = n > 0 ? lu_solve(step, inputs) : inputs;
+  Matrix response = Matrix::Zero(stages * p, stages * p);
+  terms = Eigen::VectorXd::Zero(stages * p);
+  const Matrix output = G + P;
+  for (int i = 0; i < stages; ++i) {
+    Matrix moved = Matrix::Zero(n, stages * p);
+    for (int j = 0; j < stages; ++j) moved += coupling(i, j) * states.middleRows(j * n, n);
+    const Matrix efforts = M * moved;
+    response.middleRows(i * p, p) = output.transpose() * efforts;
+    response.block(i * p, i * p, p, p) += direct;
+    for (Eigen::Index j = 0; j < p; ++j) {
+      terms[i * p + j] =
+          std::abs(direct(j, j)) + output.col(j).cwiseAbs().dot(efforts.col(i * p + j).cwiseAbs());
+    }
+  }
+  if (!response.allFinite()) {
+    throw ConfigError("", "the implicit step is singular at this step size");
+  }
+  return response;
+}
+
 std::vector<Causality> scalar_causalities(const Signature& signature) {
   std::vector<Causality> out;
   for (const Port& port : signature.ports) {
@@ -187,17 +262,25 @@ PortResponses::PortResponses(const System& system, double step_s)
       if (physics != nullptr) nonlinear_.push_back(i);
     }
     try {
-      if (physics == nullptr || part.component->stages() > 1) {
+      if (physics == nullptr) {
         add_probed(part);
         continue;
       }
       Eigen::VectorXd terms;
-      responses_.push_back(port_response(*physics, step_s, part.initial_state.data(), terms));
+      responses_.push_back(response_of(part, part.initial_state.data(), terms));
       terms_.push_back(std::move(terms));
     } catch (const ConfigError& error) {
       throw ConfigError("", "subsystem \"" + part.name + "\": " + error.issues().front().what);
     }
   }
+}
+
+Eigen::MatrixXd PortResponses::response_of(const Part& part, const double* x,
+                                           Eigen::VectorXd& terms) const {
+  const Subsystem& physics = *part.port_hamiltonian();
+  const int stages = part.component->stages();
+  return stages == 1 ? port_response(physics, step_s_, x, terms)
+                     : staged_port_response(physics, stages, step_s_, x, terms);
 }
 
 void PortResponses::add_probed(const Part& part) {
@@ -239,15 +322,7 @@ void PortResponses::linearise(const std::function<std::span<const double>(int pa
   fresh.reserve(nonlinear_.size());
   for (const int i : nonlinear_) {
     const Part& part = system_.parts()[static_cast<std::size_t>(i)];
-    const double* const x = state_of(i).data();
-    if (part.component->stages() > 1) {
-      std::optional<Matrix> probed = probed_response(*part.component, step_s_, x);
-      if (!probed) throw ConfigError("", "its steps do not tell how its ports respond");
-      terms[fresh.size()] = probed->diagonal().cwiseAbs();
-      fresh.push_back(*std::move(probed));
-      continue;
-    }
-    fresh.push_back(port_response(*part.port_hamiltonian(), step_s_, x, terms[fresh.size()]));
+    fresh.push_back(response_of(part, state_of(i).data(), terms[fresh.size()]));
   }
   for (std::size_t k = 0; k < fresh.size(); ++k) {
     const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(nonlinear_[k])]);

@@ -16,6 +16,9 @@ std::vector<Causality> scalar_causalities(const Signature& signature);
 /// port_response, and for every port the sum of the magnitudes that its own response is the sum of.
 Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double* x,
                               Eigen::VectorXd& terms);
+/// The same of a part with stages, in the variables of staged_part.
+Eigen::MatrixXd staged_port_response(const Subsystem& part, int stages, double step_s,
+                                     const double* x, Eigen::VectorXd& terms);
 
 /// The impedance of a scalar port whose output is `response` times its input.
 double match_of(double response, Causality causality);

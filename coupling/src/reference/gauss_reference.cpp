@@ -50,7 +50,8 @@ struct GaussRule {
   }
 };
 
-/// What a step needs of its stages, from the monomials τ^m: V c^m = …, no table.
+/// What a step needs of its stages. The Lagrange polynomials are found by interpolating the powers of
+/// τ at the nodes, not taken from a table.
 struct Stages {
   VectorXd c, b;
   MatrixXd to_stage;  ///< ∫₀^cᵢ lⱼ

@@ -46,6 +46,9 @@ int staged_port(const System& system, int stages, int scalar_port, int stage) {
 }
 
 System staged_system(const System& system, int stages, double step_s) {
+  if (stages < 1 || stages > kMostStages) {
+    throw ConfigError("/stages", fmt::format("must be 1 to {}, got {}", kMostStages, stages));
+  }
   throw_if_any(check_stages(system));
   const GaussStages& rule = gauss_stages(stages);
   System out;

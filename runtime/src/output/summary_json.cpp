@@ -66,6 +66,7 @@ Json options_json(const DynamicIteration& dynamic) {
 Json options_json(const WaveCoupling& waves) {
   const bool chooses = waves.kind == WaveUpdate::automatic;
   return {{"iterations", waves.iterations},
+          {"stages", waves.stages},
           {"relaxation", chooses ? Json(nullptr) : number(waves.relaxation)},
           {"tolerance", number(waves.tolerance)},
           {"energy_tolerance_J", number(waves.energy_tolerance_J)},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <new>
 #include <optional>
 #include <span>
@@ -263,6 +264,11 @@ BudgetRow budget_row(const Scenario& scenario, const Samples& reference,
   return row;
 }
 
+/// Of the steps that a method takes.
+int stages_of(const CouplingMethod& method) {
+  return method.couples_by_waves() ? method.waves().stages : 1;
+}
+
 /// What a reference passes through.
 template <class Reference>
 Samples samples_of(Reference reference, const Scenario& scenario) {
@@ -281,17 +287,19 @@ Samples samples_of(Reference reference, const Scenario& scenario) {
   return samples;
 }
 
-}  // namespace
-
-Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listener) {
+Samples samples_for(const Scenario& scenario, int stages, const PhaseCallback& listener) {
   throw_if_any(check_observables(scenario.observables));
   tell(listener, {"stepping the monolithic reference"});
-  const CouplingMethod& method = scenario.options.method;
-  const int stages = method.couples_by_waves() ? method.waves().stages : 1;
   if (stages > 1) {
     return samples_of(GaussReference(scenario.system, scenario.options.step_s, stages), scenario);
   }
   return samples_of(MonolithicReference(scenario.system, scenario.options.step_s), scenario);
+}
+
+}  // namespace
+
+Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listener) {
+  return samples_for(scenario, stages_of(scenario.options.method), listener);
 }
 
 std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,
@@ -300,14 +308,21 @@ std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetA
   append(issues, "", check_axes(scenario.options.method, axes));
   throw_if_any(std::move(issues));
 
-  const Samples reference = monolithic_samples(scenario, listener);
   const std::vector<CouplingMethod> methods = methods_of(scenario.options.method, axes);
+  std::map<int, Samples> references;  // by the stages of the methods that are compared with them
+  for (const CouplingMethod& method : methods) {
+    const int stages = stages_of(method);
+    if (!references.contains(stages)) {
+      references.emplace(stages, samples_for(scenario, stages, listener));
+    }
+  }
   const auto count = static_cast<std::int64_t>(methods.size() * axes.budgets.size());
   std::vector<BudgetRow> rows;
   for (const CouplingMethod& method : methods) {
     for (const int budget : axes.budgets) {
       tell(listener, {"running combination", static_cast<std::int64_t>(rows.size()) + 1, count});
-      rows.push_back(budget_row(scenario, reference, method, budget, threads));
+      rows.push_back(
+          budget_row(scenario, references.at(stages_of(method)), method, budget, threads));
     }
   }
   return rows;

@@ -38,7 +38,7 @@ TEST(GaussReference, HasTheKnownErrorsOnTheDuffingPair) {
     int stages;
     int steps;
     double error;
-    double tolerance;  // relative; κ of what the figures are rounded to
+    double tolerance;  // relative: what the figures are rounded to
   };
   for (const Known& known : {Known{1, 500, 8.90e-2, 2e-3}, Known{1, 1000, 5.29e-2, 2e-3},
                              Known{2, 250, 8.0824e-3, 2e-4}, Known{2, 500, 5.3723e-4, 2e-4},
@@ -92,8 +92,7 @@ TEST(GaussReference, OfOneStageIsTheMeanValueDiscreteGradient) {
   EXPECT_NEAR(gauss.flow()[0], mean_value.flow()[0], 1e-10);
 }
 
-// The table of the engine against conditions that define it, here from the reference's side of the
-// fence: Σⱼ aᵢⱼcⱼᵐ⁻¹ = cᵢᵐ/m, Σ bᵢcᵢᵐ⁻¹ = 1/m up to 2s, and bᵢaᵢⱼ + bⱼaⱼᵢ = bᵢbⱼ.
+// The table of the engine against the conditions that define it: Σⱼ aᵢⱼcⱼᵐ⁻¹ = cᵢᵐ/m, Σ bᵢcᵢᵐ⁻¹ = 1/m up to 2s, and bᵢaᵢⱼ + bⱼaⱼᵢ = bᵢbⱼ.
 TEST(GaussStages, FulfilTheConditionsOfCollocation) {
   for (int stages = 1; stages <= kMostStages; ++stages) {
     const GaussStages& rule = gauss_stages(stages);

@@ -44,6 +44,12 @@ double difference(const System& system, const Stepper& stepper, const GaussRefer
   return most / size;
 }
 
+struct StagedRunOutcome {
+  double difference;
+  CertificateStatus status;
+  std::int64_t not_converged;
+};
+
 class Stages : public ::testing::TestWithParam<int> {};
 
 TEST_P(Stages, ConvergeToTheReferenceOnTheDuffingPair) {
@@ -323,8 +329,127 @@ TEST(StagesFarOut, RigidBodiesKeepEnergyWithAStructureThatDependsOnTheState) {
   }
 }
 
-// With everything left to `auto`: evaluations to a residual of 1e-10, the most of steps 2 to 6. The
-// figures are those of docs/concepts/order.md.
+// Nonlinear parts, by Newton on all stages.
+
+StagedRunOutcome run_beside_reference(const System& system, int stages, double step_s, int steps) {
+  Stepper stepper(system, options_of(stages, step_s, 1e-12));
+  GaussReference reference(system, step_s, stages);
+  for (int n = 0; n < steps; ++n) {
+    stepper.step();
+    reference.step();
+  }
+  return {difference(system, stepper, reference), stepper.certificate().status,
+          stepper.iterations().not_converged};
+}
+
+void expect_as_reference(const System& system, double step_s, int steps, double tolerance = 1e-9) {
+  for (const int stages : {2, 3}) {
+    const StagedRunOutcome outcome = run_beside_reference(system, stages, step_s, steps);
+    EXPECT_LT(outcome.difference, tolerance) << stages << " stages, h = " << step_s;
+    EXPECT_EQ(outcome.status, CertificateStatus::holds) << stages << " stages, h = " << step_s;
+    EXPECT_EQ(outcome.not_converged, 0) << stages << " stages, h = " << step_s;
+  }
+}
+
+// In every swing of these a mean gradient is 0 by cancellation, and some equation of the stages is
+// nothing but round-off of the others. A solver that judges each by its own size gives up there.
+TEST(StagesNonlinear, SwingThroughZero) {
+  struct Mass {
+    double mass, stiffness, cubic, coupling, damping, step_s;
+  };
+  for (const Mass& m :
+       {Mass{8, 100, 0, 1, 0, 0.01}, Mass{0.01, 1, 1, 1e4, 0.1, 0.5}, Mass{1, 1, 0, 120, 0, 0.5},
+        Mass{1, 0, 8000, 1, 0.1, 0.01}, Mass{0.01, 0, 0, 1, 0.1, 0.5}}) {
+    SystemBuilder builder;
+    builder.add("mass",
+                duffing_oscillator({.mass_kg = m.mass,
+                                    .stiffness_N_per_m = m.stiffness,
+                                    .cubic_stiffness_N_per_m3 = m.cubic,
+                                    .damping_Ns_per_m = m.damping,
+                                    .coupling_stiffness_N_per_m = m.coupling}),
+                {.initial_state = {0.0, 0.1, 0.2}});
+    builder.join(joint::Free{}, {"mass.coupling"});
+    const System system = builder.build();
+    for (const int stages : {2, 3}) {
+      Stepper stepper(system, options_of(stages, m.step_s, 1e-12));
+      const double before = stepper.storage(0);
+      ASSERT_NO_THROW(stepper.run(400)) << "k = " << m.stiffness << ", h = " << m.step_s;
+      EXPECT_LE(stepper.storage(0), before * (1.0 + 1e-10)) << "k = " << m.stiffness;
+      EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+    }
+  }
+}
+
+TEST(StagesNonlinear, StiffStepsAreJudgedByWhatTheirRoundingMoves) {
+  for (const double coupling : {1e4, 1e8}) {  // hω = 2000 and 2e5
+    SystemBuilder builder;
+    builder.add("mass",
+                duffing_oscillator({.mass_kg = 0.01,
+                                    .stiffness_N_per_m = 1.0,
+                                    .cubic_stiffness_N_per_m3 = 1.0,
+                                    .coupling_stiffness_N_per_m = coupling}),
+                {.initial_state = {0.0, 1.0, 0.0}});
+    builder.join(joint::Fixed{}, {"mass.coupling"});
+    const System system = builder.build();
+    for (const int stages : {2, 3}) {
+      Stepper stepper(system, options_of(stages, 2.0, 1e-12));
+      for (int n = 0; n < 500; ++n) stepper.step();
+      EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds) << coupling;
+    }
+  }
+}
+
+// A port without a spring behind it answers with nothing, which is no reason to refuse it.
+TEST(StagesNonlinear, PortsMayAnswerWithNothing) {
+  SystemBuilder builder;
+  builder.add("A", duffing_oscillator({.mass_kg = 1,
+                                       .stiffness_N_per_m = 50,
+                                       .cubic_stiffness_N_per_m3 = 30,
+                                       .damping_Ns_per_m = 0.5}));
+  builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}),
+              {.initial_state = {0.1, 0.0}});
+  builder.connect("A.coupling", "B.coupling");
+  expect_as_reference(builder.build(), 0.2, 40);
+}
+
+TEST(StagesNonlinear, OfEveryKind) {
+  SystemBuilder builder;  // H not polynomial, of a part with flow as its input; inputs from rest
+  builder.add("capacitor", testing::stiffening_capacitor(), {.initial_state = {0.7}});
+  builder.add("other", testing::stiffening_capacitor());
+  builder.connect("capacitor.terminals", "other.terminals");
+  expect_as_reference(builder.build(), 0.05, 100);
+
+  SystemBuilder rigid;  // R depends on the state
+  rigid.add("body", testing::rigid_body(0.05));
+  rigid.join(joint::Free{}, {"body.torque"});
+  expect_as_reference(rigid.build(), 0.02, 100);
+
+  expect_as_reference(testing::duffing_grid(3, 3), 0.01, 50);
+}
+
+TEST(StagesNonlinear, DoNotDependOnWhoExecutesThem) {
+  const System system = testing::duffing_grid(4, 5);
+  const auto run = [&](ExecutorKind executor, int threads, const Grain& grain) {
+    StepperOptions options = options_of(2, 0.01, 1e-8);
+    options.threads = threads;
+    options.executor = executor;
+    options.grain = grain;
+    Stepper stepper(system, options);
+    stepper.run(10);
+    std::vector<double> out;
+    for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
+      out.insert(out.end(), stepper.state(part).begin(), stepper.state(part).end());
+    }
+    return out;
+  };
+  const std::vector<double> serial = run(ExecutorKind::serial, 1, {});
+  for (const ExecutorKind executor :
+       {ExecutorKind::async, ExecutorKind::graph, ExecutorKind::barrier}) {
+    EXPECT_EQ(run(executor, 3, Grain::per_part()), serial) << to_string(executor);
+  }
+}
+
+// With everything left to `auto`: evaluations to a residual of 1e-10, the most of steps 2 to 6.
 TEST(StagesConverge, InFewEvaluations) {
   const auto most = [](const System& system, int stages, double step_s) {
     Stepper stepper(system, options_of(stages, step_s, 1e-10));
@@ -345,7 +470,7 @@ TEST(StagesConverge, InFewEvaluations) {
     }
     EXPECT_LE(most(grid, stages, 1e-3), 4);
     EXPECT_LE(most(pair, stages, 1e-3), 5);
-    EXPECT_LE(most(pair, stages, 1e-2), 8);
+    EXPECT_LE(most(pair, stages, 1e-2), stages == 2 ? 8 : 4);
   }
 }
 
@@ -364,6 +489,22 @@ TEST(StagesRefused, PartsWithoutEquationsAndDescriptorParts) {
   StepperOptions options = options_of(4, 0.01);
   const System pair = testing::lossless_pair();
   EXPECT_THROW(Stepper(pair, options), ConfigError);
+
+  SystemBuilder builder;
+  builder.add("long",
+              mass_spring_damper_chain({.masses = 201, .mass_kg = 1.0, .stiffness_N_per_m = 1.0}));
+  builder.join(joint::Free{}, {"long.left"});
+  builder.join(joint::Free{}, {"long.right"});
+  EXPECT_NE(refusal(builder.build()).find("stages are for parts of up to 400"), std::string::npos);
+}
+
+TEST(StagesRefused, ImpedancesOfAWrongLength) {
+  const System system = testing::lossless_pair();
+  Stepper stepper(system, options_of(2, 0.01));
+  for (const std::size_t size : {1u, 3u, 5u, 400u}) {
+    EXPECT_THROW(stepper.waves()->set_impedance(std::vector<double>(size, 1.0)), ConfigError);
+  }
+  EXPECT_NO_THROW(stepper.step());
 }
 
 TEST(StagesGiven, ImpedancesHoldAtAllStages) {

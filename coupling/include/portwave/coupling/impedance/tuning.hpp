@@ -72,6 +72,7 @@ class PortResponses {
 
  private:
   void add_probed(const Part& part);
+  Eigen::MatrixXd response_of(const Part& part, const double* x, Eigen::VectorXd& terms) const;
 
   const System& system_;
   double step_s_;

@@ -12,8 +12,8 @@ namespace portwave {
 ///   E eᵢ + F fᵢ = 0                                                   for every junction and stage,
 /// with X(τ) = x + Σⱼ (∫₀^τ lⱼ) Δⱼ, ∇̄ᵢH = (1/bᵢ) ∫₀¹ lᵢ ∇H(X), J, R, G, P, S, N at X(cᵢ), and
 /// x⁺ = x + Σᵢ bᵢΔᵢ. With s = 1 that is the mean-value discrete gradient. It shares no code with
-/// steps by waves: nodes, weights and integrals are computed anew, ∇²H by differences of ∇H. A
-/// reference: it allocates, and one thread does it all.
+/// the stages of steps by waves: nodes, weights and integrals are computed anew, ∇²H by differences
+/// of ∇H. A reference: it allocates, and one thread does it all.
 /// Errors   ConfigError (step ≤ 0, stages outside 1 to 3, opaque and descriptor parts);
 ///          std::runtime_error when Newton fails, state unchanged.
 /// Source   Hairer, JNAIAM 5 (2010); Cohen & Hairer, BIT 51 (2011).

@@ -23,15 +23,18 @@ class WaveView {
   virtual int stages() const = 0;
   /// Incident and outgoing wave [√J] of the last commit at a port, at a stage from 0.
   virtual WavePair waves_at(int scalar_port, int stage) const = 0;
+  /// With more than one stage these are of the first.
   WavePair waves_at(int scalar_port) const { return waves_at(scalar_port, 0); }
   double incident(int scalar_port) const { return waves_at(scalar_port).incident; }
   double outgoing(int scalar_port) const { return waves_at(scalar_port).outgoing; }
 
   /// Impedance in force at a port, at a stage from 0.
   virtual double impedance(int scalar_port, int stage) const = 0;
+  /// With more than one stage that of the first.
   double impedance(int scalar_port) const { return impedance(scalar_port, 0); }
-  /// Other impedances from the next step on, one per scalar port, for all its stages. Effort and flow of the last step
-  /// are kept, waves follow, tanks stay as they are, and impedances are no longer tuned. Allocates.
+  /// Other impedances from the next step on, one per scalar port, for all its stages. Effort and
+  /// flow of the last step are kept, waves follow, tanks stay as they are, and impedances are no
+  /// longer tuned. Allocates.
   /// Errors: ConfigError.
   virtual void set_impedance(std::span<const double> by_port) = 0;
   /// Whether impedances follow the state of nonlinear parts.

@@ -8,8 +8,9 @@
 
 namespace portwave {
 
-/// A part whose step has s Gauss stages, as a component with s times its ports: order 2s, and
-/// passive for every h > 0 like the step of one stage.
+/// A part whose step has s Gauss stages, as a component with s times its ports: order 2s. It is
+/// passive for every h > 0 as far as its integrals are exact (below). Of the options of a
+/// NonlinearPortHamiltonian the kind of discrete gradient plays no part.
 ///
 /// With X(τ) = x + h Σⱼ (∫₀^τ lⱼ) ẋⱼ and ∇̄ᵢH = (1/bᵢ) ∫₀¹ lᵢ(τ) ∇H(X(τ)) dτ, at stage i
 ///   ẋᵢ = (J − R)∇̄ᵢH + (G − P)uᵢ,   yᵢ = (G + P)ᵀ∇̄ᵢH + (S + N)uᵢ,   x⁺ = x + h Σᵢ bᵢẋᵢ,
@@ -22,8 +23,8 @@ namespace portwave {
 /// outputs. So a step of it is a step of one stage to all who couple it: its waves are those of
 /// e + γf = √(2γ/h) a, and h Σ e f of its ports is the work h Σᵢ bᵢeᵢfᵢ. Ports, and likewise
 /// external inputs, come stage by stage, named "port@1", "port@2", ….
-/// Errors   ConfigError where a part cannot have stages: it is opaque, a descriptor part, or has more
-///          than kMostStagedStates states.
+/// Errors   ConfigError: stages outside 1 to kMostStages; or a part that cannot have stages: it is
+///          opaque, a descriptor part, has stages already, or more than kMostStagedStates states.
 /// Cost     linear parts have dense maps as those of one stage, with s(p + q) for p + q, and s·n rows
 ///          more at the most for their energies; others one dense LU of size (s + 1)n per Newton
 ///          step.
