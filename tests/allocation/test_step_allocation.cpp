@@ -167,6 +167,22 @@ TEST(Allocation, NoneInASparsePart) {
   EXPECT_EQ(allocations_while_stepping(system, serial(0.1)), 0);
 }
 
+TEST(Allocation, NoneWithStages) {
+  for (const int stages : {2, 3}) {
+    StepperOptions options = serial(0.1);
+    options.method.waves().stages = stages;
+    for (const testing::NamedSystem& sample : testing::sample_systems()) {
+      const System system = sample.make();
+      options.method.waves().impedance = {sample.impedance};
+      EXPECT_EQ(allocations_while_stepping(system, options), 0) << sample.name;
+    }
+    for (const bool with_hessian : {true, false}) {
+      const System pair = generic_nonlinear_pair(DiscreteGradient::gonzalez, with_hessian);
+      EXPECT_EQ(allocations_while_stepping(pair, options), 0) << "hessian=" << with_hessian;
+    }
+  }
+}
+
 TEST(Allocation, NoneInADescriptorPart) {
   for (const auto storage : {StepMapStorage::dense, StepMapStorage::sparse}) {
     SystemBuilder builder;

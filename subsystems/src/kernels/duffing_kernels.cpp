@@ -5,7 +5,7 @@
 namespace portwave::PORTWAVE_ISA {
 namespace {
 
-using namespace duffing;
+using namespace duffing;  // NOLINT(google-build-using-namespace): of the header of this file
 
 /// Steps after which a lane is given up: Newton on an increasing cubic needs a few dozen at most.
 constexpr int kMaxSteps = 200;

@@ -1,5 +1,6 @@
 #include "stages/staged_newton_batch.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/workspace.hpp"
 #include "nonlinear/lane_solver.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "stages/staged_physics.hpp"
@@ -39,19 +41,22 @@ class StagedNewtonBatch final : public LanewiseBatch {
   std::optional<double> step_rounding(int l, const double* record, const double* a,
                                       const double* /*next*/) const override {
     const double* const x = state_of(l, record);
-    std::vector<double> start(x, x + layout_.n), wave, b(static_cast<std::size_t>(wave_size()));
-    start.resize(static_cast<std::size_t>(lifted_size()), 0.0);
-    double waves = 0.0;
-    for (int j = 0; j < wave_size(); ++j) wave.push_back(a[j * stride() + l]);
-    double bound = 0.0;
+    const int p = wave_size();
+    detail::Workspace room(static_cast<std::size_t>(lifted_size() + 2 * p));
+    double* const start = room.data();
+    double* const wave = start + lifted_size();
+    double* const b = wave + p;
+    std::fill(std::copy(x, x + layout_.n, start), wave, 0.0);
+    for (int j = 0; j < p; ++j) wave[j] = a[j * stride() + l];
+    double bound = 0.0, waves = 0.0;
     const StepFault fault = with_solver(l, [&](LaneSolver& solver) {
-      solver.part().freeze(start.data(), x + layout_.n);
-      const StepFault own = solver.solve(wave.data(), b.data());
+      solver.part().freeze(start, x + layout_.n);
+      const StepFault own = solver.solve(wave, b);
       bound = solver.energy_rounding();
       return own;
     });
     if (fault != StepFault::none) return std::nullopt;
-    for (std::size_t j = 0; j < b.size(); ++j) waves += wave[j] * wave[j] + b[j] * b[j];
+    for (int j = 0; j < p; ++j) waves += wave[j] * wave[j] + b[j] * b[j];
     return bound + kPerTerm * waves;
   }
 
