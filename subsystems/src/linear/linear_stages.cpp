@@ -172,6 +172,7 @@ LinearStages::Maps close_ports(const OpenStages& open, const StageLayout& l,
     lu.solve(rhs, u);
   }
   const auto closed = [&](const Wide& open_map) -> Matrix {
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): a copy for one of the two types
     const Dense of = open_map.cast<Scalar>();
     Dense out = of.middleCols(n, p).lazyProduct(u);
     for (Eigen::Index i = 0; i < of.rows(); ++i) {
