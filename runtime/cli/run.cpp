@@ -32,21 +32,33 @@ Recorders recorders_for(const Scenario& scenario, const RunArguments& arguments)
   Recorders recorders;
   if (arguments.out) {
     recorders.push_back(
-        std::make_unique<CsvRecorder>(*arguments.out, scenario.observables, scenario.record_every));
+        std::make_unique<CsvRecorder>(*arguments.out, scenario.observables, scenario.record_every,
+                                      scenario.record_every_s));
   }
   return recorders;
 }
 
+/// Steps that choose their size are not counted but what they have covered, in so many parts.
+constexpr std::int64_t kPartsOfRun = 100000;
+std::int64_t done_of(double share) {
+  return static_cast<std::int64_t>(share * static_cast<double>(kPartsOfRun));
+}
+
 /// Steps and records until the end or a signal; returns the signal or 0. Adds up the times of the
 /// phases.
-int step_through(Stepper& stepper, std::int64_t steps, Recorders& recorders, StatusLine& status,
-                 const InterruptWatch& interrupt, StepTimes& times) {
+int step_through(Stepper& stepper, const Scenario& scenario, Recorders& recorders,
+                 StatusLine& status, const InterruptWatch& interrupt, StepTimes& times) {
+  const bool is_chosen = stepper.step_sizes() != nullptr;
+  const auto goes_on = [&] {
+    const bool has_steps = scenario.steps == 0 || stepper.step_index() < scenario.steps;
+    return has_steps && (!is_chosen || stepper.time_s() < scenario.end_s);
+  };
   for (const auto& recorder : recorders) recorder->record_initial(stepper);
-  while (stepper.step_index() < steps) {
+  while (goes_on()) {
     if (const int signal = interrupt.signal(); signal != 0) return signal;
     StepReport report;
     try {
-      report = stepper.step();
+      report = is_chosen ? stepper.step_towards(scenario.end_s) : stepper.step();
     } catch (const StepError&) {
       if (const int signal = interrupt.signal(); signal != 0) return signal;
       throw;
@@ -55,7 +67,8 @@ int step_through(Stepper& stepper, std::int64_t steps, Recorders& recorders, Sta
     times.iterate_s += report.times.iterate_s;
     times.commit_s += report.times.commit_s;
     for (const auto& recorder : recorders) recorder->record(stepper, report);
-    status.steps_done(stepper.step_index());
+    status.steps_done(is_chosen ? done_of(stepper.time_s() / scenario.end_s)
+                                : stepper.step_index());
   }
   return 0;
 }
@@ -113,8 +126,12 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
 
   const auto start = std::chrono::steady_clock::now();
   StepTimes times;
-  status.begin_steps(scenario.steps, window_steps_of(scenario.options.method));
-  const int signal = step_through(stepper, scenario.steps, recorders, status, interrupt, times);
+  if (stepper.step_sizes() != nullptr) {
+    status.begin_share(kPartsOfRun);
+  } else {
+    status.begin_steps(scenario.steps, window_steps_of(scenario.options.method));
+  }
+  const int signal = step_through(stepper, scenario, recorders, status, interrupt, times);
   RunSummary summary = summarize(scenario.name, options, stepper, seconds_since(start), times);
   summary.completed = signal == 0;
 
@@ -138,10 +155,13 @@ int run_command(const ValidateArguments& arguments, std::ostream&, std::ostream&
   const auto counted = [](std::size_t count, const char* noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
   };
-  err << fmt::format("{}: valid; {}, {}, {} steps of {:g} s\n", arguments.scenario.file,
+  const std::string steps =
+      scenario.options.sizes
+          ? fmt::format("steps of up to {:g} s to {:g} s", scenario.options.step_s, scenario.end_s)
+          : fmt::format("{} steps of {:g} s", scenario.steps, scenario.options.step_s);
+  err << fmt::format("{}: valid; {}, {}, {}\n", arguments.scenario.file,
                      counted(scenario.system.parts().size(), "subsystem"),
-                     counted(scenario.system.junctions().size(), "junction"), scenario.steps,
-                     scenario.options.step_s);
+                     counted(scenario.system.junctions().size(), "junction"), steps);
   describe_descriptors(scenario.system, err);
   return kOk;
 }

@@ -96,6 +96,12 @@ void StatusLine::begin_steps(std::int64_t steps, std::int64_t window_steps) {
   steps_ = std::make_unique<Steps>(Steps{RemainingTime(steps, window_steps), steps, Clock::now()});
 }
 
+void StatusLine::begin_share(std::int64_t parts) {
+  begin_steps(parts, 1);
+  const std::lock_guard lock(mutex_);
+  if (steps_) steps_->is_share = true;
+}
+
 void StatusLine::finish() {
   if (!ticker_.joinable()) return;
   {
@@ -131,9 +137,10 @@ std::string StatusLine::steps_text(Clock::time_point now) {
   const double now_s = seconds(now - steps_->start);
   steps_->remaining.note(done, now_s);
   std::string line = fmt::format(
-      "{:3.0f} %  step {} of {}  ",
-      100.0 * static_cast<double>(done) / static_cast<double>(steps_->count), done, steps_->count);
-  if (const auto rate = steps_->remaining.rate()) line += fmt::format("{:.3g} steps/s  ", *rate);
+      "{:3.0f} %  ", 100.0 * static_cast<double>(done) / static_cast<double>(steps_->count));
+  if (!steps_->is_share) line += fmt::format("step {} of {}  ", done, steps_->count);
+  const auto rate = steps_->remaining.rate();
+  if (rate && !steps_->is_share) line += fmt::format("{:.3g} steps/s  ", *rate);
   line += duration_text(now_s);
   if (const auto left_s = steps_->remaining.left_s(now_s)) {
     line += fmt::format(", {} left", duration_text(*left_s));

@@ -38,6 +38,8 @@ class StatusLine {
 
   /// From now on steps are done, in windows of so many.
   void begin_steps(std::int64_t steps, std::int64_t window_steps);
+  /// From now on the line says what share of the work is done, counted in so many parts.
+  void begin_share(std::int64_t parts);
   /// Costs next to nothing.
   void steps_done(std::int64_t done) { done_.store(done, std::memory_order_relaxed); }
 
@@ -50,6 +52,7 @@ class StatusLine {
     RemainingTime remaining;
     std::int64_t count;
     Clock::time_point start;
+    bool is_share = false;
   };
 
   void run();

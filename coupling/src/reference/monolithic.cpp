@@ -316,7 +316,7 @@ struct MonolithicReference::Impl {
       for (int j = b.p; j < b.m; ++j) {
         const auto channel = static_cast<std::size_t>(j - b.p);
         b.external[j] =
-            b.placed->input_is_driven[channel] ? b.placed->inputs[channel](mid_time) : 0.0;
+            b.placed->input_is_driven[channel] ? b.placed->input_at(channel, mid_time, h) : 0.0;
       }
     }
   }

@@ -14,14 +14,6 @@
 namespace portwave {
 namespace {
 
-/// Sampled at the middle of a step, as those of a step of one stage are: √bᵢ u(t + cᵢh).
-Signal at_stage(const Signal& signal, const GaussStages& stages, int stage, double step_s) {
-  const double scale = std::sqrt(stages.b[at(stage)]);
-  const double shift = (stages.c[at(stage)] - 0.5) * step_s;
-  return Signal::callback(
-      [signal, scale, shift](double mid_s) { return scale * signal(mid_s + shift); });
-}
-
 }  // namespace
 
 Issues check_stages(const System& system) {
@@ -45,7 +37,7 @@ int staged_port(const System& system, int stages, int scalar_port, int stage) {
   return stages * first + stage * ports + (scalar_port - first);
 }
 
-System staged_system(const System& system, int stages, double step_s) {
+System staged_system(const System& system, int stages) {
   if (stages < 1 || stages > kMostStages) {
     throw ConfigError("/stages", fmt::format("must be 1 to {}, got {}", kMostStages, stages));
   }
@@ -57,12 +49,13 @@ System staged_system(const System& system, int stages, double step_s) {
     std::shared_ptr<const Component>& component = staged[part.component.get()];
     if (component == nullptr) component = staged_part(part.component, stages);
     const int number = static_cast<int>(out.parts_.size());
-    Part own{part.name, component, part.initial_state, {}, {}, part.is_termination};
+    Part own{part.name, component, part.initial_state, {}, {}, part.is_termination, {}};
     for (int i = 0; i < stages; ++i) {
       for (std::size_t j = 0; j < part.inputs.size(); ++j) {
         const bool driven = part.input_is_driven[j];
-        own.inputs.push_back(driven ? at_stage(part.inputs[j], rule, i, step_s) : Signal());
+        own.inputs.push_back(driven ? part.inputs[j] : Signal());
         own.input_is_driven.push_back(driven);
+        own.input_nodes.push_back({rule.c[at(i)] - 0.5, std::sqrt(rule.b[at(i)])});
       }
     }
     out.parts_.push_back(std::move(own));

@@ -70,8 +70,10 @@ Size round_up(Size size, Size unit) {
 }  // namespace
 
 WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
-                                       std::span<const double> impedance, Grouping grouping)
-    : system_(system), step_s_(step_s) {
+                                       std::span<const double> impedance, Grouping grouping,
+                                       StageIncrements increments)
+    : system_(system), increments_(increments) {
+  own_.step_s = step_s;
   throw_if_any(check(system, step_s, impedance));
   slots_.resize(system.parts().size());
   wave_of_port_.resize(system.scalar_ports().size());
@@ -89,30 +91,61 @@ WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
   for (std::size_t j = 0; j < impedance.size(); ++j) {
     part_of_wave_[static_cast<std::size_t>(wave_of_port_[j])] = system.scalar_ports()[j].part;
   }
-  take_impedance(impedance);
-}
-
-void WaveDiscretisation::take_impedance(std::span<const double> impedance) {
-  for (std::size_t j = 0; j < impedance.size(); ++j) {
-    impedance_[static_cast<std::size_t>(wave_of_port_[j])] = impedance[j];
-  }
-  prepare_batches();
-  interconnection_ =
-      std::make_unique<Interconnection>(system_.junctions(), wave_of_port_, impedance_);
+  own_.impedance.assign(impedance.begin(), impedance.end());
+  prepare(own_);
+  put_in_force(std::move(own_));
 }
 
 void WaveDiscretisation::set_impedance(std::span<const double> impedance) {
-  throw_if_any(check(system_, step_s_, impedance));
-  std::vector<double> old;
-  for (const int slot : wave_of_port_) {
-    old.push_back(impedance_[static_cast<std::size_t>(slot)]);
-  }
+  throw_if_any(check(system_, own_.step_s, impedance));
+  Preparation changed{own_.step_s,
+                      {impedance.begin(), impedance.end()},
+                      std::move(own_.batches),
+                      std::move(own_.interconnection)};
   try {
-    take_impedance(impedance);
+    prepare(changed);
   } catch (...) {
-    take_impedance(old);
+    changed.impedance = own_.impedance;
+    prepare(changed);
+    put_in_force(std::move(changed));
     throw;
   }
+  put_in_force(std::move(changed));
+}
+
+WaveDiscretisation::Preparation WaveDiscretisation::prepared_for(
+    double step_s, std::span<const double> impedance) const {
+  throw_if_any(check(system_, step_s, impedance));
+  Preparation out{step_s, {impedance.begin(), impedance.end()}, made_batches(), nullptr};
+  prepare(out);
+  return out;
+}
+
+WaveDiscretisation::Preparation WaveDiscretisation::exchange(Preparation other) {
+  Preparation before = std::move(own_);
+  put_in_force(std::move(other));
+  return before;
+}
+
+void WaveDiscretisation::put_in_force(Preparation preparation) {
+  own_ = std::move(preparation);
+  for (std::size_t i = 0; i < batches_.size(); ++i) batches_[i].batch = own_.batches[i].get();
+  for (std::size_t j = 0; j < own_.impedance.size(); ++j) {
+    impedance_[static_cast<std::size_t>(wave_of_port_[j])] = own_.impedance[j];
+  }
+}
+
+std::vector<std::unique_ptr<StepBatch>> WaveDiscretisation::made_batches() const {
+  std::vector<std::unique_ptr<StepBatch>> out;
+  std::vector<const Component*> components;
+  for (const BatchSlot& slot : batches_) {
+    components.clear();
+    for (const int part : slot.parts) {
+      components.push_back(system_.parts()[static_cast<std::size_t>(part)].component.get());
+    }
+    out.push_back(components[0]->make_batch(components));
+  }
+  return out;
 }
 
 void WaveDiscretisation::gather_island_groups(std::span<const int> order) {
@@ -148,9 +181,8 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
     components.push_back(system_.parts()[static_cast<std::size_t>(part)].component.get());
   }
   BatchSlot slot;
-  std::unique_ptr<StepBatch> made = components[0]->make_batch(components);
-  unprepared_.push_back(made.get());
-  slot.batch = std::move(made);
+  own_.batches.push_back(components[0]->make_batch(components));
+  slot.batch = own_.batches.back().get();
   slot.parts = parts;
   slot.capabilities = components[0]->capabilities();
   slot.island_group = island_group_of_part_[static_cast<std::size_t>(parts.front())];
@@ -181,7 +213,7 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
       if (!part.input_is_driven[static_cast<std::size_t>(j)]) continue;
       const auto channel = static_cast<std::size_t>(lane * batch.input_size() + j);
       driven_.push_back(
-          {&part.inputs[static_cast<std::size_t>(j)], input_size_ + channel, index, j});
+          {&part, input_size_ + channel, index, j});
       slot.driven = true;
     }
   }
@@ -193,12 +225,18 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
   batches_.push_back(std::move(slot));
 }
 
-void WaveDiscretisation::prepare_batches() {
+void WaveDiscretisation::prepare(Preparation& preparation) const {
+  AlignedVector by_wave(static_cast<std::size_t>(wave_size_), 1.0);
+  for (std::size_t j = 0; j < preparation.impedance.size(); ++j) {
+    by_wave[static_cast<std::size_t>(wave_of_port_[j])] = preparation.impedance[j];
+  }
   Issues issues;
   for (std::size_t i = 0; i < batches_.size(); ++i) {
     const BatchSlot& slot = batches_[i];
+    StepBatch& batch = *preparation.batches[i];
     try {
-      unprepared_[i]->prepare(step_s_, impedance_.data() + slot.wave);
+      if (increments_ == StageIncrements::kept) batch.keep_stage_increments();
+      batch.prepare(preparation.step_s, by_wave.data() + slot.wave);
     } catch (const ConfigError& error) {
       for (const Issue& issue : error.issues()) {
         issues.push_back(
@@ -207,6 +245,8 @@ void WaveDiscretisation::prepare_batches() {
     }
   }
   throw_if_any(std::move(issues));
+  preparation.interconnection =
+      std::make_unique<Interconnection>(system_.junctions(), wave_of_port_, by_wave);
 }
 
 namespace {
@@ -331,7 +371,7 @@ PhaseStatus WaveDiscretisation::advance_all(double* record, const double* a, dou
 
 std::size_t WaveDiscretisation::bytes() const {
   std::size_t sum = slots_.capacity() * sizeof(PartSlot) + impedance_.capacity() * sizeof(double) +
-                    driven_.capacity() * sizeof(DrivenInput) + interconnection_->bytes() +
+                    driven_.capacity() * sizeof(DrivenInput) + own_.interconnection->bytes() +
                     reduction_.bytes();
   for (const auto* v : {&wave_of_port_, &part_of_wave_, &island_group_of_part_, &rank_of_part_}) {
     sum += v->capacity() * sizeof(int);
@@ -363,7 +403,7 @@ void WaveDiscretisation::get_state(int part, const double* record, double* x) co
 }
 
 bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus& failure) const {
-  const double mid = time_s + 0.5 * step_s_;
+  const double mid_s = time_s + 0.5 * own_.step_s;
   const DrivenInput* current = nullptr;
   const auto failed = [&](std::string_view what) {
     const Part& part = system_.parts()[static_cast<std::size_t>(current->part)];
@@ -376,7 +416,8 @@ bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus
   try {
     for (const DrivenInput& driven : driven_) {
       current = &driven;
-      input[driven.slot] = (*driven.signal)(mid);
+      input[driven.slot] =
+          driven.in->input_at(static_cast<std::size_t>(driven.channel), mid_s, own_.step_s);
     }
   } catch (const std::exception& error) {
     return failed(error.what());

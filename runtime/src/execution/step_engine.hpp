@@ -29,6 +29,8 @@ class StepEngine {
     if (step_s != step_s_) refuse_step_size(step_s);
     return take_step(step_s);
   }
+  /// One macro-step, not beyond `limit_s` where steps choose their size: as Stepper says.
+  virtual StepReport step_towards([[maybe_unused]] double limit_s) { return step(step_s_); }
   /// The step size that everything is prepared for.
   double step_s() const { return step_s_; }
   /// Time and number of the committed steps. Steps are moved on by it, inputs sampled by it.
@@ -54,6 +56,12 @@ class StepEngine {
   virtual const IterationStatistics& iterations() const = 0;
   virtual std::optional<DeadlineScheduler::Statistics> deadline() const = 0;
   virtual std::size_t overhead_bytes() const = 0;
+
+  /// Null where all steps are of one size.
+  virtual const StepSizeStatistics* step_sizes() const { return nullptr; }
+  /// Precondition: `step_sizes`, and a time within the last step.
+  virtual void state_at(int part, double time_s, std::span<double> state);
+  virtual EffortFlow port_at(int scalar_port, double time_s);
 
  private:
   virtual StepReport take_step(double step_s) = 0;

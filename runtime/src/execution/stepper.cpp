@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -28,6 +29,14 @@ void StepEngine::refuse_step_size(double step_s) const {
                   step_s, step_s_));
 }
 
+void StepEngine::state_at(int part, double /*time_s*/, std::span<double> state) {
+  std::ranges::copy(this->state(part), state.begin());
+}
+
+EffortFlow StepEngine::port_at(int scalar_port, double /*time_s*/) {
+  return effort_flow(scalar_port);
+}
+
 void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics) {
   ++statistics.steps;
   if (!report.begins_window) return;
@@ -46,7 +55,50 @@ Stepper::~Stepper() = default;
 Stepper::Stepper(Stepper&&) noexcept = default;
 Stepper& Stepper::operator=(Stepper&&) noexcept = default;
 
-StepReport Stepper::step() { return engine_->step(engine_->step_s()); }
+StepReport Stepper::step() {
+  return engine_->step_towards(std::numeric_limits<double>::infinity());
+}
+
+StepReport Stepper::step_towards(double limit_s) {
+  if (step_sizes() == nullptr) {
+    throw std::logic_error("all steps are of one size: none can be made to end at a given time");
+  }
+  if (!(limit_s > time_s())) {
+    throw std::out_of_range(
+        fmt::format("a step towards {:g} s was asked for at {:g} s", limit_s, time_s()));
+  }
+  return engine_->step_towards(limit_s);
+}
+
+void Stepper::run_until(double end_s) {
+  while (time_s() < end_s) step_towards(end_s);
+}
+
+namespace {
+
+void check_within_last_step(const StepEngine& engine, double time_s) {
+  if (engine.step_sizes() == nullptr) {
+    throw std::logic_error("all steps are of one size: there are states at their ends only");
+  }
+  const StepClock& clock = engine.clock();
+  const double end_s = clock.time_s();
+  if (!(time_s >= end_s - clock.last_step_s() * (1.0 + 1e-9) && time_s <= end_s)) {
+    throw std::out_of_range(fmt::format("{:g} s is not within the last step, which led to {:g} s",
+                                        time_s, end_s));
+  }
+}
+
+}  // namespace
+
+void Stepper::state_at(int part, double time_s, std::span<double> state) const {
+  check_within_last_step(*engine_, time_s);
+  engine_->state_at(part, time_s, state);
+}
+
+EffortFlow Stepper::port_at(int scalar_port, double time_s) const {
+  check_within_last_step(*engine_, time_s);
+  return engine_->port_at(scalar_port, time_s);
+}
 
 void Stepper::run(std::int64_t steps) {
   for (std::int64_t i = 0; i < steps; ++i) step();
@@ -80,6 +132,7 @@ bool Stepper::keeps_ledger() const { return engine_->keeps_ledger(); }
 const EnergyTotals& Stepper::energy() const { return engine_->energy(); }
 const Certificate& Stepper::certificate() const { return engine_->certificate(); }
 const IterationStatistics& Stepper::iterations() const { return engine_->iterations(); }
+const StepSizeStatistics* Stepper::step_sizes() const { return engine_->step_sizes(); }
 std::optional<DeadlineScheduler::Statistics> Stepper::deadline() const {
   return engine_->deadline();
 }

@@ -10,6 +10,7 @@
 #include "execution/fast_parts.hpp"
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/coupling/system/staged_system.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
 namespace {
@@ -24,6 +25,8 @@ std::string_view describe(StepFault fault) {
       return "a wave or state is not finite";
     case StepFault::threw:
       return "a callback threw";
+    case StepFault::too_inaccurate:
+      return "its step is not accurate enough";
   }
   return "unknown fault";
 }
@@ -60,6 +63,38 @@ void refuse_where_not_linearisable(const System& system, Issues& issues) {
   }
 }
 
+void check_sizes(const StepperOptions& options, Issues& issues) {
+  const StepSizes& sizes = *options.sizes;
+  const auto expect = [&](bool good, const char* where, const char* what) {
+    if (!good) issues.push_back({where, what});
+  };
+  expect(StepSizes::tolerances().contains(sizes.tolerance), "/time/step/tolerance",
+         "must be in [1e-13, 0.1]");
+  expect(sizes.smallest_s >= 0.0 && sizes.smallest_s <= options.step_s, "/time/step/smallest_s",
+         "must be >= 0 and no longer than the largest step");
+  expect(!options.time.active(), "/time/step",
+         "steps that choose their size keep no pace and no deadline: they are taken again where "
+         "they are not accurate enough");
+  if (!options.method.couples_by_waves()) {
+    issues.push_back({"/time/step",
+                      fmt::format("the method \"{}\" couples without waves, and its steps are of "
+                                  "one size: give \"step_s\"",
+                                  to_string(options.method.kind()))});
+  }
+}
+
+/// Parts whose state only they know cannot take it to steps of another size.
+void refuse_opaque_parts(const System& system, Issues& issues) {
+  for (std::size_t i = 0; i < system.parts().size(); ++i) {
+    const Part& part = system.parts()[i];
+    if (part.port_hamiltonian() != nullptr) continue;
+    issues.push_back({fmt::format("/subsystems/{}", i),
+                      fmt::format("subsystem {} is opaque: it takes steps of one size only, and "
+                                  "\"step\" asks for others",
+                                  in_quotes(part.name))});
+  }
+}
+
 Issues check(const System& system, const StepperOptions& options) {
   Issues issues = check_method(options.method);
   const auto expect = [&](bool good, const char* where, const char* what) {
@@ -70,6 +105,7 @@ Issues check(const System& system, const StepperOptions& options) {
          "must be \"auto\", \"part\" or a number >= 1");
   expect(options.time.deadline_s >= 0.0 && std::isfinite(options.time.deadline_s), "/deadline",
          "must be finite and >= 0");
+  if (options.sizes) check_sizes(options, issues);
   expect(options.time.pace >= 0.0 && std::isfinite(options.time.pace), "/pace",
          "must be finite and >= 0");
   const auto* const waves = options.method.as<WaveCoupling>();
@@ -92,6 +128,7 @@ Issues check(const System& system, const StepperOptions& options) {
   expect(m.impedance_kind != ImpedanceKind::given || has_impedances, "/method/impedance",
          "must have one value, or one per scalar port");
   if (m.kind == WaveUpdate::interface) refuse_where_not_linearisable(system, issues);
+  if (options.sizes) refuse_opaque_parts(system, issues);
   if (m.stages > 1) append(issues, "", check_stages(system));
   expect(m.initial_waves.empty() || is_by_port(m.initial_waves), "/method/initial_waves",
          "must be empty or have one value per scalar port");

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "execution/adaptive_steps.hpp"
 #include "execution/clock.hpp"
 #include "execution/executor.hpp"
 #include "execution/fault_replay.hpp"
@@ -17,6 +18,7 @@
 #include "execution/staged_run.hpp"
 #include "execution/state_view.hpp"
 #include "execution/step_engine.hpp"
+#include "execution/step_levels.hpp"
 #include "execution/tuner.hpp"
 #include "execution/wave_start.hpp"
 #include "portwave/coupling/energy/energy_ledger.hpp"
@@ -31,15 +33,17 @@ namespace {
 
 /// A macro-step in order: freeze, iterate, commit, guard, ledger. Arrays with a `next` are written
 /// by the step and become current only when all of it has succeeded.
-class WaveEngine final : public StepEngine, public WaveView {
+class WaveEngine final : public StepEngine, public WaveView, private StepTrials {
  public:
   WaveEngine(const System& system, const StepperOptions& given)
       : StepEngine(given.step_s),
         run_(system, given),
         options_(run_.options()),
-        tuner_(run_.stepped(), options_.step_s, options_.method.waves()),
-        waves_(run_.stepped(), options_.step_s, tuner_.choice().method.waves().impedance,
-               grouping_for(options_)),
+        levels_(run_.stepped(), options_.step_s, options_.method.waves()),
+        waves_(run_.stepped(), options_.step_s, tuner().choice().method.waves().impedance,
+               grouping_for(options_),
+               given.sizes ? WaveDiscretisation::StageIncrements::kept
+                           : WaveDiscretisation::StageIncrements::none),
         memory_({{2, waves_.record_size()}, {6, static_cast<std::size_t>(waves_.wave_size())}}),
         record_(memory_.take(waves_.initial_record())),
         next_(memory_.take(record_.size())),
@@ -53,17 +57,17 @@ class WaveEngine final : public StepEngine, public WaveView {
         outcomes_(static_cast<std::size_t>(system.island_count())),
         ledger_(waves_, record_.data(), b_.data(), given.method.waves().tank,
                 given.method.waves().guard,
-                islands_at_risk(waves_, tuner_.choice().method.waves())),
+                islands_at_risk(waves_, tuner().choice().method.waves())),
         residual_(waves_),
         costs_(declared_costs(waves_)),
         pace_(given.time.pace, given.interrupted),
         states_(waves_) {
-    options_.method = tuner_.choice().method;
+    options_.method = tuner().choice().method;
     if (options_.method.kind() == WaveUpdate::interface) {
       options_.method.waves().relaxation = 1.0;
       options_.method.waves().acceleration = 0;
     }
-    has_tolerance_ = has_tolerance(options_.method);
+    has_tolerance_ = options_.sizes || has_tolerance(options_.method);
     // A part that does not know its energy has no other account of it.
     uses_ledger_ = options_.certify != Certify::none || options_.method.waves().guard ||
                    !ledger_.metered_parts().empty();
@@ -76,13 +80,17 @@ class WaveEngine final : public StepEngine, public WaveView {
     is_repeatable_ = unrepeatable.empty();
     certificate_.emplace(waves_, update(), ledger_, options_.certify == Certify::full,
                          unrepeatable);
-    runner_ = make_runner(waves_, options_, tuner_.expected_iterations(), record_.data(), costs_);
+    runner_ = make_runner(waves_, options_, tuner().expected_iterations(), record_.data(), costs_);
     runner_.executor->bind(arrays());
     runner_.executor->bind(next_arrays());
     if (options_.time.active()) {
       const Partition whole = whole_island_groups(waves_, costs_);
       scheduler_.emplace(options_.time.deadline_s, 1e-9 * whole.iteration_cost_ns,
                          1e-9 * whole.commit_cost_ns);
+    }
+    if (options_.sizes) {
+      sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system, run_.stages(), *options_.sizes, given.step_s,
+                     record_.data());
     }
   }
 
@@ -92,7 +100,7 @@ class WaveEngine final : public StepEngine, public WaveView {
   int tasks() const override { return runner_.executor->tasks(); }
   const std::string& execution() const override { return runner_.description; }
 
-  const MethodChoice& method() const override { return tuner_.choice(); }
+  const MethodChoice& method() const override { return tuner().choice(); }
   WaveView* waves() override { return this; }
 
   std::span<const double> state(int part) override {
@@ -125,10 +133,38 @@ class WaveEngine final : public StepEngine, public WaveView {
   std::size_t overhead_bytes() const override {
     const auto wave = static_cast<std::size_t>(waves_.wave_size()) * sizeof(double);
     return runner_.executor->bytes() + waves_.bytes() + ledger_.bytes() + residual_.bytes() +
+           (sizes_ ? sizes_->bytes() : 0) +
            (guard_ ? guard_->bytes() : 0) + (acceleration_ ? acceleration_->bytes() : 0) +
            (interface_ ? interface_->bytes() : 0) + 6 * wave +
            outcomes_.capacity() * sizeof(IslandOutcome) + input_.capacity() * sizeof(double) +
            states_.bytes();
+  }
+
+  StepReport step_towards(double limit_s) override {
+    return sizes_ ? sizes_->step(limit_s) : step(step_s());
+  }
+  const StepSizeStatistics* step_sizes() const override {
+    return sizes_ ? &sizes_->statistics() : nullptr;
+  }
+  /// Where a time lies in the last step, from 0 to 1.
+  double share_of_step(double time_s) const {
+    return std::clamp(1.0 - (clock_.time_s() - time_s) / clock_.last_step_s(), 0.0, 1.0);
+  }
+  void state_at(int part, double time_s, std::span<double> state) override {
+    sizes_->estimate().state_at(part, this->state(part).data(), share_of_step(time_s),
+                                state.data());
+  }
+  EffortFlow port_at(int scalar_port, double time_s) override {
+    const GaussStages& stages = gauss_stages(run_.stages());
+    EffortFlow sum{0.0, 0.0};
+    for (int i = 0; i < run_.stages(); ++i) {
+      // Of the stepped system, √bᵢ times that of the given one.
+      const EffortFlow own = at_stage(scalar_port, i);
+      const double weight = stages.lagrange(i, share_of_step(time_s)) / run_.weight(i);
+      sum.effort += weight * own.effort;
+      sum.flow += weight * own.flow;
+    }
+    return sum;
   }
 
   // As a WaveView.
@@ -140,18 +176,18 @@ class WaveEngine final : public StepEngine, public WaveView {
   void set_iterations(int iterations) override {
     if (iterations < 0) throw ConfigError("/method/iterations", "must be >= 0");
     options_.method.waves().iterations = iterations;
-    tuner_.set_iterations(iterations);
+    levels_.set_iterations(iterations);
   }
   void set_impedance(std::span<const double> by_port) override {
     const std::vector<double> own = run_.at_all_stages(by_port);
     scatter_anew(own);
-    tuner_.leave(own);
-    ledger_.set_uncomputable(islands_at_risk(waves_, tuner_.choice().method.waves()));
+    levels_.leave(own);
+    ledger_.set_uncomputable(islands_at_risk(waves_, tuner().choice().method.waves()));
   }
   double impedance(int scalar_port, int stage) const override {
     return waves_.impedance()[offset_of(scalar_port, stage)];
   }
-  bool follows_state() const override { return tuner_.follows_state(); }
+  bool follows_state() const override { return tuner().follows_state(); }
   const TuningStatistics& tuning() const override { return tuning_; }
   std::span<const GuardUse> guard_uses() const override {
     return guard_ ? guard_->uses() : std::span<const GuardUse>{};
@@ -173,21 +209,43 @@ class WaveEngine final : public StepEngine, public WaveView {
   }
 
   StepReport take_step(double step_s) override {
-    const bool timed = options_.timed || scheduler_.has_value();
-    Clock::time_point start{}, ready{}, end{};
     retune();  // not on the step's time
-    if (timed) start = await_turn(step_s);
-    freeze();
-    if (timed) ready = Clock::now();
-    const StepResult result = run(timed);
-    StepReport report = summarise(result);
+    Attempt attempt;
+    if (is_timed()) attempt.start = await_turn(step_s);
+    StepReport report = make_attempt(clock_.time_s(), attempt);
+    tally();
+    finish(report, attempt, clock_.time_s() + step_s, step_s);
+    return report;
+  }
+
+  /// When a step was where.
+  struct Attempt {
+    Clock::time_point start{}, ready{}, inner_end{};
+  };
+  bool is_timed() const { return options_.timed || scheduler_.has_value(); }
+
+  /// Steps into the next record, from `time_s`.
+  StepReport make_attempt(double time_s, Attempt& attempt) {
+    freeze(time_s);
+    if (is_timed()) attempt.ready = Clock::now();
+    const StepResult result = run(is_timed());
+    attempt.inner_end = result.inner_end;
+    return summarise(result);
+  }
+  /// Sums up what was attempted, and keeps it within the tanks.
+  void tally() {
+    if (!uses_ledger_) return;
+    if (!ledger_.tally(committed())) refuse(energy_overflow(ledger_));
+    if (guard_) keep_within_tanks();
+  }
+  /// Books what was attempted and tallied: a step of `step_s` that leads to `end_s`.
+  void finish(StepReport& report, const Attempt& attempt, double end_s, double step_s) {
+    report.step_s = step_s;
     if (uses_ledger_) {
-      if (!ledger_.tally(committed())) refuse(energy_overflow(ledger_));
-      if (guard_) keep_within_tanks();
       report.energy = ledger_.close(committed(), guard_ ? guard_->alpha() : 1.0,
                                     guard_ ? guard_->withheld_J() : 0.0);
       if (guard_) guard_->count();
-      accept(step_s);
+      accept(end_s, step_s);
       if (options_.certify == Certify::full) {
         certificate_->examine(next_.data(),  // what was the record of the step
                               clock_.steps() - 1, outcomes_, report.energy,
@@ -195,28 +253,74 @@ class WaveEngine final : public StepEngine, public WaveView {
       }
       certificate_->take(ledger_);
     } else {
-      accept(step_s);
+      accept(end_s, step_s);
     }
     count(report, has_tolerance_, statistics_);
     if (has_tolerance_ && !report.converged) {
       certificate_->note_miss(clock_.steps() - 1, report, residual_.largest_share());
     }
-    tuner_.observe(clock_.steps(), report.iterations, report.converged, report.rescues > 0);
+    tuner().observe(clock_.steps(), report.iterations, report.converged, report.rescues > 0);
     statistics_.rejected_trials += report.rejected_trials;
     statistics_.linearisations += report.linearisations;
     statistics_.rescues += report.rescues;
     if (interface_) watch(report);
-    if (timed) {
-      end = Clock::now();
-      report.times = {seconds(ready - start), seconds(result.inner_end - ready),
-                      seconds(end - result.inner_end)};
-      if (scheduler_) {
-        const bool guarded = guard_ && !guard_->uses().empty();
-        report.slack_s = scheduler_->finish(report.iterations, result.inner_end, end, !guarded);
-      }
+    if (!is_timed()) return;
+    const Clock::time_point end = Clock::now();
+    report.times = {seconds(attempt.ready - attempt.start),
+                    seconds(attempt.inner_end - attempt.ready), seconds(end - attempt.inner_end)};
+    if (scheduler_) {
+      const bool guarded = guard_ && !guard_->uses().empty();
+      report.slack_s = scheduler_->finish(report.iterations, attempt.inner_end, end, !guarded);
     }
+  }
+
+  // As StepTrials: steps that choose their size.
+  void use(double step_s) override {
+    if (step_s == waves_.step_s()) return;
+    const std::vector<double> old(waves_.impedance().begin(), waves_.impedance().end());
+    const double old_step_s = waves_.step_s();
+    levels_.switch_to(step_s, waves_);
+    if (clock_.steps() > 0) rescatter(waves_, old, old_step_s, a_, b_);
+    take_over_maps();
+  }
+  StepReport attempt(double time_s) override {
+    Attempt attempt;
+    return make_attempt(time_s, attempt);
+  }
+  StepReport attempt_to_book(double time_s) override {
+    retune();
+    attempt_ = {};
+    if (is_timed()) attempt_.start = Clock::now();
+    StepReport report = make_attempt(time_s, attempt_);
+    tally();
     return report;
   }
+  void book(StepReport& report, double end_s) override {
+    finish(report, attempt_, end_s, waves_.step_s());
+  }
+  void go_on() override { swap_arrays(); }
+  void save() override {
+    saved_.record.assign(record_.begin(), record_.end());
+    saved_.a.assign(a_.begin(), a_.end());
+    saved_.b.assign(b_.begin(), b_.end());
+    saved_.impedance.assign(waves_.impedance().begin(), waves_.impedance().end());
+    saved_.step_s = waves_.step_s();
+  }
+  void restore() override {
+    std::ranges::copy(saved_.record, record_.begin());
+    std::ranges::copy(saved_.a, a_.begin());
+    std::ranges::copy(saved_.b, b_.begin());
+    if (clock_.steps() > 0) rescatter(waves_, saved_.impedance, saved_.step_s, a_, b_);
+    stale_ = true;
+  }
+  double time_s() const override { return clock_.time_s(); }
+  std::int64_t step_index() const override { return clock_.steps(); }
+  const double* record() const override { return record_.data(); }
+  const double* next() const override { return next_.data(); }
+  const double* incident() const override { return a_next_.data(); }
+
+  Tuner& tuner() { return levels_.tuner(); }
+  const Tuner& tuner() const { return levels_.tuner(); }
 
   void prepare_interface() {
     const WaveCoupling& m = options_.method.waves();
@@ -262,11 +366,18 @@ class WaveEngine final : public StepEngine, public WaveView {
   InterfaceSolver* used_interface() { return interface_ ? &*interface_ : nullptr; }
   EnergyLedger* used_ledger() { return uses_ledger_ ? &ledger_ : nullptr; }
   /// The step has happened.
-  void accept(double step_s) {
+  void accept(double end_s, double step_s) {
+    swap_arrays();
+    if (sizes_) {
+      clock_.advance_to(end_s, step_s);
+    } else {
+      clock_.advance(step_s);
+    }
+  }
+  void swap_arrays() {
     std::swap(record_, next_);
     std::swap(b_, b_next_);
     std::swap(a_, a_next_);
-    clock_.advance(step_s);
   }
 
   InnerUpdate update() const { return inner_update_of(options_.method.waves()); }
@@ -287,13 +398,13 @@ class WaveEngine final : public StepEngine, public WaveView {
   void retune() {
     const auto state_of = [this](int part) { return state(part); };
     try {
-      const auto tuned = tuner_.retuned(clock_.steps(), state_of);
+      const auto tuned = tuner().retuned(clock_.steps(), state_of);
       if (!tuned) return;
       scatter_anew(*tuned);
-      tuner_.accept(*tuned);
+      tuner().accept(*tuned);
     } catch (const std::exception&) {  // those in force are as good as before
       ++tuning_.failures;
-      tuner_.refuse(clock_.steps());
+      tuner().refuse(clock_.steps());
     }
   }
 
@@ -308,7 +419,7 @@ class WaveEngine final : public StepEngine, public WaveView {
       take_over_maps();
       throw;
     }
-    if (clock_.steps() > 0) rescatter(waves_, old, a_, b_);
+    if (clock_.steps() > 0) rescatter(waves_, old, waves_.step_s(), a_, b_);
     tuning_.rescattered_J += half_square(waves_, b_) - before;
     ++tuning_.changes;
     take_over_maps();
@@ -337,12 +448,12 @@ class WaveEngine final : public StepEngine, public WaveView {
 
   /// The commit has frozen the record but for external inputs. After a failed step all of it is
   /// frozen again, for solvers keep warm starts there.
-  void freeze() {
+  void freeze(double time_s) {
     if (!waves_.driven() && !stale_) return;
     const double* driven = nullptr;
     PhaseStatus failure;
     if (waves_.driven()) {
-      if (!waves_.sample_inputs(clock_.time_s(), input_.data(), failure)) fail(failure, -1);
+      if (!waves_.sample_inputs(time_s, input_.data(), failure)) fail(failure, -1);
       driven = input_.data();
     }
     fail_if(waves_.freeze_all(record_.data(), driven, /*driven_only=*/!stale_), -1);
@@ -353,8 +464,13 @@ class WaveEngine final : public StepEngine, public WaveView {
     certificate_->begin(b_);
     const WaveCoupling& m = options_.method.waves();
     const bool interface = m.kind == WaveUpdate::interface || !m.interface_islands.empty();
+    double tolerance = m.tolerance, energy_tolerance_J = m.energy_tolerance_J;
+    if (sizes_) {
+      tolerance = AdaptiveSteps::kResidualTolerance;
+      energy_tolerance_J = std::max(energy_tolerance_J, sizes_->gap_tolerance_J());
+    }
     const StepPlan plan{
-        {m.iterations, update(), m.tolerance, m.energy_tolerance_J, m.tolerance_per_part,
+        {m.iterations, update(), tolerance, energy_tolerance_J, m.tolerance_per_part,
          acceleration_.has_value(), interface, m.rescue_after},
         scheduler_ ? &*scheduler_ : nullptr,
         timed};
@@ -425,7 +541,7 @@ class WaveEngine final : public StepEngine, public WaveView {
 
   StagedRun run_;
   StepperOptions options_;  // with the method as it was resolved
-  Tuner tuner_;
+  StepLevels levels_;
   WaveDiscretisation waves_;
   StaggeredMemory memory_;
   std::span<double> record_, next_;
@@ -446,6 +562,14 @@ class WaveEngine final : public StepEngine, public WaveView {
   std::optional<DeadlineScheduler> scheduler_;  // with a time budget
   Pace pace_;
   StepClock clock_;
+  std::optional<AdaptiveSteps> sizes_;  // where steps choose theirs
+  Attempt attempt_;
+  /// A state to come back to.
+  struct {
+    AlignedVector record, a, b;
+    std::vector<double> impedance;
+    double step_s = 0.0;
+  } saved_;
   bool has_tolerance_ = false;
   bool uses_ledger_ = false;
   bool is_repeatable_ = true;  // so are all parts

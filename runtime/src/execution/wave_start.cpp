@@ -48,12 +48,13 @@ std::vector<char> islands_at_risk(const WaveDiscretisation& waves, const WaveCou
   return islands_drowned_by_waves(responses, by_port);
 }
 
-void rescatter(const WaveDiscretisation& waves, std::span<const double> old, std::span<double> a,
-               std::span<double> b) {
+void rescatter(const WaveDiscretisation& waves, std::span<const double> old, double old_step_s,
+               std::span<double> a, std::span<double> b) {
+  const bool same_step = old_step_s == waves.step_s();
   for (std::size_t w = 0; w < old.size(); ++w) {
     const double gamma = waves.impedance()[w];
-    if (gamma == old[w]) continue;
-    const EffortFlow port = WaveTransform(old[w], waves.step_s()).to_effort_flow({a[w], b[w]});
+    if (gamma == old[w] && same_step) continue;
+    const EffortFlow port = WaveTransform(old[w], old_step_s).to_effort_flow({a[w], b[w]});
     const WavePair wave = WaveTransform(gamma, waves.step_s()).to_waves(port);
     a[w] = wave.incident;
     b[w] = wave.outgoing;

@@ -22,10 +22,10 @@ void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger
 /// can: the rules for impedances lead to none.
 std::vector<char> islands_at_risk(const WaveDiscretisation& waves, const WaveCoupling& method);
 
-/// The waves a and b for other impedances, those of `waves`, in place of `old`: effort and flow
-/// stay.
-void rescatter(const WaveDiscretisation& waves, std::span<const double> old, std::span<double> a,
-               std::span<double> b);
+/// The waves a and b for the impedances and the step size of `waves`, in place of `old` ones:
+/// effort and flow stay.
+void rescatter(const WaveDiscretisation& waves, std::span<const double> old, double old_step_s,
+               std::span<double> a, std::span<double> b);
 
 /// ½|wave|².
 double half_square(const WaveDiscretisation& waves, std::span<const double> wave);

@@ -11,6 +11,7 @@
 
 #include <fmt/core.h>
 
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
@@ -255,6 +256,28 @@ double observe(const Stepper& stepper, const Observable& observable) {
       break;
   }
   return stepper.storage(observable.part);
+}
+
+double observe_at(const Stepper& stepper, const Observable& observable, double time_s) {
+  const auto state = [&] {
+    const Component& part = *stepper.system().parts()[at(observable.part)].component;
+    std::vector<double> x(at(part.signature().state_size()));
+    stepper.state_at(observable.part, time_s, x);
+    return x;
+  };
+  switch (observable.kind) {
+    case Observable::Kind::state:
+      return state()[static_cast<std::size_t>(observable.index)];
+    case Observable::Kind::storage:
+      return stepper.system().parts()[static_cast<std::size_t>(observable.part)].port_hamiltonian()->storage(
+          state().data());
+    case Observable::Kind::effort:
+      return stepper.port_at(observable.index, time_s).effort;
+    case Observable::Kind::flow:
+      return stepper.port_at(observable.index, time_s).flow;
+    default:
+      return observe(stepper, observable);
+  }
 }
 
 }  // namespace portwave

@@ -89,12 +89,14 @@ OutputFolder::~OutputFolder() {
 }
 
 struct CsvRecorder::Impl {
-  Impl(std::filesystem::path path, std::vector<Observable> observed, int record_every)
+  Impl(std::filesystem::path path, std::vector<Observable> observed, int record_every,
+       double record_every_s)
       : folder(std::move(path), {"summary.json"}),
         trajectory(folder.file("trajectory.csv")),
         energy(folder.file("energy.csv")),
         observables(std::move(observed)),
-        every(std::max(record_every, 1)) {
+        every(std::max(record_every, 1)),
+        every_s(record_every_s) {
     trajectory.append("time_s");
     for (const Observable& observable : observables) {
       trajectory.append(',');
@@ -113,6 +115,21 @@ struct CsvRecorder::Impl {
       trajectory.append(observe(stepper, observable));
     }
     trajectory.append('\n');
+  }
+
+  /// Rows for the multiples of every_s in the last step.
+  void write_rows_within(const Stepper& stepper, double step_s) {
+    // What rounding has put beyond the end of the step belongs to it.
+    const double end_s = stepper.time_s() + 1e-9 * step_s;
+    for (; static_cast<double>(rows) * every_s <= end_s; ++rows) {
+      const double time_s = static_cast<double>(rows) * every_s;
+      trajectory.append(time_s);
+      for (const Observable& observable : observables) {
+        trajectory.append(',');
+        trajectory.append(observe_at(stepper, observable, std::min(time_s, stepper.time_s())));
+      }
+      trajectory.append('\n');
+    }
   }
 
   void write_energy_row(const Stepper& stepper, double stored_J, double tank_J) {
@@ -150,12 +167,14 @@ struct CsvRecorder::Impl {
   PendingFile energy;
   std::vector<Observable> observables;
   int every;
+  double every_s;
+  std::int64_t rows = 1;  // of the trajectory, with every_s
   LedgerRow row;
 };
 
 CsvRecorder::CsvRecorder(std::filesystem::path folder, std::vector<Observable> observables,
-                         int every)
-    : impl_(std::make_unique<Impl>(std::move(folder), std::move(observables), every)) {}
+                         int every, double every_s)
+    : impl_(std::make_unique<Impl>(std::move(folder), std::move(observables), every, every_s)) {}
 
 CsvRecorder::~CsvRecorder() = default;
 
@@ -166,8 +185,9 @@ void CsvRecorder::record_initial(const Stepper& stepper) {
 
 void CsvRecorder::record(const Stepper& stepper, const StepReport& report) {
   impl_->row.add(report);
+  if (impl_->every_s > 0.0) impl_->write_rows_within(stepper, report.step_s);
   if (stepper.step_index() % impl_->every != 0) return;
-  impl_->write_trajectory_row(stepper);
+  if (impl_->every_s == 0.0) impl_->write_trajectory_row(stepper);
   impl_->write_energy_row(stepper, report.energy.stored_J, report.energy.tank_J);
 }
 

@@ -40,6 +40,8 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.scenario = std::move(scenario);
   summary.steps = stepper.step_index();
   summary.step_s = options.step_s;
+  summary.sizes = options.sizes;
+  if (stepper.step_sizes() != nullptr) summary.step_sizes = *stepper.step_sizes();
   summary.time_s = stepper.time_s();
   summary.method = options.method;
   summary.choice = stepper.method();

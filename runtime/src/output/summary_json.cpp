@@ -285,6 +285,18 @@ Json times_json(const RunSummary& summary) {
           {"commit_s", number(summary.times.commit_s)}};
 }
 
+Json step_sizes_json(const RunSummary& summary) {
+  if (!summary.sizes) return nullptr;
+  const StepSizeStatistics& s = summary.step_sizes;
+  return {{"tolerance", number(summary.sizes->tolerance)},
+          {"smallest_s", number(s.smallest_s)},
+          {"largest_s", number(s.largest_s)},
+          {"rejected", s.rejected},
+          {"rejected_for_coupling", s.rejected_for_coupling},
+          {"changes", s.changes},
+          {"comparisons", s.comparisons}};
+}
+
 }  // namespace
 
 nlohmann::ordered_json summary_json(const RunSummary& summary) {
@@ -293,6 +305,8 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
           {"version", std::string(version())},
           {"steps", summary.steps},
           {"step_s", number(summary.step_s)},
+          {"time_s", number(summary.time_s)},
+          {"step_sizes", step_sizes_json(summary)},
           {"completed", summary.completed},
           {"method", std::string(name_of(method))},
           {"method_options", method_options_json(method)},

@@ -338,6 +338,30 @@ std::string phases_text(const RunSummary& summary) {
       us(summary.times.begin_s), us(summary.times.iterate_s), us(summary.times.commit_s));
 }
 
+/// "1000 steps of 0.01 s", "812 steps of 0.0012 to 0.01 s".
+std::string steps_text(const RunSummary& summary) {
+  if (!summary.sizes) return fmt::format("{} steps of {:g} s", summary.steps, summary.step_s);
+  if (summary.steps == 0) return "no steps";
+  const StepSizeStatistics& s = summary.step_sizes;
+  const std::string sizes = s.smallest_s == s.largest_s
+                                ? fmt::format("{:.4g} s", s.largest_s)
+                                : fmt::format("{:.4g} to {:.4g} s", s.smallest_s, s.largest_s);
+  return fmt::format("{} steps of {}", summary.steps, sizes);
+}
+
+/// The line of the step sizes, or nothing.
+std::string step_sizes_text(const RunSummary& summary) {
+  if (!summary.sizes) return {};
+  const StepSizeStatistics& s = summary.step_sizes;
+  std::string text = fmt::format("  step size    tolerance {:g}; {} rejected", summary.sizes->tolerance,
+                                 s.rejected);
+  if (s.rejected_for_coupling > 0) {
+    text += fmt::format(" ({} of them for the coupling)", s.rejected_for_coupling);
+  }
+  return text + fmt::format(", {} changes, {} comparisons with half the size\n", s.changes,
+                            s.comparisons);
+}
+
 std::string speed_text(const RunSummary& summary) {
   std::string text = fmt::format("{:.3g} s", summary.wall_s);
   if (summary.steps > 0 && summary.wall_s > 0.0) {
@@ -353,13 +377,14 @@ std::string summary_text(const RunSummary& summary) {
   const auto line = [](const char* head, const std::string& text) {
     return fmt::format("  {:<11}  {}\n", head, text);
   };
-  std::string text = fmt::format("{}: {} steps of {:g} s, {:g} s in all{}\n",
-                                 printable(summary.scenario), summary.steps, summary.step_s,
-                                 summary.time_s, summary.completed ? "" : " (interrupted)");
+  std::string text = fmt::format("{}: {}, {:g} s in all{}\n", printable(summary.scenario),
+                                 steps_text(summary), summary.time_s,
+                                 summary.completed ? "" : " (interrupted)");
   text += line("method", method_text(summary));
   if (has_waves(summary)) {
     text += line("impedance", impedance_text(summary)) + line("guard", guard_text(summary));
   }
+  text += step_sizes_text(summary);
   if (!summary.method.is<Splitting>()) text += line("iterations", iterations_text(summary));
   text += line("energy", energy_text(summary)) + line("safety", energy_safety_text(summary)) +
           line("certificate", certificate_text(summary)) +

@@ -105,7 +105,9 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
                   std::move(settings.options),
                   settings.steps,
                   std::move(settings.observables),
-                  settings.record_every};
+                  settings.record_every,
+                  settings.end_s,
+                  settings.record_every_s};
 }
 
 Scenario parse(std::string text, const std::string& file, const std::filesystem::path& folder,

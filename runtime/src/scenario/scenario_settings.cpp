@@ -16,9 +16,13 @@
 namespace portwave::scenario_file {
 namespace {
 
+/// Steps of a run at least, where nothing is said of the largest one.
+constexpr double kStepsAtLeast = 8.0;
+
 /// `h` is 0 where the step size could not be read.
 void read_end(const Node& node, double h, RunSettings& settings) {
   const auto end_s = node.number(NumberRange::positive());
+  if (end_s) settings.end_s = *end_s;
   if (!end_s || h <= 0.0) return;
   if (*end_s / h > static_cast<double>(scenario_limits::kSteps)) {
     return node.fail(fmt::format("{} s in steps of {} s are more than {} steps", *end_s, h,
@@ -34,6 +38,43 @@ void read_end(const Node& node, double h, RunSettings& settings) {
                         *end_s, std::max(below, 1.0) * h, (std::max(below, 1.0) + 1.0) * h));
 }
 
+/// "step": how steps choose their size.
+void read_sizes(const Node& node, RunSettings& settings) {
+  const ObjectReader object(node, {"kind", "tolerance", "largest_s", "smallest_s"});
+  if (!object.is_object()) return;
+  read_kind(node, {"adaptive"});
+  StepSizes sizes;
+  if (const auto tolerance = object.require("tolerance")) {
+    sizes.tolerance = tolerance->number(StepSizes::tolerances()).value_or(sizes.tolerance);
+  }
+  double largest_s = settings.end_s / kStepsAtLeast;
+  if (const auto largest = object.find("largest_s")) {
+    largest_s = largest->number(NumberRange::positive()).value_or(largest_s);
+  }
+  if (const auto smallest = object.find("smallest_s")) {
+    sizes.smallest_s = smallest->number(NumberRange::positive()).value_or(0.0);
+    if (largest_s > 0.0 && sizes.smallest_s > largest_s) {
+      smallest->fail(fmt::format("must be at most {} s, the largest step, got {}", largest_s,
+                                 sizes.smallest_s));
+    }
+  }
+  if (largest_s > 0.0) settings.options.step_s = largest_s;
+  settings.options.sizes = sizes;
+}
+
+/// Steps of chosen size go to an end, not for a number of steps.
+void read_chosen_steps(const ObjectReader& object, RunSettings& settings) {
+  if (const auto steps = object.find("steps")) {
+    steps->fail("steps choose their size: their number is not known before; give \"end_s\"");
+  }
+  if (const auto end = object.require("end_s")) {
+    settings.end_s = end->number(NumberRange::positive()).value_or(0.0);
+  }
+  if (const auto step = object.find("step_s")) {
+    step->fail("steps either are of one size or choose it: give \"step_s\" or \"step\", not both");
+  }
+}
+
 }  // namespace
 
 std::optional<std::int64_t> whole_steps(double end_s, double step_s) {
@@ -45,8 +86,12 @@ std::optional<std::int64_t> whole_steps(double end_s, double step_s) {
 }
 
 void read_time(const Node& node, RunSettings& settings) {
-  const ObjectReader object(node, {"step_s", "end_s", "steps"});
+  const ObjectReader object(node, {"step_s", "step", "end_s", "steps"});
   if (!object.is_object()) return;
+  if (const auto sizes = object.find("step")) {
+    read_chosen_steps(object, settings);
+    return read_sizes(*sizes, settings);
+  }
   const auto step_node = object.require("step_s");
   double step_s = 0.0;
   if (step_node) step_s = step_node->number(NumberRange::positive()).value_or(0.0);
@@ -59,10 +104,19 @@ void read_time(const Node& node, RunSettings& settings) {
   }
   if (end) read_end(*end, step_s, settings);
   if (steps) settings.steps = steps->integer(1, scenario_limits::kSteps).value_or(0);
+  if (steps) settings.end_s = static_cast<double>(settings.steps) * step_s;
 }
 
 void read_outputs(const Node& node, RunSettings& settings) {
-  const ObjectReader object(node, {"observe", "every"});
+  const ObjectReader object(node, {"observe", "every", "every_s"});
+  if (const auto every_s = object.find("every_s")) {
+    settings.record_every_s = every_s->number(NumberRange::positive()).value_or(0.0);
+    if (!settings.options.sizes) {
+      every_s->fail("is for steps that choose their size; with steps of one size give \"every\"");
+    } else if (object.find("every")) {
+      every_s->fail("either every so many steps or every so many seconds: not both");
+    }
+  }
   if (const auto every = object.find("every")) {
     settings.record_every =
         static_cast<int>(every->integer(1, scenario_limits::kRecordEvery).value_or(1));

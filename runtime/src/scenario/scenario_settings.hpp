@@ -16,6 +16,8 @@ struct RunSettings {
   std::int64_t steps = 0;
   std::vector<Observable> observables;
   int record_every = 1;
+  double end_s = 0.0;
+  double record_every_s = 0.0;
 };
 
 /// The number of steps that make `end_s`; nothing unless it is a whole number up to round-off.
@@ -24,7 +26,7 @@ std::optional<std::int64_t> whole_steps(double end_s, double step_s);
 /// "time".
 void read_time(const Node& node, RunSettings& settings);
 
-/// "outputs", all but what names quantities.
+/// "outputs", after "time", all but what names quantities.
 void read_outputs(const Node& node, RunSettings& settings);
 /// The observed quantities of "outputs".
 void read_observables(const Node& node, Names& names, RunSettings& settings);

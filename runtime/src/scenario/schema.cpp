@@ -243,13 +243,25 @@ Json coupling_schema() {
 }
 
 Json time_schema() {
-  Json schema =
-      object({{"step_s", described(positive(), "macro-step h [s]")},
-              {"end_s", described(positive(), "end of the run [s], a whole number of steps")},
-              {"steps", described(integer(1, scenario_limits::kSteps), "number of macro-steps")}},
-             {"step_s"});
-  schema["oneOf"] =
-      Json::array({{{"required", Json::array({"end_s"})}}, {{"required", Json::array({"steps"})}}});
+  const NumberRange tolerances = StepSizes::tolerances();
+  Json tolerance = {
+      {"type", "number"}, {"minimum", tolerances.minimum}, {"maximum", tolerances.maximum}};
+  const Json step = by_kind(
+      {{"adaptive",
+        variant("adaptive",
+                {{"tolerance", described(std::move(tolerance), "of the local error, relative")},
+                 {"largest_s", described(positive(), "largest step [s]; absent: end_s/8")},
+                 {"smallest_s", described(positive(), "smallest step [s]")}},
+                {"tolerance"})}});
+  Json schema = object(
+      {{"step_s", described(positive(), "macro-step h [s]")},
+       {"step", described(step, "how steps choose their size, in place of step_s")},
+       {"end_s", described(positive(), "end of the run [s]; with step_s a whole number of steps")},
+       {"steps", described(integer(1, scenario_limits::kSteps), "number of macro-steps")}},
+      {});
+  schema["oneOf"] = Json::array({{{"required", Json::array({"step_s", "end_s"})}},
+                                 {{"required", Json::array({"step_s", "steps"})}},
+                                 {{"required", Json::array({"step", "end_s"})}}});
   return schema;
 }
 
@@ -262,7 +274,9 @@ Json outputs_schema() {
                              ".incident, .outgoing; absent: every state")},
        {"every", with_default(described(integer(1, scenario_limits::kRecordEvery),
                                         "record every so many steps"),
-                              1)}},
+                              1)},
+       {"every_s", described(positive(), "record every so many seconds, between the steps too; "
+                                         "for steps that choose their size")}},
       {});
 }
 

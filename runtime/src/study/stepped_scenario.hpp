@@ -23,7 +23,8 @@ class SteppedScenario {
                              std::move(options),
                              scenario.steps,
                              {},
-                             scenario.record_every});
+                             scenario.record_every,
+                             scenario.end_s});
   }
 
   SteppedScenario(const SteppedScenario&) = delete;

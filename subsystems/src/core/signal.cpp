@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <type_traits>
 
@@ -69,6 +70,14 @@ Signal Signal::piecewise_linear(std::vector<Knot> knots) {
 Signal Signal::callback(std::function<double(double)> function) {
   if (!function) throw ConfigError("/callback", "must hold a function");
   return Signal(Kind(std::move(function)));
+}
+
+double Signal::next_kink(double after_s) const {
+  const Table* const table = kind_ == nullptr ? nullptr : std::get_if<Table>(kind_.get());
+  if (table == nullptr) return std::numeric_limits<double>::infinity();
+  const auto next = std::ranges::upper_bound(table->knots, after_s, {}, &Knot::time_s);
+  if (next == table->knots.end()) return std::numeric_limits<double>::infinity();
+  return next->time_s;
 }
 
 double Signal::operator()(double time_s) const {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <exception>
 
+#include "base/workspace.hpp"
+
 namespace portwave {
 
 std::string_view to_string(StepFault fault) {
@@ -16,6 +18,8 @@ std::string_view to_string(StepFault fault) {
       return "not_finite";
     case StepFault::threw:
       return "threw";
+    case StepFault::too_inaccurate:
+      return "too_inaccurate";
   }
   return "unknown";
 }
@@ -47,6 +51,19 @@ bool all_finite(const double* values, int count) {
 }
 
 }  // namespace
+
+void StepBatch::stage_increments(LaneRange lanes, const double* record, const double* /*a*/,
+                                 const double* next, double* out) const {
+  const auto n = static_cast<std::size_t>(state_size_);
+  detail::Workspace room(2 * n);
+  double* const before = room.data();
+  double* const after = before + n;
+  for (int l = lanes.first; l < lanes.last; ++l) {
+    get_state(l, record, before);
+    get_state(l, next, after);
+    for (int i = 0; i < state_size_; ++i) out[i * stride() + l] = after[i] - before[i];
+  }
+}
 
 LanewiseBatch::LanewiseBatch(int lanes, int state_size, int wave_size, int input_size, int extra)
     : StepBatch(lanes, state_size, wave_size, input_size),

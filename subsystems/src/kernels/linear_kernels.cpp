@@ -333,6 +333,49 @@ void freeze(const LinearTask& t) {
   }
 }
 
+template <int W, bool kShared, int kRows>
+void increment_rows(const LinearTask& t, const LinearGroup& group, const GroupArrays& at, int row,
+                    double* out) {
+  const LinearShape& s = *t.shape;
+  const int columns = s.n + s.p + s.q;
+  Vec<W> sum[kRows];
+  for (int r = 0; r < kRows; ++r) sum[r] = Vec<W>::all(0.0);
+  const auto add = [&](int first, int count, const double* v, int step) {
+    for (int j = 0; j < count; ++j) {
+      const Vec<W> in = Vec<W>::load(v + j * step);
+      for (int r = 0; r < kRows; ++r) {
+        const int entry = (row + r) * columns + first + j;
+        sum[r] = fma(coefficient<W, kShared>(group.increments, entry), in, sum[r]);
+      }
+    }
+  };
+  add(0, s.n, at.x, W);
+  add(s.n, s.p, at.a, t.stride);
+  if (at.driven) add(s.n + s.p, s.q, at.input, W);
+  for (int r = 0; r < kRows; ++r) sum[r].store(out + (row + r) * t.stride);
+}
+
+template <int W, bool kShared>
+void increments_of_group(const LinearTask& t, long g, double* out) {
+  const LinearShape& s = *t.shape;
+  const double* x = t.record + t.states + g * (s.n + s.q) * W;
+  const bool driven = __atomic_load_n(t.ever_driven, __ATOMIC_RELAXED) != 0;
+  const GroupArrays at{x, x + s.n * W, nullptr, t.a + g * W, nullptr, driven};
+  int row = 0;
+  for (; row + 5 <= s.z; row += 5) {
+    increment_rows<W, kShared, 5>(t, t.groups[g], at, row, out + g * W);
+  }
+  for (; row < s.z; ++row) increment_rows<W, kShared, 1>(t, t.groups[g], at, row, out + g * W);
+}
+
+template <int W>
+void increments(const LinearTask& t, double* out) {
+  for (long g = t.first; g < t.last; ++g) {
+    t.groups[g].shared ? increments_of_group<W, true>(t, g, out)
+                       : increments_of_group<W, false>(t, g, out);
+  }
+}
+
 }  // namespace
 
 const LinearKernels kLinearKernels = {
@@ -343,6 +386,9 @@ const LinearKernels kLinearKernels = {
       return t.width == 1 ? advance<1>(t) : advance<kLaneGroup>(t);
     },
     [](const LinearTask& t) { t.width == 1 ? freeze<1>(t) : freeze<kLaneGroup>(t); },
+    [](const LinearTask& t, double* out) {
+      t.width == 1 ? increments<1>(t, out) : increments<kLaneGroup>(t, out);
+    },
 };
 
 }  // namespace portwave::PORTWAVE_ISA

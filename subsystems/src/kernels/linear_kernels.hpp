@@ -49,6 +49,7 @@ struct LinearGroup {
   const double* input = nullptr;
   const double* energy = nullptr;
   const double* mapped = nullptr;
+  const double* increments = nullptr;  ///< rows of √bᵢ h ẋᵢ (z × (n + p + q)), where they are kept
   bool shared = false;
 };
 
@@ -87,6 +88,8 @@ struct LinearKernels {
   int (*advance)(const void* task);  ///< a LinearTask
   /// b⁰ = Cx + C_u ū in `record`.
   void (*freeze)(const LinearTask&);
+  /// The increments of the stages, which are kept, in the step that `a` made of `record`.
+  void (*increments)(const LinearTask&, double* out);
 };
 
 /// The kernels for the instruction set in use.

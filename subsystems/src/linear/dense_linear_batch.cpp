@@ -29,7 +29,7 @@ using Entries = std::vector<LinearEnergy::Entry>;
 
 /// The step maps of one lane, as the kernels read them (see LinearGroup).
 struct FlatMaps {
-  std::vector<double> scatter, step, input, energy, mapped;
+  std::vector<double> scatter, step, input, energy, mapped, increments;
   bool operator==(const FlatMaps&) const = default;
 };
 
@@ -292,6 +292,16 @@ class DenseLinearBatch final : public StepBatch {
     return kPerTerm * sum;
   }
 
+  void keep_stage_increments() override { keeps_increments_ = is_staged(); }
+  void stage_increments(LaneRange range, const double* record, const double* a, const double* next,
+                        double* out) const override {
+    if (!is_staged()) return StepBatch::stage_increments(range, record, a, next, out);
+    // The kernel writes nothing to the record.
+    LinearTask task = task_for(range, const_cast<double*>(record));  // NOLINT(*-const-cast)
+    task.a = a;
+    kernels_.increments(task, out);
+  }
+
   bool affine_matrix(int lane, double* matrix) const override {
     const LinearGroup& group = groups_[static_cast<std::size_t>(lane / width_)];
     const int step = group.shared ? 1 : width_;
@@ -475,12 +485,13 @@ class DenseLinearBatch final : public StepBatch {
     FlatMaps flat;
     StepMaps maps;
     if (is_staged()) {
-      LinearStages::Maps closed = stages_of(*of.part).closed(closures);
+      LinearStages::Maps closed = stages_of(*of.part).closed(closures, keeps_increments_);
       if (!closed.step.Phi_minus_I.allFinite() || !closed.step.D_minus_sigma.allFinite() ||
           !closed.z.allFinite()) {
         throw ConfigError("", "the implicit step is singular at this step size");
       }
       for (const int row : mapped_) append(closed.z.row(row), flat.mapped);
+      append(closed.increments, flat.increments);
       maps = std::move(closed.step);
     } else {
       maps = step_maps(*of.part, closures, step_s_);
@@ -510,7 +521,7 @@ class DenseLinearBatch final : public StepBatch {
   void store(const std::vector<FlatMaps>& maps, const std::vector<int>& of_lane) {
     static constexpr std::vector<double> FlatMaps::*kBlocks[] = {
         &FlatMaps::scatter, &FlatMaps::step, &FlatMaps::input, &FlatMaps::energy,
-        &FlatMaps::mapped};
+        &FlatMaps::mapped,  &FlatMaps::increments};
     std::vector<std::vector<double>> block(maps.size());
     for (std::size_t k = 0; k < std::size(kBlocks); ++k) {
       for (std::size_t i = 0; i < maps.size(); ++i) block[i] = maps[i].*kBlocks[k];
@@ -520,7 +531,8 @@ class DenseLinearBatch final : public StepBatch {
     for (int g = 0; g < group_count(); ++g) {
       groups_.push_back({coefficients_[0].group(g), coefficients_[1].group(g),
                          coefficients_[2].group(g), coefficients_[3].group(g),
-                         coefficients_[4].group(g), coefficients_[0].shared(g)});
+                         coefficients_[4].group(g), coefficients_[5].group(g),
+                         coefficients_[0].shared(g)});
     }
   }
 
@@ -529,6 +541,7 @@ class DenseLinearBatch final : public StepBatch {
   const GaussStages& stages_;
   int width_;
   double step_s_ = 0.0;
+  bool keeps_increments_ = false;
   /// With stages: what was solved for at this step size, which serves at any impedance.
   std::map<const LinearPortHamiltonian*, LinearStages> solved_;
   /// Whether any record was ever frozen with inputs: else nobody need look whether they are zero.
@@ -541,7 +554,7 @@ class DenseLinearBatch final : public StepBatch {
   std::vector<unsigned char> diagonal_gradient_;
   std::vector<int> mapped_;
   std::vector<LinearGroup> groups_;
-  LaneCoefficients coefficients_[5];
+  LaneCoefficients coefficients_[6];
 };
 
 }  // namespace

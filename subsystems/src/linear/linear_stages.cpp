@@ -72,10 +72,10 @@ Wide product(const SparseMatrix& A, const Wide& x) {
 
 Wide widened(const SparseMatrix& A) { return Matrix(A).cast<Quadruple>(); }
 
-/// x⁺ − x, z and y as maps of (x, u, ū), ports open: LU in long double, refined against the equations
+/// δ, x⁺ − x, z and y as maps of (x, u, ū), ports open: LU in long double, refined against the equations
 /// in more digits. They are scaled to roots of energies.
 struct OpenStages {
-  Wide moved, z, y;
+  Wide delta, moved, z, y;
 
   OpenStages(const StagedForm& form, const SparseMatrix& Q, double step_s) {
     const StageLayout& l = form.layout;
@@ -88,7 +88,7 @@ struct OpenStages {
     Wide rhs(l.states(), n + p + q);
     rhs.leftCols(n) = product(rate_, widened(form.Q_x));
     rhs.rightCols(p + q) = widened(B);
-    Wide delta = solve(rhs);
+    delta = solve(rhs);
     for (Eigen::Index i = 0; i < delta.rows(); ++i) {
       for (Eigen::Index k = 0; k < delta.cols(); ++k) delta(i, k) /= Quadruple(d[i]);
     }
@@ -152,7 +152,8 @@ struct OpenStages {
 /// Ports closed by αu + βy = s a, which makes maps of (x, a, ū).
 template <class Scalar>
 LinearStages::Maps close_ports(const OpenStages& open, const StageLayout& l,
-                               const std::vector<PortClosure>& closures) {
+                               const std::vector<PortClosure>& closures,
+                               bool with_increments) {
   using Dense = typename PlainLu<Scalar>::Dense;
   const Eigen::Index n = l.n, p = l.ports(), q = l.inputs(), columns = n + p + q;
   const Dense y = open.y.cast<Scalar>();
@@ -191,7 +192,8 @@ LinearStages::Maps close_ports(const OpenStages& open, const StageLayout& l,
                    .D_minus_sigma = waves.D_minus_sigma,
                    .C_u = waves.C_u,
                    .sigma = waves.sigma},
-          .z = closed(open.z)};
+          .z = closed(open.z),
+          .increments = with_increments ? closed(open.delta) : Matrix()};
 }
 
 }  // namespace
@@ -215,12 +217,13 @@ LinearStages& LinearStages::operator=(LinearStages&&) noexcept = default;
 const StageLayout& LinearStages::layout() const { return impl_->layout; }
 const Structure& LinearStages::structure() const { return impl_->structure; }
 
-LinearStages::Maps LinearStages::closed(const std::vector<PortClosure>& closures) const {
+LinearStages::Maps LinearStages::closed(const std::vector<PortClosure>& closures,
+                                        bool with_increments) const {
   // The cube of the ports: in the digits that are emulated only where there are few.
   constexpr int kFewPorts = 24;
   return impl_->layout.ports() <= kFewPorts
-             ? close_ports<Quadruple>(impl_->open, impl_->layout, closures)
-             : close_ports<long double>(impl_->open, impl_->layout, closures);
+             ? close_ports<Quadruple>(impl_->open, impl_->layout, closures, with_increments)
+             : close_ports<long double>(impl_->open, impl_->layout, closures, with_increments);
 }
 
 }  // namespace portwave

@@ -35,10 +35,11 @@ class LinearStages {
 
   struct Maps {
     StepMaps step;
-    Eigen::MatrixXd z;  ///< N×(n + s(p + q)), of (x, a, ū)
+    Eigen::MatrixXd z;           ///< N×(n + s(p + q)), of (x, a, ū)
+    Eigen::MatrixXd increments;  ///< δ, likewise; empty unless asked for
   };
   /// One closure per port and stage.
-  Maps closed(const std::vector<PortClosure>& closures) const;
+  Maps closed(const std::vector<PortClosure>& closures, bool with_increments) const;
 
  private:
   struct Impl;

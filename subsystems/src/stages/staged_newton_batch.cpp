@@ -38,6 +38,15 @@ class StagedNewtonBatch final : public LanewiseBatch {
     }
   }
 
+  void stage_increments(LaneRange range, const double* record, const double* /*a*/,
+                        const double* /*next*/, double* out) const override {
+    for (int l = range.first; l < range.last; ++l) {
+      // What the commit has left: (x, δ⁺).
+      const double* const moved = extra_of(l, record) + lifted_size() + layout_.n;
+      for (int i = 0; i < layout_.states(); ++i) out[i * stride() + l] = moved[i];
+    }
+  }
+
   std::optional<double> step_rounding(int l, const double* record, const double* a,
                                       const double* /*next*/) const override {
     const double* const x = state_of(l, record);

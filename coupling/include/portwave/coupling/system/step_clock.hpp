@@ -14,6 +14,14 @@ class StepClock {
  public:
   explicit StepClock(double start_s = 0.0) : start_s_(start_s) {}
 
+  /// A step of `step_s` > 0 has been made, and has led to `time_s`.
+  void advance_to(double time_s, double step_s) {
+    advance(step_s);
+    if (this->time_s() == time_s) return;
+    start_s_ = time_s;
+    equal_steps_ = 0;
+  }
+
   double time_s() const { return start_s_ + static_cast<double>(equal_steps_) * step_s_; }
   std::int64_t steps() const { return steps_; }   ///< since the clock was made, of any size
   double last_step_s() const { return step_s_; }  ///< 0 before the first step

@@ -46,6 +46,13 @@ using Joint = std::variant<joint::Connection, joint::CommonEffort, joint::Common
                            joint::Transformer, joint::Gyrator, joint::SkewGain, joint::Kernel,
                            joint::Free, joint::Fixed, joint::Resistive>;
 
+/// Where a step from t of size h samples an external input: scale · u(t + h/2 + shift·h). Of a step
+/// with one stage at its middle.
+struct InputNode {
+  double shift = 0.0;
+  double scale = 1.0;
+};
+
 /// A part in place: its name, component, initial state and external inputs.
 struct Part {
   std::string name;
@@ -54,6 +61,13 @@ struct Part {
   std::vector<Signal> inputs;         ///< one per input channel
   std::vector<bool> input_is_driven;  ///< false: that channel stays 0
   bool is_termination = false;        ///< made by joint::Resistive, named "<part>.<port>"
+  std::vector<InputNode> input_nodes = {};  ///< one per input channel; empty: the middle for all
+
+  /// ū of a channel in the step of `step_s` around `mid_s`.
+  double input_at(std::size_t channel, double mid_s, double step_s) const {
+    const InputNode node = input_nodes.empty() ? InputNode{} : input_nodes[channel];
+    return node.scale * inputs[channel](mid_s + node.shift * step_s);
+  }
 
   /// Its physics; null: the part is opaque.
   const Subsystem* port_hamiltonian() const { return component->port_hamiltonian(); }
@@ -102,7 +116,7 @@ class System {
 
  private:
   friend class SystemBuilder;
-  friend System staged_system(const System& system, int stages, double step_s);
+  friend System staged_system(const System& system, int stages);
   System() = default;
 
   std::vector<Part> parts_;

@@ -26,7 +26,7 @@ struct PartSlot {
 
 /// A batch of equal-shaped parts and where its lanes begin.
 struct BatchSlot {
-  std::unique_ptr<const StepBatch> batch;  ///< prepared
+  const StepBatch* batch = nullptr;        ///< prepared; of whom the slot has it
   std::vector<int> parts;                  ///< part of each lane
   int island_group = 0;                    ///< its island group (see WaveDiscretisation)
   std::size_t record = 0;                  ///< offset in the record of the system
@@ -50,6 +50,9 @@ struct BatchSlot {
 /// None of this depends on the number of threads.
 class WaveDiscretisation {
  public:
+  /// Whether parts can say what stages they stepped through.
+  enum class StageIncrements { none, kept };
+
   enum class Grouping {
     by_shape,  ///< parts of one class and key share a batch
     none,      ///< every part is a batch of its own
@@ -57,11 +60,14 @@ class WaveDiscretisation {
 
   /// `impedance`: one per scalar port of the system. Errors: ConfigError (step ≤ 0, impedance ≤ 0,
   /// not finite, a singular implicit step).
+  /// `increments`: whether parts are prepared for StepBatch::stage_increments.
   WaveDiscretisation(const System& system, double step_s, std::span<const double> impedance,
-                     Grouping grouping = Grouping::by_shape);
+                     Grouping grouping = Grouping::by_shape,
+                     StageIncrements increments = StageIncrements::none);
   /// It keeps the system's address: a temporary would be gone.
   WaveDiscretisation(const System&& system, double step_s, std::span<const double> impedance,
-                     Grouping grouping = Grouping::by_shape) = delete;
+                     Grouping grouping = Grouping::by_shape,
+                     StageIncrements increments = StageIncrements::none) = delete;
 
   /// Prepares the step maps and junctions for other impedances, by scalar port; offsets stay.
   /// Records have to be frozen anew, and compiled junctions and bound calls that were made from this are stale.
@@ -69,11 +75,25 @@ class WaveDiscretisation {
   /// Errors: as for the constructor; the old impedances are then in force again.
   void set_impedance(std::span<const double> impedance);
 
+  /// All that depends on the step size and the impedances: prepared parts and junctions.
+  struct Preparation {
+    double step_s = 0.0;
+    std::vector<double> impedance;  ///< by scalar port
+    std::vector<std::unique_ptr<StepBatch>> batches;
+    std::unique_ptr<Interconnection> interconnection;
+  };
+  /// For another step size, in the same layout. Allocates. Errors: as for the constructor.
+  Preparation prepared_for(double step_s, std::span<const double> impedance) const;
+  /// Puts another preparation in force, one of `prepared_for` or of an earlier exchange, and gives
+  /// back the one that was. States and waves in records stay where they are; what is stale after
+  /// set_impedance is so after this.
+  Preparation exchange(Preparation other);
+
   const System& system() const { return system_; }
-  double step_s() const { return step_s_; }
+  double step_s() const { return own_.step_s; }
   std::span<const BatchSlot> batches() const { return batches_; }
   const BatchSlot& batch(int i) const { return batches_[static_cast<std::size_t>(i)]; }
-  const Interconnection& interconnection() const { return *interconnection_; }
+  const Interconnection& interconnection() const { return *own_.interconnection; }
   std::span<const PartSlot> slots() const { return slots_; }
   const PartSlot& slot(int part) const { return slots_[static_cast<std::size_t>(part)]; }
 
@@ -128,13 +148,14 @@ class WaveDiscretisation {
   PhaseStatus advance_all(double* record, const double* a, double* next, double* b,
                           const EnergyColumns& energy) const;
 
-  /// ū of the step that starts at `time_s`: every driven channel at its midpoint t + h/2.
+  /// ū of the step that starts at `time_s`: every driven channel where the step samples it
+  /// (InputNode).
   /// A callback's exception becomes StepFault::threw, naming the part and the channel.
   bool sample_inputs(double time_s, double* input, PhaseStatus& failure) const;
 
  private:
   struct DrivenInput {
-    const Signal* signal;
+    const Part* in;
     std::size_t slot;
     int part;
     int channel;
@@ -142,13 +163,14 @@ class WaveDiscretisation {
 
   void gather_island_groups(std::span<const int> order);
   void add_batch(const std::vector<int>& parts);
-  void take_impedance(std::span<const double> impedance);
-  void prepare_batches();
+  void put_in_force(Preparation preparation);
+  std::vector<std::unique_ptr<StepBatch>> made_batches() const;
+  void prepare(Preparation& preparation) const;
 
   const System& system_;
-  double step_s_;
-  std::vector<BatchSlot> batches_;
-  std::vector<StepBatch*> unprepared_;  // the same batches, for those who prepare them
+  StageIncrements increments_;
+  Preparation own_;
+  std::vector<BatchSlot> batches_;  // whose batches are those of own_
   std::vector<PartSlot> slots_;
   std::vector<int> wave_of_port_;
   std::vector<int> part_of_wave_;
@@ -157,7 +179,6 @@ class WaveDiscretisation {
   PartOrderReduction reduction_;
   AlignedVector impedance_;
   std::vector<DrivenInput> driven_;
-  std::unique_ptr<Interconnection> interconnection_;
   std::size_t record_size_ = 0;
   std::size_t input_size_ = 0;
   int wave_size_ = 0;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/method/number_range.hpp"
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/execution/budget.hpp"
@@ -61,8 +63,32 @@ enum class ExecutorKind {
 
 std::string_view to_string(ExecutorKind kind);
 
+/// Macro-steps that choose their own size, on the ladder step_s·2⁻ᵏ (docs/concepts/step-size.md).
+struct StepSizes {
+  /// Of the local error of a step, as an amplitude: √ of the energy of the error of a part, beside
+  /// the largest energy of motion that a part of its kind in its island has had, or a millionth of
+  /// that of any part there. In [1e-13, 0.1].
+  double tolerance = 1e-6;
+  /// No step of the ladder is shorter [s]; 0: step_s·2⁻⁴⁰.
+  double smallest_s = 0.0;
+
+  static NumberRange tolerances() { return {.minimum = 1e-13, .maximum = 0.1}; }
+};
+
+/// What steps of chosen size came to in a run.
+struct StepSizeStatistics {
+  std::int64_t rejected = 0;               ///< attempts that were taken back, for whatever reason
+  std::int64_t rejected_for_coupling = 0;  ///< of them: because the inner iteration did not converge
+  std::int64_t comparisons = 0;  ///< of a step with two of half its size, to find a first step
+  std::int64_t changes = 0;      ///< of the step size
+  double smallest_s = std::numeric_limits<double>::infinity();
+  double largest_s = 0.0;
+  double last_s = 0.0;
+};
+
 struct StepperOptions {
-  double step_s = 0.01;  ///< macro-step h > 0
+  double step_s = 0.01;  ///< macro-step h > 0; with `sizes` the largest one
+  std::optional<StepSizes> sizes = {};  ///< empty: all steps are of size step_s
   CouplingMethod method = {};
   Certify certify = Certify::energy;
   int threads = 1;  ///< ≥ 1; with 1, `automatic` is `serial`
@@ -97,6 +123,9 @@ struct StepReport {
   /// Evaluations of the nonlinear parts to renew D of the interface update; not in `iterations`.
   int linearisations = 0;
   int rescues = 0;       ///< islands that went on with the interface update within the step
+  double step_s = 0.0;      ///< h
+  int rejected_steps = 0;   ///< attempts that were taken back before this step
+  double error = 0.0;       ///< with StepSizes: estimate of the local error, relative to the tolerance
   double slack_s = 0.0;  ///< deadline − duration; 0 without a time budget
   StepTimes times;
   StepLedger energy;  ///< zeros with Certify::none
@@ -156,6 +185,11 @@ class Stepper {
   StepReport step();
   /// `steps` macro-steps.
   void run(std::int64_t steps);
+  /// One macro-step that does not go beyond `limit_s`, a time later than now, but to it exactly if
+  /// it comes that far. Errors: as step; std::logic_error without StepSizes.
+  StepReport step_towards(double limit_s);
+  /// Steps until it is `end_s`. Errors: as step_towards.
+  void run_until(double end_s);
 
   const System& system() const;
   std::int64_t step_index() const;  ///< macro-steps committed
@@ -170,6 +204,13 @@ class Stepper {
   /// Committed state of a part, in signature order; valid until the next step.
   std::span<const double> state(int part) const;
   std::span<const double> state(std::string_view part) const;  ///< std::out_of_range if unknown
+  /// The state of a part at a time within the last step, by the polynomial through the stages,
+  /// which is off by O(hˢ⁺¹) between the ends of the step. `state`: as many as it has.
+  /// Errors: std::logic_error without StepSizes; std::out_of_range.
+  void state_at(int part, double time_s, std::span<double> state) const;
+  /// Effort and flow of a scalar port likewise, by the polynomial through their values at the
+  /// stages, which is off by O(hˢ). Errors: as state_at.
+  EffortFlow port_at(int scalar_port, double time_s) const;
   /// Mean effort and flow of the last step at a scalar port; 0 before the first. Without waves
   /// those of the mean state, z̄ = Q(xⁿ + xⁿ⁺¹)/2.
   double effort(int scalar_port) const;
@@ -195,6 +236,8 @@ class Stepper {
   const EnergyTotals& energy() const;
   const Certificate& certificate() const;
   const IterationStatistics& iterations() const;
+  /// Null without StepSizes.
+  const StepSizeStatistics* step_sizes() const;
   /// How steps kept to the time budget; nothing without one.
   std::optional<DeadlineScheduler::Statistics> deadline() const;
   /// Bytes held beside states and step maps: waves, ledger, places, junctions, tasks. Without

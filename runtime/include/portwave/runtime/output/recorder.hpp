@@ -32,6 +32,9 @@ bool resolve_observable(const System& system, const std::string& label, const st
 
 /// Errors: std::invalid_argument for a wave where the method couples without waves.
 double observe(const Stepper& stepper, const Observable& observable);
+/// At a time within the last step, by the polynomials of its stages; waves as at its end. Of
+/// steppers whose steps choose their size.
+double observe_at(const Stepper& stepper, const Observable& observable, double time_s);
 
 struct RunSummary;
 
@@ -78,13 +81,18 @@ class OutputFolder {
 /// residual and the smallest alpha of the guard over the steps since the row before, so that the
 /// ledger closes row by row at any `every`. What is not known is left empty.
 ///
+/// With `every_s` > 0, for steps that choose their size, trajectory.csv has a row for every multiple
+/// of it instead, the quantities taken from the polynomials of the stages, and energy.csv one for
+/// every step.
+///
 /// The folder is made if missing. Rows go to hidden temporary files in it; `finish` moves them to
 /// their names when all are complete, so a name never holds half a file. Numbers have 17
 /// significant digits and read back to the same double. Recording does not allocate.
 /// Errors: std::runtime_error naming the file and the system's reason.
 class CsvRecorder final : public Recorder {
  public:
-  CsvRecorder(std::filesystem::path folder, std::vector<Observable> observables, int every);
+  CsvRecorder(std::filesystem::path folder, std::vector<Observable> observables, int every,
+              double every_s = 0.0);
   /// Without finish: removes the temporary files, and the folder if it was made here.
   ~CsvRecorder() override;
   CsvRecorder(const CsvRecorder&) = delete;

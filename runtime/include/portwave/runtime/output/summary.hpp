@@ -21,6 +21,8 @@ struct RunSummary {
   std::string scenario;
   std::int64_t steps = 0;
   double step_s = 0.0;
+  std::optional<StepSizes> sizes;    ///< where steps choose their size; step_s is the largest
+  StepSizeStatistics step_sizes;     ///< and what they came to
   double time_s = 0.0;         ///< simulated time that was reached
   bool completed = true;       ///< false: interrupted after `steps` steps
   CouplingMethod method;       ///< as asked for

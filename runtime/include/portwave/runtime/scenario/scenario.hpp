@@ -20,9 +20,11 @@ struct Scenario {
   std::string name;
   System system;
   StepperOptions options;  ///< step, method; threads and certify stay at their defaults
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;  ///< 0: to `end_s`, by steps that choose their size
   std::vector<Observable> observables;
   int record_every = 1;
+  double end_s = 0.0;
+  double record_every_s = 0.0;  ///< 0: every `record_every` steps
 };
 
 /// A setting from the command line, "/json/pointer=value".

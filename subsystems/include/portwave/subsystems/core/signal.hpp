@@ -35,6 +35,9 @@ class Signal {
   static Signal callback(std::function<double(double)> function);
 
   double operator()(double time_s) const;
+  /// The first time after `after_s` at which it is known to have a kink or to jump: the knots of a
+  /// table. Infinite where there is none, and for callbacks, of which nothing is known.
+  double next_kink(double after_s) const;
 
  private:
   struct Constant {

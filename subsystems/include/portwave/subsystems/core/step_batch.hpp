@@ -25,6 +25,7 @@ enum class StepFault : std::uint8_t {
   not_converged,  ///< the Newton iteration of the implicit step did not converge
   not_finite,     ///< a state or wave came out as NaN or infinity
   threw,          ///< a callback of the part threw
+  too_inaccurate,  ///< no step that is allowed keeps to the tolerance of adaptive steps
 };
 
 std::string_view to_string(StepFault fault);
@@ -211,6 +212,14 @@ class StepBatch {
                                               [[maybe_unused]] const double* next) const {
     return {};
   }
+
+  /// `stage_increments` is going to be asked for. Before `prepare`.
+  virtual void keep_stage_increments() {}
+  /// How the stages moved in the step that `a` made of `record`, the last that was advanced from
+  /// it, into `next`: √bᵢ h ẋᵢ, stages × state_size() rows of stride() lanes. Of one stage
+  /// x⁺ − x. Needs `keep_stage_increments`.
+  virtual void stage_increments(LaneRange lanes, const double* record, const double* a,
+                                const double* next, double* out) const;
 
   /// Linear parts: S(a) = b⁰ + D a with D constant between calls of prepare. `matrix` is
   /// wave_size × wave_size, row-major. False for parts that are not affine.

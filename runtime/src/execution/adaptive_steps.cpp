@@ -1,0 +1,186 @@
+#include "execution/adaptive_steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace portwave {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+/// A residual that is near enough to round-off, where the last digits cannot be had.
+constexpr double kResidualEnough = 1e-11;
+
+}  // namespace
+
+AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves,
+                             const System& given, int stages, const StepSizes& sizes,
+                             double largest_s, const double* record)
+    : trials_(trials),
+      tolerance_(sizes.tolerance),
+      order_(2 * stages),
+      control_(largest_s, sizes.smallest_s > 0.0 ? sizes.smallest_s : std::ldexp(largest_s, -40),
+               StepErrorEstimate::power(stages)),
+      estimate_(waves, stages, record),
+      kink_s_(-kInfinite),
+      record_size_(waves.record_size()) {
+  for (const Part& part : given.parts()) {
+    for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+      const bool has_kinks = part.inputs[i].next_kink(-kInfinite) < kInfinite;
+      if (part.input_is_driven[i] && has_kinks) signals_.push_back(&part.inputs[i]);
+    }
+  }
+}
+
+double AdaptiveSteps::next_kink(double after_s) {
+  if (kink_s_ > after_s) return kink_s_;
+  kink_s_ = kInfinite;
+  for (const Signal* signal : signals_) kink_s_ = std::min(kink_s_, signal->next_kink(after_s));
+  return kink_s_;
+}
+
+StepReport AdaptiveSteps::step(double limit_s) {
+  const double start_s = trials_.time_s();
+  const double kink_s = next_kink(start_s);
+  const double end_s = std::min(limit_s, kink_s);
+  if (!has_first_step_) find_first_step(end_s);
+  StepReport report;
+  for (int rejected = 0;; ++rejected) {
+    const StepControl::Next next = control_.next(start_s, end_s);
+    report.rejected_steps = rejected;
+    if (try_step(next, end_s, report)) {
+      if (next.reaches_limit && end_s == kink_s) {
+        estimate_.forget();
+        control_.forget();
+        has_first_step_ = false;
+      }
+      return report;
+    }
+  }
+}
+
+/// Whether it was good enough, and is booked.
+bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepReport& report) {
+  const int rejected = report.rejected_steps;
+  const double start_s = trials_.time_s();
+  double error = kInfinite;
+  try {
+    trials_.use(next.step_s);
+    report = trials_.attempt_to_book(start_s);
+    estimate_.take(trials_.record(), trials_.incident(), trials_.next());
+    // The first two steps have been looked at before.
+    error = first_error_;
+    if (const auto own = estimate_.error(trials_.next())) error = *own / tolerance_;
+  } catch (const StepError& failure) {
+    if (failure.fault() == StepFault::threw || !control_.can_shrink()) throw;
+    reject(next, kInfinite);
+    return false;
+  } catch (const ConfigError&) {  // no step maps of this size
+    if (!control_.can_shrink()) throw;
+    reject(next, kInfinite);
+    return false;
+  }
+  if (has_to_shrink(report, next.step_s, error)) {
+    reject(next, error);
+    return false;
+  }
+  report.step_s = next.step_s;
+  report.rejected_steps = rejected;
+  report.error = error;
+  trials_.book(report, next.reaches_limit ? end_s : start_s + next.step_s);
+  estimate_.accept(trials_.record());
+  control_.accept(next, error);
+  count(report);
+  return true;
+}
+
+/// Whether an attempt is to be taken back. Where its coupling has not converged its error says
+/// little, and once shorter steps have not helped it is let be.
+bool AdaptiveSteps::has_to_shrink(const StepReport& report, double step_s, double& error) {
+  const bool is_coupled = report.converged || report.residual <= kResidualEnough;
+  if (is_coupled) {
+    for_coupling_ = 0;
+    if (error <= 1.0) return false;
+    if (!control_.can_shrink()) give_up(step_s, error);
+    return true;
+  }
+  error = 1.0;
+  if (step_s <= least_for_coupling_s_ || !control_.can_shrink()) return false;
+  if (++for_coupling_ >= kMostForCoupling) least_for_coupling_s_ = step_s;
+  ++statistics_.rejected_for_coupling;
+  return true;
+}
+
+void AdaptiveSteps::reject(const StepControl::Next& next, double error) {
+  ++statistics_.rejected;
+  control_.reject(next, error);
+}
+
+void AdaptiveSteps::count(const StepReport& report) {
+  if (report.step_s != statistics_.last_s) ++statistics_.changes;
+  statistics_.last_s = report.step_s;
+  statistics_.smallest_s = std::min(statistics_.smallest_s, report.step_s);
+  statistics_.largest_s = std::max(statistics_.largest_s, report.step_s);
+}
+
+void AdaptiveSteps::find_first_step(double limit_s) {
+  const double start_s = trials_.time_s();
+  trials_.save();
+  for (;;) {
+    const double whole_s = std::min(control_.ladder_step_s(), limit_s - start_s);
+    double error = kInfinite;
+    bool has_to_shrink = true;
+    try {
+      const StepReport report = attempt_halves(whole_s, error);
+      has_to_shrink = this->has_to_shrink(report, 0.5 * whole_s, error);
+    } catch (const StepError& failure) {
+      trials_.restore();
+      if (failure.fault() == StepFault::threw || !control_.can_shrink()) throw;
+    } catch (const ConfigError&) {
+      trials_.restore();
+      if (!control_.can_shrink()) throw;
+    }
+    trials_.restore();
+    ++statistics_.comparisons;
+    if (!has_to_shrink) {
+      first_error_ = error;
+      has_first_step_ = true;
+      control_.begin_with(0.5 * whole_s);
+      return;
+    }
+    control_.reject({whole_s, whole_s == control_.ladder_step_s(), false}, error);
+  }
+}
+
+/// Two steps of half the size. `error`: of one of them, relative to the tolerance, estimated by
+/// what they differ by from one of the whole. Returns a report of the coupling of all three.
+StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
+  const double start_s = trials_.time_s();
+  trials_.use(whole_s);
+  StepReport report = trials_.attempt(start_s);
+  const auto add = [&report](const StepReport& own) {
+    report.converged = report.converged && own.converged;
+    report.residual = std::max(report.residual, own.residual);
+  };
+  coarse_.assign(trials_.next(), trials_.next() + record_size_);
+  trials_.restore();
+  trials_.use(0.5 * whole_s);
+  add(trials_.attempt(start_s));
+  trials_.go_on();
+  add(trials_.attempt(start_s + 0.5 * whole_s));
+  const double difference = estimate_.distance(coarse_.data(), trials_.next());
+  error = 0.5 * difference / (std::exp2(order_) - 1.0) / tolerance_;
+  return report;
+}
+
+void AdaptiveSteps::give_up(double step_s, double error) const {
+  throw StepError("", trials_.step_index(), 0, StepError::kNoIterations, StepFault::too_inaccurate,
+                  fmt::format("a step of {:.3g} s is off by {:.3g} times the tolerance, and "
+                              "shorter ones are not allowed",
+                              step_s, error));
+}
+
+}  // namespace portwave

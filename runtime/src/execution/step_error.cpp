@@ -1,0 +1,295 @@
+#include "execution/step_error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <exception>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "portwave/subsystems/base/index.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+
+/// Cₛ (2s)!
+double error_constant(int stages) {
+  double factorial = 1.0, of_stages = 1.0;  // (2s + 1)!, s!
+  for (int i = 2; i <= 2 * stages + 1; ++i) factorial *= i;
+  for (int i = 2; i <= stages; ++i) of_stages *= i;
+  return of_stages * of_stages / factorial;
+}
+
+/// ½ eᵀQᵀE e
+double quadratic_energy(const LinearForm& form, const double* e) {
+  double sum = 0.0;
+  if (form.E == nullptr) {
+    for (int j = 0; j < form.Q->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
+        sum += e[it.row()] * it.value() * e[j];
+      }
+    }
+    return 0.5 * sum;
+  }
+  for (int j = 0; j < form.E->outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(*form.E, j); it; ++it) {
+      double z = 0.0;
+      for (int k = 0; k < form.Q->outerSize(); ++k) {
+        const double q = form.Q->coeff(static_cast<int>(it.row()), k);
+        if (q != 0.0) z += q * e[k];
+      }
+      sum += z * it.value() * e[j];
+    }
+  }
+  return 0.5 * sum;
+}
+
+/// What tells kinds of parts in an island apart: the type and the units of its states.
+std::string kind_of(const Component& component) {
+  std::set<std::string> units;
+  for (const StateVariable& state : component.signature().states) units.insert(state.unit);
+  std::string out = component.signature().type;
+  for (const std::string& unit : units) out += '\n' + unit;
+  return out;
+}
+
+/// Share of the largest energy of motion in an island that any of its parts is compared with at
+/// least, be it of a step that was only tried: what has only just begun to move need not be known
+/// to all its digits, and the error of a motion that begins as a power of time is a constant share
+/// of it, however short the step.
+constexpr double kLeastShare = 1e-6;
+
+}  // namespace
+
+StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages,
+                                     const double* record)
+    : waves_(waves), stages_(gauss_stages(stages)) {
+  constexpr std::size_t kLine = kAlignment / sizeof(double);
+  std::size_t size = 0, states = 0;
+  for (const BatchSlot& slot : waves.batches()) {
+    batch_offset_.push_back(size);
+    const auto rows = static_cast<std::size_t>(stages * slot.batch->state_size());
+    size += (rows * static_cast<std::size_t>(slot.batch->stride()) + kLine - 1) / kLine * kLine;
+  }
+  for (Step& step : steps_) step.increments.resize(size, 0.0);
+  difference_.resize(size, 0.0);
+  std::map<std::pair<int, std::string>, int> kinds;
+  std::size_t largest = 0;
+  for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) {
+    first_state_.push_back(states);
+    const auto n =
+        static_cast<std::size_t>(waves.batch(waves.slot(i).batch).batch->state_size());
+    largest = std::max(largest, n);
+    initial_.resize(states + n);
+    waves.get_state(i, record, initial_.data() + states);
+    states += n;
+    const Part& part = waves.system().parts()[at(i)];
+    const auto [it, is_new] =
+        kinds.try_emplace({waves.system().island_of_part(i), kind_of(*part.component)},
+                          static_cast<int>(kinds.size()));
+    kind_of_part_.push_back(it->second);
+  }
+  kinds_.resize(kinds.size());
+  for (const auto& [key, number] : kinds) kinds_[at(number)].island = key.first;
+  island_J_.resize(at(waves.system().island_count()), 0.0);
+  for (std::vector<double>* scratch : {&x_, &other_, &moved_, &gradient_, &gradient_other_}) {
+    scratch->resize(largest, 0.0);
+  }
+}
+
+/// Of row `row` of a part's increments.
+std::size_t StepErrorEstimate::offset(int part, int row) const {
+  const PartSlot& slot = waves_.slot(part);
+  const int stride = waves_.batch(slot.batch).batch->stride();
+  return batch_offset_[at(slot.batch)] + at(row * stride + slot.lane);
+}
+
+void StepErrorEstimate::take(const double* record, const double* a, const double* next) {
+  for (std::size_t i = 0; i < waves_.batches().size(); ++i) {
+    const BatchSlot& slot = waves_.batches()[i];
+    slot.batch->stage_increments(slot.all(), record + slot.record, a + slot.wave,
+                                 next + slot.record, steps_[0].increments.data() + batch_offset_[i]);
+  }
+  steps_[0].step_s = waves_.step_s();
+}
+
+void StepErrorEstimate::accept(const double* next) {
+  measure_motion(next);
+  for (Kind& kind : kinds_) kind.scale_J = kind.next_J;
+  std::swap(steps_[1], steps_[2]);
+  std::swap(steps_[0], steps_[1]);
+  known_steps_ = std::min(known_steps_ + 1, 2);
+}
+
+/// What the divided difference of all nodes, times Cₛ (2s)! h²ˢ⁺¹, has for the increment of a stage
+/// of the step `back` steps ago. Of the earliest step only the last stage is a node.
+double StepErrorEstimate::weight(int back, int stage) const {
+  const double h = steps_[0].step_s;
+  const auto time = [&](int b, int i) {  // in units of h, from the start of the step
+    double start = 0.0;
+    for (int k = 1; k <= b; ++k) start -= steps_[at(k)].step_s / h;
+    return start + stages_.c[at(i)] * steps_[at(b)].step_s / h;
+  };
+  const double own = time(back, stage);
+  double product = 1.0;
+  for (int b = 0; b <= 2; ++b) {
+    for (int i = b < 2 ? 0 : stages_.count - 1; i < stages_.count; ++i) {
+      if (b != back || i != stage) product *= own - time(b, i);
+    }
+  }
+  const double per_rate = error_constant(stages_.count) * h / product;
+  return per_rate / (std::sqrt(stages_.b[at(stage)]) * steps_[at(back)].step_s);
+}
+
+std::optional<double> StepErrorEstimate::error(const double* next) {
+  if (known_steps_ < 2) return std::nullopt;
+  std::fill(difference_.begin(), difference_.end(), 0.0);
+  for (int back = 0; back <= 2; ++back) {
+    for (int i = back < 2 ? 0 : stages_.count - 1; i < stages_.count; ++i) {
+      const double w = weight(back, i);
+      for (std::size_t k = 0; k < waves_.batches().size(); ++k) {
+        const StepBatch& batch = *waves_.batches()[k].batch;
+        const auto block = at(batch.state_size() * batch.stride());
+        const double* const own =
+            steps_[at(back)].increments.data() + batch_offset_[k] + at(i) * block;
+        double* const sum = difference_.data() + batch_offset_[k];
+        for (std::size_t j = 0; j < block; ++j) sum[j] += w * own[j];
+      }
+    }
+  }
+  return share(next);
+}
+
+double StepErrorEstimate::distance(const double* other, const double* next) {
+  look_at(other);
+  for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
+    waves_.get_state(part, other, other_.data());
+    waves_.get_state(part, next, x_.data());
+    const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+    for (int i = 0; i < n; ++i) difference_[offset(part, i)] = x_[at(i)] - other_[at(i)];
+  }
+  return share(next);
+}
+
+/// Of `difference_`; infinite where it is not a number.
+double StepErrorEstimate::share(const double* next) {
+  try {
+    measure_motion(next);
+    double worst = 0.0;
+    for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
+      const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+      for (int i = 0; i < n; ++i) other_[at(i)] = difference_[offset(part, i)];
+      waves_.get_state(part, next, x_.data());
+      const double energy = energy_between(part, x_.data(), other_.data());
+      if (!std::isfinite(energy)) return kInfinity;
+      // What rounding of the state has in it cannot be told from an error.
+      const double noise = floor_J(part, x_.data(), other_.data());
+      const double scale = kinds_[at(kind_of_part_[at(part)])].next_J;
+      if (energy <= noise) continue;
+      worst = std::max(worst, scale > 0.0 ? energy / scale : kInfinity);
+    }
+    return std::sqrt(worst);
+  } catch (const std::exception&) {  // of a callback, outside its domain
+    return kInfinity;
+  }
+}
+
+/// ½ eᵀ∇²H e around x, or ½|eᵀ(∇H(x) − ∇H(x − e))|.
+double StepErrorEstimate::energy_between(int part, const double* x, const double* e) {
+  const Subsystem* physics = waves_.system().parts()[at(part)].port_hamiltonian();
+  if (physics == nullptr) return 0.0;
+  if (const LinearForm form = physics->linear_form(); form.Q != nullptr) {
+    return std::abs(quadratic_energy(form, e));
+  }
+  const int n = physics->signature().state_size();
+  physics->gradient(x, gradient_.data());
+  for (int i = 0; i < n; ++i) moved_[at(i)] = x[i] - e[i];
+  physics->gradient(moved_.data(), gradient_other_.data());
+  double sum = 0.0;
+  for (int i = 0; i < n; ++i) sum += e[i] * (gradient_[at(i)] - gradient_other_[at(i)]);
+  return 0.5 * std::abs(sum);
+}
+
+/// The energy of an error of some ε in each state.
+double StepErrorEstimate::floor_J(int part, const double* x, const double* e) {
+  constexpr double kPerState = 32.0 * kEpsilon;
+  const Subsystem* physics = waves_.system().parts()[at(part)].port_hamiltonian();
+  if (physics == nullptr) return 0.0;
+  double sum = 0.0;
+  if (const LinearForm form = physics->linear_form(); form.Q != nullptr) {
+    for (int j = 0; j < form.Q->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
+        sum += std::abs(x[it.row()] * it.value() * x[j]);
+      }
+    }
+    return 0.5 * kPerState * kPerState * sum;
+  }
+  // gradient_ is that of x: energy_between came before.
+  for (int i = 0; i < physics->signature().state_size(); ++i) {
+    sum += std::abs(gradient_[at(i)] * x[i]) * kPerState * kPerState +
+           std::abs(gradient_[at(i)] * e[i]) * kEpsilon;
+  }
+  return sum;
+}
+
+/// How far every kind of part has moved, with the step to `next`.
+void StepErrorEstimate::look_at(const double* tried) {
+  try {
+    measure_motion(tried);
+  } catch (const std::exception&) {  // outside the domain of a callback
+  }
+}
+
+void StepErrorEstimate::measure_motion(const double* next) {
+  for (Kind& kind : kinds_) kind.next_J = kind.scale_J;
+  for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
+    waves_.get_state(part, next, x_.data());
+    const double* const start = initial_.data() + first_state_[at(part)];
+    const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+    for (int i = 0; i < n; ++i) other_[at(i)] = x_[at(i)] - start[i];
+    double& largest = kinds_[at(kind_of_part_[at(part)])].next_J;
+    const double own = energy_between(part, x_.data(), other_.data());
+    if (own > largest && std::isfinite(own)) largest = own;
+  }
+  for (const Kind& kind : kinds_) {
+    island_J_[at(kind.island)] = std::max(island_J_[at(kind.island)], kind.next_J);
+  }
+  for (Kind& kind : kinds_) {
+    kind.next_J = std::max(kind.next_J, kLeastShare * island_J_[at(kind.island)]);
+  }
+}
+
+double StepErrorEstimate::smallest_scale_J() const {
+  double smallest = kInfinity;
+  for (const Kind& kind : kinds_) {
+    if (kind.scale_J > 0.0) smallest = std::min(smallest, kind.scale_J);
+  }
+  return std::isfinite(smallest) ? smallest : 0.0;
+}
+
+void StepErrorEstimate::state_at(int part, const double* x, double theta, double* out) const {
+  const Step& last = steps_[1];
+  const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+  for (int i = 0; i < n; ++i) {
+    double sum = x[i];
+    for (int j = 0; j < stages_.count; ++j) {
+      const double to_come = stages_.b[at(j)] - stages_.integral(j, theta);
+      sum -= to_come / std::sqrt(stages_.b[at(j)]) * last.increments[offset(part, j * n + i)];
+    }
+    out[i] = sum;
+  }
+}
+
+std::size_t StepErrorEstimate::bytes() const {
+  std::size_t doubles = difference_.capacity() + initial_.capacity();
+  for (const Step& step : steps_) doubles += step.increments.capacity();
+  return doubles * sizeof(double);
+}
+
+}  // namespace portwave

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
+
+namespace portwave {
+
+/// What a step of s Gauss stages may be off by, from its stages and those of the two steps before
+/// it: how far they are from one polynomial.
+///
+/// The rates ẋ at 2s + 1 stages, the latest, make a divided difference D, and the estimate is
+/// Cₛ (2s)! h²ˢ⁺¹ D, Cₛ = (s!)²/((2s)! (2s + 1)!). Were the rates those of the solution, D would be
+/// x⁽²ˢ⁺¹⁾/(2s)!, and the estimate the local error of Gauss collocation on linear equations. So it is
+/// for one stage. With more stages the rates themselves are off by O(hˢ⁺¹), and that, which cancels
+/// at the end of a step, is most of D: the estimate goes with hˢ⁺² and is an upper one, of the size
+/// that local errors of a run add up to rather than of one. A kink or a jump that the step does not
+/// know of shows in it undiminished.
+///
+/// It is measured in energy, so that states of all units count alike and a drift that stores none
+/// does not: with e a part's local error, the energy ½ eᵀ∇²H e beside the largest ½(x − x⁰)ᵀ∇²H
+/// (x − x⁰) that any part of its kind in its island has had so far, or a millionth of what any part
+/// there has had or come to in an attempt, whichever is more. Of parts that are not quadratic
+/// both are increments of ∇H. A state that stores no energy is not judged; what moves it is.
+/// Cost: a few passes over the states, on one thread. Allocates at construction only.
+class StepErrorEstimate {
+ public:
+  /// `record`: the initial states. `waves`: prepared with StageIncrements::kept; must outlive it.
+  /// `stages`: of the parts of its system.
+  StepErrorEstimate(const WaveDiscretisation& waves, int stages, const double* record);
+
+  /// Of the step size in the estimate.
+  static int power(int stages) { return stages + 2; }
+
+  /// Takes in the step that `a` made of `record` into `next`. It becomes the latest with `accept`;
+  /// another one taken before that takes its place.
+  void take(const double* record, const double* a, const double* next);
+  /// The estimate for the step that was taken, as an amplitude: √ of the largest share of energy. Empty where
+  /// fewer than two steps went before it.
+  std::optional<double> error(const double* next);
+  void accept(const double* next);
+  /// Steps before the next one say nothing about it.
+  void forget() { known_steps_ = 0; }
+
+  /// √ of the largest share of energy in the difference of the states of two records, `next` being
+  /// the better one.
+  double distance(const double* other, const double* next);
+
+  /// The smallest energy, of parts of a kind, that anything has been compared with [J]; 0 where
+  /// nothing has moved yet.
+  double smallest_scale_J() const;
+
+  /// Of the step accepted last, which led to x: its polynomial at θ, from 0 at its start to 1.
+  void state_at(int part, const double* x, double theta, double* out) const;
+
+  std::size_t bytes() const;
+
+ private:
+  /// The stages of a step: increments √bᵢ h ẋᵢ as StepBatch gives them, batch after batch.
+  struct Step {
+    AlignedVector increments;
+    double step_s = 0.0;
+  };
+  /// Parts that are measured alike: those of one kind in one island.
+  struct Kind {
+    double scale_J = 0.0;  // largest so far
+    double next_J = 0.0;   // with the step that was taken
+    int island = 0;
+  };
+
+  std::size_t offset(int part, int row) const;
+  double weight(int back, int stage) const;
+  double energy_between(int part, const double* x, const double* e);
+  double floor_J(int part, const double* x, const double* e);
+  void measure_motion(const double* next);
+  void look_at(const double* tried);
+  double share(const double* next);
+
+  const WaveDiscretisation& waves_;
+  const GaussStages& stages_;
+  std::vector<std::size_t> batch_offset_;  // in a Step's increments
+  std::vector<std::size_t> first_state_;   // by part, in initial_ and difference_
+  std::array<Step, 3> steps_;              // [0]: taken, then latest first
+  int known_steps_ = 0;                    // accepted ones of steps_
+  std::vector<double> initial_, difference_;
+  std::vector<int> kind_of_part_;
+  std::vector<Kind> kinds_;
+  std::vector<double> island_J_;  // the largest of its kinds in any step that was tried
+  std::vector<double> x_, other_, moved_, gradient_, gradient_other_;  // scratch of a part
+};
+
+}  // namespace portwave

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+
+#include "execution/tuner.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+
+namespace portwave {
+
+/// What a run has been prepared for: the impedances of every step size in use, and their step maps
+/// while another size is in force. With steps of one size there is one level.
+class StepLevels {
+ public:
+  /// The first level is current. Errors: ConfigError of Tuner.
+  StepLevels(const System& stepped, double step_s, const WaveCoupling& method);
+
+  double step_s() const { return current_->step_s; }
+  Tuner& tuner() { return current_->tuner; }
+  const Tuner& tuner() const { return current_->tuner; }
+
+  /// Makes another step size current and puts its step maps in force in `waves`, which has those of
+  /// the current level; they are made when they are missing. Of the sizes that have not been in use
+  /// for long some are forgotten. Errors: ConfigError, nothing having changed.
+  void switch_to(double step_s, WaveDiscretisation& waves);
+  /// Every level has these impedances from now on, by scalar port; they are in force already.
+  void leave(const std::vector<double>& by_port);
+  void set_iterations(int iterations);
+  int count() const { return static_cast<int>(levels_.size()); }
+
+ private:
+  struct Level {
+    double step_s;
+    Tuner tuner;
+    WaveDiscretisation::Preparation maps;  // empty while in force
+    std::int64_t last_use = 0;
+  };
+
+  std::list<Level>::iterator find_or_make(double step_s, const WaveDiscretisation& waves);
+  void forget_oldest();
+
+  const System& system_;
+  WaveCoupling method_;  // for levels to come: the kind as it was chosen first
+  std::list<Level> levels_;
+  std::list<Level>::iterator current_;
+  std::int64_t uses_ = 0;
+};
+
+}  // namespace portwave
