@@ -12,6 +12,7 @@
 #include <portwave/runtime/output/summary.hpp>
 #include <portwave/subsystems/base/error.hpp>
 #include <portwave/subsystems/base/printable.hpp>
+#include <portwave/subsystems/core/gauss_stages.hpp>
 
 #include "generate.hpp"
 #include "help_examples.hpp"
@@ -29,6 +30,7 @@ struct Draft {
   StudyBudgetArguments budget;
   StudyRateArguments rate;
   StudyOrderArguments order;
+  StudyToleranceArguments tolerance;
   StudyIterationArguments iteration;
   StudyScalingArguments scaling;
   GenerateArguments generate;
@@ -255,6 +257,27 @@ void add_study_order(Verb& group, StudyOrderArguments& study) {
   verb.app().footer(std::string(kOrderExamples));
 }
 
+void add_study_tolerance(Verb& group, StudyToleranceArguments& study) {
+  Verb verb = group.add("tolerance", "Work against precision of steps that choose their size");
+  add_scenario(verb, study.scenario);
+  const NumberRange range = StepSizes::tolerances();
+  verb.reals("--tolerances", "T,T,...", "Tolerances of the local error, one run each",
+             {range.minimum, range.maximum}, [&study](std::vector<double> tolerances) {
+               study.options.tolerances = std::move(tolerances);
+             })
+      ->default_str("1e-3,1e-4,1e-5,1e-6,1e-7,1e-8");
+  verb.integers("--stages", "S,S,...", "Stages to compare, in place of the scenario's",
+                {1, kMostStages},
+                [&study](std::vector<int> stages) { study.options.stages = std::move(stages); });
+  verb.integer("--repeat", "Runs of each row; the fastest counts", {1, kMostRepetitions},
+               [&study](std::int64_t n) { study.options.repeat = static_cast<int>(n); })
+      ->default_str(std::to_string(study.options.repeat));
+  add_threads(verb, study.options.threads);
+  add_out(verb, study.out, "study.json and tolerance.csv");
+  add_json(verb, study.json, "the study");
+  verb.app().footer(std::string(kToleranceExamples));
+}
+
 std::string start_error_defect(const std::string& text) {
   std::string defect = list_defect(text, RealRange{-1e300, 1e300});
   if (!defect.empty() || split_at_commas(text).size() == 2) return defect;
@@ -325,6 +348,7 @@ void add_study(Verb& top, Draft& draft) {
   add_study_budget(group, draft.budget);
   add_study_rate(group, draft.rate);
   add_study_order(group, draft.order);
+  add_study_tolerance(group, draft.tolerance);
   add_study_iteration(group, draft.iteration);
   add_study_scaling(group, draft.scaling);
 }
@@ -450,6 +474,7 @@ Command command_of(const CLI::App& verb, Draft& draft) {
   if (verb.get_name() == "tune") return std::move(draft.tune);
   if (verb.get_name() == "rate") return std::move(draft.rate);
   if (verb.get_name() == "order") return std::move(draft.order);
+  if (verb.get_name() == "tolerance") return std::move(draft.tolerance);
   if (verb.get_name() == "iteration") return std::move(draft.iteration);
   if (verb.get_name() == "scaling") return std::move(draft.scaling);
   return std::move(draft.budget);

@@ -15,6 +15,7 @@
 #include <portwave/runtime/study/rate_study.hpp>
 #include <portwave/runtime/study/scaling.hpp>
 #include <portwave/runtime/study/study.hpp>
+#include <portwave/runtime/study/tolerance_study.hpp>
 
 namespace portwave::cli {
 
@@ -82,6 +83,13 @@ struct StudyRateArguments {
   bool json = false;
 };
 
+struct StudyToleranceArguments {
+  ScenarioArguments scenario;
+  ToleranceOptions options;
+  std::optional<std::filesystem::path> out;
+  bool json = false;
+};
+
 struct StudyOrderArguments {
   ScenarioArguments scenario;
   OrderOptions options;
@@ -115,7 +123,7 @@ struct GenerateArguments {
 
 using Command =
     std::variant<RunArguments, ValidateArguments, ListArguments, SchemaArguments, TuneArguments,
-                 StudyBudgetArguments, StudyRateArguments, StudyOrderArguments,
+                 StudyBudgetArguments, StudyRateArguments, StudyOrderArguments, StudyToleranceArguments,
                  StudyIterationArguments, StudyScalingArguments, GenerateArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
@@ -130,6 +138,7 @@ int run_command(const TuneArguments& arguments, std::ostream& out, std::ostream&
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyOrderArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const StudyToleranceArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyIterationArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const GenerateArguments& arguments, std::ostream& out, std::ostream& err);

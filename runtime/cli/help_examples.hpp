@@ -57,6 +57,13 @@ inline constexpr std::string_view kOrderExamples = R"(Examples:
 The midpoint rule of the whole system always takes part, as one dense step map and by one sparse LU.
 With --out the folder gets study.json and order.csv.)";
 
+inline constexpr std::string_view kToleranceExamples = R"(Examples:
+  portwave study tolerance examples/two_oscillators.json --stages 1,2,3
+  portwave study tolerance examples/chain_64.json --tolerances 1e-4,1e-6,1e-8 --stages 3 --out results
+
+Errors are relative, of all states at the end, against a run of a thousandth of the smallest tolerance.
+With --out the folder gets study.json and tolerance.csv.)";
+
 inline constexpr std::string_view kIterationExamples = R"(Examples:
   portwave study iteration examples/two_masses.json --iterations 60
   portwave study iteration examples/jacobi_failure.json --iterations 160 --start-error 1,0.01

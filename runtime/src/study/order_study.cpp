@@ -17,6 +17,7 @@
 #include "scenario/scenario_settings.hpp"
 #include "study/matrix_exponential.hpp"
 #include "study/order_runs.hpp"
+#include "study/stepped_scenario.hpp"
 
 namespace portwave {
 namespace {
@@ -319,6 +320,7 @@ class OrderComparison {
 
 OrderStudy study_order(const Scenario& scenario, const OrderOptions& options,
                        const PhaseCallback& listener) {
+  refuse_chosen_steps(scenario);
   tell(listener, {"preparing the methods"});
   return OrderComparison(scenario, options, listener).run();
 }

@@ -7,12 +7,21 @@
 
 namespace portwave {
 
+/// Errors: ConfigError where steps choose their size.
+inline void refuse_chosen_steps(const Scenario& scenario) {
+  if (!scenario.options.sizes) return;
+  throw ConfigError("/time/step",
+                    "here all steps are of one size: give it one, such as\n"
+                    "--set '/time={\"step_s\": 0.01, \"end_s\": 10}'");
+}
+
 /// A scenario as waves step it: as it is, or with more than one stage that of the staged system, to
 /// which impedances and rates belong. Nothing is observed of it.
 class SteppedScenario {
  public:
   /// `scenario` must outlive it. Errors: ConfigError of staged_system.
   explicit SteppedScenario(const Scenario& scenario) : given_(scenario) {
+    refuse_chosen_steps(scenario);
     if (!scenario.options.method.couples_by_waves()) return;
     if (scenario.options.method.waves().stages == 1) return;
     StagedRun run(scenario.system, scenario.options);

@@ -15,6 +15,7 @@
 #include "portwave/coupling/reference/gauss_reference.hpp"
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/runtime/study/tune.hpp"
+#include "study/stepped_scenario.hpp"
 
 namespace portwave {
 namespace {
@@ -304,6 +305,7 @@ Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listen
 
 std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,
                                          int threads, const PhaseCallback& listener) {
+  refuse_chosen_steps(scenario);
   Issues issues = check_observables(scenario.observables);
   append(issues, "", check_axes(scenario.options.method, axes));
   throw_if_any(std::move(issues));

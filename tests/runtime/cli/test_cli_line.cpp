@@ -20,7 +20,7 @@ TEST(CliLine, HelpAndVersionAreData) {
        {Words{"--help"}, Words{"run", "--help"}, Words{"study", "--help"},
         Words{"study", "budget", "--help"}, Words{"study", "scaling", "--help"},
         Words{"study", "rate", "--help"}, Words{"study", "order", "--help"},
-        Words{"study", "iteration", "--help"}, Words{"tune", "--help"}, Words{"list", "-h"},
+        Words{"study", "tolerance", "--help"}, Words{"study", "iteration", "--help"}, Words{"tune", "--help"}, Words{"list", "-h"},
         Words{"generate", "--help"}, Words{"generate", "grid", "--help"}}) {
     const ProcessResult result = portwave_cli(line);
     EXPECT_EQ(result.exit_code, 0) << said(result);
@@ -49,7 +49,7 @@ TEST(CliLine, RefusesWhatItDoesNotKnow) {
            Case{{"validat", kPair}, "Did you mean \"validate\"?"},
            Case{{"--quiet", "lst"}, "Did you mean \"list\"?"},
            Case{{"xyzzy"}, "Commands: run, validate, list, tune, schema, study, generate"},
-           Case{{"study"}, "\"portwave study\" needs one of: budget, rate, order, iteration"},
+           Case{{"study"}, "\"portwave study\" needs one of: budget, rate, order, tolerance"},
            Case{{"study", "budgte", kPair}, "Did you mean \"budget\"?"},
            Case{{"study", "budgte", kPair}, "See \"portwave study --help\"."},
            Case{{"run"}, "SCENARIO is required: a scenario file (JSON)"},
