@@ -367,6 +367,7 @@ struct GaussReference::Impl {
   /// The polynomial through X(c₁) … X(c_s) at the end of the step: Neville's scheme.
   VectorXd last_of_stages(const PlacedPart& b, const VectorXd& z) const {
     std::vector<VectorXd> through;
+    through.reserve(static_cast<std::size_t>(count()));
     for (int i = 0; i < count(); ++i) through.push_back(moved(b, z, stages.to_stage.row(i)));
     for (int d = 1; d < count(); ++d) {
       for (int i = 0; i + d < count(); ++i) {

@@ -133,9 +133,9 @@ class StagedLinearBatch final : public AffineBatch {
     std::map<const Subsystem*, std::shared_ptr<const StageEnergy>> energies;
     std::vector<OutgoingWaves> waves;
     for (std::size_t l = 0; l < parts_.size(); ++l) {
-      std::vector<double> gamma;
+      std::vector<double> gamma(static_cast<std::size_t>(wave_size()));
       for (int j = 0; j < wave_size(); ++j) {
-        gamma.push_back(impedance[j * stride() + static_cast<int>(l)]);
+        gamma[static_cast<std::size_t>(j)] = impedance[j * stride() + static_cast<int>(l)];
       }
       const StageEquations& equations = *equations_[l];
       std::vector<PortClosure> closures = port_closures(
