@@ -164,7 +164,11 @@ TEST(Allocation, NoneInASparsePart) {
   const System system = builder.build();
   const auto* part = dynamic_cast<const LinearPortHamiltonian*>(system.parts()[0].component.get());
   ASSERT_TRUE(part != nullptr && part->uses_sparse_step_maps());
-  EXPECT_EQ(allocations_while_stepping(system, serial(0.1)), 0);
+  for (const int stages : {1, 2, 3}) {
+    StepperOptions options = serial(0.1);
+    options.method.waves().stages = stages;
+    EXPECT_EQ(allocations_while_stepping(system, options), 0) << stages;
+  }
 }
 
 TEST(Allocation, NoneWithStages) {
@@ -190,8 +194,13 @@ TEST(Allocation, NoneInADescriptorPart) {
                 {.initial_state = {}, .inputs = {{"source", Signal::constant(1.0)}}});
     builder.add("right", testing::circuit_right(storage));
     builder.connect("left.right", "right.left");
-    EXPECT_EQ(allocations_while_stepping(builder.build(), serial(1.0)), 0)
-        << (storage == StepMapStorage::dense ? "dense" : "sparse");
+    const System system = builder.build();
+    for (const int stages : {1, 2, 3}) {
+      StepperOptions options = serial(1.0);
+      options.method.waves().stages = stages;
+      EXPECT_EQ(allocations_while_stepping(system, options), 0)
+          << (storage == StepMapStorage::dense ? "dense" : "sparse") << ", stages " << stages;
+    }
   }
 }
 

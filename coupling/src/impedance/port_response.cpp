@@ -115,15 +115,16 @@ Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double
 
 namespace {
 
-/// ∂∇H/∂x at x, dense; by differences where the part does not give it.
-Matrix hessian_at(const Subsystem& part, const double* x) {
+/// ∂z/∂x at x; by differences where the part does not give it.
+SparseMatrix hessian_at(const Subsystem& part, const double* x) {
   const Eigen::Index n = part.signature().state_size();
-  Matrix M = Matrix::Zero(n, n);
   Triplets entries;
   if (part.hessian(x, entries)) {
-    for (const auto& entry : entries) M(entry.row(), entry.col()) += entry.value();
-    return M;
+    SparseMatrix sparse(n, n);
+    sparse.setFromTriplets(entries.begin(), entries.end());
+    return sparse;
   }
+  Matrix M(n, n);
   const std::vector<double> typical = part.typical_state();
   Eigen::VectorXd at = Eigen::Map<const Eigen::VectorXd>(x, n), ahead(n), back(n);
   for (Eigen::Index j = 0; j < n; ++j) {
@@ -135,21 +136,66 @@ Matrix hessian_at(const Subsystem& part, const double* x) {
     at[j] = own;
     M.col(j) = (ahead - back) / (2.0 * reach);
   }
-  return M;
+  return M.sparseView();
+}
+
+/// δ of all stages for unit inputs, (I − coupling ⊗ A)⁻¹(I ⊗ B) with coupling = (√bᵢ aᵢⱼ/√bⱼ).
+Matrix dense_stages(const Matrix& coupling, const Matrix& A, const Matrix& B) {
+  const Eigen::Index stages = coupling.rows(), n = B.rows(), p = B.cols();
+  Matrix step = Matrix::Identity(stages * n, stages * n);
+  Matrix inputs = Matrix::Zero(stages * n, stages * p);
+  for (Eigen::Index i = 0; i < stages; ++i) {
+    for (Eigen::Index j = 0; j < stages; ++j) step.block(i * n, j * n, n, n) -= coupling(i, j) * A;
+    inputs.block(i * n, i * p, n, p) = B;
+  }
+  return n > 0 ? lu_solve(step, inputs) : inputs;
+}
+
+/// (coupling ⊗ I)δ of the same, √bᵢ(X(cᵢ) − x), which also exists where E is singular:
+/// (coupling⁻¹ ⊗ E − I ⊗ A)⁻¹(I ⊗ B).
+Matrix sparse_stages(const Matrix& coupling, const SparseMatrix* E, const SparseMatrix& A,
+                     const Matrix& B) {
+  const int stages = static_cast<int>(coupling.rows()), n = static_cast<int>(B.rows());
+  const Matrix inverse = lu_inverse(coupling);
+  SparseMatrix identity(n, n);
+  identity.setIdentity();
+  const SparseMatrix& inertia = E != nullptr ? *E : identity;
+  Triplets entries;
+  const auto put = [&entries, n](const SparseMatrix& M, int i, int j, double factor) {
+    for (int k = 0; k < M.outerSize(); ++k) {
+      for (SparseMatrix::InnerIterator it(M, k); it; ++it) {
+        entries.emplace_back(i * n + static_cast<int>(it.row()), j * n + k, factor * it.value());
+      }
+    }
+  };
+  Matrix inputs = Matrix::Zero(B.rows() * stages, B.cols() * stages);
+  for (int i = 0; i < stages; ++i) {
+    put(A, i, i, -1.0);
+    for (int j = 0; j < stages; ++j) put(inertia, i, j, inverse(i, j));
+    inputs.block(i * n, i * B.cols(), n, B.cols()) = B;
+  }
+  SparseMatrix step(inputs.rows(), inputs.rows());
+  step.setFromTriplets(entries.begin(), entries.end());
+  SparseLu lu;
+  lu.analyse(step);
+  if (!lu.factorise(step)) {
+    throw ConfigError("", "the implicit step is singular at this step size");
+  }
+  return lu.solve(inputs);
 }
 
 }  // namespace
 
 // With scaled stages δᵢ = √bᵢ h ẋᵢ and zᵢ = M Σⱼ (√bᵢ aᵢⱼ/√bⱼ) δⱼ, the response to inputs u is
-//   δᵢ = h[(J − R)zᵢ + (G − P)uᵢ],   yᵢ = (G + P)ᵀzᵢ + (S + N)uᵢ.
+//   E δᵢ = h[(J − R)zᵢ + (G − P)uᵢ],   yᵢ = (G + P)ᵀzᵢ + (S + N)uᵢ.
 Eigen::MatrixXd staged_port_response(const Subsystem& part, int stages, double step_s,
                                      const double* x, Eigen::VectorXd& terms) {
   const GaussStages& rule = gauss_stages(stages);
   const Eigen::Index n = part.signature().state_size(), p = part.signature().wave_size();
   Structure s = part.structure();
   if (!part.constant_structure()) part.structure_at(x, s);
-  const Matrix M = hessian_at(part, x);
-  const Matrix A = step_s * (Matrix(s.J - s.R) * M);
+  const SparseMatrix M = hessian_at(part, x);
+  const SparseMatrix* const E = part.linear_form().E;
   const Matrix G = leading_columns(s.G, p), P = leading_columns(s.P, p);
   const Matrix direct = leading_columns(s.S, p).topRows(p) + leading_columns(s.N, p).topRows(p);
   Matrix coupling(stages, stages);  // √bᵢ aᵢⱼ/√bⱼ
@@ -159,20 +205,21 @@ Eigen::MatrixXd staged_port_response(const Subsystem& part, int stages, double s
       coupling(i, j) = rule.A[row][column] * std::sqrt(rule.b[row] / rule.b[column]);
     }
   }
-  Matrix step = Matrix::Identity(stages * n, stages * n);
-  Matrix inputs = Matrix::Zero(stages * n, stages * p);
-  for (int i = 0; i < stages; ++i) {
-    for (int j = 0; j < stages; ++j) step.block(i * n, j * n, n, n) -= coupling(i, j) * A;
-    inputs.block(i * n, i * p, n, p) = step_s * (G - P);
-  }
-  const Matrix states = n > 0 ? lu_solve(step, inputs) : inputs;
+  const bool is_dense = E == nullptr && n <= kDenseStates;
+  const SparseMatrix JR = s.J - s.R;
+  const Matrix states =
+      is_dense ? dense_stages(coupling, step_s * (Matrix(JR) * Matrix(M)), step_s * (G - P))
+               : sparse_stages(coupling, E, step_s * (JR * M), step_s * (G - P));
   Matrix response = Matrix::Zero(stages * p, stages * p);
   terms = Eigen::VectorXd::Zero(stages * p);
   const Matrix output = G + P;
   for (int i = 0; i < stages; ++i) {
-    Matrix moved = Matrix::Zero(n, stages * p);
-    for (int j = 0; j < stages; ++j) moved += coupling(i, j) * states.middleRows(j * n, n);
-    const Matrix efforts = M * moved;
+    Matrix moved = states.middleRows(i * n, n);
+    if (is_dense) {
+      moved.setZero();
+      for (int j = 0; j < stages; ++j) moved += coupling(i, j) * states.middleRows(j * n, n);
+    }
+    const Matrix efforts = is_dense ? Matrix(Matrix(M) * moved) : Matrix(M * moved);
     response.middleRows(i * p, p) = output.transpose() * efforts;
     response.block(i * p, i * p, p, p) += direct;
     for (Eigen::Index j = 0; j < p; ++j) {

@@ -92,7 +92,7 @@ std::span<const OptionInfo> wave_options() {
                  .value = option_at<&WaveCoupling::stages>(),
                  .range = {.minimum = 1.0, .maximum = kMostStages},
                  .summary = "Gauss stages of a step, whose order is twice that",
-                 .note = "; not for opaque and descriptor parts"},
+                 .note = "; not for opaque parts"},
       OptionInfo{.key = "tolerance",
                  .value = option_at<&WaveCoupling::tolerance>(),
                  .range = NumberRange::non_negative(),

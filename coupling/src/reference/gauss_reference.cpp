@@ -95,8 +95,10 @@ struct PlacedPart {
   std::vector<bool> effort_in;
   std::vector<double> typical;
   VectorXd x;
-  MatrixXd external;  ///< m × stages; the rows of ports are zero
-  MatrixXd constant;  ///< ∇²H of linear parts, else empty
+  MatrixXd external;   ///< m × stages; the rows of ports are zero
+  MatrixXd constant;   ///< ∇²H of linear parts, else empty
+  MatrixXd E;          ///< of descriptor parts, else empty
+  MatrixXd algebraic;  ///< the orthogonal projector onto ker E
 };
 
 }  // namespace
@@ -128,6 +130,8 @@ struct GaussReference::Impl {
                    physics.typical_state(),
                    {},
                    {},
+                   {},
+                   {},
                    {}};
       b.m = b.p + physics.signature().input_size();
       for (const Port& port : physics.signature().ports) {
@@ -137,6 +141,13 @@ struct GaussReference::Impl {
       b.x = Eigen::Map<const VectorXd>(part.initial_state.data(), b.n);
       b.external = MatrixXd::Zero(b.m, count);
       if (physics.is_linear()) b.constant = hessian(b, VectorXd::Zero(b.n));
+      if (const SparseMatrix* E = physics.linear_form().E) {
+        b.E = *E;
+        const SingularValues svd = singular_values(b.E);
+        const auto rank = (svd.values.array() > 1e-12 * svd.values[0]).count();
+        const MatrixXd kernel = svd.right.rightCols(b.n - rank);
+        b.algebraic = kernel * kernel.transpose();
+      }
       states += b.n;
       ports += b.p;
       blocks.push_back(std::move(b));
@@ -157,9 +168,6 @@ struct GaussReference::Impl {
       const Part& part = system.parts()[i];
       if (part.port_hamiltonian() == nullptr) {
         issues.push_back({fmt::format("/subsystems/{}", i), opaque_defect(part)});
-      } else if (part.port_hamiltonian()->linear_form().E != nullptr) {
-        issues.push_back({fmt::format("/subsystems/{}", i),
-                          fmt::format("subsystem \"{}\" is a descriptor part", part.name)});
       }
     }
     throw_if_any(std::move(issues));
@@ -248,10 +256,12 @@ struct GaussReference::Impl {
                      D = s.S + s.N;
       VectorXd u = b.external.col(i);
       for (int j = 0; j < b.p; ++j) u[j] = z[input_at(b, i, j)];
-      const VectorXd delta = z.segment(state_at(i, b.state), b.n);
+      const VectorXd moves = z.segment(state_at(i, b.state), b.n);
+      const VectorXd delta = b.E.size() > 0 ? VectorXd(b.E * moves) : moves;
       F.segment(state_at(i, b.state), b.n) = delta - h * (A * g.col(i) + B * u);
       w.segment(state_at(i, b.state), b.n) =
-          delta.cwiseAbs() + h * (A.cwiseAbs() * g_size.col(i) + B.cwiseAbs() * u.cwiseAbs());
+          (b.E.size() > 0 ? VectorXd(b.E.cwiseAbs() * moves.cwiseAbs()) : delta.cwiseAbs()) +
+          h * (A.cwiseAbs() * g_size.col(i) + B.cwiseAbs() * u.cwiseAbs());
       const VectorXd y = C * g.col(i) + D * u;
       const VectorXd y_size = C.cwiseAbs() * g_size.col(i) + D.cwiseAbs() * u.cwiseAbs();
       for (int j = 0; j < b.p; ++j) {
@@ -264,7 +274,8 @@ struct GaussReference::Impl {
       for (int j = 0; j < count(); ++j) {
         const MatrixXd& own = slope[static_cast<std::size_t>(i * count() + j)];
         MatrixXd of_state = -h * A * own;
-        if (i == j) of_state.diagonal().array() += 1.0;
+        if (i == j && b.E.size() > 0) of_state += b.E;
+        if (i == j && b.E.size() == 0) of_state.diagonal().array() += 1.0;
         put(state_at(i, b.state), state_at(j, b.state), of_state, *jacobian);
         put(effort_at(i, b.port), state_at(j, b.state), (-C * own).topRows(b.p), *jacobian);
       }
@@ -353,8 +364,27 @@ struct GaussReference::Impl {
                     h, reason));
   }
 
+  /// The polynomial through X(c₁) … X(c_s) at the end of the step: Neville's scheme.
+  VectorXd last_of_stages(const PlacedPart& b, const VectorXd& z) const {
+    std::vector<VectorXd> through;
+    through.reserve(static_cast<std::size_t>(count()));
+    for (int i = 0; i < count(); ++i) through.push_back(moved(b, z, stages.to_stage.row(i)));
+    for (int d = 1; d < count(); ++d) {
+      for (int i = 0; i + d < count(); ++i) {
+        const double left = stages.c[i], right = stages.c[i + d];
+        const auto k = static_cast<std::size_t>(i);
+        through[k] = ((1.0 - left) * through[k + 1] - (1.0 - right) * through[k]) / (right - left);
+      }
+    }
+    return through[0];
+  }
+
   void commit(const VectorXd& z) {
-    for (PlacedPart& b : blocks) b.x = moved(b, z, stages.b.transpose());
+    for (PlacedPart& b : blocks) {
+      VectorXd next = moved(b, z, stages.b.transpose());
+      if (b.E.size() > 0) next += b.algebraic * (last_of_stages(b, z) - next);
+      b.x = next;
+    }
     effort.setZero();
     flow.setZero();
     for (int i = 0; i < count(); ++i) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include <Eigen/Core>
@@ -16,7 +17,7 @@ namespace portwave {
 /// The implicit step of a linear part with its scalar ports closed, in δ = x_mid − x and the port
 /// inputs u:
 ///   (2/h) E δ = (J − R) z + B [u; ū],  z = Q(x + δ),  y = C z + D [u; ū],  αu + βy = s a.
-/// E = I unless given.
+/// E = I unless given. With stages δ and u are those of all of them, and z = Q(w ⊗ x + δ).
 struct ClosedStep {
   const SparseMatrix* E = nullptr;  ///< n×n; null: I
   SparseMatrix JR;                  ///< J − R
@@ -26,16 +27,21 @@ struct ClosedStep {
   SparseMatrix D;  ///< (p+q)×(p+q)
   const std::vector<PortClosure>& closures;
   double step_s;
+  std::span<const double> weights = {};  ///< w, one per stage; none: x stands once
 
   Eigen::Index n() const { return Q.rows(); }
+  /// Entries of x.
+  Eigen::Index x() const {
+    return weights.empty() ? n() : n() / static_cast<Eigen::Index>(weights.size());
+  }
   Eigen::Index p() const { return static_cast<Eigen::Index>(closures.size()); }
   Eigen::Index q() const { return B.cols() - p(); }
 };
 
 /// Maps of (x, a, ū).
 struct ClosedStepMaps {
-  Eigen::MatrixXd delta;     ///< x_mid − x, n×(n+p+q)
-  Eigen::MatrixXd outgoing;  ///< b − σa, p×(n+p+q)
+  Eigen::MatrixXd delta;     ///< x_mid − x, n×(x+p+q)
+  Eigen::MatrixXd outgoing;  ///< b − σa, p×(x+p+q)
   Eigen::VectorXd sigma;     ///< ±1
 };
 
@@ -48,6 +54,7 @@ class ClosedStepSolution {
   explicit ClosedStepSolution(const ClosedStep& step)
       : step_(step),
         n_(step.n()),
+        x_(step.x()),
         p_(step.p()),
         q_(step.q()),
         Q_(entries(step.Q)),
@@ -61,7 +68,7 @@ class ClosedStepSolution {
     if (step.E != nullptr) E_ = entries(*step.E);
   }
 
-  Eigen::Index columns() const { return n_ + p_ + q_; }
+  Eigen::Index columns() const { return x_ + p_ + q_; }
 
   /// Fills r1 (n × columns) and r2 (p × columns): what the equations of δ and of u lack.
   template <class Matrix>
@@ -85,7 +92,7 @@ class ClosedStepSolution {
       }
       for (Eigen::Index j = 0; j < p_; ++j) {
         const PortClosure& port = step_.closures[static_cast<std::size_t>(j)];
-        const Wide source = c == n_ + j ? Wide(port.s) : Wide(0);
+        const Wide source = c == x_ + j ? Wide(port.s) : Wide(0);
         r2(j, c) = static_cast<Scalar>(source - Wide(port.alpha) * u_[index(j, c, p_)] -
                                        Wide(port.beta) * y[static_cast<std::size_t>(j)]);
       }
@@ -124,7 +131,7 @@ class ClosedStepSolution {
     // b = a − (2γ/s) f or b = −a + (2/s) e, the one whose own reflection is the smaller: see
     // outgoing_row.
     for (Eigen::Index j = 0; j < p_; ++j) {
-      const bool use_flow = std::abs(of_flow(j, n_ + j)) <= std::abs(of_effort(j, n_ + j));
+      const bool use_flow = std::abs(of_flow(j, x_ + j)) <= std::abs(of_effort(j, x_ + j));
       out.sigma[j] = use_flow ? 1.0 : -1.0;
       out.outgoing.row(j) = use_flow ? of_flow.row(j) : of_effort.row(j);
     }
@@ -151,14 +158,18 @@ class ClosedStepSolution {
   static std::size_t index(Eigen::Index i, Eigen::Index column, Eigen::Index rows) {
     return static_cast<std::size_t>(column * rows + i);
   }
-  std::size_t size(Eigen::Index rows) const {
-    return static_cast<std::size_t>(rows * (n_ + p_ + q_));
-  }
+  std::size_t size(Eigen::Index rows) const { return static_cast<std::size_t>(rows * columns()); }
   /// [u; ū] of a column.
   Wide input(Eigen::Index column, std::size_t k) const {
     const auto i = static_cast<Eigen::Index>(k);
     if (i < p_) return u_[index(i, column, p_)];
-    return column == n_ + i ? Wide(1) : Wide(0);
+    return column == x_ + i ? Wide(1) : Wide(0);
+  }
+  /// w ⊗ x of a column.
+  Wide start(Eigen::Index i, Eigen::Index column) const {
+    if (step_.weights.empty()) return i == column ? Wide(1) : Wide(0);
+    if (i % x_ != column) return Wide(0);
+    return Wide(step_.weights[static_cast<std::size_t>(i / x_)]);
   }
   /// z and y of a column.
   void evaluate(Eigen::Index column, std::vector<Wide>& z, std::vector<Wide>& y) const {
@@ -167,7 +178,7 @@ class ClosedStepSolution {
     const Wide* delta = delta_.data() + column * n_;
     for (const Entry& e : Q_) {
       Wide mid = delta[e.column];
-      if (static_cast<Eigen::Index>(e.column) == column) mid += Wide(1);
+      mid += start(static_cast<Eigen::Index>(e.column), column);
       z[e.row] += Wide(e.value) * mid;
     }
     for (const Entry& e : C_) y[e.row] += Wide(e.value) * z[e.column];
@@ -175,7 +186,7 @@ class ClosedStepSolution {
   }
 
   const ClosedStep& step_;
-  Eigen::Index n_, p_, q_;
+  Eigen::Index n_, x_, p_, q_;
   std::vector<Entry> E_, Q_, JR_, B_, C_, D_;
   Wide two_over_h_;
   std::vector<Wide> delta_, u_;  // column by column

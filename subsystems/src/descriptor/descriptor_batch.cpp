@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include <Eigen/Core>
 
 #include "batches/affine_batch.hpp"
-#include "batches/closed_step.hpp"
 #include "batches/step_rounding.hpp"
 #include "core/port_closure.hpp"
+#include "descriptor/closed_descriptor_step.hpp"
 #include "matrices/refined_solves.hpp"
 #include "matrices/sparse_rank.hpp"
 
@@ -53,50 +52,11 @@ OutgoingWaves wave_map(DescriptorLane& lane, const SparseMatrix& lhs, const Spar
   return outgoing_waves(closures, u, y, n);
 }
 
-/// δ and the outgoing waves as dense maps, refined in extended precision.
-OutgoingWaves set_dense_map(DescriptorLane& lane, const DescriptorForm& form,
-                            const SparseMatrix& C_p, const std::vector<PortClosure>& closures,
-                            double h) {
-  const SparseMatrix none(form.B.cols(), form.B.cols());
-  const ClosedStep step{.E = &form.E,
-                        .JR = form.J - form.R,
-                        .Q = form.Q,
-                        .B = form.B,
-                        .C = SparseMatrix(form.B.transpose()),
-                        .D = none,
-                        .closures = closures,
-                        .step_s = h};
-  const Matrix B_p = Matrix(form.B.leftCols(step.p()));
-  Vector scratch(lane.lhs.scratch_size());
-  ClosedStepMaps maps = solve_closed_step<Quadruple, Matrix>(
-      step, 16, [&](const Matrix& r1, const Matrix& r2, Matrix& d, Matrix& v) {
-        v = r2;
-        for (Eigen::Index j = 0; j < step.p(); ++j) {
-          v.row(j) /= closures[static_cast<std::size_t>(j)].alpha;
-        }
-        d = r1 + B_p * v;
-        for (Eigen::Index c = 0; c < d.cols(); ++c) {
-          lane.lhs.solve(d.col(c).data(), d.col(c).data(), scratch.data());
-        }
-        const Matrix y = C_p * d;
-        for (Eigen::Index j = 0; j < step.p(); ++j) {
-          const PortClosure& port = closures[static_cast<std::size_t>(j)];
-          v.row(j) -= port.beta / port.alpha * y.row(j);
-        }
-        const bool finite = d.allFinite() && v.allFinite();
-        const double of_u = v.size() > 0 ? v.cwiseAbs().maxCoeff() : 0.0;
-        return finite ? std::max(d.cwiseAbs().maxCoeff(), of_u)
-                      : std::numeric_limits<double>::quiet_NaN();
-      });
-  lane.map = maps.delta;
-  return OutgoingWaves(maps.outgoing, std::move(maps.sigma), step.n());
-}
-
 DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
                          const std::vector<PortClosure>& closures, double h, OutgoingWaves& waves) {
   const DescriptorForm& form = part.form();
   const auto p = static_cast<Eigen::Index>(closures.size());
-  const Eigen::Index q = form.B.cols() - p;
+  const Eigen::Index n = form.E.rows(), q = form.B.cols() - p;
   DescriptorLane lane;
   Vector kappa(p), drive(p);  // u = drive·a − κ y
   for (Eigen::Index j = 0; j < p; ++j) {
@@ -115,8 +75,22 @@ DescriptorLane make_lane(const DescriptorPortHamiltonian& part,
   }
   lane.B_a = Matrix(B_p) * drive.asDiagonal();
   lane.B_u = form.B.rightCols(q);
-  waves = part.uses_sparse_step_maps() ? wave_map(lane, lhs, inertia, C_p, closures, kappa, drive)
-                                       : set_dense_map(lane, form, C_p, closures, h);
+  if (part.uses_sparse_step_maps()) {
+    waves = wave_map(lane, lhs, inertia, C_p, closures, kappa, drive);
+  } else {
+    const SparseMatrix none(form.B.cols(), form.B.cols());
+    ClosedStepMaps maps = closed_descriptor_step({.E = &form.E,
+                                                  .JR = form.J - form.R,
+                                                  .Q = form.Q,
+                                                  .B = form.B,
+                                                  .C = SparseMatrix(form.B.transpose()),
+                                                  .D = none,
+                                                  .closures = closures,
+                                                  .step_s = h},
+                                                 C_p, lane.lhs);
+    lane.map = maps.delta;
+    waves = OutgoingWaves(maps.outgoing, std::move(maps.sigma), n);
+  }
   if (!waves.C.allFinite() || !waves.D.allFinite() || !waves.C_u.allFinite() ||
       !lane.map.allFinite()) {
     throw ConfigError("", "the implicit step is singular at this step size");

@@ -160,6 +160,12 @@ DescriptorPortHamiltonian::DescriptorPortHamiltonian(std::shared_ptr<const Signa
     const SparseMatrix acts =
         clean_product(SparseMatrix(form_.B.transpose()), algebraic_.hidden(), 1e-12);
     undriven_ = algebraic_.hidden() * SparseRank(acts).right_kernel();
+    const int ports = this->signature().wave_size();
+    for (int j = 0; j < acts.outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(acts, j); it; ++it) {
+        prescribes_ = prescribes_ || (it.row() >= ports && it.value() != 0.0);
+      }
+    }
   }
 }
 
@@ -250,6 +256,16 @@ void DescriptorPortHamiltonian::discrete_gradient_jacobian(
       jacobian.emplace_back(static_cast<int>(it.row()), j, it.value());
     }
   }
+}
+
+bool DescriptorPortHamiltonian::hessian(const double* /*x*/,
+                                        std::vector<Eigen::Triplet<double>>& hessian) const {
+  for (int j = 0; j < form_.Q.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(form_.Q, j); it; ++it) {
+      hessian.emplace_back(static_cast<int>(it.row()), j, it.value());
+    }
+  }
+  return true;
 }
 
 std::string DescriptorPortHamiltonian::batch_key() const {

@@ -10,10 +10,26 @@
 #include "linear/linear_batches.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
+#include "portwave/subsystems/descriptor/descriptor_part.hpp"
+#include "stages/staged_linear_batch.hpp"
 #include "stages/staged_newton_batch.hpp"
 
 namespace portwave {
 namespace {
+
+enum class StageSolver { dense_maps, sparse_factors, newton };
+
+StageSolver solver_of(const Subsystem& part) {
+  if (const auto* const own = dynamic_cast<const LinearPortHamiltonian*>(&part)) {
+    return own->uses_sparse_step_maps() ? StageSolver::sparse_factors : StageSolver::dense_maps;
+  }
+  const bool is_descriptor = dynamic_cast<const DescriptorPortHamiltonian*>(&part) != nullptr;
+  return is_descriptor ? StageSolver::sparse_factors : StageSolver::newton;
+}
+
+constexpr const char* kPrescribed =
+    "has index 2, and an external input acts on its hidden constraint: its order would be "
+    "2 with two stages and 4 with three";
 
 class StagedPart final : public Component {
  public:
@@ -42,8 +58,13 @@ class StagedPart final : public Component {
   }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
     // Parts of one key are of one class.
-    if (dynamic_cast<const LinearPortHamiltonian*>(part_->port_hamiltonian()) != nullptr) {
-      return make_dense_linear_batch(parts);
+    switch (solver_of(physics())) {
+      case StageSolver::dense_maps:
+        return make_dense_linear_batch(parts);
+      case StageSolver::sparse_factors:
+        return make_staged_linear_batch(parts, stages_);
+      case StageSolver::newton:
+        break;
     }
     return make_staged_newton_batch(port_hamiltonian_parts(parts), stages_);
   }
@@ -59,12 +80,17 @@ std::string staging_defect(const Component& part) {
   const Subsystem* const physics = part.port_hamiltonian();
   if (physics == nullptr) return "is opaque: it shows no equations that stages could be made of";
   if (part.stages() != 1) return "has stages already";
-  if (physics->linear_form().E != nullptr) {
-    return "is a descriptor part, and those have steps of one stage only";
+  if (const auto* const own = dynamic_cast<const DescriptorPortHamiltonian*>(physics)) {
+    return own->prescribes() ? kPrescribed : std::string();
   }
-  if (const int states = part.signature().state_size(); states > kMostStagedStates) {
-    return fmt::format("has {} states, and stages are for parts of up to {}: cut it", states,
-                       kMostStagedStates);
+  if (physics->linear_form().E != nullptr) {
+    return "is a descriptor part of a kind that is not known here";
+  }
+  const int states = part.signature().state_size();
+  if (solver_of(*physics) != StageSolver::sparse_factors && states > kMostStagedStates) {
+    return fmt::format(
+        "has {} states, and stages that are solved densely are for parts of up to {}: cut it",
+        states, kMostStagedStates);
   }
   return {};
 }

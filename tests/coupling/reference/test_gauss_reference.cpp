@@ -2,7 +2,9 @@
 // matrix exponential.
 
 #include <cmath>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -117,6 +119,59 @@ TEST(GaussStages, FulfilTheConditionsOfCollocation) {
         EXPECT_NEAR(rule.integral(static_cast<int>(j), rule.c[i]), rule.A[i][j], 1e-15);
       }
     }
+  }
+}
+
+TEST(GaussReference, OfOneStageIsTheMidpointOfDescriptorParts) {
+  const System system = testing::circuit();
+  GaussReference gauss(system, 1e-3, 1);
+  MonolithicReference midpoint(system, 1e-3);
+  for (int n = 0; n < 200; ++n) {
+    gauss.step();
+    midpoint.step();
+  }
+  for (int part = 0; part < 2; ++part) {
+    for (std::size_t i = 0; i < gauss.state(part).size(); ++i) {
+      EXPECT_NEAR(gauss.state(part)[i], midpoint.state(part)[i], 1e-12) << part << " " << i;
+    }
+  }
+  EXPECT_NEAR(gauss.effort()[0], midpoint.effort()[0], 1e-12);
+}
+
+// A capacitor and a node without one: C v′ = g(w − v), g w = g v + u, and u = −r w by what closes the
+// port, so that v decays at a rate known by hand. What E does not see is of order s.
+TEST(GaussReference, HasTwiceAsMuchOrderOnDescriptorParts) {
+  constexpr double kC = 0.5, kG = 1.5, kR = 0.8;
+  DescriptorForm form{SparseMatrix(2, 2), SparseMatrix(2, 2), SparseMatrix(2, 2),
+                      SparseMatrix(2, 2), SparseMatrix(2, 1)};
+  form.E.insert(0, 0) = kC;
+  form.R.insert(0, 0) = form.R.insert(1, 1) = kG;
+  form.R.insert(0, 1) = form.R.insert(1, 0) = -kG;
+  form.Q.setIdentity();
+  form.B.insert(1, 0) = 1.0;
+  SystemBuilder builder;
+  builder.add("node",
+              std::make_unique<DescriptorPortHamiltonian>(
+                  Signature{"node",
+                            {{"v", "V"}, {"w", "V"}},
+                            {{"end", Causality::flow_in, Domain::electrical, 1}},
+                            {}},
+                  form),
+              {.initial_state = {1.0, 0.0}});
+  builder.join(joint::Resistive{1.0 / kR}, {"node.end"});
+  const System system = builder.build();
+  const double w_per_v = kG / (kG + kR), rate = kG * (1.0 - w_per_v) / kC;
+  for (const int stages : {1, 2, 3}) {
+    const auto errors = [&](int steps) {
+      GaussReference reference(system, 1.0 / steps, stages);
+      for (int n = 0; n < steps; ++n) reference.step();
+      const double v = std::exp(-rate);
+      return std::pair(std::abs(reference.state(0)[0] - v),
+                       std::abs(reference.state(0)[1] - w_per_v * v));
+    };
+    const auto coarse = errors(8), fine = errors(16);
+    EXPECT_NEAR(std::log2(coarse.first / fine.first), 2.0 * stages, 0.05);
+    EXPECT_NEAR(std::log2(coarse.second / fine.second), stages, 0.15);
   }
 }
 

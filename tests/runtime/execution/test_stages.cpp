@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -476,7 +477,7 @@ TEST(StagesConverge, InFewEvaluations) {
 
 // What is refused, and how it reads.
 
-TEST(StagesRefused, PartsWithoutEquationsAndDescriptorParts) {
+TEST(StagesRefused, PartsWithoutEquationsAndLargeDenseOnes) {
   const auto refusal = [](const System& system) -> std::string {
     try {
       const Stepper stepper(system, options_of(2, 0.01));
@@ -485,17 +486,30 @@ TEST(StagesRefused, PartsWithoutEquationsAndDescriptorParts) {
     }
     return "none";
   };
-  EXPECT_NE(refusal(testing::circuit()).find("is a descriptor part"), std::string::npos);
+  EXPECT_EQ(refusal(testing::circuit()), "none");
   StepperOptions options = options_of(4, 0.01);
   const System pair = testing::lossless_pair();
   EXPECT_THROW(Stepper(pair, options), ConfigError);
 
-  SystemBuilder builder;
-  builder.add("long",
-              mass_spring_damper_chain({.masses = 201, .mass_kg = 1.0, .stiffness_N_per_m = 1.0}));
-  builder.join(joint::Free{}, {"long.left"});
-  builder.join(joint::Free{}, {"long.right"});
-  EXPECT_NE(refusal(builder.build()).find("stages are for parts of up to 400"), std::string::npos);
+  const auto long_chain = [](StepMapStorage storage) {
+    const auto chain =
+        mass_spring_damper_chain({.masses = 201, .mass_kg = 1.0, .stiffness_N_per_m = 1.0});
+    SystemBuilder builder;
+    builder.add("long", std::make_unique<LinearPortHamiltonian>(
+                            chain->signature(), chain->structure(), *chain->linear_form().Q,
+                            LinearPortHamiltonian::Options{.storage = storage}));
+    builder.join(joint::Free{}, {"long.left"});
+    builder.join(joint::Free{}, {"long.right"});
+    return builder.build();
+  };
+  EXPECT_EQ(refusal(long_chain(StepMapStorage::automatic)), "none");
+  EXPECT_NE(refusal(long_chain(StepMapStorage::dense))
+                .find("/subsystems/0 \"stages\" must be 1: subsystem \"long\""),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(long_chain(StepMapStorage::dense))
+          .find("has 403 states, and stages that are solved densely are for parts of up to 400"),
+      std::string::npos);
 }
 
 TEST(StagesRefused, ImpedancesOfAWrongLength) {

@@ -63,7 +63,7 @@ struct WaveCoupling {
   /// Gauss stages of a step, 1 to kMostStages: its order is twice that. Above 1 every port has a
   /// wave and an impedance per stage: those that are given by scalar port hold at all stages; those
   /// that are computed are listed part by part, for each part stage by stage, and may be given so.
-  /// Not for opaque and descriptor parts.
+  /// Not for opaque parts, nor where an external input acts on a hidden constraint (index 2).
   int stages = 1;
   /// Relaxation: λ ∈ (0, 2) of Douglas–Rachford, θ ∈ (0, 1] of Peaceman–Rachford, as the update
   /// rule says. `automatic` chooses its own.

@@ -66,6 +66,8 @@ class DescriptorPortHamiltonian : public Subsystem {
   void midpoint(const double* x, const double* x_next, double* x_mid) const;
   /// An orthonormal basis V of ker E: P = I − VVᵀ.
   const SparseMatrix& kernel() const { return kernel_; }
+  /// Whether an external input acts on a hidden constraint (index 2): prescribed motion.
+  bool prescribes() const { return prescribes_; }
 
   std::vector<double> default_state() const override;
   /// Hidden constraints that no port and no input moves.
@@ -76,6 +78,7 @@ class DescriptorPortHamiltonian : public Subsystem {
   void discrete_gradient(const double* x, const double* x_next, double* g) const override;
   void discrete_gradient_jacobian(const double* x, const double* x_next,
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
+  bool hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const override;
   const Structure& structure() const override { return structure_; }
   bool is_linear() const override { return true; }
   LinearForm linear_form() const override { return {.Q = &form_.Q, .E = &form_.E}; }
@@ -93,6 +96,7 @@ class DescriptorPortHamiltonian : public Subsystem {
   SparseMatrix half_;      ///< I − P/2
   SparseMatrix slope_;     ///< Q(I − P/2)
   SparseMatrix storage_;   ///< EᵀQ
+  bool prescribes_ = false;
 };
 
 }  // namespace portwave

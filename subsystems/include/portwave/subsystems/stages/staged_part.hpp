@@ -19,19 +19,27 @@ namespace portwave {
 /// exactly where the integrals are: for quadratic H, and for polynomials as far as the quadrature
 /// goes (Hamiltonian of the part). What it misses appears in the ledger as the part's residual.
 ///
+/// A descriptor part, d/dt(Ex) = …, has E X(cᵢ) = E x + h Σⱼ aᵢⱼ Kⱼ and E x⁺ = E x + h Σᵢ bᵢKᵢ with Kᵢ
+/// the right-hand side at stage i. Ex is of order 2s. What E does not see of x⁺ is that of the
+/// polynomial through the X(cᵢ) at the end of the step, of order s; no step depends on it.
+///
 /// The component's variables at stage i are √bᵢ times those of the part: efforts, flows, inputs and
 /// outputs. So a step of it is a step of one stage to all who couple it: its waves are those of
 /// e + γf = √(2γ/h) a, and h Σ e f of its ports is the work h Σᵢ bᵢeᵢfᵢ. Ports, and likewise
 /// external inputs, come stage by stage, named "port@1", "port@2", ….
 /// Errors   ConfigError: stages outside 1 to kMostStages; or a part that cannot have stages: it is
-///          opaque, a descriptor part, has stages already, or more than kMostStagedStates states.
-/// Cost     linear parts have dense maps as those of one stage, with s(p + q) for p + q, and s·n rows
-///          more at the most for their energies; others one dense LU of size (s + 1)n per Newton
-///          step.
+///          opaque, has stages already, a hidden constraint on which an external input acts (then
+///          the order is 2 with two stages and 4 with three), or more than kMostStagedStates states
+///          that are solved densely.
+/// Cost     linear parts with dense step maps have maps as those of one stage, with s(p + q) for
+///          p + q, and s·n rows more at the most for their energies; those with sparse ones, and
+///          descriptor parts, one sparse LU of size s·n per choice of impedances; others one dense LU
+///          of size (s + 1)n per Newton step.
 /// Source   Hairer, JNAIAM 5 (2010); Cohen & Hairer, BIT 51 (2011); with ports our own.
 std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages);
 
-/// Stages are solved densely: a part with more states is better cut.
+/// Of nonlinear parts and of linear ones that ask for dense step maps: one with more states is better
+/// cut.
 inline constexpr int kMostStagedStates = 400;
 
 /// Why a part cannot have stages; empty where it can.
