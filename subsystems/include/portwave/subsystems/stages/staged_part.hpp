@@ -26,8 +26,8 @@ namespace portwave {
 /// Errors   ConfigError: stages outside 1 to kMostStages; or a part that cannot have stages: it is
 ///          opaque, a descriptor part, has stages already, or more than kMostStagedStates states.
 /// Cost     linear parts have dense maps as those of one stage, with s(p + q) for p + q, and s·n rows
-///          more at the most for their energies; others one dense LU of size (s + 1)n per Newton
-///          step.
+///          more at the most for their energies; others, unless they bring a solver of their own
+///          (Component::make_staged_batch), one dense LU of size (s + 1)n per Newton step.
 /// Source   Hairer, JNAIAM 5 (2010); Cohen & Hairer, BIT 51 (2011); with ports our own.
 std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages);
 
