@@ -46,7 +46,7 @@ class StagedPart final : public Component {
       std::vector<const Component*> own;
       own.reserve(parts.size());
       for (const Component* part : parts) {
-        own.push_back(static_cast<const StagedPart*>(part)->part_.get());
+        own.push_back(dynamic_cast<const StagedPart*>(part)->part_.get());
       }
       if (auto batch = part_->make_staged_batch(own, stages_.count)) return batch;
     }
