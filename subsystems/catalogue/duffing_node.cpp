@@ -94,6 +94,17 @@ class DuffingNode final : public Subsystem {
   bool is_active() const override { return p_.allow_active; }
   std::string batch_key() const override { return "duffing_node"; }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
+    return make_duffing_batch(DuffingPorts::two_springs_two_masses, parameters_of(parts));
+  }
+  std::unique_ptr<StepBatch> make_staged_batch(std::span<const Component* const> parts,
+                                               int stages) const override {
+    return make_staged_duffing_batch(DuffingPorts::two_springs_two_masses, stages,
+                                     parameters_of(parts));
+  }
+
+ private:
+  static std::vector<DuffingOscillatorParameters> parameters_of(
+      std::span<const Component* const> parts) {
     std::vector<DuffingOscillatorParameters> parameters;
     for (const Component* part : parts) {
       const DuffingNodeParameters& p = dynamic_cast<const DuffingNode*>(part)->p_;
@@ -101,10 +112,9 @@ class DuffingNode final : public Subsystem {
                             p.damping_Ns_per_m, p.coupling_stiffness_N_per_m,
                             p.coupling_damping_Ns_per_m, p.allow_active});
     }
-    return make_duffing_batch(DuffingPorts::two_springs_two_masses, std::move(parameters));
+    return parameters;
   }
 
- private:
   DuffingNodeParameters p_;
   Structure structure_;
 };

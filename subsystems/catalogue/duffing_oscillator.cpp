@@ -75,14 +75,23 @@ class DuffingOscillator final : public Subsystem {
   bool is_active() const override { return p_.allow_active; }
   std::string batch_key() const override { return "duffing_oscillator"; }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
+    return make_duffing_batch(DuffingPorts::one_spring, parameters_of(parts));
+  }
+  std::unique_ptr<StepBatch> make_staged_batch(std::span<const Component* const> parts,
+                                               int stages) const override {
+    return make_staged_duffing_batch(DuffingPorts::one_spring, stages, parameters_of(parts));
+  }
+
+ private:
+  static std::vector<DuffingOscillatorParameters> parameters_of(
+      std::span<const Component* const> parts) {
     std::vector<DuffingOscillatorParameters> parameters;
     for (const Component* part : parts) {
       parameters.push_back(dynamic_cast<const DuffingOscillator*>(part)->p_);
     }
-    return make_duffing_batch(DuffingPorts::one_spring, std::move(parameters));
+    return parameters;
   }
 
- private:
   DuffingOscillatorParameters p_;
   Structure structure_;
 };

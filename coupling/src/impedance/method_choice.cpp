@@ -2,6 +2,10 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -170,6 +174,7 @@ class Chooser {
   struct Island {
     double evaluation = 0.0;
     double ports = 0.0;
+    double responses = 0.0;  ///< of ports to ports of the same part
     bool linear = true;
   };
 
@@ -180,9 +185,29 @@ class Chooser {
     const bool linear = component.capabilities().linear;
     const double states = static_cast<double>(component.signature().state_size());
     island.evaluation += 2.0 * ports * ports + 18.0 * ports;
-    if (!linear) island.evaluation += 100.0 * (1.0 + states);  // some Newton steps
+    if (!linear) {  // some Newton steps
+      island.evaluation +=
+          component.stages() == 1 ? 100.0 * (1.0 + states) : staged_work(component);
+    }
     island.ports += ports;
+    island.responses += ports * ports;
+    has_stages_ = has_stages_ || component.stages() > 1;
     island.linear = island.linear && linear;
+  }
+
+  /// With stages a part may have a closed form for eight lanes or need a Newton method on all of
+  /// them, and what these cost differs by a factor of 1000: its batch knows.
+  double staged_work(const Component& component) {
+    constexpr double kPerNanosecond = 10.0;
+    const std::string key = component.batch_key();
+    const auto known = staged_work_.find(key);
+    if (known != staged_work_.end()) return known->second;
+    const Component* const two[] = {&component, &component};
+    const double work =
+        kPerNanosecond *
+        component.make_batch(std::span(two).first(key.empty() ? 1 : 2))->scatter_cost_ns();
+    if (!key.empty()) staged_work_.emplace(key, work);
+    return work;
   }
 
   /// Places are looked up entry by entry, where evaluations take eight lanes at once.
@@ -205,8 +230,21 @@ class Chooser {
                                [](double value) { return value <= kGoodCondition; });
   }
   bool is_easy(std::size_t island, const Pick& pick) const {
-    const int few = islands_[island].linear ? kFewLinear : kFewNonlinear;
-    return pick.rate.converges && pick.well_conditioned && pick.rate.evaluations <= few;
+    const Island& own = islands_[island];
+    if (!pick.rate.converges || !pick.well_conditioned) return false;
+    if (pick.rate.evaluations <= (own.linear ? kFewLinear : kFewNonlinear)) return true;
+    return is_known(island, pick) && pick.work <= least_interface_work(own);
+  }
+  /// With stages the work of a nonlinear part is known well enough to be compared.
+  bool is_known(std::size_t island, const Pick& pick) const {
+    return has_stages_ && !islands_[island].linear && pick.rate.converges &&
+           pick.rate.evaluations <= kManyEvaluations;
+  }
+  /// Factors have at least the entries of the equation itself.
+  static double least_interface_work(const Island& own) {
+    constexpr double kEvaluations = 2.0 + kQuasiNewton;
+    return kEvaluations * own.evaluation +
+           (kEvaluations - 1.0) * 20.0 * (own.responses + own.ports);
   }
 
   template <class Test>
@@ -293,7 +331,8 @@ class Chooser {
       if (wanted[i] == 0 || !rates[i].converges) continue;
       const Pick pick{rules[i], true, rates[i], work(kInterface, rates[i], i),
                       tuned_[rules[i]].condition[i] <= kGoodCondition};
-      const bool is_light = solve_work(rates[i]) <= kMostWork * islands_[i].evaluation;
+      const bool is_light =
+          !is_known(i, picks[i]) && solve_work(rates[i]) <= kMostWork * islands_[i].evaluation;
       const bool is_needed =
           !picks[i].rate.converges || (pick.well_conditioned && !picks[i].well_conditioned);
       if (is_needed || is_light || pick.work < picks[i].work) picks[i] = pick;
@@ -435,6 +474,8 @@ class Chooser {
   std::vector<Tuned> tuned_;
   int limit_;
   std::vector<Island> islands_;
+  bool has_stages_ = false;
+  std::map<std::string, double> staged_work_;  // by batch key
   Base base_;
   MethodChoice choice_;
 };

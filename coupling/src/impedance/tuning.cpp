@@ -12,6 +12,7 @@
 
 #include "impedance/impedance_rules.hpp"
 #include "impedance/response_tools.hpp"
+#include "impedance/stage_match.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "system/balance_row.hpp"
@@ -60,6 +61,28 @@ int leaf_side(const PortMatches& matches, const Junction& junction) {
   if (size[1] < size[0] - margin) return 1;
   if (linear[0] != linear[1]) return linear[0] ? 0 : 1;
   return junction.waves[0] < junction.waves[1] ? 0 : 1;
+}
+
+/// The matches of the stages of every port as one (stage_scales), where they have one. `response` is
+/// that of the stages' ports, all of one stage after all of the one before.
+void match_stages(const Matrix& response, std::span<const Causality> causality, int stages,
+                  std::span<double> match) {
+  const Eigen::Index ports = response.rows() / stages;
+  for (Eigen::Index j = 0; stages > 1 && j < ports; ++j) {
+    const auto port_of = [&](Eigen::Index stage) {
+      return static_cast<std::size_t>(stage * ports + j);
+    };
+    bool sound = true;
+    Matrix own(stages, stages);
+    for (Eigen::Index i = 0; i < stages; ++i) {
+      sound = sound && is_impedance(match[port_of(i)]);
+      for (Eigen::Index k = 0; k < stages; ++k) own(i, k) = response(i * ports + j, k * ports + j);
+    }
+    const Vector scales = sound ? stage_scales(own) : Vector{};
+    for (Eigen::Index i = 0; i < scales.size(); ++i) {
+      match[port_of(i)] = match_of(1.0 / scales[i], causality[port_of(i)]);
+    }
+  }
 }
 
 /// The largest c for which a part with impedances cγ is firmly nonexpansive; 0 when none is.
@@ -197,7 +220,11 @@ void match_ends(const PortMatches& matches, std::vector<double>& impedance) {
       match.push_back(resolved ? match_of(closed(row, row), own.back()) : 0.0);
     }
     if (!std::ranges::all_of(match, is_impedance)) continue;
-    const Matrix scaled = scaled_response(closed, own, match);
+    // The ends of one stage: those of the others act on one another in the same way.
+    const int stages = system.parts()[at(part)].component->stages();
+    const auto few = static_cast<Eigen::Index>(ends.size()) / stages;
+    const Matrix scaled = scaled_response(closed.topLeftCorner(few, few), own, match);
+    match_stages(closed, own, stages, match);
     const Vector modes = symmetric_eigenvalues(0.5 * (scaled + scaled.transpose()));
     const double largest = modes.maxCoeff();
     double smallest = largest;
@@ -213,12 +240,19 @@ void match_ends(const PortMatches& matches, std::vector<double>& impedance) {
 }
 
 std::vector<double> leaf_impedances(const PortMatches& matches) {
-  std::vector<double> out(matches.values().begin(), matches.values().end());
-  for (const Junction& junction : matches.system().junctions()) {
+  const System& system = matches.system();
+  std::vector<double> own(matches.values().begin(), matches.values().end());
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    const Component& part = *system.parts()[at(i)].component;
+    const std::vector<Causality> causality = scalar_causalities(part.signature());
+    const std::span<double> ports(own.data() + system.first_scalar_port(i), causality.size());
+    match_stages(matches.responses().of(i), causality, part.stages(), ports);
+  }
+  std::vector<double> out = own;
+  for (const Junction& junction : system.junctions()) {
     if (junction.waves.size() != 2) continue;
     const int side = leaf_side(matches, junction);
-    const double across =
-        seen_impedance(junction.dirac, impedances_of(junction, matches.values()), 1 - side);
+    const double across = seen_impedance(junction.dirac, impedances_of(junction, own), 1 - side);
     if (is_impedance(across)) out[at(junction.waves[at(1 - side)])] = across;
   }
   match_ends(matches, out);

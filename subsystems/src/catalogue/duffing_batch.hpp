@@ -20,4 +20,9 @@ enum class DuffingPorts {
 std::unique_ptr<StepBatch> make_duffing_batch(DuffingPorts ports,
                                               std::vector<DuffingOscillatorParameters> parts);
 
+/// The same with 2 or 3 stages, as `staged_part` counts ports and inputs: one cubic per stage, all
+/// solved together by Newton's method.
+std::unique_ptr<StepBatch> make_staged_duffing_batch(
+    DuffingPorts ports, int stages, std::vector<DuffingOscillatorParameters> parts);
+
 }  // namespace portwave

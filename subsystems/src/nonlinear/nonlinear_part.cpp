@@ -134,6 +134,10 @@ class Validator {
       add("/quadrature_points",
           fmt::format("must be 1 to {}, got {}", detail::kMaxQuadraturePoints, points));
     }
+    constexpr int kMost = NonlinearPortHamiltonian::kMostPolynomialDegree;
+    if (const int degree = options_.polynomial_degree; degree < 0 || degree > kMost) {
+      add("/polynomial_degree", fmt::format("must be 0 to {}, got {}", kMost, degree));
+    }
     if (options_.max_newton_steps < 1) {
       add("/max_newton_steps", fmt::format("must be > 0, got {}", options_.max_newton_steps));
     }
@@ -323,6 +327,11 @@ NonlinearPortHamiltonian::NonlinearPortHamiltonian(Signature signature, Structur
       hamiltonian_(std::move(hamiltonian)),
       options_(std::move(options)) {}
 
+int NonlinearPortHamiltonian::quadrature_points(int stages) const {
+  const int degree = options_.polynomial_degree;
+  return degree > 0 ? (stages * degree + 1) / 2 : options_.quadrature_points;
+}
+
 std::vector<double> NonlinearPortHamiltonian::default_state() const {
   return options_.default_state.empty() ? Subsystem::default_state() : options_.default_state;
 }
@@ -340,7 +349,7 @@ void NonlinearPortHamiltonian::discrete_gradient(const double* x, const double* 
     case DiscreteGradient::gonzalez:
       return detail::gonzalez(H, x, x_next, g);
     case DiscreteGradient::mean_value:
-      return detail::mean_value(H, options_.quadrature_points, x, x_next, g);
+      return detail::mean_value(H, quadrature_points(1), x, x_next, g);
     case DiscreteGradient::itoh_abe:
       return detail::itoh_abe(H, x, x_next, g);
   }
@@ -370,7 +379,7 @@ void NonlinearPortHamiltonian::discrete_gradient_jacobian(
   } else if (lower) {
     detail::itoh_abe_jacobian(H, x, x_next, scratch.data());
   } else {
-    detail::mean_value_jacobian(H, options_.quadrature_points, x, x_next, scratch.data());
+    detail::mean_value_jacobian(H, quadrature_points(1), x, x_next, scratch.data());
   }
   // Zeros are kept, so that the pattern does not depend on the state.
   for (int j = 0; j < n; ++j) {

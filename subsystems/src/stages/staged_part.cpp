@@ -58,6 +58,14 @@ class StagedPart final : public Component {
   }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
     // Parts of one key are of one class.
+    if (stages_.count > 1) {
+      std::vector<const Component*> own;
+      own.reserve(parts.size());
+      for (const Component* part : parts) {
+        own.push_back(dynamic_cast<const StagedPart*>(part)->part_.get());
+      }
+      if (auto batch = part_->make_staged_batch(own, stages_.count)) return batch;
+    }
     switch (solver_of(physics())) {
       case StageSolver::dense_maps:
         return make_dense_linear_batch(parts);

@@ -16,11 +16,12 @@ namespace {
 /// degree sd − 1.
 constexpr int kLeastQuadraturePoints = 8;
 
-/// What a part asks for, if that is more.
-int quadrature_points(const Subsystem& part) {
+/// What a part asks for: as many as its degree needs, or more than the least.
+int quadrature_points(const Subsystem& part, int stages) {
   const auto* const own = dynamic_cast<const NonlinearPortHamiltonian*>(&part);
   if (own == nullptr) return kLeastQuadraturePoints;
-  return std::max(kLeastQuadraturePoints, own->options().quadrature_points);
+  const int points = own->quadrature_points(stages);
+  return own->options().polynomial_degree > 0 ? points : std::max(kLeastQuadraturePoints, points);
 }
 
 Signature lifted_signature(const Subsystem& part, const GaussStages& stages) {
@@ -63,7 +64,8 @@ StagedPhysics::StagedPhysics(const Subsystem& part, const GaussStages& stages)
     }
     return reach;
   };
-  const detail::QuadratureRule& rule = detail::gauss_legendre(quadrature_points(part));
+  const detail::QuadratureRule& rule =
+      detail::gauss_legendre(quadrature_points(part, stages.count));
   for (std::size_t k = 0; k < rule.nodes.size(); ++k) {
     Node node{{}, reach_to(rule.nodes[k])};
     for (int i = 0; i < stages.count; ++i) {

@@ -452,8 +452,11 @@ TEST(StagesNonlinear, DoNotDependOnWhoExecutesThem) {
 
 // With everything left to `auto`: evaluations to a residual of 1e-10, the most of steps 2 to 6.
 TEST(StagesConverge, InFewEvaluations) {
-  const auto most = [](const System& system, int stages, double step_s) {
-    Stepper stepper(system, options_of(stages, step_s, 1e-10));
+  const auto most = [](const System& system, int stages, double step_s,
+                       WaveUpdate kind = WaveUpdate::automatic) {
+    StepperOptions options = options_of(stages, step_s, 1e-10);
+    options.method.waves().kind = kind;
+    Stepper stepper(system, options);
     stepper.step();
     int evaluations = 0;
     for (int n = 0; n < 5; ++n) evaluations = std::max(evaluations, stepper.step().iterations);
@@ -469,9 +472,11 @@ TEST(StagesConverge, InFewEvaluations) {
       EXPECT_LE(most(star, stages, step_s), 3) << step_s;
       EXPECT_LE(most(ring, stages, step_s), 3) << step_s;
     }
-    EXPECT_LE(most(grid, stages, 1e-3), 4);
-    EXPECT_LE(most(pair, stages, 1e-3), 5);
-    EXPECT_LE(most(pair, stages, 1e-2), stages == 2 ? 8 : 4);
+    // Evaluations of Duffing parts are cheap, and are taken where the interface equation needs fewer.
+    EXPECT_LE(most(grid, stages, 1e-3, WaveUpdate::interface), 4);
+    EXPECT_LE(most(grid, stages, 1e-3), stages == 2 ? 10 : 12);
+    EXPECT_LE(most(pair, stages, 1e-3), 7);
+    EXPECT_LE(most(pair, stages, 1e-2), 9);
   }
 }
 

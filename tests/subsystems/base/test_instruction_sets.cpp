@@ -9,6 +9,7 @@
 
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
+#include "portwave/subsystems/stages/staged_part.hpp"
 #include "support/instruction_sets.hpp"
 #include "support/lane_major.hpp"
 
@@ -16,7 +17,7 @@ namespace portwave {
 namespace {
 
 using testing::Digest;
-using Parts = std::vector<std::unique_ptr<Subsystem>>;
+using Parts = std::vector<std::shared_ptr<const Component>>;
 
 class Random {
  public:
@@ -149,13 +150,21 @@ TEST(KernelBits, DISABLED_PrintDigests) {
   testing::print_instruction_set();
   print("duffing_oscillator", [](Random& r) { return duffing_oscillator(duffing_parameters(r)); });
   print("duffing_node", [](Random& r) { return duffing_node(duffing_parameters(r)); });
+  for (const int stages : {2, 3}) {
+    const std::string suffix = "_" + std::to_string(stages) + "_stages";
+    print("duffing_oscillator" + suffix, [stages](Random& r) {
+      return staged_part(duffing_oscillator(duffing_parameters(r)), stages);
+    });
+    print("duffing_node" + suffix,
+          [stages](Random& r) { return staged_part(duffing_node(duffing_parameters(r)), stages); });
+  }
   for (const int ports : {1, 2, 3, 4, 5}) {
     print("linear_" + std::to_string(ports), [ports](Random& r) { return linear_part(ports, r); });
   }
 }
 
 TEST(KernelBits, AreTheSameOnEveryInstructionSet) {
-  testing::expect_equal_digests("KernelBits", 84);
+  testing::expect_equal_digests("KernelBits", 132);
 }
 
 }  // namespace

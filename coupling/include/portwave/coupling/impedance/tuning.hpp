@@ -97,7 +97,8 @@ struct TunedImpedance {
 ///            there is none: `problem` names the part;
 ///   leaf     both ports of a two-port junction take the match of the side with the smaller
 ///            Σ_l |M_jl|²/(M_jj M_ll), l ≠ j, as it is seen across the junction; ties go to the linear
-///            part, then to the lower port. Ports of larger junctions take their match. The ideal ends
+///            part, then to the lower port. Ports of larger junctions take their match. The stages of a
+///            port take matches that leave nothing after as many reflections. The ideal ends
 ///            of a part are matched together, the other ports closed by their impedances: two ends on
 ///            one rigid body would otherwise reflect a third of what they share;
 ///   adapted  on trees of parts and junctions (edges: scalar ports) each edge takes the impedance of
@@ -185,7 +186,9 @@ struct MethodChoice {
 ///   plain       Peaceman–Rachford, θ = 1, with the rule of the fewest evaluations, where these are at
 ///               most 3 (8 with a nonlinear part: there the prediction is no promise);
 ///   interface   the interface equation, with `matched` impedances, where its solve is not worth more
-///               than 200 evaluations or nothing else converges, and its factors fit into 1 GiB.
+///               than 200 evaluations or nothing else converges, and its factors fit into 1 GiB. With
+///               stages and a nonlinear part, whose batch says what an evaluation costs: where it is
+///               less work than the plain evaluations, if these are at most 20.
 /// What is left, if anything, decides on θ = 1, θ = ½ or Douglas–Rachford (λ = 1), and on
 /// acceleration beyond 8 evaluations, for all islands that do not take the interface equation; if
 /// nothing converges within the limit, θ = ½ with the first rule. Of equals the clearly smaller

@@ -100,6 +100,13 @@ class Component {
   /// A batch of `parts`, all of this class and with this component's key; parts[0] is this one.
   /// They must outlive it.
   virtual std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const = 0;
+  /// The same for steps of 2 to kMostStages Gauss stages, with ports, inputs and energies as
+  /// `staged_part` has them. Null, as unless overridden: it has no such solver of its own, and the
+  /// general one steps it.
+  virtual std::unique_ptr<StepBatch> make_staged_batch(std::span<const Component* const> /*parts*/,
+                                                       int /*stages*/) const {
+    return nullptr;
+  }
 
  private:
   std::shared_ptr<const Signature> signature_;

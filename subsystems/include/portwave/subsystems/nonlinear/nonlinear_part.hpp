@@ -32,7 +32,8 @@ struct Hamiltonian {
 ///   (x⁺ − x)/h = (J − R)∇̄H + (G − P)ū,   ȳ = (G + P)ᵀ∇̄H + (S + N)ū.
 /// Step     discrete gradient, so H(x⁺) − H(x) ≤ h ūᵀȳ for every h; damped Newton on x⁺ to
 ///          round-off. The mean-value gradient keeps the identity to its quadrature error, which is
-///          nil for polynomials of degree ≤ 2·quadrature_points. The other two take increments of H
+///          nil for polynomials of degree ≤ 2·quadrature_points, and for those that say their degree
+///          (polynomial_degree). The other two take increments of H
 ///          over short steps by quadrature of ∇H, which has the same value to round-off and no
 ///          cancellation.
 /// Cost     one dense LU of size n per Newton step; meant for n ≤ 100.
@@ -47,7 +48,10 @@ class NonlinearPortHamiltonian : public Subsystem {
  public:
   struct Options {
     DiscreteGradient discrete_gradient = DiscreteGradient::gonzalez;
-    int quadrature_points = 8;      ///< mean_value: Gauss–Legendre points, 1 to 16
+    int quadrature_points = 8;  ///< mean_value: Gauss–Legendre points, 1 to 16
+    /// Of H, where it is a polynomial: mean gradients are then integrated exactly, in place of
+    /// `quadrature_points`. At most kMostPolynomialDegree; 0: not known to be one.
+    int polynomial_degree = 0;
     int max_newton_steps = 50;      ///< per port solve, > 0
     bool allow_active = false;      ///< accept an indefinite [R P; Pᵀ S]
     bool check_derivatives = true;  ///< compare ∇H and the Hessian with finite differences
@@ -66,7 +70,12 @@ class NonlinearPortHamiltonian : public Subsystem {
   NonlinearPortHamiltonian(Signature signature, Structure structure, Hamiltonian hamiltonian,
                            Options options);
 
+  /// With three stages the integrals then need 15 points.
+  static constexpr int kMostPolynomialDegree = 10;
+
   const Options& options() const { return options_; }
+  /// For mean gradients of a step with so many stages, whose integrands are of degree sd − 1.
+  int quadrature_points(int stages) const;
 
   std::vector<double> default_state() const override;
   std::vector<double> typical_state() const override { return options_.typical_state; }

@@ -33,8 +33,9 @@ namespace portwave {
 ///          that are solved densely.
 /// Cost     linear parts with dense step maps have maps as those of one stage, with s(p + q) for
 ///          p + q, and s·n rows more at the most for their energies; those with sparse ones, and
-///          descriptor parts, one sparse LU of size s·n per choice of impedances; others one dense LU
-///          of size (s + 1)n per Newton step.
+///          descriptor parts, one sparse LU of size s·n per choice of impedances; others, unless they
+///          bring a solver of their own (Component::make_staged_batch), one dense LU of size (s + 1)n
+///          per Newton step.
 /// Source   Hairer, JNAIAM 5 (2010); Cohen & Hairer, BIT 51 (2011); with ports our own.
 std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages);
 
