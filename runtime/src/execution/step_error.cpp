@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -73,6 +74,9 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages
   constexpr std::size_t kLine = kAlignment / sizeof(double);
   std::size_t size = 0, states = 0;
   for (const BatchSlot& slot : waves.batches()) {
+    if (slot.batch->stages() != stages) {
+      throw std::logic_error("a batch does not tell the increments of its stages");
+    }
     batch_offset_.push_back(size);
     const auto rows = static_cast<std::size_t>(stages * slot.batch->state_size());
     size += (rows * static_cast<std::size_t>(slot.batch->stride()) + kLine - 1) / kLine * kLine;

@@ -59,6 +59,7 @@ staged_duffing::Rule make_rule(const GaussStages& stages) {
       sum += inverse(i, j);
       rate += stages.b[static_cast<std::size_t>(j)] * inverse(j, i);
     }
+    for (int j = 0; j < s; ++j) rule.inverse[i][j] = static_cast<double>(inverse(i, j));
     rule.inverse_sum[i] = static_cast<double>(sum);
     rule.final_rate[i] = static_cast<double>(rate);
   }
@@ -334,6 +335,15 @@ class StagedDuffingBatch final : public StepBatch {
   BoundCall bind_advance(LaneRange range, double* record, const double* a, double* next, double* b,
                          const EnergyColumns& energy) const override {
     return BoundCall::of(kernels_.advance, advance_task(range, record, a, next, b, energy));
+  }
+
+  int stages() const override { return kernels_.stages; }
+  void stage_increments(LaneRange range, const double* record, const double* a,
+                        const double* /*next*/, double* out) const override {
+    // The kernel writes nothing to the record.
+    staged_duffing::Task task = task_for(range, const_cast<double*>(record));  // NOLINT(*-const-cast)
+    task.a = a;
+    kernels_.increments(task, out);
   }
 
   /// Each state and each force is known to ε of its terms, which the other of the two multiplies.

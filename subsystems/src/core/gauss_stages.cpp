@@ -44,6 +44,20 @@ double GaussStages::integral(int j, double tau) const {
   return tau * sum;
 }
 
+double GaussStages::inverse(int i, int j) const {
+  const auto node = [this](int k) { return c[static_cast<std::size_t>(k)]; };
+  if (i == j) {
+    double sum = 1.0 / node(j);
+    for (int k = 0; k < count; ++k) sum += k == j ? 0.0 : 1.0 / (node(j) - node(k));
+    return sum;
+  }
+  double product = node(i) / node(j) / (node(j) - node(i));
+  for (int k = 0; k < count; ++k) {
+    if (k != i && k != j) product *= (node(i) - node(k)) / (node(j) - node(k));
+  }
+  return product;
+}
+
 const GaussStages& gauss_stages(int stages) {
   static const std::array<GaussStages, kMostStages> all = {
       GaussStages{.count = 1, .c = {0.5}, .b = {1.0}, .A = {{{0.5}}}}, two_stages(),

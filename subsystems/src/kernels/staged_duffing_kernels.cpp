@@ -415,6 +415,51 @@ struct StagedLanes {
     }
   }
 
+  /// The rate of a spring port's elongation at a stage.
+  [[gnu::always_inline]] static V slip_of(const Task& t, const Group& group, long g, int spring,
+                                          int stage, V delta, V base, const V (&d)[kStages]) {
+    V slip = negate(fma(row_of(group, spring, staged_duffing::kSlipPerElongation, stage), delta,
+                        row_of(group, spring, staged_duffing::kSlipPerVelocity, stage) * base));
+    for (int m = 0; m < kStages; ++m) {
+      const auto map = [&](int which) {
+        return step_of(group, staged_duffing::slip_at(kStages, spring, which, stage, m));
+      };
+      slip = fma(map(staged_duffing::kSlipPerWave), V::load(wave(t.a, t, g, m, spring)), slip);
+      slip = fma(negate(map(staged_duffing::kSlipPerIncrement)), d[m], slip);
+    }
+    return slip;
+  }
+
+  /// √bᵢ h ẋᵢ, states q, v and the elongations: h q̇ = h w, h v̇ = A⁻¹(w − v), h δ̇.
+  static void increments(const Task& t, long g, double* out) {
+    const Group& group = t.groups[g];
+    const Rule& rule = *t.rule;
+    const double* const record = t.record + g * S::kSize * W;
+    const double* const state = record + S::kState * W;
+    const V base = V::load(record + S::kBase * W), v = V::load(state + W);
+    const V h = step_of(group, staged_duffing::kStep);
+    const V per_step = step_of(group, staged_duffing::kPerStep);
+    constexpr int kStates = 2 + kSprings;
+    V d[kStages], gained[kStages];
+    for (int i = 0; i < kStages; ++i) {
+      d[i] = V::load(record + (S::kWarm + i) * W);
+      gained[i] = fma(per_step, d[i], base - v);
+    }
+    for (int i = 0; i < kStages; ++i) {
+      const V root_b = V::all(rule.root_b[i]);
+      const auto store = [&](int row, V value) {
+        (root_b * value).store(out + (i * kStates + row) * t.stride + g * W);
+      };
+      store(0, fma(h, base, d[i]));
+      V pushed = V::all(0.0);
+      for (int j = 0; j < kStages; ++j) pushed = fma(V::all(rule.inverse[i][j]), gained[j], pushed);
+      store(1, pushed);
+      for (int j = 0; j < kSprings; ++j) {
+        store(2 + j, h * slip_of(t, group, g, j, i, V::load(state + (2 + j) * W), base, d));
+      }
+    }
+  }
+
   static int advance(const Task& t, long g) {
     const Group& group = t.groups[g];
     const Rule& rule = *t.rule;
@@ -454,15 +499,7 @@ struct StagedLanes {
       const V delta = V::load(state + (2 + j) * W);
       V stretch = zero, rubbed = zero;
       for (int i = 0; i < kStages; ++i) {
-        V slip = negate(fma(row_of(group, j, staged_duffing::kSlipPerElongation, i), delta,
-                            row_of(group, j, staged_duffing::kSlipPerVelocity, i) * base));
-        for (int m = 0; m < kStages; ++m) {
-          const auto map = [&](int which) {
-            return step_of(group, staged_duffing::slip_at(kStages, j, which, i, m));
-          };
-          slip = fma(map(staged_duffing::kSlipPerWave), V::load(wave(t.a, t, g, m, j)), slip);
-          slip = fma(negate(map(staged_duffing::kSlipPerIncrement)), d[m], slip);
-        }
+        const V slip = slip_of(t, group, g, j, i, delta, base, d);
         stretch = fma(V::all(rule.b[i]), slip, stretch);
         rubbed = fma(V::all(rule.b[i]) * slip, slip, rubbed);
       }
@@ -533,6 +570,14 @@ int staged_freeze(const staged_duffing::Task& t) {
   });
 }
 
+template <int W, int kSprings, int kMasses, int kStages>
+void staged_increments(const staged_duffing::Task& t, double* out) {
+  for_staged_groups<W, kSprings, kMasses, kStages>(t, [&](auto lanes, long g) {
+    decltype(lanes)::increments(t, g, out);
+    return W;
+  });
+}
+
 template <int S, int M, int kStages>
 constexpr staged_duffing::Kernels staged_kernels_for() {
   using Slots = staged_duffing::Slots<S, M, kStages>;
@@ -554,6 +599,10 @@ constexpr staged_duffing::Kernels staged_kernels_for() {
       [](const Task& t) {
         return t.width == 1 ? staged_freeze<1, S, M, kStages>(t)
                             : staged_freeze<kLaneGroup, S, M, kStages>(t);
+      },
+      [](const Task& t, double* out) {
+        t.width == 1 ? staged_increments<1, S, M, kStages>(t, out)
+                     : staged_increments<kLaneGroup, S, M, kStages>(t, out);
       },
   };
 }

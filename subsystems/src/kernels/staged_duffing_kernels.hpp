@@ -23,6 +23,7 @@ struct Rule {
   double c[kMostStages], b[kMostStages];
   double root_b[kMostStages];                          ///< √bᵢ
   double inverse_sum[kMostStages];                     ///< Σⱼ (A⁻¹)ᵢⱼ
+  double inverse[kMostStages][kMostStages];            ///< A⁻¹
   double final_rate[kMostStages];                      ///< (bᵀA⁻¹)ⱼ
   double final_rate_sum;                               ///< 1 − (−1)^s
   double node[kMostNodes];                             ///< τ
@@ -131,6 +132,8 @@ struct Kernels {
   int (*scatter_alone)(const void* task);  ///< a Task of width 1
   int (*advance)(const void* task);
   int (*freeze)(const Task&);
+  /// √bᵢ h ẋᵢ of the step that was advanced last from the records, which `a` made of them.
+  void (*increments)(const Task&, double* out);
 };
 
 /// (S, M) = (1, 0) and (2, 2), each with 2 and 3 stages.

@@ -292,6 +292,7 @@ class DenseLinearBatch final : public StepBatch {
     return kPerTerm * sum;
   }
 
+  int stages() const override { return stages_.count; }
   void keep_stage_increments() override { keeps_increments_ = is_staged(); }
   void stage_increments(LaneRange range, const double* record, const double* a, const double* next,
                         double* out) const override {

@@ -153,6 +153,25 @@ class StagedLinearBatch final : public AffineBatch {
     set_outgoing(std::move(waves));
   }
 
+  int stages() const override { return layout_.stages; }
+  /// From what the commit has left, D = √bᵢ(X(cᵢ) − x).
+  void stage_increments(LaneRange range, const double* record, const double* /*a*/,
+                        const double* /*next*/, double* out) const override {
+    const GaussStages& rule = gauss_stages(layout_.stages);
+    for (int l = range.first; l < range.last; ++l) {
+      const double* const D = extra_of(l, record) + layout_.ports();
+      for (int i = 0; i < layout_.stages; ++i) {
+        for (int k = 0; k < layout_.n; ++k) {
+          double sum = 0.0;
+          for (int j = 0; j < layout_.stages; ++j) {
+            const double scale = std::sqrt(rule.b[at(i)] / rule.b[at(j)]);
+            sum += scale * rule.inverse(i, j) * D[j * layout_.n + k];
+          }
+          out[(i * layout_.n + k) * stride() + l] = sum;
+        }
+      }
+    }
+  }
   /// As those of sparse linear and of descriptor parts of one stage, with D for the increment.
   std::optional<double> step_rounding(int l, const double* record, const double* a,
                                       const double* next) const override;

@@ -38,6 +38,7 @@ class StagedNewtonBatch final : public LanewiseBatch {
     }
   }
 
+  int stages() const override { return layout_.stages; }
   void stage_increments(LaneRange range, const double* record, const double* /*a*/,
                         const double* /*next*/, double* out) const override {
     for (int l = range.first; l < range.last; ++l) {

@@ -20,6 +20,8 @@ struct GaussStages {
   double lagrange(int j, double tau) const;
   /// ∫₀^τ lⱼ
   double integral(int j, double tau) const;
+  /// (A⁻¹)ᵢⱼ: the slope at cᵢ of the polynomial that is 0 at 0, 1 at cⱼ and 0 at the other nodes.
+  double inverse(int i, int j) const;
 };
 
 /// 1 ≤ stages ≤ kMostStages.

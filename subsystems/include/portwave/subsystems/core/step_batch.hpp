@@ -213,6 +213,8 @@ class StepBatch {
     return {};
   }
 
+  /// Stages of a step: of how many `stage_increments` tells.
+  virtual int stages() const { return 1; }
   /// `stage_increments` is going to be asked for. Before `prepare`.
   virtual void keep_stage_increments() {}
   /// How the stages moved in the step that `a` made of `record`, the last that was advanced from
