@@ -29,6 +29,7 @@ class OptionCheck {
   void operator()(const OptionField<int>& place) {
     const int value = place.of(method_);
     const NumberRange& range = option_->range;
+    if (value == 0 && !option_->word.empty()) return;
     const bool has_most = std::isfinite(range.maximum);
     expect(value >= range.minimum && value <= range.maximum,
            has_most ? fmt::format("an integer from {} to {}", range.minimum, range.maximum)

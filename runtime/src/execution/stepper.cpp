@@ -15,8 +15,11 @@ namespace {
 
 std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptions& options) {
   checked(system, options);
-  return options.method.couples_by_waves() ? make_wave_engine(system, options)
-                                           : make_network_engine(system, options);
+  if (!options.method.couples_by_waves()) return make_network_engine(system, options);
+  if (options.method.waves().stages != 0) return make_wave_engine(system, options);
+  StepperOptions chosen = options;
+  chosen.method.waves().stages = chosen_stages(system, options);
+  return make_wave_engine(system, chosen);
 }
 
 }  // namespace

@@ -63,6 +63,10 @@ void refuse_where_not_linearisable(const System& system, Issues& issues) {
   }
 }
 
+constexpr const char* kNoTolerance =
+    "\"auto\" goes by the tolerance of steps that choose their size, and these are of one size: give "
+    "1, 2 or 3";
+
 void check_sizes(const StepperOptions& options, Issues& issues) {
   const StepSizes& sizes = *options.sizes;
   const auto expect = [&](bool good, const char* where, const char* what) {
@@ -129,6 +133,7 @@ Issues check(const System& system, const StepperOptions& options) {
          "must have one value, or one per scalar port");
   if (m.kind == WaveUpdate::interface) refuse_where_not_linearisable(system, issues);
   if (options.sizes) refuse_opaque_parts(system, issues);
+  expect(m.stages != 0 || options.sizes, "/method/stages", kNoTolerance);
   if (m.stages > 1) append(issues, "", check_stages(system));
   expect(m.initial_waves.empty() || is_by_port(m.initial_waves), "/method/initial_waves",
          "must be empty or have one value per scalar port");
@@ -148,6 +153,15 @@ std::vector<double> impedance_by_port(const System& system, const WaveCoupling& 
 const System& checked(const System& system, const StepperOptions& options) {
   throw_if_any(check(system, options));
   return system;
+}
+
+int chosen_stages(const System& system, const StepperOptions& options) {
+  const int asked = options.method.waves().stages;
+  if (asked != 0) return asked;
+  if (!options.sizes) throw ConfigError("/method/stages", kNoTolerance);
+  if (!check_stages(system).empty()) return 1;
+  if (options.sizes->tolerance >= 1e-2) return 1;
+  return options.sizes->tolerance >= 1e-4 ? 2 : 3;
 }
 
 void refuse_without_waves(const CouplingMethod& method) {

@@ -48,6 +48,7 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.remarks = stepper.remarks();
   if (const WaveView* const waves = stepper.waves(); waves != nullptr) {
     summary.tuning = waves->tuning();
+    summary.stages = waves->stages();
     summary.follows_state = waves->follows_state();
     if (waves->guard() != nullptr) summary.guard = *waves->guard();
   }

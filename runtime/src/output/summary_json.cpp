@@ -66,7 +66,7 @@ Json options_json(const DynamicIteration& dynamic) {
 Json options_json(const WaveCoupling& waves) {
   const bool chooses = waves.kind == WaveUpdate::automatic;
   return {{"iterations", waves.iterations},
-          {"stages", waves.stages},
+          {"stages", waves.stages == 0 ? Json("auto") : Json(waves.stages)},
           {"relaxation", chooses ? Json(nullptr) : number(waves.relaxation)},
           {"tolerance", number(waves.tolerance)},
           {"energy_tolerance_J", number(waves.energy_tolerance_J)},
@@ -307,6 +307,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
           {"step_s", number(summary.step_s)},
           {"time_s", number(summary.time_s)},
           {"step_sizes", step_sizes_json(summary)},
+          {"stages", summary.stages},
           {"completed", summary.completed},
           {"method", std::string(name_of(method))},
           {"method_options", method_options_json(method)},

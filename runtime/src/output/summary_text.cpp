@@ -69,7 +69,7 @@ std::string method_text(const RunSummary& summary) {
   const WaveCoupling& method = summary.method.waves();
   std::string text = fmt::format("{}, at most {} iteration{}", name_of(method), method.iterations,
                                  method.iterations == 1 ? "" : "s");
-  if (method.stages > 1) text += fmt::format(", {} stages", method.stages);
+  if (summary.stages > 1) text += fmt::format(", {} stages", summary.stages);
   if (method.kind != WaveUpdate::automatic && method.kind != WaveUpdate::interface) {
     text += fmt::format(", relaxation {:g}", method.relaxation);
   }

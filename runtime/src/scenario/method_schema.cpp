@@ -60,9 +60,9 @@ class OptionSchema {
 
   Json operator()(const OptionField<int>& place) const {
     const double most = std::min<double>(option_.range.maximum, scenario_limits::kIterations);
-    return complete(
-        integer(static_cast<std::int64_t>(option_.range.minimum), static_cast<std::int64_t>(most)),
-        place.of(defaults_));
+    return complete(or_word(integer(static_cast<std::int64_t>(option_.range.minimum),
+                                    static_cast<std::int64_t>(most))),
+                    place.of(defaults_));
   }
   Json operator()(const OptionField<double>& place) const {
     const double value = place.of(defaults_);

@@ -104,6 +104,14 @@ class OptionReader {
       : node_(node), option_(option), method_(method) {}
 
   void operator()(const OptionField<int>& place) const {
+    if (is_word()) {
+      place.in(method_) = 0;
+      return;
+    }
+    if (!option_.word.empty() && !node_.json().is_number()) {
+      return node_.fail_expected(fmt::format("\"{}\" or an integer from {} to {}", option_.word,
+                                             option_.range.minimum, option_.range.maximum));
+    }
     const double most = std::min<double>(option_.range.maximum, scenario_limits::kIterations);
     const auto value = node_.integer(static_cast<std::int64_t>(option_.range.minimum),
                                      static_cast<std::int64_t>(most));

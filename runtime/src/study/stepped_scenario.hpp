@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "execution/staged_run.hpp"
+#include "execution/stepper_options.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 
 namespace portwave {
@@ -24,8 +25,10 @@ class SteppedScenario {
     refuse_chosen_steps(scenario);
     if (!scenario.options.method.couples_by_waves()) return;
     if (scenario.options.method.waves().stages == 1) return;
-    StagedRun run(scenario.system, scenario.options);
-    StepperOptions options = run.options();
+    StepperOptions options = scenario.options;
+    options.method.waves().stages = chosen_stages(scenario.system, options);
+    StagedRun run(scenario.system, options);
+    options = run.options();
     options.method.waves().stages = 1;
     staged_.emplace(Scenario{scenario.name,
                              run.take_stepped(),

@@ -73,6 +73,7 @@ ToleranceRow run_once(const Scenario& scenario, const StepperOptions& options,
   const Wall::time_point start = Wall::now();
   stepper.run_until(scenario.end_s);
   row.time_s = std::chrono::duration<double>(Wall::now() - start).count();
+  row.stages = stepper.waves()->stages();
   row.error = relative_error(states_of(stepper), reference);
   row.steps = stepper.step_index();
   row.evaluations = stepper.iterations().total;

@@ -9,6 +9,7 @@
 
 #include "batches/affine_batch.hpp"
 #include "batches/step_rounding.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "stages/stage_equations.hpp"

@@ -338,6 +338,21 @@ TEST(StepSizes, WhatIsAskedForWronglyIsRefusedAllAtOnce) {
   EXPECT_THROW(chosen.step_towards(0.1), std::out_of_range);
 }
 
+TEST(StepSizes, StagesLeftOpenFollowTheTolerance) {
+  const System system = testing::duffing_linear_pair();
+  const auto stages_at = [&](double tolerance) {
+    Stepper stepper(system, sized(0, tolerance, 0.05));
+    stepper.run_until(0.1);
+    return stepper.waves()->stages();
+  };
+  EXPECT_EQ(stages_at(2e-2), 1);
+  EXPECT_EQ(stages_at(1e-3), 2);
+  EXPECT_EQ(stages_at(1e-6), 3);
+  StepperOptions fixed = sized(0, 1e-6, 0.05);
+  fixed.sizes.reset();
+  EXPECT_THROW(Stepper(system, fixed), ConfigError);
+}
+
 TEST(StepSizes, MethodsWithoutWavesHaveStepsOfOneSize) {
   const System system = testing::chain_of_blocks(2, 2);
   StepperOptions options = sized(1, 1e-6, 0.05);

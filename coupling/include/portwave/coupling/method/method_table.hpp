@@ -72,7 +72,7 @@ struct OptionInfo {
   /// A number that may be infinite too. In files the word stands for it.
   bool may_be_infinite = false;
   /// What a file may say in place of a number: for std::optional that there is none, for a number
-  /// that may be infinite that it is.
+  /// that may be infinite that it is, for an integer 0.
   std::string_view word = "";
   std::string_view unit = "";
   std::string_view summary = "";  ///< one line

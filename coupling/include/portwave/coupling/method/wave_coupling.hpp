@@ -60,7 +60,8 @@ struct WaveCoupling {
   const UpdateRule* own_rule = nullptr;
   /// Budget K ≥ 0: evaluations of S before the commit.
   int iterations = 20;
-  /// Gauss stages of a step, 1 to kMostStages: its order is twice that. Above 1 every port has a
+  /// Gauss stages of a step, 1 to kMostStages: its order is twice that. 0: as many as suit the
+  /// tolerance of steps that choose their size, and 1 where a part can have no more. Above 1 every port has a
   /// wave and an impedance per stage: those that are given by scalar port hold at all stages; those
   /// that are computed are listed part by part, for each part stage by stage, and may be given so.
   /// Not for opaque parts, nor where an external input acts on a hidden constraint (index 2).

@@ -26,6 +26,7 @@ struct RunSummary {
   double time_s = 0.0;         ///< simulated time that was reached
   bool completed = true;       ///< false: interrupted after `steps` steps
   CouplingMethod method;       ///< as asked for
+  int stages = 1;              ///< of a step, with wave coupling
   MethodChoice choice;         ///< what it came to, and why; without waves in words
   std::string remarks;         ///< as Stepper::remarks
   bool follows_state = false;  ///< impedances are tuned to the state of nonlinear parts
