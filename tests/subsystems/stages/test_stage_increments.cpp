@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
