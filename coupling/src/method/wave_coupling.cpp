@@ -17,6 +17,8 @@ namespace {
 constexpr std::array<std::string_view, 6> kImpedanceNames = {"given", "fne",     "matched",
                                                              "leaf",  "adapted", "auto"};
 
+constexpr std::array<std::string_view, 2> kStartNames = {"last", "extrapolated"};
+
 bool has_rule(const WaveCoupling& waves) {
   return waves.kind != WaveUpdate::automatic && waves.kind != WaveUpdate::interface;
 }
@@ -125,6 +127,10 @@ std::span<const OptionInfo> wave_options() {
                  .required = true,
                  .optional_for = {kAutomatic, kInterface},
                  .check = check_impedance},
+      OptionInfo{.key = "start",
+                 .value = option_choice<&WaveCoupling::start>(kStartNames),
+                 .summary = "where the inner iteration of a step starts",
+                 .note = ": from the waves of the last one, or from where they would have gone on"},
       OptionInfo{.key = "guard",
                  .value = option_at<&WaveCoupling::guard>(),
                  .summary = "no step takes more energy from an island's tank than is in it"},
@@ -142,6 +148,10 @@ std::span<const OptionInfo> wave_options() {
 
 std::string_view to_string(ImpedanceKind kind) {
   return kImpedanceNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view to_string(InnerStart start) {
+  return kStartNames[static_cast<std::size_t>(start)];
 }
 
 std::string_view to_string(WaveUpdate kind) { return to_string(MethodKind(kind)); }

@@ -9,6 +9,7 @@
 #include "execution/adaptive_steps.hpp"
 #include "execution/clock.hpp"
 #include "execution/executor.hpp"
+#include "execution/extrapolated_start.hpp"
 #include "execution/fault_replay.hpp"
 #include "execution/guard_commit.hpp"
 #include "execution/island_watch.hpp"
@@ -73,6 +74,10 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
                    !ledger_.metered_parts().empty();
     refuse_non_finite_start(waves_, ledger_, b_, options_.method.waves().tank);
     if (options_.method.waves().guard) guard_.emplace(waves_);
+    if (options_.method.waves().start == InnerStart::extrapolated) {
+      extrapolated_.emplace(waves_, run_);
+      start_.assign(b_.begin(), b_.end());
+    }
     if (options_.method.waves().acceleration > 0)
       acceleration_.emplace(waves_, options_.method.waves().acceleration);
     prepare_interface();
@@ -134,6 +139,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     const auto wave = static_cast<std::size_t>(waves_.wave_size()) * sizeof(double);
     return runner_.executor->bytes() + waves_.bytes() + ledger_.bytes() + residual_.bytes() +
            (sizes_ ? sizes_->bytes() : 0) +
+           (extrapolated_ ? extrapolated_->bytes() + wave : 0) +
            (guard_ ? guard_->bytes() : 0) + (acceleration_ ? acceleration_->bytes() : 0) +
            (interface_ ? interface_->bytes() : 0) + 6 * wave +
            outcomes_.capacity() * sizeof(IslandOutcome) + input_.capacity() * sizeof(double) +
@@ -298,7 +304,10 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   void book(StepReport& report, double end_s) override {
     finish(report, attempt_, end_s, waves_.step_s());
   }
-  void go_on() override { swap_arrays(); }
+  void go_on() override {
+    swap_arrays();
+    goes_on_ = true;
+  }
   void save() override {
     saved_.record.assign(record_.begin(), record_.end());
     saved_.a.assign(a_.begin(), a_.end());
@@ -312,6 +321,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     std::ranges::copy(saved_.b, b_.begin());
     if (clock_.steps() > 0) rescatter(waves_, saved_.impedance, saved_.step_s, a_, b_);
     stale_ = true;
+    goes_on_ = false;
   }
   double time_s() const override { return clock_.time_s(); }
   std::int64_t step_index() const override { return clock_.steps(); }
@@ -350,18 +360,20 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
 
   StepArrays arrays() {
     return {
-        record_.data(), next_.data(),        b_.data(),
+        record_.data(), next_.data(),        start_of(b_),
         b_next_.data(), u_.data(),           b_trial_.data(),
         a_next_.data(), used_ledger(),       used_ledger() ? ledger_.columns() : EnergyColumns{},
         &residual_,     used_acceleration(), used_interface()};
   }
   /// Those of the step after.
   StepArrays next_arrays() {
-    return {next_.data(), record_.data(),      b_next_.data(),
+    return {next_.data(), record_.data(),      start_of(b_next_),
             b_.data(),    u_.data(),           b_trial_.data(),
             a_.data(),    used_ledger(),       used_ledger() ? ledger_.columns() : EnergyColumns{},
             &residual_,   used_acceleration(), used_interface()};
   }
+  /// b that a step starts its iteration from.
+  double* start_of(std::span<double> b) { return extrapolated_ ? start_.data() : b.data(); }
   Acceleration* used_acceleration() { return acceleration_ ? &*acceleration_ : nullptr; }
   InterfaceSolver* used_interface() { return interface_ ? &*interface_ : nullptr; }
   EnergyLedger* used_ledger() { return uses_ledger_ ? &ledger_ : nullptr; }
@@ -373,6 +385,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     } else {
       clock_.advance(step_s);
     }
+    if (extrapolated_) extrapolated_->observe(a_.data(), b_.data(), step_s);
   }
   void swap_arrays() {
     std::swap(record_, next_);
@@ -461,8 +474,11 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
 
   StepResult run(bool timed) {
-    certificate_->begin(b_);
     const WaveCoupling& m = options_.method.waves();
+    if (extrapolated_ && (goes_on_ || m.iterations == 0 || !extrapolated_->form(start_.data()))) {
+      std::ranges::copy(b_, start_.begin());
+    }
+    certificate_->begin({start_of(b_), b_.size()});
     const bool interface = m.kind == WaveUpdate::interface || !m.interface_islands.empty();
     double tolerance = m.tolerance, energy_tolerance_J = m.energy_tolerance_J;
     if (sizes_) {
@@ -535,7 +551,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     if (!is_repeatable_) return;
     const double* driven = waves_.driven() ? input_.data() : nullptr;
     const auto found =
-        find_non_finite(waves_, update(), record_.data(), driven, b_, noticed_at, outcomes_);
+        find_non_finite(waves_, update(), record_.data(), driven, {start_of(b_), b_.size()},
+                        noticed_at, outcomes_);
     if (found) fail(found->failure, found->iteration);
   }
 
@@ -564,6 +581,9 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   StepClock clock_;
   std::optional<AdaptiveSteps> sizes_;  // where steps choose theirs
   Attempt attempt_;
+  std::optional<ExtrapolatedStart> extrapolated_;  // with InnerStart::extrapolated
+  AlignedVector start_;
+  bool goes_on_ = false;  // from a step that was not booked
   /// A state to come back to.
   struct {
     AlignedVector record, a, b;

@@ -73,6 +73,7 @@ Json options_json(const WaveCoupling& waves) {
           {"tolerance_per_part", waves.tolerance_per_part},
           {"acceleration", chooses ? Json(nullptr) : Json(waves.acceleration)},
           {"impedance", impedance_json(waves)},
+          {"start", std::string(to_string(waves.start))},
           {"guard", waves.guard},
           {"tank", tank_json(waves.tank)}};
 }

@@ -47,6 +47,14 @@ struct TankOptions {
   double cap_J = std::numeric_limits<double>::infinity();  ///< what exceeds it is given up; ≥ 0
 };
 
+/// Where the inner iteration of a step starts. It changes nothing of what it converges to.
+enum class InnerStart {
+  last,          ///< u⁰ = P bⁿ
+  extrapolated,  ///< u⁰ of effort and flow as they go on from the last step, or steps
+};
+
+std::string_view to_string(InnerStart start);
+
 inline constexpr int kMaxAcceleration = 10;
 /// What WaveCoupling::retune_factor may be.
 inline constexpr std::string_view kRetuneFactorRange = "0 or a number > 1";
@@ -93,6 +101,8 @@ struct WaveCoupling {
   /// …and the evaluations after which any other island that has not met its tolerance takes it for
   /// the rest of the step; 0: never.
   int rescue_after = 0;
+  /// Not with a budget of 0, which commits what it starts from.
+  InnerStart start = InnerStart::last;
   /// The passivity guard: no committed step takes more from an island's tank than is in it.
   bool guard = true;
   TankOptions tank = {};
