@@ -94,7 +94,7 @@ TEST(StageMatch, IsEmptyWhereThereIsNone) {
 // Stages matched by themselves needed 26 and 51 evaluations here.
 TEST(StageMatch, TakesAGridInFewEvaluations) {
   for (const auto& [stages, most] : {std::pair{2, 12}, std::pair{3, 15}}) {
-    const System system = staged_system(testing::duffing_grid(8, 8), stages, 1e-3);
+    const System system = staged_system(testing::duffing_grid(8, 8), stages);
     const PortResponses responses(system, 1e-3);
     const PredictedRate rate =
         predict_rate(responses, tune_impedance(responses, ImpedanceKind::leaf).by_port,
