@@ -187,6 +187,35 @@ TEST(Allocation, NoneWithStages) {
   }
 }
 
+/// Steps that choose their size allocate where one is of a size that was not in use before. Once
+/// sizes are settled none does, nor does starting from where waves would have gone on.
+TEST(Allocation, NoneInStepsOfChosenSize) {
+  for (const int stages : {1, 2, 3}) {
+    const System system = testing::duffing_linear_pair();
+    StepperOptions options = serial(0.0625);
+    options.method = WaveCoupling::automatic();
+    options.method.waves().stages = stages;
+    options.method.waves().start = InnerStart::extrapolated;
+    options.method.waves().retune_factor = 0.0;
+    options.sizes = StepSizes{.tolerance = 1e-4};
+    Stepper stepper(system, options);
+    stepper.run(600);
+    // A stretch without a change of size: one is sure to be among these.
+    long least = 1;
+    for (int stretch = 0; stretch < 20 && least > 0; ++stretch) {
+      const std::int64_t changes = stepper.step_sizes()->changes;
+      const std::int64_t rejected = stepper.step_sizes()->rejected;
+      const long before = allocations;
+      stepper.run(20);
+      const long own = allocations - before;
+      const bool is_settled = stepper.step_sizes()->changes == changes &&
+                              stepper.step_sizes()->rejected == rejected;
+      if (is_settled) least = own;
+    }
+    EXPECT_EQ(least, 0) << stages;
+  }
+}
+
 TEST(Allocation, NoneInADescriptorPart) {
   for (const auto storage : {StepMapStorage::dense, StepMapStorage::sparse}) {
     SystemBuilder builder;
