@@ -14,7 +14,7 @@
 #include <sunmatrix/sunmatrix_sparse.h>
 #include <sunnonlinsol/sunnonlinsol_fixedpoint.h>
 
-#include "vector_loops.hpp"
+#include "sundials_loops.hpp"
 
 namespace portwave::bench {
 namespace {
@@ -35,11 +35,12 @@ T* created(T* object) {
 /// in the matrix.
 class Newton {
  public:
-  Newton(const Ode& ode, StageSolver solver, N_Vector x, SUNContext context)
+  Newton(const Ode& ode, StageSolver solver, bool own_loops, N_Vector x, SUNContext context)
       : ode_(ode), banded_(solver == StageSolver::band), values_(ode.places().size()) {
     if (banded_) {
       make_band(context);
       linear_ = created(SUNLinSol_Band(x, matrix_, context));
+      if (own_loops) use_own_loops(linear_);
     } else {
       make_sparse(context);
       linear_ = created(SUNLinSol_KLU(x, matrix_, context));
@@ -120,11 +121,7 @@ class SundialsSolver : public OdeSolver {
       : ode_(ode), end_s_(end_s), precision_(precision) {
     require(SUNContext_Create(nullptr, &context_));
     x_ = created(N_VNew_Serial(static_cast<sunindextype>(ode.size()), context_));
-    if (precision.library_loops) {
-      if (std::getenv("FUSED")) require(N_VEnableFusedOps_Serial(x_, SUNTRUE));
-    } else {
-      use_vector_loops(x_);
-    }
+    if (!precision.library_loops) use_own_loops(x_);
     to_start();
   }
   ~SundialsSolver() override {
@@ -176,7 +173,7 @@ class Cvode final : public SundialsSolver {
       nonlinear_ = created(SUNNonlinSol_FixedPoint(x_, 0, context_));
       require(CVodeSetNonlinearSolver(memory_, nonlinear_));
     } else {
-      newton_ = std::make_unique<Newton>(ode, solver, x_, context_);
+      newton_ = std::make_unique<Newton>(ode, solver, !p.library_loops, x_, context_);
       require(CVodeSetLinearSolver(memory_, newton_->linear(), newton_->matrix()));
       require(CVodeSetJacFn(memory_, jacobian));
     }
@@ -250,7 +247,7 @@ class Dirk final : public SundialsSolver {
       require(ARKStepSStolerances(memory_, p.relative, p.absolute));
     }
     require(ARKStepSetTableNum(memory_, static_cast<ARKODE_DIRKTableID>(table), ARKODE_ERK_NONE));
-    newton_ = std::make_unique<Newton>(ode, solver, x_, context_);
+    newton_ = std::make_unique<Newton>(ode, solver, !p.library_loops, x_, context_);
     require(ARKStepSetLinearSolver(memory_, newton_->linear(), newton_->matrix()));
     require(ARKStepSetJacFn(memory_, jacobian));
     if (ode.is_linear()) require(ARKStepSetLinear(memory_, 0));

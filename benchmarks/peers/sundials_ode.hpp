@@ -25,8 +25,7 @@ class OdeSolver {
 struct Precision {
   double relative = 0.0, absolute = 0.0;
   long steps = 0;
-  /// With the loops over vectors that the installed library has, fused ones enabled, in place of
-  /// ours (vector_loops.hpp).
+  /// With the loops that the installed library has, in place of ours (sundials_loops.hpp).
   bool library_loops = false;
 };
 

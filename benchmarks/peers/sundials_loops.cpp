@@ -1,10 +1,13 @@
-#include "vector_loops.hpp"
+#include "sundials_loops.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <nvector/nvector_serial.h>
+#include <sunlinsol/sunlinsol_band.h>
+#include <sunmatrix/sunmatrix_band.h>
+#include <utility>
 
 namespace portwave::bench {
 namespace {
@@ -128,9 +131,86 @@ int scale_add_multi(int count, double* a, N_Vector x, N_Vector* y, N_Vector* z) 
   return 0;
 }
 
+sunindextype* pivots_of(SUNLinearSolver solver) {
+  return static_cast<SUNLinearSolverContent_Band>(solver->content)->pivots;
+}
+
+/// Columns by their diagonal entry: column(j)[i − j] is entry (i, j).
+struct Band {
+  explicit Band(SUNMatrix matrix)
+      : size(SM_COLUMNS_B(matrix)),
+        lower(SM_LBAND_B(matrix)),
+        upper(SM_SUBAND_B(matrix)),
+        fill(SM_SUBAND_B(matrix) - SM_UBAND_B(matrix)),
+        step(SM_LDIM_B(matrix)),
+        first(SM_DATA_B(matrix) + upper) {}
+  double* column(sunindextype j) const { return first + j * step; }
+
+  sunindextype size, lower, upper, fill, step;  // upper: with the fill that pivoting makes
+  double* first;
+};
+
+/// LU in place, multipliers below the diagonal. The number of the column without a pivot, or 0.
+int factorise(SUNLinearSolver solver, SUNMatrix matrix) {
+  const Band band(matrix);
+  sunindextype* pivots = pivots_of(solver);
+  for (sunindextype j = 0; j < band.size; ++j) {
+    std::fill_n(band.column(j) - band.upper, band.fill, 0.0);
+  }
+  for (sunindextype k = 0; k < band.size; ++k) {
+    double* const own = band.column(k);
+    const sunindextype below = std::min(band.lower, band.size - 1 - k);
+    sunindextype pivot = 0;
+    for (sunindextype i = 1; i <= below; ++i) {
+      if (std::abs(own[i]) > std::abs(own[pivot])) pivot = i;
+    }
+    pivots[k] = k + pivot;
+    if (own[pivot] == 0.0) return static_cast<int>(k + 1);
+    std::swap(own[0], own[pivot]);
+    const double over = 1.0 / own[0];
+    for (sunindextype i = 1; i <= below; ++i) own[i] *= over;
+    const sunindextype right = std::min(band.upper, band.size - 1 - k);
+    for (sunindextype r = 1; r <= right; ++r) {
+      double* const other = band.column(k + r) - r;  // row k
+      const double factor = other[pivot];
+      if (pivot != 0) std::swap(other[0], other[pivot]);
+      if (factor == 0.0) continue;
+#pragma GCC ivdep
+      for (sunindextype i = 1; i <= below; ++i) other[i] -= factor * own[i];
+    }
+  }
+  return 0;
+}
+
+int solve(SUNLinearSolver solver, SUNMatrix matrix, N_Vector x_vector, N_Vector b, double) {
+  const Band band(matrix);
+  const sunindextype* pivots = pivots_of(solver);
+  double* x = NV_DATA_S(x_vector);
+  if (x_vector != b) std::copy_n(NV_DATA_S(b), band.size, x);
+  for (sunindextype k = 0; k < band.size; ++k) {
+    if (pivots[k] != k) std::swap(x[k], x[pivots[k]]);
+    const double* own = band.column(k);
+    const double value = x[k];
+    const sunindextype below = std::min(band.lower, band.size - 1 - k);
+    for (sunindextype i = 1; i <= below; ++i) x[k + i] -= own[i] * value;
+  }
+  for (sunindextype k = band.size; k-- > 0;) {
+    const double* own = band.column(k);
+    const double value = x[k] /= own[0];
+    const sunindextype above = std::min(band.upper, k);
+    for (sunindextype i = 1; i <= above; ++i) x[k - i] -= own[-i] * value;
+  }
+  return 0;
+}
+
 }  // namespace
 
-void use_vector_loops(N_Vector vector) {
+void use_own_loops(SUNLinearSolver band) {
+  band->ops->setup = factorise;
+  band->ops->solve = solve;
+}
+
+void use_own_loops(N_Vector vector) {
   auto& loops = *vector->ops;
   loops.nvlinearsum = linear_sum;
   loops.nvconst = constant;
