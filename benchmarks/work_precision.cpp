@@ -40,7 +40,7 @@ using portwave::Stepper;
 
 constexpr int kFirstExponent = 3, kLastExponent = 10;  // accuracies 1e-3 … 1e-10
 constexpr double kMostSeconds = 2.0;                   // of one run; beyond that: too slow
-const std::string kEngine = "engine";
+const std::string kEngine = "engine", kAdaptive = "engine_adaptive";
 
 /// One integration that can be repeated.
 class Run {
@@ -63,11 +63,12 @@ class EngineRun final : public Run {
   /// Linear parts do the same work in every step, so that timing goes on where the last run ended:
   /// setting up may take longer than the run.
   void restart() override {
-    if (stepper_ != nullptr && problem_.linear) return;
+    if (stepper_ != nullptr && problem_.linear && steps_ > 0) return;
     stepper_ = std::make_unique<Stepper>(problem_.system, options_);
   }
   /// Errors: TooSlow.
   void solve() override {
+    if (steps_ == 0) return solve_to_tolerance();
     const auto start = std::chrono::steady_clock::now();
     const auto passed = [start] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -82,6 +83,16 @@ class EngineRun final : public Run {
   std::vector<double> state() const override { return problem_.read(*stepper_); }
 
  private:
+  /// Step sizes that come into use on the way are set up on the run's time.
+  void solve_to_tolerance() {
+    const auto start = std::chrono::steady_clock::now();
+    while (stepper_->time_s() < problem_.end_s) {
+      stepper_->step_towards(problem_.end_s);
+      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+      if (passed.count() > 2.0 * kMostSeconds) throw TooSlow();
+    }
+  }
+
   const Problem& problem_;
   portwave::StepperOptions options_;
   long steps_;
@@ -134,6 +145,7 @@ Contender engine(const Problem& problem, int stages, double tolerance) {
     options.certify = portwave::Certify::energy;
     options.method = portwave::CouplingMethod::automatic(tolerance);
     options.method.waves().stages = stages;
+    if (!problem.linear) options.method.waves().start = portwave::InnerStart::extrapolated;
     return std::make_unique<EngineRun>(problem, options, steps);
   };
   return {.family = kEngine,
@@ -145,13 +157,33 @@ Contender engine(const Problem& problem, int stages, double tolerance) {
           }};
 }
 
-/// Engines with other ways to choose their steps would stand here too.
+/// Steps that choose their size.
+Contender adaptive_engine(const Problem& problem, int stages) {
+  const auto tolerance_of = [](double knob) { return std::pow(10.0, -1.0 - knob); };
+  const auto make = [&problem, stages, tolerance_of](double knob) -> std::unique_ptr<Run> {
+    portwave::StepperOptions options;
+    options.step_s = problem.end_s / 8.0;
+    options.certify = portwave::Certify::energy;
+    options.method = portwave::CouplingMethod::automatic();
+    options.method.waves().stages = stages;
+    options.sizes = portwave::StepSizes{.tolerance = std::max(tolerance_of(knob), 1e-13)};
+    return std::make_unique<EngineRun>(problem, options, 0);
+  };
+  return {.family = kAdaptive,
+          .name = fmt::format("s={}", stages),
+          .make = make,
+          .setting = [tolerance_of](double knob) {
+            return fmt::format("tolerance {:.1e}", tolerance_of(knob));
+          }};
+}
+
 std::vector<Contender> engines(const Problem& problem) {
   const std::vector<double> tolerances =
       problem.linear ? std::vector{1e-10} : std::vector{1e-6, 1e-9, 1e-12};
   std::vector<Contender> all;
   for (const int stages : {1, 2, 3}) {
     for (const double tolerance : tolerances) all.push_back(engine(problem, stages, tolerance));
+    all.push_back(adaptive_engine(problem, stages));
   }
   return all;
 }
@@ -387,7 +419,7 @@ class Duel {
   void add_as_installed() {
     const Candidate* fastest = nullptr;
     for (std::size_t i = 0; i < names_.size(); ++i) {
-      if (names_[i] == kEngine) continue;
+      if (!is_peer(i)) continue;
       const Candidate& peer = candidates_[i];
       if (fastest == nullptr || peer.sample.seconds < fastest->sample.seconds) fastest = &peer;
     }
@@ -417,7 +449,7 @@ class Duel {
     for (std::size_t i = 0; i < names_.size(); ++i) {
       if (names_[i] == kEngine) continue;
       row(report, names_[i], i, {});
-      if (names_[i] == kAsInstalled) continue;
+      if (names_[i] == kAsInstalled || !is_peer(i)) continue;
       if (!best || contest_->median_us(i) < contest_->median_us(*best)) best = i;
     }
     if (!best) return;
@@ -436,6 +468,7 @@ class Duel {
   }
   /// The engine is the first, where it has the accuracy at all.
   bool has_engine() const { return names_.front() == kEngine; }
+  bool is_peer(std::size_t i) const { return names_[i] != kEngine && names_[i] != kAdaptive; }
 
   void row(const Report& report, const std::string& name, std::size_t peer,
            std::optional<double> goal) const {
@@ -506,6 +539,7 @@ void compare(const Report& report, const Problem& problem) {
     const double accuracy = std::pow(10.0, -exponent);
     Duel duel(problem, exponent);
     duel.add(kEngine, fastest(contenders, kEngine, accuracy, expected));
+    duel.add(kAdaptive, fastest(contenders, kAdaptive, accuracy, expected));
     for (const std::string& family : kPeers) {
       duel.add(family, fastest(contenders, family, accuracy, expected));
     }
