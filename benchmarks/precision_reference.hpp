@@ -76,13 +76,13 @@ inline std::vector<double> extrapolated(const Ode& ode, double end_s, int steps)
 inline std::vector<double> pair_in_more_digits(const PairParameters& p, double end_s, int steps) {
   using Real = long double;
   const auto slope = [&p](Real, const Real* x, Real* x_dot) {  // (q₁, q₂, v₁, v₂)
-    const Real coupling = p.coupling_stiffness_N_per_m * (x[1] - x[0]) +
-                          p.coupling_damping_Ns_per_m * (x[3] - x[2]);
+    const Real coupling =
+        p.coupling_stiffness_N_per_m * (x[1] - x[0]) + p.coupling_damping_Ns_per_m * (x[3] - x[2]);
     x_dot[0] = x[2];
     x_dot[1] = x[3];
-    x_dot[2] = (coupling - p.stiffness_N_per_m * x[0] -
-                p.cubic_stiffness_N_per_m3 * x[0] * x[0] * x[0]) /
-               p.duffing_mass_kg;
+    x_dot[2] =
+        (coupling - p.stiffness_N_per_m * x[0] - p.cubic_stiffness_N_per_m3 * x[0] * x[0] * x[0]) /
+        p.duffing_mass_kg;
     x_dot[3] = (-coupling - p.linear_stiffness_N_per_m * x[1]) / p.linear_mass_kg;
   };
   const std::vector<Real> end =

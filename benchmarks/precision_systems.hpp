@@ -30,7 +30,7 @@ struct Problem {
   /// The stepper's state in the physical order of `Ode`.
   std::function<std::vector<double>(const Stepper&)> read;
   long fewest_engine_steps = 16, fewest_steps = 16;  ///< the latter of peers with equal steps
-  int reference_steps = 128; ///< of the extrapolation, ω h < 1
+  int reference_steps = 128;                         ///< of the extrapolation, ω h < 1
   /// The end by other means, in the physical order; replaces the extrapolation in double.
   std::function<std::vector<double>()> exact = {};
   double rounding = 1e-12;  ///< what the extrapolation in double may lose

@@ -352,8 +352,7 @@ std::optional<Candidate> fastest(const std::vector<Contender>& contenders,
   constexpr std::size_t kMostTries = 4;
   for (std::size_t i = 0; i < std::min(guesses.size(), kMostTries); ++i) {
     if (seconds(guesses[i]) > kWorthATry * seconds(guesses[0])) break;
-    const Candidate found =
-        refined(*guesses[i].contender, guesses[i].sample, accuracy, expected);
+    const Candidate found = refined(*guesses[i].contender, guesses[i].sample, accuracy, expected);
     if (!best || seconds(found) < seconds(*best)) best = found;
   }
   return best;
@@ -531,8 +530,8 @@ void compare(const Report& report, const Problem& problem) {
     sweep(contender, expected);
     const Sample& last = contender.coarse.back();
     fmt::print(stderr, "  {:12} {:36} {:2} runs, last: error {:8.1e} {:10.3f} ms\n",
-               contender.family, described({&contender, last}), contender.coarse.size(),
-               last.error, 1e3 * last.seconds);
+               contender.family, described({&contender, last}), contender.coarse.size(), last.error,
+               1e3 * last.seconds);
   }
   check_answers(contenders);
   for (int exponent = kFirstExponent; exponent <= kLastExponent; ++exponent) {

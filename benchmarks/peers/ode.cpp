@@ -28,9 +28,7 @@ struct Index {
   static constexpr std::size_t kStride = kLayout == Layout::apart ? 1 : 2;
   static constexpr std::size_t second(std::size_t n) { return kLayout == Layout::apart ? n : 1; }
   static int q(std::size_t i, std::size_t) { return static_cast<int>(kStride * i); }
-  static int v(std::size_t i, std::size_t n) {
-    return static_cast<int>(second(n) + kStride * i);
-  }
+  static int v(std::size_t i, std::size_t n) { return static_cast<int>(second(n) + kStride * i); }
 };
 
 template <template <Layout> class Made, class Parameters>
@@ -58,7 +56,8 @@ class ChainOde final : public Ode {
     }
     equal_ = true;
     for (std::size_t i = 1; i + 1 < n_; ++i) {
-      equal_ = equal_ && left_[i] == left_[1] && right_[i] == left_[1] && damping_[i] == damping_[0];
+      equal_ =
+          equal_ && left_[i] == left_[1] && right_[i] == left_[1] && damping_[i] == damping_[0];
     }
     equal_ = equal_ && right_[0] == left_[1] && left_[n_ - 1] == left_[1];
     std::vector<double> state = chain.q;
@@ -193,8 +192,7 @@ class GridOde final : public Ode {
       const double qj = q[j], vj = v[j];
       q_dot[j] = vj;
       v_dot[j] = k12_ * (qn[j] + qs[j] + q[west] + q[east] - 4.0 * qj) +
-                 c12_ * (vn[j] + vs[j] + v[west] + v[east] - 4.0 * vj) -
-                 (k1_ + k3_ * qj * qj) * qj;
+                 c12_ * (vn[j] + vs[j] + v[west] + v[east] - 4.0 * vj) - (k1_ + k3_ * qj * qj) * qj;
     };
     const std::size_t last = kStride * (columns_ - 1);
     node(0, 0, kStride);
@@ -256,10 +254,9 @@ class LineOde final : public Ode {
     start_at(state);
     for (std::size_t i = 0; i < n_; ++i) {
       const int current = Index<kLayout>::q(i, n_), voltage = Index<kLayout>::v(i, n_);
-      places_.insert(places_.end(), {{current, current},
-                                     {current, voltage},
-                                     {voltage, current},
-                                     {voltage, voltage}});
+      places_.insert(
+          places_.end(),
+          {{current, current}, {current, voltage}, {voltage, current}, {voltage, voltage}});
       if (i > 0) places_.push_back({current, Index<kLayout>::v(i - 1, n_)});
       if (i + 1 < n_) places_.push_back({voltage, Index<kLayout>::q(i + 1, n_)});
     }
@@ -277,13 +274,13 @@ class LineOde final : public Ode {
     current_dot[0] = l * (drive - voltage[0]) - r * current[0];
 #pragma GCC ivdep
     for (std::size_t i = 1; i < n_; ++i) {
-      current_dot[kStride * i] = l * (voltage[kStride * (i - 1)] - voltage[kStride * i]) -
-                                 r * current[kStride * i];
+      current_dot[kStride * i] =
+          l * (voltage[kStride * (i - 1)] - voltage[kStride * i]) - r * current[kStride * i];
     }
 #pragma GCC ivdep
     for (std::size_t i = 0; i + 1 < n_; ++i) {
-      voltage_dot[kStride * i] = c * (current[kStride * i] - current[kStride * (i + 1)]) -
-                                 g * voltage[kStride * i];
+      voltage_dot[kStride * i] =
+          c * (current[kStride * i] - current[kStride * (i + 1)]) - g * voltage[kStride * i];
     }
     voltage_dot[last] = c * (current[last] - p_.load_S * voltage[last]) - g * voltage[last];
   }

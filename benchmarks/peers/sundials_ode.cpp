@@ -70,8 +70,7 @@ class Newton {
       upper = std::max<sunindextype>(upper, column - row);
       lower = std::max<sunindextype>(lower, row - column);
     }
-    matrix_ = created(
-        SUNBandMatrix(static_cast<sunindextype>(ode_.size()), upper, lower, context));
+    matrix_ = created(SUNBandMatrix(static_cast<sunindextype>(ode_.size()), upper, lower, context));
     for (const auto& [row, column] : ode_.places()) {
       const double* entry = SM_COLUMN_B(matrix_, column) + (row - column);
       at_.push_back(static_cast<std::size_t>(entry - SM_DATA_B(matrix_)));
@@ -86,8 +85,8 @@ class Newton {
                                                   : places[a].row < places[b].row;
     });
     const auto n = static_cast<sunindextype>(ode_.size());
-    matrix_ = created(
-        SUNSparseMatrix(n, n, static_cast<sunindextype>(places.size()), CSC_MAT, context));
+    matrix_ =
+        created(SUNSparseMatrix(n, n, static_cast<sunindextype>(places.size()), CSC_MAT, context));
     columns_.assign(ode_.size() + 1, 0);
     at_.resize(places.size());
     for (std::size_t k = 0; k < order.size(); ++k) {
@@ -201,8 +200,7 @@ class Cvode final : public SundialsSolver {
 
 class Erk final : public SundialsSolver {
  public:
-  Erk(const Ode& ode, double end_s, int table, const Precision& p)
-      : SundialsSolver(ode, end_s, p) {
+  Erk(const Ode& ode, double end_s, int table, const Precision& p) : SundialsSolver(ode, end_s, p) {
     memory_ = created(ERKStepCreate(slope, 0.0, x_, context_));
     require(ERKStepSetUserData(memory_, static_cast<SundialsSolver*>(this)));
     if (fixed()) {
@@ -277,8 +275,8 @@ class Dirk final : public SundialsSolver {
 
 }  // namespace
 
-std::unique_ptr<OdeSolver> cvode(const Ode& ode, double end_s, Multistep family,
-                                 StageSolver solver, const Precision& precision) {
+std::unique_ptr<OdeSolver> cvode(const Ode& ode, double end_s, Multistep family, StageSolver solver,
+                                 const Precision& precision) {
   return std::make_unique<Cvode>(ode, end_s, family, solver, precision);
 }
 std::unique_ptr<OdeSolver> arkode_erk(const Ode& ode, double end_s, const Table& table,

@@ -262,7 +262,8 @@ void add_study_tolerance(Verb& group, StudyToleranceArguments& study) {
   add_scenario(verb, study.scenario);
   const NumberRange range = StepSizes::tolerances();
   verb.reals("--tolerances", "T,T,...", "Tolerances of the local error, one run each",
-             {range.minimum, range.maximum}, [&study](std::vector<double> tolerances) {
+             {range.minimum, range.maximum},
+             [&study](std::vector<double> tolerances) {
                study.options.tolerances = std::move(tolerances);
              })
       ->default_str("1e-3,1e-4,1e-5,1e-6,1e-7,1e-8");

@@ -121,10 +121,10 @@ struct GenerateArguments {
   std::optional<std::filesystem::path> out;  ///< none: stdout
 };
 
-using Command =
-    std::variant<RunArguments, ValidateArguments, ListArguments, SchemaArguments, TuneArguments,
-                 StudyBudgetArguments, StudyRateArguments, StudyOrderArguments, StudyToleranceArguments,
-                 StudyIterationArguments, StudyScalingArguments, GenerateArguments>;
+using Command = std::variant<RunArguments, ValidateArguments, ListArguments, SchemaArguments,
+                             TuneArguments, StudyBudgetArguments, StudyRateArguments,
+                             StudyOrderArguments, StudyToleranceArguments, StudyIterationArguments,
+                             StudyScalingArguments, GenerateArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.

@@ -31,9 +31,8 @@ using Recorders = std::vector<std::unique_ptr<Recorder>>;
 Recorders recorders_for(const Scenario& scenario, const RunArguments& arguments) {
   Recorders recorders;
   if (arguments.out) {
-    recorders.push_back(
-        std::make_unique<CsvRecorder>(*arguments.out, scenario.observables, scenario.record_every,
-                                      scenario.record_every_s));
+    recorders.push_back(std::make_unique<CsvRecorder>(
+        *arguments.out, scenario.observables, scenario.record_every, scenario.record_every_s));
   }
   return recorders;
 }

@@ -68,9 +68,9 @@ std::string rows_csv(const ToleranceStudy& study) {
   std::string text =
       "stages,tolerance,error,steps,rejected,smallest_s,largest_s,evaluations,time_s\n";
   for (const ToleranceRow& row : study.rows) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", row.stages, row.tolerance,
-                        field(row.error), row.steps, row.rejected, field(row.smallest_s),
-                        field(row.largest_s), row.evaluations, field(row.time_s));
+    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", row.stages, row.tolerance, field(row.error),
+                        row.steps, row.rejected, field(row.smallest_s), field(row.largest_s),
+                        row.evaluations, field(row.time_s));
   }
   return text;
 }

@@ -208,8 +208,8 @@ TEST(Allocation, NoneInStepsOfChosenSize) {
       const long before = allocations;
       stepper.run(20);
       const long own = allocations - before;
-      const bool is_settled = stepper.step_sizes()->changes == changes &&
-                              stepper.step_sizes()->rejected == rejected;
+      const bool is_settled =
+          stepper.step_sizes()->changes == changes && stepper.step_sizes()->rejected == rejected;
       if (is_settled) least = own;
     }
     EXPECT_EQ(least, 0) << stages;

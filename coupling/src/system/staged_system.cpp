@@ -12,9 +12,7 @@
 #include "portwave/subsystems/stages/staged_part.hpp"
 
 namespace portwave {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 Issues check_stages(const System& system) {
   Issues issues;

@@ -212,8 +212,7 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
     for (int j = 0; j < batch.input_size(); ++j) {
       if (!part.input_is_driven[static_cast<std::size_t>(j)]) continue;
       const auto channel = static_cast<std::size_t>(lane * batch.input_size() + j);
-      driven_.push_back(
-          {&part, input_size_ + channel, index, j});
+      driven_.push_back({&part, input_size_ + channel, index, j});
       slot.driven = true;
     }
   }

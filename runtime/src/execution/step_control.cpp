@@ -50,8 +50,7 @@ void StepControl::accept(const Next& step, double error) {
   }
   if (!step.on_ladder) return;
   if (expected > 1.0) return shrink(1);
-  const bool is_calm =
-      since_change_ >= kStepsBeforeGrowth && since_rejection_ >= patience_;
+  const bool is_calm = since_change_ >= kStepsBeforeGrowth && since_rejection_ >= patience_;
   const bool has_rung = position_ % 2 == 0 && 2.0 * step_s_ <= largest_s_ * (1.0 + kSame);
   if (!is_calm || !has_rung || expected * std::exp2(power_) > kAim) return;
   step_s_ *= 2.0;

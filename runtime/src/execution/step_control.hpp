@@ -48,8 +48,8 @@ class StepControl {
   std::int64_t position_ = 0;  // ladder steps since the last event
   int since_change_ = 0;       // accepted steps
   int since_rejection_ = 0;
-  int patience_ = 0;           // accepted steps between a rejection and the next growth
-  bool has_grown_ = false;     // at the last change
+  int patience_ = 0;          // accepted steps between a rejection and the next growth
+  bool has_grown_ = false;    // at the last change
   double last_error_ = -1.0;  // < 0: none
 };
 

@@ -87,8 +87,7 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages
   std::size_t largest = 0;
   for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) {
     first_state_.push_back(states);
-    const auto n =
-        static_cast<std::size_t>(waves.batch(waves.slot(i).batch).batch->state_size());
+    const auto n = static_cast<std::size_t>(waves.batch(waves.slot(i).batch).batch->state_size());
     largest = std::max(largest, n);
     initial_.resize(states + n);
     waves.get_state(i, record, initial_.data() + states);
@@ -118,13 +117,15 @@ void StepErrorEstimate::take(const double* record, const double* a, const double
   for (std::size_t i = 0; i < waves_.batches().size(); ++i) {
     const BatchSlot& slot = waves_.batches()[i];
     slot.batch->stage_increments(slot.all(), record + slot.record, a + slot.wave,
-                                 next + slot.record, steps_[0].increments.data() + batch_offset_[i]);
+                                 next + slot.record,
+                                 steps_[0].increments.data() + batch_offset_[i]);
   }
   steps_[0].step_s = waves_.step_s();
 }
 
 void StepErrorEstimate::accept(const double* next) {
-  measure_motion(next);
+  if (is_motion_due()) measure_motion(next);
+  ++accepted_;
   for (Kind& kind : kinds_) kind.scale_J = kind.next_J;
   std::swap(steps_[1], steps_[2]);
   std::swap(steps_[0], steps_[1]);
@@ -184,19 +185,20 @@ double StepErrorEstimate::distance(const double* other, const double* next) {
 /// Of `difference_`; infinite where it is not a number.
 double StepErrorEstimate::share(const double* next) {
   try {
-    measure_motion(next);
+    if (is_motion_due()) measure_motion(next);
     double worst = 0.0;
     for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
-      const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
-      for (int i = 0; i < n; ++i) other_[at(i)] = difference_[offset(part, i)];
+      const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
+      const double* const own = difference_.data() + offset(part, 0);
+      for (int i = 0; i < batch.state_size(); ++i) other_[at(i)] = own[i * batch.stride()];
       waves_.get_state(part, next, x_.data());
       const double energy = energy_between(part, x_.data(), other_.data());
       if (!std::isfinite(energy)) return kInfinity;
-      // What rounding of the state has in it cannot be told from an error.
-      const double noise = floor_J(part, x_.data(), other_.data());
       const double scale = kinds_[at(kind_of_part_[at(part)])].next_J;
-      if (energy <= noise) continue;
-      worst = std::max(worst, scale > 0.0 ? energy / scale : kInfinity);
+      if (energy <= worst * scale) continue;
+      // What rounding of the state has in it cannot be told from an error.
+      if (energy <= floor_J(part, x_.data(), other_.data())) continue;
+      worst = scale > 0.0 ? energy / scale : kInfinity;
     }
     return std::sqrt(worst);
   } catch (const std::exception&) {  // of a callback, outside its domain
@@ -243,6 +245,13 @@ double StepErrorEstimate::floor_J(int part, const double* x, const double* e) {
 }
 
 /// How far every kind of part has moved, with the step to `next`.
+/// Motion grows fast at the start only. Where it is looked at less often, errors are compared with
+/// less.
+bool StepErrorEstimate::is_motion_due() const {
+  constexpr std::int64_t kAlways = 16, kInterval = 4;
+  return accepted_ < kAlways || accepted_ % kInterval == 0;
+}
+
 void StepErrorEstimate::look_at(const double* tried) {
   try {
     measure_motion(tried);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -79,6 +80,7 @@ class StepErrorEstimate {
   double floor_J(int part, const double* x, const double* e);
   void measure_motion(const double* next);
   void look_at(const double* tried);
+  bool is_motion_due() const;
   double share(const double* next);
 
   const WaveDiscretisation& waves_;
@@ -87,6 +89,7 @@ class StepErrorEstimate {
   std::vector<std::size_t> first_state_;   // by part, in initial_ and difference_
   std::array<Step, 3> steps_;              // [0]: taken, then latest first
   int known_steps_ = 0;                    // accepted ones of steps_
+  std::int64_t accepted_ = 0;
   std::vector<double> initial_, difference_;
   std::vector<int> kind_of_part_;
   std::vector<Kind> kinds_;

@@ -10,22 +10,12 @@ namespace {
 /// Sizes kept ready: a ladder's rungs, and some that lead up to events.
 constexpr std::size_t kMostLevels = 24;
 
-/// The choice of `automatic` is made once; impedances are chosen for each step size.
-WaveCoupling method_of_levels(const WaveCoupling& given, const WaveCoupling& chosen) {
-  WaveCoupling out = chosen;
-  out.impedance_kind =
-      given.kind == WaveUpdate::automatic ? ImpedanceKind::automatic : given.impedance_kind;
-  if (out.impedance_kind == ImpedanceKind::given) out.impedance = given.impedance;
-  return out;
-}
-
 }  // namespace
 
 StepLevels::StepLevels(const System& stepped, double step_s, const WaveCoupling& method)
     : system_(stepped) {
   levels_.push_back({step_s, Tuner(stepped, step_s, method), {}, 0});
   current_ = levels_.begin();
-  method_ = method_of_levels(method, current_->tuner.choice().method.waves());
 }
 
 void StepLevels::switch_to(double step_s, WaveDiscretisation& waves) {
@@ -41,9 +31,8 @@ std::list<StepLevels::Level>::iterator StepLevels::find_or_make(double step_s,
                                                                 const WaveDiscretisation& waves) {
   const auto found = std::ranges::find(levels_, step_s, &Level::step_s);
   if (found != levels_.end()) return found;
-  Level level{step_s, Tuner(system_, step_s, method_), {}, 0};
-  level.maps =
-      waves.prepared_for(step_s, level.tuner.choice().method.waves().impedance);
+  Level level{step_s, Tuner(system_, step_s, current_->tuner), {}, 0};
+  level.maps = waves.prepared_for(step_s, level.tuner.choice().method.waves().impedance);
   levels_.push_back(std::move(level));
   return std::prev(levels_.end());
 }
@@ -58,12 +47,9 @@ void StepLevels::forget_oldest() {
 void StepLevels::leave(const std::vector<double>& by_port) {
   current_->tuner.leave(by_port);
   levels_.remove_if([this](const Level& level) { return &level != &*current_; });
-  method_.impedance_kind = ImpedanceKind::given;
-  method_.impedance = by_port;
 }
 
 void StepLevels::set_iterations(int iterations) {
-  method_.iterations = iterations;
   for (Level& level : levels_) level.tuner.set_iterations(iterations);
 }
 

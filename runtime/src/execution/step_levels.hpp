@@ -9,7 +9,8 @@
 namespace portwave {
 
 /// What a run has been prepared for: the impedances of every step size in use, and their step maps
-/// while another size is in force. With steps of one size there is one level.
+/// while another size is in force. With steps of one size there is one level. The method is chosen
+/// for the first one; others take impedances by the rules that it chose.
 class StepLevels {
  public:
   /// The first level is current. Errors: ConfigError of Tuner.
@@ -40,7 +41,6 @@ class StepLevels {
   void forget_oldest();
 
   const System& system_;
-  WaveCoupling method_;  // for levels to come: the kind as it was chosen first
   std::list<Level> levels_;
   std::list<Level>::iterator current_;
   std::int64_t uses_ = 0;

@@ -86,8 +86,8 @@ void check_within_last_step(const StepEngine& engine, double time_s) {
   const StepClock& clock = engine.clock();
   const double end_s = clock.time_s();
   if (!(time_s >= end_s - clock.last_step_s() * (1.0 + 1e-9) && time_s <= end_s)) {
-    throw std::out_of_range(fmt::format("{:g} s is not within the last step, which led to {:g} s",
-                                        time_s, end_s));
+    throw std::out_of_range(
+        fmt::format("{:g} s is not within the last step, which led to {:g} s", time_s, end_s));
   }
 }
 

@@ -64,7 +64,8 @@ void refuse_where_not_linearisable(const System& system, Issues& issues) {
 }
 
 constexpr const char* kNoTolerance =
-    "\"auto\" goes by the tolerance of steps that choose their size, and these are of one size: give "
+    "\"auto\" goes by the tolerance of steps that choose their size, and these are of one size: "
+    "give "
     "1, 2 or 3";
 
 void check_sizes(const StepperOptions& options, Issues& issues) {
@@ -80,10 +81,10 @@ void check_sizes(const StepperOptions& options, Issues& issues) {
          "steps that choose their size keep no pace and no deadline: they are taken again where "
          "they are not accurate enough");
   if (!options.method.couples_by_waves()) {
-    issues.push_back({"/time/step",
-                      fmt::format("the method \"{}\" couples without waves, and its steps are of "
-                                  "one size: give \"step_s\"",
-                                  to_string(options.method.kind()))});
+    issues.push_back(
+        {"/time/step", fmt::format("the method \"{}\" couples without waves, and its steps are of "
+                                   "one size: give \"step_s\"",
+                                   to_string(options.method.kind()))});
   }
 }
 

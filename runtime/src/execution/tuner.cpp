@@ -21,6 +21,7 @@ Tuner::Tuner(const System& system, double step_s, const WaveCoupling& method) {
   if (asked_for) {
     choice_.method = method;
     choice_.method.waves().impedance = impedance_by_port(system, method);
+    is_given_ = true;
     return;
   }
   responses_.emplace(system, step_s);
@@ -29,6 +30,17 @@ Tuner::Tuner(const System& system, double step_s, const WaveCoupling& method) {
   const bool follows = chosen.retune_factor > 0.0 && responses_->depends_on_state() &&
                        chosen.impedance_kind != ImpedanceKind::given;
   if (!follows) responses_.reset();
+}
+
+Tuner::Tuner(const System& system, double step_s, const Tuner& like)
+    : choice_(like.choice_), is_given_(like.is_given_) {
+  if (is_given_) return;
+  responses_.emplace(system, step_s);
+  if (!responses_->problem().empty()) {
+    throw ConfigError("/method/impedance", responses_->problem());
+  }
+  choice_.method.waves().impedance = tune_impedance(*responses_, choice_.rules).by_port;
+  if (!like.responses_) responses_.reset();
 }
 
 int Tuner::expected_iterations() const {
@@ -78,6 +90,7 @@ void Tuner::refuse(std::int64_t steps) {
 
 void Tuner::leave(std::vector<double> by_port) {
   responses_.reset();
+  is_given_ = true;
   choice_.method.waves().impedance_kind = ImpedanceKind::given;
   choice_.method.waves().impedance = std::move(by_port);
 }

@@ -16,6 +16,9 @@ class Tuner {
  public:
   /// Errors: ConfigError of choose_method.
   Tuner(const System& system, double step_s, const WaveCoupling& method);
+  /// For steps of another size, by what `like` has chosen: impedances by the same rules, and no
+  /// look at others. Rates are those of `like`. Errors: ConfigError where a part has no response.
+  Tuner(const System& system, double step_s, const Tuner& like);
 
   const MethodChoice& choice() const { return choice_; }
   /// Evaluations of S in a step: the budget, or what is predicted if a tolerance is to end it.
@@ -39,6 +42,7 @@ class Tuner {
 
  private:
   MethodChoice choice_;
+  bool is_given_ = false;                   // the impedances
   std::optional<PortResponses> responses_;  // while impedances may have to follow
   std::int64_t interval_ = 1;
   std::int64_t last_check_ = 0;

@@ -94,8 +94,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
                          1e-9 * whole.commit_cost_ns);
     }
     if (options_.sizes) {
-      sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system, run_.stages(), *options_.sizes, given.step_s,
-                     record_.data());
+      sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system, run_.stages(),
+                     *options_.sizes, given.step_s, record_.data());
     }
   }
 
@@ -138,8 +138,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   std::size_t overhead_bytes() const override {
     const auto wave = static_cast<std::size_t>(waves_.wave_size()) * sizeof(double);
     return runner_.executor->bytes() + waves_.bytes() + ledger_.bytes() + residual_.bytes() +
-           (sizes_ ? sizes_->bytes() : 0) +
-           (extrapolated_ ? extrapolated_->bytes() + wave : 0) +
+           (sizes_ ? sizes_->bytes() : 0) + (extrapolated_ ? extrapolated_->bytes() + wave : 0) +
            (guard_ ? guard_->bytes() : 0) + (acceleration_ ? acceleration_->bytes() : 0) +
            (interface_ ? interface_->bytes() : 0) + 6 * wave +
            outcomes_.capacity() * sizeof(IslandOutcome) + input_.capacity() * sizeof(double) +
@@ -550,9 +549,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   void replay(int noticed_at) {
     if (!is_repeatable_) return;
     const double* driven = waves_.driven() ? input_.data() : nullptr;
-    const auto found =
-        find_non_finite(waves_, update(), record_.data(), driven, {start_of(b_), b_.size()},
-                        noticed_at, outcomes_);
+    const auto found = find_non_finite(waves_, update(), record_.data(), driven,
+                                       {start_of(b_), b_.size()}, noticed_at, outcomes_);
     if (found) fail(found->failure, found->iteration);
   }
 

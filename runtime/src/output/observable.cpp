@@ -269,8 +269,10 @@ double observe_at(const Stepper& stepper, const Observable& observable, double t
     case Observable::Kind::state:
       return state()[static_cast<std::size_t>(observable.index)];
     case Observable::Kind::storage:
-      return stepper.system().parts()[static_cast<std::size_t>(observable.part)].port_hamiltonian()->storage(
-          state().data());
+      return stepper.system()
+          .parts()[static_cast<std::size_t>(observable.part)]
+          .port_hamiltonian()
+          ->storage(state().data());
     case Observable::Kind::effort:
       return stepper.port_at(observable.index, time_s).effort;
     case Observable::Kind::flow:

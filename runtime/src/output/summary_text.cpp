@@ -353,13 +353,13 @@ std::string steps_text(const RunSummary& summary) {
 std::string step_sizes_text(const RunSummary& summary) {
   if (!summary.sizes) return {};
   const StepSizeStatistics& s = summary.step_sizes;
-  std::string text = fmt::format("  step size    tolerance {:g}; {} rejected", summary.sizes->tolerance,
-                                 s.rejected);
+  std::string text = fmt::format("  step size    tolerance {:g}; {} rejected",
+                                 summary.sizes->tolerance, s.rejected);
   if (s.rejected_for_coupling > 0) {
     text += fmt::format(" ({} of them for the coupling)", s.rejected_for_coupling);
   }
-  return text + fmt::format(", {} changes, {} comparisons with half the size\n", s.changes,
-                            s.comparisons);
+  return text +
+         fmt::format(", {} changes, {} comparisons with half the size\n", s.changes, s.comparisons);
 }
 
 std::string speed_text(const RunSummary& summary) {
@@ -377,9 +377,9 @@ std::string summary_text(const RunSummary& summary) {
   const auto line = [](const char* head, const std::string& text) {
     return fmt::format("  {:<11}  {}\n", head, text);
   };
-  std::string text = fmt::format("{}: {}, {:g} s in all{}\n", printable(summary.scenario),
-                                 steps_text(summary), summary.time_s,
-                                 summary.completed ? "" : " (interrupted)");
+  std::string text =
+      fmt::format("{}: {}, {:g} s in all{}\n", printable(summary.scenario), steps_text(summary),
+                  summary.time_s, summary.completed ? "" : " (interrupted)");
   text += line("method", method_text(summary));
   if (has_waves(summary)) {
     text += line("impedance", impedance_text(summary)) + line("guard", guard_text(summary));

@@ -272,11 +272,12 @@ Json outputs_schema() {
       {{"observe", described(std::move(labels),
                              "\"part.state\", \"part.storage\" or \"part.port.effort\", .flow, "
                              ".incident, .outgoing; absent: every state")},
-       {"every", with_default(described(integer(1, scenario_limits::kRecordEvery),
-                                        "record every so many steps"),
-                              1)},
-       {"every_s", described(positive(), "record every so many seconds, between the steps too; "
-                                         "for steps that choose their size")}},
+       {"every",
+        with_default(
+            described(integer(1, scenario_limits::kRecordEvery), "record every so many steps"), 1)},
+       {"every_s", described(positive(),
+                             "record every so many seconds, between the steps too; "
+                             "for steps that choose their size")}},
       {});
 }
 

@@ -15,8 +15,6 @@
 namespace portwave {
 namespace {
 
-
-
 void check(const Scenario& scenario, const ToleranceOptions& options) {
   Issues issues;
   if (!scenario.options.method.couples_by_waves()) {

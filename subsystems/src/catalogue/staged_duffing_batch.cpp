@@ -341,7 +341,8 @@ class StagedDuffingBatch final : public StepBatch {
   void stage_increments(LaneRange range, const double* record, const double* a,
                         const double* /*next*/, double* out) const override {
     // The kernel writes nothing to the record.
-    staged_duffing::Task task = task_for(range, const_cast<double*>(record));  // NOLINT(*-const-cast)
+    staged_duffing::Task task =
+        task_for(range, const_cast<double*>(record));  // NOLINT(*-const-cast)
     task.a = a;
     kernels_.increments(task, out);
   }

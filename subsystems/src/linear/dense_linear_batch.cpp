@@ -521,8 +521,8 @@ class DenseLinearBatch final : public StepBatch {
 
   void store(const std::vector<FlatMaps>& maps, const std::vector<int>& of_lane) {
     static constexpr std::vector<double> FlatMaps::*kBlocks[] = {
-        &FlatMaps::scatter, &FlatMaps::step, &FlatMaps::input, &FlatMaps::energy,
-        &FlatMaps::mapped,  &FlatMaps::increments};
+        &FlatMaps::scatter, &FlatMaps::step,   &FlatMaps::input,
+        &FlatMaps::energy,  &FlatMaps::mapped, &FlatMaps::increments};
     std::vector<std::vector<double>> block(maps.size());
     for (std::size_t k = 0; k < std::size(kBlocks); ++k) {
       for (std::size_t i = 0; i < maps.size(); ++i) block[i] = maps[i].*kBlocks[k];

@@ -152,8 +152,7 @@ struct OpenStages {
 /// Ports closed by αu + βy = s a, which makes maps of (x, a, ū).
 template <class Scalar>
 LinearStages::Maps close_ports(const OpenStages& open, const StageLayout& l,
-                               const std::vector<PortClosure>& closures,
-                               bool with_increments) {
+                               const std::vector<PortClosure>& closures, bool with_increments) {
   using Dense = typename PlainLu<Scalar>::Dense;
   const Eigen::Index n = l.n, p = l.ports(), q = l.inputs(), columns = n + p + q;
   const Dense y = open.y.cast<Scalar>();

@@ -20,8 +20,9 @@ TEST(CliLine, HelpAndVersionAreData) {
        {Words{"--help"}, Words{"run", "--help"}, Words{"study", "--help"},
         Words{"study", "budget", "--help"}, Words{"study", "scaling", "--help"},
         Words{"study", "rate", "--help"}, Words{"study", "order", "--help"},
-        Words{"study", "tolerance", "--help"}, Words{"study", "iteration", "--help"}, Words{"tune", "--help"}, Words{"list", "-h"},
-        Words{"generate", "--help"}, Words{"generate", "grid", "--help"}}) {
+        Words{"study", "tolerance", "--help"}, Words{"study", "iteration", "--help"},
+        Words{"tune", "--help"}, Words{"list", "-h"}, Words{"generate", "--help"},
+        Words{"generate", "grid", "--help"}}) {
     const ProcessResult result = portwave_cli(line);
     EXPECT_EQ(result.exit_code, 0) << said(result);
     EXPECT_TRUE(contains(result.out, "Usage")) << said(result);

@@ -14,8 +14,8 @@ namespace {
 /// Steps to `end_s`, where a step of h at t has the error (h/natural(t))^power, relative to the
 /// tolerance. Returns the accepted steps.
 template <class Natural>
-std::vector<double> steps_of(StepControl& control, int power, double end_s,
-                             const Natural& natural, int& rejected) {
+std::vector<double> steps_of(StepControl& control, int power, double end_s, const Natural& natural,
+                             int& rejected) {
   std::vector<double> out;
   double now_s = 0.0;
   for (int n = 0; now_s < end_s && n < 100000; ++n) {
@@ -38,8 +38,8 @@ TEST(StepControl, SettlesOnTheLargestRungThatKeepsToTheTolerance) {
   for (const int power : {3, 4, 5}) {
     StepControl control(1.0, 1e-9, power);
     int rejected = 0;
-    const auto steps =
-        steps_of(control, power, 64.0, [](double) { return 0.35; }, rejected);
+    const auto steps = steps_of(
+        control, power, 64.0, [](double) { return 0.35; }, rejected);
     EXPECT_LE(rejected, 2) << power;
     EXPECT_EQ(steps.back(), 0.25) << power;
   }
@@ -48,8 +48,8 @@ TEST(StepControl, SettlesOnTheLargestRungThatKeepsToTheTolerance) {
 TEST(StepControl, GrowsOnlyWhereTheLargerLadderHasARung) {
   StepControl control(1.0, 1e-9, 4);
   int rejected = 0;
-  const auto steps =
-      steps_of(control, 4, 16.0, [](double t) { return t < 4.7 ? 0.08 : 0.9; }, rejected);
+  const auto steps = steps_of(
+      control, 4, 16.0, [](double t) { return t < 4.7 ? 0.08 : 0.9; }, rejected);
   double now_s = 0.0;
   for (const double h : steps) {
     EXPECT_EQ(std::fmod(now_s, h), 0.0) << "h = " << h << " at " << now_s;
@@ -75,7 +75,8 @@ TEST(StepControl, EndsWhereItMustWithoutATinyStep) {
   for (const double end_s : {0.7, 1.0 + 1e-13, 1.3, 2.6, 0.3}) {
     StepControl control(1.0, 1e-9, 4);
     int rejected = 0;
-    const auto steps = steps_of(control, 4, end_s, [](double) { return 0.6; }, rejected);
+    const auto steps = steps_of(
+        control, 4, end_s, [](double) { return 0.6; }, rejected);
     double least = 1.0;
     for (const double h : steps) least = std::min(least, h);
     EXPECT_GE(least, 0.25 * std::min(end_s, 0.5)) << end_s;

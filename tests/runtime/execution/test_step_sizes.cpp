@@ -57,8 +57,8 @@ TEST_P(StepSizesTest, ErrorsOfThePairFallWithTheTolerance) {
     Stepper stepper(system, sized(GetParam(), tolerance, 0.25));
     stepper.run_until(10.0);
     EXPECT_EQ(stepper.time_s(), 10.0);
-    const double error = std::hypot(stepper.state(0)[0] + 0.2774531015,
-                                    stepper.state(1)[0] - 0.0905967774);
+    const double error =
+        std::hypot(stepper.state(0)[0] + 0.2774531015, stepper.state(1)[0] - 0.0905967774);
     // Local errors add up: of an amplitude of 0.4 m, and over so many steps.
     EXPECT_LT(error, 0.4 * tolerance * static_cast<double>(stepper.step_index()));
     EXPECT_LT(error, 0.2 * before);
@@ -169,8 +169,9 @@ TEST_P(StepSizesTest, KinksOfTablesAreStepEnds) {
 TEST_P(StepSizesTest, AnUnknownJumpIsSteppedOverWithCare) {
   const auto system_of = [] {
     SystemBuilder builder;
-    builder.add("A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 30}),
-                {.inputs = {{"force", Signal::callback([](double t) { return t < 0.777 ? 0.0 : 5.0; })}}});
+    builder.add(
+        "A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 30}),
+        {.inputs = {{"force", Signal::callback([](double t) { return t < 0.777 ? 0.0 : 5.0; })}}});
     builder.add("B", linear_oscillator({.mass_kg = 1.5, .stiffness_N_per_m = 20}),
                 {.initial_state = {0.1, 0.0}});
     builder.connect("A.coupling", "B.coupling");
@@ -256,9 +257,8 @@ TEST_P(StepSizesTest, EnergyLawsHoldAtEveryBudget) {
       long double balance = 0.0L;
       while (stepper.time_s() < 0.5 && stepper.step_index() < 3000) {
         const StepReport report = stepper.step_towards(0.5);
-        balance += static_cast<long double>(report.energy.changed_J) +
-                   report.energy.dissipated_J + report.energy.mismatch_J -
-                   report.energy.supplied_J;
+        balance += static_cast<long double>(report.energy.changed_J) + report.energy.dissipated_J +
+                   report.energy.mismatch_J - report.energy.supplied_J;
         least_tank = std::min(least_tank, report.energy.tank_J);
       }
       EXPECT_NEAR(static_cast<double>(balance), 0.0, 1e-11 * stored) << iterations;

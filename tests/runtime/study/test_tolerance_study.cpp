@@ -21,10 +21,9 @@ namespace portwave {
 namespace {
 
 Scenario pair_with(const std::string& time, const std::string& outputs = "{}") {
-  return load_scenario(testing::source_folder() / "examples" / "two_oscillators.json",
-                       {{"/time", time},
-                        {"/method", R"({"kind": "auto", "stages": 2})"},
-                        {"/outputs", outputs}});
+  return load_scenario(
+      testing::source_folder() / "examples" / "two_oscillators.json",
+      {{"/time", time}, {"/method", R"({"kind": "auto", "stages": 2})"}, {"/outputs", outputs}});
 }
 
 TEST(ToleranceStudy, ErrorsFallAndWorkGrowsWithTheTolerance) {
@@ -93,15 +92,15 @@ TEST(ScenarioTime, EveryDefectOfStepsThatChooseTheirSize) {
   const auto has = [](const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   };
-  const std::string both = defects_of(
-      R"({"step": {"kind": "adaptive", "tolerance": 1e-5}, "step_s": 0.1, "steps": 5})");
+  const std::string both =
+      defects_of(R"({"step": {"kind": "adaptive", "tolerance": 1e-5}, "step_s": 0.1, "steps": 5})");
   EXPECT_TRUE(has(both, "/time/step_s")) << both;
   EXPECT_TRUE(has(both, "/time/steps")) << both;
   EXPECT_TRUE(has(both, "end_s")) << both;
   const std::string numbers = defects_of(
       R"({"step": {"kind": "fixed", "tolerance": 2, "largest_s": -1, "speed": 3}, "end_s": 4})");
-  for (const char* place : {"/time/step/kind", "/time/step/tolerance", "/time/step/largest_s",
-                            "speed"}) {
+  for (const char* place :
+       {"/time/step/kind", "/time/step/tolerance", "/time/step/largest_s", "speed"}) {
     EXPECT_TRUE(has(numbers, place)) << numbers;
   }
   const std::string small = defects_of(
@@ -113,9 +112,9 @@ TEST(ScenarioTime, EveryDefectOfStepsThatChooseTheirSize) {
 
 /// Files of a run say every time, and its rows lie on the grid that was asked for.
 TEST(ScenarioTime, RowsOnAGridOfTheirOwn) {
-  const Scenario scenario = pair_with(
-      R"({"step": {"kind": "adaptive", "tolerance": 1e-6}, "end_s": 1})",
-      R"({"every_s": 0.1, "observe": ["A.q1", "A.storage", "A.coupling.effort"]})");
+  const Scenario scenario =
+      pair_with(R"({"step": {"kind": "adaptive", "tolerance": 1e-6}, "end_s": 1})",
+                R"({"every_s": 0.1, "observe": ["A.q1", "A.storage", "A.coupling.effort"]})");
   const testing::TemporaryFolder folder;
   CsvRecorder recorder(folder.path() / "out", scenario.observables, 1, scenario.record_every_s);
   Stepper stepper(scenario.system, scenario.options);

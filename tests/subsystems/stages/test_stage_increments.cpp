@@ -150,8 +150,8 @@ TEST(StageIncrements, TheInverseOfTheButcherMatrix) {
       for (int j = 0; j < stages; ++j) {
         double sum = 0.0;
         for (int k = 0; k < stages; ++k) {
-          sum += rule.A[static_cast<std::size_t>(i)][static_cast<std::size_t>(k)] *
-                 rule.inverse(k, j);
+          sum +=
+              rule.A[static_cast<std::size_t>(i)][static_cast<std::size_t>(k)] * rule.inverse(k, j);
         }
         EXPECT_NEAR(sum, i == j ? 1.0 : 0.0, 1e-14) << stages << " " << i << " " << j;
       }

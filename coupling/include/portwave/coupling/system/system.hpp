@@ -58,9 +58,9 @@ struct Part {
   std::string name;
   std::shared_ptr<const Component> component;  ///< immutable: equal parts may share one
   std::vector<double> initial_state;
-  std::vector<Signal> inputs;         ///< one per input channel
-  std::vector<bool> input_is_driven;  ///< false: that channel stays 0
-  bool is_termination = false;        ///< made by joint::Resistive, named "<part>.<port>"
+  std::vector<Signal> inputs;               ///< one per input channel
+  std::vector<bool> input_is_driven;        ///< false: that channel stays 0
+  bool is_termination = false;              ///< made by joint::Resistive, named "<part>.<port>"
   std::vector<InputNode> input_nodes = {};  ///< one per input channel; empty: the middle for all
 
   /// ū of a channel in the step of `step_s` around `mid_s`.

@@ -77,8 +77,9 @@ struct StepSizes {
 
 /// What steps of chosen size came to in a run.
 struct StepSizeStatistics {
-  std::int64_t rejected = 0;               ///< attempts that were taken back, for whatever reason
-  std::int64_t rejected_for_coupling = 0;  ///< of them: because the inner iteration did not converge
+  std::int64_t rejected = 0;  ///< attempts that were taken back, for whatever reason
+  std::int64_t rejected_for_coupling =
+      0;                         ///< of them: because the inner iteration did not converge
   std::int64_t comparisons = 0;  ///< of a step with two of half its size, to find a first step
   std::int64_t changes = 0;      ///< of the step size
   double smallest_s = std::numeric_limits<double>::infinity();
@@ -87,7 +88,7 @@ struct StepSizeStatistics {
 };
 
 struct StepperOptions {
-  double step_s = 0.01;  ///< macro-step h > 0; with `sizes` the largest one
+  double step_s = 0.01;                 ///< macro-step h > 0; with `sizes` the largest one
   std::optional<StepSizes> sizes = {};  ///< empty: all steps are of size step_s
   CouplingMethod method = {};
   Certify certify = Certify::energy;
@@ -122,10 +123,10 @@ struct StepReport {
   int rejected_trials = 0;  ///< accelerated evaluations that were not kept, all islands
   /// Evaluations of the nonlinear parts to renew D of the interface update; not in `iterations`.
   int linearisations = 0;
-  int rescues = 0;       ///< islands that went on with the interface update within the step
-  double step_s = 0.0;      ///< h
-  int rejected_steps = 0;   ///< attempts that were taken back before this step
-  double error = 0.0;       ///< with StepSizes: estimate of the local error, relative to the tolerance
+  int rescues = 0;         ///< islands that went on with the interface update within the step
+  double step_s = 0.0;     ///< h
+  int rejected_steps = 0;  ///< attempts that were taken back before this step
+  double error = 0.0;    ///< with StepSizes: estimate of the local error, relative to the tolerance
   double slack_s = 0.0;  ///< deadline − duration; 0 without a time budget
   StepTimes times;
   StepLedger energy;  ///< zeros with Certify::none

@@ -21,17 +21,17 @@ struct RunSummary {
   std::string scenario;
   std::int64_t steps = 0;
   double step_s = 0.0;
-  std::optional<StepSizes> sizes;    ///< where steps choose their size; step_s is the largest
-  StepSizeStatistics step_sizes;     ///< and what they came to
-  double time_s = 0.0;         ///< simulated time that was reached
-  bool completed = true;       ///< false: interrupted after `steps` steps
-  CouplingMethod method;       ///< as asked for
-  int stages = 1;              ///< of a step, with wave coupling
-  MethodChoice choice;         ///< what it came to, and why; without waves in words
-  std::string remarks;         ///< as Stepper::remarks
-  bool follows_state = false;  ///< impedances are tuned to the state of nonlinear parts
-  TuningStatistics tuning;     ///< zeros without waves
-  GuardStatistics guard;       ///< zeros without a guard
+  std::optional<StepSizes> sizes;  ///< where steps choose their size; step_s is the largest
+  StepSizeStatistics step_sizes;   ///< and what they came to
+  double time_s = 0.0;             ///< simulated time that was reached
+  bool completed = true;           ///< false: interrupted after `steps` steps
+  CouplingMethod method;           ///< as asked for
+  int stages = 1;                  ///< of a step, with wave coupling
+  MethodChoice choice;             ///< what it came to, and why; without waves in words
+  std::string remarks;             ///< as Stepper::remarks
+  bool follows_state = false;      ///< impedances are tuned to the state of nonlinear parts
+  TuningStatistics tuning;         ///< zeros without waves
+  GuardStatistics guard;           ///< zeros without a guard
   IterationStatistics iterations;
   Certify certify = Certify::energy;
   bool has_ledger = true;  ///< else energy and certificate say nothing

@@ -11,8 +11,8 @@ namespace portwave {
 struct ToleranceOptions {
   /// One run for each, with each number of stages.
   std::vector<double> tolerances = {1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8};
-  std::vector<int> stages = {};    ///< empty: the scenario's own
-  int repeat = 1;                  ///< runs of each row; the fastest counts
+  std::vector<int> stages = {};  ///< empty: the scenario's own
+  int repeat = 1;                ///< runs of each row; the fastest counts
   int threads = 1;
 };
 
@@ -23,7 +23,7 @@ struct ToleranceRow {
   double error = 0.0;  ///< ‖x − x_reference‖₂/‖x_reference‖₂ at the end, all states
   std::int64_t steps = 0;
   std::int64_t rejected = 0;
-  double smallest_s = 0.0;       ///< steps
+  double smallest_s = 0.0;  ///< steps
   double largest_s = 0.0;
   std::int64_t evaluations = 0;  ///< of S in the steps that were taken
   double time_s = 0.0;           ///< wall time of all steps, none of the setup

@@ -22,9 +22,9 @@ struct LaneRange {
 /// Why a port solve failed.
 enum class StepFault : std::uint8_t {
   none,
-  not_converged,  ///< the Newton iteration of the implicit step did not converge
-  not_finite,     ///< a state or wave came out as NaN or infinity
-  threw,          ///< a callback of the part threw
+  not_converged,   ///< the Newton iteration of the implicit step did not converge
+  not_finite,      ///< a state or wave came out as NaN or infinity
+  threw,           ///< a callback of the part threw
   too_inaccurate,  ///< no step that is allowed keeps to the tolerance of adaptive steps
 };
 
