@@ -123,7 +123,7 @@ inline Problem grid_problem() {
           .system = duffing_grid_system(p),
           .read = [n = p.rows * p.columns](
                       const Stepper& engine) { return positions_and_velocities(engine, n); },
-          .fewest_engine_steps = 64,
+          .fewest_engine_steps = 512,
           .narrow_band = false,
           .linear = false,
           .goals = {{4, 3.0}, {6, 3.0}}};

@@ -162,7 +162,7 @@ Contender adaptive_engine(const Problem& problem, int stages) {
   const auto tolerance_of = [](double knob) { return std::pow(10.0, -1.0 - knob); };
   const auto make = [&problem, stages, tolerance_of](double knob) -> std::unique_ptr<Run> {
     portwave::StepperOptions options;
-    options.step_s = problem.end_s / 8.0;
+    options.step_s = problem.end_s / static_cast<double>(problem.fewest_engine_steps);
     options.certify = portwave::Certify::energy;
     options.method = portwave::CouplingMethod::automatic();
     options.method.waves().stages = stages;

@@ -30,3 +30,28 @@ for stages in 1 2 3; do
   done >"$out/order_$stages.txt"
 done
 gnuplot -e "folder='$out'" docs/images/order.gp >docs/images/order.svg
+
+# Work against precision on the chain of 1024 blocks, from the rows that the benchmark printed last:
+#   ./dev bench work_precision    leaves them in build/release/bench.json, one object per row
+# Without it the numbers in precision.csv are drawn again.
+rows=${1:-}
+if [[ -n $rows ]]; then
+  {
+    echo "exponent,engine_us,adaptive_us,peer_us,peer_as_installed_us"
+    for exponent in 3 4 5 6 7 8 9 10; do
+      awk -v name="work_precision/chain_equal/1e-$exponent/" -v exponent="$exponent" '
+        function value(key,   found) {
+          found = $0
+          sub(".*\"" key "\": ", "", found)
+          sub("[,}].*", "", found)
+          return found
+        }
+        index($0, name "engine_adaptive\"") { adaptive = value("reference_us") }
+        index($0, name "best\"") { engine = value("ours_us"); peer = value("reference_us") }
+        index($0, name "best_as_installed\"") { installed = value("reference_us") }
+        END { if (engine != "") print exponent "," engine "," adaptive "," peer "," installed }
+      ' "$rows"
+    done
+  } >docs/images/precision.csv
+fi
+gnuplot docs/images/precision.gp >docs/images/precision.svg

@@ -49,7 +49,10 @@ void StepControl::accept(const Next& step, double error) {
     ++position_;
   }
   if (!step.on_ladder) return;
-  if (expected > 1.0) return shrink(1);
+  if (expected > 1.0) {
+    take_back_growth();
+    return shrink(1);
+  }
   const bool is_calm = since_change_ >= kStepsBeforeGrowth && since_rejection_ >= patience_;
   const bool has_rung = position_ % 2 == 0 && 2.0 * step_s_ <= largest_s_ * (1.0 + kSame);
   if (!is_calm || !has_rung || expected * std::exp2(power_) > kAim) return;
@@ -61,14 +64,19 @@ void StepControl::accept(const Next& step, double error) {
 }
 
 void StepControl::reject(const Next& step, double error) {
-  since_rejection_ = 0;
-  const bool was_rash = has_grown_ && since_change_ < kMostPatience / 2;
-  patience_ = was_rash ? std::clamp(2 * patience_, kLeastPatience, kMostPatience) : kLeastPatience;
+  take_back_growth();
   if (!step.on_ladder) shrink_below(step.step_s);
   const double wanted = std::log2(std::max(error, 1.0) / kAim) / power_;
   const bool is_known = std::isfinite(wanted);
   shrink(is_known ? std::clamp(static_cast<int>(std::ceil(wanted)), 1, kMostRungs) : kMostRungs);
   last_error_ = -1.0;
+}
+
+/// The next growth waits, and longer where the last one has just been found to be too much.
+void StepControl::take_back_growth() {
+  since_rejection_ = 0;
+  const bool was_rash = has_grown_ && since_change_ < kMostPatience / 2;
+  patience_ = was_rash ? std::clamp(2 * patience_, kLeastPatience, kMostPatience) : kLeastPatience;
 }
 
 /// To the first rung that is no longer than a step that was not on the ladder.

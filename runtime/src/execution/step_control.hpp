@@ -39,6 +39,7 @@ class StepControl {
   void forget() { last_error_ = -1.0; }
 
  private:
+  void take_back_growth();
   void shrink(int rungs);
   void shrink_below(double step_s);
 

@@ -37,6 +37,10 @@ std::list<StepLevels::Level>::iterator StepLevels::find_or_make(double step_s,
   return std::prev(levels_.end());
 }
 
+bool StepLevels::has(double step_s) const {
+  return std::ranges::find(levels_, step_s, &Level::step_s) != levels_.end();
+}
+
 void StepLevels::forget_oldest() {
   const auto is_older = [this](const Level& a, const Level& b) {
     return &a != &*current_ && (&b == &*current_ || a.last_use < b.last_use);

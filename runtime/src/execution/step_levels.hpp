@@ -27,6 +27,7 @@ class StepLevels {
   /// Every level has these impedances from now on, by scalar port; they are in force already.
   void leave(const std::vector<double>& by_port);
   void set_iterations(int iterations);
+  bool has(double step_s) const;
   int count() const { return static_cast<int>(levels_.size()); }
 
  private:

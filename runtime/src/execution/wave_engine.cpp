@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -187,6 +189,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     const std::vector<double> own = run_.at_all_stages(by_port);
     scatter_anew(own);
     levels_.leave(own);
+    interfaces_.clear();
     ledger_.set_uncomputable(islands_at_risk(waves_, tuner().choice().method.waves()));
   }
   double impedance(int scalar_port, int stage) const override {
@@ -286,7 +289,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     const double old_step_s = waves_.step_s();
     levels_.switch_to(step_s, waves_);
     if (clock_.steps() > 0) rescatter(waves_, old, old_step_s, a_, b_);
-    take_over_maps();
+    if (interface_) change_interface(old_step_s);
+    rebind();
   }
   StepReport attempt(double time_s) override {
     Attempt attempt;
@@ -335,10 +339,27 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     const WaveCoupling& m = options_.method.waves();
     if (m.kind != WaveUpdate::interface && m.interface_islands.empty() && m.rescue_after == 0)
       return;
-    interface_.emplace(waves_, m.tolerance > 0.0 ? m.tolerance : 1e-10);
+    interface_ = make_interface();
     const int islands = waves_.system().island_count();
     for (int i = 0; m.kind == WaveUpdate::interface && i < islands; ++i) use_interface(i);
     for (const int island : m.interface_islands) use_interface(island);
+  }
+  std::unique_ptr<InterfaceSolver> make_interface() const {
+    const double tolerance = options_.method.waves().tolerance;
+    return std::make_unique<InterfaceSolver>(waves_, tolerance > 0.0 ? tolerance : 1e-10);
+  }
+  /// Another step size is in force. Factors belong to one size and are kept with it.
+  void change_interface(double old_step_s) {
+    std::unique_ptr<InterfaceSolver> before = std::move(interface_);
+    auto kept = interfaces_.extract(waves_.step_s());
+    const bool is_kept = !kept.empty();
+    interface_ = is_kept ? std::move(kept.mapped()) : make_interface();
+    for (int i = 0; i < waves_.system().island_count(); ++i) {
+      if (interface_->is_used(i) != before->is_used(i)) interface_->use(i, before->is_used(i));
+    }
+    interfaces_[old_step_s] = std::move(before);
+    // Those of sizes that are no longer prepared for would be made of maps that are gone.
+    std::erase_if(interfaces_, [this](const auto& own) { return !levels_.has(own.first); });
   }
   void use_interface(int island) {
     if (interface_->use(island, true)) return;
@@ -374,7 +395,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   /// b that a step starts its iteration from.
   double* start_of(std::span<double> b) { return extrapolated_ ? start_.data() : b.data(); }
   Acceleration* used_acceleration() { return acceleration_ ? &*acceleration_ : nullptr; }
-  InterfaceSolver* used_interface() { return interface_ ? &*interface_ : nullptr; }
+  InterfaceSolver* used_interface() { return interface_.get(); }
   EnergyLedger* used_ledger() { return uses_ledger_ ? &ledger_ : nullptr; }
   /// The step has happened.
   void accept(double end_s, double step_s) {
@@ -439,8 +460,11 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
 
   /// After step maps and junctions have changed.
   void take_over_maps() {
-    stale_ = true;
     if (interface_) interface_->take_over_maps();
+    rebind();
+  }
+  void rebind() {
+    stale_ = true;
     runner_.executor->recompile();
     runner_.executor->bind(arrays());
     runner_.executor->bind(next_arrays());
@@ -569,7 +593,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   InterfaceResidual residual_;
   std::optional<PassivityGuard> guard_;
   std::optional<Acceleration> acceleration_;
-  std::optional<InterfaceSolver> interface_;
+  std::unique_ptr<InterfaceSolver> interface_;
+  std::map<double, std::unique_ptr<InterfaceSolver>> interfaces_;  // of other step sizes
   IslandWatch watch_;
   TuningStatistics tuning_;
   LaneCosts costs_;

@@ -38,6 +38,8 @@ class InterfaceSolver {
   /// From the next step on an island takes this update in every step, or no longer. Between steps.
   /// False where its factors would not fit.
   bool use(int island, bool always);
+  /// Whether an island does.
+  bool is_used(int island) const { return flags_[at(island)].used; }
   /// Step maps and junctions have changed. Between steps. Linear islands are factorised at once.
   void take_over_maps();
 
