@@ -372,7 +372,7 @@ std::vector<double> reference(const Problem& problem, const Odes& odes) {
     return extrapolated(ode, problem.end_s, steps);
   };
   const std::vector<double> fine = at(*odes.apart, 2 * problem.reference_steps);
-  const std::vector<double> expected = problem.exact ? problem.exact() : fine;
+  std::vector<double> expected = problem.exact ? problem.exact() : fine;
   const auto check = [&](const std::vector<double>& other, const char* what) {
     const double error = relative_error(other, expected);
     fmt::print(stderr, "  reference {:40} {:8.1e}\n", what, error);

@@ -353,7 +353,7 @@ class StagedDuffingBatch final : public StepBatch {
     constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
     constexpr int kMostStates = 4;
     const DuffingOscillatorParameters& p = parts_[static_cast<std::size_t>(lane)];
-    double x[kMostStates], y[kMostStates];
+    double x[kMostStates] = {}, y[kMostStates] = {};
     get_state(lane, record, x);
     get_state(lane, next, y);
     const auto reach = [&](int i) { return std::abs(x[i]) + std::abs(y[i]); };

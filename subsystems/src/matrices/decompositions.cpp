@@ -37,6 +37,7 @@ MatrixXd least_squares(const MatrixXd& M, const MatrixXd& B, double threshold) {
 }
 
 MatrixXd lu_solve(const MatrixXd& A, const MatrixXd& B) {
+  if (B.size() == 0) return B;  // Eigen would refer to its first entry
   return Eigen::PartialPivLU<MatrixXd>(A).solve(B);
 }
 
