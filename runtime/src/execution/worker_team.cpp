@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "execution/clock.hpp"
 
@@ -39,7 +42,25 @@ WorkerTeam::WorkerTeam(int threads, Work& work)
   state_->work = &work;
 }
 
-WorkerTeam::~WorkerTeam() { dismiss(); }
+/// Keeps what calls that oneTBB has not started yet refer to: where it never gives a thread to them,
+/// they are never unmade, and only they would know it. Later teams clear up what has been done with.
+void WorkerTeam::keep_for_late_calls(std::shared_ptr<State> state) {
+  struct Waiting {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<State>> states;
+  };
+  static Waiting& waiting = *new Waiting;  // never unmade: calls may outlast static objects
+  const std::lock_guard lock(waiting.mutex);
+  std::erase_if(waiting.states, [](const auto& own) {
+    return own->called.load(std::memory_order_relaxed) == 0;
+  });
+  waiting.states.push_back(std::move(state));
+}
+
+WorkerTeam::~WorkerTeam() {
+  dismiss();
+  if (state_->called.load(std::memory_order_relaxed) > 0) keep_for_late_calls(std::move(state_));
+}
 
 void WorkerTeam::dismiss() {
   // Both sides write first and read then, in one total order: either a worker sees `closed`, or it

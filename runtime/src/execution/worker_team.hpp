@@ -70,6 +70,7 @@ class WorkerTeam {
     int threads;
   };
   static void serve(State& state, int threads);
+  static void keep_for_late_calls(std::shared_ptr<State> state);
 
   int threads_;
   std::shared_ptr<State> state_;
