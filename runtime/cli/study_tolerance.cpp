@@ -33,6 +33,7 @@ Json study_json(const ToleranceStudy& study, const Scenario& scenario) {
                     {"error", number(row.error)},
                     {"steps", row.steps},
                     {"rejected", row.rejected},
+                    {"missed", row.missed},
                     {"smallest_s", number(row.smallest_s)},
                     {"largest_s", number(row.largest_s)},
                     {"evaluations", row.evaluations},
@@ -47,9 +48,9 @@ Json study_json(const ToleranceStudy& study, const Scenario& scenario) {
 }
 
 std::string rows_table(const ToleranceStudy& study) {
-  constexpr std::string_view kRowLine = "{:>6} {:>10} {:>11} {:>9} {:>9} {:>11} {:>11} {:>11}\n";
+  constexpr std::string_view kRowLine = "{:>6} {:>10} {:>11} {:>9} {:>9} {:>7} {:>11} {:>11} {:>11}\n";
   std::string text = fmt::format(kRowLine, "stages", "tolerance", "error", "steps", "rejected",
-                                 "evaluations", "largest_s", "time_s");
+                                 "missed", "evaluations", "largest_s", "time_s");
   for (const ToleranceRow& row : study.rows) {
     if (!row.failure.empty()) {
       text += fmt::format("{:>6} {:>10.3g} {}\n", row.stages, row.tolerance,
@@ -57,7 +58,7 @@ std::string rows_table(const ToleranceStudy& study) {
       continue;
     }
     text += fmt::format(kRowLine, row.stages, fmt::format("{:.3g}", row.tolerance), cell(row.error),
-                        row.steps, row.rejected, row.evaluations,
+                        row.steps, row.rejected, row.missed, row.evaluations,
                         fmt::format("{:.4g}", row.largest_s), fmt::format("{:.4g}", row.time_s));
   }
   return text + fmt::format("\nto {:g} s; errors of all states, relative, against {}\n",
@@ -66,10 +67,10 @@ std::string rows_table(const ToleranceStudy& study) {
 
 std::string rows_csv(const ToleranceStudy& study) {
   std::string text =
-      "stages,tolerance,error,steps,rejected,smallest_s,largest_s,evaluations,time_s\n";
+      "stages,tolerance,error,steps,rejected,missed,smallest_s,largest_s,evaluations,time_s\n";
   for (const ToleranceRow& row : study.rows) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", row.stages, row.tolerance, field(row.error),
-                        row.steps, row.rejected, field(row.smallest_s), field(row.largest_s),
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", row.stages, row.tolerance,
+                        field(row.error), row.steps, row.rejected, row.missed, field(row.smallest_s), field(row.largest_s),
                         row.evaluations, field(row.time_s));
   }
   return text;

@@ -176,6 +176,7 @@ class Chooser {
     double ports = 0.0;
     double responses = 0.0;  ///< of ports to ports of the same part
     bool linear = true;
+    bool opaque = false;  ///< some nonlinear part shows no equations
   };
 
   void add_work(int part) {
@@ -185,28 +186,29 @@ class Chooser {
     const bool linear = component.capabilities().linear;
     const double states = static_cast<double>(component.signature().state_size());
     island.evaluation += 2.0 * ports * ports + 18.0 * ports;
-    if (!linear) {  // some Newton steps
-      island.evaluation +=
-          component.stages() == 1 ? 100.0 * (1.0 + states) : staged_work(component);
+    if (!linear) {
+      island.evaluation += component.port_hamiltonian() != nullptr
+                               ? nonlinear_work(component)
+                               : 100.0 * (1.0 + states);  // nobody knows what a program does
+      island.opaque = island.opaque || component.port_hamiltonian() == nullptr;
     }
     island.ports += ports;
     island.responses += ports * ports;
-    has_stages_ = has_stages_ || component.stages() > 1;
     island.linear = island.linear && linear;
   }
 
-  /// With stages a part may have a closed form for eight lanes or need a Newton method on all of
-  /// them, and what these cost differs by a factor of 1000: its batch knows.
-  double staged_work(const Component& component) {
+  /// A part may have a closed form for eight lanes or need a Newton method, on all stages of all
+  /// substeps, and what these cost differs by a factor of 1000 and more: its batch knows.
+  double nonlinear_work(const Component& component) {
     constexpr double kPerNanosecond = 10.0;
     const std::string key = component.batch_key();
-    const auto known = staged_work_.find(key);
-    if (known != staged_work_.end()) return known->second;
+    const auto known = nonlinear_work_.find(key);
+    if (known != nonlinear_work_.end()) return known->second;
     const Component* const two[] = {&component, &component};
     const double work =
         kPerNanosecond *
         component.make_batch(std::span(two).first(key.empty() ? 1 : 2))->scatter_cost_ns();
-    if (!key.empty()) staged_work_.emplace(key, work);
+    if (!key.empty()) nonlinear_work_.emplace(key, work);
     return work;
   }
 
@@ -235,9 +237,10 @@ class Chooser {
     if (pick.rate.evaluations <= (own.linear ? kFewLinear : kFewNonlinear)) return true;
     return is_known(island, pick) && pick.work <= least_interface_work(own);
   }
-  /// With stages the work of a nonlinear part is known well enough to be compared.
+  /// The work of nonlinear parts is known well enough to be compared with that of a solve.
   bool is_known(std::size_t island, const Pick& pick) const {
-    return has_stages_ && !islands_[island].linear && pick.rate.converges &&
+    const Island& own = islands_[island];
+    return !own.linear && !own.opaque && pick.rate.converges &&
            pick.rate.evaluations <= kManyEvaluations;
   }
   /// Factors have at least the entries of the equation itself.
@@ -474,8 +477,7 @@ class Chooser {
   std::vector<Tuned> tuned_;
   int limit_;
   std::vector<Island> islands_;
-  bool has_stages_ = false;
-  std::map<std::string, double> staged_work_;  // by batch key
+  std::map<std::string, double> nonlinear_work_;  // by batch key
   Base base_;
   MethodChoice choice_;
 };

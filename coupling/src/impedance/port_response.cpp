@@ -139,6 +139,18 @@ SparseMatrix hessian_at(const Subsystem& part, const double* x) {
   return M.sparseView();
 }
 
+/// √bᵢ aᵢⱼ/√bⱼ
+Matrix scaled_coefficients(const GaussStages& rule) {
+  Matrix coupling(rule.count, rule.count);
+  for (int i = 0; i < rule.count; ++i) {
+    for (int j = 0; j < rule.count; ++j) {
+      const auto row = static_cast<std::size_t>(i), column = static_cast<std::size_t>(j);
+      coupling(i, j) = rule.A[row][column] * std::sqrt(rule.b[row] / rule.b[column]);
+    }
+  }
+  return coupling;
+}
+
 /// δ of all stages for unit inputs, (I − coupling ⊗ A)⁻¹(I ⊗ B) with coupling = (√bᵢ aᵢⱼ/√bⱼ).
 Matrix dense_stages(const Matrix& coupling, const Matrix& A, const Matrix& B) {
   const Eigen::Index stages = coupling.rows(), n = B.rows(), p = B.cols();
@@ -198,13 +210,7 @@ Eigen::MatrixXd staged_port_response(const Subsystem& part, int stages, double s
   const SparseMatrix* const E = part.linear_form().E;
   const Matrix G = leading_columns(s.G, p), P = leading_columns(s.P, p);
   const Matrix direct = leading_columns(s.S, p).topRows(p) + leading_columns(s.N, p).topRows(p);
-  Matrix coupling(stages, stages);  // √bᵢ aᵢⱼ/√bⱼ
-  for (int i = 0; i < stages; ++i) {
-    for (int j = 0; j < stages; ++j) {
-      const auto row = static_cast<std::size_t>(i), column = static_cast<std::size_t>(j);
-      coupling(i, j) = rule.A[row][column] * std::sqrt(rule.b[row] / rule.b[column]);
-    }
-  }
+  const Matrix coupling = scaled_coefficients(rule);
   const bool is_dense = E == nullptr && n <= kDenseStates;
   const SparseMatrix JR = s.J - s.R;
   const Matrix states =
@@ -226,6 +232,66 @@ Eigen::MatrixXd staged_port_response(const Subsystem& part, int stages, double s
       terms[i * p + j] =
           std::abs(direct(j, j)) + output.col(j).cwiseAbs().dot(efforts.col(i * p + j).cwiseAbs());
     }
+  }
+  if (!response.allFinite()) {
+    throw ConfigError("", "the implicit step is singular at this step size");
+  }
+  return response;
+}
+
+// One substep after another, δ = T_x x + T_u u of each: with V its share of the step's inputs,
+//   yᵢ = (G + P)ᵀzᵢ + (S + N)(V û)ᵢ,   ŷ = Σ Vᵀy/m.
+Eigen::MatrixXd substepped_port_response(const Subsystem& part, int stages, int substeps,
+                                         double step_s, const double* x, Eigen::VectorXd& terms) {
+  const GaussStages& rule = gauss_stages(stages);
+  const Eigen::Index n = part.signature().state_size(), p = part.signature().wave_size();
+  Structure s = part.structure();
+  if (!part.constant_structure()) part.structure_at(x, s);
+  const Matrix M = Matrix(hessian_at(part, x));
+  const Matrix G = leading_columns(s.G, p), P = leading_columns(s.P, p), output = G + P;
+  const Matrix direct = leading_columns(s.S, p).topRows(p) + leading_columns(s.N, p).topRows(p);
+  const Matrix coupling = scaled_coefficients(rule);
+  const double h = step_s / substeps;
+  const Matrix A = h * (Matrix(s.J - s.R) * M), B = h * (G - P);
+  Matrix lhs = Matrix::Identity(stages * n, stages * n);
+  Matrix rhs = Matrix::Zero(stages * n, n + stages * p);
+  for (int i = 0; i < stages; ++i) {
+    const double weight = std::sqrt(rule.b[static_cast<std::size_t>(i)]);
+    for (int j = 0; j < stages; ++j) lhs.block(i * n, j * n, n, n) -= coupling(i, j) * A;
+    rhs.block(i * n, 0, n, n) = weight * A;
+    rhs.block(i * n, n + i * p, n, p) = B;
+  }
+  const Matrix T = n > 0 ? lu_solve(lhs, rhs) : rhs;
+  Matrix state = Matrix::Zero(n, stages * p), response = Matrix::Zero(stages * p, stages * p);
+  terms = Eigen::VectorXd::Zero(stages * p);
+  for (int k = 0; k < substeps; ++k) {
+    Matrix share = Matrix::Zero(stages * p, stages * p);
+    for (int i = 0; i < stages; ++i) {
+      for (int l = 0; l < stages; ++l) {
+        share.block(i * p, l * p, p, p).diagonal().setConstant(
+            substep_share(rule, substeps, k, i, l));
+      }
+    }
+    const Matrix delta = T.leftCols(n) * state + T.rightCols(stages * p) * share;
+    Matrix moved = Matrix::Zero(n, stages * p);
+    for (int i = 0; i < stages; ++i) {
+      const double weight = std::sqrt(rule.b[static_cast<std::size_t>(i)]);
+      Matrix own = weight * state;
+      for (int j = 0; j < stages; ++j) own += coupling(i, j) * delta.middleRows(j * n, n);
+      const Matrix efforts = M * own;
+      const Matrix y = output.transpose() * efforts + direct * share.middleRows(i * p, p);
+      for (int l = 0; l < stages; ++l) {
+        const double gain = substep_share(rule, substeps, k, i, l) / substeps;
+        response.middleRows(l * p, p) += gain * y;
+        for (Eigen::Index j = 0; j < p; ++j) {
+          terms[l * p + j] += std::abs(gain) * (std::abs(direct(j, j) * share(i * p + j, l * p + j)) +
+                                                output.col(j).cwiseAbs().dot(
+                                                    efforts.col(l * p + j).cwiseAbs()));
+        }
+      }
+      moved += weight * delta.middleRows(i * n, n);
+    }
+    state += moved;
   }
   if (!response.allFinite()) {
     throw ConfigError("", "the implicit step is singular at this step size");
@@ -325,7 +391,10 @@ PortResponses::PortResponses(const System& system, double step_s)
 Eigen::MatrixXd PortResponses::response_of(const Part& part, const double* x,
                                            Eigen::VectorXd& terms) const {
   const Subsystem& physics = *part.port_hamiltonian();
-  const int stages = part.component->stages();
+  const int stages = part.component->stages(), substeps = part.component->substeps();
+  if (substeps > 1) {
+    return substepped_port_response(physics, stages, substeps, step_s_, x, terms);
+  }
   return stages == 1 ? port_response(physics, step_s_, x, terms)
                      : staged_port_response(physics, stages, step_s_, x, terms);
 }

@@ -19,6 +19,9 @@ Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double
 /// The same of a part with stages, in the variables of staged_part.
 Eigen::MatrixXd staged_port_response(const Subsystem& part, int stages, double step_s,
                                      const double* x, Eigen::VectorXd& terms);
+/// And of one with substeps. Precondition: no descriptor part.
+Eigen::MatrixXd substepped_port_response(const Subsystem& part, int stages, int substeps,
+                                         double step_s, const double* x, Eigen::VectorXd& terms);
 
 /// The impedance of a scalar port whose output is `response` times its input.
 double match_of(double response, Causality causality);

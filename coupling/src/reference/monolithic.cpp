@@ -126,8 +126,9 @@ struct MonolithicReference::Impl {
     }
     for (std::size_t i = 0; i < system.parts().size(); ++i) {
       const Part& part = system.parts()[i];
-      if (part.port_hamiltonian() != nullptr) continue;
-      issues.push_back({fmt::format("/subsystems/{}", i), opaque_defect(part)});
+      std::string defect = wave_only_defect(part);
+      if (defect.empty()) continue;
+      issues.push_back({fmt::format("/subsystems/{}", i), std::move(defect)});
     }
     throw_if_any(std::move(issues));
     for (const Part& part : system.parts()) {

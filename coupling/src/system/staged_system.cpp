@@ -1,8 +1,9 @@
 #include "portwave/coupling/system/staged_system.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <unordered_map>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,7 +13,10 @@
 #include "portwave/subsystems/stages/staged_part.hpp"
 
 namespace portwave {
-namespace {}  // namespace
+
+bool has_substeps(const System& system) {
+  return std::ranges::any_of(system.parts(), [](const Part& part) { return part.substeps > 1; });
+}
 
 Issues check_stages(const System& system) {
   Issues issues;
@@ -39,21 +43,27 @@ System staged_system(const System& system, int stages) {
   if (stages < 1 || stages > kMostStages) {
     throw ConfigError("/stages", fmt::format("must be 1 to {}, got {}", kMostStages, stages));
   }
-  throw_if_any(check_stages(system));
+  if (stages > 1) throw_if_any(check_stages(system));
   const GaussStages& rule = gauss_stages(stages);
   System out;
-  std::unordered_map<const Component*, std::shared_ptr<const Component>> staged;
+  std::map<std::pair<const Component*, int>, std::shared_ptr<const Component>> staged;
   for (const Part& part : system.parts_) {
-    std::shared_ptr<const Component>& component = staged[part.component.get()];
-    if (component == nullptr) component = staged_part(part.component, stages);
+    std::shared_ptr<const Component>& component = staged[{part.component.get(), part.substeps}];
+    const bool is_staged = stages > 1 || part.substeps > 1;
+    if (component == nullptr) {
+      component = is_staged ? staged_part(part.component, stages, part.substeps) : part.component;
+    }
     const int number = static_cast<int>(out.parts_.size());
     Part own{part.name, component, part.initial_state, {}, {}, part.is_termination, {}};
-    for (int i = 0; i < stages; ++i) {
+    for (int node = 0; node < part.substeps * stages; ++node) {
+      const int k = node / stages, i = node % stages;
       for (std::size_t j = 0; j < part.inputs.size(); ++j) {
         const bool driven = part.input_is_driven[j];
         own.inputs.push_back(driven ? part.inputs[j] : Signal());
         own.input_is_driven.push_back(driven);
-        own.input_nodes.push_back({rule.c[at(i)] - 0.5, std::sqrt(rule.b[at(i)])});
+        if (!is_staged) continue;
+        own.input_nodes.push_back({(k + rule.c[at(i)]) / part.substeps - 0.5,
+                                   std::sqrt(rule.b[at(i)] / part.substeps)});
       }
     }
     out.parts_.push_back(std::move(own));

@@ -141,6 +141,13 @@ std::string opaque_defect(const Part& part) {
                      in_quotes(part.name), printable(part.component->signature().type));
 }
 
+std::string wave_only_defect(const Part& part) {
+  if (part.port_hamiltonian() == nullptr) return opaque_defect(part);
+  if (part.substeps == 1) return {};
+  return fmt::format("subsystem {} takes {} substeps, which only wave coupling knows",
+                     in_quotes(part.name), part.substeps);
+}
+
 SystemBuilder& SystemBuilder::add(std::string name, std::shared_ptr<const Component> component,
                                   PartOptions options) {
   parts_.push_back({std::move(name), std::move(component), std::move(options)});
@@ -202,6 +209,7 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
     Part part;
     part.name = std::move(pending.name);
     part.component = std::move(pending.component);
+    part.substeps = pending.options.substeps;
     part.initial_state = pending.options.initial_state.empty()
                              ? part.component->default_state()
                              : std::move(pending.options.initial_state);

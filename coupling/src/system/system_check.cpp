@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/stages/staged_part.hpp"
 #include "system/system_draft.hpp"
 
 namespace portwave {
@@ -125,6 +126,7 @@ void SystemBuilder::Draft::check_parts() {
     check_signature(i);
     check_initial_state(i);
     check_inputs(i);
+    check_substeps(i);
   }
   first_use.push_back(uses.size());
 }
@@ -227,6 +229,20 @@ void SystemBuilder::Draft::check_initial_state(int part) {
                              in_quotes(pending.component->signature().type),
                              list_values(states, state), defect));
   }
+}
+
+void SystemBuilder::Draft::check_substeps(int part) {
+  const PendingPart& pending = parts[part];
+  const int substeps = pending.options.substeps;
+  const auto where = [&] { return fmt::format("/subsystems/{}/substeps", part); };
+  if (substeps < 1 || substeps > kMostPartSubsteps) {
+    return add(where(), fmt::format("must be 1 to {}, got {}", kMostPartSubsteps, substeps));
+  }
+  if (substeps == 1) return;
+  const std::string defect = substepping_defect(*pending.component);
+  if (defect.empty()) return;
+  add(where(), fmt::format("must be 1: {} (a {}) {}", in_quotes(pending.name),
+                           in_quotes(pending.component->signature().type), defect));
 }
 
 void SystemBuilder::Draft::check_inputs(int part) {

@@ -82,6 +82,7 @@ struct SystemBuilder::Draft {
   void check_signature(int part);
   void check_initial_state(int part);
   void check_inputs(int part);
+  void check_substeps(int part);
 
   /// Where a coupling names a port.
   static std::string path_of(int joint, std::size_t position);

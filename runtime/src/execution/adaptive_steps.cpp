@@ -13,6 +13,26 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// A residual that is near enough to round-off, where the last digits cannot be had.
 constexpr double kResidualEnough = 1e-11;
+/// A difference of two attempts tells the error of the better one by the order, which is that of short
+/// steps: no error is taken for less than this times the square of the difference.
+constexpr double kTrusted = 10.0;
+/// Steps in the period of an input.
+constexpr double kPerPeriod = 4.0;
+
+/// h₀2⁻ᵏ, the longest that follows every input whose period is known.
+double longest_step(const System& given, const StepSizes& sizes, double largest_s) {
+  double frequency_Hz = 0.0;
+  for (const Part& part : given.parts()) {
+    for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+      if (!part.input_is_driven[i]) continue;
+      frequency_Hz = std::max(frequency_Hz, part.inputs[i].highest_frequency_Hz());
+    }
+  }
+  while (largest_s * frequency_Hz * kPerPeriod > 1.0 && 0.5 * largest_s >= sizes.smallest_s) {
+    largest_s *= 0.5;
+  }
+  return largest_s;
+}
 
 }  // namespace
 
@@ -22,10 +42,11 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
     : trials_(trials),
       tolerance_(sizes.tolerance),
       order_(2 * stages),
-      control_(largest_s, sizes.smallest_s > 0.0 ? sizes.smallest_s : std::ldexp(largest_s, -40),
+      control_(longest_step(given, sizes, largest_s), sizes.smallest_s > 0.0 ? sizes.smallest_s : std::ldexp(largest_s, -40),
                StepErrorEstimate::power(stages)),
       estimate_(waves, stages, record),
       kink_s_(-kInfinite),
+      gaps_J_(static_cast<std::size_t>(waves.system().island_count()), 0.0),
       record_size_(waves.record_size()) {
   for (const Part& part : given.parts()) {
     for (std::size_t i = 0; i < part.inputs.size(); ++i) {
@@ -70,10 +91,13 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   try {
     trials_.use(next.step_s);
     report = trials_.attempt_to_book(start_s);
+    take_gaps(true);
     estimate_.take(trials_.record(), trials_.incident(), trials_.next());
     // The first two steps have been looked at before.
     error = first_error_;
-    if (const auto own = estimate_.error(trials_.next())) error = *own / tolerance_;
+    if (const auto own = estimate_.error(trials_.next(), {gaps_J_, trials_.incident()})) {
+      error = *own / tolerance_;
+    }
   } catch (const StepError& failure) {
     if (failure.fault() == StepFault::threw || !control_.can_shrink()) throw;
     reject(next, kInfinite);
@@ -84,6 +108,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
     return false;
   }
   if (has_to_shrink(report, next.step_s, error)) {
+    if (!is_coupled(report)) ++statistics_.rejected_for_coupling;
     reject(next, error);
     return false;
   }
@@ -97,20 +122,30 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   return true;
 }
 
+void AdaptiveSteps::take_gaps(bool is_first) {
+  for (std::size_t i = 0; i < gaps_J_.size(); ++i) {
+    const double own = trials_.gap_J(static_cast<int>(i));
+    gaps_J_[i] = is_first ? own : std::max(gaps_J_[i], own);
+  }
+}
+
+/// Whether its inner iteration has converged. Where nothing was evaluated nobody knows.
+bool AdaptiveSteps::is_coupled(const StepReport& report) {
+  return report.converged || (report.iterations > 0 && report.residual <= kResidualEnough);
+}
+
 /// Whether an attempt is to be taken back. Where its coupling has not converged its error says
 /// little, and once shorter steps have not helped it is let be.
 bool AdaptiveSteps::has_to_shrink(const StepReport& report, double step_s, double& error) {
-  const bool is_coupled = report.converged || report.residual <= kResidualEnough;
-  if (is_coupled) {
+  if (is_coupled(report)) {
     for_coupling_ = 0;
     if (error <= 1.0) return false;
     if (!control_.can_shrink()) give_up(step_s, error);
     return true;
   }
-  error = 1.0;
+  error = std::min(error, 1.0);
   if (step_s <= least_for_coupling_s_ || !control_.can_shrink()) return false;
   if (++for_coupling_ >= kMostForCoupling) least_for_coupling_s_ = step_s;
-  ++statistics_.rejected_for_coupling;
   return true;
 }
 
@@ -165,14 +200,20 @@ StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
     report.converged = report.converged && own.converged;
     report.residual = std::max(report.residual, own.residual);
   };
+  take_gaps(true);
   coarse_.assign(trials_.next(), trials_.next() + record_size_);
   trials_.restore();
   trials_.use(0.5 * whole_s);
   add(trials_.attempt(start_s));
+  take_gaps(false);
   trials_.go_on();
   add(trials_.attempt(start_s + 0.5 * whole_s));
-  const double difference = estimate_.distance(coarse_.data(), trials_.next());
-  error = 0.5 * difference / (std::exp2(order_) - 1.0) / tolerance_;
+  take_gaps(false);
+  const double difference =
+      estimate_.distance(coarse_.data(), trials_.next(), {gaps_J_, trials_.incident()});
+  // Half of what Richardson's extrapolation says, where the two are close enough for that.
+  const double share = std::max(0.5 / (std::exp2(order_) - 1.0), kTrusted * difference);
+  error = std::isfinite(difference) ? std::min(share, 1.0) * difference / tolerance_ : kInfinite;
   return report;
 }
 

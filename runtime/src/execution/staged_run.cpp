@@ -11,7 +11,7 @@ namespace portwave {
 
 StagedRun::StagedRun(const System& system, const StepperOptions& options)
     : given_(&system), options_(options), stages_(options.method.waves().stages) {
-  if (stages_ == 1) return;
+  if (stages_ == 1 && !has_substeps(system)) return;
   staged_ = std::make_unique<System>(staged_system(system, stages_));
   WaveCoupling& method = options_.method.waves();
   if (method.impedance.size() > 1) method.impedance = at_all_stages(method.impedance);

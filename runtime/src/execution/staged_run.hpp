@@ -10,7 +10,7 @@
 namespace portwave {
 
 /// What wave coupling steps with: the system and the options as they were given, or, with more than
-/// one stage, the staged system with impedances and initial waves for each stage.
+/// one stage or with substeps, the staged system with impedances and initial waves for each stage.
 class StagedRun {
  public:
   /// `system` must outlive it. Errors: ConfigError of staged_system.
@@ -20,7 +20,7 @@ class StagedRun {
   const System& stepped() const { return staged_ != nullptr ? *staged_ : *given_; }
   const StepperOptions& options() const { return options_; }
 
-  /// The staged system, given away. Precondition: more than one stage.
+  /// The staged system, given away. Precondition: more than one stage, or substeps.
   System take_stepped() { return std::move(*staged_); }
 
   int stages() const { return stages_; }

@@ -61,10 +61,15 @@ std::string kind_of(const Component& component) {
 }
 
 /// Share of the largest energy of motion in an island that any of its parts is compared with at
-/// least, be it of a step that was only tried: what has only just begun to move need not be known
-/// to all its digits, and the error of a motion that begins as a power of time is a constant share
-/// of it, however short the step.
+/// least: what has only just begun to move need not be known to all its digits.
 constexpr double kLeastShare = 1e-6;
+/// Share of an island's energy of motion by which two attempts may differ and still tell how large
+/// its motion is going to be.
+constexpr double kRoughly = 0.1;
+/// Energy that cannot be told from that of the gap, in multiples of it.
+constexpr double kPerGap = 100.0;
+/// Rounding of a state or a wave.
+constexpr double kPerState = 32.0 * kEpsilon;
 
 }  // namespace
 
@@ -100,7 +105,9 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages
   }
   kinds_.resize(kinds.size());
   for (const auto& [key, number] : kinds) kinds_[at(number)].island = key.first;
-  island_J_.resize(at(waves.system().island_count()), 0.0);
+  for (std::vector<double>* energies : {&island_J_, &attempt_J_}) {
+    energies->resize(at(waves.system().island_count()), 0.0);
+  }
   for (std::vector<double>* scratch : {&x_, &other_, &moved_, &gradient_, &gradient_other_}) {
     scratch->resize(largest, 0.0);
   }
@@ -152,7 +159,7 @@ double StepErrorEstimate::weight(int back, int stage) const {
   return per_rate / (std::sqrt(stages_.b[at(stage)]) * steps_[at(back)].step_s);
 }
 
-std::optional<double> StepErrorEstimate::error(const double* next) {
+std::optional<double> StepErrorEstimate::error(const double* next, const Noise& noise) {
   if (known_steps_ < 2) return std::nullopt;
   std::fill(difference_.begin(), difference_.end(), 0.0);
   for (int back = 0; back <= 2; ++back) {
@@ -168,24 +175,59 @@ std::optional<double> StepErrorEstimate::error(const double* next) {
       }
     }
   }
-  return share(next);
+  return share(next, noise, is_motion_due());
 }
 
-double StepErrorEstimate::distance(const double* other, const double* next) {
-  look_at(other);
+double StepErrorEstimate::distance(const double* other, const double* next, const Noise& noise) {
   for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
     waves_.get_state(part, other, other_.data());
     waves_.get_state(part, next, x_.data());
     const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
-    for (int i = 0; i < n; ++i) difference_[offset(part, i)] = x_[at(i)] - other_[at(i)];
+    for (int i = 0; i < n; ++i) {
+      const int stride = waves_.batch(waves_.slot(part).batch).batch->stride();
+      difference_[offset(part, 0) + at(i * stride)] = x_[at(i)] - other_[at(i)];
+    }
   }
-  return share(next);
+  const std::vector<double> before = island_J_;
+  try {
+    measure_attempts(other, next);
+  } catch (const std::exception&) {  // outside the domain of a callback
+    return kInfinity;
+  }
+  const double worst = share(next, noise, /*measure=*/true);
+  for (std::size_t i = 0; i < before.size(); ++i) island_J_[i] = std::max(before[i], attempt_J_[i]);
+  for (Kind& kind : kinds_) {
+    kind.next_J = std::max(kind.scale_J, kLeastShare * island_J_[at(kind.island)]);
+  }
+  return worst;
+}
+
+/// The largest energies of motion of two attempts, by island: in island_J_ for the comparison of the
+/// two, and in attempt_J_, to stay, where they agree.
+void StepErrorEstimate::measure_attempts(const double* other, const double* next) {
+  std::ranges::fill(attempt_J_, 0.0);
+  std::vector<double> apart(attempt_J_.size(), 0.0);
+  for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
+    const std::size_t island = at(waves_.system().island_of_part(part));
+    for (const double* record : {other, next}) {
+      attempt_J_[island] = std::max(attempt_J_[island], motion_J(part, record));
+    }
+    const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
+    const double* const own = difference_.data() + offset(part, 0);
+    for (int i = 0; i < batch.state_size(); ++i) other_[at(i)] = own[i * batch.stride()];
+    const double energy = energy_between(part, x_.data(), other_.data());
+    apart[island] = std::isfinite(energy) ? std::max(apart[island], energy) : kInfinity;
+  }
+  for (std::size_t i = 0; i < attempt_J_.size(); ++i) {
+    island_J_[i] = std::max(island_J_[i], attempt_J_[i]);
+    if (!(apart[i] <= kRoughly * attempt_J_[i])) attempt_J_[i] = 0.0;
+  }
 }
 
 /// Of `difference_`; infinite where it is not a number.
-double StepErrorEstimate::share(const double* next) {
+double StepErrorEstimate::share(const double* next, const Noise& noise, bool measure) {
   try {
-    if (is_motion_due()) measure_motion(next);
+    if (measure) measure_motion(next);
     double worst = 0.0;
     for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
       const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
@@ -196,8 +238,7 @@ double StepErrorEstimate::share(const double* next) {
       if (!std::isfinite(energy)) return kInfinity;
       const double scale = kinds_[at(kind_of_part_[at(part)])].next_J;
       if (energy <= worst * scale) continue;
-      // What rounding of the state has in it cannot be told from an error.
-      if (energy <= floor_J(part, x_.data(), other_.data())) continue;
+      if (energy <= floor_J(part, x_.data(), other_.data(), noise)) continue;
       worst = scale > 0.0 ? energy / scale : kInfinity;
     }
     return std::sqrt(worst);
@@ -222,11 +263,19 @@ double StepErrorEstimate::energy_between(int part, const double* x, const double
   return 0.5 * std::abs(sum);
 }
 
-/// The energy of an error of some ε in each state.
-double StepErrorEstimate::floor_J(int part, const double* x, const double* e) {
-  constexpr double kPerState = 32.0 * kEpsilon;
+/// The energy of what cannot be told from an error: some ε in each state and each incident wave, and
+/// what the inner iteration has left to do.
+double StepErrorEstimate::floor_J(int part, const double* x, const double* e, const Noise& noise) {
   const Subsystem* physics = waves_.system().parts()[at(part)].port_hamiltonian();
   if (physics == nullptr) return 0.0;
+  const PartSlot& slot = waves_.slot(part);
+  double waves = 0.0;
+  for (int j = 0; j < waves_.batch(slot.batch).batch->wave_size(); ++j) {
+    const double a = noise.a[slot.wave + j * slot.stride];
+    waves += a * a;
+  }
+  const double others = 0.5 * kPerState * kPerState * waves +
+                        kPerGap * noise.gap_J[at(waves_.system().island_of_part(part))];
   double sum = 0.0;
   if (const LinearForm form = physics->linear_form(); form.Q != nullptr) {
     for (int j = 0; j < form.Q->outerSize(); ++j) {
@@ -234,17 +283,16 @@ double StepErrorEstimate::floor_J(int part, const double* x, const double* e) {
         sum += std::abs(x[it.row()] * it.value() * x[j]);
       }
     }
-    return 0.5 * kPerState * kPerState * sum;
+    return 0.5 * kPerState * kPerState * sum + others;
   }
   // gradient_ is that of x: energy_between came before.
   for (int i = 0; i < physics->signature().state_size(); ++i) {
     sum += std::abs(gradient_[at(i)] * x[i]) * kPerState * kPerState +
            std::abs(gradient_[at(i)] * e[i]) * kEpsilon;
   }
-  return sum;
+  return sum + others;
 }
 
-/// How far every kind of part has moved, with the step to `next`.
 /// Motion grows fast at the start only. Where it is looked at less often, errors are compared with
 /// less.
 bool StepErrorEstimate::is_motion_due() const {
@@ -252,23 +300,21 @@ bool StepErrorEstimate::is_motion_due() const {
   return accepted_ < kAlways || accepted_ % kInterval == 0;
 }
 
-void StepErrorEstimate::look_at(const double* tried) {
-  try {
-    measure_motion(tried);
-  } catch (const std::exception&) {  // outside the domain of a callback
-  }
+/// ½(x − x⁰)ᵀ∇²H(x − x⁰) of a part; 0 where it cannot be computed. Leaves x in x_.
+double StepErrorEstimate::motion_J(int part, const double* record) {
+  waves_.get_state(part, record, x_.data());
+  const double* const start = initial_.data() + first_state_[at(part)];
+  const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+  for (int i = 0; i < n; ++i) other_[at(i)] = x_[at(i)] - start[i];
+  const double own = energy_between(part, x_.data(), other_.data());
+  return std::isfinite(own) ? own : 0.0;
 }
 
 void StepErrorEstimate::measure_motion(const double* next) {
   for (Kind& kind : kinds_) kind.next_J = kind.scale_J;
   for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
-    waves_.get_state(part, next, x_.data());
-    const double* const start = initial_.data() + first_state_[at(part)];
-    const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
-    for (int i = 0; i < n; ++i) other_[at(i)] = x_[at(i)] - start[i];
     double& largest = kinds_[at(kind_of_part_[at(part)])].next_J;
-    const double own = energy_between(part, x_.data(), other_.data());
-    if (own > largest && std::isfinite(own)) largest = own;
+    largest = std::max(largest, motion_J(part, next));
   }
   for (const Kind& kind : kinds_) {
     island_J_[at(kind.island)] = std::max(island_J_[at(kind.island)], kind.next_J);

@@ -100,6 +100,21 @@ void refuse_opaque_parts(const System& system, Issues& issues) {
   }
 }
 
+void refuse_substeps(const System& system, const StepperOptions& options, Issues& issues) {
+  for (std::size_t i = 0; i < system.parts().size(); ++i) {
+    const Part& part = system.parts()[i];
+    if (part.substeps == 1) continue;
+    const std::string why =
+        options.method.couples_by_waves()
+            ? std::string("steps that choose their size measure the error of whole steps: give "
+                          "\"step_s\"")
+            : fmt::format("the method \"{}\" couples without waves and steps all parts alike",
+                          to_string(options.method.kind()));
+    issues.push_back({fmt::format("/subsystems/{}/substeps", i),
+                      fmt::format("must be 1 for subsystem {}: {}", in_quotes(part.name), why)});
+  }
+}
+
 Issues check(const System& system, const StepperOptions& options) {
   Issues issues = check_method(options.method);
   const auto expect = [&](bool good, const char* where, const char* what) {
@@ -113,6 +128,7 @@ Issues check(const System& system, const StepperOptions& options) {
   if (options.sizes) check_sizes(options, issues);
   expect(options.time.pace >= 0.0 && std::isfinite(options.time.pace), "/pace",
          "must be finite and >= 0");
+  if (options.sizes || !options.method.couples_by_waves()) refuse_substeps(system, options, issues);
   const auto* const waves = options.method.as<WaveCoupling>();
   if (waves == nullptr) {
     if (options.time.deadline_s > 0.0) {

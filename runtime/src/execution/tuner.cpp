@@ -39,7 +39,11 @@ Tuner::Tuner(const System& system, double step_s, const Tuner& like)
   if (!responses_->problem().empty()) {
     throw ConfigError("/method/impedance", responses_->problem());
   }
-  choice_.method.waves().impedance = tune_impedance(*responses_, choice_.rules).by_port;
+  TunedImpedance tuned = tune_impedance(*responses_, choice_.rules);
+  if (tuned.by_port.empty() && !system.scalar_ports().empty()) {
+    throw ConfigError("/method/impedance", std::move(tuned.problem));
+  }
+  choice_.method.waves().impedance = std::move(tuned.by_port);
   if (!like.responses_) responses_.reset();
 }
 

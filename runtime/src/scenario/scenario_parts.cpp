@@ -12,6 +12,7 @@
 
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_text.hpp"
 #include "scenario/scenario_values.hpp"
@@ -239,7 +240,8 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
                     const std::vector<std::string>& types, PartModels& models) {
   PartDraft draft;
   const ObjectReader object(
-      node, {"name", "type", "parameters", "initial_state", "inputs", "allow_active"});
+      node,
+      {"name", "type", "parameters", "initial_state", "inputs", "allow_active", "substeps"});
   if (const auto name = object.require("name")) draft.name = draft.given_name = read_name(*name);
   if (const auto type = object.require("type")) {
     draft.type = find_part_type(type->choice(types).value_or(""));
@@ -247,6 +249,9 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
   if (draft.type != nullptr) draft.part = read_physics(object, *draft.type, models);
   if (const auto state = object.find("initial_state")) read_initial_state(*state, draft);
   if (const auto inputs = object.find("inputs")) read_inputs(*inputs, draft, folder);
+  if (const auto substeps = object.find("substeps")) {
+    draft.options.substeps = static_cast<int>(substeps->integer(1, kMostPartSubsteps).value_or(1));
+  }
   return draft;
 }
 

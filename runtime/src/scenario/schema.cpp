@@ -8,6 +8,7 @@
 
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
 #include "scenario/method_schema.hpp"
 #include "scenario/method_special_options.hpp"
 #include "scenario/scenario_limits.hpp"
@@ -185,7 +186,10 @@ Json subsystem_schema() {
        {"parameters", {{"type", "object"}}},
        {"initial_state", std::move(states)},
        {"inputs", described(map_of(reference("signal")), "external inputs by name; others are 0")},
-       {"allow_active", with_default(described(boolean(), "the part may create energy"), false)}},
+       {"allow_active", with_default(described(boolean(), "the part may create energy"), false)},
+       {"substeps", with_default(described(integer(1, kMostPartSubsteps),
+                                           "steps that the part takes within each step"),
+                                 1)}},
       {"name", "type"});
   schema["allOf"] = std::move(conditions);
   return schema;

@@ -4,6 +4,7 @@
 
 #include "execution/staged_run.hpp"
 #include "execution/stepper_options.hpp"
+#include "portwave/coupling/system/staged_system.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 
 namespace portwave {
@@ -12,7 +13,7 @@ namespace portwave {
 inline void refuse_chosen_steps(const Scenario& scenario) {
   if (!scenario.options.sizes) return;
   throw ConfigError("/time/step",
-                    "here all steps are of one size: give it one, such as\n"
+                    "here all steps are of one size; give it one:\n"
                     "--set '/time={\"step_s\": 0.01, \"end_s\": 10}'");
 }
 
@@ -24,7 +25,7 @@ class SteppedScenario {
   explicit SteppedScenario(const Scenario& scenario) : given_(scenario) {
     refuse_chosen_steps(scenario);
     if (!scenario.options.method.couples_by_waves()) return;
-    if (scenario.options.method.waves().stages == 1) return;
+    if (scenario.options.method.waves().stages == 1 && !has_substeps(scenario.system)) return;
     StepperOptions options = scenario.options;
     options.method.waves().stages = chosen_stages(scenario.system, options);
     StagedRun run(scenario.system, options);

@@ -58,6 +58,12 @@ double GaussStages::inverse(int i, int j) const {
   return product;
 }
 
+double substep_share(const GaussStages& stages, int substeps, int k, int i, int l) {
+  const auto row = static_cast<std::size_t>(i), column = static_cast<std::size_t>(l);
+  const double tau = (k + stages.c[row]) / substeps;
+  return stages.lagrange(l, tau) * std::sqrt(stages.b[row] / stages.b[column]);
+}
+
 const GaussStages& gauss_stages(int stages) {
   static const std::array<GaussStages, kMostStages> all = {
       GaussStages{.count = 1, .c = {0.5}, .b = {1.0}, .A = {{{0.5}}}}, two_stages(),

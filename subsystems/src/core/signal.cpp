@@ -80,6 +80,14 @@ double Signal::next_kink(double after_s) const {
   return next->time_s;
 }
 
+double Signal::highest_frequency_Hz() const {
+  const SineProduct* const own = kind_ == nullptr ? nullptr : std::get_if<SineProduct>(kind_.get());
+  if (own == nullptr || own->amplitude == 0.0) return 0.0;
+  double sum = 0.0;
+  for (const Sine& sine : own->sines) sum += std::abs(sine.frequency_Hz);
+  return sum;
+}
+
 double Signal::operator()(double time_s) const {
   if (kind_ == nullptr) return 0.0;
   return std::visit(

@@ -25,16 +25,24 @@ void add_stage(const StageLayout& layout, int stage, int held, const Structure& 
   put(own.N, all.N, input, input);
 }
 
-Signature staged_signature(const Signature& part, int stages) {
+Signature staged_signature(const Signature& part, int stages, int substeps) {
   Signature out{part.type, part.states, {}, {}};
   for (int i = 1; i <= stages; ++i) {
     for (Port port : part.ports) {
-      port.name += fmt::format("@{}", i);
+      if (stages > 1) port.name += fmt::format("@{}", i);
       out.ports.push_back(port);
     }
-    for (InputChannel input : part.inputs) {
-      input.name += fmt::format("@{}", i);
-      out.inputs.push_back(input);
+  }
+  for (int k = 1; k <= substeps; ++k) {
+    for (int i = 1; i <= stages; ++i) {
+      for (InputChannel input : part.inputs) {
+        if (substeps > 1) {
+          input.name += fmt::format("@{}.{}", k, i);
+        } else if (stages > 1) {
+          input.name += fmt::format("@{}", i);
+        }
+        out.inputs.push_back(input);
+      }
     }
   }
   return out;

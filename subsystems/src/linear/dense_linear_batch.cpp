@@ -104,6 +104,7 @@ class DenseLinearBatch final : public StepBatch {
         kernels_(linear_kernels()),
         signature_(parts[0]->signature()),
         stages_(gauss_stages(parts[0]->stages())),
+        substeps_(parts[0]->substeps()),
         width_(lanes() == 1 ? 1 : kLaneGroup) {
     for (const Component* part : parts) {
       parts_.push_back(dynamic_cast<const LinearPortHamiltonian*>(part->port_hamiltonian()));
@@ -111,7 +112,7 @@ class DenseLinearBatch final : public StepBatch {
     shape_.n = state_size();
     shape_.p = wave_size();
     shape_.q = input_size();
-    shape_.z = stages_.count * shape_.n;
+    shape_.z = substeps_ * stages_.count * shape_.n;
     for (const Port& port : signature_.ports) {
       sign_.insert(sign_.end(), static_cast<std::size_t>(port.dimension),
                    port.causality == Causality::effort_in ? 1.0 : -1.0);
@@ -323,9 +324,9 @@ class DenseLinearBatch final : public StepBatch {
   }
 
  private:
-  bool is_staged() const { return stages_.count > 1; }
+  bool is_staged() const { return stages_.count > 1 || substeps_ > 1; }
   const LinearStages& stages_of(const LinearPortHamiltonian& part) {
-    return solved_.try_emplace(&part, part, stages_, step_s_).first->second;
+    return solved_.try_emplace(&part, part, stages_, substeps_, step_s_).first->second;
   }
 
   /// The parts that differ in anything that the step maps depend on.
@@ -540,6 +541,7 @@ class DenseLinearBatch final : public StepBatch {
   const LinearKernels& kernels_;
   const Signature& signature_;  ///< of all of them, in shape
   const GaussStages& stages_;
+  int substeps_;
   int width_;
   double step_s_ = 0.0;
   bool keeps_increments_ = false;

@@ -77,6 +77,11 @@ Wide widened(const SparseMatrix& A) { return Matrix(A).cast<Quadruple>(); }
 struct OpenStages {
   Wide delta, moved, z, y;
 
+  OpenStages(Wide delta_map, Wide moved_map, Wide z_map, Wide y_map)
+      : delta(std::move(delta_map)),
+        moved(std::move(moved_map)),
+        z(std::move(z_map)),
+        y(std::move(y_map)) {}
   OpenStages(const StagedForm& form, const SparseMatrix& Q, double step_s) {
     const StageLayout& l = form.layout;
     const Eigen::Index n = l.n, p = l.ports(), q = l.inputs();
@@ -149,6 +154,113 @@ struct OpenStages {
   SparseMatrix rate_, inverse_;  // h d(J − R) and Q_δ d⁻¹
 };
 
+/// The step's ports at a stage of substep k, share ⊗ I.
+Wide shares(const StageLayout& l, const GaussStages& stages, int k) {
+  Wide out = Wide::Zero(l.ports(), l.ports());
+  for (int i = 0; i < l.stages; ++i) {
+    for (int of = 0; of < l.stages; ++of) {
+      const Quadruple share = substep_share(stages, l.substeps, k, i, of);
+      for (int j = 0; j < l.p; ++j) out(l.port(i, j), l.port(of, j)) = share;
+    }
+  }
+  return out;
+}
+
+/// The maps of m substeps one after another, from those of one. States and increments stay those of
+/// the part, δ is that of the step's stages.
+OpenStages repeated(const OpenStages& one, const StageLayout& l, const GaussStages& stages) {
+  const Eigen::Index n = l.n, p = l.ports(), q = l.stages * l.q, own = l.stages * n;
+  const Eigen::Index columns = n + p + l.inputs();
+  const double root = std::sqrt(static_cast<double>(l.substeps));
+  OpenStages out{Wide::Zero(own, columns), Wide::Zero(n, columns),
+                 Wide::Zero(l.states(), columns), Wide::Zero(p, columns)};
+  Wide start = Wide::Zero(n, columns);
+  for (Eigen::Index i = 0; i < n; ++i) start(i, i) = 1;
+  for (int k = 0; k < l.substeps; ++k) {
+    const Wide share = shares(l, stages, k);
+    const auto applied = [&](const Wide& map) {
+      Wide of = map.leftCols(n).lazyProduct(start);
+      of.middleCols(n, p) += map.middleCols(n, p).lazyProduct(share);
+      for (Eigen::Index i = 0; i < of.rows(); ++i) {
+        for (Eigen::Index j = 0; j < q; ++j) {
+          of(i, n + p + k * q + j) += Quadruple(root) * map(i, n + p + j);
+        }
+      }
+      return of;
+    };
+    const auto add_shared = [&](const Wide& of, int rows, double factor, Wide& sum) {
+      for (int i = 0; i < l.stages; ++i) {
+        for (int to = 0; to < l.stages; ++to) {
+          const Quadruple gain = factor * substep_share(stages, l.substeps, k, i, to);
+          for (int r = 0; r < rows; ++r) {
+            for (Eigen::Index c = 0; c < columns; ++c) {
+              sum(to * rows + r, c) += gain * of(i * rows + r, c);
+            }
+          }
+        }
+      }
+    };
+    Wide z = applied(one.z);
+    for (Eigen::Index i = 0; i < own; ++i) {
+      for (Eigen::Index c = 0; c < columns; ++c) out.z(k * own + i, c) = z(i, c) / Quadruple(root);
+    }
+    add_shared(applied(one.delta), l.n, 1.0, out.delta);
+    add_shared(applied(one.y), l.p, 1.0 / l.substeps, out.y);
+    out.moved += applied(one.moved);
+    start = out.moved;
+    for (Eigen::Index i = 0; i < n; ++i) start(i, i) += 1;
+  }
+  return out;
+}
+
+/// Of all substeps: states and inputs of their stages, ports of the step's.
+Structure structure_of(const StageLayout& l, const GaussStages& stages, const Structure& part) {
+  Structure all = Structure::zero(l.states(), l.ports() + l.inputs());
+  const double root = std::sqrt(static_cast<double>(l.substeps));
+  for (int node = 0; node < l.substeps * l.stages; ++node) {
+    const int k = node / l.stages, i = node % l.stages;
+    // Column j of the part, ports first: where it stands, and with what factor.
+    const auto for_input = [&](int j, const auto& put) {
+      if (j >= l.p) return put(l.ports() + node * l.q + (j - l.p), 1.0);
+      for (int of = 0; of < l.stages; ++of) {
+        put(l.port(of, j), substep_share(stages, l.substeps, k, i, of) / root);
+      }
+    };
+    const auto add = [&](const SparseMatrix& from, SparseMatrix& to, bool rows_are_inputs,
+                         bool columns_are_inputs) {
+      for (int c = 0; c < from.outerSize(); ++c) {
+        for (SparseMatrix::InnerIterator it(from, c); it; ++it) {
+          const int r = static_cast<int>(it.row());
+          const auto put_row = [&](int column, double gain) {
+            if (!rows_are_inputs) {
+              to.coeffRef(node * l.n + r, column) += gain * it.value();
+            } else {
+              for_input(r, [&](int row, double own) {
+                to.coeffRef(row, column) += own * gain * it.value();
+              });
+            }
+          };
+          if (columns_are_inputs) {
+            for_input(c, put_row);
+          } else {
+            put_row(node * l.n + c, 1.0);
+          }
+        }
+      }
+    };
+    add(part.J, all.J, false, false);
+    add(part.R, all.R, false, false);
+    add(part.G, all.G, false, true);
+    add(part.P, all.P, false, true);
+    add(part.S, all.S, true, true);
+    add(part.N, all.N, true, true);
+  }
+  // Of ports of different stages nothing but rounding is left.
+  for (SparseMatrix* M : {&all.S, &all.N}) M->prune(1.0, 1e-12);
+  for (SparseMatrix* M : {&all.J, &all.R, &all.G, &all.P, &all.S, &all.N}) M->makeCompressed();
+  return all;
+}
+
 /// Ports closed by αu + βy = s a, which makes maps of (x, a, ū).
 template <class Scalar>
 LinearStages::Maps close_ports(const OpenStages& open, const StageLayout& l,
@@ -204,11 +316,21 @@ struct LinearStages::Impl {
 
   Impl(const StagedForm& form, const SparseMatrix& Q, double step_s)
       : layout(form.layout), structure(form.structure), open(form, Q, step_s) {}
+
+  /// `form` is that of one substep.
+  Impl(const StagedForm& form, const LinearPortHamiltonian& part, const GaussStages& stages,
+       int substeps, double step_s)
+      : Impl(form, part.Q(), step_s / substeps) {
+    if (substeps == 1) return;
+    layout.substeps = substeps;
+    structure = structure_of(layout, stages, part.structure());
+    open = repeated(open, layout, stages);
+  }
 };
 
 LinearStages::LinearStages(const LinearPortHamiltonian& part, const GaussStages& stages,
-                           double step_s)
-    : impl_(std::make_unique<Impl>(StagedForm(part, stages), part.Q(), step_s)) {}
+                           int substeps, double step_s)
+    : impl_(std::make_unique<Impl>(StagedForm(part, stages), part, stages, substeps, step_s)) {}
 LinearStages::~LinearStages() = default;
 LinearStages::LinearStages(LinearStages&&) noexcept = default;
 LinearStages& LinearStages::operator=(LinearStages&&) noexcept = default;

@@ -20,23 +20,29 @@ namespace portwave {
 ///
 /// The costly solve is made once, with ports open and in more digits than double; impedances only
 /// close the ports, which takes a solve of the size of the ports.
-/// Cost     an LU of size s·n in long double; 16·n(1 + s)(n + s(p + q)) bytes are kept.
+///
+/// With m substeps δ and z are those of all, times √(1/m) like everything with a weight bᵢ/m in the
+/// step; the maps of one substep are applied m times over (substep_share).
+/// Cost     an LU of size s·n in long double; 16·n(1 + s)(n + s(p + q)) bytes are kept. With m
+///          substeps m times as many, and 2·m·s·n²(n + s(p + mq)) products of quadruple precision.
 /// Errors: none; where the step is singular, maps are not finite.
 class LinearStages {
  public:
-  LinearStages(const LinearPortHamiltonian& part, const GaussStages& stages, double step_s);
+  LinearStages(const LinearPortHamiltonian& part, const GaussStages& stages, int substeps,
+               double step_s);
   ~LinearStages();
   LinearStages(LinearStages&&) noexcept;
   LinearStages& operator=(LinearStages&&) noexcept;
 
   const StageLayout& layout() const;
-  /// Of all stages: N = s·n states, s·(p + q) inputs.
+  /// Of all stages: N = m·s·n states, s·(p + m·q) inputs.
   const Structure& structure() const;
 
   struct Maps {
     StepMaps step;
-    Eigen::MatrixXd z;           ///< N×(n + s(p + q)), of (x, a, ū)
-    Eigen::MatrixXd increments;  ///< δ, likewise; empty unless asked for
+    Eigen::MatrixXd z;  ///< N×(n + s(p + m·q)), of (x, a, ū)
+    /// δ of the step's stages, s·n rows of the same; empty unless asked for.
+    Eigen::MatrixXd increments;
   };
   /// One closure per port and stage.
   Maps closed(const std::vector<PortClosure>& closures, bool with_increments) const;

@@ -5,32 +5,13 @@
 #include <cstddef>
 #include <limits>
 
+#include "matrices/sparse_products.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 
 namespace portwave {
 namespace {
 
 using Eigen::VectorXd;
-
-/// y += sign · A x, or |A| x for magnitudes.
-template <bool kMagnitudes>
-void add_product(const SparseMatrix& A, double sign, const VectorXd& x, VectorXd& y) {
-  for (int j = 0; j < A.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
-      y[it.row()] += (kMagnitudes ? std::abs(it.value()) : sign * it.value()) * x[j];
-    }
-  }
-}
-
-/// y += Aᵀ x, or |A|ᵀ x for magnitudes.
-template <bool kMagnitudes>
-void add_transposed_product(const SparseMatrix& A, const VectorXd& x, VectorXd& y) {
-  for (int j = 0; j < A.outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(A, j); it; ++it) {
-      y[j] += (kMagnitudes ? std::abs(it.value()) : it.value()) * x[it.row()];
-    }
-  }
-}
 
 void add_column(const SparseMatrix& A, int column, double sign, VectorXd& out) {
   for (SparseMatrix::InnerIterator it(A, column); it; ++it) out[it.row()] += sign * it.value();
@@ -90,7 +71,26 @@ void ClosedPart::prepare(double step_s, const double* impedance) {
     throw ConfigError("", "the implicit step is singular at this impedance");
   }
   close_loop(structure_);
-  // Make room for the entries that later calls will bring.
+  make_room();
+}
+
+void ClosedPart::prepare_open(double step_s) {
+  h_ = step_s;
+  closures_.assign(static_cast<std::size_t>(p_), {.s = 1.0,
+                                                  .alpha = 1.0,
+                                                  .beta = 0.0,
+                                                  .slope = 0.0,
+                                                  .sign = 0.0,
+                                                  .impedance = 1.0,
+                                                  .effort_in = true});
+  structure_ = part_.structure();
+  close_ports(structure_);
+  close_loop(structure_);
+  make_room();
+}
+
+/// For the entries that later calls will bring.
+void ClosedPart::make_room() {
   const std::vector<double> x = part_.default_state();
   const auto size = static_cast<std::size_t>(n_);
   entries_.clear();
@@ -280,6 +280,21 @@ void ClosedPart::outgoing(const double* a, double* b) const {
     const PortClosure& port = closures_[static_cast<std::size_t>(j)];
     b[j] = port.slope * u_[j] + port.sign * a[j];
   }
+}
+
+void ClosedPart::outputs(double* y, double* magnitudes) {
+  const auto add = [&]<bool kMagnitudes>(const VectorXd& g, const VectorXd& u, VectorXd& out) {
+    out.setZero();
+    add_transposed_product<kMagnitudes>(structure_.G, g, out);
+    add_transposed_product<kMagnitudes>(structure_.P, g, out);
+    add_product<kMagnitudes>(structure_.S, 1.0, u, out);
+    add_product<kMagnitudes>(structure_.N, 1.0, u, out);
+  };
+  add.operator()<false>(g_, u_, y_);
+  std::copy(y_.data(), y_.data() + p_, y);
+  for (int j = 0; j < m_; ++j) u_size_[j] = std::abs(u_[j]);
+  add.operator()<true>(g_size_, u_size_, y_);
+  std::copy(y_.data(), y_.data() + p_, magnitudes);
 }
 
 /// H(x⁺) − H(x): by the discrete gradient and the increment, which do not cancel where H does,

@@ -36,6 +36,8 @@ class ClosedPart {
 
   /// Errors: ConfigError when M is singular.
   void prepare(double step_s, const double* impedance);
+  /// Ports whose inputs are given: what is called a is then u_p.
+  void prepare_open(double step_s);
   /// `input` may be null: no external input.
   void freeze(const double* x, const double* input);
 
@@ -52,6 +54,10 @@ class ClosedPart {
   /// x⁺ moves ∇̄H by ε|∂∇̄H|(|x| + |x⁺|), which counts as a term of ∇̄H.
   const Eigen::VectorXd& magnitude() const { return w_; }
   const Eigen::VectorXd& gradient() const { return g_; }
+  /// At the midpoint of the last evaluation.
+  const Structure& structure() const { return structure_; }
+  /// ∂∇̄H/∂x⁺ of the last `linearise`; equal places add up.
+  const std::vector<Eigen::Triplet<double>>& gradient_jacobian() const { return entries_; }
   /// |∂∇̄Hᵢ/∂x⁺ᵢ| of the last `linearise`: Σ stiffnessᵢ Δxᵢ² is an energy, whatever the units of x.
   void stiffness(Eigen::VectorXd& out) const;
   /// ∂F/∂Δx at the Δx of the last `linearise` and `evaluate`. Spoils the result of `evaluate`.
@@ -60,9 +66,12 @@ class ClosedPart {
   /// From the last `evaluate`: whether u is finite, b, and the committed step.
   bool inputs_are_finite() const { return u_.allFinite(); }
   void outgoing(const double* a, double* b) const;
+  /// y at the ports and the magnitudes of its terms. Precondition: `prepare_open`.
+  void outputs(double* y, double* magnitudes);
   StepEnergy commit(const Eigen::VectorXd& dx, double* x_next);
 
  private:
+  void make_room();
   void close_ports(const Structure& structure);
   void close_loop(const Structure& structure);
   double close(const double* a, const Eigen::VectorXd& dx);

@@ -80,7 +80,7 @@ class StagedNewtonBatch final : public LanewiseBatch {
                           LastSolve::size(layout.n + layout.states(), layout.ports())),
         own_parts_(parts.begin(), parts.end()),
         stages_(stages),
-        options_(options_of(*parts[0])),
+        options_(newton_options_of(*parts[0])),
         layout_(layout),
         taken_(std::make_unique<std::atomic<bool>[]>(parts.size())) {
     for (const Subsystem* part : parts) {
@@ -88,12 +88,6 @@ class StagedNewtonBatch final : public LanewiseBatch {
     }
     solvers_.reserve(parts.size());
     for (const auto& part : parts_) solvers_.emplace_back(*part, options_, part.get());
-  }
-
-  /// As the parts say, which have equal keys.
-  static NewtonOptions options_of(const Subsystem& part) {
-    const auto* const own = dynamic_cast<const NonlinearPortHamiltonian*>(&part);
-    return own == nullptr ? NewtonOptions{} : NewtonOptions{own->options().max_newton_steps};
   }
 
   int lifted_size() const { return layout_.n + layout_.states(); }
@@ -165,6 +159,11 @@ class StagedNewtonBatch final : public LanewiseBatch {
 };
 
 }  // namespace
+
+NewtonOptions newton_options_of(const Subsystem& part) {
+  const auto* const own = dynamic_cast<const NonlinearPortHamiltonian*>(&part);
+  return own == nullptr ? NewtonOptions{} : NewtonOptions{own->options().max_newton_steps};
+}
 
 std::unique_ptr<StepBatch> make_staged_newton_batch(std::span<const Subsystem* const> parts,
                                                     const GaussStages& stages) {

@@ -13,6 +13,7 @@
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 #include "stages/staged_linear_batch.hpp"
 #include "stages/staged_newton_batch.hpp"
+#include "stages/substepped_newton_batch.hpp"
 
 namespace portwave {
 namespace {
@@ -33,16 +34,23 @@ constexpr const char* kPrescribed =
 
 class StagedPart final : public Component {
  public:
-  StagedPart(std::shared_ptr<const Component> part, int stages)
-      : Component(staged_signature(part->signature(), stages)),
+  StagedPart(std::shared_ptr<const Component> part, int stages, int substeps)
+      : Component(staged_signature(part->signature(), stages, substeps)),
         part_(std::move(part)),
-        stages_(gauss_stages(stages)) {}
+        stages_(gauss_stages(stages)),
+        substeps_(substeps) {}
 
   const Subsystem& physics() const { return *part_->port_hamiltonian(); }
 
-  Capabilities capabilities() const override { return part_->capabilities(); }
+  /// What has no step maps is solved as if it were not linear.
+  Capabilities capabilities() const override {
+    Capabilities out = part_->capabilities();
+    out.linear = out.linear && (substeps_ == 1 || solver_of(physics()) != StageSolver::newton);
+    return out;
+  }
   const Subsystem* port_hamiltonian() const override { return part_->port_hamiltonian(); }
   int stages() const override { return stages_.count; }
+  int substeps() const override { return substeps_; }
   bool is_active() const override { return part_->is_active(); }
   std::vector<double> default_state() const override { return part_->default_state(); }
   std::vector<double> typical_state() const override { return part_->typical_state(); }
@@ -53,12 +61,12 @@ class StagedPart final : public Component {
   std::string batch_key() const override {
     std::string own = part_->batch_key();
     const Component& part = *part_;
-    if (!own.empty()) own += fmt::format("@{}/{}", stages_.count, typeid(part).name());
+    if (!own.empty()) own += fmt::format("@{}*{}/{}", stages_.count, substeps_, typeid(part).name());
     return own;
   }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
     // Parts of one key are of one class.
-    if (stages_.count > 1) {
+    if (stages_.count > 1 && substeps_ == 1) {
       std::vector<const Component*> own;
       own.reserve(parts.size());
       for (const Component* part : parts) {
@@ -74,12 +82,15 @@ class StagedPart final : public Component {
       case StageSolver::newton:
         break;
     }
-    return make_staged_newton_batch(port_hamiltonian_parts(parts), stages_);
+    const std::vector<const Subsystem*> own = port_hamiltonian_parts(parts);
+    return substeps_ > 1 ? make_substepped_newton_batch(own, stages_, substeps_)
+                         : make_staged_newton_batch(own, stages_);
   }
 
  private:
   std::shared_ptr<const Component> part_;
   const GaussStages& stages_;
+  int substeps_;
 };
 
 }  // namespace
@@ -103,15 +114,36 @@ std::string staging_defect(const Component& part) {
   return {};
 }
 
-std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages) {
+std::string substepping_defect(const Component& part) {
+  if (std::string defect = staging_defect(part); !defect.empty()) return defect;
+  if (part.port_hamiltonian()->linear_form().E != nullptr) {
+    return "is a descriptor part, which takes one step at a time";
+  }
+  if (solver_of(*part.port_hamiltonian()) == StageSolver::sparse_factors) {
+    return fmt::format("is linear with {} states and sparse step maps, which are for one step at a "
+                       "time: cut it, or ask for dense ones",
+                       part.signature().state_size());
+  }
+  return {};
+}
+
+std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages,
+                                             int substeps) {
+  Issues issues;
   if (stages < 1 || stages > kMostStages) {
-    throw ConfigError("/stages", fmt::format("must be 1 to {}, got {}", kMostStages, stages));
+    issues.push_back({"/stages", fmt::format("must be 1 to {}, got {}", kMostStages, stages)});
   }
-  if (const std::string defect = staging_defect(*part); !defect.empty()) {
-    throw ConfigError(
-        "", fmt::format("a part of type {} {}", in_quotes(part->signature().type), defect));
+  if (substeps < 1 || substeps > kMostPartSubsteps) {
+    issues.push_back(
+        {"/substeps", fmt::format("must be 1 to {}, got {}", kMostPartSubsteps, substeps)});
   }
-  return std::make_shared<const StagedPart>(std::move(part), stages);
+  const std::string defect = substeps > 1 ? substepping_defect(*part) : staging_defect(*part);
+  if (!defect.empty()) {
+    issues.push_back(
+        {"", fmt::format("a part of type {} {}", in_quotes(part->signature().type), defect)});
+  }
+  throw_if_any(std::move(issues));
+  return std::make_shared<const StagedPart>(std::move(part), stages, substeps);
 }
 
 }  // namespace portwave

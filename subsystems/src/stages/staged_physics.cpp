@@ -179,6 +179,31 @@ void StagedPhysics::discrete_gradient_jacobian(
   }
 }
 
+void StagedPhysics::linearise(const double* state, Eigen::MatrixXd& of_delta,
+                              Eigen::MatrixXd& of_start) const {
+  const int n = layout_.n;
+  detail::Workspace x(static_cast<std::size_t>(n));
+  of_delta.setZero();
+  of_start.setZero();
+  std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
+  for (const Node& node : nodes_) {
+    state_at(state, state + n, node.reach, x.data());
+    stage_hessian_.clear();
+    hessian_at(x.data(), stage_hessian_);
+    for (const auto& entry : stage_hessian_) {
+      for (int i = 0; i < layout_.stages; ++i) {
+        const int row = i * n + entry.row();
+        const double own = node.weight[static_cast<std::size_t>(i)] * entry.value();
+        hessian_terms_[static_cast<std::size_t>(row * n + entry.col())] += std::abs(own);
+        of_start(row, entry.col()) += own;
+        for (int j = 0; j < layout_.stages; ++j) {
+          of_delta(row, j * n + entry.col()) += node.reach[static_cast<std::size_t>(j)] * own;
+        }
+      }
+    }
+  }
+}
+
 /// x stands in every X(τ), in x and again in what is added to it.
 void StagedPhysics::add_to_gradient(const double* start, double* size) const {
   const int n = layout_.n;

@@ -38,6 +38,9 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
   void add_to_gradient(const double* start, double* size) const override;
   double of_energy(const double* start, const double* g) const override;
+  /// ∂g/∂δ (s·n×s·n) and ∂g/∂x (s·n×n) of the rows beside δ at (x, δ). Serves `add_to_gradient` as
+  /// discrete_gradient_jacobian does.
+  void linearise(const double* state, Eigen::MatrixXd& of_delta, Eigen::MatrixXd& of_start) const;
   bool constant_structure() const override { return part_.constant_structure(); }
   const Structure& structure() const override { return structure_; }
   void structure_at(const double* mid, Structure& out) const override;

@@ -284,9 +284,13 @@ TEST(MethodChoice, SaysWhy) {
   EXPECT_NE(choice.reason.find("matched: 100 and more"), std::string::npos) << choice.reason;
 }
 
+// Evaluations of Duffing parts are cheap: up to twenty are less work than three solves.
 TEST(MethodChoice, ManyEvaluationsCallForTheInterfaceEquation) {
   const System grid = testing::duffing_grid(6, 6);
-  const MethodChoice slow = choose_method(PortResponses(grid, 0.1), everything_automatic());
+  const MethodChoice many = choose_method(PortResponses(grid, 0.1), everything_automatic());
+  EXPECT_EQ(many.method.kind(), WaveUpdate::peaceman_rachford) << many.reason;
+  EXPECT_LE(many.rate.evaluations, 20);
+  const MethodChoice slow = choose_method(PortResponses(grid, 0.3), everything_automatic());
   EXPECT_EQ(slow.method.kind(), WaveUpdate::interface) << slow.reason;
   EXPECT_LE(slow.rate.evaluations, 8);
   EXPECT_EQ(slow.method.waves().acceleration, 0);

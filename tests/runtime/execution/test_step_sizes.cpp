@@ -296,6 +296,168 @@ TEST_P(StepSizesTest, BetweenTheEndsOfAStepThereIsAPolynomial) {
   EXPECT_LT(most(1e-6), 2e-3);
 }
 
+// What stands still or moves uniformly has no motion that an error could be compared with.
+
+/// Masses of 1 and 2 kg with a spring between them, both at 1 m/s, far from the origin.
+System uniform_motion() {
+  SystemBuilder builder;
+  builder.add("A",
+              mass_spring_damper_chain({.masses = 1,
+                                        .mass_kg = 1.0,
+                                        .stiffness_N_per_m = 0.0,
+                                        .coupling_stiffness_N_per_m = 50.0}),
+              {.initial_state = {3.0, 1.0, 0.0}});
+  builder.add("B", linear_oscillator({.mass_kg = 2.0}), {.initial_state = {3.0, 1.0}});
+  builder.join(joint::Free{}, {"A.left"});
+  builder.connect("A.right", "B.coupling");
+  return builder.build();
+}
+
+/// A Duffing oscillator and a mass, pressed against one another by constant forces.
+System preloaded() {
+  // k₁q + k₃q³ = F − e with e = k₁₂δ, and the other mass holds e by its own force.
+  constexpr double kQ = 0.13, kDelta = 0.2;
+  const double e = 120.0 * kDelta;
+  SystemBuilder builder;
+  builder.add("A",
+              duffing_oscillator({.mass_kg = 8,
+                                  .stiffness_N_per_m = 100,
+                                  .cubic_stiffness_N_per_m3 = 8000,
+                                  .coupling_stiffness_N_per_m = 120}),
+              {.initial_state = {kQ, 0.0, kDelta},
+               .inputs = {{"force", Signal::constant(100.0 * kQ + 8000.0 * kQ * kQ * kQ - e)}}});
+  builder.add("B", linear_oscillator({.mass_kg = 4}), {.inputs = {{"force", Signal::constant(e)}}});
+  builder.connect("A.coupling", "B.coupling");
+  return builder.build();
+}
+
+TEST_P(StepSizesTest, WhatStandsStillOrMovesUniformlyTakesTheLongestSteps) {
+  for (const double tolerance : {1e-2, 1e-4, 1e-7}) {
+    const System moving = uniform_motion(), still = preloaded();
+    for (const System* system : {&moving, &still}) {
+      Stepper stepper(*system, sized(GetParam(), tolerance, 12.5));
+      stepper.run_until(100.0);
+      EXPECT_LT(stepper.step_index(), 60) << tolerance;
+      EXPECT_EQ(stepper.step_sizes()->largest_s, 12.5);
+      EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+    }
+    Stepper stepper(moving, sized(GetParam(), tolerance, 12.5));
+    stepper.run_until(100.0);
+    EXPECT_NEAR(stepper.state(0)[1], 1.0, 1e-9);
+    EXPECT_NEAR(stepper.state(1)[0], 103.0, 1e-7);
+  }
+}
+
+// The control: a push makes the same system take short steps, and the motion is right.
+TEST_P(StepSizesTest, APushEndsTheLongSteps) {
+  SystemBuilder builder;
+  builder.add("A",
+              mass_spring_damper_chain({.masses = 1,
+                                        .mass_kg = 1.0,
+                                        .stiffness_N_per_m = 0.0,
+                                        .coupling_stiffness_N_per_m = 50.0}),
+              {.initial_state = {3.0, 1.0, 0.0}});
+  builder.add("B", linear_oscillator({.mass_kg = 2.0}),
+              {.initial_state = {3.0, 1.0},
+               .inputs = {{"force", Signal::piecewise_linear(
+                                        {{5.0, 0.0}, {5.1, 20.0}, {5.2, 0.0}})}}});
+  builder.join(joint::Free{}, {"A.left"});
+  builder.connect("A.right", "B.coupling");
+  const System system = builder.build();
+  Stepper stepper(system, sized(GetParam(), 1e-5, 2.5));
+  stepper.run_until(20.0);
+  EXPECT_GT(stepper.step_index(), 200);
+  // The impulse of 2 N s is shared by 3 kg.
+  EXPECT_NEAR(1.0 * stepper.state(0)[1] + 2.0 * stepper.state(1)[1], 5.0, 1e-6);
+}
+
+/// 1 kg on 10 N/m, pushed by F sin 2πft from rest: q(t).
+double driven(double force, double frequency, double t) {
+  const double w = std::sqrt(10.0), W = 2.0 * M_PI * frequency;
+  return force / (10.0 - W * W) * (std::sin(W * t) - W / w * std::sin(w * t));
+}
+
+TEST_P(StepSizesTest, ForcesMuchFasterThanTheLongestStepAreSeen) {
+  for (const double frequency : {50.0, 1024.0 / 8.0}) {
+    SystemBuilder builder;
+    builder.add("A", linear_oscillator({.mass_kg = 1.0, .stiffness_N_per_m = 10.0}),
+                {.inputs = {{"force", Signal::sine_product(100.0, {{frequency, 0.0}})}}});
+    builder.join(joint::Free{}, {"A.coupling"});
+    const System system = builder.build();
+    for (const double tolerance : {1e-1, 1e-2}) {
+      // One that is a whole number of periods would see nothing of the force.
+      Stepper stepper(system, sized(GetParam(), tolerance, 1.0));
+      double most = 0.0, off = 0.0;
+      while (stepper.time_s() < 4.0) {
+        stepper.run_until(std::min(4.0, stepper.time_s() + 0.25));
+        const double truth = driven(100.0, frequency, stepper.time_s());
+        most = std::max(most, std::abs(truth));
+        off = std::max(off, std::abs(stepper.state(0)[0] - truth));
+      }
+      EXPECT_LE(stepper.step_sizes()->largest_s * frequency, 0.25);
+      EXPECT_LT(off, 0.5 * most) << frequency << ", " << tolerance;
+    }
+  }
+}
+
+// A free oscillation: the first steps are not taken on the word of two attempts that are both far off.
+TEST_P(StepSizesTest, TheFirstStepIsAsAccurateAsTheOthers) {
+  for (const double tolerance : {1e-1, 2e-2, 5e-3, 1e-3}) {
+    SystemBuilder builder;
+    builder.add("A", linear_oscillator({.mass_kg = 2.0, .stiffness_N_per_m = 5000.0}),
+                {.initial_state = {1.0, -3.0}});
+    builder.join(joint::Free{}, {"A.coupling"});
+    const System system = builder.build();
+    Stepper stepper(system, sized(GetParam(), tolerance, 0.4));
+    std::array<double, 2> before = {1.0, -3.0};
+    for (int n = 0; n < 12; ++n) {
+      const double h = stepper.step().step_s;
+      const auto truth = exact_step(2.0, 5000.0, before[0], before[1], h);
+      before = {stepper.state(0)[0], stepper.state(0)[1]};
+      const double energy = 2500.0 * std::pow(before[0] - truth[0], 2) +
+                            std::pow(before[1] - truth[1], 2);
+      EXPECT_LT(std::sqrt(energy / (4.0 * (2500.0 + 9.0))), 1.5 * tolerance)
+          << n << ", " << tolerance << ", h " << h;
+    }
+  }
+}
+
+TEST_P(StepSizesTest, WithoutABudgetStepsDoNotShrinkForTheCoupling) {
+  const System system = testing::duffing_linear_pair();
+  for (const int budget : {0, 2}) {
+    StepperOptions options = sized(GetParam(), 1e-3, 0.25);
+    options.method = WaveCoupling{.iterations = budget, .stages = GetParam()};
+    options.method.waves().impedance = {0.4};
+    Stepper stepper(system, options);
+    stepper.run_until(5.0);
+    EXPECT_LT(stepper.step_index(), 100'000) << budget;
+    EXPECT_GT(stepper.iterations().not_converged, 0);
+  }
+}
+
+// Knots that are close together leave a step far below what the motion needs.
+TEST_P(StepSizesTest, StepsGrowAgainAfterCloseKnotsAlsoWhereTheBudgetIsTooSmall) {
+  SystemBuilder builder;
+  builder.add("A",
+              duffing_oscillator({.mass_kg = 8,
+                                  .stiffness_N_per_m = 100,
+                                  .cubic_stiffness_N_per_m3 = 8000,
+                                  .coupling_stiffness_N_per_m = 120}),
+              {.initial_state = {0.4, 0, -0.4},
+               .inputs = {{"force", Signal::piecewise_linear(
+                                        {{0.3, 0.0}, {0.3 + 1e-6, 1.0}, {0.6, 1.0}})}}});
+  builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}));
+  builder.connect("A.coupling", "B.coupling");
+  const System system = builder.build();
+  StepperOptions options = sized(GetParam(), 1e-4, 0.25);
+  options.method = WaveCoupling{.iterations = 3, .stages = GetParam()};
+  options.method.waves().impedance_kind = ImpedanceKind::matched;
+  Stepper stepper(system, options);
+  stepper.run_until(1.0);
+  EXPECT_LT(stepper.step_index(), 20'000);
+  EXPECT_GT(stepper.step_sizes()->last_s, 1e-5);
+}
+
 TEST(StepSizes, AStepThatCannotBeHadLeavesTheState) {
   const System system = testing::duffing_linear_pair();
   StepperOptions options = sized(1, 1e-9, 0.05);

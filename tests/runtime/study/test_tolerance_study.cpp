@@ -31,7 +31,7 @@ TEST(ToleranceStudy, ErrorsFallAndWorkGrowsWithTheTolerance) {
   const ToleranceStudy study =
       study_tolerance(scenario, {.tolerances = {1e-3, 1e-5, 1e-7}, .stages = {2, 3}});
   ASSERT_EQ(study.rows.size(), 6u);
-  EXPECT_EQ(study.reference, "3 stages, tolerance 1e-10");
+  EXPECT_EQ(study.reference, "auto, 3 stages, tolerance 1e-10");
   for (std::size_t i = 0; i < 6; ++i) {
     const ToleranceRow& row = study.rows[i];
     EXPECT_EQ(row.failure, "");
@@ -45,6 +45,18 @@ TEST(ToleranceStudy, ErrorsFallAndWorkGrowsWithTheTolerance) {
   }
   // More stages, fewer steps.
   EXPECT_LT(study.rows[5].steps, study.rows[2].steps / 2);
+}
+
+// A reference by a method that does not converge would agree with a run that does not either.
+TEST(ToleranceStudy, AMethodThatDoesNotConvergeIsFoundOut) {
+  const Scenario scenario =
+      load_scenario(testing::source_folder() / "examples" / "two_oscillators.json",
+                    {{"/method/iterations", "4"}, {"/time", R"({"step_s": 0.01, "end_s": 4})"}});
+  const ToleranceStudy study = study_tolerance(scenario, {.tolerances = {1e-3, 1e-6}, .stages = {3}});
+  for (const ToleranceRow& row : study.rows) {
+    EXPECT_GT(row.missed, row.steps / 2);
+    EXPECT_GT(row.error, 1e-4) << row.tolerance;
+  }
 }
 
 TEST(ToleranceStudy, WhatCannotBeStudiedIsRefused) {

@@ -62,6 +62,7 @@ struct Part {
   std::vector<bool> input_is_driven;        ///< false: that channel stays 0
   bool is_termination = false;              ///< made by joint::Resistive, named "<part>.<port>"
   std::vector<InputNode> input_nodes = {};  ///< one per input channel; empty: the middle for all
+  int substeps = 1;                         ///< its own steps within each step (staged_part)
 
   /// ū of a channel in the step of `step_s` around `mid_s`.
   double input_at(std::size_t channel, double mid_s, double step_s) const {
@@ -76,6 +77,10 @@ struct Part {
 /// Why a method that works on the equations of parts cannot take this one: "… is opaque: …". For
 /// parts without physics.
 std::string opaque_defect(const Part& part);
+
+/// What a method without waves has against a part: that it is opaque, or that it takes substeps. Empty
+/// where it is neither.
+std::string wave_only_defect(const Part& part);
 
 /// One scalar port of the system: component `component` of port `port` of part `part`.
 struct ScalarPort {
@@ -137,6 +142,9 @@ class SystemBuilder {
   struct PartOptions {
     std::vector<double> initial_state = {};  ///< empty: the part's default
     std::map<std::string, Signal, std::less<>> inputs = {};
+    /// 1 to kMostPartSubsteps: steps that the part takes within each step, for one that is faster than
+    /// those it is coupled with. Wave coupling only.
+    int substeps = 1;
   };
 
   /// Adds a part. A null component stands for one that could not be built (its defects are reported

@@ -25,6 +25,7 @@ struct ToleranceRow {
   std::int64_t rejected = 0;
   double smallest_s = 0.0;  ///< steps
   double largest_s = 0.0;
+  std::int64_t missed = 0;       ///< steps whose inner iteration did not converge
   std::int64_t evaluations = 0;  ///< of S in the steps that were taken
   double time_s = 0.0;           ///< wall time of all steps, none of the setup
   std::string failure = {};      ///< not empty: why there is no run to the end; error is NaN
@@ -37,8 +38,8 @@ struct ToleranceStudy {
 };
 
 /// Work against precision: what a tolerance of StepSizes comes to at the end of a run, and costs.
-/// The reference is a run of its own, with a tolerance of a thousandth of the smallest, and with
-/// three stages where all parts can have them. A scenario with steps of one size is run with steps
+/// The reference is a run of its own, with a tolerance of a thousandth of the smallest, with the method
+/// `auto` and with three stages where all parts can have them. A scenario with steps of one size is run with steps
 /// that choose theirs, up to an eighth of the whole.
 /// Errors: ConfigError — no tolerances, a method without waves, what Stepper refuses; StepError of
 /// the reference. A run that fails is a row.

@@ -81,6 +81,9 @@ class Component {
   /// Of its step. Above 1 its ports and external inputs are those of port_hamiltonian() so many
   /// times (see staged_part); the states are the same.
   virtual int stages() const { return 1; }
+  /// Of its step, each of so many stages. Above 1 its external inputs are those of
+  /// port_hamiltonian() once for every stage of every substep; its ports are those of its stages.
+  virtual int substeps() const { return 1; }
   /// True when it may create energy by its owner's explicit wish (`allow_active`).
   virtual bool is_active() const { return false; }
 

@@ -38,6 +38,9 @@ class Signal {
   /// The first time after `after_s` at which it is known to have a kink or to jump: the knots of a
   /// table. Infinite where there is none, and for callbacks, of which nothing is known.
   double next_kink(double after_s) const;
+  /// The highest frequency in it [Hz], where it is a product of sines: the sum of theirs. 0 for all
+  /// others.
+  double highest_frequency_Hz() const;
 
  private:
   struct Constant {

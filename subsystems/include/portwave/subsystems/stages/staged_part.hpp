@@ -27,17 +27,27 @@ namespace portwave {
 /// outputs. So a step of it is a step of one stage to all who couple it: its waves are those of
 /// e + γf = √(2γ/h) a, and h Σ e f of its ports is the work h Σᵢ bᵢeᵢfᵢ. Ports, and likewise
 /// external inputs, come stage by stage, named "port@1", "port@2", ….
-/// Errors   ConfigError: stages outside 1 to kMostStages; or a part that cannot have stages: it is
+/// With m substeps the part takes m steps of h/m within the step of those it is coupled with, and
+/// its energy balance is the sum of theirs, as exact as that of one. Its port inputs are the
+/// polynomial through those of the step's stages, and its outputs the projection of its own on such
+/// polynomials, yᵢ = 1/(m bᵢ) Σₖ Σⱼ bⱼ lᵢ((k + cⱼ)/m) yₖⱼ, so that h Σ bᵢuᵢᵀyᵢ is the work of the
+/// substeps. External inputs are taken at the stages of the substeps: "input@substep.stage", √(bⱼ/m)
+/// times what they are. The order is 2s in h; of the part's own motion in h/m.
+/// Errors   ConfigError: stages outside 1 to kMostStages, substeps outside 1 to kMostPartSubsteps; or a
+///          part that cannot have stages: it is
 ///          opaque, has stages already, a hidden constraint on which an external input acts (then
 ///          the order is 2 with two stages and 4 with three), or more than kMostStagedStates states
-///          that are solved densely.
+///          that are solved densely. Substeps are also refused to descriptor parts and to linear
+///          ones with sparse step maps.
 /// Cost     linear parts with dense step maps have maps as those of one stage, with s(p + q) for
 ///          p + q, and s·n rows more at the most for their energies; those with sparse ones, and
 ///          descriptor parts, one sparse LU of size s·n per choice of impedances; others, unless they
 ///          bring a solver of their own (Component::make_staged_batch), one dense LU of size (s + 1)n
-///          per Newton step.
-/// Source   Hairer, JNAIAM 5 (2010); Cohen & Hairer, BIT 51 (2011); with ports our own.
-std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages);
+///          per Newton step. m substeps of a linear part cost as much to evaluate as one; of others
+///          m LUs of size (s + 1)n per Newton step.
+/// Source   Hairer, JNAIAM 5 (2010); Cohen & Hairer, BIT 51 (2011); with ports and substeps our own.
+std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages,
+                                             int substeps = 1);
 
 /// Of nonlinear parts and of linear ones that ask for dense step maps: one with more states is better
 /// cut.
@@ -45,5 +55,7 @@ inline constexpr int kMostStagedStates = 400;
 
 /// Why a part cannot have stages; empty where it can.
 std::string staging_defect(const Component& part);
+/// Why it cannot have more than one substep.
+std::string substepping_defect(const Component& part);
 
 }  // namespace portwave

@@ -1,0 +1,540 @@
+#include "stages/substep_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace portwave {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+/// As in LaneSolver.
+constexpr double kEnough = 4.0 * std::numeric_limits<double>::epsilon();
+/// Outputs are known as well as the substeps are solved.
+constexpr double kNoise = 1e-11;
+constexpr int kMostHalvings = 30;
+constexpr int kFewHalvings = 6;  // where there is another way
+
+}  // namespace
+
+SubstepSolver::SubstepSolver(const Subsystem& part, const GaussStages& stages, int substeps,
+                             NewtonOptions options)
+    : layout_{stages.count, part.signature().state_size(), part.signature().wave_size(),
+              part.signature().input_size(), substeps},
+      stages_(stages),
+      physics_(part, stages),
+      inner_(physics_, options, &physics_),
+      max_steps_(options.max_steps),
+      lifted_((stages.count + 1) * layout_.n),
+      has_constant_structure_(part.constant_structure()),
+      lu_(stages.count * layout_.n),
+      outer_lu_(layout_.ports()) {
+  for (int i = 0; i < stages.count; ++i) {
+    root_weight_.push_back(std::sqrt(stages.b[static_cast<std::size_t>(i)]));
+  }
+  for (int k = 0; k < substeps; ++k) {
+    for (int i = 0; i < stages.count; ++i) {
+      for (int of = 0; of < stages.count; ++of) {
+        share_.push_back(substep_share(stages, substeps, k, i, of));
+      }
+    }
+  }
+  const int p = layout_.ports(), inputs = p + stages.count * layout_.q;
+  starts_.setZero(layout_.n, substeps + 1);
+  moved_.setZero(lifted_, substeps);
+  external_.setZero(stages.count * layout_.q, substeps);
+  for (VectorXd* v : {&u_, &y_, &y_size_, &R_, &w_, &own_u_, &own_y_, &own_size_, &unused_b_,
+                      &u_start_, &step_, &R_start_, &weight_}) {
+    v->setZero(p);
+  }
+  for (VectorXd* v : {&start_, &next_, &column_}) v->setZero(lifted_);
+  responses_.setZero(stages.count * layout_.n, substeps * (p + 1));
+  moved_start_.setZero(lifted_, substeps);
+  const int rows = stages.count * layout_.n;
+  lifted_jacobian_.setZero(has_constant_structure_ ? 0 : lifted_, has_constant_structure_ ? 0 : lifted_);
+  for (MatrixXd* M : {&jacobian_, &of_delta_, &rate_}) M->setZero(rows, rows);
+  for (MatrixXd* M : {&of_start_, &F_of_start_}) M->setZero(rows, layout_.n);
+  for (MatrixXd* M : {&rhs_, &changes_}) M->setZero(rows, p + 1);
+  for (MatrixXd* M : {&input_, &output_}) M->setZero(rows, inputs);
+  driven_.setZero(rows, substeps * p);
+  carried_.setZero(layout_.n, p + 1);
+  gain_.setZero(p, p + 1);
+  outer_.setZero(p, p);
+  direct_.setZero(inputs, inputs);
+  for (VectorXd* v : {&rest_, &gradient_, &noise_, &rounded_, &solved_, &rest_of_column_}) v->setZero(rows);
+}
+
+void SubstepSolver::prepare(double step_s, const double* impedance) {
+  h_ = step_s / layout_.substeps;
+  inner_.part().prepare_open(h_);
+  closures_ = port_closures(physics_.signature(), step_s, impedance);
+  take_structure();
+  drive();
+}
+
+void SubstepSolver::freeze(const double* x, const double* input) {
+  std::copy(x, x + layout_.n, starts_.data());
+  const double root = std::sqrt(static_cast<double>(layout_.substeps));
+  for (Eigen::Index i = 0; i < external_.size(); ++i) external_.data()[i] = root * input[i];
+}
+
+/// Freezes substep k where the one before has led, with its part of û.
+void SubstepSolver::place(int k) {
+  start_.setZero();
+  start_.head(layout_.n) = starts_.col(k);
+  inner_.part().freeze(start_.data(), external_.rows() > 0 ? external_.col(k).data() : nullptr);
+  own_u_.setZero();
+  for (int i = 0; i < layout_.stages; ++i) {
+    for (int of = 0; of < layout_.stages; ++of) {
+      for (int j = 0; j < layout_.p; ++j) {
+        own_u_[layout_.port(i, j)] += share(k, i, of) * u_[layout_.port(of, j)];
+      }
+    }
+  }
+}
+
+void SubstepSolver::begin_outputs() {
+  y_.setZero();
+  y_size_.setZero();
+  rounding_ = 0.0;
+}
+
+/// Of substep k as it was evaluated, and where it ends.
+void SubstepSolver::add_outputs(int k) {
+  inner_.part().outputs(own_y_.data(), own_size_.data());
+  for (int i = 0; i < layout_.stages; ++i) {
+    for (int of = 0; of < layout_.stages; ++of) {
+      const double weight = share(k, i, of) / layout_.substeps;
+      for (int j = 0; j < layout_.p; ++j) {
+        y_[layout_.port(of, j)] += weight * own_y_[layout_.port(i, j)];
+        y_size_[layout_.port(of, j)] += std::abs(weight) * own_size_[layout_.port(i, j)];
+      }
+    }
+  }
+  next_ = start_ + moved_.col(k);
+  physics_.final_state(next_.data(), starts_.col(k + 1).data());
+}
+
+/// R and w; whether they are finite.
+bool SubstepSolver::finish_outputs(const double* a) {
+  for (int j = 0; j < layout_.ports(); ++j) {
+    const PortClosure& port = closures_[static_cast<std::size_t>(j)];
+    R_[j] = port.alpha * u_[j] + port.beta * y_[j] - port.s * a[j];
+    w_[j] = std::abs(port.alpha * u_[j]) + port.beta * y_size_[j] + std::abs(port.s * a[j]);
+  }
+  return R_.allFinite() && w_.allFinite();
+}
+
+/// The structure of the last evaluation, of the stages alone.
+void SubstepSolver::take_structure() {
+  const Structure& s = inner_.part().structure();
+  const int n = layout_.n;
+  const auto put = [n](const SparseMatrix& from, double factor, int skipped, MatrixXd& to) {
+    for (int j = skipped; j < from.outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(from, j); it; ++it) {
+        to(it.row() - n, j - skipped) += factor * it.value();
+      }
+    }
+  };
+  for (MatrixXd* M : {&rate_, &input_, &output_, &direct_}) M->setZero();
+  put(s.J, h_, n, rate_);
+  put(s.R, -h_, n, rate_);
+  put(s.G, h_, 0, input_);
+  put(s.P, -h_, 0, input_);
+  put(s.G, 1.0, 0, output_);
+  put(s.P, 1.0, 0, output_);
+  for (const SparseMatrix* M : {&s.S, &s.N}) {
+    for (int j = 0; j < M->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*M, j); it; ++it) direct_(it.row(), j) += it.value();
+    }
+  }
+}
+
+/// What û moves the stages of each substep by.
+void SubstepSolver::drive() {
+  const int p = layout_.ports();
+  driven_.setZero();
+  for (int k = 0; k < layout_.substeps; ++k) {
+    for (int i = 0; i < layout_.stages; ++i) {
+      for (int of = 0; of < layout_.stages; ++of) {
+        for (int j = 0; j < layout_.p; ++j) {
+          driven_.col(k * p + layout_.port(of, j)) += share(k, i, of) * input_.col(layout_.port(i, j));
+        }
+      }
+    }
+  }
+}
+
+/// The derivatives of the substep that was evaluated last, with `moved` for its increments: of g by
+/// of_delta_ and of_start_, of F by jacobian_, factorised, and F_of_start_.
+void SubstepSolver::differentiate(int k, const VectorXd& moved) {
+  const int n = layout_.n, rows = layout_.stages * n;
+  if (!has_constant_structure_) {
+    take_structure();
+    const int p = layout_.ports();
+    driven_.middleCols(k * p, p).setZero();
+    for (int i = 0; i < layout_.stages; ++i) {
+      for (int of = 0; of < layout_.stages; ++of) {
+        for (int j = 0; j < layout_.p; ++j) {
+          driven_.col(k * p + layout_.port(of, j)) += share(k, i, of) * input_.col(layout_.port(i, j));
+        }
+      }
+    }
+  }
+  F_of_start_.noalias() = -rate_.lazyProduct(of_start_);
+  if (has_constant_structure_) {
+    jacobian_.setIdentity();
+    jacobian_.noalias() -= rate_.lazyProduct(of_delta_);
+  } else {
+    // A structure at X(cᵢ) moves with x, and with x⁺ beside δ half as much.
+    inner_.part().assemble_jacobian(own_u_.data(), moved, lifted_jacobian_);
+    jacobian_ = lifted_jacobian_.bottomRightCorner(rows, rows);
+    F_of_start_ += 2.0 * lifted_jacobian_.bottomLeftCorner(rows, n);
+  }
+  lu_.compute(jacobian_);
+}
+
+void SubstepSolver::begin_sweep() {
+  carried_.setZero();
+  gain_.setZero();
+}
+
+/// How the increments of substep k, its end and the outputs change with û, one column each, and with
+/// `rest` in the last column.
+void SubstepSolver::carry(int k, Rest rest) {
+  const int n = layout_.n, p = layout_.ports(), q = layout_.stages * layout_.q;
+  rhs_.noalias() = -F_of_start_.lazyProduct(carried_);
+  rhs_.leftCols(p) += driven_.middleCols(k * p, p);
+  if (rest != Rest::none) rhs_.col(p) -= rest_;
+  if (rest == Rest::start) {
+    for (int j = 0; j < q; ++j) rhs_.col(p) += external_(j, k) * input_.col(p + j);
+  }
+  changes_.noalias() = of_start_.lazyProduct(carried_);
+  for (int j = 0; j <= p; ++j) {
+    rest_of_column_ = rhs_.col(j);
+    lu_.solve(rest_of_column_, solved_);
+    responses_.col(k * (p + 1) + j) = solved_;
+    for (int i = 0; i < layout_.stages; ++i) {
+      carried_.col(j) += root_weight_[static_cast<std::size_t>(i)] * solved_.segment(i * n, n);
+    }
+  }
+  changes_.noalias() += of_delta_.lazyProduct(responses_.middleCols(k * (p + 1), p + 1));
+  if (rest == Rest::start) changes_.col(p) += gradient_;
+  for (int j = 0; j <= p; ++j) {
+    for (int row = 0; row < p; ++row) {
+      double sum = output_.col(row).dot(changes_.col(j));
+      if (j < p) {
+        const int of = j / layout_.p;
+        for (int i = 0; i < layout_.stages; ++i) {
+          sum += direct_(row, layout_.port(i, j % layout_.p)) * share(k, i, of);
+        }
+      } else if (rest == Rest::start) {
+        for (int c = 0; c < q; ++c) sum += direct_(row, p + c) * external_(c, k);
+      }
+      const int stage = row / layout_.p;
+      for (int to = 0; to < layout_.stages; ++to) {
+        gain_(layout_.port(to, row % layout_.p), j) +=
+            share(k, stage, to) / layout_.substeps * sum;
+      }
+    }
+  }
+}
+
+/// (α + βK) step = residual − β rest, K being how ŷ depends on û.
+bool SubstepSolver::close_sweep(const VectorXd& residual) {
+  const int p = layout_.ports();
+  if (p == 0) return true;
+  for (int j = 0; j < p; ++j) {
+    const PortClosure& port = closures_[static_cast<std::size_t>(j)];
+    own_y_[j] = residual[j] - port.beta * gain_(j, p);
+    outer_.row(j) = port.beta * gain_.row(j).head(p);
+    outer_(j, j) += port.alpha;
+  }
+  outer_lu_.compute(outer_);
+  outer_lu_.solve(own_y_, step_);
+  return step_.allFinite();
+}
+
+/// û and the increments of the step that is linearised at x.
+StepFault SubstepSolver::predict(const double* a) {
+  const int p = layout_.ports();
+  u_.setZero();
+  place(0);
+  inner_.part().freeze(start_.data(), nullptr);
+  column_.setZero();
+  physics_.linearise(start_.data(), of_delta_, of_start_);
+  inner_.part().evaluate_plainly(own_u_.data(), column_);
+  if (!inner_.part().residual().allFinite()) return StepFault::not_finite;
+  rest_ = inner_.part().residual().tail(rest_.size());
+  gradient_ = inner_.part().gradient().tail(rest_.size());
+  if (!has_constant_structure_) {
+    column_.setZero();
+    inner_.part().linearise(column_);
+  }
+  column_.setZero();
+  differentiate(0, column_);
+  if (!has_constant_structure_) drive();
+  begin_sweep();
+  for (int k = 0; k < layout_.substeps; ++k) carry(k, Rest::start);
+  for (int j = 0; j < p; ++j) R_[j] = closures_[static_cast<std::size_t>(j)].s * a[j];
+  if (!close_sweep(R_)) return StepFault::not_finite;
+  u_ = step_;
+  for (int k = 0; k < layout_.substeps; ++k) {
+    const auto own = responses_.middleCols(k * (p + 1), p + 1);
+    moved_.col(k).tail(own.rows()).noalias() = own.leftCols(p).lazyProduct(step_);
+    moved_.col(k).tail(own.rows()) += own.col(p);
+  }
+  moved_.topRows(layout_.n).setZero();
+  return moved_.allFinite() ? StepFault::none : StepFault::not_finite;
+}
+
+/// max |F|/w of all equations at û and the increments; terms that roundings of x move are left out.
+bool SubstepSolver::check(const double* a, double& size) {
+  size = 0.0;
+  begin_outputs();
+  for (int k = 0; k < layout_.substeps; ++k) {
+    place(k);
+    column_ = moved_.col(k);
+    size = std::max(size, inner_.part().evaluate_plainly(own_u_.data(), column_));
+    if (!std::isfinite(size)) return false;
+    rounding_ += 2.0 * kEnough * inner_.part().gradient().cwiseAbs().dot(inner_.part().magnitude());
+    add_outputs(k);
+  }
+  if (!finish_outputs(a)) return false;
+  size = std::max(size, scaled_size(R_, w_));
+  return std::isfinite(size);
+}
+
+/// The Newton step of all equations, in step_ and responses_, after `check` at the same place. `size` is
+/// as there, all terms counted, and what roundings of unknowns move in the equations of others (as
+/// LaneSolver has it).
+bool SubstepSolver::linearise(const double* a, double& size) {
+  size = 0.0;
+  begin_sweep();
+  begin_outputs();
+  for (int k = 0; k < layout_.substeps; ++k) {
+    place(k);
+    column_ = moved_.col(k);
+    next_ = start_ + column_;
+    if (!has_constant_structure_) inner_.part().linearise(column_);
+    physics_.linearise(next_.data(), of_delta_, of_start_);
+    inner_.part().evaluate_plainly(own_u_.data(), column_);
+    add_outputs(k);
+    const auto rows = rest_.size();
+    rest_ = inner_.part().residual().tail(rows);
+    gradient_ = inner_.part().gradient().tail(rows);
+    // A rounding of δ moves g like one of x does, which `evaluate_plainly` has counted.
+    noise_ = inner_.part().magnitude().tail(rows);
+    differentiate(k, column_);
+    rounded_.noalias() = jacobian_.cwiseAbs().lazyProduct(noise_);
+    noise_ += rounded_;
+    rounding_ += 2.0 * kEnough * gradient_.cwiseAbs().dot(noise_);
+    size = std::max(size, scaled_size(rest_, noise_));
+    if (!std::isfinite(size)) return false;
+    carry(k, Rest::error);
+  }
+  if (!finish_outputs(a)) return false;
+  size = std::max(size, scaled_size(R_, w_));
+  R_start_ = -R_;
+  return close_sweep(R_start_);
+}
+
+/// As much of the step as reduces the largest residual, by halving; false where none does.
+bool SubstepSolver::improve(const double* a, double& size) {
+  const int p = layout_.ports();
+  const double before = size;
+  u_start_ = u_;
+  moved_start_ = moved_;
+  double length = 1.0;
+  for (int halvings = 0; halvings <= kFewHalvings; ++halvings, length *= 0.5) {
+    u_ = u_start_ + length * step_;
+    for (int k = 0; k < layout_.substeps; ++k) {
+      const auto own = responses_.middleCols(k * (p + 1), p + 1);
+      auto increments = moved_.col(k).tail(own.rows());
+      increments.noalias() = length * own.leftCols(p).lazyProduct(step_);
+      increments += length * own.col(p) + moved_start_.col(k).tail(own.rows());
+    }
+    if (check(a, size) && size <= (1.0 - 1e-4 * length) * before) return true;
+    if (before <= kNoise) break;
+  }
+  u_ = u_start_;
+  moved_ = moved_start_;
+  return check(a, size) && size <= kNoise;
+}
+
+/// `iterate`; a callback may throw at a place that substeps one after another do not visit.
+bool SubstepSolver::converges(const double* a) {
+  try {
+    return iterate(a);
+  } catch (...) {
+    return false;
+  }
+}
+
+/// From û and the increments as they are. False where it comes to nothing.
+bool SubstepSolver::iterate(const double* a) {
+  double size = 0.0;
+  if (!check(a, size)) return false;
+  for (int k = 0; k < max_steps_; ++k) {
+    if (size <= kEnough) return true;
+    double judged = 0.0;
+    const double before = size;
+    if (!linearise(a, judged)) return false;
+    if (judged <= kEnough) return true;
+    if (!improve(a, size)) return false;
+    if (before <= kNoise && !(size <= 0.25 * before)) return true;
+  }
+  return size <= kNoise;
+}
+
+/// All substeps for û, one after another; R, w and max |Rⱼ|/wⱼ.
+StepFault SubstepSolver::march(const double* a, double& size) {
+  size = std::numeric_limits<double>::infinity();
+  begin_outputs();
+  double rounding = 0.0;
+  for (int k = 0; k < layout_.substeps; ++k) {
+    place(k);
+    const StepFault fault = inner_.solve(own_u_.data(), unused_b_.data());
+    if (fault != StepFault::none) return fault;
+    rounding += inner_.energy_rounding();
+    moved_.col(k) = inner_.increment();
+    add_outputs(k);
+  }
+  rounding_ = rounding;
+  if (!finish_outputs(a)) return StepFault::not_finite;
+  size = scaled_size(R_, w_);
+  return StepFault::none;
+}
+
+/// The Newton step at û, to be subtracted. Keeps û, R and w of its start.
+bool SubstepSolver::find_step() {
+  u_start_ = u_;
+  R_start_ = R_;
+  weight_ = w_;
+  begin_sweep();
+  for (int k = 0; k < layout_.substeps; ++k) {
+    place(k);
+    column_ = moved_.col(k);
+    next_ = start_ + column_;
+    if (!has_constant_structure_) inner_.part().linearise(column_);
+    physics_.linearise(next_.data(), of_delta_, of_start_);
+    inner_.part().evaluate_plainly(own_u_.data(), column_);
+    differentiate(k, column_);
+    carry(k, Rest::none);
+  }
+  return close_sweep(R_start_);
+}
+
+/// As in LaneSolver: as much of the step as reduces max |Rⱼ|/wⱼ, by halving.
+StepFault SubstepSolver::descend(const double* a, double& size) {
+  StepFault fault = StepFault::not_converged;
+  double length = 1.0;
+  for (int halvings = 0; halvings <= kMostHalvings; ++halvings, length *= 0.5) {
+    u_ = u_start_ - length * step_;
+    fault = march(a, size);
+    if (fault != StepFault::none) continue;
+    if (halvings == 0 && w_.allFinite()) weight_ = weight_.cwiseMax(w_);
+    const double wanted = (1.0 - 1e-4 * length) * scaled_size(R_start_, weight_);
+    if (scaled_size(R_, weight_) <= wanted) return StepFault::none;
+    fault = StepFault::not_converged;
+  }
+  return fault;
+}
+
+/// From û as it is.
+StepFault SubstepSolver::shoot(const double* a) {
+  double size = 0.0;
+  StepFault fault = march(a, size);
+  if (fault != StepFault::none) {  // from where nothing moves the ports
+    u_.setZero();
+    fault = march(a, size);
+  }
+  if (fault != StepFault::none) return fault;
+  for (int k = 0; size > kEnough; ++k) {
+    if (k == max_steps_) return size <= kNoise ? StepFault::none : StepFault::not_converged;
+    const double before = size;
+    if (!find_step()) return StepFault::not_converged;
+    if (before <= kNoise) {
+      u_ = u_start_ - step_;
+      fault = march(a, size);
+      if (fault == StepFault::none && size <= 0.25 * before) continue;
+      if (fault == StepFault::none && size < before) return fault;
+      u_ = u_start_;
+      return march(a, size);
+    }
+    if (fault = descend(a, size); fault != StepFault::none) return fault;
+  }
+  return StepFault::none;
+}
+
+void SubstepSolver::outgoing(const double* a, double* b) const {
+  for (int j = 0; j < layout_.ports(); ++j) {
+    const PortClosure& port = closures_[static_cast<std::size_t>(j)];
+    b[j] = port.slope * u_[j] + port.sign * a[j];
+  }
+}
+
+StepFault SubstepSolver::solve(const double* a, double* b) {
+  StepFault fault = predict(a);
+  if (fault != StepFault::none) return fault;
+  if (!converges(a)) {
+    if (fault = predict(a); fault == StepFault::none) fault = shoot(a);
+  }
+  if (fault == StepFault::none) outgoing(a, b);
+  return fault;
+}
+
+StepFault SubstepSolver::solve_from(const double* last, const double* a, double* b) {
+  const int p = layout_.ports(), states = layout_.stages * layout_.n;
+  std::copy(last, last + p, u_.data());
+  for (int k = 0; k < layout_.substeps; ++k) {
+    std::copy(last + p + k * states, last + p + (k + 1) * states, moved_.col(k).data() + layout_.n);
+  }
+  moved_.topRows(layout_.n).setZero();
+  if (!converges(a)) return solve(a, b);
+  outgoing(a, b);
+  return StepFault::none;
+}
+
+void SubstepSolver::keep(double* out) const {
+  const int p = layout_.ports(), states = layout_.stages * layout_.n;
+  std::copy(u_.begin(), u_.end(), out);
+  for (int k = 0; k < layout_.substeps; ++k) {
+    const double* const own = moved_.col(k).data() + layout_.n;
+    std::copy(own, own + states, out + p + k * states);
+  }
+}
+
+StepEnergy SubstepSolver::commit(double* x_next) {
+  StepEnergy sum;
+  for (int k = 0; k < layout_.substeps; ++k) {
+    place(k);
+    column_ = moved_.col(k);
+    inner_.part().evaluate_plainly(own_u_.data(), column_);
+    const StepEnergy own = inner_.part().commit(column_, next_.data());
+    sum.change_J += own.change_J;
+    sum.external_supply_J += own.external_supply_J;
+    sum.dissipated_J += own.dissipated_J;
+  }
+  const double* const last = starts_.col(layout_.substeps).data();
+  std::copy(last, last + layout_.n, x_next);
+  return sum;
+}
+
+double SubstepSolver::energy_rounding(const double* a) const {
+  constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
+  const double h = h_ * layout_.substeps;
+  double sum = rounding_;
+  for (int j = 0; j < layout_.ports(); ++j) {
+    const PortClosure& port = closures_[static_cast<std::size_t>(j)];
+    const double b = port.slope * u_[j] + port.sign * a[j];
+    sum += kPerTerm * (a[j] * a[j] + b * b) + h * std::abs(u_[j] / port.beta * R_[j]) +
+           kPerTerm * h * std::abs(u_[j]) * y_size_[j];
+  }
+  return sum;
+}
+
+}  // namespace portwave
