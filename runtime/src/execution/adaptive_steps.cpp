@@ -15,7 +15,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kResidualEnough = 1e-11;
 /// A difference of two attempts tells the error of the better one by the order, which is that of short
 /// steps: no error is taken for less than this times the square of the difference.
-constexpr double kTrusted = 10.0;
+constexpr double kTrusted = 5.0;
 /// Steps in the period of an input.
 constexpr double kPerPeriod = 4.0;
 
@@ -46,7 +46,6 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
                StepErrorEstimate::power(stages)),
       estimate_(waves, stages, record),
       kink_s_(-kInfinite),
-      gaps_J_(static_cast<std::size_t>(waves.system().island_count()), 0.0),
       record_size_(waves.record_size()) {
   for (const Part& part : given.parts()) {
     for (std::size_t i = 0; i < part.inputs.size(); ++i) {
@@ -91,11 +90,10 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   try {
     trials_.use(next.step_s);
     report = trials_.attempt_to_book(start_s);
-    take_gaps(true);
-    estimate_.take(trials_.record(), trials_.incident(), trials_.next());
+      estimate_.take(trials_.record(), trials_.incident(), trials_.next());
     // The first two steps have been looked at before.
     error = first_error_;
-    if (const auto own = estimate_.error(trials_.next(), {gaps_J_, trials_.incident()})) {
+    if (const auto own = estimate_.error(trials_.next(), trials_.incident())) {
       error = *own / tolerance_;
     }
   } catch (const StepError& failure) {
@@ -122,13 +120,6 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   return true;
 }
 
-void AdaptiveSteps::take_gaps(bool is_first) {
-  for (std::size_t i = 0; i < gaps_J_.size(); ++i) {
-    const double own = trials_.gap_J(static_cast<int>(i));
-    gaps_J_[i] = is_first ? own : std::max(gaps_J_[i], own);
-  }
-}
-
 /// Whether its inner iteration has converged. Where nothing was evaluated nobody knows.
 bool AdaptiveSteps::is_coupled(const StepReport& report) {
   return report.converged || (report.iterations > 0 && report.residual <= kResidualEnough);
@@ -143,7 +134,8 @@ bool AdaptiveSteps::has_to_shrink(const StepReport& report, double step_s, doubl
     if (!control_.can_shrink()) give_up(step_s, error);
     return true;
   }
-  error = std::min(error, 1.0);
+  // Below what has been given up on, a short way between two knots must not keep steps short.
+  error = step_s < least_for_coupling_s_ ? 0.0 : std::min(error, 1.0);
   if (step_s <= least_for_coupling_s_ || !control_.can_shrink()) return false;
   if (++for_coupling_ >= kMostForCoupling) least_for_coupling_s_ = step_s;
   return true;
@@ -200,17 +192,14 @@ StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
     report.converged = report.converged && own.converged;
     report.residual = std::max(report.residual, own.residual);
   };
-  take_gaps(true);
   coarse_.assign(trials_.next(), trials_.next() + record_size_);
   trials_.restore();
   trials_.use(0.5 * whole_s);
   add(trials_.attempt(start_s));
-  take_gaps(false);
   trials_.go_on();
   add(trials_.attempt(start_s + 0.5 * whole_s));
-  take_gaps(false);
   const double difference =
-      estimate_.distance(coarse_.data(), trials_.next(), {gaps_J_, trials_.incident()});
+      estimate_.distance(coarse_.data(), trials_.next(), trials_.incident());
   // Half of what Richardson's extrapolation says, where the two are close enough for that.
   const double share = std::max(0.5 / (std::exp2(order_) - 1.0), kTrusted * difference);
   error = std::isfinite(difference) ? std::min(share, 1.0) * difference / tolerance_ : kInfinite;

@@ -34,8 +34,6 @@ class StepTrials {
   virtual const double* record() const = 0;  ///< xⁿ
   virtual const double* next() const = 0;    ///< what was attempted
   virtual const double* incident() const = 0;
-  /// ½|Pb̂ − u|² that the inner iteration of the last attempt has left in an island [J].
-  virtual double gap_J(int island) const = 0;
 };
 
 /// Takes steps whose local error keeps to a tolerance: tries one, estimates its error, and books it
@@ -75,7 +73,6 @@ class AdaptiveSteps {
   bool try_step(const StepControl::Next& next, double end_s, StepReport& report);
   static bool is_coupled(const StepReport& report);
   bool has_to_shrink(const StepReport& report, double step_s, double& error);
-  void take_gaps(bool is_first);
   void reject(const StepControl::Next& next, double error);
   void count(const StepReport& report);
   [[noreturn]] void give_up(double step_s, double error) const;
@@ -91,7 +88,6 @@ class AdaptiveSteps {
   double first_error_ = 0.0;            // relative to the tolerance
   int for_coupling_ = 0;                // rungs gone down for it, since a step was taken
   double least_for_coupling_s_ = 0.0;   // no step is made shorter than this for it
-  std::vector<double> gaps_J_;          // by island, of the attempts that are judged
   AlignedVector coarse_;
   std::size_t record_size_;
   StepSizeStatistics statistics_;

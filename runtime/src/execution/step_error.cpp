@@ -66,9 +66,10 @@ constexpr double kLeastShare = 1e-6;
 /// Share of an island's energy of motion by which two attempts may differ and still tell how large
 /// its motion is going to be.
 constexpr double kRoughly = 0.1;
-/// Energy that cannot be told from that of the gap, in multiples of it.
-constexpr double kPerGap = 100.0;
-/// Rounding of a state or a wave.
+/// Amplitude of an error that cannot be told from what an inner iteration leaves that has converged to
+/// round-off, as a share of that of the waves: a stiff coupling multiplies its residual.
+constexpr double kOfCoupling = 1e-11;
+/// Rounding of a state.
 constexpr double kPerState = 32.0 * kEpsilon;
 
 }  // namespace
@@ -105,7 +106,7 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages
   }
   kinds_.resize(kinds.size());
   for (const auto& [key, number] : kinds) kinds_[at(number)].island = key.first;
-  for (std::vector<double>* energies : {&island_J_, &attempt_J_}) {
+  for (std::vector<double>* energies : {&island_J_, &attempt_J_, &wave_J_}) {
     energies->resize(at(waves.system().island_count()), 0.0);
   }
   for (std::vector<double>* scratch : {&x_, &other_, &moved_, &gradient_, &gradient_other_}) {
@@ -159,7 +160,7 @@ double StepErrorEstimate::weight(int back, int stage) const {
   return per_rate / (std::sqrt(stages_.b[at(stage)]) * steps_[at(back)].step_s);
 }
 
-std::optional<double> StepErrorEstimate::error(const double* next, const Noise& noise) {
+std::optional<double> StepErrorEstimate::error(const double* next, const double* a) {
   if (known_steps_ < 2) return std::nullopt;
   std::fill(difference_.begin(), difference_.end(), 0.0);
   for (int back = 0; back <= 2; ++back) {
@@ -175,10 +176,10 @@ std::optional<double> StepErrorEstimate::error(const double* next, const Noise& 
       }
     }
   }
-  return share(next, noise, is_motion_due());
+  return share(next, a, is_motion_due());
 }
 
-double StepErrorEstimate::distance(const double* other, const double* next, const Noise& noise) {
+double StepErrorEstimate::distance(const double* other, const double* next, const double* a) {
   for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
     waves_.get_state(part, other, other_.data());
     waves_.get_state(part, next, x_.data());
@@ -194,7 +195,7 @@ double StepErrorEstimate::distance(const double* other, const double* next, cons
   } catch (const std::exception&) {  // outside the domain of a callback
     return kInfinity;
   }
-  const double worst = share(next, noise, /*measure=*/true);
+  const double worst = share(next, a, /*measure=*/true);
   for (std::size_t i = 0; i < before.size(); ++i) island_J_[i] = std::max(before[i], attempt_J_[i]);
   for (Kind& kind : kinds_) {
     kind.next_J = std::max(kind.scale_J, kLeastShare * island_J_[at(kind.island)]);
@@ -225,10 +226,15 @@ void StepErrorEstimate::measure_attempts(const double* other, const double* next
 }
 
 /// Of `difference_`; infinite where it is not a number.
-double StepErrorEstimate::share(const double* next, const Noise& noise, bool measure) {
+double StepErrorEstimate::share(const double* next, const double* a, bool measure) {
   try {
     if (measure) measure_motion(next);
     double worst = 0.0;
+    std::ranges::fill(wave_J_, 0.0);
+    for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
+      double& largest = wave_J_[at(waves_.system().island_of_part(part))];
+      largest = std::max(largest, wave_energy(part, a));
+    }
     for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
       const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
       const double* const own = difference_.data() + offset(part, 0);
@@ -238,7 +244,7 @@ double StepErrorEstimate::share(const double* next, const Noise& noise, bool mea
       if (!std::isfinite(energy)) return kInfinity;
       const double scale = kinds_[at(kind_of_part_[at(part)])].next_J;
       if (energy <= worst * scale) continue;
-      if (energy <= floor_J(part, x_.data(), other_.data(), noise)) continue;
+      if (energy <= floor_J(part, x_.data(), other_.data())) continue;
       worst = scale > 0.0 ? energy / scale : kInfinity;
     }
     return std::sqrt(worst);
@@ -263,19 +269,24 @@ double StepErrorEstimate::energy_between(int part, const double* x, const double
   return 0.5 * std::abs(sum);
 }
 
-/// The energy of what cannot be told from an error: some ε in each state and each incident wave, and
-/// what the inner iteration has left to do.
-double StepErrorEstimate::floor_J(int part, const double* x, const double* e, const Noise& noise) {
+/// ½|a|² of a part.
+double StepErrorEstimate::wave_energy(int part, const double* a) const {
+  const PartSlot& slot = waves_.slot(part);
+  double sum = 0.0;
+  for (int j = 0; j < waves_.batch(slot.batch).batch->wave_size(); ++j) {
+    const double own = a[slot.wave + j * slot.stride];
+    sum += 0.5 * own * own;
+  }
+  return sum;
+}
+
+/// The energy of what cannot be told from an error: some ε in each state, and what the inner iteration
+/// leaves.
+double StepErrorEstimate::floor_J(int part, const double* x, const double* e) {
   const Subsystem* physics = waves_.system().parts()[at(part)].port_hamiltonian();
   if (physics == nullptr) return 0.0;
-  const PartSlot& slot = waves_.slot(part);
-  double waves = 0.0;
-  for (int j = 0; j < waves_.batch(slot.batch).batch->wave_size(); ++j) {
-    const double a = noise.a[slot.wave + j * slot.stride];
-    waves += a * a;
-  }
-  const double others = 0.5 * kPerState * kPerState * waves +
-                        kPerGap * noise.gap_J[at(waves_.system().island_of_part(part))];
+  const double of_waves =
+      kOfCoupling * kOfCoupling * wave_J_[at(waves_.system().island_of_part(part))];
   double sum = 0.0;
   if (const LinearForm form = physics->linear_form(); form.Q != nullptr) {
     for (int j = 0; j < form.Q->outerSize(); ++j) {
@@ -283,14 +294,14 @@ double StepErrorEstimate::floor_J(int part, const double* x, const double* e, co
         sum += std::abs(x[it.row()] * it.value() * x[j]);
       }
     }
-    return 0.5 * kPerState * kPerState * sum + others;
+    return 0.5 * kPerState * kPerState * sum + of_waves;
   }
   // gradient_ is that of x: energy_between came before.
   for (int i = 0; i < physics->signature().state_size(); ++i) {
     sum += std::abs(gradient_[at(i)] * x[i]) * kPerState * kPerState +
            std::abs(gradient_[at(i)] * e[i]) * kEpsilon;
   }
-  return sum + others;
+  return sum + of_waves;
 }
 
 /// Motion grows fast at the start only. Where it is looked at less often, errors are compared with

@@ -28,8 +28,8 @@ namespace portwave {
 /// (x − x⁰) that any part of its kind in its island has had so far, or a millionth of what any part
 /// there has had, whichever is more. A pair of attempts that agree roughly counts for that too: what
 /// begins as a power of time is known to a constant share of it only, however short the step. Of parts
-/// that are not quadratic both are increments of ∇H. What roundings of states and waves and the gap of
-/// the inner iteration may have in it is no error. A state that stores no energy is not judged; what
+/// that are not quadratic both are increments of ∇H. What roundings of states and the inner iteration
+/// may have in it is no error. A state that stores no energy is not judged; what
 /// moves it is, unless an input does so directly.
 /// Cost: a few passes over the states, on one thread. Allocates at construction only.
 class StepErrorEstimate {
@@ -44,21 +44,16 @@ class StepErrorEstimate {
   /// Takes in the step that `a` made of `record` into `next`. It becomes the latest with `accept`;
   /// another one taken before that takes its place.
   void take(const double* record, const double* a, const double* next);
-  /// What a difference may be made of beside errors.
-  struct Noise {
-    std::span<const double> gap_J;  ///< ½|Pb̂ − u|² by island
-    const double* a = nullptr;      ///< incident waves
-  };
   /// The estimate for the step that was taken, as an amplitude: √ of the largest share of energy.
-  /// Empty where fewer than two steps went before it.
-  std::optional<double> error(const double* next, const Noise& noise);
+  /// Empty where fewer than two steps went before it. `a`: its incident waves.
+  std::optional<double> error(const double* next, const double* a);
   void accept(const double* next);
   /// Steps before the next one say nothing about it.
   void forget() { known_steps_ = 0; }
 
   /// √ of the largest share of energy in the difference of the states of two records, `next` being
   /// the better one.
-  double distance(const double* other, const double* next, const Noise& noise);
+  double distance(const double* other, const double* next, const double* a);
 
   /// The smallest energy, of parts of a kind, that anything has been compared with [J]; 0 where
   /// nothing has moved yet.
@@ -85,12 +80,13 @@ class StepErrorEstimate {
   std::size_t offset(int part, int row) const;
   double weight(int back, int stage) const;
   double energy_between(int part, const double* x, const double* e);
-  double floor_J(int part, const double* x, const double* e, const Noise& noise);
+  double floor_J(int part, const double* x, const double* e);
+  double wave_energy(int part, const double* a) const;
   void measure_motion(const double* next);
   double motion_J(int part, const double* record);
   void measure_attempts(const double* other, const double* next);
   bool is_motion_due() const;
-  double share(const double* next, const Noise& noise, bool measure);
+  double share(const double* next, const double* a, bool measure);
 
   const WaveDiscretisation& waves_;
   const GaussStages& stages_;
@@ -104,6 +100,7 @@ class StepErrorEstimate {
   std::vector<Kind> kinds_;
   std::vector<double> island_J_;   // the largest of its kinds, attempts that agree included
   std::vector<double> attempt_J_;  // of the attempts that are compared
+  std::vector<double> wave_J_;     // the largest ½|a|² of a part in a step, by island
   std::vector<double> x_, other_, moved_, gradient_, gradient_other_;  // scratch of a part
 };
 

@@ -331,9 +331,6 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   const double* record() const override { return record_.data(); }
   const double* next() const override { return next_.data(); }
   const double* incident() const override { return a_next_.data(); }
-  double gap_J(int island) const override {
-    return outcomes_[static_cast<std::size_t>(island)].gap.energy_J;
-  }
 
   Tuner& tuner() { return levels_.tuner(); }
   const Tuner& tuner() const { return levels_.tuner(); }
