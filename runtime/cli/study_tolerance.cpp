@@ -48,7 +48,8 @@ Json study_json(const ToleranceStudy& study, const Scenario& scenario) {
 }
 
 std::string rows_table(const ToleranceStudy& study) {
-  constexpr std::string_view kRowLine = "{:>6} {:>10} {:>11} {:>9} {:>9} {:>7} {:>11} {:>11} {:>11}\n";
+  constexpr std::string_view kRowLine =
+      "{:>6} {:>10} {:>11} {:>9} {:>9} {:>7} {:>11} {:>11} {:>11}\n";
   std::string text = fmt::format(kRowLine, "stages", "tolerance", "error", "steps", "rejected",
                                  "missed", "evaluations", "largest_s", "time_s");
   for (const ToleranceRow& row : study.rows) {
@@ -69,9 +70,10 @@ std::string rows_csv(const ToleranceStudy& study) {
   std::string text =
       "stages,tolerance,error,steps,rejected,missed,smallest_s,largest_s,evaluations,time_s\n";
   for (const ToleranceRow& row : study.rows) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", row.stages, row.tolerance,
-                        field(row.error), row.steps, row.rejected, row.missed, field(row.smallest_s), field(row.largest_s),
-                        row.evaluations, field(row.time_s));
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{}\n", row.stages, row.tolerance, field(row.error),
+                    row.steps, row.rejected, row.missed, field(row.smallest_s),
+                    field(row.largest_s), row.evaluations, field(row.time_s));
   }
   return text;
 }

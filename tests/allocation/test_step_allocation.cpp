@@ -225,6 +225,28 @@ TEST(Allocation, NoneInStepsOfChosenSize) {
   }
 }
 
+TEST(Allocation, NoneInSubsteps) {
+  SystemBuilder builder;
+  builder.add("A",
+              duffing_oscillator({.mass_kg = 8,
+                                  .stiffness_N_per_m = 100,
+                                  .cubic_stiffness_N_per_m3 = 8000,
+                                  .coupling_stiffness_N_per_m = 120}),
+              {.initial_state = {0.4, 0, -0.4},
+               .inputs = {{"force", Signal::sine_product(1.0, {{2.0, 0.0}})}},
+               .substeps = 3});
+  builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}), {.substeps = 4});
+  builder.connect("A.coupling", "B.coupling");
+  const System system = builder.build();
+  for (const int stages : {1, 2, 3}) {
+    StepperOptions options = serial(0.02);
+    options.method = WaveCoupling::automatic();
+    options.method.waves().stages = stages;
+    options.method.waves().retune_factor = 0.0;
+    EXPECT_EQ(allocations_while_stepping(system, options), 0) << stages;
+  }
+}
+
 TEST(Allocation, NoneInADescriptorPart) {
   for (const auto storage : {StepMapStorage::dense, StepMapStorage::sparse}) {
     SystemBuilder builder;

@@ -14,8 +14,8 @@ namespace portwave::testing {
 /// Networks of dense linear parts with ports of both causalities and joints of every kind.
 struct RandomNetwork {
   int most_parts = 8;
-  double decades = 1.0;  ///< over which parts differ in stiffness
-  bool loops = true;     ///< else a tree of two-port joints, with ends
+  double decades = 1.0;             ///< over which parts differ in stiffness
+  bool loops = true;                ///< else a tree of two-port joints, with ends
   std::vector<int> substeps = {1};  ///< of one part after another, over and over
 };
 
@@ -78,8 +78,7 @@ inline System random_network(const RandomNetwork& kind, unsigned seed) {
     const int n = random.integer(1, 4), ports = random.integer(1, 3);
     const std::string name = "s" + std::to_string(i);
     SystemBuilder::PartOptions options;
-    options.substeps =
-        kind.substeps[static_cast<std::size_t>(i) % kind.substeps.size()];
+    options.substeps = kind.substeps[static_cast<std::size_t>(i) % kind.substeps.size()];
     for (int k = 0; k < n; ++k) options.initial_state.push_back(random.uniform(-1.0, 1.0));
     const double scale = std::pow(10.0, random.uniform(-0.5, 0.5) * kind.decades);
     builder.add(name, random_part(random, n, ports, scale), std::move(options));

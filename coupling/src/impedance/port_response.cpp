@@ -268,8 +268,9 @@ Eigen::MatrixXd substepped_port_response(const Subsystem& part, int stages, int 
     Matrix share = Matrix::Zero(stages * p, stages * p);
     for (int i = 0; i < stages; ++i) {
       for (int l = 0; l < stages; ++l) {
-        share.block(i * p, l * p, p, p).diagonal().setConstant(
-            substep_share(rule, substeps, k, i, l));
+        share.block(i * p, l * p, p, p)
+            .diagonal()
+            .setConstant(substep_share(rule, substeps, k, i, l));
       }
     }
     const Matrix delta = T.leftCols(n) * state + T.rightCols(stages * p) * share;
@@ -284,9 +285,9 @@ Eigen::MatrixXd substepped_port_response(const Subsystem& part, int stages, int 
         const double gain = substep_share(rule, substeps, k, i, l) / substeps;
         response.middleRows(l * p, p) += gain * y;
         for (Eigen::Index j = 0; j < p; ++j) {
-          terms[l * p + j] += std::abs(gain) * (std::abs(direct(j, j) * share(i * p + j, l * p + j)) +
-                                                output.col(j).cwiseAbs().dot(
-                                                    efforts.col(l * p + j).cwiseAbs()));
+          terms[l * p + j] +=
+              std::abs(gain) * (std::abs(direct(j, j) * share(i * p + j, l * p + j)) +
+                                output.col(j).cwiseAbs().dot(efforts.col(l * p + j).cwiseAbs()));
         }
       }
       moved += weight * delta.middleRows(i * n, n);

@@ -42,7 +42,8 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
     : trials_(trials),
       tolerance_(sizes.tolerance),
       order_(2 * stages),
-      control_(longest_step(given, sizes, largest_s), sizes.smallest_s > 0.0 ? sizes.smallest_s : std::ldexp(largest_s, -40),
+      control_(longest_step(given, sizes, largest_s),
+               sizes.smallest_s > 0.0 ? sizes.smallest_s : std::ldexp(largest_s, -40),
                StepErrorEstimate::power(stages)),
       estimate_(waves, stages, record),
       kink_s_(-kInfinite),
@@ -90,7 +91,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   try {
     trials_.use(next.step_s);
     report = trials_.attempt_to_book(start_s);
-      estimate_.take(trials_.record(), trials_.incident(), trials_.next());
+    estimate_.take(trials_.record(), trials_.incident(), trials_.next());
     // The first two steps have been looked at before.
     error = first_error_;
     if (const auto own = estimate_.error(trials_.next(), trials_.incident())) {
@@ -198,8 +199,7 @@ StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
   add(trials_.attempt(start_s));
   trials_.go_on();
   add(trials_.attempt(start_s + 0.5 * whole_s));
-  const double difference =
-      estimate_.distance(coarse_.data(), trials_.next(), trials_.incident());
+  const double difference = estimate_.distance(coarse_.data(), trials_.next(), trials_.incident());
   // Half of what Richardson's extrapolation says, where the two are close enough for that.
   const double share = std::max(0.5 / (std::exp2(order_) - 1.0), kTrusted * difference);
   error = std::isfinite(difference) ? std::min(share, 1.0) * difference / tolerance_ : kInfinite;

@@ -60,7 +60,8 @@ void StepControl::accept(const Next& step, double error) {
   position_ /= 2;
   since_change_ = 0;
   has_grown_ = true;
-  last_error_ = -1.0;  // the first estimate after a change, over steps of both sizes, is a large one
+  last_error_ =
+      -1.0;  // the first estimate after a change, over steps of both sizes, is a large one
 }
 
 void StepControl::reject(const Next& step, double error) {

@@ -51,9 +51,8 @@ void WorkerTeam::keep_for_late_calls(std::shared_ptr<State> state) {
   };
   static Waiting& waiting = *new Waiting;  // never unmade: calls may outlast static objects
   const std::lock_guard lock(waiting.mutex);
-  std::erase_if(waiting.states, [](const auto& own) {
-    return own->called.load(std::memory_order_relaxed) == 0;
-  });
+  std::erase_if(waiting.states,
+                [](const auto& own) { return own->called.load(std::memory_order_relaxed) == 0; });
   waiting.states.push_back(std::move(state));
 }
 

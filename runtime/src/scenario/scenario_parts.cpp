@@ -240,8 +240,7 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
                     const std::vector<std::string>& types, PartModels& models) {
   PartDraft draft;
   const ObjectReader object(
-      node,
-      {"name", "type", "parameters", "initial_state", "inputs", "allow_active", "substeps"});
+      node, {"name", "type", "parameters", "initial_state", "inputs", "allow_active", "substeps"});
   if (const auto name = object.require("name")) draft.name = draft.given_name = read_name(*name);
   if (const auto type = object.require("type")) {
     draft.type = find_part_type(type->choice(types).value_or(""));

@@ -172,8 +172,8 @@ OpenStages repeated(const OpenStages& one, const StageLayout& l, const GaussStag
   const Eigen::Index n = l.n, p = l.ports(), q = l.stages * l.q, own = l.stages * n;
   const Eigen::Index columns = n + p + l.inputs();
   const double root = std::sqrt(static_cast<double>(l.substeps));
-  OpenStages out{Wide::Zero(own, columns), Wide::Zero(n, columns),
-                 Wide::Zero(l.states(), columns), Wide::Zero(p, columns)};
+  OpenStages out{Wide::Zero(own, columns), Wide::Zero(n, columns), Wide::Zero(l.states(), columns),
+                 Wide::Zero(p, columns)};
   Wide start = Wide::Zero(n, columns);
   for (Eigen::Index i = 0; i < n; ++i) start(i, i) = 1;
   for (int k = 0; k < l.substeps; ++k) {

@@ -61,7 +61,8 @@ class StagedPart final : public Component {
   std::string batch_key() const override {
     std::string own = part_->batch_key();
     const Component& part = *part_;
-    if (!own.empty()) own += fmt::format("@{}*{}/{}", stages_.count, substeps_, typeid(part).name());
+    if (!own.empty())
+      own += fmt::format("@{}*{}/{}", stages_.count, substeps_, typeid(part).name());
     return own;
   }
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
@@ -120,9 +121,10 @@ std::string substepping_defect(const Component& part) {
     return "is a descriptor part, which takes one step at a time";
   }
   if (solver_of(*part.port_hamiltonian()) == StageSolver::sparse_factors) {
-    return fmt::format("is linear with {} states and sparse step maps, which are for one step at a "
-                       "time: cut it, or ask for dense ones",
-                       part.signature().state_size());
+    return fmt::format(
+        "is linear with {} states and sparse step maps, which are for one step at a "
+        "time: cut it, or ask for dense ones",
+        part.signature().state_size());
   }
   return {};
 }

@@ -17,6 +17,8 @@ constexpr double kEnough = 4.0 * std::numeric_limits<double>::epsilon();
 constexpr double kNoise = 1e-11;
 constexpr int kMostHalvings = 30;
 constexpr int kFewHalvings = 6;  // where there is another way
+/// As in LaneSolver: a contraction that is believed, and the error that is aimed at.
+constexpr double kContraction = 0.5, kAim = 0.1 * StepBatch::kInexactScatterError;
 
 }  // namespace
 
@@ -54,7 +56,8 @@ SubstepSolver::SubstepSolver(const Subsystem& part, const GaussStages& stages, i
   responses_.setZero(stages.count * layout_.n, substeps * (p + 1));
   moved_start_.setZero(lifted_, substeps);
   const int rows = stages.count * layout_.n;
-  lifted_jacobian_.setZero(has_constant_structure_ ? 0 : lifted_, has_constant_structure_ ? 0 : lifted_);
+  lifted_jacobian_.setZero(has_constant_structure_ ? 0 : lifted_,
+                           has_constant_structure_ ? 0 : lifted_);
   for (MatrixXd* M : {&jacobian_, &of_delta_, &rate_}) M->setZero(rows, rows);
   for (MatrixXd* M : {&of_start_, &F_of_start_}) M->setZero(rows, layout_.n);
   for (MatrixXd* M : {&rhs_, &changes_}) M->setZero(rows, p + 1);
@@ -64,7 +67,8 @@ SubstepSolver::SubstepSolver(const Subsystem& part, const GaussStages& stages, i
   gain_.setZero(p, p + 1);
   outer_.setZero(p, p);
   direct_.setZero(inputs, inputs);
-  for (VectorXd* v : {&rest_, &gradient_, &noise_, &rounded_, &solved_, &rest_of_column_}) v->setZero(rows);
+  for (VectorXd* v : {&rest_, &gradient_, &noise_, &rounded_, &solved_, &rest_of_column_})
+    v->setZero(rows);
 }
 
 void SubstepSolver::prepare(double step_s, const double* impedance) {
@@ -161,7 +165,8 @@ void SubstepSolver::drive() {
     for (int i = 0; i < layout_.stages; ++i) {
       for (int of = 0; of < layout_.stages; ++of) {
         for (int j = 0; j < layout_.p; ++j) {
-          driven_.col(k * p + layout_.port(of, j)) += share(k, i, of) * input_.col(layout_.port(i, j));
+          driven_.col(k * p + layout_.port(of, j)) +=
+              share(k, i, of) * input_.col(layout_.port(i, j));
         }
       }
     }
@@ -179,7 +184,8 @@ void SubstepSolver::differentiate(int k, const VectorXd& moved) {
     for (int i = 0; i < layout_.stages; ++i) {
       for (int of = 0; of < layout_.stages; ++of) {
         for (int j = 0; j < layout_.p; ++j) {
-          driven_.col(k * p + layout_.port(of, j)) += share(k, i, of) * input_.col(layout_.port(i, j));
+          driven_.col(k * p + layout_.port(of, j)) +=
+              share(k, i, of) * input_.col(layout_.port(i, j));
         }
       }
     }
@@ -236,8 +242,7 @@ void SubstepSolver::carry(int k, Rest rest) {
       }
       const int stage = row / layout_.p;
       for (int to = 0; to < layout_.stages; ++to) {
-        gain_(layout_.port(to, row % layout_.p), j) +=
-            share(k, stage, to) / layout_.substeps * sum;
+        gain_(layout_.port(to, row % layout_.p), j) += share(k, stage, to) / layout_.substeps * sum;
       }
     }
   }
@@ -366,24 +371,43 @@ bool SubstepSolver::improve(const double* a, double& size) {
 }
 
 /// `iterate`; a callback may throw at a place that substeps one after another do not visit.
-bool SubstepSolver::converges(const double* a) {
+bool SubstepSolver::converges(const double* a, double tolerance) {
   try {
-    return iterate(a);
+    return iterate(a, tolerance);
   } catch (...) {
     return false;
   }
 }
 
-/// From û and the increments as they are. False where it comes to nothing.
-bool SubstepSolver::iterate(const double* a) {
-  double size = 0.0;
+/// |Δb| of the step.
+double SubstepSolver::length_of_step() const {
+  double sum = 0.0;
+  for (int j = 0; j < layout_.ports(); ++j) {
+    const double own = closures_[static_cast<std::size_t>(j)].slope * step_[j];
+    sum += own * own;
+  }
+  return std::sqrt(sum);
+}
+
+/// From û and the increments as they are; false where it comes to nothing. To round-off, or to an error
+/// of b of `tolerance`, if that is > 0: after a step from e to e′ it is about e′/(1 − θ) with θ = e′/e,
+/// and e is about as long as the step.
+bool SubstepSolver::iterate(const double* a, double tolerance) {
+  double size = 0.0, length = 0.0;
   if (!check(a, size)) return false;
   for (int k = 0; k < max_steps_; ++k) {
     if (size <= kEnough) return true;
     double judged = 0.0;
-    const double before = size;
+    const double before = size, last_length = length;
     if (!linearise(a, judged)) return false;
     if (judged <= kEnough) return true;
+    length = length_of_step();
+    const double contraction = length / last_length;
+    if (k > 0 && contraction < kContraction &&
+        length * contraction / (1.0 - contraction) <= tolerance) {
+      u_ += step_;
+      return u_.allFinite();
+    }
     if (!improve(a, size)) return false;
     if (before <= kNoise && !(size <= 0.25 * before)) return true;
   }
@@ -480,32 +504,55 @@ void SubstepSolver::outgoing(const double* a, double* b) const {
 StepFault SubstepSolver::solve(const double* a, double* b) {
   StepFault fault = predict(a);
   if (fault != StepFault::none) return fault;
-  if (!converges(a)) {
+  if (!converges(a, 0.0)) {
     if (fault = predict(a); fault == StepFault::none) fault = shoot(a);
   }
   if (fault == StepFault::none) outgoing(a, b);
   return fault;
 }
 
-StepFault SubstepSolver::solve_from(const double* last, const double* a, double* b) {
+StepFault SubstepSolver::inexact_scatter(const double* a, double* b, double* last) {
   const int p = layout_.ports(), states = layout_.stages * layout_.n;
-  std::copy(last, last + p, u_.data());
-  for (int k = 0; k < layout_.substeps; ++k) {
-    std::copy(last + p + k * states, last + p + (k + 1) * states, moved_.col(k).data() + layout_.n);
+  double& count = last[0];
+  double& last_distance = last[1];
+  double* const last_a = last + 2;
+  double* const last_u = last_a + p;
+  double* const last_moved = last_u + p;
+  double distance = 0.0;
+  for (int j = 0; count > 0.0 && j < p; ++j) distance += (a[j] - last_a[j]) * (a[j] - last_a[j]);
+  distance = std::sqrt(distance);
+  const bool repeats = count > 0.0 && distance == 0.0;
+  bool is_warm = count > 0.0 && std::isfinite(distance);
+  if (is_warm) {
+    // What the inner iteration makes of b is its next move, predicted as in LaneSolver.
+    double tolerance = 0.0;
+    if (!repeats && count >= 2.0) {
+      const double contraction = std::min(1.0, distance / last_distance);
+      tolerance = kAim * std::min(distance, last_distance) * contraction * contraction;
+    }
+    std::copy(last_u, last_u + p, u_.data());
+    moved_.topRows(layout_.n).setZero();
+    for (int k = 0; k < layout_.substeps; ++k) {
+      const double* const own = last_moved + static_cast<std::ptrdiff_t>(k) * states;
+      std::copy(own, own + states, moved_.col(k).data() + layout_.n);
+    }
+    is_warm = converges(a, tolerance);
+    if (is_warm) outgoing(a, b);
   }
-  moved_.topRows(layout_.n).setZero();
-  if (!converges(a)) return solve(a, b);
-  outgoing(a, b);
-  return StepFault::none;
-}
-
-void SubstepSolver::keep(double* out) const {
-  const int p = layout_.ports(), states = layout_.stages * layout_.n;
-  std::copy(u_.begin(), u_.end(), out);
+  if (!is_warm) {
+    if (!repeats) count = 0.0;  // a failure is forgotten, whether it returns or throws
+    if (const StepFault fault = solve(a, b); fault != StepFault::none) return fault;
+  }
+  if (repeats) return StepFault::none;
+  count += 1.0;
+  last_distance = distance;
+  std::copy(a, a + p, last_a);
+  std::copy(u_.begin(), u_.end(), last_u);
   for (int k = 0; k < layout_.substeps; ++k) {
     const double* const own = moved_.col(k).data() + layout_.n;
-    std::copy(own, own + states, out + p + k * states);
+    std::copy(own, own + states, last_moved + static_cast<std::ptrdiff_t>(k) * states);
   }
+  return StepFault::none;
 }
 
 StepEnergy SubstepSolver::commit(double* x_next) {

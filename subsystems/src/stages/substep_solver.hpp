@@ -32,11 +32,13 @@ class SubstepSolver {
   void freeze(const double* x, const double* input);
   /// b = S(a) to round-off, from the state alone.
   StepFault solve(const double* a, double* b);
-  /// The same, beginning where a solve for a wave nearby has ended: `last` is what `keep` has kept,
-  /// `kept_size` doubles.
-  StepFault solve_from(const double* last, const double* a, double* b);
-  void keep(double* out) const;
-  static int kept_size(const StageLayout& layout) { return layout.ports() + layout.states(); }
+  /// StepBatch::inexact_scatter: begins where the last one has ended, and stops where the error of b
+  /// is seen to be small beside what the inner iteration has still to go. `last` is kept in the record
+  /// of the lane, `kept_size` doubles; 0 in the first of them: there is none.
+  StepFault inexact_scatter(const double* a, double* b, double* last);
+  static int kept_size(const StageLayout& layout) {
+    return 2 + 2 * layout.ports() + layout.states();
+  }
   /// After `solve`.
   StepEnergy commit(double* x_next);
   /// After `solve`: what it may have left in the energy balance [J].
@@ -66,8 +68,9 @@ class SubstepSolver {
   StepFault predict(const double* a);
 
   // All at once.
-  bool converges(const double* a);
-  bool iterate(const double* a);
+  bool converges(const double* a, double tolerance);
+  bool iterate(const double* a, double tolerance);
+  double length_of_step() const;
   bool check(const double* a, double& size);
   bool linearise(const double* a, double& size);
   bool improve(const double* a, double& size);
@@ -84,7 +87,7 @@ class SubstepSolver {
   StagedPhysics physics_;
   LaneSolver inner_;
   int max_steps_;
-  int lifted_;  ///< states and stages of one substep
+  int lifted_;      ///< states and stages of one substep
   double h_ = 0.0;  ///< of a substep
   bool has_constant_structure_;
   std::vector<double> share_, root_weight_;
@@ -103,7 +106,7 @@ class SubstepSolver {
   Eigen::VectorXd rest_, gradient_, noise_, rounded_, rest_of_column_, solved_;
   Eigen::MatrixXd moved_start_;
   Eigen::MatrixXd rate_, input_, output_, direct_;  ///< h(J − R), h(G − P), G + P, S + N
-  Eigen::MatrixXd driven_;  ///< by substep: h(G − P)_p V
+  Eigen::MatrixXd driven_;                          ///< by substep: h(G − P)_p V
   Eigen::MatrixXd of_delta_, of_start_, jacobian_, F_of_start_, lifted_jacobian_;
   Eigen::MatrixXd rhs_, changes_, carried_, gain_, outer_;
   Eigen::MatrixXd responses_;  ///< by substep: how increments depend on û and on the last column

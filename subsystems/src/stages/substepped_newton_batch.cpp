@@ -14,29 +14,27 @@
 namespace portwave {
 namespace {
 
-/// The `extra` of a record is whether there is a last solution, and that: where an inexact scatter
-/// begins.
+/// The `extra` of a record is what an inexact scatter leaves to the next.
 class SubsteppedNewtonBatch final : public LanewiseBatch {
  public:
   SubsteppedNewtonBatch(std::span<const Subsystem* const> parts, const GaussStages& stages,
                         const StageLayout& layout)
       : LanewiseBatch(static_cast<int>(parts.size()), layout.n, layout.ports(), layout.inputs(),
-                      1 + SubstepSolver::kept_size(layout)),
+                      SubstepSolver::kept_size(layout)),
         parts_(parts.begin(), parts.end()),
         stages_(stages),
         layout_(layout),
         options_(newton_options_of(*parts[0])),
         taken_(std::make_unique<std::atomic<bool>[]>(parts.size())) {
     for (const Subsystem* part : parts) {
-      solvers_.push_back(
-          std::make_unique<SubstepSolver>(*part, stages, layout.substeps, options_));
+      solvers_.push_back(std::make_unique<SubstepSolver>(*part, stages, layout.substeps, options_));
     }
   }
 
   double scatter_cost_ns() const override {
     const double n = (layout_.stages + 1) * layout_.n;
-    constexpr double kOuterSteps = 3.0, kSolves = 3.0;
-    return kOuterSteps * layout_.substeps * kSolves * (1000.0 + 300.0 * n + n * n * n);
+    constexpr double kNewtonSteps = 3.0;
+    return kNewtonSteps * layout_.substeps * (1000.0 + 150.0 * n + 0.5 * n * n * n);
   }
   double advance_cost_ns() const override { return scatter_cost_ns(); }
 
@@ -80,12 +78,7 @@ class SubsteppedNewtonBatch final : public LanewiseBatch {
                                  double* b) const override {
     return with_solver(l, [&](SubstepSolver& solver) {
       solver.freeze(frozen.x, frozen.input);
-      const StepFault fault = frozen.extra[0] != 0.0 ? solver.solve_from(frozen.extra + 1, a, b)
-                                                     : solver.solve(a, b);
-      if (fault != StepFault::none) return fault;
-      frozen.extra[0] = 1.0;
-      solver.keep(frozen.extra + 1);
-      return fault;
+      return solver.inexact_scatter(a, b, frozen.extra);
     });
   }
   StepFault advance_lane(int l, const Lane& frozen, const double* a, double* x_next, double* b,

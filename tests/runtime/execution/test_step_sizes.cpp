@@ -357,10 +357,10 @@ TEST_P(StepSizesTest, APushEndsTheLongSteps) {
                                         .stiffness_N_per_m = 0.0,
                                         .coupling_stiffness_N_per_m = 50.0}),
               {.initial_state = {3.0, 1.0, 0.0}});
-  builder.add("B", linear_oscillator({.mass_kg = 2.0}),
-              {.initial_state = {3.0, 1.0},
-               .inputs = {{"force", Signal::piecewise_linear(
-                                        {{5.0, 0.0}, {5.1, 20.0}, {5.2, 0.0}})}}});
+  builder.add(
+      "B", linear_oscillator({.mass_kg = 2.0}),
+      {.initial_state = {3.0, 1.0},
+       .inputs = {{"force", Signal::piecewise_linear({{5.0, 0.0}, {5.1, 20.0}, {5.2, 0.0}})}}});
   builder.join(joint::Free{}, {"A.left"});
   builder.connect("A.right", "B.coupling");
   const System system = builder.build();
@@ -414,8 +414,8 @@ TEST_P(StepSizesTest, TheFirstStepIsAsAccurateAsTheOthers) {
       const double h = stepper.step().step_s;
       const auto truth = exact_step(2.0, 5000.0, before[0], before[1], h);
       before = {stepper.state(0)[0], stepper.state(0)[1]};
-      const double energy = 2500.0 * std::pow(before[0] - truth[0], 2) +
-                            std::pow(before[1] - truth[1], 2);
+      const double energy =
+          2500.0 * std::pow(before[0] - truth[0], 2) + std::pow(before[1] - truth[1], 2);
       EXPECT_LT(std::sqrt(energy / (4.0 * (2500.0 + 9.0))), 1.5 * tolerance)
           << n << ", " << tolerance << ", h " << h;
     }

@@ -291,8 +291,7 @@ System pair_with(int of_a, int of_b) {
                                   .coupling_stiffness_N_per_m = 120,
                                   .coupling_damping_Ns_per_m = 0.05}),
               {.initial_state = {0.4, 0, -0.4}, .substeps = of_a});
-  builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}),
-              {.substeps = of_b});
+  builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}), {.substeps = of_b});
   builder.connect("A.coupling", "B.coupling");
   return builder.build();
 }
@@ -326,9 +325,10 @@ TEST_P(Substeps, KeepTheEnergyAtEveryBudget) {
     for (const int budget : {0, 1, 2, 5}) {
       for (const double impedance : {0.02, 0.4, 30.0}) {
         for (unsigned seed = 0; seed <= 6; ++seed) {
-          const System system = seed == 0 ? pair_with(3, 2)
-                                          : testing::random_network(
-                                                {.decades = 3.0, .substeps = {1, 4, 2, 1, 3}}, seed);
+          const System system =
+              seed == 0
+                  ? pair_with(3, 2)
+                  : testing::random_network({.decades = 3.0, .substeps = {1, 4, 2, 1, 3}}, seed);
           StepperOptions options;
           options.step_s = 0.02;
           options.method = WaveCoupling{.kind = kind, .iterations = budget, .stages = GetParam()};
@@ -504,12 +504,10 @@ TEST_P(Substeps, ResolveAFastPart) {
     SystemBuilder builder;
     builder.add("slow", linear_oscillator({.mass_kg = 1e3, .stiffness_N_per_m = 1e3}),
                 {.initial_state = {0.1, 0.0}});
-    builder.add("fast",
-                testing::sprung_mass({.mass = 1.0,
-                                      .stiffness = fast,
-                                      .up_stiffness = k,
-                                      .velocity = 2.0}),
-                {.substeps = substeps});
+    builder.add(
+        "fast",
+        testing::sprung_mass({.mass = 1.0, .stiffness = fast, .up_stiffness = k, .velocity = 2.0}),
+        {.substeps = substeps});
     builder.connect("fast.up", "slow.coupling");
     const System system = builder.build();
     Stepper stepper(system, options_of(GetParam(), 0.02));
@@ -529,8 +527,7 @@ INSTANTIATE_TEST_SUITE_P(Stages, Substeps, ::testing::Values(1, 2, 3));
 TEST(SubstepsFarOut, MassesThatCoastKeepTheirVelocity) {
   for (const int stages : {1, 2, 3}) {
     SystemBuilder builder;
-    builder.add("A",
-                duffing_oscillator({.mass_kg = 2.0, .coupling_stiffness_N_per_m = 30.0}),
+    builder.add("A", duffing_oscillator({.mass_kg = 2.0, .coupling_stiffness_N_per_m = 30.0}),
                 {.initial_state = {1e6, 3.0, 0.0}, .substeps = 4});
     builder.add("B", linear_oscillator({.mass_kg = 1.0}),
                 {.initial_state = {1e6, 3.0}, .substeps = 3});
@@ -598,7 +595,8 @@ TEST(SubstepsRefused, NumbersOutOfRangeAndPartsThatTakeNone) {
   SystemBuilder builder;
   builder.add("none", linear_oscillator({.mass_kg = 1.0}), {.substeps = 0});
   builder.add("many", linear_oscillator({.mass_kg = 1.0}), {.substeps = 1001});
-  builder.add("opaque", std::make_shared<testing::OpaqueMass>(testing::MassProgram::Parameters{}), {.substeps = 2});
+  builder.add("opaque", std::make_shared<testing::OpaqueMass>(testing::MassProgram::Parameters{}),
+              {.substeps = 2});
   builder.add("circuit", testing::circuit_left(), {.substeps = 2});
   builder.add("long",
               std::make_unique<LinearPortHamiltonian>(
@@ -634,8 +632,8 @@ TEST(SubstepsRefused, MethodsThatStepAllPartsAlike) {
   EXPECT_TRUE(has(both, "/subsystems/1/substeps", "choose their size")) << "all are named at once";
   EXPECT_TRUE(has(issues_of([&] { GaussReference reference(system, 0.01, 2); }), "/subsystems/0",
                   "only wave coupling knows"));
-  EXPECT_TRUE(has(issues_of([&] { MonolithicReference reference(system, 0.01); }),
-                  "/subsystems/1", "takes 2 substeps"));
+  EXPECT_TRUE(has(issues_of([&] { MonolithicReference reference(system, 0.01); }), "/subsystems/1",
+                  "takes 2 substeps"));
 }
 
 // A part whose forces blow up inside a step: the step fails as a whole.
@@ -651,8 +649,10 @@ TEST(SubstepsRefused, FaultsLeaveTheLastCommittedState) {
   s.J.insert(1, 0) = -1.0;
   s.G.insert(1, 0) = 1.0;
   const auto wall = std::make_shared<NonlinearPortHamiltonian>(
-      Signature{"wall", {{"q", "m"}, {"p", "N s"}},
-                {{"push", Causality::effort_in, Domain::translation, 1}}, {}},
+      Signature{"wall",
+                {{"q", "m"}, {"p", "N s"}},
+                {{"push", Causality::effort_in, Domain::translation, 1}},
+                {}},
       s, H, NonlinearPortHamiltonian::Options{.max_newton_steps = 8});
   SystemBuilder builder;
   builder.add("wall", wall, {.initial_state = {0.5, 1e9}, .substeps = 3});

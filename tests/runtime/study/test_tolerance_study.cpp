@@ -52,7 +52,8 @@ TEST(ToleranceStudy, AMethodThatDoesNotConvergeIsFoundOut) {
   const Scenario scenario =
       load_scenario(testing::source_folder() / "examples" / "two_oscillators.json",
                     {{"/method/iterations", "4"}, {"/time", R"({"step_s": 0.01, "end_s": 4})"}});
-  const ToleranceStudy study = study_tolerance(scenario, {.tolerances = {1e-3, 1e-6}, .stages = {3}});
+  const ToleranceStudy study =
+      study_tolerance(scenario, {.tolerances = {1e-3, 1e-6}, .stages = {3}});
   for (const ToleranceRow& row : study.rows) {
     EXPECT_GT(row.missed, row.steps / 2);
     EXPECT_GT(row.error, 1e-4) << row.tolerance;
