@@ -99,6 +99,7 @@ void ClosedPart::make_room() {
 }
 
 void ClosedPart::freeze(const double* x, const double* input) {
+  if (hidden_ != nullptr) hidden_->forget_terms();
   std::copy(x, x + n_, x_.data());
   for (int j = p_; j < m_; ++j) external_[j] = input == nullptr ? 0.0 : input[j - p_];
 }

@@ -16,6 +16,8 @@ class HiddenTerms {
   virtual ~HiddenTerms() = default;
   /// Adds to `size` (n doubles) the terms of ∇̄H that the last discrete_gradient_jacobian has seen.
   virtual void add_to_gradient(const double* x, double* size) const = 0;
+  /// There has been none: so that what comes of a state does not depend on what went before it.
+  virtual void forget_terms() const = 0;
   /// Of ∇̄HᵀΔx, in the same way.
   virtual double of_energy(const double* x, const double* gradient) const = 0;
 };

@@ -216,6 +216,10 @@ void StagedPhysics::add_to_gradient(const double* start, double* size) const {
   }
 }
 
+void StagedPhysics::forget_terms() const {
+  std::fill(hessian_terms_.begin(), hessian_terms_.end(), 0.0);
+}
+
 double StagedPhysics::of_energy(const double* start, const double* g) const {
   double sum = 0.0;
   for (int i = 0; i < layout_.stages; ++i) {

@@ -37,6 +37,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   void discrete_gradient_jacobian(const double* start, const double* next,
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override;
   void add_to_gradient(const double* start, double* size) const override;
+  void forget_terms() const override;
   double of_energy(const double* start, const double* g) const override;
   /// ∂g/∂δ (s·n×s·n) and ∂g/∂x (s·n×n) of the rows beside δ at (x, δ). Serves `add_to_gradient` as
   /// discrete_gradient_jacobian does.
