@@ -28,6 +28,8 @@ constexpr double kContracts = 0.999;  // slower than that is not told from stand
 constexpr double kGoodCondition = 1e4;
 /// Evaluations that a solve of the interface equation may be worth where something else converges.
 constexpr double kMostWork = 200.0;
+/// Calls, exchange and judging: some 60 ns on a small system.
+constexpr double kOfAnyEvaluation = 600.0;
 
 /// A rule and what it comes to.
 struct Tuned {
@@ -121,7 +123,12 @@ class Chooser {
     for (Tuned& rule : tuned_) {
       rule.condition = worst_conditions(responses, rule.impedance.by_port);
     }
+    for (const Part& part : system_.parts()) ++parts_of_key_[part.component->batch_key()];
     for (int part = 0; part < static_cast<int>(system_.parts().size()); ++part) add_work(part);
+    // What an evaluation costs whatever is evaluated; islands share it.
+    for (Island& island : islands_) {
+      island.evaluation += kOfAnyEvaluation / static_cast<double>(islands_.size());
+    }
   }
 
   /// Of WaveUpdate::automatic.
@@ -204,10 +211,11 @@ class Chooser {
     const std::string key = component.batch_key();
     const auto known = nonlinear_work_.find(key);
     if (known != nonlinear_work_.end()) return known->second;
+    // Two stand for many, side by side.
     const Component* const two[] = {&component, &component};
+    const bool alone = key.empty() || parts_of_key_[key] == 1;
     const double work =
-        kPerNanosecond *
-        component.make_batch(std::span(two).first(key.empty() ? 1 : 2))->scatter_cost_ns();
+        kPerNanosecond * component.make_batch(std::span(two).first(alone ? 1 : 2))->scatter_cost_ns();
     if (!key.empty()) nonlinear_work_.emplace(key, work);
     return work;
   }
@@ -478,6 +486,7 @@ class Chooser {
   int limit_;
   std::vector<Island> islands_;
   std::map<std::string, double> nonlinear_work_;  // by batch key
+  std::map<std::string, int> parts_of_key_;
   Base base_;
   MethodChoice choice_;
 };

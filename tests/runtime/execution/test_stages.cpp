@@ -476,7 +476,7 @@ TEST(StagesConverge, InFewEvaluations) {
     EXPECT_LE(most(grid, stages, 1e-3, WaveUpdate::interface), 4);
     EXPECT_LE(most(grid, stages, 1e-3), stages == 2 ? 10 : 12);
     EXPECT_LE(most(pair, stages, 1e-3), 7);
-    EXPECT_LE(most(pair, stages, 1e-2), 9);
+    EXPECT_LE(most(pair, stages, 1e-2), 3);
   }
 }
 
