@@ -106,7 +106,8 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages
   }
   kinds_.resize(kinds.size());
   for (const auto& [key, number] : kinds) kinds_[at(number)].island = key.first;
-  for (std::vector<double>* energies : {&island_J_, &attempt_J_, &wave_J_}) {
+  for (std::vector<double>* energies :
+       {&island_J_, &next_island_J_, &before_J_, &attempt_J_, &apart_J_, &wave_J_}) {
     energies->resize(at(waves.system().island_count()), 0.0);
   }
   for (std::vector<double>* scratch : {&x_, &other_, &moved_, &gradient_, &gradient_other_}) {
@@ -134,7 +135,10 @@ void StepErrorEstimate::take(const double* record, const double* a, const double
 void StepErrorEstimate::accept(const double* next) {
   if (is_motion_due()) measure_motion(next);
   ++accepted_;
-  for (Kind& kind : kinds_) kind.scale_J = kind.next_J;
+  for (Kind& kind : kinds_) {
+    kind.scale_J = kind.next_J;
+    island_J_[at(kind.island)] = std::max(island_J_[at(kind.island)], kind.scale_J);
+  }
   std::swap(steps_[1], steps_[2]);
   std::swap(steps_[0], steps_[1]);
   known_steps_ = std::min(known_steps_ + 1, 2);
@@ -189,14 +193,16 @@ double StepErrorEstimate::distance(const double* other, const double* next, cons
       difference_[offset(part, 0) + at(i * stride)] = x_[at(i)] - other_[at(i)];
     }
   }
-  const std::vector<double> before = island_J_;
+  before_J_ = island_J_;
   try {
     measure_attempts(other, next);
   } catch (const std::exception&) {  // outside the domain of a callback
     return kInfinity;
   }
   const double worst = share(next, a, /*measure=*/true);
-  for (std::size_t i = 0; i < before.size(); ++i) island_J_[i] = std::max(before[i], attempt_J_[i]);
+  for (std::size_t i = 0; i < before_J_.size(); ++i) {
+    island_J_[i] = std::max(before_J_[i], attempt_J_[i]);
+  }
   for (Kind& kind : kinds_) {
     kind.next_J = std::max(kind.scale_J, kLeastShare * island_J_[at(kind.island)]);
   }
@@ -207,7 +213,7 @@ double StepErrorEstimate::distance(const double* other, const double* next, cons
 /// two, and in attempt_J_, to stay, where they agree.
 void StepErrorEstimate::measure_attempts(const double* other, const double* next) {
   std::ranges::fill(attempt_J_, 0.0);
-  std::vector<double> apart(attempt_J_.size(), 0.0);
+  std::ranges::fill(apart_J_, 0.0);
   for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
     const std::size_t island = at(waves_.system().island_of_part(part));
     for (const double* record : {other, next}) {
@@ -217,11 +223,11 @@ void StepErrorEstimate::measure_attempts(const double* other, const double* next
     const double* const own = difference_.data() + offset(part, 0);
     for (int i = 0; i < batch.state_size(); ++i) other_[at(i)] = own[i * batch.stride()];
     const double energy = energy_between(part, x_.data(), other_.data());
-    apart[island] = std::isfinite(energy) ? std::max(apart[island], energy) : kInfinity;
+    apart_J_[island] = std::isfinite(energy) ? std::max(apart_J_[island], energy) : kInfinity;
   }
   for (std::size_t i = 0; i < attempt_J_.size(); ++i) {
     island_J_[i] = std::max(island_J_[i], attempt_J_[i]);
-    if (!(apart[i] <= kRoughly * attempt_J_[i])) attempt_J_[i] = 0.0;
+    if (!(apart_J_[i] <= kRoughly * attempt_J_[i])) attempt_J_[i] = 0.0;
   }
 }
 
@@ -327,11 +333,14 @@ void StepErrorEstimate::measure_motion(const double* next) {
     double& largest = kinds_[at(kind_of_part_[at(part)])].next_J;
     largest = std::max(largest, motion_J(part, next));
   }
+  // What is only tried counts for itself.
+  next_island_J_ = island_J_;
   for (const Kind& kind : kinds_) {
-    island_J_[at(kind.island)] = std::max(island_J_[at(kind.island)], kind.next_J);
+    double& largest = next_island_J_[at(kind.island)];
+    largest = std::max(largest, kind.next_J);
   }
   for (Kind& kind : kinds_) {
-    kind.next_J = std::max(kind.next_J, kLeastShare * island_J_[at(kind.island)]);
+    kind.next_J = std::max(kind.next_J, kLeastShare * next_island_J_[at(kind.island)]);
   }
 }
 
