@@ -166,10 +166,7 @@ struct GaussReference::Impl {
     }
     for (std::size_t i = 0; i < system.parts().size(); ++i) {
       const Part& part = system.parts()[i];
-      std::string defect = wave_only_defect(part);
-      if (!defect.empty()) {
-        issues.push_back({fmt::format("/subsystems/{}", i), std::move(defect)});
-      }
+      if (auto defect = wave_only_defect(part, i)) issues.push_back(*std::move(defect));
     }
     throw_if_any(std::move(issues));
     return count;

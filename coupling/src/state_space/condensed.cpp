@@ -84,8 +84,8 @@ void CondensedSystem::find_offsets() {
   for (std::size_t i = 0; i < system_->parts().size(); ++i) {
     const Part& part = system_->parts()[i];
     block_of_part_.push_back(-1);
-    if (std::string defect = wave_only_defect(part); !defect.empty()) {
-      issues.push_back({fmt::format("/subsystems/{}", i), std::move(defect)});
+    if (auto defect = wave_only_defect(part, i)) {
+      issues.push_back(*std::move(defect));
       continue;
     }
     const Subsystem& physics = *part.port_hamiltonian();

@@ -141,11 +141,15 @@ std::string opaque_defect(const Part& part) {
                      in_quotes(part.name), printable(part.component->signature().type));
 }
 
-std::string wave_only_defect(const Part& part) {
-  if (part.port_hamiltonian() == nullptr) return opaque_defect(part);
-  if (part.substeps == 1) return {};
-  return fmt::format("subsystem {} takes {} substeps, which only wave coupling knows",
-                     in_quotes(part.name), part.substeps);
+std::optional<Issue> wave_only_defect(const Part& part, std::size_t index) {
+  if (part.port_hamiltonian() == nullptr) {
+    return Issue{fmt::format("/subsystems/{}", index), opaque_defect(part)};
+  }
+  if (part.substeps == 1) return std::nullopt;
+  return Issue{fmt::format("/subsystems/{}/substeps", index),
+               fmt::format("must be 1 for subsystem {}: what is solved here without waves, be it for "
+                           "comparison only, steps all parts alike",
+                           in_quotes(part.name))};
 }
 
 SystemBuilder& SystemBuilder::add(std::string name, std::shared_ptr<const Component> component,

@@ -77,6 +77,7 @@ StepReport AdaptiveSteps::step(double limit_s) {
         estimate_.forget();
         control_.forget();
         has_first_step_ = false;
+        resume();
       }
       return report;
     }
@@ -154,8 +155,18 @@ void AdaptiveSteps::count(const StepReport& report) {
   statistics_.largest_s = std::max(statistics_.largest_s, report.step_s);
 }
 
+/// A short way between two events says nothing about what follows.
+void AdaptiveSteps::resume() {
+  if (resumed_s_ == 0.0) return;
+  control_.resume(resumed_s_);
+  resumed_s_ = 0.0;
+  for_coupling_ = 0;
+  least_for_coupling_s_ = 0.0;
+}
+
 void AdaptiveSteps::find_first_step(double limit_s) {
   const double start_s = trials_.time_s();
+  if (limit_s - start_s < control_.ladder_step_s()) resumed_s_ = control_.ladder_step_s();
   trials_.save();
   for (;;) {
     const double whole_s = std::min(control_.ladder_step_s(), limit_s - start_s);

@@ -68,6 +68,7 @@ class AdaptiveSteps {
   static constexpr int kMostForCoupling = 6;
 
   double next_kink(double after_s);
+  void resume();
   void find_first_step(double limit_s);
   StepReport attempt_halves(double whole_s, double& error);
   bool try_step(const StepControl::Next& next, double end_s, StepReport& report);
@@ -86,6 +87,7 @@ class AdaptiveSteps {
   double kink_s_;                       // the next one
   bool has_first_step_ = false;         // found, since the last kink
   double first_error_ = 0.0;            // relative to the tolerance
+  double resumed_s_ = 0.0;              // the size before a way that is shorter; 0: none
   int for_coupling_ = 0;                // rungs gone down for it, since a step was taken
   double least_for_coupling_s_ = 0.0;   // no step is made shorter than this for it
   AlignedVector coarse_;

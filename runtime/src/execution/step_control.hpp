@@ -35,6 +35,13 @@ class StepControl {
     shrink_below(step_s);
     since_change_ = 0;
   }
+  /// Steps of a rung that was in use before, from an event on.
+  void resume(double step_s) {
+    step_s_ = step_s;
+    position_ = 0;
+    since_change_ = 0;
+    has_grown_ = false;
+  }
   /// What went before says nothing of what comes: an input jumps, or nothing went before.
   void forget() { last_error_ = -1.0; }
 

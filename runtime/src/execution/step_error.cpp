@@ -64,8 +64,9 @@ std::string kind_of(const Component& component) {
 /// least: what has only just begun to move need not be known to all its digits.
 constexpr double kLeastShare = 1e-6;
 /// Share of an island's energy of motion by which two attempts may differ and still tell how large
-/// its motion is going to be.
-constexpr double kRoughly = 0.1;
+/// its motion is going to be. Of a motion that begins as a high power of time the coarse one sees next
+/// to nothing.
+constexpr double kRoughly = 1.0;
 /// Amplitude of an error that cannot be told from what an inner iteration leaves that has converged to
 /// round-off, as a share of that of the waves: a stiff coupling multiplies its residual.
 constexpr double kOfCoupling = 1e-11;

@@ -106,9 +106,7 @@ void refuse_substeps(const System& system, const StepperOptions& options, Issues
     if (part.substeps == 1) continue;
     const std::string why =
         options.method.couples_by_waves()
-            ? std::string(
-                  "steps that choose their size measure the error of whole steps: give "
-                  "\"step_s\"")
+            ? std::string("steps that choose their size measure the error of whole steps")
             : fmt::format("the method \"{}\" couples without waves and steps all parts alike",
                           to_string(options.method.kind()));
     issues.push_back({fmt::format("/subsystems/{}/substeps", i),

@@ -231,6 +231,7 @@ Structure structure_of(const StageLayout& l, const GaussStages& stages, const St
       for (int c = 0; c < from.outerSize(); ++c) {
         for (SparseMatrix::InnerIterator it(from, c); it; ++it) {
           const int r = static_cast<int>(it.row());
+          if (rows_are_inputs && columns_are_inputs && r < l.p && c < l.p) continue;  // below
           const auto put_row = [&](int column, double gain) {
             if (!rows_are_inputs) {
               to.coeffRef(node * l.n + r, column) += gain * it.value();
@@ -255,8 +256,17 @@ Structure structure_of(const StageLayout& l, const GaussStages& stages, const St
     add(part.S, all.S, true, true);
     add(part.N, all.N, true, true);
   }
-  // Of ports of different stages nothing but rounding is left.
-  for (SparseMatrix* M : {&all.S, &all.N}) M->prune(1.0, 1e-12);
+  // Between ports ΣVᵀV/m = I leaves what each stage has with itself.
+  for (const auto& [from, to] : {std::pair(&part.S, &all.S), std::pair(&part.N, &all.N)}) {
+    for (int c = 0; c < l.p; ++c) {
+      for (SparseMatrix::InnerIterator it(*from, c); it; ++it) {
+        const int r = static_cast<int>(it.row());
+        for (int of = 0; r < l.p && of < l.stages; ++of) {
+          to->coeffRef(l.port(of, r), l.port(of, c)) += it.value();
+        }
+      }
+    }
+  }
   for (SparseMatrix* M : {&all.J, &all.R, &all.G, &all.P, &all.S, &all.N}) M->makeCompressed();
   return all;
 }

@@ -50,6 +50,7 @@ std::optional<MatrixXd> pivoted_inverse(const MatrixXd& A) {
 }
 
 MatrixXd pivoted_solve(const MatrixXd& A, const MatrixXd& B) {
+  if (B.size() == 0) return B;  // as in lu_solve
   return Eigen::FullPivLU<MatrixXd>(A).solve(B);
 }
 

@@ -28,6 +28,18 @@ StageSolver solver_of(const Subsystem& part) {
   return is_descriptor ? StageSolver::sparse_factors : StageSolver::newton;
 }
 
+/// Numbers in the maps of all substeps of a linear part; with more it is solved as others are.
+constexpr double kMostMapEntries = 1e6;
+
+StageSolver solver_of(const Subsystem& part, int stages, int substeps) {
+  const StageSolver own = solver_of(part);
+  if (own != StageSolver::dense_maps || substeps == 1) return own;
+  const Signature& s = part.signature();
+  const double rows = static_cast<double>(substeps) * stages * s.state_size();
+  const double inputs = s.wave_size() + static_cast<double>(substeps) * s.input_size();
+  return rows * (s.state_size() + stages * inputs) <= kMostMapEntries ? own : StageSolver::newton;
+}
+
 constexpr const char* kPrescribed =
     "has index 2, and an external input acts on its hidden constraint: its order would be "
     "2 with two stages and 4 with three";
@@ -45,7 +57,8 @@ class StagedPart final : public Component {
   /// What has no step maps is solved as if it were not linear.
   Capabilities capabilities() const override {
     Capabilities out = part_->capabilities();
-    out.linear = out.linear && (substeps_ == 1 || solver_of(physics()) != StageSolver::newton);
+    const bool has_maps = solver_of(physics(), stages_.count, substeps_) != StageSolver::newton;
+    out.linear = out.linear && (substeps_ == 1 || has_maps);
     return out;
   }
   const Subsystem* port_hamiltonian() const override { return part_->port_hamiltonian(); }
@@ -75,7 +88,7 @@ class StagedPart final : public Component {
       }
       if (auto batch = part_->make_staged_batch(own, stages_.count)) return batch;
     }
-    switch (solver_of(physics())) {
+    switch (solver_of(physics(), stages_.count, substeps_)) {
       case StageSolver::dense_maps:
         return make_dense_linear_batch(parts);
       case StageSolver::sparse_factors:
@@ -122,8 +135,7 @@ std::string substepping_defect(const Component& part) {
   }
   if (solver_of(*part.port_hamiltonian()) == StageSolver::sparse_factors) {
     return fmt::format(
-        "is linear with {} states and sparse step maps, which are for one step at a "
-        "time: cut it, or ask for dense ones",
+        "is linear with {} states and sparse step maps, which are for one step at a time: cut it",
         part.signature().state_size());
   }
   return {};

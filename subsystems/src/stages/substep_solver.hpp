@@ -83,6 +83,7 @@ class SubstepSolver {
   void outgoing(const double* a, double* b) const;
 
   StageLayout layout_;
+  const Subsystem& part_;
   const GaussStages& stages_;
   StagedPhysics physics_;
   LaneSolver inner_;
@@ -98,13 +99,16 @@ class SubstepSolver {
   Eigen::MatrixXd external_;  ///< external inputs by substep
   Eigen::VectorXd u_, y_, y_size_, R_, w_;
   double rounding_ = 0.0;
+  double merit_ = 0.0;  ///< of the last check: what a step has to reduce
 
   // Scratch, of the stages of a substep where it is not lifted.
   Eigen::VectorXd start_, next_, column_;  ///< lifted
   Eigen::VectorXd own_u_, own_y_, own_size_, unused_b_;
   Eigen::VectorXd u_start_, step_, R_start_, weight_;
+  Eigen::VectorXd largest_F_, largest_w_;  ///< by state, over stages and substeps
   Eigen::VectorXd rest_, gradient_, noise_, rounded_, rest_of_column_, solved_;
   Eigen::MatrixXd moved_start_;
+  Eigen::MatrixXd inherited_;  ///< by substep: what roundings of its unknowns move in F
   Eigen::MatrixXd rate_, input_, output_, direct_;  ///< h(J − R), h(G − P), G + P, S + N
   Eigen::MatrixXd driven_;                          ///< by substep: h(G − P)_p V
   Eigen::MatrixXd of_delta_, of_start_, jacobian_, F_of_start_, lifted_jacobian_;

@@ -395,7 +395,8 @@ TEST_P(StepSizesTest, ForcesMuchFasterThanTheLongestStepAreSeen) {
         off = std::max(off, std::abs(stepper.state(0)[0] - truth));
       }
       EXPECT_LE(stepper.step_sizes()->largest_s * frequency, 0.25);
-      EXPECT_LT(off, most) << frequency << ", " << tolerance;
+      EXPECT_LT(off, (GetParam() == 1 && tolerance > 0.05 ? 1.0 : 0.3) * most)
+          << frequency << ", " << tolerance;
     }
   }
 }
@@ -418,6 +419,58 @@ TEST_P(StepSizesTest, TheFirstStepIsAsAccurateAsTheOthers) {
           2500.0 * std::pow(before[0] - truth[0], 2) + std::pow(before[1] - truth[1], 2);
       EXPECT_LT(std::sqrt(energy / (4.0 * (2500.0 + 9.0))), 1.5 * tolerance)
           << n << ", " << tolerance << ", h " << h;
+    }
+  }
+}
+
+// From rest under a force that begins as a power of time: attempts see only a share of the motion that
+// is to come, however short the step.
+TEST_P(StepSizesTest, AForceMayBeginSlowly) {
+  for (const int power : {1, 3, 6}) {
+    SystemBuilder builder;
+    const std::vector<Signal::Sine> sines(static_cast<std::size_t>(power), {0.2, 0.0});
+    builder.add("A", linear_oscillator({.mass_kg = 2.0}),
+                {.inputs = {{"force", Signal::sine_product(20.0, sines)}}});
+    builder.join(joint::Free{}, {"A.coupling"});
+    const System system = builder.build();
+    for (const double tolerance : {1e-1, 1e-2, 1e-4}) {
+      Stepper stepper(system, sized(GetParam(), tolerance, 0.625));
+      ASSERT_NO_THROW(stepper.run_until(2.0)) << power << ", " << tolerance;
+      EXPECT_LT(stepper.step_index(), 5000);
+      // v = 10 ∫ sinᵖ, by Simpson's rule.
+      double sum = 0.0;
+      constexpr int kPanels = 2000;
+      for (int i = 0; i <= 2 * kPanels; ++i) {
+        const double weight = i == 0 || i == 2 * kPanels ? 1.0 : i % 2 == 1 ? 4.0 : 2.0;
+        sum += weight * std::pow(std::sin(0.4 * M_PI * i / kPanels), power);
+      }
+      const double wanted = 10.0 * sum / (6.0 * kPanels) * 2.0;
+      EXPECT_NEAR(stepper.state(0)[1], wanted, 20.0 * tolerance * wanted) << power;
+    }
+  }
+}
+
+// A knot just after the start must not decide how short the steps are for good.
+TEST_P(StepSizesTest, AKnotNearTheStartIsForgotten) {
+  for (const double knot_s : {1e-7, 1e-5, 1e-3}) {
+    SystemBuilder builder;
+    builder.add("A",
+                duffing_oscillator({.mass_kg = 8,
+                                    .stiffness_N_per_m = 100,
+                                    .cubic_stiffness_N_per_m3 = 8000,
+                                    .coupling_stiffness_N_per_m = 120}),
+                {.initial_state = {0.4, 0, -0.4},
+                 .inputs = {{"force", Signal::piecewise_linear({{knot_s, 0.0}, {2.0, 1.0}})}}});
+    builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}));
+    builder.connect("A.coupling", "B.coupling");
+    const System system = builder.build();
+    for (const int budget : {3, 10, 100}) {
+      StepperOptions options = sized(GetParam(), 1e-5, 0.25);
+      options.method = WaveCoupling{.iterations = budget, .stages = GetParam()};
+      options.method.waves().impedance_kind = ImpedanceKind::matched;
+      Stepper stepper(system, options);
+      stepper.run_until(1.0);
+      EXPECT_LT(stepper.step_index(), GetParam() == 1 ? 6000 : 3000) << knot_s << ", " << budget;
     }
   }
 }

@@ -432,8 +432,8 @@ TEST_P(Substeps, OfRigidBodiesKeepEnergy) {
   EXPECT_EQ(stepper.iterations().not_converged, 0);
 }
 
-// Two masses that are one rigid body, their substeps not those of one another: their velocities agree in
-// the mean of each step, not at its ends, which leaves order 2, 2 and 4.
+// Two masses that are one rigid body: with substeps their velocities agree in the mean of each step, not
+// at its ends, which leaves order 2, 2 and 4.
 TEST_P(Substeps, AcrossARigidJointCostOrder) {
   const auto joined = [](int first, int second) {
     SystemBuilder builder;
@@ -446,6 +446,7 @@ TEST_P(Substeps, AcrossARigidJointCostOrder) {
   };
   const double order[] = {2.0, 2.0, 4.0};
   EXPECT_NEAR(order_of(joined(3, 1), GetParam(), 0.05, 1.0), order[GetParam() - 1], 0.25);
+  EXPECT_NEAR(order_of(joined(4, 4), GetParam(), 0.05, 1.0), order[GetParam() - 1], 0.25);
   EXPECT_NEAR(order_of(joined(1, 1), GetParam(), 0.05, 1.0), 2.0 * GetParam(), 0.15);
 }
 
@@ -518,6 +519,100 @@ TEST_P(Substeps, ResolveAFastPart) {
   const double bound[] = {1e-2, 1e-5, 1e-5};  // the slow part takes some of it
   EXPECT_LT(error(500), bound[GetParam() - 1]);
   EXPECT_GT(error(1), 0.1);
+}
+
+/// A capacitor that leaks, as a linear part with S or N at its external input or in its port, in units
+/// of `unit`: what the energy book says against what the state says.
+TEST_P(Substeps, BookSmallNumbersToo) {
+  for (const double unit : {1.0, 1e-9, 1e-13, 1e9}) {
+    testing::LinearMatrices m(1, 1);
+    m.Q(0, 0) = 1.0 / unit;   // H = q²/2C
+    m.G(0, 0) = 1.0;
+    m.S(0, 0) = 0.3 / unit;   // a resistor in the line
+    const auto run = [&](int substeps) {
+      SystemBuilder builder;
+      builder.add("C", testing::linear_part(m, {testing::flow_port("line")}, {unit}),
+                  {.substeps = substeps});
+      builder.join(joint::Resistive{0.8 / unit}, {"C.line"});
+      const System system = builder.build();
+      Stepper stepper(system, options_of(GetParam(), 0.05));
+      const double before = stepper.storage(0);
+      stepper.run(20);
+      EXPECT_NEAR(stepper.energy().dissipated_J, before - stepper.storage(0), 1e-10 * before)
+          << unit << ", " << substeps;
+      EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+      return stepper.storage(0) / before;
+    };
+    // q' = −q/(RC), RC = 1.1
+    EXPECT_NEAR(run(4), std::exp(-2.0 / 1.1), 1e-3) << unit;
+    EXPECT_NEAR(run(4), run(1), 1e-3);
+  }
+}
+
+// Large and small displacements beside one another; as many substeps as may be.
+TEST_P(Substeps, ConvergeFarOut) {
+  for (const int substeps : {2, 5, 19, 20, 21, 100}) {
+    SystemBuilder builder;
+    builder.add("A",
+                duffing_oscillator({.mass_kg = 8,
+                                    .stiffness_N_per_m = 100,
+                                    .cubic_stiffness_N_per_m3 = 30,
+                                    .coupling_stiffness_N_per_m = 120,
+                                    .coupling_damping_Ns_per_m = 0.05}),
+                {.initial_state = {547.0, 0, -547.0}, .substeps = substeps});
+    builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}));
+    builder.connect("A.coupling", "B.coupling");
+    const System system = builder.build();
+    Stepper stepper(system, options_of(GetParam(), 2.7e-4));
+    EXPECT_NO_THROW(stepper.run(100)) << substeps;
+    EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds) << substeps;
+  }
+}
+
+// Steps far beyond the time scale of a stiff part: a solution is a solution.
+TEST_P(Substeps, StiffPartsKeepTheirBook) {
+  for (const double stiffness : {1e6, 1e10}) {
+    SystemBuilder builder;
+    builder.add("A",
+                duffing_oscillator({.mass_kg = 0.01,
+                                    .stiffness_N_per_m = stiffness,
+                                    .cubic_stiffness_N_per_m3 = stiffness,
+                                    .damping_Ns_per_m = 3.0,
+                                    .coupling_stiffness_N_per_m = stiffness,
+                                    .coupling_damping_Ns_per_m = 5.0}),
+                {.initial_state = {0.1, 0.0, 0.0}, .substeps = 3});
+    builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}),
+                {.initial_state = {0.1, 0.0}});
+    builder.connect("A.coupling", "B.coupling");
+    const System system = builder.build();
+    Stepper stepper(system, options_of(GetParam(), 0.5));
+    const double before = stepper.storage(0) + stepper.storage(1);
+    for (int n = 0; n < 100; ++n) {
+      stepper.step();
+      const EnergyTotals& energy = stepper.energy();
+      const double now = stepper.storage(0) + stepper.storage(1);
+      EXPECT_NEAR(now + energy.dissipated_J + energy.mismatch_J, before, 1e-9 * before)
+          << stiffness << ", step " << n;
+    }
+    EXPECT_NE(stepper.certificate().status, CertificateStatus::violated);
+  }
+}
+
+// A set-up that would take long and much memory is solved as nonlinear parts are.
+TEST_P(Substeps, ManyOfADrivenPartAreSetUpAtOnce) {
+  SystemBuilder builder;
+  builder.add("mass", linear_oscillator({.mass_kg = 2.0, .stiffness_N_per_m = 8.0}),
+              {.initial_state = {1.0, 0.0},
+               .inputs = {{"force", Signal::sine_product(3.0, {{0.5, 0.0}})}},
+               .substeps = 1000});
+  builder.join(joint::Free{}, {"mass.coupling"});
+  const System system = builder.build();
+  Stepper stepper(system, options_of(GetParam(), 0.5));
+  stepper.run(4);
+  // x'' + 4x = 1.5 sin πt, x(0) = 1
+  const double W = M_PI, c = 1.5 / (4.0 - W * W), t = 2.0;
+  const double wanted = std::cos(2.0 * t) + c * (std::sin(W * t) - W / 2.0 * std::sin(2.0 * t));
+  EXPECT_NEAR(stepper.state(0)[0], wanted, 1e-6);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, Substeps, ::testing::Values(1, 2, 3));
@@ -630,10 +725,11 @@ TEST(SubstepsRefused, MethodsThatStepAllPartsAlike) {
   const Issues both = issues_of([&] { Stepper stepper(system, options); });
   EXPECT_TRUE(has(both, "/subsystems/0/substeps", "choose their size"));
   EXPECT_TRUE(has(both, "/subsystems/1/substeps", "choose their size")) << "all are named at once";
-  EXPECT_TRUE(has(issues_of([&] { GaussReference reference(system, 0.01, 2); }), "/subsystems/0",
-                  "only wave coupling knows"));
-  EXPECT_TRUE(has(issues_of([&] { MonolithicReference reference(system, 0.01); }), "/subsystems/1",
-                  "takes 2 substeps"));
+  EXPECT_TRUE(has(issues_of([&] { GaussReference reference(system, 0.01, 2); }), "/subsystems/0/substeps",
+                  "without waves"));
+  EXPECT_TRUE(has(issues_of([&] { MonolithicReference reference(system, 0.01); }),
+                  "/subsystems/1/substeps",
+                  "must be 1 for subsystem \"B\""));
 }
 
 // A part whose forces blow up inside a step: the step fails as a whole.

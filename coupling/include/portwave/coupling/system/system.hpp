@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <memory>
 #include <span>
 #include <string>
@@ -78,9 +79,9 @@ struct Part {
 /// parts without physics.
 std::string opaque_defect(const Part& part);
 
-/// What a method without waves has against a part: that it is opaque, or that it takes substeps. Empty
-/// where it is neither.
-std::string wave_only_defect(const Part& part);
+/// What a solver without waves has against part number `index`: that it is opaque, or that it takes
+/// substeps. Empty where it is neither.
+std::optional<Issue> wave_only_defect(const Part& part, std::size_t index);
 
 /// One scalar port of the system: component `component` of port `port` of part `part`.
 struct ScalarPort {
