@@ -215,7 +215,8 @@ class Chooser {
     const Component* const two[] = {&component, &component};
     const bool alone = key.empty() || parts_of_key_[key] == 1;
     const double work =
-        kPerNanosecond * component.make_batch(std::span(two).first(alone ? 1 : 2))->scatter_cost_ns();
+        kPerNanosecond *
+        component.make_batch(std::span(two).first(alone ? 1 : 2))->scatter_cost_ns();
     if (!key.empty()) nonlinear_work_.emplace(key, work);
     return work;
   }

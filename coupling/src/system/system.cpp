@@ -146,10 +146,11 @@ std::optional<Issue> wave_only_defect(const Part& part, std::size_t index) {
     return Issue{fmt::format("/subsystems/{}", index), opaque_defect(part)};
   }
   if (part.substeps == 1) return std::nullopt;
-  return Issue{fmt::format("/subsystems/{}/substeps", index),
-               fmt::format("must be 1 for subsystem {}: what is solved here without waves, be it for "
-                           "comparison only, steps all parts alike",
-                           in_quotes(part.name))};
+  return Issue{
+      fmt::format("/subsystems/{}/substeps", index),
+      fmt::format("must be 1 for subsystem {}: what is solved here without waves, be it for "
+                  "comparison only, steps all parts alike",
+                  in_quotes(part.name))};
 }
 
 SystemBuilder& SystemBuilder::add(std::string name, std::shared_ptr<const Component> component,

@@ -98,11 +98,11 @@ class StepErrorEstimate {
   std::vector<double> initial_, difference_;
   std::vector<int> kind_of_part_;
   std::vector<Kind> kinds_;
-  std::vector<double> island_J_;   // the largest of its kinds, attempts that agree included
-  std::vector<double> next_island_J_;         // with the step that was taken
-  std::vector<double> attempt_J_, apart_J_;   // of attempts that are compared, and their difference
-  std::vector<double> before_J_;              // scratch
-  std::vector<double> wave_J_;     // the largest ½|a|² of a part in a step, by island
+  std::vector<double> island_J_;       // the largest of its kinds, attempts that agree included
+  std::vector<double> next_island_J_;  // with the step that was taken
+  std::vector<double> attempt_J_, apart_J_;  // of attempts that are compared, and their difference
+  std::vector<double> before_J_;             // scratch
+  std::vector<double> wave_J_;               // the largest ½|a|² of a part in a step, by island
   std::vector<double> x_, other_, moved_, gradient_, gradient_other_;  // scratch of a part
 };
 

@@ -526,9 +526,9 @@ TEST_P(Substeps, ResolveAFastPart) {
 TEST_P(Substeps, BookSmallNumbersToo) {
   for (const double unit : {1.0, 1e-9, 1e-13, 1e9}) {
     testing::LinearMatrices m(1, 1);
-    m.Q(0, 0) = 1.0 / unit;   // H = q²/2C
+    m.Q(0, 0) = 1.0 / unit;  // H = q²/2C
     m.G(0, 0) = 1.0;
-    m.S(0, 0) = 0.3 / unit;   // a resistor in the line
+    m.S(0, 0) = 0.3 / unit;  // a resistor in the line
     const auto run = [&](int substeps) {
       SystemBuilder builder;
       builder.add("C", testing::linear_part(m, {testing::flow_port("line")}, {unit}),
@@ -725,11 +725,10 @@ TEST(SubstepsRefused, MethodsThatStepAllPartsAlike) {
   const Issues both = issues_of([&] { Stepper stepper(system, options); });
   EXPECT_TRUE(has(both, "/subsystems/0/substeps", "choose their size"));
   EXPECT_TRUE(has(both, "/subsystems/1/substeps", "choose their size")) << "all are named at once";
-  EXPECT_TRUE(has(issues_of([&] { GaussReference reference(system, 0.01, 2); }), "/subsystems/0/substeps",
-                  "without waves"));
+  EXPECT_TRUE(has(issues_of([&] { GaussReference reference(system, 0.01, 2); }),
+                  "/subsystems/0/substeps", "without waves"));
   EXPECT_TRUE(has(issues_of([&] { MonolithicReference reference(system, 0.01); }),
-                  "/subsystems/1/substeps",
-                  "must be 1 for subsystem \"B\""));
+                  "/subsystems/1/substeps", "must be 1 for subsystem \"B\""));
 }
 
 // A part whose forces blow up inside a step: the step fails as a whole.
