@@ -15,10 +15,14 @@
 
 namespace {
 
-using namespace portwave::bench;
 using portwave::Stepper;
 using portwave::System;
 using portwave::SystemBuilder;
+using portwave::bench::Contest;
+using portwave::bench::processor_timed;
+using portwave::bench::Report;
+using portwave::bench::Sense;
+using portwave::bench::take_turns;
 
 constexpr int kBlocks = 1024, kMasses = 5, kSubsteps = 16;
 constexpr double kStep = 0.0025, kEnd = 1.0;

@@ -28,7 +28,6 @@ SubstepSolver::SubstepSolver(const Subsystem& part, const GaussStages& stages, i
     : layout_{stages.count, part.signature().state_size(), part.signature().wave_size(),
               part.signature().input_size(), substeps},
       part_(part),
-      stages_(stages),
       physics_(part, stages),
       inner_(physics_, options, &physics_),
       max_steps_(options.max_steps),

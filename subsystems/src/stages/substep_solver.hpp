@@ -84,7 +84,6 @@ class SubstepSolver {
 
   StageLayout layout_;
   const Subsystem& part_;
-  const GaussStages& stages_;
   StagedPhysics physics_;
   LaneSolver inner_;
   int max_steps_;

@@ -160,9 +160,15 @@ void step_pair(const std::array<OnePort, 2>& parts, const Gauss& rule, double st
   x[1] = march(parts[1], rule, step_s, x[1], u2).first;
 }
 
+/// Of a linear part.
+MatrixXd energy_matrix(const Subsystem& part) {
+  const SparseMatrix* const Q = part.linear_form().Q;
+  return Q != nullptr ? MatrixXd(*Q) : MatrixXd();
+}
+
 OnePort one_port(const Subsystem& part, int substeps) {
   const Structure& s = part.structure();
-  const MatrixXd Q = MatrixXd(*part.linear_form().Q), J = MatrixXd(s.J), R = MatrixXd(s.R);
+  const MatrixXd Q = energy_matrix(part), J = MatrixXd(s.J), R = MatrixXd(s.R);
   const MatrixXd G = MatrixXd(s.G), P = MatrixXd(s.P);
   return {(J - R) * Q, (G - P).col(0), ((G + P).transpose() * Q).row(0).transpose(),
           MatrixXd(s.S)(0, 0) + MatrixXd(s.N)(0, 0), substeps};
@@ -232,7 +238,7 @@ TEST_P(Substeps, AreThoseOfASecondImplementation) {
 
 // As a linear part with step maps, and as a nonlinear one whose H happens to be quadratic.
 std::shared_ptr<const Subsystem> as_nonlinear(const std::shared_ptr<const Subsystem>& part) {
-  const Eigen::MatrixXd Q = MatrixXd(*part->linear_form().Q);
+  const MatrixXd Q = energy_matrix(*part);
   const auto n = Q.rows();
   Hamiltonian H;
   H.value = [Q, n](const double* x) {
@@ -467,8 +473,10 @@ TEST_P(Substeps, DoNotDependOnWhoExecutesThem) {
                     {.initial_state = {0.1, 0.0}, .substeps = 1 + i % 3});
       }
     }
-    std::vector<std::string> ports;
-    for (int i = 0; i < 12; ++i) ports.push_back("b" + std::to_string(i) + ".coupling");
+    std::vector<std::string> ports(12);
+    for (int i = 0; i < 12; ++i) {
+      ports[static_cast<std::size_t>(i)] = "b" + std::to_string(i) + ".coupling";
+    }
     builder.join(joint::CommonEffort{}, ports);
     return builder.build();
   };
