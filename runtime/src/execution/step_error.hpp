@@ -26,11 +26,11 @@ namespace portwave {
 /// It is measured in energy, so that states of all units count alike and a drift that stores none
 /// does not: with e a part's local error, the energy ½ eᵀ∇²H e beside the largest ½(x − x⁰)ᵀ∇²H
 /// (x − x⁰) that any part of its kind in its island has had so far, or a millionth of what any part
-/// there has had, whichever is more. A pair of attempts that agree roughly counts for that too: what
-/// begins as a power of time is known to a constant share of it only, however short the step. Of parts
-/// that are not quadratic both are increments of ∇H. What roundings of states and the inner iteration
-/// may have in it is no error. A state that stores no energy is not judged; what
-/// moves it is, unless an input does so directly.
+/// there has had, whichever is more. Attempts of a first step count for
+/// that too, unless they contradict one another: what begins as a power of time has an error that is a
+/// constant share of it, however short the step. Of parts that are not quadratic both are increments
+/// of ∇H. What roundings of states and the inner iteration may have in it is no error. A state that
+/// stores no energy is not judged; what moves it is, unless an input does so directly.
 /// Cost: a few passes over the states, on one thread. Allocates at construction only.
 class StepErrorEstimate {
  public:

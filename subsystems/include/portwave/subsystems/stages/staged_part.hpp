@@ -43,8 +43,8 @@ namespace portwave {
 ///          p + q, and s·n rows more at the most for their energies; those with sparse ones, and
 ///          descriptor parts, one sparse LU of size s·n per choice of impedances; others, unless they
 ///          bring a solver of their own (Component::make_staged_batch), one dense LU of size (s + 1)n
-///          per Newton step. m substeps of a linear part cost as much to evaluate as one; of others
-///          m LUs of size (s + 1)n per Newton step.
+///          per Newton step. m substeps of a linear part cost as much to evaluate as one,
+///          while its maps have at most a million numbers; of others m LUs of size s·n per Newton step.
 /// Source   Hairer, JNAIAM 5 (2010); Cohen & Hairer, BIT 51 (2011); with ports and substeps our own.
 std::shared_ptr<const Component> staged_part(std::shared_ptr<const Component> part, int stages,
                                              int substeps = 1);
