@@ -23,6 +23,8 @@ std::string_view name_of(ParameterKind kind) {
   switch (kind) {
     case ParameterKind::number:
       return "number";
+    case ParameterKind::numbers:
+      return "numbers";
     case ParameterKind::integer:
       return "integer";
     case ParameterKind::boolean:
@@ -77,6 +79,7 @@ Json value_json(double value) { return Json(value); }
 Json value_json(int value) { return Json(value); }
 Json value_json(bool value) { return Json(value); }
 Json value_json(const std::string& value) { return Json(value); }
+Json value_json(const std::vector<double>& value) { return Json(value); }
 template <class Item>
 Json value_json(const std::vector<Item>& value) {
   return list_json(value);
@@ -111,6 +114,10 @@ std::unique_ptr<Component> example_of(const PartType& type) {
   return make_part(type.name, type.example);
 }
 
+std::string_view group_of(const PartType& type) {
+  return type.group.empty() ? std::string_view("other") : std::string_view(type.group);
+}
+
 Json type_json(const PartType& type) {
   const std::unique_ptr<Component> part = example_of(type);
   const Signature& signature = part->signature();
@@ -119,6 +126,7 @@ Json type_json(const PartType& type) {
   Json example = Json::object();
   for (const auto& [name, value] : type.example) example[name] = parameter_value_json(value);
   return {{"type", type.name},
+          {"group", std::string(group_of(type))},
           {"summary", type.summary},
           {"equations", type.equations},
           {"linear", part->capabilities().linear},
@@ -195,10 +203,23 @@ std::string type_text(const PartType& type) {
          section("external inputs", inputs);
 }
 
+/// By group, in the order in which groups first appear, with one width for the names of all.
 std::string catalogue_text() {
-  std::vector<std::vector<std::string>> rows;
-  for (const PartType& type : catalogue()) rows.push_back({type.name, type.summary});
-  return aligned(rows);
+  std::vector<std::string_view> groups;
+  std::size_t width = 0;
+  for (const PartType& type : catalogue()) {
+    if (std::ranges::find(groups, group_of(type)) == groups.end()) groups.push_back(group_of(type));
+    width = std::max(width, type.name.size());
+  }
+  std::string text;
+  for (const std::string_view group : groups) {
+    text += fmt::format("{}{}\n", text.empty() ? "" : "\n", group);
+    for (const PartType& type : catalogue()) {
+      if (group_of(type) == group)
+        text += fmt::format("  {:<{}}  {}\n", type.name, width, type.summary);
+    }
+  }
+  return text;
 }
 
 const PartType& known_type(const std::string& name) {

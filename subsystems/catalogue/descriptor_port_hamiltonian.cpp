@@ -60,6 +60,7 @@ PartType descriptor_port_hamiltonian_type() {
   };
   PartType type;
   type.name = "descriptor_port_hamiltonian";
+  type.group = "general";
   type.summary =
       "Any linear port-Hamiltonian part with algebraic equations, given by its matrices.";
   type.equations =

@@ -149,6 +149,7 @@ PartType duffing_node_type() {
   // The same parameters as the oscillator, with the same ranges and defaults.
   PartType type = duffing_oscillator_type();
   type.name = "duffing_node";
+  type.group = "translation";
   type.summary = "Node of a grid: a Duffing mass with springs to the east and south.";
   type.equations =
       "H = m v^2/2 + k1 q^2/2 + k3 q^4/4 + k12 (d_east^2 + d_south^2)/2\n"

@@ -117,6 +117,7 @@ PartType duffing_oscillator_type() {
   };
   PartType type;
   type.name = "duffing_oscillator";
+  type.group = "translation";
   type.summary = "Mass on a hardening spring, with a coupling spring whose free end is the port.";
   type.equations =
       "H(q,v,d) = m v^2/2 + k1 q^2/2 + k3 q^4/4 + k12 d^2/2\n"

@@ -47,6 +47,7 @@ std::unique_ptr<Subsystem> linear_oscillator(const LinearOscillatorParameters& p
 PartType linear_oscillator_type() {
   PartType type;
   type.name = "linear_oscillator";
+  type.group = "translation";
   type.summary = "Mass on a spring and damper; the port acts on the mass.";
   type.equations =
       "H(q,v) = m v^2/2 + k q^2/2\n"

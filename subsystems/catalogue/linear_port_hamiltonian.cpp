@@ -50,6 +50,7 @@ PartType linear_port_hamiltonian_type() {
   using Inputs = std::vector<InputChannel>;
   PartType type;
   type.name = "linear_port_hamiltonian";
+  type.group = "general";
   type.summary = "Any linear port-Hamiltonian part, given by its matrices.";
   type.equations =
       "H(x) = x^T Q x / 2\n"

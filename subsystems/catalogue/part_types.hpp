@@ -8,13 +8,11 @@
 
 namespace portwave {
 
-// One declaration per part type of portwave; the constructor of Catalogue lists them in this order.
-PartType duffing_oscillator_type();
-PartType duffing_node_type();
-PartType linear_oscillator_type();
-PartType mass_spring_damper_chain_type();
-PartType linear_port_hamiltonian_type();
-PartType descriptor_port_hamiltonian_type();
+// The functions that describe portwave's own types, such as mass_type() of "mass": one line each in
+// part_types.def.
+#define PORTWAVE_PART_TYPE(name) PartType name##_type();
+#include "part_types.def"
+#undef PORTWAVE_PART_TYPE
 
 /// A parameter that `check_parameters` passed; T is the type that its kind stands for.
 template <class T>

@@ -19,9 +19,9 @@ std::vector<std::string> type_names() {
 
 Catalogue::Catalogue()
     : types_{
-          duffing_oscillator_type(),      duffing_node_type(),
-          linear_oscillator_type(),       mass_spring_damper_chain_type(),
-          linear_port_hamiltonian_type(), descriptor_port_hamiltonian_type(),
+#define PORTWAVE_PART_TYPE(name) name##_type(),
+#include "part_types.def"
+#undef PORTWAVE_PART_TYPE
       } {}
 
 Catalogue& Catalogue::instance() {

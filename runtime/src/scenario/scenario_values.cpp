@@ -212,6 +212,8 @@ std::optional<ParameterValue> read_parameter(const Node& node, const ParameterIn
   switch (info.kind) {
     case ParameterKind::number:
       return as_parameter(node.number());
+    case ParameterKind::numbers:
+      return as_parameter(read_numbers(node));
     case ParameterKind::integer:
       return read_integer_parameter(node, info);
     case ParameterKind::boolean:

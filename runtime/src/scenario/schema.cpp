@@ -110,6 +110,8 @@ Json parameter_schema(const ParameterInfo& info) {
   switch (info.kind) {
     case ParameterKind::number:
       return number_schema(info, false);
+    case ParameterKind::numbers:
+      return list(number_schema(info, false));
     case ParameterKind::integer:
       return number_schema(info, true);
     case ParameterKind::boolean:

@@ -18,6 +18,8 @@ std::string_view describe(ParameterKind kind) {
   switch (kind) {
     case ParameterKind::number:
       return "a number";
+    case ParameterKind::numbers:
+      return "a list of numbers";
     case ParameterKind::integer:
       return "an integer";
     case ParameterKind::boolean:
@@ -42,6 +44,7 @@ std::string describe(const ParameterValue& value) {
     std::string operator()(int number) { return fmt::format("the integer {}", number); }
     std::string operator()(bool truth) { return truth ? "true" : "false"; }
     std::string operator()(const std::string& text) { return in_quotes(text); }
+    std::string operator()(const std::vector<double>&) { return "a list of numbers"; }
     std::string operator()(const MatrixRows&) { return "a matrix"; }
     std::string operator()(const MatrixEntries&) { return "a matrix"; }
     std::string operator()(const std::vector<Port>&) { return "a list of ports"; }
@@ -61,9 +64,15 @@ class ValueCheck {
     convert_number(value);
     switch (info_.kind) {
       case ParameterKind::number:
-        return with<double>(value, [this](double number) { check_range(number); });
+        return with<double>(value, [this](double number) { check_range(where_, number); });
+      case ParameterKind::numbers:
+        return with<std::vector<double>>(value, [this](const std::vector<double>& numbers) {
+          for (std::size_t i = 0; i < numbers.size(); ++i) {
+            check_range(fmt::format("{}/{}", where_, i), numbers[i]);
+          }
+        });
       case ParameterKind::integer:
-        return with<int>(value, [this](int number) { check_range(number); });
+        return with<int>(value, [this](int number) { check_range(where_, number); });
       case ParameterKind::boolean:
         return with<bool>(value, [](bool) {});
       case ParameterKind::choice:
@@ -102,21 +111,22 @@ class ValueCheck {
     report(where_, fmt::format("expected {}, got {}", describe(info_.kind), describe(value)));
   }
 
-  void check_range(double number) {
-    if (!std::isfinite(number))
-      return report(where_, fmt::format("must be finite, got {}", number));
+  void check_range(const std::string& where, double number) {
+    if (!std::isfinite(number)) {
+      return report(where, fmt::format("must be finite, got {}", number));
+    }
     const std::string unit = info_.unit.empty() ? "" : " " + info_.unit;
     const bool too_small =
         info_.minimum_excluded ? number <= info_.minimum : number < info_.minimum;
     if (too_small && !(info_.passive_only && allow_active_)) {
-      report(where_, fmt::format("must be {} {}{}, got {}{}",
-                                 info_.minimum_excluded ? ">" : ">=", info_.minimum, unit, number,
-                                 info_.passive_only
-                                     ? "; a part that may create energy must say allow_active"
-                                     : ""));
+      report(where, fmt::format("must be {} {}{}, got {}{}",
+                                info_.minimum_excluded ? ">" : ">=", info_.minimum, unit, number,
+                                info_.passive_only
+                                    ? "; a part that may create energy must say allow_active"
+                                    : ""));
     }
     if (number > info_.maximum) {
-      report(where_, fmt::format("must be <= {}{}, got {}", info_.maximum, unit, number));
+      report(where, fmt::format("must be <= {}{}, got {}", info_.maximum, unit, number));
     }
   }
 

@@ -30,6 +30,7 @@ using MatrixEntries = std::vector<MatrixEntry>;
 /// What a parameter holds. Scenario files map JSON to these, one to one.
 enum class ParameterKind {
   number,   ///< double
+  numbers,  ///< std::vector<double>, the bounds being those of each
   integer,  ///< int
   boolean,  ///< bool
   choice,   ///< std::string out of `choices`
@@ -40,8 +41,8 @@ enum class ParameterKind {
 };
 
 using ParameterValue =
-    std::variant<double, int, bool, std::string, MatrixRows, MatrixEntries, std::vector<Port>,
-                 std::vector<InputChannel>, std::vector<StateVariable>>;
+    std::variant<double, int, bool, std::string, std::vector<double>, MatrixRows, MatrixEntries,
+                 std::vector<Port>, std::vector<InputChannel>, std::vector<StateVariable>>;
 
 /// Describes one parameter of a part type: enough to check it, list it and write its JSON Schema.
 struct ParameterInfo {
@@ -63,6 +64,8 @@ using Parameters = std::map<std::string, ParameterValue, std::less<>>;
 /// One type of part in the catalogue.
 struct PartType {
   std::string name;
+  /// Under which listings show it, such as "translation" or "electrical"; empty: "other".
+  std::string group = {};
   std::string summary;
   std::string equations;  ///< a few lines, in the notation of the field
   std::vector<ParameterInfo> parameters;

@@ -202,6 +202,7 @@ PartType mass_spring_damper_chain_type() {
   const ChainParameters defaults;
   PartType type;
   type.name = "mass_spring_damper_chain";
+  type.group = "translation";
   type.summary = "A line of equal masses joined by springs and dampers, with a port at either end.";
   type.equations =
       "H = sum m v_i^2/2 + sum k (q_{i+1} - q_i)^2/2 + sum k_g q_i^2/2\n"
