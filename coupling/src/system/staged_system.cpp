@@ -46,6 +46,7 @@ System staged_system(const System& system, int stages) {
   if (stages > 1) throw_if_any(check_stages(system));
   const GaussStages& rule = gauss_stages(stages);
   System out;
+  out.settable_inputs_ = system.settable_inputs_;
   std::map<std::pair<const Component*, int>, std::shared_ptr<const Component>> staged;
   for (const Part& part : system.parts_) {
     std::shared_ptr<const Component>& component = staged[{part.component.get(), part.substeps}];

@@ -224,6 +224,11 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
     for (const auto& [name, signal] : pending.options.inputs) {
       const auto channel = static_cast<std::size_t>(index_of(name, inputs));
       part.inputs[channel] = signal;
+      if (signal.is_settable()) {
+        part.inputs[channel].set_slot(static_cast<int>(system.settable_inputs_.size()));
+        system.settable_inputs_.push_back({static_cast<int>(system.parts_.size()),
+                                           static_cast<int>(channel), signal(0.0)});
+      }
       part.input_is_driven[channel] = true;
     }
     insert(system, std::move(part));
@@ -235,6 +240,12 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
   number_islands(system);
   order_names(system);
   return system;
+}
+
+std::vector<double> System::initial_settings() const {
+  std::vector<double> values;
+  for (const SettableInput& input : settable_inputs_) values.push_back(input.initial);
+  return values;
 }
 
 void SystemBuilder::Draft::insert(System& system, Part part) {

@@ -401,7 +401,8 @@ void WaveDiscretisation::get_state(int part, const double* record, double* x) co
   own.batch->get_state(slot(part).lane, record + own.record, x);
 }
 
-bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus& failure) const {
+bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus& failure,
+                                       std::span<const double> set_values) const {
   const double mid_s = time_s + 0.5 * own_.step_s;
   const DrivenInput* current = nullptr;
   const auto failed = [&](std::string_view what) {
@@ -416,7 +417,8 @@ bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus
     for (const DrivenInput& driven : driven_) {
       current = &driven;
       input[driven.slot] =
-          driven.in->input_at(static_cast<std::size_t>(driven.channel), mid_s, own_.step_s);
+          driven.in->input_at(static_cast<std::size_t>(driven.channel), mid_s, own_.step_s,
+                              set_values);
     }
   } catch (const std::exception& error) {
     return failed(error.what());

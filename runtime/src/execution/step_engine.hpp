@@ -50,6 +50,9 @@ class StepEngine {
   virtual EffortFlow effort_flow(int scalar_port) = 0;
   virtual double storage(int part) = 0;
 
+  /// The settable inputs of the system, by slot; empty without waves.
+  virtual std::span<double> settings() { return {}; }
+
   virtual bool keeps_ledger() const = 0;
   virtual const EnergyTotals& energy() const = 0;
   virtual const Certificate& certificate() const = 0;

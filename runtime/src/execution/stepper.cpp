@@ -1,6 +1,7 @@
 #include "portwave/runtime/execution/stepper.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
@@ -9,6 +10,8 @@
 
 #include "execution/step_engine.hpp"
 #include "execution/stepper_options.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "signals/signal_run.hpp"
 
 namespace portwave {
 namespace {
@@ -52,15 +55,94 @@ void count(const StepReport& report, bool has_tolerance, IterationStatistics& st
   if (has_tolerance && !report.converged) ++statistics.not_converged;
 }
 
+namespace {
+
+/// Reads sensors off an engine, which stays where it is when its stepper is moved.
+SignalRun::Reader reader_of(StepEngine& engine) {
+  return [&engine](const Sensor& sensor) -> double {
+    switch (sensor.kind) {
+      case Sensor::Kind::state:
+        return engine.state(sensor.part)[at(sensor.index)];
+      case Sensor::Kind::effort:
+        return engine.effort_flow(sensor.index).effort;
+      case Sensor::Kind::flow:
+        return engine.effort_flow(sensor.index).flow;
+      case Sensor::Kind::storage:
+        break;
+    }
+    return engine.storage(sensor.part);
+  };
+}
+
+}  // namespace
+
 Stepper::Stepper(const System& system, const StepperOptions& options)
-    : engine_(make_engine(system, options)) {}
+    : engine_(make_engine(system, options)) {
+  if (options.signals == nullptr) return;
+  signals_ = std::make_unique<SignalRun>(options.signals, options.step_s, reader_of(*engine_));
+  sample_if_possible();
+}
 Stepper::~Stepper() = default;
 Stepper::Stepper(Stepper&&) noexcept = default;
 Stepper& Stepper::operator=(Stepper&&) noexcept = default;
 
 StepReport Stepper::step() {
-  return engine_->step_towards(std::numeric_limits<double>::infinity());
+  if (signals_ == nullptr) return engine_->step_towards(std::numeric_limits<double>::infinity());
+  sample_signals();
+  const StepReport report = engine_->step_towards(std::numeric_limits<double>::infinity());
+  sample_if_possible();
+  return report;
 }
+
+void Stepper::sample_signals() {
+  const std::int64_t step = step_index();
+  if (sampled_ == step) return;
+  if (const SampleFault fault = signals_->sample(step, time_s()); !fault.ok()) {
+    throw StepError::of_signal(signals_->graph().nodes()[at(fault.node)].name, step,
+                               fault.threw ? StepFault::threw : StepFault::not_finite,
+                               fault.detail);
+  }
+  sampled_ = step;
+  signals_->actuate(engine_->settings());
+}
+
+void Stepper::sample_if_possible() {
+  try {
+    sample_signals();
+  } catch (const StepError&) {
+    // The step that was made stands. The next one samples anew, and fails.
+  }
+}
+
+std::span<const double> Stepper::signals() const {
+  return signals_ == nullptr ? std::span<const double>() : signals_->values();
+}
+
+double& Stepper::setting(int part, int channel) const {
+  const auto inputs = system().settable_inputs();
+  const auto found = std::ranges::find_if(inputs, [&](const System::SettableInput& input) {
+    return input.part == part && input.channel == channel;
+  });
+  if (found == inputs.end()) {
+    throw std::out_of_range(
+        fmt::format("part {} has no input channel {} that is Signal::settable", part, channel));
+  }
+  const std::span<double> settings = engine_->settings();
+  if (settings.empty()) {
+    throw std::logic_error("the method couples without waves: inputs are functions of time only");
+  }
+  return settings[static_cast<std::size_t>(found - inputs.begin())];
+}
+
+void Stepper::set_input(int part, int channel, double value) {
+  double& held = setting(part, channel);
+  if (!std::isfinite(value)) {
+    throw std::invalid_argument(fmt::format("an input must be finite, got {}", value));
+  }
+  held = value;
+}
+
+double Stepper::input(int part, int channel) const { return setting(part, channel); }
 
 StepReport Stepper::step_towards(double limit_s) {
   if (step_sizes() == nullptr) {

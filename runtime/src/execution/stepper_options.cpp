@@ -114,6 +114,20 @@ void refuse_substeps(const System& system, const StepperOptions& options, Issues
   }
 }
 
+void check_signals(const StepperOptions& options, Issues& issues) {
+  if (options.sizes) {
+    issues.push_back({"/signals",
+                      "signals are sampled every so many steps of one size: give \"step_s\" in "
+                      "place of steps that choose their size"});
+  }
+  if (!options.method.couples_by_waves()) {
+    issues.push_back({"/signals", fmt::format("the method \"{}\" couples without waves and takes "
+                                              "inputs as functions of time only: controllers need "
+                                              "wave coupling, such as {{\"kind\": \"auto\"}}",
+                                              to_string(options.method.kind()))});
+  }
+}
+
 Issues check(const System& system, const StepperOptions& options) {
   Issues issues = check_method(options.method);
   const auto expect = [&](bool good, const char* where, const char* what) {
@@ -125,6 +139,7 @@ Issues check(const System& system, const StepperOptions& options) {
   expect(options.time.deadline_s >= 0.0 && std::isfinite(options.time.deadline_s), "/deadline",
          "must be finite and >= 0");
   if (options.sizes) check_sizes(options, issues);
+  if (options.signals != nullptr) check_signals(options, issues);
   expect(options.time.pace >= 0.0 && std::isfinite(options.time.pace), "/pace",
          "must be finite and >= 0");
   if (options.sizes || !options.method.couples_by_waves()) refuse_substeps(system, options, issues);
@@ -212,5 +227,15 @@ StepError::StepError(std::string part, std::int64_t step, int iteration, int bud
       step_(step),
       iteration_(iteration),
       fault_(fault) {}
+
+StepError::StepError(const std::string& text, std::int64_t step, StepFault fault)
+    : std::runtime_error(text), step_(step), iteration_(-1), fault_(fault) {}
+
+StepError StepError::of_signal(const std::string& name, std::int64_t step, StepFault fault,
+                               const std::string& detail) {
+  return {fmt::format("signal {} failed before step {}: {}; the state is that before the step",
+                      in_quotes(name), step, detail),
+          step, fault};
+}
 
 }  // namespace portwave

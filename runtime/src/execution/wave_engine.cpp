@@ -57,6 +57,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
         u_(memory_.take(b_.size())),
         b_trial_(memory_.take(b_.size())),
         input_(waves_.input_size(), 0.0),
+        settings_(system.initial_settings()),
         outcomes_(static_cast<std::size_t>(system.island_count())),
         ledger_(waves_, record_.data(), b_.data(), given.method.waves().tank,
                 given.method.waves().guard,
@@ -128,6 +129,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     const Subsystem* physics = system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
     return physics != nullptr ? physics->storage(state(part).data()) : ledger_.storage(part);
   }
+
+  std::span<double> settings() override { return settings_; }
 
   bool keeps_ledger() const override { return uses_ledger_; }
   const EnergyTotals& energy() const override { return ledger_.totals(); }
@@ -489,7 +492,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     const double* driven = nullptr;
     PhaseStatus failure;
     if (waves_.driven()) {
-      if (!waves_.sample_inputs(time_s, input_.data(), failure)) fail(failure, -1);
+      if (!waves_.sample_inputs(time_s, input_.data(), failure, settings_)) fail(failure, -1);
       driven = input_.data();
     }
     fail_if(waves_.freeze_all(record_.data(), driven, /*driven_only=*/!stale_), -1);
@@ -588,6 +591,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   std::span<double> a_, a_next_;
   std::span<double> u_, b_trial_;  // inner iterate and trial outgoing waves
   AlignedVector input_;
+  std::vector<double> settings_;  // of settable inputs
   std::vector<IslandOutcome> outcomes_;
   EnergyLedger ledger_;
   InterfaceResidual residual_;

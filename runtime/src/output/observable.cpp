@@ -252,6 +252,8 @@ double observe(const Stepper& stepper, const Observable& observable) {
       return stepper.waves()->incident(observable.index);
     case Observable::Kind::outgoing:
       return stepper.waves()->outgoing(observable.index);
+    case Observable::Kind::signal:
+      return stepper.signals()[static_cast<std::size_t>(observable.index)];
     case Observable::Kind::storage:
       break;
   }

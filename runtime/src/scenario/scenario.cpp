@@ -12,6 +12,7 @@
 #include "scenario/scenario_parts.hpp"
 #include "scenario/scenario_reader.hpp"
 #include "scenario/scenario_settings.hpp"
+#include "scenario/scenario_signals.hpp"
 #include "scenario/scenario_text.hpp"
 
 namespace portwave {
@@ -58,7 +59,8 @@ std::unordered_set<std::string> unbuilt_parts(const SystemDraft& draft) {
 // Everything that names parts, ports or states. `system` is what the file describes, if it is
 // sound.
 void read_names(const ObjectReader& object, const SystemDraft& draft,
-                const std::optional<System>& system, RunSettings& settings) {
+                const std::optional<System>& system, const std::filesystem::path& folder,
+                RunSettings& settings) {
   const Node& root = object.node();
   const std::optional<System> table =
       system ? std::nullopt : build_name_table(draft, root.defects());
@@ -67,6 +69,9 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
   if (const auto method = object.find("method")) {
     read_method_names(*method, names, settings.options.method);
   }
+  const auto signals = object.find("signals");
+  read_signals(signals ? &*signals : nullptr, draft.driven_inputs, folder, names, settings.options,
+               root.defects());
   if (const auto outputs = object.find("outputs")) {
     read_observables(*outputs, names, settings);
   } else {
@@ -78,7 +83,7 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
 std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::path& folder,
                                       const PhaseCallback& listener) {
   const ObjectReader object(root, {"$schema", "name", "description", "time", "subsystems",
-                                   "couplings", "method", "outputs"});
+                                   "couplings", "method", "signals", "outputs"});
   if (!object.is_object()) return std::nullopt;
   for (const char* const key : {"$schema", "description"}) {
     if (const auto text = object.find(key)) text->text();
@@ -98,7 +103,7 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
   tell(listener, {"joining the subsystems"});
   std::optional<System> system = build_system(draft, root.defects());
   tell(listener, {"reading the outputs"});
-  read_names(object, draft, system, settings);
+  read_names(object, draft, system, folder, settings);
   if (!system || root.defects().count() > 0) return std::nullopt;
   return Scenario{name,
                   *std::move(system),

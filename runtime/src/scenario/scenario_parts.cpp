@@ -221,12 +221,45 @@ void read_initial_state(const Node& node, PartDraft& draft) {
   }
 }
 
-void read_inputs(const Node& node, PartDraft& draft, const std::filesystem::path& folder) {
+// An input that a signal of "signals" drives; what else is wrong with it is told with the signals.
+Signal read_driven(const Node& node, const std::string& input, const PartDraft& draft,
+                   std::vector<DrivenInput>& driven) {
+  const ObjectReader object(node, {"kind", "signal"});
+  const auto name = object.require("signal");
+  if (!name) return Signal::settable();
+  if (name->json().is_number()) return Signal::constant(name->number().value_or(0.0));
+  if (const auto signal = name->text()) {
+    driven.push_back({draft.name, input, *signal, name->where()});
+  }
+  return Signal::settable();
+}
+
+Signal read_settable(const Node& node) {
+  const ObjectReader object(node, {"kind", "initial"});
+  const auto initial = object.find("initial");
+  return Signal::settable(initial ? initial->number().value_or(0.0) : 0.0);
+}
+
+std::optional<Signal> read_input(const Node& node, const std::string& input, const PartDraft& draft,
+                                 const std::filesystem::path& folder,
+                                 std::vector<DrivenInput>& driven) {
+  std::vector<std::string> kinds = signal_kinds();
+  kinds.insert(kinds.end(), {"signal", "settable"});
+  const auto kind = read_kind(node, kinds);
+  if (!kind) return std::nullopt;
+  if (*kind == "signal") return read_driven(node, input, draft, driven);
+  if (*kind == "settable") return read_settable(node);
+  return read_signal(node, folder);
+}
+
+void read_inputs(const Node& node, PartDraft& draft, const std::filesystem::path& folder,
+                 std::vector<DrivenInput>& driven) {
   if (!node.is_object("an object of inputs")) return;
   for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
     const Node member = node.member(key, value);
     // An input that cannot be read still has its name checked.
-    draft.options.inputs.insert_or_assign(key, read_signal(member, folder).value_or(Signal{}));
+    draft.options.inputs.insert_or_assign(
+        key, read_input(member, key, draft, folder, driven).value_or(Signal{}));
   }
 }
 
@@ -237,7 +270,8 @@ std::string read_name(const Node& node) {
 }
 
 PartDraft read_part(const Node& node, const std::filesystem::path& folder,
-                    const std::vector<std::string>& types, PartModels& models) {
+                    const std::vector<std::string>& types, PartModels& models,
+                    std::vector<DrivenInput>& driven) {
   PartDraft draft;
   const ObjectReader object(
       node, {"name", "type", "parameters", "initial_state", "inputs", "allow_active", "substeps"});
@@ -247,7 +281,7 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
   }
   if (draft.type != nullptr) draft.part = read_physics(object, *draft.type, models);
   if (const auto state = object.find("initial_state")) read_initial_state(*state, draft);
-  if (const auto inputs = object.find("inputs")) read_inputs(*inputs, draft, folder);
+  if (const auto inputs = object.find("inputs")) read_inputs(*inputs, draft, folder, driven);
   if (const auto substeps = object.find("substeps")) {
     draft.options.substeps = static_cast<int>(substeps->integer(1, kMostPartSubsteps).value_or(1));
   }
@@ -294,7 +328,7 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
     tell(listener, {"building subsystem", static_cast<std::int64_t>(i) + 1,
                     static_cast<std::int64_t>(node.size())});
     const Node element = node.at(i);
-    draft.parts.push_back(read_part(element, folder, types, models));
+    draft.parts.push_back(read_part(element, folder, types, models, draft.driven_inputs));
     draft.knows_all_parts = sizes.add(draft.parts.back(), element);
   }
 }

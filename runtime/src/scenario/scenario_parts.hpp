@@ -21,6 +21,14 @@ struct PartDraft {
   SystemBuilder::PartOptions options;
 };
 
+/// An input of a part that a signal drives, as in the file.
+struct DrivenInput {
+  std::string part;
+  std::string input;
+  std::string signal;
+  std::string where;  ///< of the signal's name
+};
+
 /// One entry of "couplings", as far as it could be read.
 struct CouplingDraft {
   Joint joint;
@@ -32,6 +40,7 @@ struct CouplingDraft {
 struct SystemDraft {
   std::vector<PartDraft> parts;
   std::vector<CouplingDraft> couplings;
+  std::vector<DrivenInput> driven_inputs;
   bool knows_all_parts = true;  ///< false: some entry was not read
   bool knows_all_ports = true;  ///< false: some coupling does not say which ports it joins
 };

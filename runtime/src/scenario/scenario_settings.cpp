@@ -150,6 +150,12 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
     const auto& label = element.json().get_ref<const std::string&>();
     if (node.defects().is_full()) return;
     if (names.is_missing(label) || node.defects().has(element.where())) continue;
+    if (const SignalGraph* const graph = settings.options.signals.get()) {
+      if (const int signal = graph->find_signal(label); signal >= 0) {
+        settings.observables.push_back({label, Observable::Kind::signal, 0, signal, ""});
+        continue;
+      }
+    }
     std::string defect;
     auto observable =
         find_observable(names.system(), label, settings.options.method.kind(), part_names, defect);

@@ -5,13 +5,22 @@
 
 #include <fmt/format.h>
 
+#include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_text.hpp"
 #include "scenario/scenario_values.hpp"
+#include "scenario/schema_tools.hpp"
 
 namespace portwave::scenario_file {
 namespace {
 
-const std::vector<std::string> kSignalKinds = {"constant", "sine_product", "table"};
+/// Keys of the object that belong to others.
+using Also = std::vector<std::string_view>;
+
+Also keys_with(std::initializer_list<std::string_view> own, const Also& also) {
+  Also keys(own);
+  keys.insert(keys.end(), also.begin(), also.end());
+  return keys;
+}
 
 // The number under `key`, or `otherwise` if the key is absent.
 std::optional<double> read_optional_number(const ObjectReader& object, std::string_view key,
@@ -20,8 +29,8 @@ std::optional<double> read_optional_number(const ObjectReader& object, std::stri
   return found ? found->number() : otherwise;
 }
 
-std::optional<Signal> read_constant(const Node& node) {
-  const ObjectReader object(node, {"kind", "value"});
+std::optional<Signal> read_constant(const Node& node, const Also& also) {
+  const ObjectReader object(node, keys_with({"kind", "value"}, also));
   const std::optional<Node> value_node = object.require("value");
   const auto value = value_node ? value_node->number() : std::nullopt;
   if (!value) return std::nullopt;
@@ -51,8 +60,8 @@ std::optional<std::vector<Signal::Sine>> read_sines(const Node& node) {
   return sines;
 }
 
-std::optional<Signal> read_sine_product(const Node& node) {
-  const ObjectReader object(node, {"kind", "amplitude", "offset", "sines"});
+std::optional<Signal> read_sine_product(const Node& node, const Also& also) {
+  const ObjectReader object(node, keys_with({"kind", "amplitude", "offset", "sines"}, also));
   const std::optional<Node> amplitude_node = object.require("amplitude");
   const std::optional<Node> sines_node = object.require("sines");
   const auto amplitude = amplitude_node ? amplitude_node->number() : std::nullopt;
@@ -109,8 +118,9 @@ std::optional<Signal> read_table_file(const Node& node, const std::filesystem::p
   return Signal::piecewise_linear(std::move(knots));
 }
 
-std::optional<Signal> read_table(const Node& node, const std::filesystem::path& folder) {
-  const ObjectReader object(node, {"kind", "file", "knots"});
+std::optional<Signal> read_table(const Node& node, const std::filesystem::path& folder,
+                                 const Also& also) {
+  const ObjectReader object(node, keys_with({"kind", "file", "knots"}, also));
   const std::optional<Node> file = object.find("file");
   const std::optional<Node> knots = object.find("knots");
   if (file.has_value() == knots.has_value()) {
@@ -119,6 +129,39 @@ std::optional<Signal> read_table(const Node& node, const std::filesystem::path& 
     return std::nullopt;
   }
   return file ? read_table_file(*file, folder) : read_knots(*knots);
+}
+
+// A number that must be there, within `range`.
+std::optional<double> required_number(const ObjectReader& object, std::string_view key,
+                                     const NumberRange& range = {}) {
+  const std::optional<Node> found = object.require(key);
+  return found ? found->number(range) : std::nullopt;
+}
+
+std::optional<Signal> read_chirp(const Node& node, const Also& also) {
+  const ObjectReader object(node, keys_with({"kind", "amplitude", "from_Hz", "to_Hz", "duration_s",
+                                             "phase_rad", "offset"},
+                                            also));
+  const auto amplitude = required_number(object, "amplitude");
+  const auto from = required_number(object, "from_Hz");
+  const auto to = required_number(object, "to_Hz");
+  const auto duration = required_number(object, "duration_s", NumberRange::positive());
+  const auto phase = read_optional_number(object, "phase_rad", 0.0);
+  const auto offset = read_optional_number(object, "offset", 0.0);
+  if (!amplitude || !from || !to || !duration || !phase || !offset) return std::nullopt;
+  return Signal::chirp({*amplitude, *from, *to, *duration, *phase, *offset});
+}
+
+std::optional<Signal> read_noise(const Node& node, const Also& also) {
+  const ObjectReader object(
+      node, keys_with({"kind", "standard_deviation", "interval_s", "seed", "mean"}, also));
+  const auto deviation = required_number(object, "standard_deviation", NumberRange::non_negative());
+  const auto interval = required_number(object, "interval_s", NumberRange::positive());
+  const auto mean = read_optional_number(object, "mean", 0.0);
+  std::optional<std::int64_t> seed = 1;
+  if (const auto given = object.find("seed")) seed = given->integer(0, scenario_limits::kInteger);
+  if (!deviation || !interval || !mean || !seed) return std::nullopt;
+  return Signal::noise({*deviation, *interval, static_cast<std::uint64_t>(*seed), *mean});
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -177,12 +220,24 @@ std::vector<Signal::Knot> parse_table(const std::string& text, std::vector<std::
   return knots;
 }
 
-std::optional<Signal> read_signal(const Node& node, const std::filesystem::path& folder) {
-  const auto kind = read_kind(node, kSignalKinds);
+const std::vector<std::string>& signal_kinds() {
+  static const std::vector<std::string> kinds = [] {
+    std::vector<std::string> names;
+    for (const SignalKindSchema& schema : signal_kind_schemas()) names.push_back(schema.kind);
+    return names;
+  }();
+  return kinds;
+}
+
+std::optional<Signal> read_signal(const Node& node, const std::filesystem::path& folder,
+                                  const std::vector<std::string_view>& also) {
+  const auto kind = read_kind(node, signal_kinds());
   if (!kind) return std::nullopt;
-  if (*kind == "constant") return read_constant(node);
-  if (*kind == "sine_product") return read_sine_product(node);
-  return read_table(node, folder);
+  if (*kind == "constant") return read_constant(node, also);
+  if (*kind == "sine_product") return read_sine_product(node, also);
+  if (*kind == "chirp") return read_chirp(node, also);
+  if (*kind == "noise") return read_noise(node, also);
+  return read_table(node, folder, also);
 }
 
 }  // namespace portwave::scenario_file

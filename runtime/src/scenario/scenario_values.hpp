@@ -24,8 +24,12 @@ std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size);
 /// The value of a parameter of the given kind; its range is not checked.
 std::optional<ParameterValue> read_parameter(const Node& node, const ParameterInfo& info);
 
-/// An external input; tables are read relative to `folder`.
-std::optional<Signal> read_signal(const Node& node, const std::filesystem::path& folder);
+/// An external input that is a function of time; tables are read relative to `folder`. `also`: keys
+/// of the object that belong to others.
+std::optional<Signal> read_signal(const Node& node, const std::filesystem::path& folder,
+                                  const std::vector<std::string_view>& also = {});
+/// The kinds of those, in the order of the documentation.
+const std::vector<std::string>& signal_kinds();
 
 /// The knots of a table file: two columns, time_s and value, and an optional header line.
 /// Each defect goes on after the name of the file: ", line 3: ...".

@@ -13,6 +13,7 @@
 #include "scenario/method_special_options.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_parts.hpp"
+#include "scenario/scenario_signals.hpp"
 #include "scenario/scenario_values.hpp"
 #include "scenario/schema_tools.hpp"
 
@@ -53,26 +54,27 @@ Json port_schema() {
 }
 
 Json signal_schema() {
-  const Json sine = object({{"frequency_Hz", number()}, {"phase_rad", with_default(number(), 0)}},
-                           {"frequency_Hz"});
-  const Json knot = {{"type", "array"}, {"items", number()}, {"minItems", 2}, {"maxItems", 2}};
-  Json table = variant(
-      "table",
-      {{"file", described(text(), "CSV file of two columns, time_s and value, beside this file")},
-       {"knots", described(list(knot, 1), "[time_s, value] with increasing times")}},
-      {});
-  table["oneOf"] =
-      Json::array({{{"required", Json::array({"file"})}}, {{"required", Json::array({"knots"})}}});
+  std::vector<std::pair<std::string, Json>> variants;
+  for (const SignalKindSchema& source : signal_kind_schemas()) {
+    Json schema = variant(source.kind, source.properties, source.required);
+    schema.update(source.rules);
+    variants.emplace_back(source.kind, std::move(schema));
+  }
+  variants.emplace_back("signal",
+                        variant("signal", {{"signal", reference("signal_name")}}, {"signal"}));
+  variants.emplace_back("settable",
+                        variant("settable", {{"initial", with_default(number(), 0)}}, {}));
   return described(
-      by_kind({{"constant", variant("constant", {{"value", number()}}, {"value"})},
-               {"sine_product", variant("sine_product",
-                                        {{"amplitude", number()},
-                                         {"offset", with_default(number(), 0)},
-                                         {"sines", list(sine, 1)}},
-                                        {"amplitude", "sines"})},
-               {"table", std::move(table)}}),
-      "external input u(t): constant; offset + amplitude times the product of sines; or linear "
-      "between the knots of a table");
+      by_kind(variants),
+      "external input u(t): constant; offset + amplitude times the product of sines; "
+      "linear between the knots of a table; chirp; noise; a signal of \"signals\", held "
+      "over each step; or set by the program that steps");
+}
+
+Json signal_name_schema() {
+  Json schema = {{"description", "a signal by name, a quantity \"part.state\", or a number"}};
+  schema["anyOf"] = Json::array({text(), number()});
+  return schema;
 }
 
 std::optional<Json> default_of(const ParameterInfo& info) {
@@ -297,11 +299,16 @@ Json whole_schema() {
                         {"subsystems", list(reference("subsystem"), 1)},
                         {"couplings", list(reference("coupling"))},
                         {"method", method_schema()},
+                        {"signals", signals_schema()},
                         {"outputs", outputs_schema()}},
                        {"name", "time", "subsystems", "method"}));
-  Json definitions = {{"subsystem", subsystem_schema()}, {"coupling", coupling_schema()},
-                      {"impedance", impedance_schema()}, {"signal", signal_schema()},
-                      {"matrix", matrix_schema()},       {"port", port_schema()},
+  Json definitions = {{"subsystem", subsystem_schema()},
+                      {"coupling", coupling_schema()},
+                      {"impedance", impedance_schema()},
+                      {"signal", signal_schema()},
+                      {"signal_name", signal_name_schema()},
+                      {"matrix", matrix_schema()},
+                      {"port", port_schema()},
                       {"named", named_schema()}};
   for (const PartType& type : catalogue()) {
     definitions[type.name + "_parameters"] = parameters_schema(type);
@@ -311,6 +318,43 @@ Json whole_schema() {
 }
 
 }  // namespace
+
+const std::vector<SignalKindSchema>& signal_kind_schemas() {
+  static const std::vector<SignalKindSchema> all = [] {
+    const Json sine = object({{"frequency_Hz", number()}, {"phase_rad", with_default(number(), 0)}},
+                             {"frequency_Hz"});
+    const Json knot = {{"type", "array"}, {"items", number()}, {"minItems", 2}, {"maxItems", 2}};
+    const Json offset = with_default(number(), 0);
+    return std::vector<SignalKindSchema>{
+        {"constant", {{"value", number()}}, {"value"}},
+        {"sine_product",
+         {{"amplitude", number()}, {"offset", offset}, {"sines", list(sine, 1)}},
+         {"amplitude", "sines"}},
+        {"table",
+         {{"file",
+           described(text(), "CSV file of two columns, time_s and value, beside this file")},
+          {"knots", described(list(knot, 1), "[time_s, value] with increasing times")}},
+         {},
+         {{"oneOf", Json::array({{{"required", Json::array({"file"})}},
+                                 {{"required", Json::array({"knots"})}}})}}},
+        {"chirp",
+         {{"amplitude", number()},
+          {"from_Hz", number()},
+          {"to_Hz", number()},
+          {"duration_s", described(positive(), "time in which the frequency changes [s]")},
+          {"phase_rad", with_default(number(), 0)},
+          {"offset", offset}},
+         {"amplitude", "from_Hz", "to_Hz", "duration_s"}},
+        {"noise",
+         {{"standard_deviation", non_negative()},
+          {"interval_s", described(positive(), "between independent values [s]")},
+          {"seed", with_default(integer(0, scenario_limits::kInteger), 1)},
+          {"mean", with_default(number(), 0)}},
+         {"standard_deviation", "interval_s"}}};
+  }();
+  return all;
+}
+
 }  // namespace scenario_file
 
 scenario_file::Json scenario_schema() { return scenario_file::whole_schema(); }

@@ -13,6 +13,7 @@
 #include "portwave/coupling/state_space/condensed.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "study/stepped_scenario.hpp"
 
 namespace portwave {
 namespace {
@@ -216,6 +217,7 @@ class IterationRun {
 
 IterationStudy study_iteration(const Scenario& scenario, const IterationOptions& options,
                                const PhaseCallback& listener) {
+  refuse_signals(scenario);
   throw_if_any(check(scenario, options));
   tell(listener, {"preparing the iteration"});
   return IterationRun(scenario, options).run(scenario.steps, listener);

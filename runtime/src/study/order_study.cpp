@@ -321,6 +321,7 @@ class OrderComparison {
 OrderStudy study_order(const Scenario& scenario, const OrderOptions& options,
                        const PhaseCallback& listener) {
   refuse_chosen_steps(scenario);
+  refuse_signals(scenario);
   tell(listener, {"preparing the methods"});
   return OrderComparison(scenario, options, listener).run();
 }

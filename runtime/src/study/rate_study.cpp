@@ -148,6 +148,7 @@ class Observation {
 std::vector<RateRow> study_rate(const Scenario& given, const RateOptions& options,
                                 const PhaseCallback& listener) {
   refuse_without_waves(given.options.method);
+  refuse_signals(given);
   const SteppedScenario stepped(given);
   const Scenario& scenario = stepped.get();
   tell(listener, {"linearising the subsystems"});

@@ -17,6 +17,15 @@ inline void refuse_chosen_steps(const Scenario& scenario) {
                     "--set '/time={\"step_s\": 0.01, \"end_s\": 10}'");
 }
 
+/// Errors: ConfigError where signals drive inputs. What a study compares with takes them as functions
+/// of time.
+inline void refuse_signals(const Scenario& scenario) {
+  if (scenario.options.signals == nullptr) return;
+  throw ConfigError("/signals",
+                    "this study takes inputs as functions of time only, and here signals drive "
+                    "some of them: \"portwave run\" and \"study scaling\" sample them");
+}
+
 /// A scenario as waves step it: as it is, or with more than one stage that of the staged system, to
 /// which impedances and rates belong. Nothing is observed of it.
 class SteppedScenario {
@@ -26,6 +35,7 @@ class SteppedScenario {
     refuse_chosen_steps(scenario);
     if (!scenario.options.method.couples_by_waves()) return;
     if (scenario.options.method.waves().stages == 1 && !has_substeps(scenario.system)) return;
+    refuse_signals(scenario);
     StepperOptions options = scenario.options;
     options.method.waves().stages = chosen_stages(scenario.system, options);
     StagedRun run(scenario.system, options);

@@ -32,6 +32,8 @@ std::string_view name_of(Observable::Kind kind) {
       return "incident wave";
     case Observable::Kind::outgoing:
       return "outgoing wave";
+    case Observable::Kind::signal:
+      return "signal";
     case Observable::Kind::storage:
       break;
   }
@@ -47,6 +49,12 @@ Issues check_observables(const std::vector<Observable>& observables) {
   }
   for (std::size_t i = 0; i < observables.size(); ++i) {
     if (observables[i].kind == Observable::Kind::state) continue;
+    if (observables[i].kind == Observable::Kind::signal) {
+      issues.push_back(
+          {fmt::format("/outputs/observe/{}", i),
+           fmt::format("study budget compares states; \"{}\" is a signal", observables[i].label)});
+      continue;
+    }
     issues.push_back(
         {fmt::format("/outputs/observe/{}", i),
          fmt::format("study budget compares states; \"{}\" is the {} of a {}", observables[i].label,
@@ -306,6 +314,7 @@ Samples monolithic_samples(const Scenario& scenario, const PhaseCallback& listen
 std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetAxes& axes,
                                          int threads, const PhaseCallback& listener) {
   refuse_chosen_steps(scenario);
+  refuse_signals(scenario);
   Issues issues = check_observables(scenario.observables);
   append(issues, "", check_axes(scenario.options.method, axes));
   throw_if_any(std::move(issues));

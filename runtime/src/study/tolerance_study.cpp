@@ -17,6 +17,9 @@ namespace {
 
 void check(const Scenario& scenario, const ToleranceOptions& options) {
   Issues issues;
+  if (scenario.options.signals != nullptr) {
+    issues.push_back({"/signals", "signals are sampled every so many steps of one size"});
+  }
   if (!scenario.options.method.couples_by_waves()) {
     issues.push_back({"/method/kind", "steps choose their size with wave coupling only"});
   }

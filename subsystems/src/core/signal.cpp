@@ -19,6 +19,11 @@ void require_finite(Issues& issues, std::string where, double value) {
   }
 }
 
+void require_positive(Issues& issues, std::string where, double value) {
+  if (value > 0.0 && std::isfinite(value)) return;
+  issues.push_back({std::move(where), fmt::format("must be finite and > 0, got {}", value)});
+}
+
 double interpolate(const std::vector<Signal::Knot>& knots, double time_s) {
   const auto after = std::upper_bound(knots.begin(), knots.end(), time_s,
                                       [](double t, const Signal::Knot& k) { return t < k.time_s; });
@@ -27,6 +32,47 @@ double interpolate(const std::vector<Signal::Knot>& knots, double time_s) {
   const Signal::Knot& left = *(after - 1);
   const Signal::Knot& right = *after;
   return std::lerp(left.value, right.value, (time_s - left.time_s) / (right.time_s - left.time_s));
+}
+
+/// What remains of x beyond whole turns, so that large phases keep their accuracy as far as x has it.
+double in_turns(double turns) { return 2.0 * std::numbers::pi * (turns - std::floor(turns)); }
+
+double chirp_at(const Signal::Chirp& c, double time_s) {
+  const double rising_s = std::clamp(time_s, 0.0, c.duration_s);
+  const double slope = (c.to_Hz - c.from_Hz) / c.duration_s;
+  double turns = (c.from_Hz + 0.5 * slope * rising_s) * rising_s;
+  if (time_s < 0.0) turns = c.from_Hz * time_s;
+  if (time_s > c.duration_s) turns += c.to_Hz * (time_s - c.duration_s);
+  return c.offset + c.amplitude * std::sin(in_turns(turns) + c.phase_rad);
+}
+
+/// A mixing function of 64 bits with full avalanche (the finaliser of SplitMix64; Steele, Lea &
+/// Flood, OOPSLA 2014).
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15U;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31);
+}
+
+/// In (0, 1).
+double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
+
+/// The value of a seed at a point of its grid: a normal deviate of Box and Muller.
+double normal_at(std::uint64_t seed, double index) {
+  const auto key = static_cast<std::uint64_t>(static_cast<std::int64_t>(index));
+  const std::uint64_t first = mixed(mixed(seed) ^ key);
+  const double radius = std::sqrt(-2.0 * std::log(uniform(first)));
+  return radius * std::cos(2.0 * std::numbers::pi * uniform(mixed(first)));
+}
+
+double noise_at(const Signal::Noise& n, double time_s) {
+  constexpr double kMostPoints = 9e15;
+  const double place = std::clamp(time_s / n.interval_s, -kMostPoints, kMostPoints);
+  const double before = std::floor(place);
+  const double value =
+      std::lerp(normal_at(n.seed, before), normal_at(n.seed, before + 1.0), place - before);
+  return n.mean + n.standard_deviation * value;
 }
 
 }  // namespace
@@ -72,7 +118,51 @@ Signal Signal::callback(std::function<double(double)> function) {
   return Signal(Kind(std::move(function)));
 }
 
+Signal Signal::chirp(const Chirp& chirp) {
+  Issues issues;
+  require_finite(issues, "/amplitude", chirp.amplitude);
+  require_finite(issues, "/from_Hz", chirp.from_Hz);
+  require_finite(issues, "/to_Hz", chirp.to_Hz);
+  require_finite(issues, "/phase_rad", chirp.phase_rad);
+  require_finite(issues, "/offset", chirp.offset);
+  require_positive(issues, "/duration_s", chirp.duration_s);
+  throw_if_any(std::move(issues));
+  return Signal(Kind(chirp));
+}
+
+Signal Signal::noise(const Noise& noise) {
+  Issues issues;
+  require_finite(issues, "/mean", noise.mean);
+  require_positive(issues, "/interval_s", noise.interval_s);
+  if (!(noise.standard_deviation >= 0.0 && std::isfinite(noise.standard_deviation))) {
+    issues.push_back({"/standard_deviation",
+                      fmt::format("must be finite and >= 0, got {}", noise.standard_deviation)});
+  }
+  throw_if_any(std::move(issues));
+  return Signal(Kind(noise));
+}
+
+Signal Signal::settable(double initial) {
+  Issues issues;
+  require_finite(issues, "/initial", initial);
+  throw_if_any(std::move(issues));
+  return Signal(Kind(Settable{initial}));
+}
+
+bool Signal::is_settable() const {
+  return kind_ != nullptr && std::holds_alternative<Settable>(*kind_);
+}
+
 double Signal::next_kink(double after_s) const {
+  if (const Chirp* const chirp = kind_ == nullptr ? nullptr : std::get_if<Chirp>(kind_.get())) {
+    for (const double kink : {0.0, chirp->duration_s}) {
+      if (kink > after_s) return kink;
+    }
+  }
+  if (const Noise* const noise = kind_ == nullptr ? nullptr : std::get_if<Noise>(kind_.get())) {
+    const double next = noise->interval_s * (std::floor(after_s / noise->interval_s) + 1.0);
+    return next > after_s ? next : next + noise->interval_s;
+  }
   const Table* const table = kind_ == nullptr ? nullptr : std::get_if<Table>(kind_.get());
   if (table == nullptr) return std::numeric_limits<double>::infinity();
   const auto next = std::ranges::upper_bound(table->knots, after_s, {}, &Knot::time_s);
@@ -81,6 +171,10 @@ double Signal::next_kink(double after_s) const {
 }
 
 double Signal::highest_frequency_Hz() const {
+  if (const Chirp* const chirp = kind_ == nullptr ? nullptr : std::get_if<Chirp>(kind_.get())) {
+    return chirp->amplitude == 0.0 ? 0.0
+                                   : std::max(std::abs(chirp->from_Hz), std::abs(chirp->to_Hz));
+  }
   const SineProduct* const own = kind_ == nullptr ? nullptr : std::get_if<SineProduct>(kind_.get());
   if (own == nullptr || own->amplitude == 0.0) return 0.0;
   double sum = 0.0;
@@ -104,6 +198,12 @@ double Signal::operator()(double time_s) const {
           return kind.offset + product;
         } else if constexpr (std::is_same_v<T, Table>) {
           return interpolate(kind.knots, time_s);
+        } else if constexpr (std::is_same_v<T, Chirp>) {
+          return chirp_at(kind, time_s);
+        } else if constexpr (std::is_same_v<T, Noise>) {
+          return noise_at(kind, time_s);
+        } else if constexpr (std::is_same_v<T, Settable>) {
+          return kind.initial;
         } else {
           return kind(time_s);
         }

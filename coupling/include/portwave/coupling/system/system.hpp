@@ -65,10 +65,12 @@ struct Part {
   std::vector<InputNode> input_nodes = {};  ///< one per input channel; empty: the middle for all
   int substeps = 1;                         ///< its own steps within each step (staged_part)
 
-  /// ū of a channel in the step of `step_s` around `mid_s`.
-  double input_at(std::size_t channel, double mid_s, double step_s) const {
+  /// ū of a channel in the step of `step_s` around `mid_s`; settable inputs are taken from
+  /// `set_values` (see Signal::at).
+  double input_at(std::size_t channel, double mid_s, double step_s,
+                  std::span<const double> set_values = {}) const {
     const InputNode node = input_nodes.empty() ? InputNode{} : input_nodes[channel];
-    return node.scale * inputs[channel](mid_s + node.shift * step_s);
+    return node.scale * inputs[channel].at(mid_s + node.shift * step_s, set_values);
   }
 
   /// Its physics; null: the part is opaque.
@@ -102,6 +104,16 @@ class System {
   std::span<const Junction> junctions() const { return junctions_; }
   std::span<const ScalarPort> scalar_ports() const { return scalar_ports_; }
 
+  /// The settable inputs, by slot (Signal::settable).
+  struct SettableInput {
+    int part;
+    int channel;
+    double initial;
+  };
+  std::span<const SettableInput> settable_inputs() const { return settable_inputs_; }
+  /// What they are at the start, by slot.
+  std::vector<double> initial_settings() const;
+
   /// Number of the first scalar port of a part, or of one of its ports.
   int first_scalar_port(int part) const {
     return first_scalar_port_[static_cast<std::size_t>(part)];
@@ -131,6 +143,7 @@ class System {
   std::vector<int> first_scalar_port_;
   std::vector<int> island_of_part_;
   int island_count_ = 0;
+  std::vector<SettableInput> settable_inputs_;
   std::vector<int> parts_by_name_;  ///< part numbers in the order of the names
 };
 

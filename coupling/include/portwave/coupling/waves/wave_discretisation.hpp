@@ -149,9 +149,10 @@ class WaveDiscretisation {
                           const EnergyColumns& energy) const;
 
   /// ū of the step that starts at `time_s`: every driven channel where the step samples it
-  /// (InputNode).
+  /// (InputNode), settable ones being `set_values` by slot; none: what they are initially.
   /// A callback's exception becomes StepFault::threw, naming the part and the channel.
-  bool sample_inputs(double time_s, double* input, PhaseStatus& failure) const;
+  bool sample_inputs(double time_s, double* input, PhaseStatus& failure,
+                     std::span<const double> set_values = {}) const;
 
  private:
   struct DrivenInput {

@@ -22,6 +22,7 @@
 #include "portwave/runtime/execution/budget.hpp"
 #include "portwave/runtime/execution/partition.hpp"
 #include "portwave/runtime/execution/wave_view.hpp"
+#include "portwave/runtime/signals/signal_graph.hpp"
 
 namespace portwave {
 
@@ -37,12 +38,18 @@ class StepError : public std::runtime_error {
 
   const std::string& part() const { return part_; }  ///< name of the part
   std::int64_t step() const { return step_; }        ///< macro-step that failed, from 0
+  /// Of a block of a signal graph, which fails before the step has begun. `part` is empty.
+  static StepError of_signal(const std::string& name, std::int64_t step, StepFault fault,
+                             const std::string& detail);
+
   int iteration() const {
     return iteration_;
   }  ///< inner iteration; -1: before the first, K: the commit
   StepFault fault() const { return fault_; }
 
  private:
+  StepError(const std::string& text, std::int64_t step, StepFault fault);
+
   std::string part_;
   std::int64_t step_;
   int iteration_;
@@ -91,6 +98,9 @@ struct StepperOptions {
   double step_s = 0.01;                 ///< macro-step h > 0; with `sizes` the largest one
   std::optional<StepSizes> sizes = {};  ///< empty: all steps are of size step_s
   CouplingMethod method = {};
+  /// Sensors, controllers and actuators: sampled before each step, their outputs held over it. Null:
+  /// none. Wave coupling with steps of one size only.
+  std::shared_ptr<const SignalGraph> signals = {};
   Certify certify = Certify::energy;
   int threads = 1;  ///< ≥ 1; with 1, `automatic` is `serial`
   Grain grain = {};
@@ -158,6 +168,7 @@ struct IterationStatistics {
 };
 
 class StepEngine;
+class SignalRun;
 
 /// Steps a system: freeze, iterate, commit, guard, ledger; or, with a method that couples without
 /// waves, by that method. Memory is taken at construction; a step of Certify::energy does not
@@ -219,6 +230,17 @@ class Stepper {
   /// H of a part [J].
   double storage(int part) const;
 
+  /// Sets an input that is Signal::settable, for the steps to come. Where a signal graph drives it,
+  /// that sets it anew before the next step. Errors: std::out_of_range unless there is such a part
+  /// and channel and it is settable; std::invalid_argument for a value that is not finite;
+  /// std::logic_error without waves.
+  void set_input(int part, int channel, double value);
+  /// What a settable input is.
+  double input(int part, int channel) const;
+  /// The signals of the graph as sampled for the step to come, by number; empty without a graph. At
+  /// t = 0 too. What a block throws is told by the next step.
+  std::span<const double> signals() const;
+
   /// Waves, impedances, tanks, the guard; null where the method couples without waves. Lives as
   /// long as the stepper's engine does, also when the stepper is moved.
   const WaveView* waves() const;
@@ -246,7 +268,15 @@ class Stepper {
   std::size_t overhead_bytes() const;
 
  private:
+  /// Takes the samples for the step to come, unless that is done. Errors: StepError.
+  void sample_signals();
+  /// The same, what fails being left to the next step.
+  void sample_if_possible();
+  double& setting(int part, int channel) const;
+
   std::unique_ptr<StepEngine> engine_;
+  std::unique_ptr<SignalRun> signals_;
+  std::int64_t sampled_ = -1;  ///< the step that the signals were sampled for
 };
 
 }  // namespace portwave

@@ -12,13 +12,14 @@
 namespace portwave {
 
 /// A recorded quantity: a state component ("A.q1") or a port variable ("A.coupling.effort",
-/// ".flow", ".incident", ".outgoing", with "[component]" for ports of dimension > 1).
+/// ".flow", ".incident", ".outgoing", with "[component]" for ports of dimension > 1), or a signal of
+/// the signal graph ("pid"), as sampled for the step to come.
 struct Observable {
-  enum class Kind { state, effort, flow, incident, outgoing, storage };
+  enum class Kind { state, effort, flow, incident, outgoing, storage, signal };
   std::string label;
   Kind kind = Kind::state;
-  int part = 0;
-  int index = 0;  ///< state component, or scalar port of the system
+  int part = 0;   ///< of no meaning for a signal
+  int index = 0;  ///< state component, scalar port of the system, or number of the signal
   std::string unit;
 };
 

@@ -1,14 +1,17 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace portwave {
 
-/// An external input u(t): a pure function of time. Copies share what describes it.
+/// An external input u(t): a pure function of time, or a value that is set between steps. Copies share what describes it.
 /// Evaluation does not allocate. A callback may be called from the stepping thread only.
 class Signal {
  public:
@@ -33,8 +36,43 @@ class Signal {
   static Signal piecewise_linear(std::vector<Knot> knots);
   /// u(t) = function(t). Errors: ConfigError when `function` is empty.
   static Signal callback(std::function<double(double)> function);
+  /// A sine whose frequency goes linearly from `from_Hz` to `to_Hz` within `duration_s` and then
+  /// stays: u(t) = offset + amplitude sin(φ(t)), φ(0) = phase_rad, φ′ = 2π times the frequency.
+  /// Errors: ConfigError unless all is finite and the duration > 0.
+  struct Chirp {
+    double amplitude = 1.0;
+    double from_Hz = 0.0;
+    double to_Hz = 1.0;
+    double duration_s = 1.0;
+    double phase_rad = 0.0;
+    double offset = 0.0;
+  };
+  static Signal chirp(const Chirp& chirp);
+  /// Gaussian noise that is linear between independent values every `interval_s`: band-limited, a
+  /// pure function of time and seed, equal on every machine.
+  /// Errors: ConfigError unless all is finite, interval_s > 0 and standard_deviation ≥ 0.
+  struct Noise {
+    double standard_deviation = 1.0;
+    double interval_s = 0.01;
+    std::uint64_t seed = 1;
+    double mean = 0.0;
+  };
+  static Signal noise(const Noise& noise);
+  /// A value that whoever steps the system sets between steps (Stepper::set_input), held over each
+  /// step; `initial` until then. Errors: ConfigError when that is not finite.
+  static Signal settable(double initial = 0.0);
 
   double operator()(double time_s) const;
+  /// The same, a settable input being taken from `set_values`: those of all settable inputs of a
+  /// system, by their slots. Without it: what it is initially.
+  double at(double time_s, std::span<const double> set_values) const {
+    const bool is_set = slot_ >= 0 && !set_values.empty();
+    return is_set ? set_values[static_cast<std::size_t>(slot_)] : (*this)(time_s);
+  }
+  bool is_settable() const;
+  /// Its place among the settable inputs of a system that was built; −1 else.
+  int slot() const { return slot_; }
+  void set_slot(int slot) { slot_ = slot; }
   /// The first time after `after_s` at which it is known to have a kink or to jump: the knots of a
   /// table. Infinite where there is none, and for callbacks, of which nothing is known.
   double next_kink(double after_s) const;
@@ -55,10 +93,14 @@ class Signal {
     std::vector<Knot> knots;
   };
   using Callback = std::function<double(double)>;
-  using Kind = std::variant<Constant, SineProduct, Table, Callback>;
+  struct Settable {
+    double initial = 0.0;
+  };
+  using Kind = std::variant<Constant, SineProduct, Table, Callback, Chirp, Noise, Settable>;
 
   explicit Signal(Kind kind) : kind_(std::make_shared<const Kind>(std::move(kind))) {}
   std::shared_ptr<const Kind> kind_;  ///< null: u(t) = 0
+  int slot_ = -1;
 };
 
 }  // namespace portwave

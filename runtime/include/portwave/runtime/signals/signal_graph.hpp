@@ -1,0 +1,108 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/runtime/signals/block.hpp"
+#include "portwave/subsystems/base/error.hpp"
+
+namespace portwave {
+
+/// What a sensor measures: a state of a part, its stored energy, or effort or flow of a scalar port
+/// (means over the last step, 0 before the first).
+struct Sensor {
+  enum class Kind { state, effort, flow, storage };
+  Kind kind = Kind::state;
+  int part = 0;
+  int index = 0;  ///< state of the part, or scalar port of the system
+};
+
+/// Sensors, blocks and actuators, joined and put in order: a controller, immutable. A stepper that
+/// is given one (StepperOptions::signals) samples it before every step and holds the settable
+/// inputs that it drives.
+class SignalGraph {
+ public:
+  /// A sensor or a block in place.
+  struct Node {
+    std::string name;
+    int every = 1;  ///< sampled before every so many macro-steps, the first included
+    std::shared_ptr<const Block> block;  ///< null: a sensor
+    Sensor sensor;
+    std::vector<int> inputs;  ///< signals
+    int first_output = 0;     ///< its signals begin here
+    int outputs = 1;
+    int first_state = 0;
+  };
+  /// A settable input and the signal that drives it.
+  struct Actuator {
+    int signal;
+    int slot;
+  };
+
+  /// In the order in which they were added.
+  std::span<const Node> nodes() const { return nodes_; }
+  /// Node numbers in the order of evaluation.
+  std::span<const int> order() const { return order_; }
+  std::span<const Actuator> actuators() const { return actuators_; }
+  int signals() const { return signals_; }  ///< scalar signals: the outputs of all nodes
+  int states() const { return states_; }
+  /// Number of a signal: "name", or "name[1]" of a block with several outputs; −1: none.
+  int find_signal(std::string_view label) const;
+  /// "name" or "name[1]".
+  std::string label(int signal) const;
+
+ private:
+  friend class SignalGraphBuilder;
+  std::vector<Node> nodes_;
+  std::vector<int> order_;
+  std::vector<Actuator> actuators_;
+  int signals_ = 0;
+  int states_ = 0;
+};
+
+/// Collects what a graph is made of, then checks everything at once. Signals are named by their
+/// nodes: "pid", or "observer[1]" where a block has several outputs.
+class SignalGraphBuilder {
+ public:
+  explicit SignalGraphBuilder(const System& system) : system_(&system) {}
+
+  SignalGraphBuilder& sensor(std::string name, Sensor sensor, int every = 1);
+  /// A null block stands for one that could not be made: its name stays known.
+  SignalGraphBuilder& block(std::string name, std::shared_ptr<const Block> block,
+                            std::vector<std::string> inputs, int every = 1);
+  /// `signal` drives an input channel that is Signal::settable.
+  SignalGraphBuilder& actuate(std::string signal, int part, int channel);
+
+  /// Every defect, `where` being "/blocks/3/name", "/blocks/3/inputs/0", "/actuators/0": names that
+  /// are taken or not plain, signals that are not there, wrong numbers of inputs, algebraic loops
+  /// (named block by block), inputs that are driven twice or cannot be set.
+  Issues check() const;
+  /// Errors: ConfigError with everything that `check` finds.
+  SignalGraph build() const;
+
+ private:
+  struct PendingNode {
+    std::string name;
+    std::shared_ptr<const Block> block;
+    bool is_sensor = false;
+    Sensor sensor;
+    std::vector<std::string> inputs;
+    int every = 1;
+  };
+  struct PendingActuator {
+    std::string signal;
+    int part;
+    int channel;
+  };
+  class Draft;
+
+  const System* system_;
+  std::vector<PendingNode> nodes_;
+  std::vector<PendingActuator> actuators_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,251 @@
+#include "scenario/block_kinds.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/error.hpp"
+
+namespace portwave::scenario_file {
+namespace {
+
+using Field = BlockField;
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+Field signal(std::string name, std::string summary) {
+  return {.name = std::move(name), .kind = Field::Kind::signal, .summary = std::move(summary)};
+}
+Field signals(std::string name, std::string summary) {
+  return {.name = std::move(name), .kind = Field::Kind::signals, .summary = std::move(summary)};
+}
+Field required(std::string name, std::string unit, std::string summary) {
+  return {.name = std::move(name), .unit = std::move(unit), .summary = std::move(summary)};
+}
+Field optional(std::string name, std::string unit, double otherwise, std::string summary) {
+  return {.name = std::move(name),
+          .unit = std::move(unit),
+          .summary = std::move(summary),
+          .required = false,
+          .default_number = otherwise};
+}
+Field lower_bound(std::string summary) {
+  return optional("minimum", "", -kUnbounded, std::move(summary));
+}
+Field upper_bound(std::string summary) {
+  return optional("maximum", "", kUnbounded, std::move(summary));
+}
+Field of_kind(Field::Kind kind, Field field) {
+  field.kind = kind;
+  return field;
+}
+Field matrix(std::string name, bool is_required, std::string summary) {
+  return {.name = std::move(name),
+          .kind = Field::Kind::matrix,
+          .summary = std::move(summary),
+          .required = is_required};
+}
+
+std::vector<BlockKind> source_kinds() {
+  return {
+      {"step",
+       "one value until a time, then another",
+       {required("time_s", "s", "when it changes"), optional("before", "", 0.0, "value until then"),
+        optional("after", "", 1.0, "value from then on")},
+       [](const BlockValues& v, int) {
+         return block::step({v.number("time_s"), v.number("before"), v.number("after")});
+       }},
+      {"ramp",
+       "rises or falls at a constant rate",
+       {required("slope_per_s", "1/s", "the rate"), optional("start_s", "s", 0.0, "when it begins"),
+        optional("end_s", "s", 0.0, "when it ends; 0: it does not"),
+        optional("offset", "", 0.0, "value before")},
+       [](const BlockValues& v, int) {
+         return block::ramp(
+             {v.number("start_s"), v.number("slope_per_s"), v.number("end_s"), v.number("offset")});
+       }},
+      {"pulse",
+       "a train of rectangular pulses",
+       {required("amplitude", "", "height of a pulse"), required("period_s", "s", "of the train"),
+        required("width_s", "s", "of a pulse"), optional("delay_s", "s", 0.0, "of the first pulse"),
+        optional("offset", "", 0.0, "value between pulses")},
+       [](const BlockValues& v, int) {
+         return block::pulse({v.number("amplitude"), v.number("period_s"), v.number("width_s"),
+                              v.number("delay_s"), v.number("offset")});
+       }},
+      {"trajectory",
+       "a reference through waypoints; [0] is its value, [1] its rate",
+       {of_kind(Field::Kind::pairs, required("waypoints", "", "[time_s, value], times increasing")),
+        {.name = "shape",
+         .kind = Field::Kind::choice,
+         .summary =
+             "between waypoints: from rest to rest with least jerk, from rest to rest, or at "
+             "constant rate",
+         .required = false,
+         .choices = {"quintic", "cubic", "linear"}}},
+       [](const BlockValues& v, int) {
+         std::vector<block::Waypoint> points;
+         for (const Signal::Knot& knot : v.pairs("waypoints")) {
+           points.push_back({knot.time_s, knot.value});
+         }
+         const std::string& shape = v.text("shape");
+         return block::trajectory(std::move(points),
+                                  shape == "linear"  ? block::TrajectoryShape::linear
+                                  : shape == "cubic" ? block::TrajectoryShape::cubic
+                                                     : block::TrajectoryShape::quintic);
+       }},
+  };
+}
+
+std::vector<BlockKind> operation_kinds() {
+  return {
+      {"gain",
+       "factor times the signal plus offset",
+       {signal("signal", "input"), required("factor", "", "factor"),
+        optional("offset", "", 0.0, "offset")},
+       [](const BlockValues& v, int) {
+         return block::gain(v.number("factor"), v.number("offset"));
+       }},
+      {"sum",
+       "weighted sum of signals",
+       {signals("signals", "inputs"),
+        {.name = "weights",
+         .kind = Field::Kind::numbers,
+         .summary = "one per signal, such as [1, -1]; 1 unless given",
+         .required = false}},
+       [](const BlockValues& v, int inputs) {
+         std::vector<double> weights = v.numbers("weights");
+         if (weights.empty()) weights.assign(static_cast<std::size_t>(inputs), 1.0);
+         if (std::ssize(weights) != inputs) {
+           throw ConfigError("/weights", fmt::format("needs one number per signal: {}, got {}",
+                                                     inputs, weights.size()));
+         }
+         return block::sum(std::move(weights));
+       }},
+      {"product",
+       "product of signals",
+       {signals("signals", "factors")},
+       [](const BlockValues&, int inputs) { return block::product(inputs); }},
+      {"saturation",
+       "the signal kept within bounds",
+       {signal("signal", "input"), lower_bound("lower bound"), upper_bound("upper bound")},
+       [](const BlockValues& v, int) {
+         return block::saturation(v.number("minimum"), v.number("maximum"));
+       }},
+      {"rate_limit",
+       "follows the signal no faster than allowed",
+       {signal("signal", "input"), required("rising_per_s", "1/s", "fastest rise"),
+        required("falling_per_s", "1/s", "fastest fall, a number > 0")},
+       [](const BlockValues& v, int) {
+         return block::rate_limit({v.number("rising_per_s"), v.number("falling_per_s")});
+       }},
+      {"delay",
+       "the signal some samples ago; breaks algebraic loops",
+       {signal("signal", "input"),
+        of_kind(Field::Kind::integer, optional("samples", "", 1.0, "how many samples")),
+        optional("initial", "", 0.0, "value until then")},
+       [](const BlockValues& v, int) {
+         return block::delay(v.integer("samples"), v.number("initial"));
+       }},
+      {"integrator",
+       "integral of the signal over time; breaks algebraic loops",
+       {signal("signal", "input"), optional("initial", "", 0.0, "value at the start"),
+        lower_bound("lower bound"), upper_bound("upper bound")},
+       [](const BlockValues& v, int) {
+         return block::integrator({v.number("initial"), v.number("minimum"), v.number("maximum")});
+       }},
+      {"derivative",
+       "rate of change of the signal, smoothed",
+       {signal("signal", "input"),
+        optional("filter_s", "s", 0.0, "time constant of the smoothing")},
+       [](const BlockValues& v, int) { return block::derivative(v.number("filter_s")); }},
+      {"lookup",
+       "a function of the signal, linear between its points",
+       {signal("signal", "input"),
+        of_kind(Field::Kind::pairs, required("points", "", "[x, y], x increasing"))},
+       [](const BlockValues& v, int) { return block::lookup(v.pairs("points")); }},
+      {"switch",
+       "on above a threshold, off below another: hysteresis",
+       {signal("signal", "input"), required("on_above", "", "threshold"),
+        required("off_below", "", "threshold, not above the other"),
+        optional("on", "", 1.0, "output when on"), optional("off", "", 0.0, "output when off"),
+        of_kind(Field::Kind::boolean, optional("initially_on", "", 0.0, "at the start"))},
+       [](const BlockValues& v, int) {
+         return block::hysteresis({v.number("on_above"), v.number("off_below"), v.number("on"),
+                                   v.number("off"), v.flag("initially_on")});
+       }},
+      {"selector",
+       "one of two signals",
+       {signal("condition", "decides"), signal("if_above", "taken where it is above the threshold"),
+        signal("otherwise", "taken elsewhere"), optional("threshold", "", 0.5, "threshold")},
+       [](const BlockValues& v, int) { return block::selector(v.number("threshold")); }},
+  };
+}
+
+std::vector<BlockKind> controller_kinds() {
+  return {
+      {"pid",
+       "PID controller with anti-windup and a filtered derivative",
+       {signal("setpoint", "what the measurement is to become"),
+        signal("measurement", "what is controlled"), optional("proportional", "", 0.0, "gain P"),
+        optional("integral", "1/s", 0.0, "gain of the integral"),
+        optional("derivative", "s", 0.0, "gain of the derivative"),
+        optional("derivative_filter_s", "s", 0.0, "time constant of its filter"),
+        optional("setpoint_weight", "", 1.0, "share of the setpoint in the proportional part"),
+        optional("derivative_setpoint_weight", "", 0.0, "the same in the derivative part"),
+        lower_bound("of the output"), upper_bound("of the output"),
+        optional("tracking_s", "s", 0.0,
+                 "how fast the integral gives way at a bound; 0: in one sample"),
+        optional("initial_integral", "", 0.0, "output that the integral part starts with")},
+       [](const BlockValues& v, int) {
+         block::Pid p;
+         p.proportional = v.number("proportional");
+         p.integral = v.number("integral");
+         p.derivative = v.number("derivative");
+         p.derivative_filter_s = v.number("derivative_filter_s");
+         p.setpoint_weight = v.number("setpoint_weight");
+         p.derivative_setpoint_weight = v.number("derivative_setpoint_weight");
+         p.minimum = v.number("minimum");
+         p.maximum = v.number("maximum");
+         p.tracking_s = v.number("tracking_s");
+         p.initial_integral = v.number("initial_integral");
+         return block::pid(p);
+       }},
+      {"state_space",
+       "x+ = A x + B u, y = C x + D u from sample to sample; one output per row of C",
+       {signals("signals", "inputs u"),
+        matrix("A", true, "n x n"),
+        matrix("B", true, "n x inputs"),
+        matrix("C", true, "outputs x n"),
+        matrix("D", false, "outputs x inputs; absent: zero"),
+        {.name = "initial_state",
+         .kind = Field::Kind::numbers,
+         .summary = "x at the start; absent: zero",
+         .required = false}},
+       [](const BlockValues& v, int inputs) {
+         const std::vector<double>& start = v.numbers("initial_state");
+         block::StateSpace s{v.matrix("A"), v.matrix("B"), v.matrix("C"), v.matrix("D"),
+                             Eigen::Map<const Eigen::VectorXd>(start.data(), std::ssize(start))};
+         block::Handle made = block::state_space(std::move(s));
+         if (made->shape().inputs != inputs) {
+           throw ConfigError("/B", fmt::format("has {} columns, but there are {} signals",
+                                               made->shape().inputs, inputs));
+         }
+         return made;
+       }},
+  };
+}
+
+}  // namespace
+
+const std::vector<BlockKind>& block_kinds() {
+  static const std::vector<BlockKind> kinds = [] {
+    std::vector<BlockKind> all = source_kinds();
+    for (BlockKind& kind : operation_kinds()) all.push_back(std::move(kind));
+    for (BlockKind& kind : controller_kinds()) all.push_back(std::move(kind));
+    return all;
+  }();
+  return kinds;
+}
+
+}  // namespace portwave::scenario_file

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "portwave/runtime/signals/block.hpp"
+
+namespace portwave::scenario_file {
+
+/// One key of a block in "signals".
+struct BlockField {
+  enum class Kind {
+    signal,   ///< an input: the name of a signal, a quantity "part.state", or a number
+    signals,  ///< an array of inputs
+    number,
+    integer,
+    boolean,
+    choice,
+    numbers,
+    matrix,
+    pairs,  ///< [[x, y], …] with increasing x
+  };
+
+  std::string name;
+  Kind kind = Kind::number;
+  std::string unit = {};
+  std::string summary = {};
+  bool required = true;
+  double default_number = 0.0;            ///< of numbers, integers and booleans; infinite: no bound
+  std::vector<std::string> choices = {};  ///< the first is the default
+};
+
+/// What was read for the fields of a block, inputs apart.
+class BlockValues {
+ public:
+  using Value = std::variant<double, std::string, std::vector<double>, Eigen::MatrixXd,
+                             std::vector<Signal::Knot>>;
+
+  void set(const std::string& name, Value value) {
+    values_.insert_or_assign(name, std::move(value));
+  }
+  double number(std::string_view name) const { return get<double>(name); }
+  int integer(std::string_view name) const { return static_cast<int>(number(name)); }
+  bool flag(std::string_view name) const { return number(name) != 0.0; }
+  const std::string& text(std::string_view name) const { return get<std::string>(name); }
+  const std::vector<double>& numbers(std::string_view name) const {
+    return get<std::vector<double>>(name);
+  }
+  const Eigen::MatrixXd& matrix(std::string_view name) const { return get<Eigen::MatrixXd>(name); }
+  const std::vector<Signal::Knot>& pairs(std::string_view name) const {
+    return get<std::vector<Signal::Knot>>(name);
+  }
+
+ private:
+  template <class T>
+  const T& get(std::string_view name) const {
+    return std::get<T>(values_.find(name)->second);
+  }
+  std::map<std::string, Value, std::less<>> values_;
+};
+
+/// A kind of block that scenario files can name: from this its keys, schema and errors come.
+struct BlockKind {
+  std::string name;
+  std::string summary;
+  std::vector<BlockField> fields;
+  /// `inputs`: how many signals were given. Errors: ConfigError, `where` being "/<field>".
+  std::function<block::Handle(const BlockValues& values, int inputs)> make;
+};
+
+/// In the order of the documentation. Beside them "signals" takes the kinds of external inputs
+/// ("constant", "table", …), which are sampled, and "sensor".
+const std::vector<BlockKind>& block_kinds();
+
+}  // namespace portwave::scenario_file

@@ -1,0 +1,157 @@
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "signals/block_of.hpp"
+
+namespace portwave::block {
+
+Handle gain(double factor, double offset) {
+  OptionCheck().finite("/factor", factor).finite("/offset", offset).done();
+  return function_of_one([factor, offset](double u) { return factor * u + offset; });
+}
+
+Handle sum(std::vector<double> weights) {
+  OptionCheck check;
+  check.expect(!weights.empty(), "/weights", "needs at least one input");
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    check.finite(fmt::format("/weights/{}", i), weights[i]);
+  }
+  check.done();
+  const int inputs = static_cast<int>(weights.size());
+  return block_of({.inputs = inputs}, {},
+                  [weights = std::move(weights)](const SampleTime&, std::span<const double> u,
+                                                 std::span<const double>, std::span<double> y) {
+                    y[0] = 0.0;
+                    for (std::size_t i = 0; i < weights.size(); ++i) y[0] += weights[i] * u[i];
+                  });
+}
+
+Handle product(int inputs) {
+  OptionCheck().expect(inputs >= 1, "/inputs", "needs at least one input").done();
+  return block_of({.inputs = inputs}, {},
+                  [](const SampleTime&, std::span<const double> u, std::span<const double>,
+                     std::span<double> y) {
+                    y[0] = 1.0;
+                    for (const double factor : u) y[0] *= factor;
+                  });
+}
+
+Handle saturation(double minimum, double maximum) {
+  OptionCheck().bounds(minimum, maximum).done();
+  return function_of_one(
+      [minimum, maximum](double u) { return std::min(std::max(u, minimum), maximum); });
+}
+
+Handle rate_limit(const RateLimit& options) {
+  OptionCheck()
+      .positive("/rising_per_s", options.rising_per_s)
+      .positive("/falling_per_s", options.falling_per_s)
+      .done();
+  return block_of(
+      {}, {0.0},
+      [options](const SampleTime& when, std::span<const double> u, std::span<const double> x,
+                std::span<double> y) {
+        y[0] = u[0];
+        if (when.index == 0) return;
+        y[0] = std::min(y[0], x[0] + options.rising_per_s * when.period_s);
+        y[0] = std::max(y[0], x[0] - options.falling_per_s * when.period_s);
+      },
+      [](const SampleTime&, std::span<const double>, std::span<const double> y,
+         std::span<double> x) { x[0] = y[0]; });
+}
+
+Handle delay(int samples, double initial) {
+  constexpr int kMost = 1'000'000;
+  OptionCheck()
+      .expect(samples >= 1 && samples <= kMost, "/samples",
+              fmt::format("must be in [1, {}], got {}", kMost, samples))
+      .finite("/initial", initial)
+      .done();
+  // A ring: the oldest is read, then overwritten.
+  const auto place = [samples](const SampleTime& when) {
+    return static_cast<std::size_t>(when.index % samples);
+  };
+  return block_of(
+      {.feeds_through = false}, std::vector<double>(static_cast<std::size_t>(samples), initial),
+      [place](const SampleTime& when, std::span<const double>, std::span<const double> x,
+              std::span<double> y) { y[0] = x[place(when)]; },
+      [place](const SampleTime& when, std::span<const double> u, std::span<const double>,
+              std::span<double> x) { x[place(when)] = u[0]; });
+}
+
+Handle integrator(const Integrator& options) {
+  OptionCheck()
+      .finite("/initial", options.initial)
+      .bounds(options.minimum, options.maximum)
+      .expect(!(options.initial < options.minimum) && !(options.initial > options.maximum),
+              "/initial",
+              fmt::format("must lie within the bounds [{}, {}], got {}", options.minimum,
+                          options.maximum, options.initial))
+      .done();
+  return block_of(
+      {.feeds_through = false}, {options.initial},
+      [](const SampleTime&, std::span<const double>, std::span<const double> x,
+         std::span<double> y) { y[0] = x[0]; },
+      [options](const SampleTime& when, std::span<const double> u, std::span<const double>,
+                std::span<double> x) {
+        x[0] = std::min(std::max(x[0] + when.period_s * u[0], options.minimum), options.maximum);
+      });
+}
+
+Handle derivative(double filter_s) {
+  OptionCheck().not_negative("/filter_s", filter_s).done();
+  return block_of(
+      {}, {0.0, 0.0},  // the last input and output
+      [filter_s](const SampleTime& when, std::span<const double> u, std::span<const double> x,
+                 std::span<double> y) {
+        y[0] = 0.0;
+        if (when.index == 0) return;
+        y[0] = (filter_s * x[1] + u[0] - x[0]) / (filter_s + when.period_s);
+      },
+      [](const SampleTime&, std::span<const double> u, std::span<const double> y,
+         std::span<double> x) {
+        x[0] = u[0];
+        x[1] = y[0];
+      });
+}
+
+Handle lookup(std::vector<Signal::Knot> knots) {
+  const Signal table = Signal::piecewise_linear(std::move(knots));
+  return function_of_one([table](double u) { return table(u); });
+}
+
+Handle hysteresis(const Switch& options) {
+  OptionCheck()
+      .finite("/on_above", options.on_above)
+      .finite("/off_below", options.off_below)
+      .finite("/on", options.on)
+      .finite("/off", options.off)
+      .expect(
+          !(options.off_below > options.on_above), "/off_below",
+          fmt::format("must not exceed on_above = {}, got {}", options.on_above, options.off_below))
+      .done();
+  const auto is_on = [options](double u, double before) {
+    if (u > options.on_above) return true;
+    if (u < options.off_below) return false;
+    return before != 0.0;
+  };
+  return block_of(
+      {}, {options.initially_on ? 1.0 : 0.0},
+      [is_on, options](const SampleTime&, std::span<const double> u, std::span<const double> x,
+                       std::span<double> y) {
+        y[0] = is_on(u[0], x[0]) ? options.on : options.off;
+      },
+      [is_on](const SampleTime&, std::span<const double> u, std::span<const double>,
+              std::span<double> x) { x[0] = is_on(u[0], x[0]) ? 1.0 : 0.0; });
+}
+
+Handle selector(double threshold) {
+  OptionCheck().finite("/threshold", threshold).done();
+  return block_of({.inputs = 3}, {},
+                  [threshold](const SampleTime&, std::span<const double> u, std::span<const double>,
+                              std::span<double> y) { y[0] = u[0] > threshold ? u[1] : u[2]; });
+}
+
+}  // namespace portwave::block

@@ -1,0 +1,95 @@
+#include "signals/signal_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/index.hpp"
+
+namespace portwave {
+
+SignalRun::SignalRun(std::shared_ptr<const SignalGraph> graph, double step_s, Reader reader)
+    : graph_(std::move(graph)), step_s_(step_s), reader_(std::move(reader)) {
+  values_.assign(at(graph_->signals()), 0.0);
+  states_.assign(at(graph_->states()), 0.0);
+  std::size_t most = 0;
+  for (const SignalGraph::Node& node : graph_->nodes()) {
+    most = std::max(most, node.inputs.size());
+    if (node.block == nullptr) continue;
+    node.block->start({states_.data() + node.first_state, at(node.block->shape().states)});
+  }
+  next_values_ = values_;
+  next_states_ = states_;
+  gathered_.resize(most);
+}
+
+SampleFault SignalRun::sample(std::int64_t step, double time_s) {
+  std::ranges::copy(values_, next_values_.begin());
+  std::ranges::copy(states_, next_states_.begin());
+  int current = -1;
+  try {
+    for (const int number : graph_->order()) {
+      const SignalGraph::Node& node = graph_->nodes()[at(number)];
+      if (step % node.every != 0) continue;
+      current = number;
+      evaluate(node, step, time_s);
+      for (int i = 0; i < node.outputs; ++i) {
+        const double value = next_values_[at(node.first_output + i)];
+        if (!std::isfinite(value)) {
+          return {number, false,
+                  fmt::format("{} is {}", graph_->label(node.first_output + i), value)};
+        }
+      }
+    }
+    for (const int number : graph_->order()) {
+      const SignalGraph::Node& node = graph_->nodes()[at(number)];
+      if (step % node.every != 0 || node.block == nullptr) continue;
+      current = number;
+      const SampleTime when{time_s, node.every * step_s_, step / node.every};
+      node.block->update(when, gather(node),
+                         {&next_values_[at(node.first_output)], at(node.outputs)},
+                         {next_states_.data() + node.first_state, at(node.block->shape().states)});
+    }
+  } catch (const std::exception& error) {
+    return {current, true, error.what()};
+  } catch (...) {
+    return {current, true, "an exception that is no std::exception"};
+  }
+  values_.swap(next_values_);
+  states_.swap(next_states_);
+  return {};
+}
+
+void SignalRun::evaluate(const SignalGraph::Node& node, std::int64_t step, double time_s) {
+  double* const out = &next_values_[at(node.first_output)];
+  if (node.block == nullptr) {
+    *out = reader_(node.sensor);
+    return;
+  }
+  const SampleTime when{time_s, node.every * step_s_, step / node.every};
+  node.block->output(when, gather(node),
+                     {next_states_.data() + node.first_state, at(node.block->shape().states)},
+                     {out, at(node.outputs)});
+}
+
+std::span<const double> SignalRun::gather(const SignalGraph::Node& node) {
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    gathered_[i] = next_values_[at(node.inputs[i])];
+  }
+  return {gathered_.data(), node.inputs.size()};
+}
+
+void SignalRun::actuate(std::span<double> settings) const {
+  for (const SignalGraph::Actuator& actuator : graph_->actuators()) {
+    settings[at(actuator.slot)] = values_[at(actuator.signal)];
+  }
+}
+
+std::size_t SignalRun::bytes() const {
+  return sizeof(double) * (2 * values_.capacity() + 2 * states_.capacity() + gathered_.capacity());
+}
+
+}  // namespace portwave

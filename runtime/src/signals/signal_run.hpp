@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "portwave/runtime/signals/signal_graph.hpp"
+
+namespace portwave {
+
+/// What a sample came to: the node that failed, and how.
+struct SampleFault {
+  int node = -1;
+  bool threw = false;
+  std::string detail;
+
+  bool ok() const { return node < 0; }
+};
+
+/// The signals of one run: their values, and the states of the blocks. A sample is taken or
+/// discarded as a whole. Does not allocate after construction.
+class SignalRun {
+ public:
+  /// Reads a sensor. Errors: as it likes, which end the sample.
+  using Reader = std::function<double(const Sensor&)>;
+
+  SignalRun(std::shared_ptr<const SignalGraph> graph, double step_s, Reader reader);
+
+  const SignalGraph& graph() const { return *graph_; }
+  /// Before macro-step `step`, at `time_s`. A fault leaves everything as it was.
+  SampleFault sample(std::int64_t step, double time_s);
+  std::span<const double> values() const { return values_; }
+  /// Writes the actuators' values to the settings of the system.
+  void actuate(std::span<double> settings) const;
+  std::size_t bytes() const;
+
+ private:
+  void evaluate(const SignalGraph::Node& node, std::int64_t step, double time_s);
+  std::span<const double> gather(const SignalGraph::Node& node);
+
+  std::shared_ptr<const SignalGraph> graph_;
+  double step_s_;
+  Reader reader_;
+  std::vector<double> values_, next_values_;
+  std::vector<double> states_, next_states_;
+  std::vector<double> gathered_;  // inputs of one block
+};
+
+}  // namespace portwave

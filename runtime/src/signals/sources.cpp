@@ -1,0 +1,139 @@
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "signals/block_of.hpp"
+
+namespace portwave::block {
+
+OptionCheck& OptionCheck::expect(bool good, std::string where, std::string what) {
+  if (!good) issues_.push_back({std::move(where), std::move(what)});
+  return *this;
+}
+OptionCheck& OptionCheck::finite(std::string where, double value) {
+  return expect(std::isfinite(value), std::move(where),
+                fmt::format("must be finite, got {}", value));
+}
+OptionCheck& OptionCheck::positive(std::string where, double value) {
+  return expect(value > 0.0 && std::isfinite(value), std::move(where),
+                fmt::format("must be finite and > 0, got {}", value));
+}
+OptionCheck& OptionCheck::not_negative(std::string where, double value) {
+  return expect(value >= 0.0 && std::isfinite(value), std::move(where),
+                fmt::format("must be finite and >= 0, got {}", value));
+}
+OptionCheck& OptionCheck::within(std::string where, double value, double least, double most) {
+  return expect(value >= least && value <= most, std::move(where),
+                fmt::format("must be in [{}, {}], got {}", least, most, value));
+}
+OptionCheck& OptionCheck::bounds(double minimum, double maximum) {
+  expect(!std::isnan(minimum), "/minimum", "must be a number");
+  expect(!std::isnan(maximum), "/maximum", "must be a number");
+  return expect(!(minimum > maximum), "/minimum",
+                fmt::format("must not exceed the maximum {}, got {}", maximum, minimum));
+}
+
+Handle source(Signal signal) {
+  return function_of_time([signal = std::move(signal)](double t) { return signal(t); });
+}
+
+Handle step(const Step& options) {
+  OptionCheck()
+      .finite("/time_s", options.time_s)
+      .finite("/before", options.before)
+      .finite("/after", options.after)
+      .done();
+  return function_of_time(
+      [options](double t) { return t < options.time_s ? options.before : options.after; });
+}
+
+Handle ramp(const Ramp& options) {
+  OptionCheck check;
+  check.finite("/start_s", options.start_s)
+      .finite("/slope_per_s", options.slope_per_s)
+      .finite("/end_s", options.end_s)
+      .finite("/offset", options.offset)
+      .expect(
+          options.end_s == 0.0 || options.end_s >= options.start_s, "/end_s",
+          fmt::format("must not be before start_s = {}, got {}", options.start_s, options.end_s))
+      .done();
+  return function_of_time([options](double t) {
+    const double until = options.end_s == 0.0 ? t : std::min(t, options.end_s);
+    return options.offset + options.slope_per_s * std::max(0.0, until - options.start_s);
+  });
+}
+
+Handle pulse(const Pulse& options) {
+  OptionCheck check;
+  check.finite("/amplitude", options.amplitude)
+      .positive("/period_s", options.period_s)
+      .finite("/delay_s", options.delay_s)
+      .finite("/offset", options.offset);
+  if (options.period_s > 0.0) check.within("/width_s", options.width_s, 0.0, options.period_s);
+  check.done();
+  return function_of_time([options](double t) {
+    const double since = t - options.delay_s;
+    if (since < 0.0) return options.offset;
+    const double phase = since - options.period_s * std::floor(since / options.period_s);
+    return options.offset + (phase < options.width_s ? options.amplitude : 0.0);
+  });
+}
+
+namespace {
+
+/// Value and rate between two waypoints, s from 0 to 1.
+struct ShapePoint {
+  double value;
+  double rate;  // by s
+};
+
+ShapePoint shape_at(TrajectoryShape shape, double s) {
+  switch (shape) {
+    case TrajectoryShape::linear:
+      return {s, 1.0};
+    case TrajectoryShape::cubic:
+      return {s * s * (3.0 - 2.0 * s), 6.0 * s * (1.0 - s)};
+    case TrajectoryShape::quintic:
+      break;
+  }
+  const double r = s * (1.0 - s);
+  return {s * s * s * (10.0 + s * (6.0 * s - 15.0)), 30.0 * r * r};
+}
+
+}  // namespace
+
+Handle trajectory(std::vector<Waypoint> waypoints, TrajectoryShape shape) {
+  OptionCheck check;
+  check.expect(!waypoints.empty(), "/waypoints", "needs at least one waypoint");
+  for (std::size_t i = 0; i < waypoints.size(); ++i) {
+    check.finite(fmt::format("/waypoints/{}/0", i), waypoints[i].time_s)
+        .finite(fmt::format("/waypoints/{}/1", i), waypoints[i].value);
+    if (i == 0) continue;
+    check.expect(waypoints[i].time_s > waypoints[i - 1].time_s, fmt::format("/waypoints/{}/0", i),
+                 fmt::format("times must increase: {} follows {}", waypoints[i].time_s,
+                             waypoints[i - 1].time_s));
+  }
+  check.done();
+  const auto output = [points = std::move(waypoints), shape](
+                          const SampleTime& when, std::span<const double>, std::span<const double>,
+                          std::span<double> y) {
+    const auto after = std::ranges::upper_bound(points, when.time_s, {}, &Waypoint::time_s);
+    y[1] = 0.0;
+    if (after == points.begin()) {
+      y[0] = points.front().value;
+    } else if (after == points.end()) {
+      y[0] = points.back().value;
+    } else {
+      const Waypoint& from = *(after - 1);
+      const double length_s = after->time_s - from.time_s;
+      const double rise = after->value - from.value;
+      const ShapePoint at = shape_at(shape, (when.time_s - from.time_s) / length_s);
+      y[0] = from.value + rise * at.value;
+      y[1] = rise / length_s * at.rate;
+    }
+  };
+  return block_of({.inputs = 0, .outputs = 2, .feeds_through = false}, {}, output);
+}
+
+}  // namespace portwave::block
