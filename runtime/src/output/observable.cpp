@@ -18,8 +18,8 @@ namespace portwave {
 namespace {
 
 constexpr std::string_view kForms =
-    "\"part.state\", \"part.port.effort\", \".flow\", \".incident\", \".outgoing\" or "
-    "\"part.storage\"";
+    "\"part.state\", \"part.port.effort\", \".flow\", \".incident\", \".outgoing\", "
+    "\"part.storage\" or the name of a signal";
 constexpr std::size_t kMostListed = 12;
 
 struct PortQuantity {

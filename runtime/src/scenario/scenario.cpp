@@ -70,8 +70,8 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
     read_method_names(*method, names, settings.options.method);
   }
   const auto signals = object.find("signals");
-  read_signals(signals ? &*signals : nullptr, draft.driven_inputs, folder, names, settings.options,
-               root.defects());
+  settings.signal_names = read_signals(signals ? &*signals : nullptr, draft.driven_inputs, folder,
+                                       names, settings.options, root.defects());
   if (const auto outputs = object.find("outputs")) {
     read_observables(*outputs, names, settings);
   } else {

@@ -156,6 +156,14 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
         continue;
       }
     }
+    if (const std::string name = label.substr(0, label.rfind('['));
+        settings.signal_names.contains(name)) {
+      if (settings.options.signals != nullptr) {
+        element.fail(fmt::format("{} has several outputs: write \"{}[0]\"", in_quotes(name),
+                                 printable(name)));
+      }
+      continue;
+    }
     std::string defect;
     auto observable =
         find_observable(names.system(), label, settings.options.method.kind(), part_names, defect);

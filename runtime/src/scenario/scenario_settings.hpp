@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "portwave/runtime/scenario/scenario.hpp"
@@ -18,6 +20,7 @@ struct RunSettings {
   int record_every = 1;
   double end_s = 0.0;
   double record_every_s = 0.0;
+  std::set<std::string> signal_names = {};  ///< of "signals", sound or not
 };
 
 /// The number of steps that make `end_s`; nothing unless it is a whole number up to round-off.

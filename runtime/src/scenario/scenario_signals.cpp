@@ -81,6 +81,8 @@ class SignalReader {
     }
   }
 
+  std::set<std::string> take_names() { return std::move(given_); }
+
  private:
   struct BlockPlaces {
     std::string block;
@@ -416,14 +418,15 @@ Json block_field_schema(const BlockField& field) {
 
 }  // namespace
 
-void read_signals(const Node* node, const std::vector<DrivenInput>& inputs,
+std::set<std::string> read_signals(const Node* node, const std::vector<DrivenInput>& inputs,
                   const std::filesystem::path& folder, Names& names, StepperOptions& options,
                   Defects& defects) {
-  if (node == nullptr && inputs.empty()) return;
+  if (node == nullptr && inputs.empty()) return {};
   SignalReader reader(folder, names, options, defects);
   if (node != nullptr) reader.read(*node);
   for (const DrivenInput& input : inputs) reader.drive(input);
   reader.finish();
+  return reader.take_names();
 }
 
 Json signals_schema() {

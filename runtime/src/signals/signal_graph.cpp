@@ -147,7 +147,9 @@ class SignalGraphBuilder::Draft {
       return -1;
     }
     std::vector<std::string> names;
-    for (const SignalGraph::Node& node : graph.nodes_) names.push_back(node.name);
+    for (const SignalGraph::Node& node : graph.nodes_) {
+      if (node.name.find('/') == std::string::npos) names.push_back(node.name);  // not made up
+    }
     const std::string known = names.empty()
                                   ? "there is none"
                                   : fmt::format("signals: \"{}\"", fmt::join(names, "\", \""));
