@@ -50,6 +50,7 @@ struct ValidateArguments {
 
 struct ListArguments {
   std::optional<std::string> type;  ///< or method; none: all
+  bool blocks = false;              ///< kinds of blocks of signal graphs instead
   bool methods = false;             ///< methods of coupling in place of types of parts
   bool json = false;
 };
@@ -131,6 +132,8 @@ using Command = std::variant<RunArguments, ValidateArguments, ListArguments, Sch
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const ValidateArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err);
+/// Of `arguments.blocks`.
+int list_blocks(const ListArguments& arguments, std::ostream& out, std::ostream& err);
 /// Of `arguments.methods`.
 int list_methods(const ListArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const SchemaArguments& arguments, std::ostream& out, std::ostream& err);

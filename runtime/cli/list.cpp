@@ -233,6 +233,7 @@ const PartType& known_type(const std::string& name) {
 }  // namespace
 
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err) {
+  if (arguments.blocks) return list_blocks(arguments, out, err);
   if (arguments.methods) return list_methods(arguments, out, err);
   if (arguments.type) {
     const PartType& type = known_type(*arguments.type);

@@ -225,6 +225,31 @@ TEST(Allocation, NoneInStepsOfChosenSize) {
   }
 }
 
+TEST(Allocation, NoneInASignalGraph) {
+  SystemBuilder builder;
+  SystemBuilder::PartOptions driven;
+  driven.inputs["force"] = Signal::settable();
+  driven.initial_state = {0.3, 0.0};
+  builder.add("m", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}), driven);
+  builder.join(joint::Free{}, {"m.coupling"});
+  const System system = builder.build();
+  SignalGraphBuilder graph(system);
+  graph.sensor("q", {Sensor::Kind::state, 0, 0});
+  graph.sensor("e", {Sensor::Kind::effort, 0, 0});
+  graph.sensor("H", {Sensor::Kind::storage, 0, 0});
+  graph.block("late", block::delay(5), {"H"});
+  graph.block("pid", block::pid({.proportional = 3.0, .integral = 1.0, .derivative = 0.1}),
+              {"e", "q"}, 3);
+  const Eigen::MatrixXd gains = Eigen::MatrixXd::Constant(3, 3, 0.1);
+  graph.block("filter", block::state_space({gains, gains, gains, gains}), {"q", "late", "pid"});
+  graph.block("force", block::sum({1.0, 1.0}), {"filter[0]", "pid"});
+  graph.actuate("force", 0, 0);
+  StepperOptions options = serial(0.01);
+  options.method = WaveCoupling::automatic();
+  options.signals = std::make_shared<const SignalGraph>(graph.build());
+  EXPECT_EQ(allocations_while_stepping(system, options), 0);
+}
+
 TEST(Allocation, NoneInSubsteps) {
   SystemBuilder builder;
   builder.add("A",

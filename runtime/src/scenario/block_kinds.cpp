@@ -1,4 +1,4 @@
-#include "scenario/block_kinds.hpp"
+#include "portwave/runtime/scenario/block_kinds.hpp"
 
 #include <cmath>
 #include <utility>
@@ -7,7 +7,7 @@
 
 #include "portwave/subsystems/base/error.hpp"
 
-namespace portwave::scenario_file {
+namespace portwave {
 namespace {
 
 using Field = BlockField;
@@ -248,4 +248,4 @@ const std::vector<BlockKind>& block_kinds() {
   return kinds;
 }
 
-}  // namespace portwave::scenario_file
+}  // namespace portwave

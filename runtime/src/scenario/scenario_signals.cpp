@@ -12,7 +12,7 @@
 #include "output/observable.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "scenario/block_kinds.hpp"
+#include "portwave/runtime/scenario/block_kinds.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_text.hpp"
 #include "scenario/scenario_values.hpp"

@@ -12,7 +12,7 @@
 
 #include "portwave/runtime/signals/block.hpp"
 
-namespace portwave::scenario_file {
+namespace portwave {
 
 /// One key of a block in "signals".
 struct BlockField {
@@ -79,4 +79,4 @@ struct BlockKind {
 /// ("constant", "table", …), which are sampled, and "sensor".
 const std::vector<BlockKind>& block_kinds();
 
-}  // namespace portwave::scenario_file
+}  // namespace portwave
