@@ -36,7 +36,7 @@ PartType mass_type() {
       port_count(),
   };
   type.build = build;
-  type.example = {{"mass_kg", 2.0}, {"damping_Ns_per_m", 0.3}, {"ports", 2}};
+  type.example = {{"mass_kg", 2.0}, {"damping_Ns_per_m", 0.3}};
   return type;
 }
 
