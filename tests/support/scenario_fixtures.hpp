@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/subsystems/catalogue/catalogue.hpp>
 
 #include "support/source_folder.hpp"
 #include "support/text_file.hpp"
@@ -37,6 +38,15 @@ inline std::vector<std::filesystem::path> example_files() {
   return files;
 }
 
+/// The names of all types of parts, as messages list them. In defects.json: <types>.
+inline std::string quoted_part_types() {
+  std::string list;
+  for (const PartType& type : catalogue()) {
+    list += (list.empty() ? "\"" : ", \"") + type.name + "\"";
+  }
+  return list;
+}
+
 /// One entry of defects.json: changes to the base scenario and all that is said about the result.
 struct ScenarioDefect {
   std::string name;
@@ -49,7 +59,12 @@ inline std::vector<ScenarioDefect> scenario_defects() {
   std::vector<ScenarioDefect> defects;
   for (const Json& entry : Json::parse(read_text(scenario_fixtures() / "defects.json"))) {
     ScenarioDefect defect{entry.at("name"), entry.at("schema_rejects"), entry.at("edits"), {}};
-    for (const Json& error : entry.at("errors")) defect.errors.push_back({error[0], error[1]});
+    for (const Json& error : entry.at("errors")) {
+      Issue issue{error[0], error[1]};
+      const std::size_t types = issue.what.find("<types>");
+      if (types != std::string::npos) issue.what.replace(types, 7, quoted_part_types());
+      defect.errors.push_back(std::move(issue));
+    }
     defects.push_back(std::move(defect));
   }
   return defects;

@@ -9,6 +9,7 @@
 
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/stages/staged_part.hpp"
+#include "system/domain_hints.hpp"
 #include "system/system_draft.hpp"
 
 namespace portwave {
@@ -402,9 +403,10 @@ void SystemBuilder::Draft::check_ports_match(int joint) {
     if (port.domain == domain) continue;
     add(path_of(joint, i),
         fmt::format("port {} is {}, but {} is {}; different domains meet only in a "
-                    "transformer, gyrator, skew gain or kernel",
+                    "transformer, gyrator, skew gain or kernel{}",
                     in_quotes(pending.ports[i]), to_string(port.domain),
-                    in_quotes(pending.ports[with_domain]), to_string(domain)));
+                    in_quotes(pending.ports[with_domain]), to_string(domain),
+                    hint_for_domains(domain, port.domain)));
   }
 }
 

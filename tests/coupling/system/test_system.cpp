@@ -1,9 +1,11 @@
 #include <functional>
 #include <limits>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {
@@ -191,6 +193,12 @@ std::vector<Case> joint_cases() {
        "junction joins ports component by component"},
       {"domains", closed_by(joint::CommonEffort{}, {any, x, y, current}),
        "/couplings/0/ports/3: port \"X.current\" is electrical, but \"X.x\" is translation" +
+           domains +
+           ". Between electrical and translation: a gyrator whose ratio is the force per current, "
+           "as of a voice coil"},
+      {"domains without a usual transducer",
+       closed_by(joint::Connection{}, {current, port("heat", Domain::thermal)}),
+       "/couplings/0/ports/1: port \"X.heat\" is thermal, but \"X.current\" is electrical" +
            domains},
       {"generic meets every domain", closed_by(joint::Connection{}, {any, current}), ""},
       {"a transformer joins domains", closed_by(joint::Transformer{2.0}, {x, current}), ""},
@@ -247,6 +255,56 @@ void expect_messages(const std::vector<Case>& cases) {
 TEST(SystemBuilder, NamesDefectsOfPartsAndPorts) { expect_messages(naming_cases()); }
 
 TEST(SystemBuilder, NamesDefectsOfCouplings) { expect_messages(joint_cases()); }
+
+TEST(SystemBuilder, HintsAtWhatJoinsTwoDomains) {
+  struct Hint {
+    Domain first, second;
+    std::string text;
+  };
+  const std::vector<Hint> hints = {
+      {Domain::electrical, Domain::rotation,
+       ". Between electrical and rotation: a part of type \"dc_motor\", or a gyrator whose ratio "
+       "is "
+       "the motor constant"},
+      {Domain::electrical, Domain::magnetic,
+       ". Between electrical and magnetic: a gyrator whose ratio is the number of turns of the "
+       "winding"},
+      {Domain::rotation, Domain::translation,
+       ". Between rotation and translation: a part of type \"rack_and_pinion\", or a transformer, "
+       "the rotation port first, whose ratio is the radius"},
+      {Domain::hydraulic, Domain::translation,
+       ". Between hydraulic and translation: a transformer, the translation port first, whose "
+       "ratio "
+       "is the area of the piston"},
+      {Domain::hydraulic, Domain::rotation,
+       ". Between hydraulic and rotation: a transformer, the rotation port first, whose ratio is "
+       "the "
+       "volume that the pump moves per radian"},
+      {Domain::hydraulic, Domain::thermal, "skew gain or kernel"},
+  };
+  for (const Hint& hint : hints) {
+    for (const bool swapped : {false, true}) {
+      SystemBuilder builder;
+      closed_by(joint::Connection{}, {port("a", swapped ? hint.second : hint.first),
+                                      port("b", swapped ? hint.first : hint.second)})(builder);
+      const std::string text = text_of(builder.check());
+      EXPECT_TRUE(text.ends_with(hint.text)) << text;
+    }
+  }
+}
+
+// A hint that names a part must name one of the catalogue, with ports of both domains.
+TEST(SystemBuilder, HintsNamePartsOfTheCatalogue) {
+  for (const auto& [name, first, second] :
+       {std::tuple{"dc_motor", Domain::electrical, Domain::rotation},
+        std::tuple{"rack_and_pinion", Domain::rotation, Domain::translation}}) {
+    ASSERT_NE(find_part_type(name), nullptr) << name;
+    const auto part = make_part(name, find_part_type(name)->example);
+    ASSERT_EQ(part->signature().ports.size(), 2U) << name;
+    EXPECT_EQ(part->signature().ports[0].domain, first) << name;
+    EXPECT_EQ(part->signature().ports[1].domain, second) << name;
+  }
+}
 
 TEST(SystemBuilder, ReportsEveryDefectInOnePass) {
   SystemBuilder builder;
