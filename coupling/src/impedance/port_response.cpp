@@ -63,6 +63,16 @@ Matrix sparse_states(const Structure& s, const SparseMatrix* E, const Triplets& 
   return states;
 }
 
+/// The structure at a state, nonlinear resistances at the ports being taken at rest, by their slope.
+Structure structure_at_rest(const Subsystem& part, const double* x) {
+  Structure s = part.structure();
+  if (!part.constant_structure()) part.structure_at(x, s);
+  for (int j = 0; j < part.signature().wave_size() && part.has_port_laws(); ++j) {
+    s.S.coeffRef(j, j) += part.port_law(j, 0.0).slope;
+  }
+  return s;
+}
+
 }  // namespace
 
 // With x⁺ = x + ξ and ∇̄H(x, x + ξ) ≈ ∇H(x) + Mξ, the step's response to inputs u is
@@ -82,12 +92,9 @@ Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double
     start = part.default_state();
     x = start.data();
   }
-  Structure own;
-  if (!part.constant_structure()) {
-    own = part.structure();
-    part.structure_at(x, own);
-  }
-  const Structure& s = part.constant_structure() ? part.structure() : own;
+  const bool is_constant = part.constant_structure() && !part.has_port_laws();
+  const Structure own = is_constant ? Structure() : structure_at_rest(part, x);
+  const Structure& s = is_constant ? part.structure() : own;
   Matrix response =
       leading_columns(s.S, ports).topRows(ports) + leading_columns(s.N, ports).topRows(ports);
   if (s.states() > 0) {
@@ -204,8 +211,7 @@ Eigen::MatrixXd staged_port_response(const Subsystem& part, int stages, double s
                                      const double* x, Eigen::VectorXd& terms) {
   const GaussStages& rule = gauss_stages(stages);
   const Eigen::Index n = part.signature().state_size(), p = part.signature().wave_size();
-  Structure s = part.structure();
-  if (!part.constant_structure()) part.structure_at(x, s);
+  const Structure s = structure_at_rest(part, x);
   const SparseMatrix M = hessian_at(part, x);
   const SparseMatrix* const E = part.linear_form().E;
   const Matrix G = leading_columns(s.G, p), P = leading_columns(s.P, p);
@@ -245,8 +251,7 @@ Eigen::MatrixXd substepped_port_response(const Subsystem& part, int stages, int 
                                          double step_s, const double* x, Eigen::VectorXd& terms) {
   const GaussStages& rule = gauss_stages(stages);
   const Eigen::Index n = part.signature().state_size(), p = part.signature().wave_size();
-  Structure s = part.structure();
-  if (!part.constant_structure()) part.structure_at(x, s);
+  const Structure s = structure_at_rest(part, x);
   const Matrix M = Matrix(hessian_at(part, x));
   const Matrix G = leading_columns(s.G, p), P = leading_columns(s.P, p), output = G + P;
   const Matrix direct = leading_columns(s.S, p).topRows(p) + leading_columns(s.N, p).topRows(p);

@@ -145,6 +145,12 @@ std::optional<Issue> wave_only_defect(const Part& part, std::size_t index) {
   if (part.port_hamiltonian() == nullptr) {
     return Issue{fmt::format("/subsystems/{}", index), opaque_defect(part)};
   }
+  if (part.port_hamiltonian()->has_port_laws()) {
+    return Issue{fmt::format("/subsystems/{}", index),
+                 fmt::format("subsystem {} has a nonlinear resistance at its ports: only wave "
+                             "coupling solves that",
+                             in_quotes(part.name))};
+  }
   if (part.substeps == 1) return std::nullopt;
   return Issue{
       fmt::format("/subsystems/{}/substeps", index),

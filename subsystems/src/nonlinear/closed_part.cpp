@@ -26,6 +26,32 @@ double bilinear_form(const SparseMatrix& A, const VectorXd& x, const VectorXd& y
   return sum;
 }
 
+/// The root of k u + βφ(u) = r with k > 0 and φ not decreasing, φ(0) = 0: it lies between 0 and r/k.
+/// Newton's step where it stays within what encloses the root and halves the defect, else bisection.
+template <class Law>
+double monotone_root(double k, double beta, double r, const Law& law) {
+  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+  constexpr int kMostSteps = 2100;  // bisections from the largest double to the smallest
+  const double full = r / k;
+  if (full == 0.0 || !std::isfinite(full)) return full;
+  double low = std::min(0.0, full), high = std::max(0.0, full);
+  double u = full, last = std::numeric_limits<double>::infinity();
+  for (int step = 0; step < kMostSteps; ++step) {
+    const PortLawValue phi = law(u);
+    const double defect = k * u + beta * phi.value - r;
+    const double terms = std::abs(k * u) + std::abs(beta * phi.value) + std::abs(r);
+    if (std::abs(defect) <= kEpsilon * terms) return u;
+    (defect > 0.0 ? high : low) = u;
+    double next = u - defect / (k + beta * phi.slope);
+    const bool slow = !(std::abs(defect) <= 0.5 * last);
+    if (slow || !(next > low && next < high)) next = low + 0.5 * (high - low);
+    if (next == u || next == low || next == high) return u;
+    last = std::abs(defect);
+    u = next;
+  }
+  return u;
+}
+
 }  // namespace
 
 double scaled_size(const VectorXd& F, const VectorXd& w) {
@@ -45,6 +71,7 @@ ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden)
       n_(part.signature().state_size()),
       p_(part.signature().wave_size()),
       m_(p_ + part.signature().input_size()),
+      has_laws_(part.has_port_laws()),
       E_(part.linear_form().E),
       structure_(part.structure()),
       probe_structure_(part.structure()),
@@ -60,6 +87,7 @@ ClosedPart::ClosedPart(const Subsystem& part, const HiddenTerms* hidden)
   }
   for (VectorXd* v : {&external_, &u_, &u_size_, &y_, &y_size_}) v->setZero(m_);
   if (!part.constant_structure()) typical_ = part.typical_state();
+  if (has_laws_) laws_.resize(static_cast<std::size_t>(p_));
 }
 
 void ClosedPart::prepare(double step_s, const double* impedance) {
@@ -146,6 +174,27 @@ void ClosedPart::close_loop(const Structure& structure) {
   }
 }
 
+/// The inputs at the ports where φ acts, from what the others leave of the wave relation in rhs_:
+///   αu + β((S + N)u + φ(u)) = s a − β(G + P)ᵀ∇̄H, port by port.
+void ClosedPart::solve_port_laws() {
+  for (int j = 0; j < p_; ++j) {
+    const PortClosure& port = closures_[static_cast<std::size_t>(j)];
+    const auto law = [this, j](double u) { return part_.port_law(j, u); };
+    u_[j] =
+        port.beta == 0.0 ? rhs_[j] / M_(j, j) : monotone_root(M_(j, j), port.beta, rhs_[j], law);
+    laws_[static_cast<std::size_t>(j)] = law(u_[j]);
+  }
+}
+
+/// How the inputs follow from rhs_ at the inputs of the last evaluation, to first order.
+void ClosedPart::close_port_laws() {
+  input_map_.setZero();
+  for (int j = 0; j < p_; ++j) {
+    const PortClosure& port = closures_[static_cast<std::size_t>(j)];
+    input_map_(j, j) = 1.0 / (M_(j, j) + port.beta * laws_[static_cast<std::size_t>(j)].slope);
+  }
+}
+
 /// v = (J − R)g + (G − P)u with u from the incident waves and y = (G + P)ᵀg + D[0; u_x]; or the
 /// magnitudes of the terms of all three.
 template <bool kMagnitudes>
@@ -163,7 +212,8 @@ void ClosedPart::rate(const Structure& structure, const VectorXd& g, const doubl
     rhs_[j] =
         kMagnitudes ? port.s * std::abs(a[j]) + port.beta * y[j] : port.s * a[j] - port.beta * y[j];
   }
-  for (int j = 0; j < p_; ++j) {
+  if (has_laws_ && !kMagnitudes) solve_port_laws();
+  for (int j = 0; j < p_ && (kMagnitudes || !has_laws_); ++j) {
     for (int i = 0; i < p_; ++i) {
       u[i] += (kMagnitudes ? std::abs(input_map_(i, j)) : input_map_(i, j)) * rhs_[j];
     }
@@ -224,8 +274,9 @@ double ClosedPart::close(const double* a, const VectorXd& dx) {
     part_.structure_at(mid_.data(), structure_);
     close_ports(structure_);
   }
-  rate<true>(structure_, g_size_, a, u_size_, y_size_, v_size_);
   rate<false>(structure_, g_, a, u_, y_, v_);
+  if (has_laws_) close_port_laws();  // for the magnitudes, and for the derivative
+  rate<true>(structure_, g_size_, a, u_size_, y_size_, v_size_);
   if (E_ == nullptr) {
     F_ = dx - h_ * v_;
     w_ = dx.cwiseAbs() + h_ * v_size_;
@@ -243,7 +294,7 @@ double ClosedPart::close(const double* a, const VectorXd& dx) {
 /// half as far as x⁺.
 void ClosedPart::assemble_jacobian(const double* a, const VectorXd& dx, Eigen::MatrixXd& jacobian) {
   const bool constant = part_.constant_structure();
-  if (!constant) close_loop(structure_);
+  if (!constant || has_laws_) close_loop(structure_);
   if (E_ == nullptr) {
     jacobian.setIdentity();
   } else {
@@ -292,9 +343,13 @@ void ClosedPart::outputs(double* y, double* magnitudes) {
     add_product<kMagnitudes>(structure_.N, 1.0, u, out);
   };
   add.operator()<false>(g_, u_, y_);
+  for (int j = 0; j < p_ && has_laws_; ++j) y_[j] += laws_[static_cast<std::size_t>(j)].value;
   std::copy(y_.data(), y_.data() + p_, y);
   for (int j = 0; j < m_; ++j) u_size_[j] = std::abs(u_[j]);
   add.operator()<true>(g_size_, u_size_, y_);
+  for (int j = 0; j < p_ && has_laws_; ++j) {
+    y_[j] += std::abs(laws_[static_cast<std::size_t>(j)].value);
+  }
   std::copy(y_.data(), y_.data() + p_, magnitudes);
 }
 
@@ -337,6 +392,9 @@ StepEnergy ClosedPart::commit(const VectorXd& dx, double* x_next) {
   energy.dissipated_J =
       h_ * (bilinear_form(structure_.R, g_, g_) + 2.0 * bilinear_form(structure_.P, g_, u_) +
             bilinear_form(structure_.S, u_, u_));
+  for (int j = 0; j < p_ && has_laws_; ++j) {
+    energy.dissipated_J += h_ * laws_[static_cast<std::size_t>(j)].value * u_[j];
+  }
   return energy;
 }
 

@@ -73,6 +73,8 @@ class ClosedPart {
   StepEnergy commit(const Eigen::VectorXd& dx, double* x_next);
 
  private:
+  void close_port_laws();
+  void solve_port_laws();
   void make_room();
   void close_ports(const Structure& structure);
   void close_loop(const Structure& structure);
@@ -85,6 +87,7 @@ class ClosedPart {
   int n_;  ///< states
   int p_;  ///< scalar ports
   int m_;  ///< scalar ports and external inputs
+  bool has_laws_;
   double h_ = 0.0;
   std::vector<PortClosure> closures_;
   const SparseMatrix* E_;      ///< null: the identity
@@ -99,6 +102,7 @@ class ClosedPart {
   // Scratch. Names in _size hold magnitudes of terms.
   Eigen::VectorXd x_next_, mid_, g_, g_size_, v_, v_size_, F_, w_, row_, column_;
   Eigen::VectorXd u_, u_size_, y_, y_size_, rhs_;
+  std::vector<PortLawValue> laws_;  ///< φ at the inputs of the last evaluation
   Eigen::MatrixXd M_, identity_;
   DenseLu M_lu_;
   std::vector<Eigen::Triplet<double>> entries_;  ///< ∂∇̄H/∂x⁺

@@ -119,6 +119,9 @@ std::string staging_defect(const Component& part) {
   if (physics->linear_form().E != nullptr) {
     return "is a descriptor part of a kind that is not known here";
   }
+  if (!physics->is_smooth()) {
+    return "has a stiffness that jumps, and more stages would not keep its energy: take one";
+  }
   const int states = part.signature().state_size();
   if (solver_of(*physics) != StageSolver::sparse_factors && states > kMostStagedStates) {
     return fmt::format(
@@ -132,6 +135,9 @@ std::string substepping_defect(const Component& part) {
   if (std::string defect = staging_defect(part); !defect.empty()) return defect;
   if (part.port_hamiltonian()->linear_form().E != nullptr) {
     return "is a descriptor part, which takes one step at a time";
+  }
+  if (part.port_hamiltonian()->has_port_laws()) {
+    return "has a nonlinear resistance at its ports, which takes one step at a time";
   }
   if (solver_of(*part.port_hamiltonian()) == StageSolver::sparse_factors) {
     return fmt::format(

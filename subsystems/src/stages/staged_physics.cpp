@@ -245,4 +245,11 @@ void StagedPhysics::structure_at(const double* mid, Structure& out) const {
   }
 }
 
+/// Inputs and outputs of a stage are √bᵢ times those of the part.
+PortLawValue StagedPhysics::port_law(int scalar_port, double u) const {
+  const double weight = std::sqrt(stages_.b[static_cast<std::size_t>(scalar_port / layout_.p)]);
+  const PortLawValue own = part_.port_law(scalar_port % layout_.p, u / weight);
+  return {weight * own.value, own.slope};
+}
+
 }  // namespace portwave

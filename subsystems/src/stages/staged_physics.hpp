@@ -45,6 +45,8 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   bool constant_structure() const override { return part_.constant_structure(); }
   const Structure& structure() const override { return structure_; }
   void structure_at(const double* mid, Structure& out) const override;
+  bool has_port_laws() const override { return part_.has_port_laws(); }
+  PortLawValue port_law(int scalar_port, double u) const override;
 
  private:
   struct Node {

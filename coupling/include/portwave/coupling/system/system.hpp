@@ -81,8 +81,8 @@ struct Part {
 /// parts without physics.
 std::string opaque_defect(const Part& part);
 
-/// What a solver without waves has against part number `index`: that it is opaque, or that it takes
-/// substeps. Empty where it is neither.
+/// What a solver without waves has against part number `index`: that it is opaque, has a nonlinear
+/// resistance at its ports, or takes substeps. Empty where it is none of these.
 std::optional<Issue> wave_only_defect(const Part& part, std::size_t index);
 
 /// One scalar port of the system: component `component` of port `port` of part `part`.

@@ -18,6 +18,12 @@ struct LinearForm {
   const SparseMatrix* E = nullptr;  ///< n×n, may be singular; null: the identity
 };
 
+/// A nonlinear resistance at a scalar port, φ(u), and its slope φ′(u).
+struct PortLawValue {
+  double value = 0.0;
+  double slope = 0.0;
+};
+
 /// One port-Hamiltonian part, immutable once built: a component that shows its physics, apart from
 /// any step size.
 ///
@@ -56,12 +62,26 @@ class Subsystem : public Component {
     return false;
   }
 
+  /// False where ∇²H jumps, as at the edge of a contact. Then steps of one stage only are taken, whose
+  /// discrete gradient may be exact there: more stages take integrals by quadrature, which is not.
+  virtual bool is_smooth() const { return true; }
+
   /// True when J, R, G, P, S, N do not depend on the state.
   virtual bool constant_structure() const { return true; }
   /// The structure matrices; those at the default state when they depend on the state.
   virtual const Structure& structure() const = 0;
   /// The structure matrices at the midpoint state (x + x⁺)/2, written to `out`.
   virtual void structure_at(const double* x_mid, Structure& out) const;
+
+  /// True when port_law is not zero: then the outputs at the ports are
+  ///   y = (G + P)ᵀ∇̄H + (S + N)u + φ(u),
+  /// with φ acting on each scalar port alone, and dissipation gains Σ φ(u)u ≥ 0. Between ports that
+  /// have a law there must be no feedthrough: S + N is diagonal there.
+  virtual bool has_port_laws() const { return false; }
+  /// φ of a scalar port: continuous, not decreasing, φ(0) = 0, finite for every finite u.
+  virtual PortLawValue port_law([[maybe_unused]] int scalar_port, [[maybe_unused]] double u) const {
+    return {};
+  }
 
   /// True when H is quadratic and the structure constant: then S is affine and the step a midpoint.
   virtual bool is_linear() const { return false; }

@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <cmath>
+
+#include "part_types.hpp"
+#include "portwave/subsystems/core/subsystem.hpp"
+#include "portwave/subsystems/matrices/structure.hpp"
+
+namespace portwave {
+namespace {
+
+struct ContactParameters {
+  double stiffness;
+  double damping;
+  double gap_m;
+  double size_m;
+  bool is_hertzian;
+  double side;  ///< 1: touched as d grows; -1: as it falls
+};
+
+/// One-sided spring with damping that vanishes where it separates. The energy is a function of the
+/// compression s = max(0, ±d − gap) alone, and the damping is a resistance ≥ 0, so that no step takes
+/// more energy out of a contact than went into it.
+class Contact final : public Subsystem {
+ public:
+  explicit Contact(const ContactParameters& p)
+      : Subsystem(Signature{"contact",
+                            {{"approach", "m"}},
+                            {{"face", Causality::flow_in, Domain::translation, 1}},
+                            {}}),
+        p_(p),
+        structure_(Structure::zero(1, 1)) {
+    structure_.G.insert(0, 0) = 1.0;
+    structure_.S.insert(0, 0) = 0.0;
+  }
+
+  std::vector<double> typical_state() const override { return {p_.size_m}; }
+  double storage(const double* x) const override {
+    const double s = compression(x[0]);
+    return p_.is_hertzian ? 0.4 * p_.stiffness * s * s * std::sqrt(s) : 0.5 * p_.stiffness * s * s;
+  }
+  void gradient(const double* x, double* g) const override {
+    g[0] = p_.side * force(compression(x[0]));
+  }
+  void discrete_gradient(const double* x, const double* y, double* g) const override {
+    g[0] = p_.side * mean_force(x[0], y[0]);
+  }
+  void discrete_gradient_jacobian(const double* x, const double* y,
+                                  std::vector<Eigen::Triplet<double>>& jacobian) const override {
+    jacobian.emplace_back(0, 0, mean_slope(x[0], y[0]));
+  }
+  bool hessian(const double* x, std::vector<Eigen::Triplet<double>>& hessian) const override {
+    hessian.emplace_back(0, 0, slope(x[0]));
+    return true;
+  }
+  bool is_smooth() const override { return false; }
+  bool constant_structure() const override { return p_.damping == 0.0; }
+  const Structure& structure() const override { return structure_; }
+  void structure_at(const double* x_mid, Structure& out) const override {
+    const double s = compression(x_mid[0]);
+    out.S.coeffRef(0, 0) = p_.damping * (p_.is_hertzian ? s * std::sqrt(s) : s);
+  }
+
+ private:
+  double compression(double d) const { return std::max(0.0, p_.side * d - p_.gap_m); }
+  double force(double s) const { return p_.stiffness * (p_.is_hertzian ? s * std::sqrt(s) : s); }
+  double slope(double d) const {
+    const double s = compression(d);
+    if (s == 0.0) return 0.0;
+    return p_.stiffness * (p_.is_hertzian ? 1.5 * std::sqrt(s) : 1.0);
+  }
+
+  /// |H(y) − H(x)|/|y − x|. Within contact by divided differences that do not cancel; from or to
+  /// free flight the compressed side alone has energy, and it is the shorter of the two lengths.
+  double mean_force(double x, double y) const {
+    const double s = compression(x), t = compression(y);
+    if (s == 0.0 && t == 0.0) return 0.0;
+    if (s > 0.0 && t > 0.0) {
+      if (!p_.is_hertzian) return 0.5 * p_.stiffness * (s + t);
+      const double a = std::sqrt(s), b = std::sqrt(t);
+      return 0.4 * p_.stiffness *
+             (a * a * a * a + a * b * (a * a + a * b + b * b) + b * b * b * b) / (a + b);
+    }
+    return storage(s > 0.0 ? &x : &y) / std::abs(y - x);
+  }
+  /// Its derivative by ±y.
+  double mean_slope(double x, double y) const {
+    const double s = compression(x), t = compression(y);
+    if (s == 0.0 && t == 0.0) return 0.0;
+    if (s > 0.0 && t > 0.0 && !p_.is_hertzian) return 0.5 * p_.stiffness;
+    if (y == x) return 0.5 * slope(x);
+    if (s > 0.0 && t > 0.0) {
+      // d/dy of the divided difference, in roots: g = N/(a + b), dy = 2b db.
+      const double a = std::sqrt(s), b = std::sqrt(t), c = a + b;
+      const double N = a * a * a * a + a * b * (a * a + a * b + b * b) + b * b * b * b;
+      const double dN = a * a * a + 2.0 * a * a * b + 3.0 * a * b * b + 4.0 * b * b * b;
+      return 0.4 * p_.stiffness * (dN * c - N) / (c * c) / (2.0 * b);
+    }
+    return (force(t) - mean_force(x, y)) / (p_.side * (y - x));
+  }
+
+  ContactParameters p_;
+  Structure structure_;
+};
+
+}  // namespace
+
+PartType contact_type() {
+  PartType type;
+  type.name = "contact";
+  type.group = "translation";
+  type.summary = "One-sided contact: pushes where it is compressed and lets go elsewhere.";
+  type.equations =
+      "d' = f,  s = max(0, d - gap), or max(0, -d - gap) with side \"negative\"\n"
+      "H = k s^(n+1)/(n+1)\n"
+      "e = +-k s^n + k a s^n f,  n = 1 (linear) or 3/2 (Hertz),  k = force/compression^n";
+  ParameterInfo law;
+  law.name = "law";
+  law.kind = ParameterKind::choice;
+  law.choices = {"linear", "hertz"};
+  law.summary = "n: linear, or Hertz's law of round bodies";
+  law.default_value = std::string("linear");
+  ParameterInfo damping = non_negative_number(
+      "damping_s_per_m", "s/m", "a: about 1.5 (1 - restitution)/speed for impacts of that speed");
+  damping.default_value = 0.0;
+  ParameterInfo gap;
+  gap.name = "gap_m";
+  gap.unit = "m";
+  gap.summary = "distance of the faces where d is 0";
+  gap.default_value = 0.0;
+  ParameterInfo side;
+  side.name = "side";
+  side.kind = ParameterKind::choice;
+  side.choices = {"positive", "negative"};
+  side.summary = "whether the faces touch as the approach d grows or as it falls";
+  side.default_value = std::string("positive");
+  type.parameters = {
+      positive_number("force_N", "N", "force at rest where the compression is compression_m"),
+      positive_number("compression_m", "m", "compression s at which the force is force_N"),
+      damping,
+      gap,
+      side,
+      law};
+  type.build = [](const Parameters& p) -> std::unique_ptr<Component> {
+    const double reach_m = number_of(p, "compression_m");
+    const bool is_hertzian = value_of<std::string>(p, "law") == "hertz";
+    const double stiffness =
+        number_of(p, "force_N") / (is_hertzian ? reach_m * std::sqrt(reach_m) : reach_m);
+    return std::make_unique<Contact>(ContactParameters{
+        stiffness, stiffness * number_of(p, "damping_s_per_m"), number_of(p, "gap_m"), reach_m,
+        is_hertzian, value_of<std::string>(p, "side") == "negative" ? -1.0 : 1.0});
+  };
+  type.example = {{"force_N", 20.0},
+                  {"compression_m", 0.5},
+                  {"damping_s_per_m", 0.1},
+                  {"gap_m", 0.2},
+                  {"law", std::string("hertz")}};
+  return type;
+}
+
+}  // namespace portwave

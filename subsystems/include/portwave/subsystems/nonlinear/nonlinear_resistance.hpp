@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+
+#include "portwave/subsystems/core/subsystem.hpp"
+
+namespace portwave {
+
+/// A nonlinear resistance without a state: y = φ(u) at each scalar port, u and y being effort and
+/// flow, or the other way round, as the port's causality says. A friction, a diode, a valve.
+/// Step     the wave relation of each port is one equation with a monotone function: solved to
+///          round-off, for every step size, impedance and wave.
+/// Errors   ConfigError at construction: states or inputs in the signature; a law that is not
+///          finite, is not 0 at 0, or decreases, at the sizes from 1e-12 to 1e12 that are tried.
+class NonlinearResistance final : public Subsystem {
+ public:
+  /// φ and φ′; pure and thread-safe.
+  using Law = std::function<PortLawValue(double u)>;
+
+  NonlinearResistance(Signature signature, Law law);
+
+  double storage(const double*) const override { return 0.0; }
+  void gradient(const double*, double*) const override {}
+  void discrete_gradient(const double*, const double*, double*) const override {}
+  void discrete_gradient_jacobian(const double*, const double*,
+                                  std::vector<Eigen::Triplet<double>>&) const override {}
+  bool hessian(const double*, std::vector<Eigen::Triplet<double>>&) const override { return true; }
+  const Structure& structure() const override { return structure_; }
+  bool has_port_laws() const override { return true; }
+  PortLawValue port_law(int, double u) const override { return law_(u); }
+
+ private:
+  Structure structure_;
+  Law law_;
+};
+
+}  // namespace portwave
