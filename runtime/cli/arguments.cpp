@@ -385,6 +385,8 @@ void add_verbs(Verb& top, Draft& draft) {
   list.text(
       "TYPE", "", "Type of part", [](const std::string&) { return std::string(); },
       [&draft](const std::string& type) { draft.list.type = type; });
+  list.flag("--markdown", "Write types of parts as Markdown, the form of docs/reference/parts.md",
+            draft.list.markdown);
   list.flag("--blocks", "Show the blocks of controllers instead, or the one of that name",
             draft.list.blocks);
   list.flag("--methods", "Show the methods of coupling instead, or the one of that name",

@@ -50,6 +50,7 @@ struct ValidateArguments {
 
 struct ListArguments {
   std::optional<std::string> type;  ///< or method; none: all
+  bool markdown = false;            ///< types of parts as a page of Markdown
   bool blocks = false;              ///< kinds of blocks of signal graphs instead
   bool methods = false;             ///< methods of coupling in place of types of parts
   bool json = false;

@@ -13,6 +13,7 @@
 
 #include "columns.hpp"
 #include "commands.hpp"
+#include "list_parts.hpp"
 
 namespace portwave::cli {
 namespace {
@@ -114,47 +115,21 @@ std::unique_ptr<Component> example_of(const PartType& type) {
   return make_part(type.name, type.example);
 }
 
-std::string_view group_of(const PartType& type) {
-  return type.group.empty() ? std::string_view("other") : std::string_view(type.group);
-}
-
 Json type_json(const PartType& type) {
   const std::unique_ptr<Component> part = example_of(type);
   const Signature& signature = part->signature();
   Json parameters = Json::array();
   for (const ParameterInfo& info : type.parameters) parameters.push_back(parameter_json(info));
-  Json example = Json::object();
-  for (const auto& [name, value] : type.example) example[name] = parameter_value_json(value);
   return {{"type", type.name},
           {"group", std::string(group_of(type))},
           {"summary", type.summary},
           {"equations", type.equations},
           {"linear", part->capabilities().linear},
           {"parameters", std::move(parameters)},
-          {"example", std::move(example)},
+          {"example", parameters_json(type.example)},
           {"ports", list_json(signature.ports)},
           {"states", list_json(signature.states)},
           {"inputs", list_json(signature.inputs)}};
-}
-
-std::string range_text(const ParameterInfo& info) {
-  if (info.kind == ParameterKind::choice) return fmt::format("{}", fmt::join(info.choices, "|"));
-  std::string text;
-  const bool has_minimum = std::isfinite(info.minimum);
-  if (has_minimum) text = fmt::format("{} {}", info.minimum_excluded ? ">" : ">=", info.minimum);
-  if (std::isfinite(info.maximum)) {
-    text += fmt::format("{}<= {}", has_minimum ? ", " : "", info.maximum);
-  }
-  return info.passive_only ? text + " (less with allow_active)" : text;
-}
-
-std::string default_text(const ParameterInfo& info) {
-  if (!info.default_value) return "required";
-  if (const auto* const number = std::get_if<double>(&*info.default_value)) {
-    return fmt::format("{:g}", *number);
-  }
-  if (const auto* const word = std::get_if<std::string>(&*info.default_value)) return *word;
-  return parameter_value_json(*info.default_value).dump();
 }
 
 std::string indented(const std::string& text) {
@@ -182,8 +157,8 @@ std::string type_text(const PartType& type) {
   std::vector<std::vector<std::string>> parameters;
   for (const ParameterInfo& info : type.parameters) {
     parameters.push_back({info.name, info.unit.empty() ? "-" : info.unit,
-                          std::string(name_of(info.kind)), default_text(info), range_text(info),
-                          info.summary});
+                          std::string(name_of(info.kind)), parameter_default(info),
+                          parameter_range(info), info.summary});
   }
   if (!parameters.empty()) {
     parameters.insert(parameters.begin(), {"name", "unit", "kind", "default", "range", "meaning"});
@@ -200,7 +175,7 @@ std::string type_text(const PartType& type) {
 
   return fmt::format("{}: {}\n\nequations\n{}", type.name, type.summary, indented(type.equations)) +
          section("parameters", parameters) + section("ports", ports) + section("states", states) +
-         section("external inputs", inputs);
+         section("external inputs", inputs) + "\n" + indented(port_drawing(type.name, signature));
 }
 
 /// By group, in the order in which groups first appear, with one width for the names of all.
@@ -232,9 +207,43 @@ const PartType& known_type(const std::string& name) {
 
 }  // namespace
 
+std::string_view group_of(const PartType& type) {
+  return type.group.empty() ? std::string_view("other") : std::string_view(type.group);
+}
+
+std::string parameter_range(const ParameterInfo& info) {
+  if (info.kind == ParameterKind::choice) return fmt::format("{}", fmt::join(info.choices, "|"));
+  std::string text;
+  const bool has_minimum = std::isfinite(info.minimum);
+  if (has_minimum) text = fmt::format("{} {}", info.minimum_excluded ? ">" : ">=", info.minimum);
+  if (std::isfinite(info.maximum)) {
+    text += fmt::format("{}<= {}", has_minimum ? ", " : "", info.maximum);
+  }
+  return info.passive_only ? text + " (less with allow_active)" : text;
+}
+
+std::string parameter_default(const ParameterInfo& info) {
+  if (!info.default_value) return "required";
+  if (const auto* const number = std::get_if<double>(&*info.default_value)) {
+    return fmt::format("{:g}", *number);
+  }
+  if (const auto* const word = std::get_if<std::string>(&*info.default_value)) return *word;
+  return parameter_value_json(*info.default_value).dump();
+}
+
+Json parameters_json(const Parameters& parameters) {
+  Json json = Json::object();
+  for (const auto& [name, value] : parameters) json[name] = parameter_value_json(value);
+  return json;
+}
+
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err) {
   if (arguments.blocks) return list_blocks(arguments, out, err);
   if (arguments.methods) return list_methods(arguments, out, err);
+  if (arguments.markdown) {
+    out << (arguments.type ? part_section(known_type(*arguments.type)) : parts_page());
+    return kOk;
+  }
   if (arguments.type) {
     const PartType& type = known_type(*arguments.type);
     out << (arguments.json ? type_json(type).dump(2) + "\n" : type_text(type));

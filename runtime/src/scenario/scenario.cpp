@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "scenario/scenario_assemblies.hpp"
 #include "scenario/scenario_document.hpp"
 #include "scenario/scenario_method.hpp"
 #include "scenario/scenario_parts.hpp"
@@ -82,7 +83,7 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
 // Nothing is returned if there is any defect.
 std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::path& folder,
                                       const PhaseCallback& listener) {
-  const ObjectReader object(root, {"$schema", "name", "description", "time", "subsystems",
+  const ObjectReader object(root, {"$schema", "name", "description", "time", "assemblies", "subsystems",
                                    "couplings", "method", "signals", "outputs"});
   if (!object.is_object()) return std::nullopt;
   for (const char* const key : {"$schema", "description"}) {
@@ -122,9 +123,20 @@ Scenario parse(std::string text, const std::string& file, const std::filesystem:
   if (document.readable) apply_overrides(document, overrides);
   Defects defects(document);
   std::optional<Scenario> scenario;
-  if (document.readable) scenario = read_scenario(Node(document.root, defects), folder, listener);
+  std::optional<ExpandedDocument> expanded;
+  if (document.readable && has_assemblies(document.root)) {
+    expanded = expand_assemblies(document.root);
+    defects.add(expanded->issues);
+  }
+  // Places of defects as JSON are those of the document as it was given.
+  if (!expanded && document.readable) {
+    scenario = read_scenario(Node(document.root, defects), folder, listener);
+  } else if (expanded && defects.count() == 0) {
+    scenario = read_scenario(Node(expanded->root, defects), folder, listener);
+  }
   if (scenario) return *std::move(scenario);
   Issues issues = defects.take();
+  if (expanded && expanded->issues.empty() && document.issues.empty()) expanded->place(issues);
   sort_by_place(issues, document.root);
   throw ScenarioError(file, std::move(issues));
 }

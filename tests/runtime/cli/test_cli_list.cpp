@@ -11,6 +11,8 @@
 
 #include "support/cli_process.hpp"
 #include "support/source_folder.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/text_file.hpp"
 
 namespace portwave {
 namespace {
@@ -37,6 +39,52 @@ TEST(CliValidate, AcceptsEveryExample) {
     ++count;
   }
   EXPECT_GT(count, 0);
+}
+
+TEST(CliList, ThePageOfTypesIsWhatTheProgramWrites) {
+  const ProcessResult result = portwave_cli({"list", "--markdown"});
+  EXPECT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_TRUE(result.out == testing::read_text(testing::source_file("docs/reference/parts.md")))
+      << "run: portwave list --markdown > docs/reference/parts.md";
+  for (const PartType& type : catalogue()) {
+    EXPECT_TRUE(contains(result.out, "### " + type.name + "\n")) << type.name;
+  }
+}
+
+// An example of the page goes into "subsystems" as it stands.
+TEST(CliList, ExamplesOfThePageAreParts) {
+  for (const PartType& type : catalogue()) {
+    const ProcessResult page = portwave_cli({"list", type.name, "--markdown"});
+    const std::size_t begin = page.out.find("```json\n") + 8;
+    const Json part = Json::parse(page.out.substr(begin, page.out.find("\n```", begin) - begin));
+    Json scenario = {{"name", "example"},
+                     {"time", {{"step_s", 0.001}, {"steps", 1}}},
+                     {"subsystems", Json::array({part})},
+                     {"couplings", Json::array()},
+                     {"method", {{"kind", "auto"}}}};
+    const auto own = make_part(type.name, type.example);
+    for (const Port& port : own->signature().ports) {
+      scenario["couplings"].push_back(
+          {{"kind", "resistive"}, {"ports", {"part." + port.name}}, {"resistance", 1.0}});
+    }
+    const testing::TemporaryFolder folder;
+    testing::write_text(folder.path() / "example.json", scenario.dump());
+    const ProcessResult result =
+        portwave_cli({"validate", (folder.path() / "example.json").string()});
+    EXPECT_EQ(result.exit_code, 0) << type.name << '\n' << said(result);
+  }
+}
+
+TEST(CliList, ShowsBlocksAndTheirKeys) {
+  const ProcessResult all = portwave_cli({"list", "--blocks"});
+  EXPECT_TRUE(contains(all.out, "state_space")) << said(all);
+  const ProcessResult pid = portwave_cli({"list", "--blocks", "pid"});
+  EXPECT_TRUE(contains(pid.out, "tracking_s")) << said(pid);
+  const ProcessResult json = portwave_cli({"list", "--blocks", "--json"});
+  EXPECT_GT(Json::parse(json.out).size(), 15U);
+  const ProcessResult wrong = portwave_cli({"list", "--blocks", "pdi"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_TRUE(contains(wrong.err, "Did you mean \"pid\"?")) << said(wrong);
 }
 
 TEST(CliValidate, AppliesSettings) {

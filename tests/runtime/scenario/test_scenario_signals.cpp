@@ -1,0 +1,183 @@
+// "signals" of scenario files: what is read, and every defect in its place.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "portwave/runtime/scenario/scenario.hpp"
+
+namespace portwave {
+namespace {
+
+using Json = nlohmann::json;
+
+Json loop_scenario() {
+  return Json::parse(R"({
+    "name": "loop",
+    "time": {"step_s": 0.01, "end_s": 2},
+    "subsystems": [
+      {"name": "m", "type": "linear_oscillator",
+       "parameters": {"mass_kg": 1, "stiffness_N_per_m": 4},
+       "inputs": {"force": {"kind": "signal", "signal": "drive"}}}],
+    "couplings": [{"kind": "free", "ports": ["m.coupling"]}],
+    "method": {"kind": "auto"},
+    "signals": {
+      "every": 2,
+      "blocks": [
+        {"name": "drive", "kind": "sum", "signals": ["pid", 0.5, "path[1]"]},
+        {"name": "path", "kind": "trajectory", "waypoints": [[0, 0], [1, 1]], "shape": "cubic"},
+        {"name": "pid", "kind": "pid", "setpoint": "path[0]", "measurement": "m.q2",
+         "proportional": 3, "every": 4},
+        {"name": "energy", "kind": "sensor", "of": "m.storage"},
+        {"name": "tone", "kind": "chirp", "amplitude": 1, "from_Hz": 1, "to_Hz": 2, "duration_s": 1}]},
+    "outputs": {"observe": ["m.q2", "drive", "path[1]", "energy"]}
+  })");
+}
+
+std::vector<std::string> defects_of(const Json& scenario) {
+  try {
+    (void)parse_scenario(scenario.dump(), "file", ".");
+  } catch (const ScenarioError& error) {
+    std::vector<std::string> out;
+    for (const Issue& issue : error.issues()) out.push_back(issue.where + ": " + issue.what);
+    return out;
+  }
+  return {};
+}
+
+bool has(const std::vector<std::string>& defects, const std::string& text) {
+  return std::ranges::any_of(
+      defects, [&](const std::string& d) { return d.find(text) != std::string::npos; });
+}
+
+std::string all(const std::vector<std::string>& defects) {
+  std::string text;
+  for (const std::string& d : defects) text += d + '\n';
+  return text;
+}
+
+TEST(ScenarioSignals, BuildAGraphThatDrivesAndIsObserved) {
+  const Scenario scenario = parse_scenario(loop_scenario().dump(), "file", ".");
+  ASSERT_NE(scenario.options.signals, nullptr);
+  const SignalGraph& graph = *scenario.options.signals;
+  EXPECT_EQ(graph.actuators().size(), 1U);
+  for (const SignalGraph::Node& node : graph.nodes()) {
+    if (node.name == "pid") {
+      EXPECT_EQ(node.every, 4);
+    } else if (node.name == "drive") {
+      EXPECT_EQ(node.every, 2);
+    }
+  }
+  Stepper stepper(scenario.system, scenario.options);
+  for (int n = 0; n < 30; ++n) stepper.step();
+  // At t = 0.3 the cubic has risen by 0.09(3 - 0.6) at a rate of 6·0.3·0.7. The sum is taken at
+  // every second step, the sensor of the PID at every step, the PID at every fourth.
+  EXPECT_EQ(observe(stepper, scenario.observables[2]), stepper.signals()[1 + 1]);
+  EXPECT_NEAR(observe(stepper, scenario.observables[2]), 6 * 0.3 * 0.7, 1e-12);
+  EXPECT_EQ(observe(stepper, scenario.observables[3]), stepper.storage(0));
+  EXPECT_EQ(observe(stepper, scenario.observables[1]), stepper.input(0, 0));
+}
+
+TEST(ScenarioSignals, EveryDefectIsToldInItsPlace) {
+  Json scenario = loop_scenario();
+  Json& blocks = scenario["signals"]["blocks"];
+  scenario["signals"]["every"] = 0;
+  scenario["subsystems"][0]["inputs"]["force"]["signal"] = "drve";
+  blocks[0]["weights"] = {1, 2};
+  blocks[1]["waypoints"] = {{0, 0}, {0, 1}};
+  blocks[2]["measurement"] = "m.x";
+  blocks[2]["minimum"] = 2;
+  blocks[2]["maximum"] = 1;
+  blocks[3]["of"] = "m.coupling.incident";
+  blocks[4]["kind"] = "chrp";
+  blocks.push_back({{"name", "pid"}, {"kind", "gain"}, {"signal", "path"}, {"factor", 1}});
+  blocks.push_back({{"name", "late"}, {"kind", "delay"}, {"signal", true}, {"smples", 2}});
+  const auto defects = defects_of(scenario);
+  for (const char* const text : {
+           "/signals/every: must be an integer",
+           "/subsystems/0/inputs/force/signal: there is no signal \"drve\"",
+           "Did you mean \"drive\"?",
+           "/signals/blocks/0/weights: needs one number per signal: 3, got 2",
+           "/signals/blocks/1/waypoints/1: first numbers must increase",
+           "/signals/blocks/2/measurement: subsystem \"m\" has nothing named \"x\"",
+           "/signals/blocks/3/of: waves cannot be measured",
+           "Did you mean \"chirp\"?",
+           "/signals/blocks/5/name: the name \"pid\" is already taken",
+           "/signals/blocks/6/signal: must be the name of a signal",
+           "/signals/blocks/6/smples: unknown key",
+       }) {
+    EXPECT_TRUE(has(defects, text)) << text << "\n--- in ---\n" << all(defects);
+  }
+}
+
+TEST(ScenarioSignals, AlgebraicLoopsAreNamed) {
+  Json scenario = loop_scenario();
+  scenario["signals"]["blocks"][0]["signals"].push_back("back");
+  scenario["signals"]["blocks"].push_back(
+      {{"name", "back"}, {"kind", "gain"}, {"signal", "drive"}, {"factor", 2}});
+  const auto defects = defects_of(scenario);
+  ASSERT_EQ(defects.size(), 1U) << all(defects);
+  EXPECT_TRUE(has(defects, "/signals/blocks/0: algebraic loop: drive -> back -> drive"))
+      << all(defects);
+  scenario["signals"]["blocks"].back()["kind"] = "delay";
+  scenario["signals"]["blocks"].back().erase("factor");
+  EXPECT_TRUE(defects_of(scenario).empty());
+}
+
+TEST(ScenarioSignals, AnInputIsDrivenOnceAndSignalsMayBeAbsent) {
+  Json scenario = loop_scenario();
+  scenario.erase("signals");
+  scenario["outputs"]["observe"] = {"m.q2"};
+  EXPECT_TRUE(has(defects_of(scenario), "there is no signal \"drive\""));
+  // A quantity drives an input without any block, and so does a number.
+  scenario["subsystems"][0]["inputs"]["force"]["signal"] = "m.v2";
+  EXPECT_TRUE(defects_of(scenario).empty()) << all(defects_of(scenario));
+  scenario["subsystems"][0]["inputs"]["force"]["signal"] = 2.5;
+  EXPECT_TRUE(defects_of(scenario).empty());
+  scenario["subsystems"][0]["inputs"]["force"] = {{"kind", "settable"}, {"initial", 1.5}};
+  const Scenario settable = parse_scenario(scenario.dump(), "file", ".");
+  const Stepper stepper(settable.system, settable.options);
+  EXPECT_EQ(stepper.input(0, 0), 1.5);
+}
+
+TEST(ScenarioSignals, DamagedSectionsAreRefusedAndNeverCrash) {
+  const Json whole = loop_scenario();
+  const std::vector<Json> values = {nullptr,
+                                    true,
+                                    -1,
+                                    1e300,
+                                    "",
+                                    "x.y.z",
+                                    Json::array(),
+                                    Json::object(),
+                                    Json::array({Json::array()}),
+                                    "path[7]",
+                                    "path[-1]",
+                                    "["};
+  int refused = 0;
+  const auto damage = [&](const Json::json_pointer& place) {
+    for (const Json& value : values) {
+      Json scenario = whole;
+      scenario[place] = value;
+      refused += defects_of(scenario).empty() ? 0 : 1;
+    }
+  };
+  damage(Json::json_pointer("/signals"));
+  damage(Json::json_pointer("/signals/blocks"));
+  for (std::size_t i = 0; i < whole["signals"]["blocks"].size(); ++i) {
+    const std::string block = "/signals/blocks/" + std::to_string(i);
+    damage(Json::json_pointer(block));
+    for (const auto& [key, value] : whole["signals"]["blocks"][i].items()) {
+      damage(Json::json_pointer(block + "/" + key));
+    }
+  }
+  damage(Json::json_pointer("/subsystems/0/inputs/force"));
+  damage(Json::json_pointer("/subsystems/0/inputs/force/signal"));
+  EXPECT_GT(refused, 250);
+}
+
+}  // namespace
+}  // namespace portwave
