@@ -83,8 +83,8 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
 // Nothing is returned if there is any defect.
 std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::path& folder,
                                       const PhaseCallback& listener) {
-  const ObjectReader object(root, {"$schema", "name", "description", "time", "assemblies", "subsystems",
-                                   "couplings", "method", "signals", "outputs"});
+  const ObjectReader object(root, {"$schema", "name", "description", "time", "assemblies",
+                                   "subsystems", "couplings", "method", "signals", "outputs"});
   if (!object.is_object()) return std::nullopt;
   for (const char* const key : {"$schema", "description"}) {
     if (const auto text = object.find(key)) text->text();

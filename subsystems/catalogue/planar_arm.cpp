@@ -1,0 +1,326 @@
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <fmt/format.h>
+
+#include "part_types.hpp"
+#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
+
+namespace portwave {
+namespace {
+
+using Numbers = std::vector<double>;
+
+constexpr int kMostLinks = 20;
+
+using Vector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMostLinks, 1>;
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMostLinks, kMostLinks>;
+
+/// The coefficients of the arm in absolute angles θ_k = q_1 + … + q_k:
+///   T = ½ Σ_ab A_ab cos(θ_a − θ_b) ω_a ω_b,   V = g Σ_a μ_a (1 − cos θ_a).
+struct Arm {
+  int links = 0;
+  Vector lengths;
+  Matrix A;
+  Vector weights;  ///< g μ_a
+};
+
+Arm make_arm(const Numbers& lengths, const Numbers& masses, const Numbers& centres,
+             const Numbers& inertias, double gravity) {
+  Arm arm;
+  arm.links = static_cast<int>(lengths.size());
+  arm.lengths = Eigen::Map<const Eigen::VectorXd>(lengths.data(), arm.links);
+  arm.A.setZero(arm.links, arm.links);
+  arm.weights.setZero(arm.links);
+  double beyond = 0.0;  // mass of the links that follow
+  for (int a = arm.links - 1; a >= 0; --a) {
+    const auto at = static_cast<std::size_t>(a);
+    const double m = masses[at], l = lengths[at], c = centres[at];
+    const double moment = m * c + l * beyond;
+    arm.A(a, a) = inertias[at] + m * c * c + l * l * beyond;
+    for (int b = 0; b < a; ++b) {
+      arm.A(a, b) = arm.A(b, a) = arm.lengths[b] * moment;
+    }
+    arm.weights[a] = gravity * moment;
+    beyond += m;
+  }
+  return arm;
+}
+
+/// What both derivatives need, in absolute angles and their momenta π = Bω, π_k = p_k − p_{k+1}.
+struct ArmMotion {
+  Vector theta, omega;
+  Matrix cosines, sines;  ///< A_ab cos(θ_a − θ_b), A_ab sin(θ_a − θ_b)
+  Eigen::LLT<Matrix> B;
+
+  ArmMotion(const Arm& arm, const double* x) {
+    const int n = arm.links;
+    theta.resize(n);
+    omega.resize(n);
+    Vector sine(n), cosine(n);
+    double angle = 0.0;
+    for (int k = 0; k < n; ++k) {
+      angle += x[k];
+      theta[k] = angle;
+      sine[k] = std::sin(angle);
+      cosine[k] = std::cos(angle);
+      omega[k] = x[n + k] - (k + 1 < n ? x[n + k + 1] : 0.0);
+    }
+    cosines.resize(n, n);
+    sines.resize(n, n);
+    for (int a = 0; a < n; ++a) {
+      for (int b = 0; b < n; ++b) {
+        cosines(a, b) =
+            a == b ? arm.A(a, a) : arm.A(a, b) * (cosine[a] * cosine[b] + sine[a] * sine[b]);
+        sines(a, b) = a == b ? 0.0 : arm.A(a, b) * (sine[a] * cosine[b] - cosine[a] * sine[b]);
+      }
+    }
+    B.compute(cosines);
+    B.solveInPlace(omega);
+  }
+};
+
+double arm_energy(const Arm& arm, const double* x) {
+  const int n = arm.links;
+  const ArmMotion motion(arm, x);
+  double energy = 0.0;
+  for (int k = 0; k < n; ++k) {
+    const double rate = motion.omega[k] - (k > 0 ? motion.omega[k - 1] : 0.0);
+    const double half = std::sin(0.5 * motion.theta[k]);
+    energy += 0.5 * x[n + k] * rate + 2.0 * arm.weights[k] * half * half;
+  }
+  return energy;
+}
+
+// ∂H/∂θ_k = ω_k Σ_b A_kb sin(θ_k − θ_b) ω_b + g μ_k sin θ_k,   ∂H/∂π = ω.
+void arm_gradient(const Arm& arm, const double* x, double* g) {
+  const int n = arm.links;
+  const ArmMotion motion(arm, x);
+  double torque = 0.0;
+  for (int k = n - 1; k >= 0; --k) {
+    torque += motion.omega[k] * motion.sines.row(k).dot(motion.omega) +
+              arm.weights[k] * std::sin(motion.theta[k]);
+    g[k] = torque;
+    g[n + k] = motion.omega[k] - (k > 0 ? motion.omega[k - 1] : 0.0);
+  }
+}
+
+// With w_j = ∂B/∂θ_j ω, W = (w_1, …):
+//   ∂²H/∂π² = B⁻¹,   ∂²H/∂π∂θ = −B⁻¹W,   ∂²H/∂θ² = WᵀB⁻¹W − ½ ∂²(ωᵀBω)/∂θ² + V''.
+void arm_hessian(const Arm& arm, const double* x, double* hessian) {
+  const int n = arm.links;
+  const ArmMotion motion(arm, x);
+  const Vector& omega = motion.omega;
+  Matrix W = motion.sines * omega.asDiagonal();
+  W.diagonal() = -motion.sines * omega;
+  const Matrix inverse = motion.B.solve(Matrix::Identity(n, n));
+  Matrix mixed = -(inverse * W);
+  Matrix angles = -(W.transpose() * mixed);
+  const Matrix products = omega.asDiagonal() * motion.cosines * omega.asDiagonal();
+  angles -= products;
+  for (int k = 0; k < n; ++k) {
+    angles(k, k) += products.row(k).sum() + arm.weights[k] * std::cos(motion.theta[k]);
+  }
+  // From θ and π to relative angles and their momenta: sums over the links that follow, and
+  // differences of neighbours.
+  const auto sum_rows = [n](Matrix& m) {
+    for (int k = n - 2; k >= 0; --k) m.row(k) += m.row(k + 1);
+  };
+  const auto sum_columns = [n](Matrix& m) {
+    for (int k = n - 2; k >= 0; --k) m.col(k) += m.col(k + 1);
+  };
+  const auto subtract_rows = [n](Matrix& m) {
+    for (int k = n - 1; k > 0; --k) m.row(k) -= m.row(k - 1);
+  };
+  sum_rows(angles);
+  sum_columns(angles);
+  sum_columns(mixed);
+  subtract_rows(mixed);
+  Matrix momenta = inverse;
+  subtract_rows(momenta);
+  momenta.transposeInPlace();
+  subtract_rows(momenta);
+  Eigen::Map<Eigen::MatrixXd> out(hessian, 2 * n, 2 * n);
+  out.topLeftCorner(n, n) = 0.5 * (angles + angles.transpose());
+  out.bottomLeftCorner(n, n) = mixed;
+  out.topRightCorner(n, n) = mixed.transpose();
+  out.bottomRightCorner(n, n) = 0.5 * (momenta + momenta.transpose());
+}
+
+/// The columns of a force on the tip: it is at Σ l_k (sin θ_k, −cos θ_k).
+void set_tip(const Arm& arm, const double* x, Structure& s) {
+  const int n = arm.links;
+  std::array<double, kMostLinks> theta = {};
+  double angle = 0.0;
+  for (int k = 0; k < n; ++k) theta[static_cast<std::size_t>(k)] = angle += x[k];
+  double across = 0.0, along = 0.0;
+  for (int k = n - 1; k >= 0; --k) {
+    across += arm.lengths[k] * std::cos(theta[static_cast<std::size_t>(k)]);
+    along += arm.lengths[k] * std::sin(theta[static_cast<std::size_t>(k)]);
+    s.G.coeffRef(n + k, n) = -across;
+    s.G.coeffRef(n + k, n + 1) = -along;
+  }
+}
+
+Structure arm_structure(const Arm& arm, const Numbers& damping, bool tip) {
+  const int n = arm.links;
+  const int ports = n + (tip ? 2 : 0);
+  Structure s = Structure::zero(2 * n, ports + n);
+  for (int k = 0; k < n; ++k) {
+    s.J.insert(k, n + k) = 1.0;
+    s.J.insert(n + k, k) = -1.0;
+    s.R.insert(n + k, n + k) = damping[static_cast<std::size_t>(k)];
+    s.G.insert(n + k, k) = -1.0;
+    s.G.insert(n + k, ports + k) = 1.0;
+  }
+  if (tip) set_tip(arm, Numbers(static_cast<std::size_t>(n), 0.0).data(), s);
+  return s;
+}
+
+Signature arm_signature(int links, bool tip) {
+  Signature signature;
+  signature.type = "planar_arm";
+  for (int k = 1; k <= links; ++k) {
+    signature.states.push_back({fmt::format("angle_{}", k), "rad"});
+    signature.ports.push_back(
+        {fmt::format("joint_{}", k), Causality::effort_in, Domain::rotation, 1});
+    signature.inputs.push_back({fmt::format("torque_{}", k), "N m"});
+  }
+  for (int k = 1; k <= links; ++k) {
+    signature.states.push_back({fmt::format("momentum_{}", k), "kg m^2/s"});
+  }
+  if (tip) signature.ports.push_back({"tip", Causality::effort_in, Domain::translation, 2});
+  return signature;
+}
+
+/// Reads the lists, which must all be as long as that of the lengths, and fills in what is absent.
+struct ArmLists {
+  Numbers lengths, masses, centres, inertias, damping;
+
+  explicit ArmLists(const Parameters& p)
+      : lengths(value_of<Numbers>(p, "lengths_m")),
+        masses(value_of<Numbers>(p, "masses_kg")),
+        centres(value_of<Numbers>(p, "centres_m")),
+        inertias(value_of<Numbers>(p, "inertias_kgm2")),
+        damping(value_of<Numbers>(p, "damping_Nms_per_rad")) {
+    Issues issues;
+    const std::size_t n = lengths.size();
+    if (n < 1 || n > static_cast<std::size_t>(kMostLinks)) {
+      issues.push_back({"/lengths_m", fmt::format("must be a list of 1 to {} links, got {} numbers",
+                                                  kMostLinks, n)});
+    }
+    const auto check = [&](const char* name, const Numbers& list, bool optional) {
+      if (list.size() == n || (optional && list.empty())) return;
+      issues.push_back({std::string("/") + name,
+                        fmt::format("must have a number for each of the {} links of lengths_m, "
+                                    "got {}",
+                                    n, list.size())});
+    };
+    check("masses_kg", masses, false);
+    check("centres_m", centres, true);
+    check("inertias_kgm2", inertias, true);
+    check("damping_Nms_per_rad", damping, true);
+    throw_if_any(std::move(issues));
+    damping.resize(n, 0.0);
+    for (std::size_t k = centres.size(); k < n; ++k) centres.push_back(0.5 * lengths[k]);
+    for (std::size_t k = inertias.size(); k < n; ++k) {
+      inertias.push_back(masses[k] * lengths[k] * lengths[k] / 12.0);
+    }
+    for (std::size_t k = 0; k < n; ++k) {
+      if (inertias[k] > 0.0 || centres[k] != 0.0) continue;
+      issues.push_back({fmt::format("/inertias_kgm2/{}", k),
+                        "must be > 0 kg m^2 for a link whose mass centre is in its joint, got 0"});
+    }
+    throw_if_any(std::move(issues));
+  }
+};
+
+std::unique_ptr<Subsystem> build(const Parameters& parameters) {
+  const ArmLists lists(parameters);
+  const bool tip = value_of<bool>(parameters, "tip_port");
+  const Arm arm = make_arm(lists.lengths, lists.masses, lists.centres, lists.inertias,
+                           number_of(parameters, "gravity_m_per_s2"));
+  Hamiltonian H;
+  H.value = [arm](const double* x) { return arm_energy(arm, x); };
+  H.gradient = [arm](const double* x, double* g) { arm_gradient(arm, x, g); };
+  H.hessian = [arm](const double* x, double* hessian) { arm_hessian(arm, x, hessian); };
+  NonlinearPortHamiltonian::Options options;
+  options.allow_active = allows_active(parameters);
+  // Derived above, and of long arms so far apart in size that differences tell nothing of the small
+  // ones.
+  options.check_derivatives = false;
+  // Angles of 1 rad, and of each momentum what alone turns its joint of the stretched arm at 0.5 rad/s.
+  const auto states = static_cast<std::size_t>(2 * arm.links);
+  Numbers hessian(states * states);
+  arm_hessian(arm, Numbers(states, 0.0).data(), hessian.data());
+  options.typical_state.assign(states, 1.0);
+  for (std::size_t i = states / 2; i < states; ++i) {
+    options.typical_state[i] = 0.5 / hessian[i * states + i];
+  }
+  if (tip) {
+    options.structure_at = [arm](const double* x, Structure& out) { set_tip(arm, x, out); };
+  }
+  return std::make_unique<NonlinearPortHamiltonian>(arm_signature(arm.links, tip),
+                                                    arm_structure(arm, lists.damping, tip),
+                                                    std::move(H), std::move(options));
+}
+
+ParameterInfo numbers(ParameterInfo info, bool optional) {
+  info.kind = ParameterKind::numbers;
+  if (optional) info.default_value = Numbers{};
+  return info;
+}
+
+}  // namespace
+
+PartType planar_arm_type() {
+  PartType type;
+  type.name = "planar_arm";
+  type.group = "rotation";
+  type.summary = "An arm of up to 20 links in a vertical plane; it hangs where all angles are 0.";
+  type.equations =
+      "H(q,p) = p^T M(q)^-1 p/2 + V(q),  q: relative joint angles,  theta_k = q_1 + ... + q_k\n"
+      "q' = M^-1 p,  p_k' = -dH/dq_k - d_k q_k' - e_k + T_k,  f_k = -q_k'\n"
+      "tip at sum l_k (sin theta_k, -cos theta_k):  f_tip = -velocity, the tip feels -e_tip";
+  ParameterInfo gravity =
+      non_negative_number("gravity_m_per_s2", "m/s^2", "acceleration g of gravity");
+  gravity.default_value = 9.81;
+  ParameterInfo centres;
+  centres.name = "centres_m";
+  centres.unit = "m";
+  centres.summary = "distances from a joint to the mass centre of its link; its middle if absent";
+  ParameterInfo tip;
+  tip.name = "tip_port";
+  tip.kind = ParameterKind::boolean;
+  tip.summary = "whether there is a port \"tip\" for forces (x, y) on the end of the last link";
+  tip.default_value = false;
+  type.parameters = {
+      numbers(positive_number("lengths_m", "m", "lengths l of the links, from the base on"), false),
+      numbers(positive_number("masses_kg", "kg", "their masses"), false),
+      numbers(std::move(centres), true),
+      numbers(non_negative_number("inertias_kgm2", "kg m^2",
+                                  "moments of inertia about their mass centres; those of thin "
+                                  "rods if absent"),
+              true),
+      numbers(non_negative_number("damping_Nms_per_rad", "N m s/rad",
+                                  "dampers d in the joints; none if absent"),
+              true),
+      std::move(gravity),
+      std::move(tip),
+  };
+  type.build = build;
+  type.example = {{"lengths_m", Numbers{4.0, 3.0}},
+                  {"masses_kg", Numbers{20.0, 15.0}},
+                  {"centres_m", Numbers{2.0, 1.5}},
+                  {"inertias_kgm2", Numbers{30.0, 12.0}},
+                  {"damping_Nms_per_rad", Numbers{20.0, 10.0}},
+                  {"tip_port", true}};
+  return type;
+}
+
+}  // namespace portwave
