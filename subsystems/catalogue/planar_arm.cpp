@@ -1,5 +1,6 @@
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <string>
 #include <utility>
 #include <vector>
@@ -152,6 +153,38 @@ void arm_hessian(const Arm& arm, const double* x, double* hessian) {
   out.bottomRightCorner(n, n) = 0.5 * (momenta + momenta.transpose());
 }
 
+/// H does not change over whole turns: its discrete gradient is formed after taking them away, where
+/// increments of the angles are not lost in the angles.
+class PlanarArm final : public NonlinearPortHamiltonian {
+ public:
+  using NonlinearPortHamiltonian::NonlinearPortHamiltonian;
+
+  void discrete_gradient(const double* x, const double* x_next, double* g) const override {
+    const Unwound states(x, x_next, signature().state_size());
+    NonlinearPortHamiltonian::discrete_gradient(states.x.data(), states.x_next.data(), g);
+  }
+  void discrete_gradient_jacobian(const double* x, const double* x_next,
+                                  std::vector<Eigen::Triplet<double>>& jacobian) const override {
+    const Unwound states(x, x_next, signature().state_size());
+    NonlinearPortHamiltonian::discrete_gradient_jacobian(states.x.data(), states.x_next.data(),
+                                                         jacobian);
+  }
+
+ private:
+  struct Unwound {
+    std::array<double, 2 * kMostLinks> x, x_next;
+
+    Unwound(const double* from, const double* to, int states) {
+      for (int i = 0; i < states; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const bool is_wound = i < states / 2 && std::abs(from[i]) > 2.0 * std::numbers::pi;
+        x[at] = is_wound ? std::remainder(from[i], 2.0 * std::numbers::pi) : from[i];
+        x_next[at] = is_wound ? x[at] + (to[i] - from[i]) : to[i];
+      }
+    }
+  };
+};
+
 /// The columns of a force on the tip: it is at Σ l_k (sin θ_k, −cos θ_k).
 void set_tip(const Arm& arm, const double* x, Structure& s) {
   const int n = arm.links;
@@ -265,9 +298,9 @@ std::unique_ptr<Subsystem> build(const Parameters& parameters) {
   if (tip) {
     options.structure_at = [arm](const double* x, Structure& out) { set_tip(arm, x, out); };
   }
-  return std::make_unique<NonlinearPortHamiltonian>(arm_signature(arm.links, tip),
-                                                    arm_structure(arm, lists.damping, tip),
-                                                    std::move(H), std::move(options));
+  return std::make_unique<PlanarArm>(arm_signature(arm.links, tip),
+                                     arm_structure(arm, lists.damping, tip), std::move(H),
+                                     std::move(options));
 }
 
 ParameterInfo numbers(ParameterInfo info, bool optional) {
