@@ -90,6 +90,7 @@ Json value_json(const MatrixEntries& value) {
   if (value.empty()) return Json::array();
   return {{"entries", list_json(value)}};
 }
+Json value_json(const ShapedMatrix& value) { return value_json(value.entries); }
 Json parameter_value_json(const ParameterValue& value) {
   return std::visit([](const auto& v) { return value_json(v); }, value);
 }

@@ -75,7 +75,7 @@ PartType descriptor_port_hamiltonian_type() {
       required_matrix("J", "n×n, skew"),
       optional_matrix("R", "n×n, symmetric, positive semidefinite; zero if absent"),
       required_matrix("B", "n×m"),
-      optional_matrix("Q", "n×n, regular; the identity if absent"),
+      optional_matrix("Q", "n×n, regular unless E is; the identity if absent"),
       step_maps_choice(),
   };
   type.build = build;

@@ -51,7 +51,8 @@ using Wide = long double;
 #endif
 
 /// ½(x⁺ + x)ᵀQ(x⁺ − x), or ½(x⁺ + x)ᵀQᵀE(x⁺ − x), in a precision in which nothing cancels.
-double stored_change(const LinearForm& form, const double* x, const double* x_next) {
+/// `z` is scratch.
+double stored_change(const LinearForm& form, const double* x, const double* x_next, Wide* z) {
   const auto moved = [&](int j) { return static_cast<Wide>(x_next[j]) - x[j]; };
   const auto mean = [&](int j) { return Wide(0.5) * (static_cast<Wide>(x_next[j]) + x[j]); };
   Wide sum = 0;
@@ -63,21 +64,25 @@ double stored_change(const LinearForm& form, const double* x, const double* x_ne
     }
     return static_cast<double>(sum);
   }
-  for (int j = 0; j < form.E->outerSize(); ++j) {  // zᵀE(x⁺ − x), z = Qx̄
+  std::fill(z, z + form.Q->rows(), Wide(0));  // Qx̄
+  for (int k = 0; k < form.Q->outerSize(); ++k) {
+    for (SparseMatrix::InnerIterator it(*form.Q, k); it; ++it) z[it.row()] += it.value() * mean(k);
+  }
+  for (int j = 0; j < form.E->outerSize(); ++j) {  // zᵀE(x⁺ − x)
     for (SparseMatrix::InnerIterator it(*form.E, j); it; ++it) {
-      Wide z = 0;
-      const int row = static_cast<int>(it.row());
-      for (int k = 0; k < form.Q->outerSize(); ++k) {
-        const double q = form.Q->coeff(row, k);
-        if (q != 0.0) z += q * mean(k);
-      }
-      sum += z * it.value() * moved(j);
+      sum += z[it.row()] * it.value() * moved(j);
     }
   }
   return static_cast<double>(sum);
 }
 
 }  // namespace
+
+struct EnergyLedger::WideScratch {
+  std::vector<Wide> z;
+};
+
+EnergyLedger::~EnergyLedger() = default;
 
 EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record, const double* b,
                            const TankOptions& tank, bool guarded, std::vector<char> uncomputable)
@@ -117,6 +122,8 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
   }
   x_next_.resize(largest);
   gradient_.resize(largest);
+  wide_ = std::make_unique<WideScratch>();
+  wide_->z.resize(largest);
   totals_.initial_J = parts_.sum_all(column(kStorageBefore));
   totals_.final_J = totals_.max_J = totals_.initial_J;
   stored_ = CompensatedSum(totals_.initial_J);
@@ -209,7 +216,7 @@ bool EnergyLedger::refine(const CommittedStep& step) {
     if (form.Q == nullptr) return;
     waves_.get_state(part, step.record, x_.data());
     waves_.get_state(part, step.next, x_next_.data());
-    const double change = stored_change(form, x_.data(), x_next_.data());
+    const double change = stored_change(form, x_.data(), x_next_.data(), wide_->z.data());
     column(kResidual)[entry] += change - column(kChange)[entry];
     column(kStorage)[entry] = column(kStorageBefore)[entry] + change;
     column(kChange)[entry] = change;

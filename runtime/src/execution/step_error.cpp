@@ -27,8 +27,8 @@ double error_constant(int stages) {
   return of_stages * of_stages / factorial;
 }
 
-/// ½ eᵀQᵀE e
-double quadratic_energy(const LinearForm& form, const double* e) {
+/// ½ eᵀQᵀE e; `z` is scratch.
+double quadratic_energy(const LinearForm& form, const double* e, double* z) {
   double sum = 0.0;
   if (form.E == nullptr) {
     for (int j = 0; j < form.Q->outerSize(); ++j) {
@@ -38,14 +38,13 @@ double quadratic_energy(const LinearForm& form, const double* e) {
     }
     return 0.5 * sum;
   }
+  std::fill(z, z + form.Q->rows(), 0.0);
+  for (int k = 0; k < form.Q->outerSize(); ++k) {
+    for (SparseMatrix::InnerIterator it(*form.Q, k); it; ++it) z[it.row()] += it.value() * e[k];
+  }
   for (int j = 0; j < form.E->outerSize(); ++j) {
     for (SparseMatrix::InnerIterator it(*form.E, j); it; ++it) {
-      double z = 0.0;
-      for (int k = 0; k < form.Q->outerSize(); ++k) {
-        const double q = form.Q->coeff(static_cast<int>(it.row()), k);
-        if (q != 0.0) z += q * e[k];
-      }
-      sum += z * it.value() * e[j];
+      sum += z[it.row()] * it.value() * e[j];
     }
   }
   return 0.5 * sum;
@@ -265,7 +264,7 @@ double StepErrorEstimate::energy_between(int part, const double* x, const double
   const Subsystem* physics = waves_.system().parts()[at(part)].port_hamiltonian();
   if (physics == nullptr) return 0.0;
   if (const LinearForm form = physics->linear_form(); form.Q != nullptr) {
-    return std::abs(quadratic_energy(form, e));
+    return std::abs(quadratic_energy(form, e, gradient_.data()));
   }
   const int n = physics->signature().state_size();
   physics->gradient(x, gradient_.data());

@@ -97,7 +97,7 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
   draft.knows_all_parts = parts.has_value();
   if (parts) read_parts(*parts, folder, draft, listener);
   tell(listener, {"reading the couplings"});
-  if (const auto couplings = object.find("couplings")) read_couplings(*couplings, draft);
+  if (const auto couplings = object.find("couplings")) read_couplings(*couplings, folder, draft);
   if (const auto method = object.require("method")) read_method(*method, settings.options.method);
   if (const auto outputs = object.find("outputs")) read_outputs(*outputs, settings);
 

@@ -18,11 +18,17 @@ namespace {
 // Takes any number of ports and, having no gain, is judged by its ports alone.
 Joint stand_in() { return joint::SkewGain{}; }
 
-// Reads the rest of one coupling; `size` is its number of scalar ports, -1 when not known.
-using JointReader = std::optional<Joint> (*)(const ObjectReader& object, int size);
+// What the rest of a coupling needs beside its own members.
+struct JointContext {
+  int size;  ///< its scalar ports, -1 when not known
+  const std::filesystem::path& folder;
+};
+
+using JointReader = std::optional<Joint> (*)(const ObjectReader& object,
+                                             const JointContext& context);
 
 template <class Kind>
-std::optional<Joint> read_plain(const ObjectReader&, int) {
+std::optional<Joint> read_plain(const ObjectReader&, const JointContext&) {
   return Kind{};
 }
 
@@ -32,32 +38,33 @@ std::optional<double> require_number(const ObjectReader& object, std::string_vie
 }
 
 template <class Kind>
-std::optional<Joint> read_ratio(const ObjectReader& object, int) {
+std::optional<Joint> read_ratio(const ObjectReader& object, const JointContext&) {
   const auto ratio = require_number(object, "ratio");
   return ratio ? std::optional<Joint>(Kind{*ratio}) : std::nullopt;
 }
 
-std::optional<Joint> read_resistive(const ObjectReader& object, int) {
+std::optional<Joint> read_resistive(const ObjectReader& object, const JointContext&) {
   const auto resistance = require_number(object, "resistance");
   return resistance ? std::optional<Joint>(joint::Resistive{*resistance}) : std::nullopt;
 }
 
 std::optional<Eigen::MatrixXd> require_matrix(const ObjectReader& object, std::string_view key,
-                                              int size) {
+                                              const JointContext& context) {
   const std::optional<Node> found = object.require(key);
-  if (!found || size >= 0) return found ? read_dense_matrix(*found, size) : std::nullopt;
-  read_matrix(*found);  // its defects, though its size is not known
+  if (!found) return std::nullopt;
+  if (context.size >= 0) return read_dense_matrix(*found, context.size, context.folder);
+  read_matrix(*found, context.folder);  // its defects, though its size is not known
   return std::nullopt;
 }
 
-std::optional<Joint> read_skew_gain(const ObjectReader& object, int size) {
-  auto gain = require_matrix(object, "gain", size);
+std::optional<Joint> read_skew_gain(const ObjectReader& object, const JointContext& context) {
+  auto gain = require_matrix(object, "gain", context);
   return gain ? std::optional<Joint>(joint::SkewGain{*std::move(gain)}) : std::nullopt;
 }
 
-std::optional<Joint> read_kernel(const ObjectReader& object, int size) {
-  auto E = require_matrix(object, "E", size);
-  auto F = require_matrix(object, "F", size);
+std::optional<Joint> read_kernel(const ObjectReader& object, const JointContext& context) {
+  auto E = require_matrix(object, "E", context);
+  auto F = require_matrix(object, "F", context);
   if (!E || !F) return std::nullopt;
   return joint::Kernel{*std::move(E), *std::move(F)};
 }
@@ -135,7 +142,8 @@ bool read_port_names(const ObjectReader& object, std::vector<std::string>& names
   return is_sound;
 }
 
-CouplingDraft read_coupling(const Node& node, const PortSizes& sizes, bool& knows_ports) {
+CouplingDraft read_coupling(const Node& node, const std::filesystem::path& folder,
+                            const PortSizes& sizes, bool& knows_ports) {
   CouplingDraft draft{stand_in(), {}, false};
   const auto kind_name = read_kind(node, coupling_kinds());
   const auto kind = std::find_if(kinds().begin(), kinds().end(), [&kind_name](const auto& each) {
@@ -153,7 +161,7 @@ CouplingDraft read_coupling(const Node& node, const PortSizes& sizes, bool& know
     return draft;
   }
   if (kind == kinds().end()) return draft;
-  if (auto joint = kind->read(object, size)) {
+  if (auto joint = kind->read(object, {size, folder})) {
     draft.joint = *std::move(joint);
     draft.is_sound = true;
   }
@@ -280,7 +288,7 @@ const std::vector<std::string>& coupling_kinds() {
   return names;
 }
 
-void read_couplings(const Node& node, SystemDraft& draft) {
+void read_couplings(const Node& node, const std::filesystem::path& folder, SystemDraft& draft) {
   if (!node.is_array("an array of couplings")) {
     draft.knows_all_ports = false;
     return;
@@ -289,7 +297,7 @@ void read_couplings(const Node& node, SystemDraft& draft) {
   draft.couplings.reserve(node.size());
   for (std::size_t i = 0; i < node.size(); ++i) {
     const Node element = node.at(i);
-    draft.couplings.push_back(read_coupling(element, sizes, draft.knows_all_ports));
+    draft.couplings.push_back(read_coupling(element, folder, sizes, draft.knows_all_ports));
   }
 }
 

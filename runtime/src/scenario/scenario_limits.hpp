@@ -7,6 +7,7 @@
 namespace portwave::scenario_limits {
 
 inline constexpr std::size_t kFileBytes = std::size_t{64} << 20;  ///< scenario file or table
+inline constexpr std::size_t kMatrixFileBytes = std::size_t{2} << 30;  ///< a matrix, unpacked
 inline constexpr int kNesting = 64;                               ///< objects and arrays
 inline constexpr std::int64_t kSteps = 9'000'000'000'000'000;     ///< exact in a double
 inline constexpr int kIterations = 1'000'000;

@@ -69,7 +69,8 @@ void fail_unknown_parameter(const Node& node, const std::string& key, const Part
 
 // Reads what is given into `given`; false if some of it has a defect. Nothing is said about what is
 // missing.
-bool read_given_parameters(const Node& node, const PartType& type, Parameters& given) {
+bool read_given_parameters(const Node& node, const PartType& type,
+                           const std::filesystem::path& folder, Parameters& given) {
   if (!node.is_object("an object of parameters")) return false;
   bool is_sound = true;
   const std::vector<ParameterInfo>& known = type.parameters;
@@ -80,7 +81,7 @@ bool read_given_parameters(const Node& node, const PartType& type, Parameters& g
     if (info == known.end()) {
       fail_unknown_parameter(member, key, type);
       is_sound = false;
-    } else if (auto parameter = read_parameter(member, *info)) {
+    } else if (auto parameter = read_parameter(member, *info, folder)) {
       given.insert_or_assign(key, *std::move(parameter));
     } else {
       is_sound = false;
@@ -98,6 +99,18 @@ void point_into_entries(Issues& issues, const Parameters& parameters) {
     if (parameter == parameters.end()) continue;
     if (!std::holds_alternative<MatrixEntries>(parameter->second)) continue;
     issue.where.insert(slash, "/entries");
+  }
+}
+
+// A matrix that was read is wrong in its file.
+void name_matrix_files(Issues& issues, const Parameters& parameters) {
+  for (Issue& issue : issues) {
+    const std::string_view key = std::string_view(issue.where).substr(issue.where.empty() ? 0 : 1);
+    const auto parameter = parameters.find(key.substr(0, key.find('/')));
+    if (parameter == parameters.end()) continue;
+    const auto* const matrix = std::get_if<ShapedMatrix>(&parameter->second);
+    if (matrix == nullptr || matrix->source.empty()) continue;
+    issue.what = fmt::format("the matrix {}: {}", in_quotes(matrix->source), issue.what);
   }
 }
 
@@ -132,6 +145,7 @@ std::shared_ptr<const Component> build_part(const PartType& type, const Paramete
   } catch (const ConfigError& error) {
     Issues found = error.issues();
     point_into_entries(found, parameters);
+    name_matrix_files(found, parameters);
     place_derived(found, type);
     Issues placed;
     append(placed, where, found);
@@ -146,6 +160,7 @@ std::shared_ptr<const Component> build_part(const PartType& type, const Paramete
 
 // The part of this type, built or shared; null when there are defects.
 std::shared_ptr<const Component> read_physics(const ObjectReader& object, const PartType& type,
+                                              const std::filesystem::path& folder,
                                               PartModels& models) {
   bool is_sound = true;
   bool is_active = false;
@@ -158,7 +173,7 @@ std::shared_ptr<const Component> read_physics(const ObjectReader& object, const 
   const auto given = object.find("parameters");
   if (given) {
     if (auto part = models.find(type, is_active, given->json()); part && is_sound) return part;
-    is_sound = read_given_parameters(*given, type, parameters) && is_sound;
+    is_sound = read_given_parameters(*given, type, folder, parameters) && is_sound;
     if (!given->json().is_object()) return nullptr;
   }
   Defects& defects = object.node().defects();
@@ -279,7 +294,7 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
   if (const auto type = object.require("type")) {
     draft.type = find_part_type(type->choice(types).value_or(""));
   }
-  if (draft.type != nullptr) draft.part = read_physics(object, *draft.type, models);
+  if (draft.type != nullptr) draft.part = read_physics(object, *draft.type, folder, models);
   if (const auto state = object.find("initial_state")) read_initial_state(*state, draft);
   if (const auto inputs = object.find("inputs")) read_inputs(*inputs, draft, folder, driven);
   if (const auto substeps = object.find("substeps")) {

@@ -49,7 +49,7 @@ struct SystemDraft {
 void read_parts(const Node& node, const std::filesystem::path& folder, SystemDraft& draft,
                 const PhaseCallback& listener);
 /// Reads "couplings" into `draft`, whose parts are read already.
-void read_couplings(const Node& node, SystemDraft& draft);
+void read_couplings(const Node& node, const std::filesystem::path& folder, SystemDraft& draft);
 
 /// Builds the system out of the draft, noting every defect; nothing if it has any.
 /// The draft's couplings and the options of its parts are spent.

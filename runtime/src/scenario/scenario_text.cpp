@@ -60,7 +60,7 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
                      line.size() - static_cast<std::size_t>(continued) + 1);
 }
 
-FileText read_text_file(const std::filesystem::path& file, Pipes pipes) {
+FileText read_text_file(const std::filesystem::path& file, Pipes pipes, std::size_t most_bytes) {
   const auto failed = [](std::string problem) { return FileText{{}, std::move(problem)}; };
   std::error_code ignored;
   const std::filesystem::file_type type = std::filesystem::status(file, ignored).type();
@@ -79,8 +79,8 @@ FileText read_text_file(const std::filesystem::path& file, Pipes pipes) {
   while (stream) {
     stream.read(block.data(), static_cast<std::streamsize>(block.size()));
     text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > scenario_limits::kFileBytes) {
-      return failed(fmt::format("is larger than {} MiB", scenario_limits::kFileBytes >> 20));
+    if (text.size() > most_bytes) {
+      return failed(fmt::format("is larger than {} MiB", most_bytes >> 20));
     }
   }
   if (stream.bad()) return failed("cannot be read");

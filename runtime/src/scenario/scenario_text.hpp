@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "portwave/subsystems/base/printable.hpp"
+#include "scenario/scenario_limits.hpp"
 
 namespace portwave::scenario_file {
 
@@ -30,7 +31,8 @@ struct FileText {
 /// <(...) or as /dev/stdin. A pipe by name has no end, or may wait for a writer forever.
 enum class Pipes { refused, handed_over };
 
-/// Reads a whole regular file of at most scenario_limits::kFileBytes.
-FileText read_text_file(const std::filesystem::path& file, Pipes pipes = Pipes::refused);
+/// Reads a whole regular file of at most `most_bytes`.
+FileText read_text_file(const std::filesystem::path& file, Pipes pipes = Pipes::refused,
+                        std::size_t most_bytes = scenario_limits::kFileBytes);
 
 }  // namespace portwave::scenario_file

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "scenario/matrix_file.hpp"
 #include "scenario/scenario_limits.hpp"
 
 namespace portwave::scenario_file {
@@ -81,6 +82,21 @@ std::optional<MatrixEntries> read_entries(const Node& node) {
   return read_list<MatrixEntry>(*entries, "an array of entries [row, column, value]", read_entry);
 }
 
+std::optional<ShapedMatrix> read_matrix_member(const Node& node,
+                                               const std::filesystem::path& folder) {
+  const ObjectReader object(node, {"file"});
+  const std::optional<Node> file = object.require("file");
+  const auto name = file ? file->text() : std::nullopt;
+  if (!name) return std::nullopt;
+  std::vector<std::string> defects;
+  ShapedMatrix matrix = read_matrix_file(folder / *name, defects);
+  matrix.source = *name;
+  for (const std::string& defect : defects) {
+    file->fail(fmt::format("the matrix {}{}", in_quotes(*name), defect));
+  }
+  return defects.empty() ? std::optional(std::move(matrix)) : std::nullopt;
+}
+
 // A member that is read if it is there; its default otherwise.
 template <class T, class Read>
 std::optional<T> read_member(const ObjectReader& object, std::string_view key, T otherwise,
@@ -130,14 +146,36 @@ std::optional<Named> read_named(const Node& node) {
   return Named{*name, *unit};
 }
 
+// {"count": 3, "name": "q", "unit": "m"}: q1, q2, q3.
+std::optional<std::vector<StateVariable>> read_counted_states(const Node& node) {
+  const ObjectReader object(node, {"count", "name", "unit"});
+  const std::optional<Node> count_node = object.require("count");
+  const auto count = count_node ? count_node->integer(1, scenario_limits::kStates) : std::nullopt;
+  const auto as_text = [](const Node& n) { return n.text(); };
+  const auto name = read_member<std::string>(object, "name", "x", as_text);
+  const auto unit = read_member<std::string>(object, "unit", "", as_text);
+  if (!count || !name || !unit) return std::nullopt;
+  std::vector<StateVariable> states;
+  states.reserve(static_cast<std::size_t>(*count));
+  for (std::int64_t i = 1; i <= *count; ++i) states.push_back({*name + std::to_string(i), *unit});
+  return states;
+}
+
+std::optional<std::vector<StateVariable>> read_states(const Node& node) {
+  if (node.json().is_object()) return read_counted_states(node);
+  return read_list<StateVariable>(node, "an array of states or {\"count\": ...}",
+                                  read_named<StateVariable>);
+}
+
 template <class T>
 std::optional<ParameterValue> as_parameter(std::optional<T> value) {
   if (!value) return std::nullopt;
   return ParameterValue(*std::move(value));
 }
 
-std::optional<ParameterValue> read_matrix_parameter(const Node& node) {
-  auto matrix = read_matrix(node);
+std::optional<ParameterValue> read_matrix_parameter(const Node& node,
+                                                    const std::filesystem::path& folder) {
+  auto matrix = read_matrix(node, folder);
   if (!matrix) return std::nullopt;
   return std::visit([](auto& form) { return ParameterValue(std::move(form)); }, *matrix);
 }
@@ -169,21 +207,24 @@ std::optional<std::vector<double>> read_numbers(const Node& node) {
   return read_list<double>(node, "an array of numbers", [](const Node& n) { return n.number(); });
 }
 
-std::optional<std::variant<MatrixRows, MatrixEntries>> read_matrix(const Node& node) {
-  using Matrix = std::variant<MatrixRows, MatrixEntries>;
+std::optional<MatrixValue> read_matrix(const Node& node, const std::filesystem::path& folder) {
+  const auto as_value = [](auto matrix) {
+    return matrix ? std::optional<MatrixValue>(*std::move(matrix)) : std::nullopt;
+  };
   if (node.json().is_object()) {
-    auto entries = read_entries(node);
-    return entries ? std::optional<Matrix>(*std::move(entries)) : std::nullopt;
+    return node.json().contains("file") ? as_value(read_matrix_member(node, folder))
+                                        : as_value(read_entries(node));
   }
-  if (!node.is_array("a matrix: rows [[...], ...] or {\"entries\": [[row, column, value], ...]}")) {
+  if (!node.is_array("a matrix: rows [[...], ...], {\"entries\": [[row, column, value], ...]} or "
+                     "{\"file\": ...}")) {
     return std::nullopt;
   }
-  auto rows = read_rows(node);
-  return rows ? std::optional<Matrix>(*std::move(rows)) : std::nullopt;
+  return as_value(read_rows(node));
 }
 
-std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size) {
-  const auto matrix = read_matrix(node);
+std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size,
+                                                 const std::filesystem::path& folder) {
+  const auto matrix = read_matrix(node, folder);
   if (!matrix) return std::nullopt;
   if (const auto* rows = std::get_if<MatrixRows>(&*matrix)) {
     const auto columns = rows->empty() ? Eigen::Index{0} : std::ssize(rows->front());
@@ -194,9 +235,18 @@ std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size) {
     }
     return dense;
   }
-  Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(size, size);
-  for (const MatrixEntry& entry : std::get<MatrixEntries>(*matrix)) {
-    if (entry.row >= size || entry.column >= size) {
+  const auto* const shaped = std::get_if<ShapedMatrix>(&*matrix);
+  if (shaped != nullptr &&
+      std::max(shaped->rows, shaped->columns) > std::max(size, scenario_limits::kCouplingPorts)) {
+    node.fail(fmt::format("must be {}×{}, one row and column per scalar port, got {}×{}", size,
+                          size, shaped->rows, shaped->columns));
+    return std::nullopt;
+  }
+  Eigen::MatrixXd dense = shaped != nullptr ? Eigen::MatrixXd::Zero(shaped->rows, shaped->columns)
+                                            : Eigen::MatrixXd::Zero(size, size);
+  for (const MatrixEntry& entry :
+       shaped != nullptr ? shaped->entries : std::get<MatrixEntries>(*matrix)) {
+    if (entry.row >= dense.rows() || entry.column >= dense.cols()) {
       node.fail(
           fmt::format("entry ({},{}) lies outside the {}×{} matrix, one row and column per "
                       "scalar port from 0",
@@ -208,7 +258,8 @@ std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size) {
   return dense;
 }
 
-std::optional<ParameterValue> read_parameter(const Node& node, const ParameterInfo& info) {
+std::optional<ParameterValue> read_parameter(const Node& node, const ParameterInfo& info,
+                                             const std::filesystem::path& folder) {
   switch (info.kind) {
     case ParameterKind::number:
       return as_parameter(node.number());
@@ -221,15 +272,14 @@ std::optional<ParameterValue> read_parameter(const Node& node, const ParameterIn
     case ParameterKind::choice:
       return as_parameter(node.choice(info.choices));
     case ParameterKind::matrix:
-      return read_matrix_parameter(node);
+      return read_matrix_parameter(node, folder);
     case ParameterKind::ports:
       return as_parameter(read_ports(node));
     case ParameterKind::inputs:
       return as_parameter(
           read_list<InputChannel>(node, "an array of inputs", read_named<InputChannel>));
     case ParameterKind::states:
-      return as_parameter(
-          read_list<StateVariable>(node, "an array of states", read_named<StateVariable>));
+      return as_parameter(read_states(node));
   }
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <Eigen/Core>
@@ -16,13 +17,19 @@ namespace portwave::scenario_file {
 /// Numbers of an array. Notes every element that is none.
 std::optional<std::vector<double>> read_numbers(const Node& node);
 
-/// A matrix by rows, [[…], …], or by entries, {"entries": [[row, column, value], …]}.
-std::optional<std::variant<MatrixRows, MatrixEntries>> read_matrix(const Node& node);
-/// The same as a dense size × size matrix. Notes entries outside it; other shapes by rows pass.
-std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size);
+/// A matrix by rows, [[…], …], by entries, {"entries": [[row, column, value], …]}, or from a file,
+/// {"file": "K.npz"}, relative to `folder`.
+using MatrixValue = std::variant<MatrixRows, MatrixEntries, ShapedMatrix>;
+std::optional<MatrixValue> read_matrix(const Node& node, const std::filesystem::path& folder);
+/// The same as a dense size × size matrix. Notes entries outside it; other shapes by rows and from
+/// files pass.
+std::optional<Eigen::MatrixXd> read_dense_matrix(const Node& node, int size,
+                                                 const std::filesystem::path& folder);
 
-/// The value of a parameter of the given kind; its range is not checked.
-std::optional<ParameterValue> read_parameter(const Node& node, const ParameterInfo& info);
+/// The value of a parameter of the given kind; its range is not checked. Files are read relative to
+/// `folder`.
+std::optional<ParameterValue> read_parameter(const Node& node, const ParameterInfo& info,
+                                             const std::filesystem::path& folder);
 
 /// An external input that is a function of time; tables are read relative to `folder`. `also`: keys
 /// of the object that belong to others.

@@ -30,9 +30,12 @@ Json matrix_schema() {
                 {"items", Json::array({index, index, number()})},
                 {"minItems", 3},
                 {"maxItems", 3}};
-  Json schema = {{"description", "rows, or entries [row, column, value] counted from 0"}};
-  schema["anyOf"] = Json::array(
-      {list(list(number())), object({{"entries", list(std::move(entry))}}, {"entries"})});
+  Json schema = {{"description",
+                  "rows, entries [row, column, value] counted from 0, or a file: Matrix Market "
+                  "(.mtx), SciPy (.npz) or NumPy (.npy)"}};
+  schema["anyOf"] =
+      Json::array({list(list(number())), object({{"entries", list(std::move(entry))}}, {"entries"}),
+                   object({{"file", text()}}, {"file"})});
   return schema;
 }
 
@@ -77,6 +80,12 @@ Json signal_name_schema() {
   return schema;
 }
 
+template <class Item>
+bool is_empty_list(const std::vector<Item>& items) {
+  return items.empty();
+}
+bool is_empty_list(const ShapedMatrix& matrix) { return matrix.entries.empty(); }
+
 std::optional<Json> default_of(const ParameterInfo& info) {
   if (!info.default_value) return std::nullopt;
   return std::visit(
@@ -87,7 +96,7 @@ std::optional<Json> default_of(const ParameterInfo& info) {
         } else if constexpr (std::is_same_v<T, int> || std::is_same_v<T, bool> ||
                              std::is_same_v<T, std::string>) {
           return Json(value);
-        } else if (value.empty()) {
+        } else if (is_empty_list(value)) {
           return Json::array();  // also for matrices: [] says what their being absent says
         } else {
           return std::nullopt;
@@ -125,8 +134,13 @@ Json parameter_schema(const ParameterInfo& info) {
     case ParameterKind::ports:
       return list(reference("port"));
     case ParameterKind::inputs:
-    case ParameterKind::states:
       return list(reference("named"));
+    case ParameterKind::states:
+      return {{"anyOf", Json::array({list(reference("named")),
+                                     object({{"count", integer(1, scenario_limits::kStates)},
+                                             {"name", with_default(text(), "x")},
+                                             {"unit", with_default(text(), "")}},
+                                            {"count"})})}};
   }
   return Json::object();
 }

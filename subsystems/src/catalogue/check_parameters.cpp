@@ -47,6 +47,7 @@ std::string describe(const ParameterValue& value) {
     std::string operator()(const std::vector<double>&) { return "a list of numbers"; }
     std::string operator()(const MatrixRows&) { return "a matrix"; }
     std::string operator()(const MatrixEntries&) { return "a matrix"; }
+    std::string operator()(const ShapedMatrix&) { return "a matrix"; }
     std::string operator()(const std::vector<Port>&) { return "a list of ports"; }
     std::string operator()(const std::vector<InputChannel>&) { return "a list of inputs"; }
     std::string operator()(const std::vector<StateVariable>&) { return "a list of states"; }
@@ -139,13 +140,25 @@ class ValueCheck {
 
   void check_matrix(const ParameterValue& value) {
     if (const auto* entries = std::get_if<MatrixEntries>(&value)) return check_entries(*entries);
+    if (const auto* shaped = std::get_if<ShapedMatrix>(&value)) return check_shaped(*shaped);
     with<MatrixRows>(value, [this](const MatrixRows& rows) { check_rows(rows); });
+  }
+
+  void check_shaped(const ShapedMatrix& matrix) {
+    check_entries(matrix.entries);
+    if (matrix.rows < 0 || matrix.columns < 0) report(where_, "rows and columns must be >= 0");
+    for (const MatrixEntry& entry : matrix.entries) {
+      if (entry.row < matrix.rows && entry.column < matrix.columns) continue;
+      return report(where_, fmt::format("({},{}) is outside the matrix, which is {}×{}", entry.row,
+                                        entry.column, matrix.rows, matrix.columns));
+    }
   }
 
   void check_entries(const MatrixEntries& entries) {
     for (std::size_t i = 0; i < entries.size(); ++i) {
-      const std::string where = fmt::format("{}/{}", where_, i);
       const MatrixEntry& entry = entries[i];
+      if (entry.row >= 0 && entry.column >= 0 && std::isfinite(entry.value)) continue;
+      const std::string where = fmt::format("{}/{}", where_, i);
       if (entry.row < 0 || entry.column < 0) {
         report(where,
                fmt::format("rows and columns count from 0, got ({},{})", entry.row, entry.column));

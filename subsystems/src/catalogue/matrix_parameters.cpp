@@ -16,10 +16,14 @@ std::string_view shape(std::string_view name) {
 SparseMatrix MatrixReader::read(std::string_view name, int rows, int columns) {
   const ParameterValue& value = parameters_.find(name)->second;
   SparseMatrix matrix(rows, columns);
-  const std::vector<Eigen::Triplet<double>> entries =
-      std::holds_alternative<MatrixEntries>(value)
-          ? from_entries(name, std::get<MatrixEntries>(value), rows, columns)
-          : from_rows(name, std::get<MatrixRows>(value), rows, columns);
+  Triplets entries;
+  if (const auto* const shaped = std::get_if<ShapedMatrix>(&value)) {
+    entries = from_shaped(name, *shaped, rows, columns);
+  } else if (const auto* const listed = std::get_if<MatrixEntries>(&value)) {
+    entries = from_entries(name, *listed, rows, columns);
+  } else {
+    entries = from_rows(name, std::get<MatrixRows>(value), rows, columns);
+  }
   matrix.setFromTriplets(entries.begin(), entries.end());
   return matrix;
 }
@@ -27,6 +31,7 @@ SparseMatrix MatrixReader::read(std::string_view name, int rows, int columns) {
 MatrixReader::Triplets MatrixReader::from_entries(std::string_view name, const MatrixEntries& given,
                                                   int rows, int columns) {
   Triplets entries;
+  entries.reserve(given.size());
   for (std::size_t i = 0; i < given.size(); ++i) {
     const MatrixEntry& entry = given[i];
     if (entry.row < rows && entry.column < columns) {
@@ -38,6 +43,17 @@ MatrixReader::Triplets MatrixReader::from_entries(std::string_view name, const M
                                    entry.column, rows, columns)});
   }
   return entries;
+}
+
+MatrixReader::Triplets MatrixReader::from_shaped(std::string_view name, const ShapedMatrix& given,
+                                                 int rows, int columns) {
+  if (given.rows == rows && given.columns == columns) {
+    return from_entries(name, given.entries, rows, columns);
+  }
+  issues_.push_back({fmt::format("/{}", name),
+                     fmt::format("must be {}×{} ({}), got {}×{}", rows, columns, shape(name),
+                                 given.rows, given.columns)});
+  return {};
 }
 
 MatrixReader::Triplets MatrixReader::from_rows(std::string_view name, const MatrixRows& given,

@@ -26,6 +26,7 @@ class MatrixReader {
   using Triplets = std::vector<Eigen::Triplet<double>>;
 
   Triplets from_entries(std::string_view name, const MatrixEntries& given, int rows, int columns);
+  Triplets from_shaped(std::string_view name, const ShapedMatrix& given, int rows, int columns);
   Triplets from_rows(std::string_view name, const MatrixRows& given, int rows, int columns);
 
   const Parameters& parameters_;

@@ -43,6 +43,10 @@ std::vector<int> first_rows(const SparseMatrix& kernel) {
 /// What is wrong with the pencil of sound matrices.
 void check_pencil(const DescriptorForm& form, int n, const std::vector<std::string>& names,
                   Issues& issues) {
+  const DescriptorAnalysis found = analyse_descriptor(form.E, form.J, form.R, form.Q);
+  // Where E is regular, x = E⁻¹(Ex) is determined whatever Q is: Q = [K 0; 0 I] of a structure that
+  // floats. Elsewhere every state needs a co-energy variable.
+  if (found.algebraic == 0) return;
   const SparseRank rank_Q(form.Q);
   if (!rank_Q.is_regular()) {
     issues.push_back({"/Q", fmt::format("Q is singular (rank {} of {}): {} have no co-energy "
@@ -50,7 +54,6 @@ void check_pencil(const DescriptorForm& form, int n, const std::vector<std::stri
                                         rank_Q.rank(), n,
                                         list_names(first_rows(rank_Q.right_kernel()), n, names))});
   }
-  const DescriptorAnalysis found = analyse_descriptor(form.E, form.J, form.R, form.Q);
   if (found.regular) {
     if (found.index <= 2) return;
     issues.push_back({"/E", "the index of sE - (J - R)Q is above 2"});

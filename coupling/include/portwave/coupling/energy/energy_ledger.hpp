@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -51,6 +52,7 @@ class EnergyLedger {
   EnergyLedger(const WaveDiscretisation& waves, const double* record, const double* b,
                const TankOptions& tank = {}, bool guarded = false,
                std::vector<char> uncomputable = {});
+  ~EnergyLedger();
   EnergyLedger(const EnergyLedger&) = delete;
   EnergyLedger& operator=(const EnergyLedger&) = delete;
 
@@ -174,6 +176,8 @@ class EnergyLedger {
   std::vector<Account> accounts_;  // by island
   CompensatedSum stored_, metered_J_;
   mutable std::vector<double> x_, x_next_, gradient_;  // scratch
+  struct WideScratch;
+  std::unique_ptr<WideScratch> wide_;
   EnergyTotals totals_;
   double per_initial_energy_ = 0.0;  ///< 1/(H₀ + T₀)
   std::int64_t steps_ = 0;

@@ -26,6 +26,13 @@ struct MatrixEntry {
 };
 /// A matrix by its triplets; shape from the part.
 using MatrixEntries = std::vector<MatrixEntry>;
+/// A matrix that knows its shape, as files hold it. Equal places add up.
+struct ShapedMatrix {
+  int rows = 0;
+  int columns = 0;
+  MatrixEntries entries;  ///< all inside the shape
+  std::string source;     ///< the name of the file, for messages
+};
 
 /// What a parameter holds. Scenario files map JSON to these, one to one.
 enum class ParameterKind {
@@ -34,7 +41,7 @@ enum class ParameterKind {
   integer,  ///< int
   boolean,  ///< bool
   choice,   ///< std::string out of `choices`
-  matrix,   ///< MatrixRows or MatrixEntries
+  matrix,   ///< MatrixRows, MatrixEntries or ShapedMatrix
   ports,    ///< std::vector<Port>
   inputs,   ///< std::vector<InputChannel>
   states,   ///< std::vector<StateVariable>
@@ -42,7 +49,8 @@ enum class ParameterKind {
 
 using ParameterValue =
     std::variant<double, int, bool, std::string, std::vector<double>, MatrixRows, MatrixEntries,
-                 std::vector<Port>, std::vector<InputChannel>, std::vector<StateVariable>>;
+                 std::vector<Port>, std::vector<InputChannel>, std::vector<StateVariable>,
+                 ShapedMatrix>;
 
 /// Describes one parameter of a part type: enough to check it, list it and write its JSON Schema.
 struct ParameterInfo {

@@ -17,12 +17,12 @@ struct DescriptorForm {
   SparseMatrix E;  ///< may be singular; EᵀQ symmetric and positive semidefinite
   SparseMatrix J;  ///< skew
   SparseMatrix R;  ///< symmetric, positive semidefinite
-  SparseMatrix Q;  ///< regular
+  SparseMatrix Q;  ///< regular, or E is
   SparseMatrix B;
 };
 
 /// Checks shapes, finiteness, J skew, R symmetric and ⪰ 0 (unless rules.allow_active), EᵀQ
-/// symmetric and ⪰ 0, Q regular, rank[E R J] = n, the pencil sE − (J − R)Q regular and of index ≤
+/// symmetric and ⪰ 0, Q or E regular, rank[E R J] = n, the pencil sE − (J − R)Q regular and of index ≤
 /// 2; every defect is reported, `where` being "/E", "/J", … What needs sound matrices is checked
 /// where they are sound.
 Issues validate(const DescriptorForm& form, int states, int inputs,

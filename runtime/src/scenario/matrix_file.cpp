@@ -1,0 +1,53 @@
+#include "scenario/matrix_file.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "scenario/scenario_limits.hpp"
+#include "scenario/scenario_text.hpp"
+
+namespace portwave::scenario_file {
+namespace {
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+using MatrixParser = ShapedMatrix (*)(std::string_view bytes, std::vector<std::string>& defects);
+
+MatrixParser parser_of(const std::filesystem::path& file) {
+  const std::string ending = lower_case(file.extension().string());
+  if (ending == ".mtx") return parse_matrix_market;
+  if (ending == ".npz") return parse_sparse_npz;
+  return ending == ".npy" ? parse_dense_npy : nullptr;
+}
+
+}  // namespace
+
+ShapedMatrix read_matrix_file(const std::filesystem::path& file,
+                              std::vector<std::string>& defects) {
+  const MatrixParser parse = parser_of(file);
+  if (parse == nullptr) {
+    defects.emplace_back(
+        " must end in .mtx (Matrix Market), .npz (SciPy sparse) or .npy (NumPy dense)");
+    return {};
+  }
+  const FileText content = read_text_file(file, Pipes::refused, scenario_limits::kMatrixFileBytes);
+  if (!content.ok()) {
+    defects.push_back(" " + content.problem);
+    return {};
+  }
+  try {
+    return parse(content.text, defects);
+  } catch (const MatrixFileDefect& defect) {
+    defects.push_back(defect.text);
+  }
+  return {};
+}
+
+}  // namespace portwave::scenario_file

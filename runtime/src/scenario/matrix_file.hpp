@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "portwave/subsystems/catalogue/catalogue.hpp"
+
+namespace portwave::scenario_file {
+
+/// Reads a matrix, by the ending of the file's name:
+///   .mtx  Matrix Market: coordinate or array; real, integer or pattern; general, symmetric or
+///         skew-symmetric;
+///   .npz  SciPy's sparse matrices: csr, csc or coo;
+///   .npy  a dense NumPy array of two dimensions.
+/// Numbers of NumPy files are little-endian f4, f8, i4 or i8. Equal places add up, as in SciPy.
+/// Each defect goes on after the name of the file: ", line 3: ...". Nothing of the matrix is of use
+/// where there is any.
+ShapedMatrix read_matrix_file(const std::filesystem::path& file, std::vector<std::string>& defects);
+
+/// The same from the bytes of a file.
+ShapedMatrix parse_matrix_market(std::string_view text, std::vector<std::string>& defects);
+ShapedMatrix parse_sparse_npz(std::string_view bytes, std::vector<std::string>& defects);
+ShapedMatrix parse_dense_npy(std::string_view bytes, std::vector<std::string>& defects);
+
+/// Thrown inside the readers by what makes the rest of a file unreadable: a defect as above.
+struct MatrixFileDefect {
+  std::string text;
+};
+
+}  // namespace portwave::scenario_file

@@ -1,0 +1,154 @@
+// Zip archives as NumPy writes them. Source: PKWARE, APPNOTE.TXT (4.3.7 local file header, 4.3.12
+// central directory, 4.3.16 its end, 4.5.3 sizes of 64 bits).
+
+#include "scenario/matrix_file_zip.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <zlib.h>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/printable.hpp"
+#include "scenario/matrix_file.hpp"
+#include "scenario/scenario_limits.hpp"
+
+namespace portwave::scenario_file {
+namespace {
+
+constexpr std::uint64_t kNot32 = 0xFFFFFFFFU;  // the size stands in the extra field
+
+[[noreturn]] void fail_zip(std::string what) { throw MatrixFileDefect{std::move(what)}; }
+
+std::string_view piece_of(std::string_view bytes, std::uint64_t offset, std::uint64_t size) {
+  if (offset > bytes.size() || size > bytes.size() - offset) {
+    fail_zip(": the zip archive is cut short");
+  }
+  return bytes.substr(offset, size);
+}
+
+std::uint64_t little_endian(std::string_view bytes, std::uint64_t offset, int count) {
+  const std::string_view piece = piece_of(bytes, offset, static_cast<std::uint64_t>(count));
+  std::uint64_t value = 0;
+  for (int i = count; i-- > 0;) {
+    value = value << 8 | static_cast<unsigned char>(piece[static_cast<std::size_t>(i)]);
+  }
+  return value;
+}
+
+struct ZipMember {
+  std::string name;
+  std::uint64_t flags, method, crc, packed, unpacked, header;
+};
+
+// Where sizes need 64 bits they stand in the extra field 1, those that do not fit only.
+void read_large_sizes(std::string_view extra, ZipMember& member) {
+  while (extra.size() >= 4) {
+    const std::uint64_t id = little_endian(extra, 0, 2), size = little_endian(extra, 2, 2);
+    const std::string_view field = piece_of(extra, 4, size);
+    extra.remove_prefix(4 + size);
+    if (id != 1) continue;
+    std::uint64_t at = 0;
+    for (std::uint64_t* const value : {&member.unpacked, &member.packed, &member.header}) {
+      if (*value != kNot32) continue;
+      *value = little_endian(field, at, 8);
+      at += 8;
+    }
+  }
+}
+
+/// The member whose entry of the central directory begins at `at`, which moves to the next one.
+ZipMember read_member(std::string_view bytes, std::uint64_t& at) {
+  if (piece_of(bytes, at, 4) != "PK\x01\x02")
+    fail_zip(": the directory of the zip archive is damaged");
+  ZipMember member{.name = {},
+                   .flags = little_endian(bytes, at + 8, 2),
+                   .method = little_endian(bytes, at + 10, 2),
+                   .crc = little_endian(bytes, at + 16, 4),
+                   .packed = little_endian(bytes, at + 20, 4),
+                   .unpacked = little_endian(bytes, at + 24, 4),
+                   .header = little_endian(bytes, at + 42, 4)};
+  const std::uint64_t name = little_endian(bytes, at + 28, 2);
+  const std::uint64_t extra = little_endian(bytes, at + 30, 2);
+  const std::uint64_t comment = little_endian(bytes, at + 32, 2);
+  member.name = piece_of(bytes, at + 46, name);
+  read_large_sizes(piece_of(bytes, at + 46 + name, extra), member);
+  at += 46 + name + extra + comment;
+  return member;
+}
+
+std::string inflate_all(std::string_view packed, std::uint64_t size, const std::string& name) {
+  std::string out(size, '\0');
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) fail_zip(": zlib cannot be started");
+  constexpr std::uint64_t kPiece = 1U << 30;  // zlib counts in 32 bits
+  std::uint64_t read = 0, written = 0;
+  int state = Z_OK;
+  while (state == Z_OK) {
+    const std::uint64_t in = std::min(kPiece, packed.size() - read);
+    const std::uint64_t room = std::min(kPiece, size - written);
+    // zlib does not write to its input; its interface is older than const.
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + read));
+    stream.avail_in = static_cast<uInt>(in);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);
+    stream.avail_out = static_cast<uInt>(room);
+    state = inflate(&stream, Z_NO_FLUSH);
+    read += in - stream.avail_in;
+    written += room - stream.avail_out;
+  }
+  inflateEnd(&stream);
+  if (state != Z_STREAM_END || written != size) {
+    fail_zip(fmt::format(": {} in the zip archive is damaged", in_quotes(name)));
+  }
+  return out;
+}
+
+std::string unpack(std::string_view bytes, const ZipMember& member) {
+  if ((member.flags & 1U) != 0) fail_zip(fmt::format(": {} is encrypted", in_quotes(member.name)));
+  if (piece_of(bytes, member.header, 4) != "PK\x03\x04") {
+    fail_zip(": the directory of the zip archive is damaged");
+  }
+  const std::uint64_t begin = member.header + 30 + little_endian(bytes, member.header + 26, 2) +
+                              little_endian(bytes, member.header + 28, 2);
+  const std::string_view packed = piece_of(bytes, begin, member.packed);
+  std::string content;
+  if (member.method == 0) {
+    content = packed;
+  } else if (member.method == 8) {
+    content = inflate_all(packed, member.unpacked, member.name);
+  } else {
+    fail_zip(fmt::format(": {} is packed by method {}; stored and deflated ones can be read",
+                         in_quotes(member.name), member.method));
+  }
+  const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
+  if (content.size() != member.unpacked || crc != member.crc) {
+    fail_zip(fmt::format(": {} in the zip archive is damaged", in_quotes(member.name)));
+  }
+  return content;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> unzip(std::string_view bytes) {
+  if (!bytes.starts_with("PK")) fail_zip(" is no .npz file: it is not a zip archive");
+  const std::size_t end = bytes.rfind("PK\x05\x06");
+  if (end == std::string_view::npos) fail_zip(": the zip archive is cut short");
+  const std::uint64_t count = little_endian(bytes, end + 10, 2);
+  std::uint64_t at = little_endian(bytes, end + 16, 4);
+  if (count == 0xFFFF || at == kNot32) fail_zip(": the zip archive has too many members");
+  std::map<std::string, std::string> members;
+  std::uint64_t room = scenario_limits::kMatrixFileBytes;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const ZipMember member = read_member(bytes, at);
+    if (member.unpacked > room) {
+      fail_zip(fmt::format(" is larger than {} MiB when unpacked",
+                           scenario_limits::kMatrixFileBytes >> 20));
+    }
+    room -= member.unpacked;
+    members[member.name] = unpack(bytes, member);
+  }
+  return members;
+}
+
+}  // namespace portwave::scenario_file

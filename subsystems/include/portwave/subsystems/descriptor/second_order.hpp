@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "portwave/subsystems/descriptor/descriptor_part.hpp"
+
+namespace portwave {
+
+/// Matrices of M q'' + D q' + K q = B u, y = Bᵀq': n×n, and B n×m, m inputs being first the scalar
+/// ports in port order, then the external input channels.
+struct SecondOrderForm {
+  SparseMatrix M;  ///< symmetric, positive definite
+  SparseMatrix D;  ///< its symmetric part positive semidefinite; the skew part is gyroscopic
+  SparseMatrix K;  ///< symmetric, positive semidefinite; may be singular: pieces that float
+  SparseMatrix B;
+};
+
+/// Checks shapes, finiteness, M symmetric and ≻ 0, K symmetric and ⪰ 0, D + Dᵀ ⪰ 0 (unless
+/// rules.allow_active); every defect is reported, `where` being "/M", "/D", … `rules.names` are
+/// those of the n coordinates.
+Issues validate(const SecondOrderForm& form, int coordinates, int inputs,
+                const StructureRules& rules = {});
+
+/// The same as first-order equations with x = (q, v), H = ½vᵀMv + ½qᵀKq:
+///   d/dt [I 0; 0 M] x = [0 I; −I −D] Q x + [0; B] u,   Q = [K 0; 0 I],   y = [0 Bᵀ] Q x.
+/// No square roots and no inverses: whatever M, D and K are, E is regular and Q need not be.
+DescriptorForm descriptor_form(const SecondOrderForm& form);
+
+/// States (q, q') for coordinates of these names and units: "w1" in m gives "w1" and "w1_rate" in
+/// m/s.
+std::vector<StateVariable> second_order_states(const std::vector<StateVariable>& coordinates);
+
+}  // namespace portwave
