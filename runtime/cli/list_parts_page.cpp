@@ -45,7 +45,7 @@ std::string padded(std::string text, std::size_t width) {
 }
 
 /// What stands in a table cell: no bar ends it.
-std::string cell(std::string_view text) {
+std::string table_cell(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '|') out += '\\';
@@ -58,9 +58,9 @@ std::string parameter_table(const PartType& type) {
   if (type.parameters.empty()) return {};
   std::string text = "| parameter | unit | default | range | meaning |\n|---|---|---|---|---|\n";
   for (const ParameterInfo& info : type.parameters) {
-    text +=
-        fmt::format("| `{}` | {} | {} | {} | {} |\n", info.name, cell(info.unit),
-                    cell(parameter_default(info)), cell(parameter_range(info)), cell(info.summary));
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", info.name, table_cell(info.unit),
+                        table_cell(parameter_default(info)), table_cell(parameter_range(info)),
+                        table_cell(info.summary));
   }
   return text + "\n";
 }

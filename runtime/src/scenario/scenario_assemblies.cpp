@@ -552,11 +552,11 @@ bool has_assemblies(const Json& root) {
 
 ExpandedDocument expand_assemblies(const Json& root) { return Expander(root).run(); }
 
-void ExpandedDocument::place(Issues& issues) const {
+void ExpandedDocument::place(Issues& found) const {
   const std::pair<std::string_view, const std::vector<Source>*> lists[] = {
       {"/subsystems/", &subsystems}, {"/couplings/", &couplings}, {"/signals/blocks/", &blocks}};
   std::set<std::string> seen;
-  for (Issue& issue : issues) {
+  for (Issue& issue : found) {
     for (const auto& [list, sources] : lists) {
       if (!issue.where.starts_with(list)) continue;
       std::size_t number = 0;
@@ -576,7 +576,7 @@ void ExpandedDocument::place(Issues& issues) const {
       break;
     }
   }
-  std::erase_if(issues, [](const Issue& issue) { return issue.what.empty(); });
+  std::erase_if(found, [](const Issue& issue) { return issue.what.empty(); });
 }
 
 }  // namespace portwave::scenario_file

@@ -19,7 +19,7 @@ struct ExpandedDocument {
   std::vector<Source> subsystems, couplings, blocks;
 
   /// Puts issues of `root` in their places in the given document, one for all uses of an entry.
-  void place(Issues& issues) const;
+  void place(Issues& found) const;
 };
 
 /// True where there is something to expand.

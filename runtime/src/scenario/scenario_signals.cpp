@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "output/observable.hpp"
+#include "portwave/runtime/scenario/block_kinds.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
-#include "portwave/runtime/scenario/block_kinds.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_text.hpp"
 #include "scenario/scenario_values.hpp"
@@ -21,6 +21,7 @@ namespace portwave::scenario_file {
 namespace {
 
 constexpr std::int64_t kMostEvery = 1'000'000'000;
+constexpr int kMostMatrixRows = 1000;  // of a controller
 
 std::vector<std::string> all_block_kinds() {
   std::vector<std::string> names = {"sensor"};
@@ -185,7 +186,7 @@ class SignalReader {
       case BlockField::Kind::matrix:
         break;
     }
-    const auto matrix = read_rows_matrix(*given);
+    const auto matrix = read_controller_matrix(*given);
     if (matrix) values.set(field.name, *matrix);
     return matrix.has_value();
   }
@@ -214,24 +215,37 @@ class SignalReader {
     }
   }
 
-  static std::optional<Eigen::MatrixXd> read_rows_matrix(const Node& node) {
-    const auto matrix = read_matrix(node);
+  /// A matrix by rows or from a file.
+  std::optional<Eigen::MatrixXd> read_controller_matrix(const Node& node) const {
+    const auto matrix = read_matrix(node, folder_);
     if (!matrix) return std::nullopt;
+    if (const auto* const shaped = std::get_if<ShapedMatrix>(&*matrix)) {
+      if (std::max(shaped->rows, shaped->columns) > kMostMatrixRows) {
+        node.fail(fmt::format("must have at most {} rows and columns, got {}×{}", kMostMatrixRows,
+                              shaped->rows, shaped->columns));
+        return std::nullopt;
+      }
+      Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(shaped->rows, shaped->columns);
+      for (const MatrixEntry& entry : shaped->entries) {
+        dense(entry.row, entry.column) += entry.value;
+      }
+      return dense;
+    }
     const auto* const rows = std::get_if<MatrixRows>(&*matrix);
     if (rows == nullptr) {
-      node.fail("must be given by rows");
+      node.fail("must be given by rows or by a file");
       return std::nullopt;
     }
     const auto columns = rows->empty() ? Eigen::Index{0} : std::ssize(rows->front());
     Eigen::MatrixXd dense(std::ssize(*rows), columns);
     for (std::size_t i = 0; i < rows->size(); ++i) {
-      if (std::ssize((*rows)[i]) != columns) {
-        node.fail(
-            fmt::format("row {} has {} numbers, but row 0 has {}", i, (*rows)[i].size(), columns));
+      const std::vector<double>& row = (*rows)[i];
+      if (std::ssize(row) != columns) {
+        node.fail(fmt::format("row {} has {} numbers, but row 0 has {}", i, row.size(), columns));
         return std::nullopt;
       }
-      for (Eigen::Index j = 0; j < columns; ++j)
-        dense(static_cast<Eigen::Index>(i), j) = (*rows)[i][at(static_cast<int>(j))];
+      dense.row(static_cast<Eigen::Index>(i)) =
+          Eigen::Map<const Eigen::RowVectorXd>(row.data(), columns);
     }
     return dense;
   }
@@ -419,8 +433,8 @@ Json block_field_schema(const BlockField& field) {
 }  // namespace
 
 std::set<std::string> read_signals(const Node* node, const std::vector<DrivenInput>& inputs,
-                  const std::filesystem::path& folder, Names& names, StepperOptions& options,
-                  Defects& defects) {
+                                   const std::filesystem::path& folder, Names& names,
+                                   StepperOptions& options, Defects& defects) {
   if (node == nullptr && inputs.empty()) return {};
   SignalReader reader(folder, names, options, defects);
   if (node != nullptr) reader.read(*node);

@@ -32,14 +32,16 @@ class ExpressionParser {
   struct Function {
     std::string_view name;
     Code code;
-    int arguments = 1;
+    int arguments;
   };
   static constexpr Function kFunctions[] = {
-      {"sin", Code::sine},        {"cos", Code::cosine},      {"tan", Code::tangent},
-      {"asin", Code::arc_sine},   {"acos", Code::arc_cosine}, {"atan", Code::arc_tangent},
-      {"exp", Code::exponential}, {"log", Code::logarithm},   {"sqrt", Code::root},
-      {"abs", Code::magnitude},   {"floor", Code::floor_of},  {"tanh", Code::hyperbolic_tangent},
-      {"min", Code::minimum, 2},  {"max", Code::maximum, 2},
+      {"sin", Code::sine, 1},        {"cos", Code::cosine, 1},
+      {"tan", Code::tangent, 1},     {"asin", Code::arc_sine, 1},
+      {"acos", Code::arc_cosine, 1}, {"atan", Code::arc_tangent, 1},
+      {"exp", Code::exponential, 1}, {"log", Code::logarithm, 1},
+      {"sqrt", Code::root, 1},       {"abs", Code::magnitude, 1},
+      {"floor", Code::floor_of, 1},  {"tanh", Code::hyperbolic_tangent, 1},
+      {"min", Code::minimum, 2},     {"max", Code::maximum, 2},
   };
 
   [[noreturn]] void fail(const std::string& what) const {
