@@ -11,7 +11,7 @@
 
 /// A tank of area A with a pipe at its bottom: H(V) = ρg V²/(2A), the port is the pressure e at the
 /// end of the pipe and the volume flow f into it.
-portwave::PartType tank_type() {
+portwave::PartType water_tank_type() {
   portwave::ParameterInfo area;
   area.name = "area_m2";
   area.unit = "m^2";
@@ -20,7 +20,7 @@ portwave::PartType tank_type() {
   area.minimum_excluded = true;
 
   portwave::PartType type;
-  type.name = "tank";
+  type.name = "water_tank";
   type.summary = "Open tank of water with a pipe at its bottom.";
   type.equations = "H(V) = rho g V^2/(2 A)\nV' = f,  e = rho g V/A";
   type.parameters = {area};
@@ -28,7 +28,7 @@ portwave::PartType tank_type() {
   type.build = [](const portwave::Parameters& parameters) -> std::unique_ptr<portwave::Component> {
     const double area_m2 = std::get<double>(parameters.at("area_m2"));
     portwave::Signature signature;
-    signature.type = "tank";
+    signature.type = "water_tank";
     signature.states = {{"volume", "m^3"}};
     signature.ports = {{"pipe", portwave::Causality::flow_in, portwave::Domain::hydraulic, 1}};
     portwave::Structure structure = portwave::Structure::zero(/*states=*/1, /*inputs=*/1);
@@ -47,7 +47,7 @@ const std::string scenario_text = R"({
   "name": "tank and piston",
   "time": {"step_s": 0.01, "end_s": 20},
   "subsystems": [
-    {"name": "tank", "type": "tank", "parameters": {"area_m2": 0.5},
+    {"name": "tank", "type": "water_tank", "parameters": {"area_m2": 0.5},
      "initial_state": {"volume": 0.02}},
     {"name": "piston", "type": "linear_oscillator",
      "parameters": {"mass_kg": 20, "stiffness_N_per_m": 100, "damping_Ns_per_m": 15}}
@@ -59,7 +59,7 @@ const std::string scenario_text = R"({
 })";
 
 int main() {
-  portwave::Catalogue::add(tank_type());
+  portwave::Catalogue::add(water_tank_type());
   for (const portwave::PartType& type : portwave::catalogue()) {
     std::printf("%-28s %s\n", type.name.c_str(), type.summary.c_str());
   }

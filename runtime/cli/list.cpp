@@ -85,6 +85,17 @@ template <class Item>
 Json value_json(const std::vector<Item>& value) {
   return list_json(value);
 }
+/// As a scenario file takes them, without what follows from the domain.
+Json value_json(const std::vector<Port>& ports) {
+  Json json = Json::array();
+  for (const Port& port : ports) {
+    json.push_back({{"name", port.name},
+                    {"causality", std::string(to_string(port.causality))},
+                    {"domain", std::string(to_string(port.domain))},
+                    {"dimension", port.dimension}});
+  }
+  return json;
+}
 /// As a scenario file takes it: [] for an empty matrix, which a list of no rows stands for too.
 Json value_json(const MatrixEntries& value) {
   if (value.empty()) return Json::array();

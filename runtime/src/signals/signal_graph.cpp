@@ -202,7 +202,9 @@ class SignalGraphBuilder::Draft {
           path.pop_back();
           continue;
         }
-        const int from = owner[at(inputs[next++])];
+        const int signal = inputs[next++];
+        if (signal < 0) continue;  // of a block that could not be made
+        const int from = owner[at(signal)];
         if (marks[at(from)] == Mark::open) return fail_loop(graph, path, from);
         if (marks[at(from)] == Mark::done) continue;
         marks[at(from)] = Mark::open;

@@ -75,7 +75,10 @@ TEST(ScenarioSignals, BuildAGraphThatDrivesAndIsObserved) {
   for (int n = 0; n < 30; ++n) stepper.step();
   // At t = 0.3 the cubic has risen by 0.09(3 - 0.6) at a rate of 6·0.3·0.7. The sum is taken at
   // every second step, the sensor of the PID at every step, the PID at every fourth.
-  EXPECT_EQ(observe(stepper, scenario.observables[2]), stepper.signals()[1 + 1]);
+  const int rate = graph.find_signal("path[1]");
+  ASSERT_GE(rate, 0);
+  EXPECT_EQ(observe(stepper, scenario.observables[2]),
+            stepper.signals()[static_cast<std::size_t>(rate)]);
   EXPECT_NEAR(observe(stepper, scenario.observables[2]), 6 * 0.3 * 0.7, 1e-12);
   EXPECT_EQ(observe(stepper, scenario.observables[3]), stepper.storage(0));
   EXPECT_EQ(observe(stepper, scenario.observables[1]), stepper.input(0, 0));
