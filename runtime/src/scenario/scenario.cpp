@@ -80,8 +80,9 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
   }
 }
 
-// Nothing is returned if there is any defect.
-std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::path& folder,
+// Nothing is returned if there is any defect. `is_whole`: false when entries are missing.
+std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
+                                      const std::filesystem::path& folder,
                                       const PhaseCallback& listener) {
   const ObjectReader object(root, {"$schema", "name", "description", "time", "assemblies",
                                    "subsystems", "couplings", "method", "signals", "outputs"});
@@ -96,6 +97,7 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
   const auto parts = object.require("subsystems");
   draft.knows_all_parts = parts.has_value();
   if (parts) read_parts(*parts, folder, draft, listener);
+  draft.knows_all_parts = draft.knows_all_parts && is_whole;
   tell(listener, {"reading the couplings"});
   if (const auto couplings = object.find("couplings")) read_couplings(*couplings, folder, draft);
   if (const auto method = object.require("method")) read_method(*method, settings.options.method);
@@ -104,7 +106,7 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
   tell(listener, {"joining the subsystems"});
   std::optional<System> system = build_system(draft, root.defects());
   tell(listener, {"reading the outputs"});
-  read_names(object, draft, system, folder, settings);
+  if (is_whole) read_names(object, draft, system, folder, settings);
   if (!system || root.defects().count() > 0) return std::nullopt;
   return Scenario{name,
                   *std::move(system),
@@ -123,20 +125,16 @@ Scenario parse(std::string text, const std::string& file, const std::filesystem:
   if (document.readable) apply_overrides(document, overrides);
   Defects defects(document);
   std::optional<Scenario> scenario;
-  std::optional<ExpandedDocument> expanded;
   if (document.readable && has_assemblies(document.root)) {
-    expanded = expand_assemblies(document.root);
-    defects.add(expanded->issues);
-  }
-  // Places of defects as JSON are those of the document as it was given.
-  if (!expanded && document.readable) {
-    scenario = read_scenario(Node(document.root, defects), folder, listener);
-  } else if (expanded && defects.count() == 0) {
-    scenario = read_scenario(Node(expanded->root, defects), folder, listener);
+    tell(listener, {"expanding assemblies"});
+    ExpandedDocument expanded = expand_assemblies(document.root, defects);
+    defects.place_by([&expanded](Issue issue) { return expanded.place(std::move(issue)); });
+    scenario = read_scenario(Node(expanded.root, defects), expanded.is_whole, folder, listener);
+  } else if (document.readable) {
+    scenario = read_scenario(Node(document.root, defects), true, folder, listener);
   }
   if (scenario) return *std::move(scenario);
   Issues issues = defects.take();
-  if (expanded && expanded->issues.empty() && document.issues.empty()) expanded->place(issues);
   sort_by_place(issues, document.root);
   throw ScenarioError(file, std::move(issues));
 }

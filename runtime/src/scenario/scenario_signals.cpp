@@ -23,9 +23,15 @@ namespace {
 constexpr std::int64_t kMostEvery = 1'000'000'000;
 constexpr int kMostMatrixRows = 1000;  // of a controller
 
+bool is_block_kind(const std::string& name) {
+  return std::ranges::find(block_kinds(), name, &BlockKind::name) != block_kinds().end();
+}
+
 std::vector<std::string> all_block_kinds() {
   std::vector<std::string> names = {"sensor"};
-  for (const std::string& kind : signal_kinds()) names.push_back(kind);
+  for (const std::string& kind : signal_kinds()) {
+    if (!is_block_kind(kind)) names.push_back(kind);
+  }
   for (const BlockKind& kind : block_kinds()) names.push_back(kind.name);
   return names;
 }
@@ -110,7 +116,7 @@ class SignalReader {
     if (const auto own = object.find("every")) every = read_every(*own);
     if (!kind || !name) return;
     if (*kind == "sensor") return read_sensor(node, *name, every);
-    if (std::ranges::find(signal_kinds(), *kind) != signal_kinds().end()) {
+    if (!is_block_kind(*kind)) {
       const auto signal = read_signal(node, folder_, {"name", "every"});
       return add(*name, signal ? block::source(*signal) : nullptr, {}, every, {node.where(), {}});
     }
@@ -171,6 +177,10 @@ class SignalReader {
         return read_input(*given, inputs, places);
       case BlockField::Kind::signals:
         return read_inputs(*given, inputs, places);
+      case BlockField::Kind::named_signals:
+        return read_named_inputs(*given, field, values, inputs, places);
+      case BlockField::Kind::text:
+        return keep(field, given->text(), values);
       case BlockField::Kind::number:
         return keep(field, given->number(), values);
       case BlockField::Kind::integer:
@@ -206,6 +216,10 @@ class SignalReader {
     switch (field.kind) {
       case BlockField::Kind::choice:
         return values.set(field.name, field.choices.front());
+      case BlockField::Kind::named_signals:
+        return values.set(field.name, std::vector<std::string>());
+      case BlockField::Kind::text:
+        return values.set(field.name, std::string());
       case BlockField::Kind::numbers:
         return values.set(field.name, std::vector<double>());
       case BlockField::Kind::matrix:
@@ -261,6 +275,30 @@ class SignalReader {
       const Node element = node.at(i);
       is_sound = read_input(element, inputs, places) && is_sound;
     }
+    return is_sound;
+  }
+
+  // Keeps the names of the inputs.
+  bool read_named_inputs(const Node& node, const BlockField& field, BlockValues& values,
+                         std::vector<std::string>& inputs, BlockPlaces& places) {
+    std::vector<std::string> names;
+    bool is_sound = true;
+    if (node.json().is_object()) {
+      for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
+        const Node member = node.member(key, value);
+        names.push_back(key);
+        is_sound = read_input(member, inputs, places) && is_sound;
+      }
+    } else if (node.is_array("an object or an array of signals")) {
+      for (std::size_t i = 0; i < node.size(); ++i) {
+        const Node element = node.at(i);
+        names.push_back(fmt::format("u{}", i + 1));
+        is_sound = read_input(element, inputs, places) && is_sound;
+      }
+    } else {
+      return false;
+    }
+    values.set(field.name, std::move(names));
     return is_sound;
   }
 
@@ -396,6 +434,11 @@ Json field_schema(const BlockField& field) {
       return reference("signal_name");
     case BlockField::Kind::signals:
       return list(reference("signal_name"), 1);
+    case BlockField::Kind::named_signals:
+      return {{"anyOf",
+               Json::array({map_of(reference("signal_name")), list(reference("signal_name"))})}};
+    case BlockField::Kind::text:
+      return text();
     case BlockField::Kind::number:
       return number();
     case BlockField::Kind::integer:
@@ -459,6 +502,7 @@ Json signals_schema() {
                                                             "\"part.port.effort\" or \".flow\"")}}),
                                 {"name", "of"}));
   for (const SignalKindSchema& source : signal_kind_schemas()) {
+    if (is_block_kind(source.kind)) continue;
     std::vector<std::string> keys = source.required;
     keys.insert(keys.begin(), "name");
     Json schema = variant(source.kind, with_name(source.properties), keys);

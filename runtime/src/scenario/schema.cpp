@@ -67,11 +67,11 @@ Json signal_schema() {
                         variant("signal", {{"signal", reference("signal_name")}}, {"signal"}));
   variants.emplace_back("settable",
                         variant("settable", {{"initial", with_default(number(), 0)}}, {}));
-  return described(
-      by_kind(variants),
-      "external input u(t): constant; offset + amplitude times the product of sines; "
-      "linear between the knots of a table; chirp; noise; a signal of \"signals\", held "
-      "over each step; or set by the program that steps");
+  return described(by_kind(variants),
+                   "external input u(t): constant; offset + amplitude times the product of sines; "
+                   "linear between the knots of a table; chirp; noise; an expression in t; a "
+                   "signal of \"signals\", held "
+                   "over each step; or set by the program that steps");
 }
 
 Json signal_name_schema() {
@@ -364,7 +364,10 @@ const std::vector<SignalKindSchema>& signal_kind_schemas() {
           {"interval_s", described(positive(), "between independent values [s]")},
           {"seed", with_default(integer(0, scenario_limits::kInteger), 1)},
           {"mean", with_default(number(), 0)}},
-         {"standard_deviation", "interval_s"}}};
+         {"standard_deviation", "interval_s"}},
+        {"expression",
+         {{"expression", described(text(), "in t [s], such as \"5*sin(2*pi*t)\"")}},
+         {"expression"}}};
   }();
   return all;
 }
