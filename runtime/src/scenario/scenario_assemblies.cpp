@@ -13,31 +13,16 @@
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/component.hpp"
+#include "scenario/assembly_list.hpp"
+#include "scenario/assembly_ports.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_templates.hpp"
 
 namespace portwave::scenario_file {
 namespace {
 
-constexpr std::int64_t kMostIndex = 10'000'000;
-constexpr std::size_t kMostLevels = 32;        // of assemblies within assemblies
-constexpr std::size_t kMostParameters = 1000;  // of an assembly
-constexpr std::size_t kWeightOfUse = 16;       // of what is kept about a use, in values
-
-constexpr const char* kNameRule =
-    "must have letters, digits and _ and not begin with a digit, so that expressions can name it";
-
-const Json* member_of(const Json& object, std::string_view key) {
-  if (!object.is_object()) return nullptr;
-  for (const auto& [name, value] : object.get_ref<const Json::object_t&>()) {
-    if (name == key) return &value;
-  }
-  return nullptr;
-}
-
-Json* member_of(Json& object, std::string_view key) {
-  return const_cast<Json*>(member_of(std::as_const(object), key));
-}
+constexpr std::size_t kMostLevels = 32;   // of assemblies within assemblies
+constexpr std::size_t kWeightOfUse = 16;  // of what is kept about a use, in values
 
 }  // namespace
 
@@ -45,11 +30,14 @@ Json* member_of(Json& object, std::string_view key) {
 class Expander {
  public:
   Expander(const Json& root, Defects& defects)
-      : root_(root, defects), defects_(defects), filler_(defects) {}
+      : root_(root, defects),
+        defects_(defects),
+        before_(defects.count()),
+        filler_(defects),
+        assemblies_(root_),
+        ports_(filler_) {}
 
   ExpandedDocument run() && {
-    const std::size_t before = defects_.count();
-    read_assemblies();
     const Json* const parts = member_of(root_.json(), "subsystems");
     if (parts != nullptr && parts->is_array()) {
       const Node node = root_.member("subsystems", *parts);
@@ -71,6 +59,8 @@ class Expander {
         members.emplace_back(key, std::move(couplings_));
       } else if (key == "signals" && value.is_object()) {
         members.emplace_back(key, expanded_signals(node));
+      } else if (key == "outputs" || key == "method") {
+        members.emplace_back(key, ports_.with_inner_names(node));
       } else {
         members.emplace_back(key, value);
       }
@@ -78,94 +68,17 @@ class Expander {
     if (joints == nullptr && !couplings_.empty()) {
       members.emplace_back("couplings", std::move(couplings_));
     }
-    out_.is_whole = defects_.count() == before;
+    out_.is_whole = defects_.count() == before_;
     return std::move(out_);
   }
 
  private:
-  struct Parameter {
-    std::string_view name;
-    const Json* otherwise;  ///< null: required
-    bool is_computed = false;
-  };
-  struct Assembly {
-    std::string_view name;
-    const Json* json;
-    std::vector<Parameter> parameters;
-  };
   /// The scope of an assembly in use, and the values that are its own.
   struct Inside {
     Scope scope = Scope::of_assembly();
     std::deque<Json> computed;
     bool is_sound = true;
   };
-
-  // Assemblies
-
-  /// Shapes of all assemblies, used or not.
-  void read_assemblies() {
-    const Json* const all = member_of(root_.json(), "assemblies");
-    if (all == nullptr) return;
-    const Node node = root_.member("assemblies", *all);
-    if (!node.is_object("an object of assemblies by name")) return;
-    for (const auto& [name, value] : all->get_ref<const Json::object_t&>()) {
-      const Node assembly = node.member(name, value);
-      Assembly& own = assemblies_[name];
-      own.name = name;
-      own.json = value.is_object() ? &value : nullptr;
-      read_assembly(assembly, own);
-    }
-  }
-
-  void read_assembly(const Node& node, Assembly& assembly) {
-    const ObjectReader object(node,
-                              {"description", "parameters", "subsystems", "couplings", "ports"});
-    if (!object.is_object()) return;
-    if (const auto text = object.find("description")) text->text();
-    if (const auto parts = object.require("subsystems")) {
-      if (!parts->json().is_array() || parts->size() == 0) {
-        parts->fail_expected("an array of at least one subsystem");
-      }
-    }
-    if (const auto joints = object.find("couplings")) joints->is_array("an array of couplings");
-    if (const auto ports = object.find("ports")) {
-      if (ports->is_object("an object of ports \"part.port\" by name")) check_ports(*ports);
-    }
-    if (const auto parameters = object.find("parameters")) {
-      if (parameters->is_object("an object of parameters with their defaults")) {
-        read_parameters(*parameters, assembly);
-      }
-    }
-  }
-
-  static void check_ports(const Node& node) {
-    for (const auto& [name, path] : node.json().get_ref<const Json::object_t&>()) {
-      const Node port = node.member(name, path);
-      if (!is_plain_name(name)) {
-        port.fail(
-            "the name of a port must not be empty nor contain dots, brackets, blanks, commas "
-            "or quotes");
-      } else if (!path.is_string()) {
-        port.fail_expected("a port \"part.port\" of a part inside");
-      }
-    }
-  }
-
-  static void read_parameters(const Node& node, Assembly& assembly) {
-    if (node.size() > kMostParameters) {
-      return node.fail(
-          fmt::format("must be at most {} parameters, got {}", kMostParameters, node.size()));
-    }
-    for (const auto& [name, otherwise] : node.json().get_ref<const Json::object_t&>()) {
-      if (!Expression::is_name(name)) {
-        const Node parameter = node.member(name, otherwise);
-        parameter.fail(fmt::format("the name of a parameter {}", kNameRule));
-        continue;
-      }
-      assembly.parameters.push_back({name, otherwise.is_null() ? nullptr : &otherwise,
-                                     TemplateFiller::is_computed(otherwise)});
-    }
-  }
 
   // Parts and uses
 
@@ -180,7 +93,7 @@ class Expander {
     if (const auto count = integer_of(value, least, scenario_limits::kInteger)) return count;
     filler_.fail(node, fmt::format("must be an integer from {} to {}, got {}", least,
                                    scenario_limits::kInteger, describe(value)));
-    knows_names_ = false;
+    ports_.forgive_unknown_names();
     return std::nullopt;
   }
 
@@ -224,7 +137,9 @@ class Expander {
     if (name_given != nullptr && name_given->is_string()) {
       const Node node = given.member("name", *name_given);
       const Json filled = filler_.fill(node, scope);
-      name = prefix + (filled.is_string() ? filled.get<std::string>() : "") + suffix;
+      if (filled.is_string() && !filled.get_ref<const std::string&>().empty()) {
+        name = prefix + filled.get<std::string>() + suffix;
+      }
     }
     if (scope.is_template()) filler_.set_use(name);
     Json entry = filler_.fill(given, scope);
@@ -236,9 +151,9 @@ class Expander {
       *member_of(entry, "name") = name;
     }
     const std::string place = given.where();
-    if (!name.empty() &&
-        !owners_.try_emplace(name, is_use ? kUse : out_.subsystems_.size()).second) {
-      return fail_taken(given, name);
+    const std::size_t number = is_use ? AssemblyPorts::kUse : out_.subsystems_.size();
+    if (!name.empty()) {
+      if (const auto owner = ports_.add_owner(name, number)) return fail_taken(given, name, *owner);
     }
     if (is_use) return expand_use(given, std::move(entry), name);
     out_.subsystems_.push_back({place, scope.is_template() ? name : ""});
@@ -246,18 +161,20 @@ class Expander {
   }
 
   void fail_name(const Node& given, const Json* name) {
-    knows_names_ = false;
+    ports_.forgive_unknown_names();
     if (name == nullptr) return filler_.fail(given.where() + "/name", "is required");
     const Node node = given.member("name", *name);
-    filler_.fail(node, fmt::format("must be a string, got {}", describe(*name)));
+    filler_.fail(node, name->is_string()
+                           ? "must not be empty"
+                           : fmt::format("must be a string, got {}", describe(*name)));
   }
 
-  void fail_taken(const Node& given, const std::string& name) {
-    knows_names_ = false;
-    const std::size_t owner = owners_.at(name);
+  void fail_taken(const Node& given, const std::string& name, std::size_t owner) {
+    ports_.forgive_unknown_names();
     filler_.fail(given.where() + "/name",
                  fmt::format("the name {} is already taken by {}", in_quotes(name),
-                             owner == kUse ? "an assembly in use" : out_.subsystems_[owner].where));
+                             owner == AssemblyPorts::kUse ? "an assembly in use"
+                                                          : out_.subsystems_[owner].where));
   }
 
   void expand_use(const Node& given, Json entry, const std::string& name) {
@@ -265,14 +182,14 @@ class Expander {
     const Json* const name_given = member_of(given.json(), "name");
     if (!is_plain_name(name)) {
       const Node node = given.member("name", *name_given);
-      knows_names_ = false;
+      ports_.forgive_unknown_names();
       return filler_.fail(node, fmt::format("must not be empty nor contain dots, brackets, blanks, "
                                             "commas or quotes, got {}",
                                             in_quotes(name)));
     }
-    const Assembly* const assembly = assembly_of(given, entry);
+    const AssemblyList::Assembly* const assembly = assembly_of(given, entry);
     if (assembly == nullptr || !filler_.charge(given, kWeightOfUse)) {
-      knows_names_ = false;
+      ports_.forgive_unknown_names();
       return;
     }
     open_.push_back(assembly->name);
@@ -280,7 +197,7 @@ class Expander {
     const Node own = all.member(assembly->name, *assembly->json);
     const Inside inside = inside_of(*assembly, own, given, entry);
     if (!inside.is_sound) {
-      knows_names_ = false;
+      ports_.forgive_unknown_names();
     } else {
       const std::string prefix = name + "/";
       if (const auto parts = list_in(own, "subsystems")) expand_parts(*parts, prefix, inside.scope);
@@ -304,7 +221,7 @@ class Expander {
   }
 
   /// Null, and noted, when there is none that may be used here.
-  const Assembly* assembly_of(const Node& given, const Json& entry) {
+  const AssemblyList::Assembly* assembly_of(const Node& given, const Json& entry) {
     const Json& of = *member_of(entry, "assembly");
     const Node node = given.member("assembly", *member_of(given.json(), "assembly"));
     if (!of.is_string()) {
@@ -312,12 +229,10 @@ class Expander {
       return nullptr;
     }
     const auto& name = of.get_ref<const std::string&>();
-    const auto found = assemblies_.find(name);
-    if (found == assemblies_.end()) {
+    const AssemblyList::Assembly* const found = assemblies_.find(name);
+    if (found == nullptr) {
       if (defects_.has(node.where())) return nullptr;
-      std::vector<std::string> known;
-      for (const auto& [each, assembly] : assemblies_) known.emplace_back(each);
-      std::ranges::sort(known);
+      const std::vector<std::string> known = assemblies_.names();
       filler_.fail(node, known.empty() ? fmt::format("there is no assembly {}: the file has no "
                                                      "\"assemblies\"",
                                                      in_quotes(name))
@@ -326,7 +241,7 @@ class Expander {
                                                      did_you_mean(name, known)));
       return nullptr;
     }
-    if (std::ranges::find(open_, found->second.name) != open_.end()) {
+    if (std::ranges::find(open_, found->name) != open_.end()) {
       filler_.fail(node, fmt::format("the assembly {} contains itself: {} -> {}", in_quotes(name),
                                      fmt::join(open_, " -> "), printable(name)));
       return nullptr;
@@ -335,7 +250,7 @@ class Expander {
       filler_.fail(node, fmt::format("more than {} assemblies within one another", kMostLevels));
       return nullptr;
     }
-    return found->second.json == nullptr ? nullptr : &found->second;
+    return found->json == nullptr ? nullptr : found;
   }
 
   static std::optional<Node> list_in(const Node& assembly, std::string_view key) {
@@ -346,7 +261,7 @@ class Expander {
 
   /// The parameters of an assembly in use: what the use says, and the defaults, which see those
   /// before them.
-  Inside inside_of(const Assembly& assembly, const Node& own, const Node& given,
+  Inside inside_of(const AssemblyList::Assembly& assembly, const Node& own, const Node& given,
                    const Json& entry) {
     Inside inside;
     static const Json none = Json::object();
@@ -361,7 +276,7 @@ class Expander {
     for (const auto& [name, value] : said->get_ref<const Json::object_t&>()) {
       values.emplace(name, &value);
     }
-    for (const Parameter& parameter : assembly.parameters) {
+    for (const AssemblyList::Parameter& parameter : assembly.parameters) {
       const auto found = values.find(parameter.name);
       const bool is_said = found != values.end() && !found->second->is_null();
       if (is_said) {
@@ -386,9 +301,10 @@ class Expander {
     return inside;
   }
 
-  void fail_parameter(const Assembly& assembly, const Node& given, std::string_view name) {
+  void fail_parameter(const AssemblyList::Assembly& assembly, const Node& given,
+                      std::string_view name) {
     std::vector<std::string> known;
-    for (const Parameter& each : assembly.parameters) known.emplace_back(each.name);
+    for (const AssemblyList::Parameter& each : assembly.parameters) known.emplace_back(each.name);
     filler_.fail(
         given.where() + "/parameters/" + escape_key(name),
         fmt::format(
@@ -406,31 +322,8 @@ class Expander {
       const Node node = list.member(port, path);
       const Json inside = filler_.fill(node, scope);
       if (!inside.is_string()) continue;
-      const std::string target = name + "/" + inside.get<std::string>();
-      const std::size_t dot = target.find('.');
-      if (dot == std::string::npos) {
-        filler_.fail(node, fmt::format("must be a port \"part.port\" of a part inside, got {}",
-                                       in_quotes(inside.get<std::string>())));
-      } else if (knows_names_ && !owners_.contains(target.substr(0, dot))) {
-        fail_inner_part(node, name + "/", target.substr(0, dot));
-      }
-      ports_.emplace(name + "." + port, resolved(node, target));
+      ports_.expose(node, name, port, inside.get<std::string>());
     }
-  }
-
-  void fail_inner_part(const Node& node, const std::string& prefix, const std::string& part) {
-    if (defects_.has(node.where())) return;
-    std::vector<std::string> known;
-    for (const auto& [owner, number] : owners_) {
-      if (!owner.starts_with(prefix) || owner.find('/', prefix.size()) != std::string::npos) {
-        continue;
-      }
-      known.push_back(owner.substr(prefix.size()));
-    }
-    std::ranges::sort(known);
-    const std::string word = part.substr(prefix.size());
-    filler_.fail(node, fmt::format("there is no part {} in the assembly.{}", in_quotes(word),
-                                   did_you_mean(word, known)));
   }
 
   // Couplings
@@ -460,7 +353,7 @@ class Expander {
     for (const auto& [name, range] : ranges.json().get_ref<const Json::object_t&>()) {
       if (Expression::is_name(name)) continue;
       const Node node = ranges.member(name, range);
-      filler_.fail(node, fmt::format("the name of an index {}", kNameRule));
+      filler_.fail(node, fmt::format("the name of an index {}", kVariableNameRule));
       is_sound = false;
     }
     return is_sound;
@@ -486,16 +379,22 @@ class Expander {
     const Json value = filler_.fill(node, scope);
     if (filler_.is_exhausted()) return std::nullopt;
     const bool is_pair = value.is_array() && value.size() == 2;
-    const auto first = is_pair ? integer_of(value[0], -kMostIndex, kMostIndex) : std::nullopt;
-    const auto last = is_pair ? integer_of(value[1], -kMostIndex, kMostIndex) : std::nullopt;
+    const auto first = is_pair
+                           ? integer_of(value[0], -scenario_limits::kIndex, scenario_limits::kIndex)
+                           : std::nullopt;
+    const auto last = is_pair
+                          ? integer_of(value[1], -scenario_limits::kIndex, scenario_limits::kIndex)
+                          : std::nullopt;
     if (!first || !last) {
-      filler_.fail(node,
-                   fmt::format("must be [first, last], two integers within {} of 0, got {}",
-                               kMostIndex, is_pair ? printable(value.dump()) : describe(value)));
+      filler_.fail(node, fmt::format("must be [first, last], two integers within {} of 0, got {}",
+                                     scenario_limits::kIndex,
+                                     is_pair ? printable(value.dump()) : describe(value)));
       return std::nullopt;
     }
     // None is a slip where it is written, but may well come out of a computation.
-    if (*first > *last && node.json()[0].is_number() && node.json()[1].is_number()) {
+    const Json& written = node.json();
+    const bool is_written = written.is_array() && written[0].is_number() && written[1].is_number();
+    if (*first > *last && is_written) {
       filler_.fail(
           node, fmt::format("is empty: the first index {} is after the last, {}", *first, *last));
       return std::nullopt;
@@ -525,32 +424,10 @@ class Expander {
       if (!ports[i].is_string()) continue;
       const Node list = given.member("ports", *written);
       const Node node = list.json().is_array() && i < list.size() ? list.at(i) : list;
-      ports[i] = resolved(node, prefix + ports[i].get<std::string>());
+      ports[i] = ports_.resolved(node, prefix + ports[i].get<std::string>());
       if (first.empty()) first = ports[i].get<std::string>();
     }
     return first;
-  }
-
-  /// A port of an assembly as the port inside that it stands for.
-  std::string resolved(const Node& node, const std::string& path) {
-    if (const auto found = ports_.find(path); found != ports_.end()) return found->second;
-    const std::size_t dot = path.find('.');
-    if (dot == std::string::npos || !knows_names_) return path;
-    const std::string owner = path.substr(0, dot);
-    const auto found = owners_.find(owner);
-    if (found == owners_.end() || found->second != kUse || defects_.has(node.where())) return path;
-    std::vector<std::string> known;
-    for (const auto& [port, target] : ports_) {
-      if (port.starts_with(owner + ".")) known.push_back(port.substr(owner.size() + 1));
-    }
-    std::ranges::sort(known);
-    const std::string port = path.substr(dot + 1);
-    filler_.fail(node, fmt::format("the assembly in use {} has no port {}.{}{}", in_quotes(owner),
-                                   in_quotes(port),
-                                   known.empty() ? "\nit has no \"ports\"."
-                                                 : fmt::format("\nports: {}.", list_of(known)),
-                                   did_you_mean(port, known)));
-    return path;
   }
 
   // Signals
@@ -576,6 +453,7 @@ class Expander {
       if (*count < 0) {
         out_.blocks_.push_back({entry.where(), ""});
         all.push_back(filler_.fill(entry, Scope()));
+        ports_.rename_quantities(entry, all.back());
         continue;
       }
       for (std::int64_t i = 0; i < *count && !filler_.is_exhausted(); ++i) {
@@ -593,31 +471,30 @@ class Expander {
     if (given == nullptr || !given->is_string()) return fail_name(entry, given);
     const Node node = entry.member("name", *given);
     const Json filled = filler_.fill(node, scope);
-    const std::string name =
-        (filled.is_string() ? filled.get<std::string>() : "") + fmt::format("_{}", number);
+    if (!filled.is_string() || filled.get_ref<const std::string&>().empty()) {
+      return fail_name(entry, given);
+    }
+    const std::string name = filled.get<std::string>() + fmt::format("_{}", number);
     filler_.set_use(name);
     Json block = filler_.fill(entry, scope);
     if (filler_.is_exhausted()) return;
     block.erase("count");
     *member_of(block, "name") = name;
+    ports_.rename_quantities(entry, block);
     out_.blocks_.push_back({entry.where(), name});
     all.push_back(std::move(block));
   }
 
-  static constexpr std::size_t kUse = static_cast<std::size_t>(-1);
-
   const Node root_;
   Defects& defects_;
+  const std::size_t before_;
   TemplateFiller filler_;
   ExpandedDocument out_;
   Json parts_ = Json::array();
   Json couplings_ = Json::array();
-  std::unordered_map<std::string_view, Assembly> assemblies_;
-  bool knows_names_ = true;             ///< false where parts are missing because of defects
+  AssemblyList assemblies_;
+  AssemblyPorts ports_;
   std::vector<std::string_view> open_;  ///< assemblies that are being written out
-  /// Names of parts with their numbers, and of assemblies in use.
-  std::unordered_map<std::string, std::size_t> owners_;
-  std::unordered_map<std::string, std::string> ports_;  ///< of assemblies, and what they stand for
 };
 
 namespace {
@@ -663,7 +540,8 @@ std::optional<Issue> ExpandedDocument::place(Issue issue) {
     if (parsed.ec != std::errc{} || number >= sources->size()) break;
     const Source& source = (*sources)[number];
     issue.where = source.where + std::string(parsed.ptr);
-    if (!source.use.empty() && !told_.insert(issue.where).second) return std::nullopt;
+    const auto [first, is_new] = told_.try_emplace(issue.where, number);
+    if (!source.use.empty() && first->second != number) return std::nullopt;
     issue.what = with_use(std::move(issue.what), source.use);
     break;
   }

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ class ExpandedDocument {
     std::string use;    ///< such as "leg_3/knee", where one entry stands for several; else empty
   };
   std::vector<Source> subsystems_, couplings_, blocks_;
-  std::set<std::string> told_;
+  std::map<std::string, std::size_t> told_;  ///< places, and the element that told of them
 };
 
 /// True where there is something to expand.

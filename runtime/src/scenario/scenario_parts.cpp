@@ -288,8 +288,8 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
                     const std::vector<std::string>& types, PartModels& models,
                     std::vector<DrivenInput>& driven) {
   PartDraft draft;
-  const ObjectReader object(
-      node, {"name", "type", "parameters", "initial_state", "inputs", "allow_active", "substeps"});
+  const ObjectReader object(node, {"name", "type", "parameters", "initial_state", "inputs",
+                                   "allow_active", "substeps", "count", "assembly"});
   if (const auto name = object.require("name")) draft.name = draft.given_name = read_name(*name);
   if (const auto type = object.require("type")) {
     draft.type = find_part_type(type->choice(types).value_or(""));

@@ -16,6 +16,7 @@
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_text.hpp"
 #include "scenario/scenario_values.hpp"
+#include "scenario/template_schema.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -117,14 +118,14 @@ class SignalReader {
     if (!kind || !name) return;
     if (*kind == "sensor") return read_sensor(node, *name, every);
     if (!is_block_kind(*kind)) {
-      const auto signal = read_signal(node, folder_, {"name", "every"});
+      const auto signal = read_signal(node, folder_, {"name", "every", "count"});
       return add(*name, signal ? block::source(*signal) : nullptr, {}, every, {node.where(), {}});
     }
     read_made(node, *std::ranges::find(block_kinds(), *kind, &BlockKind::name), *name, every);
   }
 
   void read_sensor(const Node& node, const std::string& name, int every) {
-    const ObjectReader object(node, {"name", "kind", "every", "of"});
+    const ObjectReader object(node, {"name", "kind", "every", "count", "of"});
     const auto of = object.require("of");
     const auto label = of ? of->text() : std::nullopt;
     std::optional<Sensor> sensor;
@@ -138,7 +139,7 @@ class SignalReader {
   }
 
   void read_made(const Node& node, const BlockKind& kind, const std::string& name, int every) {
-    std::vector<std::string_view> keys = {"name", "kind", "every"};
+    std::vector<std::string_view> keys = {"name", "kind", "every", "count"};
     for (const BlockField& field : kind.fields) keys.push_back(field.name);
     const ObjectReader object(node, keys);
     BlockValues values;
@@ -492,6 +493,7 @@ Json signals_schema() {
   const auto with_name = [&](Json properties) {
     properties["name"] = name;
     properties["every"] = every;
+    properties["count"] = count_schema();
     return properties;
   };
   std::vector<std::pair<std::string, Json>> variants;
@@ -519,11 +521,13 @@ Json signals_schema() {
     variants.emplace_back(kind.name,
                           described(variant(kind.name, with_name(properties), keys), kind.summary));
   }
+  Json blocks = list(by_kind(variants));
+  allow_computed_values(blocks["items"]);
   return object({{"every", with_default(described(every,
                                                   "sample blocks before every so many "
                                                   "macro-steps, unless they say otherwise"),
                                         1)},
-                 {"blocks", list(by_kind(variants))}},
+                 {"blocks", std::move(blocks)}},
                 {"blocks"});
 }
 

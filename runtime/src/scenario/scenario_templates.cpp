@@ -94,7 +94,7 @@ const Json& Scope::value(std::size_t number) const {
 
 std::string with_use(std::string what, const std::string& use) {
   if (use.empty()) return what;
-  const std::size_t line = std::min(what.find('\n'), what.size());
+  const std::size_t line = std::min({what.find('\n'), what.find(" Did you mean "), what.size()});
   const bool has_stop = line > 0 && what[line - 1] == '.';
   return what.insert(line - (has_stop ? 1 : 0), fmt::format(" (in {})", in_quotes(use)));
 }

@@ -16,6 +16,7 @@
 #include "scenario/scenario_signals.hpp"
 #include "scenario/scenario_values.hpp"
 #include "scenario/schema_tools.hpp"
+#include "scenario/template_schema.hpp"
 
 namespace portwave {
 namespace scenario_file {
@@ -205,6 +206,7 @@ Json subsystem_schema() {
        {"initial_state", std::move(states)},
        {"inputs", described(map_of(reference("signal")), "external inputs by name; others are 0")},
        {"allow_active", with_default(described(boolean(), "the part may create energy"), false)},
+       {"count", count_schema()},
        {"substeps", with_default(described(integer(1, kMostPartSubsteps),
                                            "steps that the part takes within each step"),
                                  1)}},
@@ -255,7 +257,9 @@ Json coupling_variant(const std::string& kind) {
 Json coupling_schema() {
   std::vector<std::pair<std::string, Json>> variants;
   for (const std::string& kind : coupling_kinds()) {
-    variants.emplace_back(kind, coupling_variant(kind));
+    Json variant = coupling_variant(kind);
+    variant["properties"]["for"] = indices_schema();
+    variants.emplace_back(kind, std::move(variant));
   }
   return described(by_kind(variants),
                    "connection: e1 = e2, f1 + f2 = 0; common_effort: all e equal, sum of f is 0; "
@@ -310,7 +314,8 @@ Json whole_schema() {
                         {"name", {{"type", "string"}, {"minLength", 1}}},
                         {"description", text()},
                         {"time", time_schema()},
-                        {"subsystems", list(reference("subsystem"), 1)},
+                        {"assemblies", assemblies_schema()},
+                        {"subsystems", list(reference("entry"), 1)},
                         {"couplings", list(reference("coupling"))},
                         {"method", method_schema()},
                         {"signals", signals_schema()},
@@ -327,6 +332,10 @@ Json whole_schema() {
   for (const PartType& type : catalogue()) {
     definitions[type.name + "_parameters"] = parameters_schema(type);
   }
+  for (auto& [name, definition] : definitions.items()) {
+    if (name != "impedance") allow_computed_values(definition);
+  }
+  add_template_definitions(definitions);
   schema["definitions"] = std::move(definitions);
   return schema;
 }
