@@ -129,7 +129,9 @@ Scenario parse(std::string text, const std::string& file, const std::filesystem:
     tell(listener, {"expanding assemblies"});
     ExpandedDocument expanded = expand_assemblies(document.root, defects);
     defects.place_by([&expanded](Issue issue) { return expanded.place(std::move(issue)); });
-    scenario = read_scenario(Node(expanded.root, defects), expanded.is_whole, folder, listener);
+    if (!expanded.is_too_large) {
+      scenario = read_scenario(Node(expanded.root, defects), expanded.is_whole, folder, listener);
+    }
   } else if (document.readable) {
     scenario = read_scenario(Node(document.root, defects), true, folder, listener);
   }

@@ -21,8 +21,9 @@
 namespace portwave::scenario_file {
 namespace {
 
-constexpr std::size_t kMostLevels = 32;   // of assemblies within assemblies
-constexpr std::size_t kWeightOfUse = 16;  // of what is kept about a use, in values
+constexpr std::size_t kMostLevels = 32;       // of assemblies within assemblies
+constexpr std::size_t kWeightOfUse = 16;      // of what is kept about a use, in values
+constexpr std::size_t kCharactersOfName = 8;  // of a part, that weigh as much as a value
 
 }  // namespace
 
@@ -68,6 +69,7 @@ class Expander {
     if (joints == nullptr && !couplings_.empty()) {
       members.emplace_back("couplings", std::move(couplings_));
     }
+    out_.is_too_large = filler_.is_exhausted();
     out_.is_whole = defects_.count() == before_;
     return std::move(out_);
   }
@@ -139,6 +141,7 @@ class Expander {
       const Json filled = filler_.fill(node, scope);
       if (filled.is_string() && !filled.get_ref<const std::string&>().empty()) {
         name = prefix + filled.get<std::string>() + suffix;
+        filler_.charge(node, name.size() / kCharactersOfName);
       }
     }
     if (scope.is_template()) filler_.set_use(name);

@@ -15,7 +15,8 @@ namespace portwave::scenario_file {
 class ExpandedDocument {
  public:
   Json root;
-  bool is_whole = true;  ///< false: entries are missing whose defects are noted
+  bool is_whole = true;       ///< false: entries are missing whose defects are noted
+  bool is_too_large = false;  ///< it was given up, which is noted
 
   /// An issue of `root` in its place in the given document; nothing where that place has one, from
   /// another use of the same entry or from the expansion.
