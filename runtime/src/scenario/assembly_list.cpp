@@ -27,22 +27,6 @@ void check_exposed_ports(const Node& node) {
   }
 }
 
-void read_assembly_parameters(const Node& node, AssemblyList::Assembly& assembly) {
-  if (node.size() > kMostParameters) {
-    return node.fail(
-        fmt::format("must be at most {} parameters, got {}", kMostParameters, node.size()));
-  }
-  for (const auto& [name, otherwise] : node.json().get_ref<const Json::object_t&>()) {
-    if (!Expression::is_name(name)) {
-      const Node parameter = node.member(name, otherwise);
-      parameter.fail(fmt::format("the name of a parameter {}", kVariableNameRule));
-      continue;
-    }
-    assembly.parameters.push_back(
-        {name, otherwise.is_null() ? nullptr : &otherwise, TemplateFiller::is_computed(otherwise)});
-  }
-}
-
 void read_assembly(const Node& node, AssemblyList::Assembly& assembly) {
   const ObjectReader object(node,
                             {"description", "parameters", "subsystems", "couplings", "ports"});
@@ -59,9 +43,7 @@ void read_assembly(const Node& node, AssemblyList::Assembly& assembly) {
     if (ports->is_object("an object of ports \"part.port\" by name")) check_exposed_ports(*ports);
   }
   if (const auto parameters = object.find("parameters")) {
-    if (parameters->is_object("an object of parameters with their defaults")) {
-      read_assembly_parameters(*parameters, assembly);
-    }
+    assembly.parameters = AssemblyList::read_parameters(*parameters);
   }
 }
 
@@ -77,6 +59,25 @@ const Json* member_of(const Json& object, std::string_view key) {
 
 Json* member_of(Json& object, std::string_view key) {
   return const_cast<Json*>(member_of(std::as_const(object), key));
+}
+
+std::vector<AssemblyList::Parameter> AssemblyList::read_parameters(const Node& node) {
+  std::vector<Parameter> parameters;
+  if (!node.is_object("an object of parameters with their defaults")) return parameters;
+  if (node.size() > kMostParameters) {
+    node.fail(fmt::format("must be at most {} parameters, got {}", kMostParameters, node.size()));
+    return parameters;
+  }
+  for (const auto& [name, otherwise] : node.json().get_ref<const Json::object_t&>()) {
+    if (Expression::is_name(name)) {
+      parameters.push_back({name, otherwise.is_null() ? nullptr : &otherwise,
+                            TemplateFiller::is_computed(otherwise)});
+    } else {
+      const Node parameter = node.member(name, otherwise);
+      parameter.fail(fmt::format("the name of a parameter {}", kVariableNameRule));
+    }
+  }
+  return parameters;
 }
 
 AssemblyList::AssemblyList(const Node& root) {

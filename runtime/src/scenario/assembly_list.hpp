@@ -23,6 +23,9 @@ class AssemblyList {
     std::vector<Parameter> parameters = {};
   };
 
+  /// "parameters" of an assembly, or of a scenario.
+  static std::vector<Parameter> read_parameters(const Node& node);
+
   /// Of a scenario, which must outlive it.
   explicit AssemblyList(const Node& root);
 

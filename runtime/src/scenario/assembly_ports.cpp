@@ -78,7 +78,7 @@ std::string AssemblyPorts::inner_quantity(const Node& node, const std::string& t
   return resolved(node, text.substr(0, end)) + text.substr(end);
 }
 
-Json AssemblyPorts::with_inner_names(const Node& section) {
+Json AssemblyPorts::with_inner_names(const Node& section, const Scope& scope) {
   Json out = section.json();
   filler_.set_use("");
   if (Json* const observed = member_of(out, "observe"); observed && observed->is_array()) {
@@ -86,7 +86,8 @@ Json AssemblyPorts::with_inner_names(const Node& section) {
     for (std::size_t i = 0; i < observed->size(); ++i) {
       if (!(*observed)[i].is_string()) continue;
       const Node node = list.at(i);
-      (*observed)[i] = inner_quantity(node, (*observed)[i].get<std::string>());
+      const Json label = filler_.fill(node, scope);
+      if (label.is_string()) (*observed)[i] = inner_quantity(node, label.get<std::string>());
     }
   }
   rename_keys(section, member_of(out, "initial_waves"));

@@ -29,8 +29,8 @@ class AssemblyPorts {
   /// that an assembly does not have.
   std::string resolved(const Node& node, const std::string& path);
 
-  /// "outputs" and "method" with the ports inside.
-  Json with_inner_names(const Node& section);
+  /// "outputs" and "method" with the ports inside; texts of "observe" are filled in.
+  Json with_inner_names(const Node& section, const Scope& scope);
   /// The same in the texts of a block that may name quantities.
   void rename_quantities(const Node& block, Json& value);
 

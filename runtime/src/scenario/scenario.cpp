@@ -84,8 +84,9 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
 std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
                                       const std::filesystem::path& folder,
                                       const PhaseCallback& listener) {
-  const ObjectReader object(root, {"$schema", "name", "description", "time", "assemblies",
-                                   "subsystems", "couplings", "method", "signals", "outputs"});
+  const ObjectReader object(
+      root, {"$schema", "name", "description", "time", "parameters", "assemblies", "subsystems",
+             "couplings", "method", "signals", "outputs"});
   if (!object.is_object()) return std::nullopt;
   for (const char* const key : {"$schema", "description"}) {
     if (const auto text = object.find(key)) text->text();

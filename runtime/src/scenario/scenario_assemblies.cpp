@@ -39,20 +39,21 @@ class Expander {
         ports_(filler_) {}
 
   ExpandedDocument run() && {
+    read_parameters();
     const Json* const parts = member_of(root_.json(), "subsystems");
     if (parts != nullptr && parts->is_array()) {
       const Node node = root_.member("subsystems", *parts);
-      expand_parts(node, "", Scope());
+      expand_parts(node, "", top_);
     }
     const Json* const joints = member_of(root_.json(), "couplings");
     if (joints != nullptr && joints->is_array()) {
       const Node node = root_.member("couplings", *joints);
-      expand_couplings(node, "", Scope());
+      expand_couplings(node, "", top_);
     }
     out_.root = Json::object();
     auto& members = out_.root.get_ref<Json::object_t&>();
     for (const auto& [key, value] : root_.json().get_ref<const Json::object_t&>()) {
-      if (key == "assemblies") continue;
+      if (key == "assemblies" || key == "parameters") continue;
       const Node node = root_.member(key, value);
       if (key == "subsystems" && value.is_array()) {
         members.emplace_back(key, std::move(parts_));
@@ -61,7 +62,7 @@ class Expander {
       } else if (key == "signals" && value.is_object()) {
         members.emplace_back(key, expanded_signals(node));
       } else if (key == "outputs" || key == "method") {
-        members.emplace_back(key, ports_.with_inner_names(node));
+        members.emplace_back(key, ports_.with_inner_names(node, top_));
       } else {
         members.emplace_back(key, value);
       }
@@ -81,6 +82,29 @@ class Expander {
     std::deque<Json> computed;
     bool is_sound = true;
   };
+
+  /// Those of the scenario itself.
+  void read_parameters() {
+    const Json* const given = member_of(root_.json(), "parameters");
+    if (given == nullptr) return;
+    top_ = Scope::of_assembly();
+    const Node list = root_.member("parameters", *given);
+    for (const AssemblyList::Parameter& parameter : AssemblyList::read_parameters(list)) {
+      if (parameter.otherwise == nullptr) {
+        filler_.fail("/parameters/" + std::string(parameter.name), "must have a value, got null");
+        continue;
+      }
+      const Node node = list.member(parameter.name, *parameter.otherwise);
+      add_default(parameter, node, top_, computed_);
+    }
+  }
+
+  /// A default may be computed of parameters before it. `computed` keeps what is.
+  void add_default(const AssemblyList::Parameter& parameter, const Node& node, Scope& scope,
+                   std::deque<Json>& computed) {
+    if (parameter.is_computed) computed.push_back(filler_.fill(node, scope));
+    scope.add(parameter.name, parameter.is_computed ? computed.back() : *parameter.otherwise);
+  }
 
   // Parts and uses
 
@@ -144,12 +168,13 @@ class Expander {
         filler_.charge(node, name.size() / kCharactersOfName);
       }
     }
-    if (scope.is_template()) filler_.set_use(name);
+    const bool is_one_of_many = !prefix.empty() || !suffix.empty();
+    if (is_one_of_many) filler_.set_use(name);
     Json entry = filler_.fill(given, scope);
     if (filler_.is_exhausted()) return;
     entry.erase("count");
     const bool is_use = member_of(entry, "assembly") != nullptr;
-    if (scope.is_template() || is_use) {
+    if (is_one_of_many || is_use || scope.is_template()) {
       if (name.empty()) return fail_name(given, name_given);
       *member_of(entry, "name") = name;
     }
@@ -159,7 +184,7 @@ class Expander {
       if (const auto owner = ports_.add_owner(name, number)) return fail_taken(given, name, *owner);
     }
     if (is_use) return expand_use(given, std::move(entry), name);
-    out_.subsystems_.push_back({place, scope.is_template() ? name : ""});
+    out_.subsystems_.push_back({place, is_one_of_many ? name : ""});
     parts_.push_back(std::move(entry));
   }
 
@@ -289,13 +314,10 @@ class Expander {
         filler_.fail(given.where() + "/parameters/" + std::string(parameter.name),
                      fmt::format("is required: the assembly {} has no default for it",
                                  in_quotes(assembly.name)));
-      } else if (parameter.is_computed) {
+      } else {
         const Node list = own.member("parameters", *member_of(own.json(), "parameters"));
         const Node node = list.member(parameter.name, *parameter.otherwise);
-        inside.computed.push_back(filler_.fill(node, inside.scope));
-        inside.scope.add(parameter.name, inside.computed.back());
-      } else {
-        inside.scope.add(parameter.name, *parameter.otherwise);
+        add_default(parameter, node, inside.scope, inside.computed);
       }
       if (found != values.end()) values.erase(found);
     }
@@ -337,7 +359,7 @@ class Expander {
       filler_.set_use(prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1));
       const Json* const loop = member_of(entry.json(), "for");
       if (loop == nullptr) {
-        add_coupling(entry, prefix, scope);
+        add_coupling(entry, prefix, scope, !prefix.empty());
         continue;
       }
       const Node ranges = entry.member("for", *loop);
@@ -365,7 +387,7 @@ class Expander {
   /// One for every value of the indices from number `level` on; a range may use those before it.
   void repeat_coupling(const Node& entry, const std::string& prefix, const Scope& scope,
                        const Node& ranges, std::size_t level) {
-    if (level == ranges.size()) return add_coupling(entry, prefix, scope);
+    if (level == ranges.size()) return add_coupling(entry, prefix, scope, true);
     const auto& [name, given] =
         ranges.json().get_ref<const Json::object_t&>().begin()[static_cast<std::ptrdiff_t>(level)];
     const Node node = ranges.member(name, given);
@@ -405,7 +427,8 @@ class Expander {
     return std::pair(*first, *last);
   }
 
-  void add_coupling(const Node& given, const std::string& prefix, const Scope& scope) {
+  void add_coupling(const Node& given, const std::string& prefix, const Scope& scope,
+                    bool is_one_of_many) {
     Json entry = filler_.fill(given, scope);
     if (filler_.is_exhausted()) return;
     std::string first;
@@ -415,7 +438,7 @@ class Expander {
         first = resolve_ports(given, prefix, *ports);
       }
     }
-    out_.couplings_.push_back({given.where(), scope.is_template() ? first : std::string()});
+    out_.couplings_.push_back({given.where(), is_one_of_many ? first : std::string()});
     couplings_.push_back(std::move(entry));
   }
 
@@ -451,11 +474,11 @@ class Expander {
     for (std::size_t k = 0; k < blocks.size() && !filler_.is_exhausted(); ++k) {
       const Node entry = blocks.at(k);
       filler_.set_use("");
-      const auto count = count_of(entry, Scope());
+      const auto count = count_of(entry, top_);
       if (!count) continue;
       if (*count < 0) {
         out_.blocks_.push_back({entry.where(), ""});
-        all.push_back(filler_.fill(entry, Scope()));
+        all.push_back(filler_.fill(entry, top_));
         ports_.rename_quantities(entry, all.back());
         continue;
       }
@@ -468,8 +491,7 @@ class Expander {
 
   void expand_block(const Node& entry, std::int64_t number, Json& all) {
     const Json index = number;
-    const Scope outer;
-    const Scope scope = Scope::of_index(outer, "i", index);
+    const Scope scope = Scope::of_index(top_, "i", index);
     const Json* const given = member_of(entry.json(), "name");
     if (given == nullptr || !given->is_string()) return fail_name(entry, given);
     const Node node = entry.member("name", *given);
@@ -497,6 +519,8 @@ class Expander {
   Json couplings_ = Json::array();
   AssemblyList assemblies_;
   AssemblyPorts ports_;
+  Scope top_;                           ///< of the scenario itself
+  std::deque<Json> computed_;           ///< values in it
   std::vector<std::string_view> open_;  ///< assemblies that are being written out
 };
 
@@ -518,8 +542,9 @@ bool has_expression(const Json& root, std::string_view key) {
 
 bool has_assemblies(const Json& root) {
   if (!root.is_object()) return false;
-  if (member_of(root, "assemblies") != nullptr || has_key(root, "subsystems", "count") ||
-      has_key(root, "subsystems", "assembly") || has_key(root, "couplings", "for")) {
+  if (member_of(root, "assemblies") != nullptr || member_of(root, "parameters") != nullptr ||
+      has_key(root, "subsystems", "count") || has_key(root, "subsystems", "assembly") ||
+      has_key(root, "couplings", "for")) {
     return true;
   }
   const Json* const signals = member_of(root, "signals");

@@ -354,7 +354,11 @@ std::optional<System> build_name_table(const SystemDraft& draft, const Defects& 
   for (std::size_t i = 0; i < draft.parts.size(); ++i) {
     const PartDraft& part = draft.parts[i];
     if (part.part == nullptr || defects.has(fmt::format("/subsystems/{}/name", i))) continue;
-    builder.add(part.name, part.part);
+    SystemBuilder::PartOptions options;  // any input may be driven: others are told elsewhere
+    for (const InputChannel& input : part.part->signature().inputs) {
+      options.inputs.emplace(input.name, Signal::settable());
+    }
+    builder.add(part.name, part.part, std::move(options));
     for (const Port& port : part.part->signature().ports) {
       builder.join(joint::Free{}, {part.name + "." + port.name});
     }

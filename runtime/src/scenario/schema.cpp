@@ -314,6 +314,7 @@ Json whole_schema() {
                         {"name", {{"type", "string"}, {"minLength", 1}}},
                         {"description", text()},
                         {"time", time_schema()},
+                        {"parameters", variables_schema("values by name")},
                         {"assemblies", assemblies_schema()},
                         {"subsystems", list(reference("entry"), 1)},
                         {"couplings", list(reference("coupling"))},

@@ -104,19 +104,23 @@ Json use_schema() {
   return schema;
 }
 
+Json variables_schema(const std::string& description) {
+  Json schema = {{"type", "object"}};
+  schema["propertyNames"] = {{"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}};
+  return described(std::move(schema), description);
+}
+
 Json assemblies_schema() {
-  Json parameters = {{"type", "object"},
-                     {"propertyNames", {{"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}}}};
   Json port = {{"type", "string"}, {"pattern", "\\."}};
   return described(
-      map_of(object(
-          {{"description", text()},
-           {"parameters", described(std::move(parameters), "defaults by name; null: required")},
-           {"subsystems", list(reference("entry"), 1)},
-           {"couplings", list(reference("coupling"))},
-           {"ports", described(map_of(std::move(port)),
-                               "ports of the assembly, each \"part.port\" of one inside")}},
-          {"subsystems"})),
+      map_of(
+          object({{"description", text()},
+                  {"parameters", variables_schema("defaults by name; null: required")},
+                  {"subsystems", list(reference("entry"), 1)},
+                  {"couplings", list(reference("coupling"))},
+                  {"ports", described(map_of(std::move(port)),
+                                      "ports of the assembly, each \"part.port\" of one inside")}},
+                 {"subsystems"})),
       "groups of parts that are used many times");
 }
 

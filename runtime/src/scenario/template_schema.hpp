@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "scenario/schema_tools.hpp"
 
 /// Schema of what scenarios say once for many entries.
@@ -15,6 +17,8 @@ Json count_schema();
 Json indices_schema();
 /// An assembly in use.
 Json use_schema();
+/// Parameters of a scenario or of an assembly.
+Json variables_schema(const std::string& description);
 Json assemblies_schema();
 /// The definitions that these refer to.
 void add_template_definitions(Json& definitions);

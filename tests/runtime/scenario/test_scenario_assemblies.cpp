@@ -312,6 +312,35 @@ TEST(Assemblies, RangesMayDependOnIndicesBeforeThemAndBeEmptyWhenComputed) {
   EXPECT_EQ(read(scenario).system.parts().size(), 1U);
 }
 
+TEST(Assemblies, ParametersOfTheScenarioAreSeenOutsideOfAssemblies) {
+  Json scenario = line_of_cells();
+  scenario["parameters"] = Json::parse(R"json(
+      {"n": 5, "last": {"expression": "n - 1"}, "end": "right", "r": 0.5})json");
+  scenario["subsystems"][0]["count"] = {{"parameter", "n"}};
+  scenario["couplings"][1]["for"]["i"] = {0, {{"expression", "last - 1"}}};
+  scenario["couplings"][2]["ports"] = {"cell_{last}.{end}"};
+  scenario["couplings"][2]["resistance"] = {{"parameter", "r"}};
+  scenario["outputs"]["observe"] = {"cell_{last}/mass.velocity"};
+  EXPECT_EQ(trajectory(read(scenario)), trajectory(read(line_written_out())));
+  EXPECT_EQ(read(scenario).observables[0].label, "cell_4/mass.velocity");
+  EXPECT_EQ(read(scenario, {{"/parameters/n", "9"}}).system.parts().size(), 19U);
+  // Not inside: an assembly sees its own.
+  scenario["assemblies"]["cell"]["subsystems"][0]["parameters"]["damping_Ns_per_m"] = {
+      {"parameter", "r"}};
+  scenario["parameters"]["none"] = nullptr;
+  scenario["parameters"]["2x"] = 1;
+  scenario["parameters"]["bad"] = {{"expression", "later"}};
+  scenario["parameters"]["later"] = 1;
+  const auto defects = defects_of(scenario);
+  EXPECT_TRUE(one_begins(defects, "/parameters/none: must have a value, got null"));
+  EXPECT_TRUE(one_begins(defects, "/parameters/2x: the name of a parameter must"));
+  EXPECT_TRUE(one_begins(defects, "/parameters/bad: in the expression \"later\""));
+  EXPECT_TRUE(one_begins(defects,
+                         "/assemblies/cell/subsystems/0/parameters/damping_Ns_per_m: "
+                         "there is no parameter \"r\" (in \"cell_0/mass\")"));
+  EXPECT_EQ(defects.size(), 4U) << all(defects);
+}
+
 TEST(Assemblies, NothingIsAddedWhereThereIsNothing) {
   // Without "couplings" and without "signals" there are none afterwards.
   const Json lone = scenario_with(R"json({
