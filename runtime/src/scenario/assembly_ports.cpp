@@ -90,33 +90,41 @@ Json AssemblyPorts::with_inner_names(const Node& section, const Scope& scope) {
       if (label.is_string()) (*observed)[i] = inner_quantity(node, label.get<std::string>());
     }
   }
-  rename_keys(section, member_of(out, "initial_waves"));
+  rename_keys(section, out, "initial_waves");
   if (Json* const impedance = member_of(out, "impedance")) {
-    rename_keys(section, member_of(*impedance, "ports"));
+    const Node node = section.member("impedance", *member_of(section.json(), "impedance"));
+    rename_keys(node, *impedance, "ports");
   }
   return out;
 }
 
-/// What is wrong with a key is told of the section as a whole.
-void AssemblyPorts::rename_keys(const Node& section, Json* by_port) {
+void AssemblyPorts::rename_keys(const Node& parent, Json& out, std::string_view key) {
+  Json* const by_port = member_of(out, key);
   if (by_port == nullptr || !by_port->is_object()) return;
+  const Node list = parent.member(key, *member_of(parent.json(), key));
   Json renamed = Json::object();
-  auto& members = renamed.get_ref<Json::object_t&>();
-  for (auto& [port, value] : by_port->get_ref<Json::object_t&>()) {
-    members.emplace_back(resolved(section, port), std::move(value));
+  for (const auto& [port, value] : list.json().get_ref<const Json::object_t&>()) {
+    const Node node = list.member(port, value);
+    renamed.get_ref<Json::object_t&>().emplace_back(resolved(node, port), value);
   }
   *by_port = std::move(renamed);
 }
 
-void AssemblyPorts::rename_quantities(const Node& block, Json& value) {
+void AssemblyPorts::rename_quantities(const Node& given, Json& value) {
   if (value.is_string()) {
-    value = inner_quantity(block, value.get<std::string>());
+    value = inner_quantity(given, value.get<std::string>());
   } else if (value.is_array()) {
-    for (Json& each : value) rename_quantities(block, each);
+    const bool is_alike = given.json().is_array() && given.size() == value.size();
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const Node node = is_alike ? given.at(i) : given;
+      rename_quantities(node, value[i]);
+    }
   } else if (value.is_object()) {
     for (auto& [key, member] : value.get_ref<Json::object_t&>()) {
       if (key == "name" || key == "kind" || key == "file" || key == "expression") continue;
-      rename_quantities(block, member);
+      const Json* const written = member_of(given.json(), key);
+      const Node node = written == nullptr ? given : given.member(key, *written);
+      rename_quantities(node, member);
     }
   }
 }

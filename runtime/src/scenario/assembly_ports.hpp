@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "scenario/scenario_templates.hpp"
@@ -31,12 +32,13 @@ class AssemblyPorts {
 
   /// "outputs" and "method" with the ports inside; texts of "observe" are filled in.
   Json with_inner_names(const Node& section, const Scope& scope);
-  /// The same in the texts of a block that may name quantities.
-  void rename_quantities(const Node& block, Json& value);
+  /// The same in the texts of a block that may name quantities; `given`: as it is in the file.
+  void rename_quantities(const Node& given, Json& value);
 
  private:
   std::string inner_quantity(const Node& node, const std::string& text);
-  void rename_keys(const Node& section, Json* by_port);
+  /// The keys of the object under `key`, ports, in `out`, a copy of what `parent` is.
+  void rename_keys(const Node& parent, Json& out, std::string_view key);
   void fail_inner_part(const Node& node, const std::string& prefix, const std::string& part);
   void fail_port(const Node& node, const std::string& use, const std::string& port);
 

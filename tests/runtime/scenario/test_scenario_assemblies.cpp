@@ -274,6 +274,16 @@ TEST(Assemblies, InnerNamesAndPortsAreObservedAndMeasured) {
   ASSERT_EQ(read_one.observables.size(), 3U);
   EXPECT_EQ(read_one.observables[0].label, "cell_2/mass.velocity");
   EXPECT_EQ(read_one.observables[1].label, "cell_1/spring.right.effort");
+  Json wrong = scenario;
+  wrong["method"]["impedance"]["ports"] = {{"cell_0.rigt", 7}};
+  wrong["method"]["initial_waves"] = {{"cell_0.right", 0.1}, {"cell_0.lft", 0.1}};
+  wrong["signals"]["blocks"][0]["of"] = "cell_3.lft.flow";
+  const auto defects = defects_of(wrong);
+  EXPECT_EQ(defects.size(), 3U) << all(defects);
+  EXPECT_TRUE(
+      one_begins(defects, "/method/impedance/ports/cell_0.rigt: \"cell_0\" is an assembly"));
+  EXPECT_TRUE(one_begins(defects, "/method/initial_waves/cell_0.lft: \"cell_0\" is an assembly"));
+  EXPECT_TRUE(one_begins(defects, "/signals/blocks/0/of: \"cell_3\" is an assembly in use"));
 }
 
 TEST(Assemblies, ComputedValuesStandWhereverValuesMay) {
