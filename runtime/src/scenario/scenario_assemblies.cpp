@@ -160,7 +160,7 @@ class Expander {
                    const Scope& scope) {
     const Json* const name_given = member_of(given.json(), "name");
     std::string name;
-    if (name_given != nullptr && name_given->is_string()) {
+    if (name_given != nullptr) {
       const Node node = given.member("name", *name_given);
       const Json filled = filler_.fill(node, scope);
       if (filled.is_string() && !filled.get_ref<const std::string&>().empty()) {
@@ -493,7 +493,7 @@ class Expander {
     const Json index = number;
     const Scope scope = Scope::of_index(top_, "i", index);
     const Json* const given = member_of(entry.json(), "name");
-    if (given == nullptr || !given->is_string()) return fail_name(entry, given);
+    if (given == nullptr) return fail_name(entry, given);
     const Node node = entry.member("name", *given);
     const Json filled = filler_.fill(node, scope);
     if (!filled.is_string() || filled.get_ref<const std::string&>().empty()) {

@@ -157,7 +157,7 @@ std::optional<std::vector<StateVariable>> read_counted_states(const Node& node) 
   if (!count || !name || !unit) return std::nullopt;
   std::vector<StateVariable> states;
   states.reserve(static_cast<std::size_t>(*count));
-  for (std::int64_t i = 1; i <= count.value_or(0); ++i) states.push_back({*name + std::to_string(i), *unit});
+  for (std::int64_t i = 1; i <= *count; ++i) states.push_back({*name + std::to_string(i), *unit});
   return states;
 }
 

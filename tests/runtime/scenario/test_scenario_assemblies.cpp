@@ -180,7 +180,7 @@ TEST(Assemblies, NestAndExposePortsOfWhatTheyContain) {
       "pair": {
         "parameters": {"mass_kg": 2, "names": "cell"},
         "subsystems": [
-          {"name": "{names}", "assembly": "cell", "count": 2,
+          {"name": {"parameter": "names"}, "assembly": "cell", "count": 2,
            "parameters": {"mass_kg": {"expression": "mass_kg + i"}}}],
         "couplings": [{"kind": "connection", "ports": ["cell_0.right", "cell_1.left"]}],
         "ports": {"left": "{names}_0.left", "right": "{names}_{1}.right"}},
