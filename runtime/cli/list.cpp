@@ -250,6 +250,7 @@ Json parameters_json(const Parameters& parameters) {
 }
 
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err) {
+  load_plugins(arguments.plugins);
   if (arguments.blocks) return list_blocks(arguments, out, err);
   if (arguments.methods) return list_methods(arguments, out, err);
   if (arguments.markdown) {
@@ -272,7 +273,8 @@ int run_command(const ListArguments& arguments, std::ostream& out, std::ostream&
   return kOk;
 }
 
-int run_command(const SchemaArguments&, std::ostream& out, std::ostream&) {
+int run_command(const SchemaArguments& arguments, std::ostream& out, std::ostream&) {
+  load_plugins(arguments.plugins);
   out << scenario_schema().dump(2) << '\n';
   return kOk;
 }

@@ -11,6 +11,7 @@
 #include "scenario/scenario_document.hpp"
 #include "scenario/scenario_method.hpp"
 #include "scenario/scenario_parts.hpp"
+#include "scenario/scenario_plugins.hpp"
 #include "scenario/scenario_reader.hpp"
 #include "scenario/scenario_settings.hpp"
 #include "scenario/scenario_signals.hpp"
@@ -82,9 +83,10 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
 
 // Nothing is returned if there is any defect.
 std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::path& folder,
-                                      const PhaseCallback& listener) {
-  const ObjectReader object(root, {"$schema", "name", "description", "time", "assemblies",
-                                   "subsystems", "couplings", "method", "signals", "outputs"});
+                                      Plugins plugins, const PhaseCallback& listener) {
+  const ObjectReader object(
+      root, {"$schema", "name", "description", "plugins", "time", "assemblies", "subsystems",
+             "couplings", "method", "signals", "outputs"});
   if (!object.is_object()) return std::nullopt;
   for (const char* const key : {"$schema", "description"}) {
     if (const auto text = object.find(key)) text->text();
@@ -93,6 +95,10 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
   RunSettings settings;
   if (const auto time = object.require("time")) read_time(*time, settings);
   SystemDraft draft;
+  if (const auto libraries = object.find("plugins")) {
+    tell(listener, {"loading plugins"});
+    draft.knows_all_types = read_plugins(*libraries, folder, plugins);
+  }
   const auto parts = object.require("subsystems");
   draft.knows_all_parts = parts.has_value();
   if (parts) read_parts(*parts, folder, draft, listener);
@@ -117,7 +123,8 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
 }
 
 Scenario parse(std::string text, const std::string& file, const std::filesystem::path& folder,
-               const std::vector<Override>& overrides, const PhaseCallback& listener) {
+               const std::vector<Override>& overrides, const PhaseCallback& listener,
+               Plugins plugins) {
   tell(listener, {"reading " + file});
   Document document = parse_document(std::move(text));
   if (document.readable) apply_overrides(document, overrides);
@@ -130,9 +137,9 @@ Scenario parse(std::string text, const std::string& file, const std::filesystem:
   }
   // Places of defects as JSON are those of the document as it was given.
   if (!expanded && document.readable) {
-    scenario = read_scenario(Node(document.root, defects), folder, listener);
+    scenario = read_scenario(Node(document.root, defects), folder, plugins, listener);
   } else if (expanded && defects.count() == 0) {
-    scenario = read_scenario(Node(expanded->root, defects), folder, listener);
+    scenario = read_scenario(Node(expanded->root, defects), folder, plugins, listener);
   }
   if (scenario) return *std::move(scenario);
   Issues issues = defects.take();
@@ -160,17 +167,17 @@ std::string ScenarioError::report() const {
 
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder, const std::vector<Override>& overrides,
-                        const PhaseCallback& listener) {
-  return scenario_file::parse(text, file, folder, overrides, listener);
+                        const PhaseCallback& listener, Plugins plugins) {
+  return scenario_file::parse(text, file, folder, overrides, listener, plugins);
 }
 
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides,
-                       const PhaseCallback& listener) {
+                       const PhaseCallback& listener, Plugins plugins) {
   scenario_file::FileText content =
       scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
   if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
   return scenario_file::parse(std::move(content.text), file.string(), file.parent_path(), overrides,
-                              listener);
+                              listener, plugins);
 }
 
 }  // namespace portwave
