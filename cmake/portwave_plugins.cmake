@@ -10,15 +10,13 @@ function(portwave_add_plugin target)
   target_compile_options(${target} PRIVATE -ffp-contract=off)
 endfunction()
 
-# portwave_enable_plugins(<target>): a program that shows its plugins all that they may use.
+# portwave_enable_plugins(<target>): a program that shows its plugins all that they may use, whether it
+# uses that itself or not.
 function(portwave_enable_plugins target)
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
-  if(TARGET portwave_subsystems)
-    set(library portwave_subsystems)
-  else()
-    set(library portwave::subsystems)
-  endif()
-  target_link_libraries(${target} PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${library}>")
-  set_property(TARGET ${target} APPEND PROPERTY
-    LINK_LIBRARY_OVERRIDE_${library} WHOLE_ARCHIVE)
+  target_link_libraries(${target} PRIVATE portwave::subsystems)
+  # An option, because CMake may name a library more than once, and the whole of it may be taken once.
+  set(archive "$<TARGET_FILE:portwave::subsystems>")
+  target_link_options(${target} PRIVATE "LINKER:--whole-archive,${archive},--no-whole-archive")
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${archive}")
 endfunction()
