@@ -6,6 +6,9 @@
 function(portwave_add_plugin target)
   add_library(${target} MODULE ${ARGN})
   target_link_libraries(${target} PRIVATE portwave::plugin)
+  # Names of its own stay its own, also where the program has equal ones.
+  set_target_properties(${target} PROPERTIES
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   # As portwave itself is compiled: results do not depend on the compiler's choice.
   target_compile_options(${target} PRIVATE -ffp-contract=off)
 endfunction()

@@ -161,8 +161,9 @@ std::vector<ImpedanceKind> impedance_kinds(const Scenario& scenario,
 /// The kinds of networks that `study scaling` makes in any size.
 const std::vector<std::string>& scaling_kinds();
 
-/// Loads plugins named on the command line. Errors: ConfigError with every defect.
-void load_plugins(const std::vector<std::filesystem::path>& files);
+/// Loads plugins named on the command line and returns the names of their types. Errors: ConfigError
+/// with every defect.
+std::vector<std::string> load_plugins(const std::vector<std::filesystem::path>& files);
 /// Loads the scenario of a command, its plugins before. Errors: ConfigError, ScenarioError.
 Scenario load(const ScenarioArguments& arguments, StatusLine& status);
 /// A stepper for it. Errors: ScenarioError with every defect of the options.

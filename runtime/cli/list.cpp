@@ -250,7 +250,7 @@ Json parameters_json(const Parameters& parameters) {
 }
 
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err) {
-  load_plugins(arguments.plugins);
+  const std::vector<std::string> of_plugins = load_plugins(arguments.plugins);
   if (arguments.blocks) return list_blocks(arguments, out, err);
   if (arguments.methods) return list_methods(arguments, out, err);
   if (arguments.markdown) {
@@ -269,6 +269,9 @@ int run_command(const ListArguments& arguments, std::ostream& out, std::ostream&
     return kOk;
   }
   out << catalogue_text();
+  if (!of_plugins.empty()) {
+    err << fmt::format("From plugins: {}.\n", fmt::join(of_plugins, ", "));
+  }
   err << "\"portwave list TYPE\" shows one in full.\n";
   return kOk;
 }

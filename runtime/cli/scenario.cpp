@@ -56,11 +56,13 @@ std::vector<ImpedanceKind> impedance_kinds(const Scenario& scenario,
   return kinds;
 }
 
-void load_plugins(const std::vector<std::filesystem::path>& files) {
+std::vector<std::string> load_plugins(const std::vector<std::filesystem::path>& files) {
   Issues issues;
+  std::vector<std::string> types;
   for (const std::filesystem::path& file : files) {
     try {
-      load_plugin(file);
+      const LoadedPlugin& plugin = load_plugin(file);
+      types.insert(types.end(), plugin.types.begin(), plugin.types.end());
     } catch (const ConfigError& error) {
       for (const Issue& issue : error.issues()) {
         const std::string type = issue.where.empty() ? "" : fmt::format("type {}: ", issue.where);
@@ -71,6 +73,7 @@ void load_plugins(const std::vector<std::filesystem::path>& files) {
     }
   }
   throw_if_any(std::move(issues));
+  return types;
 }
 
 Scenario load(const ScenarioArguments& arguments, StatusLine& status) {

@@ -184,7 +184,7 @@ PluginFile inspect_plugin(const std::filesystem::path& file) {
 std::vector<std::string> differences(const PluginBuild& plugin, const PluginBuild& program) {
   std::vector<std::string> all;
   const auto differ = [&all](std::string_view of_plugin, std::string_view of_program) {
-    all.push_back(fmt::format("it was built with {}, this program with {}", of_plugin, of_program));
+    all.push_back(fmt::format("was built with {}, this program with {}", of_plugin, of_program));
   };
   if (version_of(plugin) != version_of(program)) {
     differ(fmt::format("portwave {}", printable(version_of(plugin))),
@@ -198,13 +198,12 @@ std::vector<std::string> differences(const PluginBuild& plugin, const PluginBuil
   }
   for (const auto& [bit, name] : {std::pair(1, "address"), {2, "thread"}, {4, "memory"}}) {
     if ((plugin.sanitizers & bit) == 0 || (program.sanitizers & bit) != 0) continue;
-    all.push_back(
-        fmt::format("it was built with the {} sanitizer, and this program was not", name));
+    all.push_back(fmt::format("was built with the {} sanitizer, and this program was not", name));
   }
   if (all.empty() && plugin.layout != program.layout) {
-    all.push_back(fmt::format(
-        "it was built with headers of portwave {} that differ from those of this program",
-        version_of(program)));
+    all.push_back(
+        fmt::format("was built with headers of portwave {} that differ from those of this program",
+                    version_of(program)));
   }
   return all;
 }

@@ -1,5 +1,6 @@
 #include "portwave/runtime/scenario/plugins.hpp"
 
+#include <cerrno>
 #include <cstdlib>
 #include <cxxabi.h>
 #include <deque>
@@ -7,10 +8,13 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -124,9 +128,9 @@ std::vector<PartType> types_of(const std::filesystem::path& file) {
   try {
     reinterpret_cast<PluginEntry>(address)(&types);
   } catch (const std::exception& error) {
-    throw ConfigError("", fmt::format("its entry failed: {}", error.what()));
+    throw ConfigError("", fmt::format("failed in its entry: {}", error.what()));
   } catch (...) {
-    throw ConfigError("", "its entry failed with an exception that is no std::exception");
+    throw ConfigError("", "failed in its entry with an exception that is no std::exception");
   }
   return types.take();
 }

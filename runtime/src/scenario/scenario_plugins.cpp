@@ -1,7 +1,10 @@
 #include "scenario/scenario_plugins.hpp"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>

@@ -105,17 +105,17 @@ using PluginEntry = void (*)(PluginTypes* types);
 
 }  // namespace portwave
 
+/// Seen from outside the library, also where nothing else is.
+#define PORTWAVE_PLUGIN_SHOWN __attribute__((visibility("default")))
+
 /// Begins the function that adds the types of a plugin; once in each plugin. `types` names its
 /// argument, a PluginTypes&. It may throw: the plugin is then refused with what the exception says.
 #define PORTWAVE_PLUGIN(types)                                                                   \
   static void portwave_plugin_add_types(::portwave::PluginTypes& types);                         \
   extern "C" {                                                                                   \
-  extern __attribute__((visibility("default"), used))                                            \
-  const ::portwave::PluginBuild portwave_plugin_build_v1;                                        \
+  extern PORTWAVE_PLUGIN_SHOWN const ::portwave::PluginBuild portwave_plugin_build_v1;           \
+  PORTWAVE_PLUGIN_SHOWN void portwave_plugin_v1(::portwave::PluginTypes* into);                  \
+  }                                                                                              \
   constinit const ::portwave::PluginBuild portwave_plugin_build_v1 = ::portwave::plugin_build(); \
-  __attribute__((visibility("default"), used)) void portwave_plugin_v1(                          \
-      ::portwave::PluginTypes* portwave_types) {                                                 \
-    portwave_plugin_add_types(*portwave_types);                                                  \
-  }                                                                                              \
-  }                                                                                              \
+  void portwave_plugin_v1(::portwave::PluginTypes* into) { portwave_plugin_add_types(*into); }   \
   static void portwave_plugin_add_types([[maybe_unused]] ::portwave::PluginTypes& types)
