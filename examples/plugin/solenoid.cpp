@@ -108,6 +108,15 @@ class Solenoid final : public portwave::Subsystem {
                                 Stop::quotient_slope(-s[1], -t[1])));
     jacobian.emplace_back(2, 2, 0.5 / p_.mass_kg);
   }
+  bool hessian(const double* s, std::vector<Eigen::Triplet<double>>& hessian) const override {
+    // The discrete gradient is symmetric in s and t: both derivatives at s = t are half of it.
+    std::vector<Eigen::Triplet<double>> half;
+    discrete_gradient_jacobian(s, s, half);
+    for (const auto& entry : half) {
+      hessian.emplace_back(entry.row(), entry.col(), 2.0 * entry.value());
+    }
+    return true;
+  }
 
  private:
   double root(double x) const { return std::hypot(p_.stroke_m - x, 2.0 * p_.residual_gap_m); }
