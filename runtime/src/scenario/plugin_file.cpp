@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <elf.h>
-#include <optional>
-#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
