@@ -106,8 +106,8 @@ std::string load_failure(const std::filesystem::path& file, std::string text) {
   }
   // A function that is in every program that exports portwave.
   const bool has_exports = ::dlsym(RTLD_DEFAULT, "_ZN8portwave9catalogueEv") != nullptr;
-  return failure + (has_exports ? ".\nOnly the libraries portwave::subsystems and what it is made "
-                                  "of are for plugins. Other code must be linked to them."
+  return failure + (has_exports ? ".\nPlugins may use what portwave::subsystems has. Link any "
+                                  "other library to them."
                                 : ".\nThis program does not export portwave: link it with "
                                   "portwave_enable_plugins(program).");
 }
