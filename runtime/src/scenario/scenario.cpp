@@ -11,6 +11,7 @@
 #include "scenario/scenario_document.hpp"
 #include "scenario/scenario_method.hpp"
 #include "scenario/scenario_parts.hpp"
+#include "scenario/scenario_plugins.hpp"
 #include "scenario/scenario_reader.hpp"
 #include "scenario/scenario_settings.hpp"
 #include "scenario/scenario_signals.hpp"
@@ -82,11 +83,11 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
 
 // Nothing is returned if there is any defect. `is_whole`: false when entries are missing.
 std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
-                                      const std::filesystem::path& folder,
+                                      const std::filesystem::path& folder, Plugins plugins,
                                       const PhaseCallback& listener) {
   const ObjectReader object(
-      root, {"$schema", "name", "description", "time", "parameters", "assemblies", "subsystems",
-             "couplings", "method", "signals", "outputs"});
+      root, {"$schema", "name", "description", "plugins", "time", "parameters", "assemblies",
+             "subsystems", "couplings", "method", "signals", "outputs"});
   if (!object.is_object()) return std::nullopt;
   for (const char* const key : {"$schema", "description"}) {
     if (const auto text = object.find(key)) text->text();
@@ -95,6 +96,10 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
   RunSettings settings;
   if (const auto time = object.require("time")) read_time(*time, settings);
   SystemDraft draft;
+  if (const auto libraries = object.find("plugins")) {
+    tell(listener, {"loading plugins"});
+    draft.knows_all_types = read_plugins(*libraries, folder, plugins);
+  }
   const auto parts = object.require("subsystems");
   draft.knows_all_parts = parts.has_value();
   if (parts) read_parts(*parts, folder, draft, listener);
@@ -120,7 +125,8 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
 }
 
 Scenario parse(std::string text, const std::string& file, const std::filesystem::path& folder,
-               const std::vector<Override>& overrides, const PhaseCallback& listener) {
+               const std::vector<Override>& overrides, const PhaseCallback& listener,
+               Plugins plugins) {
   tell(listener, {"reading " + file});
   Document document = parse_document(std::move(text));
   if (document.readable) apply_overrides(document, overrides);
@@ -131,10 +137,11 @@ Scenario parse(std::string text, const std::string& file, const std::filesystem:
     ExpandedDocument expanded = expand_assemblies(document.root, defects);
     defects.place_by([&expanded](Issue issue) { return expanded.place(std::move(issue)); });
     if (!expanded.is_too_large) {
-      scenario = read_scenario(Node(expanded.root, defects), expanded.is_whole, folder, listener);
+      scenario =
+          read_scenario(Node(expanded.root, defects), expanded.is_whole, folder, plugins, listener);
     }
   } else if (document.readable) {
-    scenario = read_scenario(Node(document.root, defects), true, folder, listener);
+    scenario = read_scenario(Node(document.root, defects), true, folder, plugins, listener);
   }
   if (scenario) return *std::move(scenario);
   Issues issues = defects.take();
@@ -161,17 +168,17 @@ std::string ScenarioError::report() const {
 
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder, const std::vector<Override>& overrides,
-                        const PhaseCallback& listener) {
-  return scenario_file::parse(text, file, folder, overrides, listener);
+                        const PhaseCallback& listener, Plugins plugins) {
+  return scenario_file::parse(text, file, folder, overrides, listener, plugins);
 }
 
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides,
-                       const PhaseCallback& listener) {
+                       const PhaseCallback& listener, Plugins plugins) {
   scenario_file::FileText content =
       scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
   if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
   return scenario_file::parse(std::move(content.text), file.string(), file.parent_path(), overrides,
-                              listener);
+                              listener, plugins);
 }
 
 }  // namespace portwave

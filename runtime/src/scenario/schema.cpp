@@ -215,6 +215,23 @@ Json subsystem_schema() {
   return schema;
 }
 
+/// A type that the schema does not know, where a plugin may bring it.
+Json plugin_subsystem_schema() {
+  Json schema = subsystem_schema();
+  schema.erase("allOf");
+  Json& type = schema["properties"]["type"];
+  type = described({{"type", "string"}, {"not", {{"enum", type["enum"]}}}}, "type of a plugin");
+  return schema;
+}
+
+Json plugins_schema() {
+  Json files = list({{"type", "string"}, {"minLength", 1}}, 1);
+  files["uniqueItems"] = true;
+  return described(std::move(files),
+                   "shared libraries with types of parts, such as \"./libmy.so\"; loaded only with "
+                   "--allow-plugins");
+}
+
 Json ports_of_coupling(std::size_t fewest, std::size_t most) {
   Json ports = list({{"type", "string"}, {"pattern", kPortPath}}, fewest);
   ports["maxItems"] = most;
@@ -313,23 +330,32 @@ Json whole_schema() {
   schema.update(object({{"$schema", described(text(), "this schema")},
                         {"name", {{"type", "string"}, {"minLength", 1}}},
                         {"description", text()},
+                        {"plugins", plugins_schema()},
                         {"time", time_schema()},
                         {"parameters", variables_schema("values by name")},
                         {"assemblies", assemblies_schema()},
-                        {"subsystems", list(reference("entry"), 1)},
+                        {"subsystems", list(Json::object(), 1)},
                         {"couplings", list(reference("coupling"))},
                         {"method", method_schema()},
                         {"signals", signals_schema()},
                         {"outputs", outputs_schema()}},
                        {"name", "time", "subsystems", "method"}));
-  Json definitions = {{"subsystem", subsystem_schema()},
-                      {"coupling", coupling_schema()},
-                      {"impedance", impedance_schema()},
-                      {"signal", signal_schema()},
-                      {"signal_name", signal_name_schema()},
-                      {"matrix", matrix_schema()},
-                      {"port", port_schema()},
-                      {"named", named_schema()}};
+  // Types that a plugin may bring are taken only where there are plugins.
+  const auto entries = [](Json items) -> Json {
+    Json within = {{"properties", {{"subsystems", {{"items", std::move(items)}}}}}};
+    Json whole = within;
+    whole["properties"]["assemblies"] = {{"additionalProperties", std::move(within)}};
+    return whole;
+  };
+  schema["if"] = {{"required", Json::array({"plugins"})}};
+  schema["then"] = entries(reference("open_entry"));
+  schema["else"] = entries(reference("entry"));
+  Json definitions = {
+      {"subsystem", subsystem_schema()}, {"plugin_subsystem", plugin_subsystem_schema()},
+      {"coupling", coupling_schema()},   {"impedance", impedance_schema()},
+      {"signal", signal_schema()},       {"signal_name", signal_name_schema()},
+      {"matrix", matrix_schema()},       {"port", port_schema()},
+      {"named", named_schema()}};
   for (const PartType& type : catalogue()) {
     definitions[type.name + "_parameters"] = parameters_schema(type);
   }

@@ -116,7 +116,7 @@ Json assemblies_schema() {
       map_of(
           object({{"description", text()},
                   {"parameters", variables_schema("defaults by name; null: required")},
-                  {"subsystems", list(reference("entry"), 1)},
+                  {"subsystems", list(Json::object(), 1)},
                   {"couplings", list(reference("coupling"))},
                   {"ports", described(map_of(std::move(port)),
                                       "ports of the assembly, each \"part.port\" of one inside")}},
@@ -135,9 +135,14 @@ void add_template_definitions(Json& definitions) {
   definitions["composed_text"] = described({{"type", "string"}, {"pattern", kBraces}},
                                            "a text with \"{...}\", such as cell_{i+1}");
   definitions["use"] = use_schema();
-  definitions["entry"] = {{"if", {{"required", Json::array({"assembly"})}}},
-                          {"then", reference("use")},
-                          {"else", reference("subsystem")}};
+  const auto entry = [](Json part) -> Json {
+    return {{"if", {{"required", Json::array({"assembly"})}}},
+            {"then", reference("use")},
+            {"else", std::move(part)}};
+  };
+  definitions["entry"] = entry(reference("subsystem"));
+  definitions["open_entry"] =
+      entry({{"anyOf", Json::array({reference("subsystem"), reference("plugin_subsystem")})}});
 }
 
 }  // namespace portwave::scenario_file
