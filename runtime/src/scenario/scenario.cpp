@@ -9,6 +9,7 @@
 
 #include "scenario/scenario_assemblies.hpp"
 #include "scenario/scenario_document.hpp"
+#include "scenario/scenario_events.hpp"
 #include "scenario/scenario_method.hpp"
 #include "scenario/scenario_parts.hpp"
 #include "scenario/scenario_plugins.hpp"
@@ -74,6 +75,7 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
   const auto signals = object.find("signals");
   settings.signal_names = read_signals(signals ? &*signals : nullptr, draft.driven_inputs, folder,
                                        names, settings.options, root.defects());
+  if (const auto events = object.find("events")) read_events(*events, names, settings);
   if (const auto outputs = object.find("outputs")) {
     read_observables(*outputs, names, settings);
   } else {
@@ -87,7 +89,7 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
                                       const PhaseCallback& listener) {
   const ObjectReader object(
       root, {"$schema", "name", "description", "plugins", "time", "parameters", "assemblies",
-             "subsystems", "couplings", "method", "signals", "outputs"});
+             "subsystems", "couplings", "method", "signals", "events", "outputs"});
   if (!object.is_object()) return std::nullopt;
   for (const char* const key : {"$schema", "description"}) {
     if (const auto text = object.find(key)) text->text();

@@ -49,7 +49,8 @@ class SignalReader {
         builder_(names.system()) {}
 
   void read(const Node& node) {
-    const ObjectReader object(node, {"every", "blocks"});
+    const ObjectReader object(node, {"every", "every_s", "blocks"});
+    if (const auto every_s = object.find("every_s")) read_period(*every_s);
     if (const auto every = object.find("every")) every_ = read_every(*every);
     const auto blocks = object.require("blocks");
     if (!blocks || !blocks->is_array("an array of blocks")) return;
@@ -96,6 +97,14 @@ class SignalReader {
     std::string block;
     std::vector<std::string> inputs;
   };
+
+  void read_period(const Node& node) {
+    options_.signals_every_s = node.number(NumberRange::positive()).value_or(0.0);
+    if (options_.sizes) return;
+    node.fail(
+        "is for steps that choose their size; with steps of one size signals are sampled before "
+        "every so many of them: give \"every\"");
+  }
 
   int read_every(const Node& node) {
     return static_cast<int>(node.integer(1, kMostEvery).value_or(1));
@@ -348,29 +357,7 @@ class SignalReader {
   }
 
   std::optional<Sensor> sensor_of(const std::string& label, const std::string& where) {
-    if (names_.is_missing(label)) return std::nullopt;
-    std::string defect;
-    const auto part_names = [this]() -> NameSearch& { return names_.parts(); };
-    const auto found =
-        find_observable(names_.system(), label, options_.method.kind(), part_names, defect);
-    if (!found) {
-      defects_.add(where, defect);
-      return std::nullopt;
-    }
-    switch (found->kind) {
-      case Observable::Kind::state:
-        return Sensor{Sensor::Kind::state, found->part, found->index};
-      case Observable::Kind::effort:
-        return Sensor{Sensor::Kind::effort, found->part, found->index};
-      case Observable::Kind::flow:
-        return Sensor{Sensor::Kind::flow, found->part, found->index};
-      case Observable::Kind::storage:
-        return Sensor{Sensor::Kind::storage, found->part, 0};
-      default:
-        break;
-    }
-    defects_.add(where, "waves cannot be measured: take the effort or the flow of the port");
-    return std::nullopt;
+    return read_sensor_label(label, where, options_.method.kind(), names_, defects_);
   }
 
   static std::optional<std::vector<Signal::Knot>> read_pairs(const Node& node) {
@@ -476,6 +463,32 @@ Json block_field_schema(const BlockField& field) {
 
 }  // namespace
 
+std::optional<Sensor> read_sensor_label(const std::string& label, const std::string& where,
+                                        MethodKind method, Names& names, Defects& defects) {
+  if (names.is_missing(label)) return std::nullopt;
+  std::string defect;
+  const auto part_names = [&names]() -> NameSearch& { return names.parts(); };
+  const auto found = find_observable(names.system(), label, method, part_names, defect);
+  if (!found) {
+    defects.add(where, defect);
+    return std::nullopt;
+  }
+  switch (found->kind) {
+    case Observable::Kind::state:
+      return Sensor{Sensor::Kind::state, found->part, found->index};
+    case Observable::Kind::effort:
+      return Sensor{Sensor::Kind::effort, found->part, found->index};
+    case Observable::Kind::flow:
+      return Sensor{Sensor::Kind::flow, found->part, found->index};
+    case Observable::Kind::storage:
+      return Sensor{Sensor::Kind::storage, found->part, 0};
+    default:
+      break;
+  }
+  defects.add(where, "waves cannot be measured: take the effort or the flow of the port");
+  return std::nullopt;
+}
+
 std::set<std::string> read_signals(const Node* node, const std::vector<DrivenInput>& inputs,
                                    const std::filesystem::path& folder, Names& names,
                                    StepperOptions& options, Defects& defects) {
@@ -523,7 +536,10 @@ Json signals_schema() {
   }
   Json blocks = list(by_kind(variants));
   allow_computed_values(blocks["items"]);
-  return object({{"every", with_default(described(every,
+  return object({{"every_s", described(positive(),
+                                       "time between samples [s], for steps that choose their "
+                                       "size")},
+                 {"every", with_default(described(every,
                                                   "sample blocks before every so many "
                                                   "macro-steps, unless they say otherwise"),
                                         1)},

@@ -11,6 +11,7 @@
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "scenario/method_schema.hpp"
 #include "scenario/method_special_options.hpp"
+#include "scenario/scenario_events.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_parts.hpp"
 #include "scenario/scenario_signals.hpp"
@@ -294,7 +295,11 @@ Json time_schema() {
         variant("adaptive",
                 {{"tolerance", described(std::move(tolerance), "of the local error, relative")},
                  {"largest_s", described(positive(), "largest step [s]; absent: end_s/8")},
-                 {"smallest_s", described(positive(), "smallest step [s]")}},
+                 {"smallest_s", described(positive(), "smallest step [s]")},
+                 {"event_tolerance_s",
+                  described(positive(),
+                            "a step ends at most so long after an event [s]; absent: 1e-9 of the "
+                            "largest step")}},
                 {"tolerance"})}});
   Json schema = object(
       {{"step_s", described(positive(), "macro-step h [s]")},
@@ -338,6 +343,7 @@ Json whole_schema() {
                         {"couplings", list(reference("coupling"))},
                         {"method", method_schema()},
                         {"signals", signals_schema()},
+                        {"events", events_schema()},
                         {"outputs", outputs_schema()}},
                        {"name", "time", "subsystems", "method"}));
   // Types that a plugin may bring are taken only where there are plugins.
