@@ -303,14 +303,16 @@ void read_cut(const Node& node, PartDraft& draft) {
 }
 
 PartDraft read_part(const Node& node, const std::filesystem::path& folder,
-                    const std::vector<std::string>& types, PartModels& models,
+                    const std::vector<std::string>& types, bool knows_all_types, PartModels& models,
                     std::vector<DrivenInput>& driven) {
   PartDraft draft;
   const ObjectReader object(node, {"name", "type", "parameters", "initial_state", "inputs",
-                                   "allow_active", "substeps", "cut"});
+                                   "allow_active", "substeps", "cut", "count", "assembly"});
   if (const auto name = object.require("name")) draft.name = draft.given_name = read_name(*name);
   if (const auto type = object.require("type")) {
-    draft.type = find_part_type(type->choice(types).value_or(""));
+    const bool may_be_missing = !knows_all_types && type->json().is_string();
+    const auto name = may_be_missing ? type->text() : type->choice(types);
+    draft.type = find_part_type(name.value_or(""));
   }
   if (draft.type != nullptr) draft.part = read_physics(object, *draft.type, folder, models);
   if (const auto state = object.find("initial_state")) read_initial_state(*state, draft);
@@ -366,7 +368,8 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
     tell(listener, {"building subsystem", static_cast<std::int64_t>(i) + 1,
                     static_cast<std::int64_t>(node.size())});
     const Node element = node.at(i);
-    draft.parts.push_back(read_part(element, folder, types, models, draft.driven_inputs));
+    draft.parts.push_back(
+        read_part(element, folder, types, draft.knows_all_types, models, draft.driven_inputs));
     draft.knows_all_parts = sizes.add(draft.parts.back(), element);
   }
 }
@@ -377,7 +380,11 @@ std::optional<System> build_name_table(const SystemDraft& draft, const Defects& 
   for (std::size_t i = 0; i < draft.parts.size(); ++i) {
     const PartDraft& part = draft.parts[i];
     if (part.part == nullptr || defects.has(fmt::format("/subsystems/{}/name", i))) continue;
-    builder.add(part.name, part.part);
+    SystemBuilder::PartOptions options;  // any input may be driven: others are told elsewhere
+    for (const InputChannel& input : part.part->signature().inputs) {
+      options.inputs.emplace(input.name, Signal::settable());
+    }
+    builder.add(part.name, part.part, std::move(options));
     for (const Port& port : part.part->signature().ports) {
       builder.join(joint::Free{}, {part.name + "." + port.name});
     }
