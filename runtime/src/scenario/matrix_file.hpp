@@ -13,9 +13,10 @@ namespace portwave::scenario_file {
 /// Reads a matrix, by the ending of the file's name:
 ///   .mtx  Matrix Market: coordinate or array; real, integer or pattern; general, symmetric or
 ///         skew-symmetric;
-///   .npz  SciPy's sparse matrices: csr, csc or coo;
+///   .npz  SciPy's sparse matrices: csr, csc, coo, dia or bsr;
 ///   .npy  a dense NumPy array of two dimensions.
-/// Numbers of NumPy files are little-endian f4, f8, i4 or i8. Equal places add up, as in SciPy.
+/// Numbers of NumPy files are f4, f8, integers of 1 to 8 bytes or booleans, in either byte order.
+/// Equal places add up, as in SciPy.
 /// Each defect goes on after the name of the file: ", line 3: ...". Nothing of the matrix is of use
 /// where there is any.
 ShapedMatrix read_matrix_file(const std::filesystem::path& file, std::vector<std::string>& defects);

@@ -2,6 +2,7 @@
 // Source: NumPy Enhancement Proposal 1 (the .npy format); scipy.sparse.save_npz.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -33,6 +35,10 @@ struct NumpyArray {
     std::uint64_t product = 1;
     for (const std::uint64_t extent : shape) product *= extent;
     return product;
+  }
+  /// The place of entry (i, j) of an array of two dimensions among its numbers.
+  std::size_t place(std::size_t i, std::size_t j) const {
+    return is_fortran ? j * shape[0] + i : i * shape[1] + j;
   }
 };
 
@@ -72,18 +78,26 @@ class NumpyReader {
     return array;
   }
 
-  /// The numbers, checked against the size of the array.
+  /// The numbers, checked against the size of the array: in the order of its bytes.
   template <class Number>
   std::vector<Number> numbers(const NumpyArray& array) const {
-    if (array.type == "<f8") return convert<Number, double>(array);
-    if (array.type == "<f4") return convert<Number, float>(array);
-    if (array.type == "<i8") return convert<Number, std::int64_t>(array);
-    if (array.type == "<i4") return convert<Number, std::int32_t>(array);
-    const bool is_big = array.type.starts_with('>');
-    fail(
-        fmt::format("numbers of type {} cannot be read; \"<f8\", \"<f4\", \"<i8\" and \"<i4\" "
-                    "can{}",
-                    in_quotes(array.type), is_big ? " (this one is big-endian)" : ""));
+    const std::string_view kind = std::string_view(array.type).substr(array.type.empty() ? 0 : 1);
+    if constexpr (std::is_floating_point_v<Number>) {
+      if (kind == "f8") return convert<Number, double>(array);
+      if (kind == "f4") return convert<Number, float>(array);
+    }
+    if (kind == "i8") return convert<Number, std::int64_t>(array);
+    if (kind == "i4") return convert<Number, std::int32_t>(array);
+    if (kind == "i2") return convert<Number, std::int16_t>(array);
+    if (kind == "i1") return convert<Number, std::int8_t>(array);
+    if (kind == "u8") return convert<Number, std::uint64_t>(array);
+    if (kind == "u4") return convert<Number, std::uint32_t>(array);
+    if (kind == "u2") return convert<Number, std::uint16_t>(array);
+    if (kind == "u1" || kind == "b1") return convert<Number, std::uint8_t>(array);
+    if (kind.starts_with('c')) fail("complex matrices are not supported");
+    fail(fmt::format(
+        "numbers of type {} cannot be read; {} can", in_quotes(array.type),
+        std::is_floating_point_v<Number> ? "\"f8\", \"f4\", integers and booleans" : "integers"));
   }
 
  private:
@@ -137,10 +151,14 @@ class NumpyReader {
       fail(fmt::format("must hold {} numbers of {} bytes, got {} bytes", count, sizeof(Stored),
                        array.data.size()));
     }
+    const bool is_big_endian = array.type.starts_with('>');
     std::vector<Number> values(count);
     for (std::uint64_t i = 0; i < count; ++i) {
       Stored stored;
-      std::memcpy(&stored, array.data.data() + i * sizeof(Stored), sizeof(Stored));
+      char bytes[sizeof(Stored)];
+      std::memcpy(bytes, array.data.data() + i * sizeof(Stored), sizeof(Stored));
+      if (is_big_endian) std::reverse(bytes, bytes + sizeof(Stored));
+      std::memcpy(&stored, bytes, sizeof(Stored));
       values[i] = static_cast<Number>(stored);
     }
     return values;
@@ -167,9 +185,14 @@ class SparseNpz {
     matrix_.rows = static_cast<int>(shape[0]);
     matrix_.columns = static_cast<int>(shape[1]);
     const NumpyReader reader = reader_of("data");
-    const std::vector<double> values = reader.numbers<double>(reader.read());
+    const NumpyArray data = reader.read();
+    const std::vector<double> values = reader.numbers<double>(data);
     if (format == "coo") {
       read_places(values);
+    } else if (format == "dia") {
+      read_diagonals(reader, data, values);
+    } else if (format == "bsr") {
+      read_blocks(reader, data, values);
     } else {
       read_compressed(values, format == "csr");
     }
@@ -189,10 +212,6 @@ class SparseNpz {
   std::vector<std::int64_t> integers(const std::string& name) const {
     const NumpyReader reader = reader_of(name);
     const NumpyArray array = reader.read();
-    if (array.type != "<i4" && array.type != "<i8") {
-      reader.fail(
-          fmt::format("must hold integers \"<i4\" or \"<i8\", got {}", in_quotes(array.type)));
-    }
     return reader.numbers<std::int64_t>(array);
   }
 
@@ -204,10 +223,11 @@ class SparseNpz {
     for (const char c : array.data) {
       if (c != '\0') format += c;
     }
-    if (format == "csr" || format == "csc" || format == "coo") return format;
+    constexpr std::array<std::string_view, 5> kFormats = {"csr", "csc", "coo", "dia", "bsr"};
+    if (std::find(kFormats.begin(), kFormats.end(), format) != kFormats.end()) return format;
     throw MatrixFileDefect{
-        fmt::format(": sparse matrices of format {} cannot be read; \"csr\", "
-                    "\"csc\" and \"coo\" can",
+        fmt::format(": sparse matrices of format {} cannot be read; \"csr\", \"csc\", \"coo\", "
+                    "\"dia\" and \"bsr\" can",
                     in_quotes(format))};
   }
 
@@ -232,7 +252,12 @@ class SparseNpz {
       rows = integers("row");
       columns = integers("col");
     } else {  // arrays of any dimension, from SciPy 1.13 on
-      const std::vector<std::int64_t> places = integers("coords");
+      const NumpyReader reader = reader_of("coords");
+      const NumpyArray array = reader.read();
+      if (array.shape.size() != 2 || array.shape[0] != 2 || array.is_fortran) {
+        reader.fail("must be two rows of numbers");
+      }
+      const std::vector<std::int64_t> places = reader.numbers<std::int64_t>(array);
       const auto half = static_cast<std::ptrdiff_t>(places.size() / 2);
       rows.assign(places.begin(), places.begin() + half);
       columns.assign(places.begin() + half, places.end());
@@ -250,16 +275,7 @@ class SparseNpz {
   void read_compressed(const std::vector<double>& values, bool by_rows) {
     const std::vector<std::int64_t> inner = integers("indices"), begin = integers("indptr");
     const auto lines = static_cast<std::size_t>(by_rows ? matrix_.rows : matrix_.columns);
-    const bool is_sound = begin.size() == lines + 1 && begin.front() == 0 &&
-                          std::is_sorted(begin.begin(), begin.end()) &&
-                          std::cmp_equal(begin.back(), values.size()) &&
-                          inner.size() == values.size();
-    if (!is_sound) {
-      throw MatrixFileDefect{
-          fmt::format(", array \"indptr\": must rise from 0 to the number of values, {}, in {} "
-                      "numbers, beside as many \"indices\" as values",
-                      values.size(), lines + 1)};
-    }
+    check_pointers(begin, inner, lines, values.size());
     matrix_.entries.reserve(values.size());
     for (std::size_t line = 0; line < lines; ++line) {
       for (auto i = static_cast<std::size_t>(begin[line]);
@@ -268,6 +284,79 @@ class SparseNpz {
         add(by_rows ? outer : inner[i], by_rows ? inner[i] : outer, values[i], i);
       }
     }
+  }
+
+  // Row k of the data is the diagonal of offset o: entry (j − o, j) stands in its column j.
+  void read_diagonals(const NumpyReader& reader, const NumpyArray& data,
+                      const std::vector<double>& values) {
+    const std::vector<std::int64_t> offsets = integers("offsets");
+    if (data.shape.size() != 2 || data.shape[0] != offsets.size()) {
+      reader.fail(fmt::format("must have a row for each of the {} offsets", offsets.size()));
+    }
+    const auto columns =
+        std::min<std::uint64_t>(data.shape[1], static_cast<std::uint64_t>(matrix_.columns));
+    for (std::size_t k = 0; k < offsets.size(); ++k) {
+      if (offsets[k] <= -std::int64_t{matrix_.rows} || offsets[k] >= matrix_.columns) continue;
+      for (std::size_t j = 0; j < columns && !is_full(); ++j) {
+        const std::int64_t row = static_cast<std::int64_t>(j) - offsets[k];
+        const std::size_t place = data.place(k, j);
+        // What stands before the first row or after the last is padding.
+        const bool is_inside = offsets[k] <= static_cast<std::int64_t>(j) && row < matrix_.rows;
+        if (is_inside && values[place] != 0.0) {
+          add(row, static_cast<std::int64_t>(j), values[place], place);
+        }
+      }
+    }
+  }
+
+  // Compressed rows of dense blocks.
+  void read_blocks(const NumpyReader& reader, const NumpyArray& data,
+                   const std::vector<double>& values) {
+    const std::vector<std::int64_t> inner = integers("indices"), begin = integers("indptr");
+    const auto fail = [&] {
+      reader.fail("must be blocks of one shape that divides the shape of the matrix");
+    };
+    if (data.shape.size() != 3) fail();
+    const std::uint64_t blocks = data.shape[0], height = data.shape[1], width = data.shape[2];
+    const auto rows = static_cast<std::uint64_t>(matrix_.rows);
+    if (height == 0 || width == 0 || rows % height != 0 ||
+        static_cast<std::uint64_t>(matrix_.columns) % width != 0) {
+      fail();
+    }
+    check_pointers(begin, inner, rows / height, blocks);
+    for (std::size_t line = 0; line < rows / height; ++line) {
+      for (auto block = static_cast<std::size_t>(begin[line]);
+           std::cmp_less(block, begin[line + 1]) && !is_full(); ++block) {
+        if (std::cmp_less(inner[block], 0) ||
+            std::cmp_greater_equal(inner[block],
+                                   static_cast<std::uint64_t>(matrix_.columns) / width)) {
+          note(fmt::format(", block {}: its column {} is outside the matrix", block, inner[block]));
+          continue;
+        }
+        for (std::size_t entry = 0; entry < height * width; ++entry) {
+          const std::size_t r = entry / width, c = entry % width;
+          const std::size_t place =
+              data.is_fortran ? block + blocks * (r + height * c) : block * height * width + entry;
+          if (values[place] == 0.0 || is_full()) continue;
+          add(static_cast<std::int64_t>(line * height + r),
+              inner[block] * static_cast<std::int64_t>(width) + static_cast<std::int64_t>(c),
+              values[place], place);
+        }
+      }
+    }
+  }
+
+  static void check_pointers(const std::vector<std::int64_t>& begin,
+                             const std::vector<std::int64_t>& inner, std::uint64_t lines,
+                             std::uint64_t values) {
+    const bool is_sound = begin.size() == lines + 1 && begin.front() == 0 &&
+                          std::is_sorted(begin.begin(), begin.end()) &&
+                          std::cmp_equal(begin.back(), values) && inner.size() == values;
+    if (is_sound) return;
+    throw MatrixFileDefect{
+        fmt::format(", array \"indptr\": must rise from 0 to the number of values, {}, in {} "
+                    "numbers, beside as many \"indices\" as values",
+                    values, lines + 1)};
   }
 
   std::map<std::string, std::string> members_;
@@ -294,7 +383,7 @@ ShapedMatrix parse_dense_npy(std::string_view bytes, std::vector<std::string>& d
   const auto columns = static_cast<std::size_t>(matrix.columns);
   for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t j = 0; j < columns; ++j) {
-      const double value = values[array.is_fortran ? j * rows + i : i * columns + j];
+      const double value = values[array.place(i, j)];
       if (!std::isfinite(value)) {
         defects.push_back(fmt::format(", entry ({},{}): must be finite, got {}", i, j, value));
         if (defects.size() >= kMostNumpyDefects) return matrix;

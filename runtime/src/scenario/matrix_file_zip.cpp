@@ -141,6 +141,11 @@ std::map<std::string, std::string> unzip(std::string_view bytes) {
   std::uint64_t room = scenario_limits::kMatrixFileBytes;
   for (std::uint64_t i = 0; i < count; ++i) {
     const ZipMember member = read_member(bytes, at);
+    // Deflate packs 258 bytes into 2 bits at best.
+    if (member.unpacked / 1032 > member.packed + 8) {
+      fail_zip(fmt::format(": {} in the zip archive is damaged: {} bytes cannot hold {}",
+                           in_quotes(member.name), member.packed, member.unpacked));
+    }
     if (member.unpacked > room) {
       fail_zip(fmt::format(" is larger than {} MiB when unpacked",
                            scenario_limits::kMatrixFileBytes >> 20));

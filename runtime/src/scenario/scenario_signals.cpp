@@ -68,16 +68,16 @@ class SignalReader {
   }
 
   void drive(const DrivenInput& input) {
-    const System& system = names_.system();
-    const int part = system.find_part(input.part);
-    if (part < 0) return;  // it has defects of its own
-    const std::vector<InputChannel>& channels =
-        system.parts()[at(part)].component->signature().inputs;
-    const auto channel = std::ranges::find(channels, input.input, &InputChannel::name);
-    if (channel == channels.end()) return;
-    builder_.actuate(labelled(input.signal, input.where), part,
-                     static_cast<int>(channel - channels.begin()));
-    actuator_places_.push_back(input.where);
+    // None: it has defects of its own. Several: the pieces of a part that was cut.
+    for (const int part : names_.parts_of(input.part)) {
+      const std::vector<InputChannel>& channels =
+          names_.system().parts()[at(part)].component->signature().inputs;
+      const auto channel = std::ranges::find(channels, input.input, &InputChannel::name);
+      if (channel == channels.end()) continue;
+      builder_.actuate(labelled(input.signal, input.where), part,
+                       static_cast<int>(channel - channels.begin()));
+      actuator_places_.push_back(input.where);
+    }
   }
 
   void finish() {
@@ -467,8 +467,7 @@ std::optional<Sensor> read_sensor_label(const std::string& label, const std::str
                                         MethodKind method, Names& names, Defects& defects) {
   if (names.is_missing(label)) return std::nullopt;
   std::string defect;
-  const auto part_names = [&names]() -> NameSearch& { return names.parts(); };
-  const auto found = find_observable(names.system(), label, method, part_names, defect);
+  const auto found = names.find_quantity(label, method, defect);
   if (!found) {
     defects.add(where, defect);
     return std::nullopt;
@@ -481,7 +480,7 @@ std::optional<Sensor> read_sensor_label(const std::string& label, const std::str
     case Observable::Kind::flow:
       return Sensor{Sensor::Kind::flow, found->part, found->index};
     case Observable::Kind::storage:
-      return Sensor{Sensor::Kind::storage, found->part, 0};
+      return Sensor{Sensor::Kind::storage, found->part, found->index};
     default:
       break;
   }

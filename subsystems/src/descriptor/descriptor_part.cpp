@@ -77,10 +77,15 @@ std::shared_ptr<const Signature> checked(std::shared_ptr<const Signature> given,
   const Signature& signature = *given;
   const int n = signature.state_size();
   const int m = signature.wave_size() + signature.input_size();
-  Issues issues = validate(form, n, m, {.allow_active = options.allow_active, .names = {}});
+  Issues issues = validate(form, n, m,
+                           {.allow_active = options.allow_active,
+                            .names = {},
+                            .tolerance = options.semidefinite_tolerance});
   if (!issues.empty()) {  // only then are names worth their while
     issues = validate(form, n, m,
-                      {.allow_active = options.allow_active, .names = variable_names(signature)});
+                      {.allow_active = options.allow_active,
+                       .names = variable_names(signature),
+                       .tolerance = options.semidefinite_tolerance});
   }
   if (!options.default_state.empty() &&
       std::cmp_not_equal(options.default_state.size(), signature.state_size())) {
@@ -133,14 +138,14 @@ Issues validate(const DescriptorForm& form, int states, int inputs, const Struct
   if (J) MatrixCheck(issues, "J", form.J).is_skew();
   if (MatrixCheck check(issues, "R", form.R); R && check.is_symmetric() && !rules.allow_active) {
     check.is_semidefinite(states, rules.names,
-                          "; a part that may create energy must say allow_active");
+                          "; a part that may create energy must say allow_active", rules.tolerance);
   }
   if (E && Q) {
     const SparseMatrix product = clean_product(SparseMatrix(form.E.transpose()), form.Q, 1e-15);
     const SparseMatrix terms =
         SparseMatrix(form.E.transpose()).cwiseAbs() * SparseMatrix(form.Q.cwiseAbs());
     MatrixCheck check(issues, "E^T Q", product, "/E", &terms);
-    if (check.is_symmetric()) check.is_semidefinite(states, rules.names);
+    if (check.is_symmetric()) check.is_semidefinite(states, rules.names, {}, rules.tolerance);
   }
   if (E && J && R && Q) check_pencil(form, states, rules.names, issues);
   return issues;

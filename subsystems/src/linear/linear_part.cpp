@@ -10,11 +10,15 @@ namespace {
 constexpr int kLargestDensePart = 64;
 
 Issues defects(const Signature& signature, const Structure& structure, const SparseMatrix& Q,
-               bool allow_active, const std::vector<std::string>& names) {
+               const LinearPortHamiltonian::Options& options,
+               const std::vector<std::string>& names) {
   const int n = signature.state_size();
   const int m = signature.wave_size() + signature.input_size();
-  Issues issues = validate(structure, n, m, {.allow_active = allow_active, .names = names});
-  append(issues, "", validate_storage(Q, n, names));
+  Issues issues = validate(structure, n, m,
+                           {.allow_active = options.allow_active,
+                            .names = names,
+                            .tolerance = options.semidefinite_tolerance});
+  append(issues, "", validate_storage(Q, n, names, options.semidefinite_tolerance));
   return issues;
 }
 
@@ -22,9 +26,9 @@ std::shared_ptr<const Signature> checked(std::shared_ptr<const Signature> given,
                                          const Structure& structure, const SparseMatrix& Q,
                                          const LinearPortHamiltonian::Options& options) {
   const Signature& signature = *given;
-  Issues issues = defects(signature, structure, Q, options.allow_active, {});
+  Issues issues = defects(signature, structure, Q, options, {});
   if (!issues.empty()) {  // only then are names worth their while
-    issues = defects(signature, structure, Q, options.allow_active, variable_names(signature));
+    issues = defects(signature, structure, Q, options, variable_names(signature));
   }
   if (!options.default_state.empty() &&
       std::cmp_not_equal(options.default_state.size(), signature.state_size())) {

@@ -56,8 +56,8 @@ bool MatrixCheck::is_finite() {
 }
 
 bool MatrixCheck::is_semidefinite(int states, const std::vector<std::string>& names,
-                                  std::string_view more) {
-  const auto found = find_negative_block(matrix_, kMatrixTolerance);
+                                  std::string_view more, double tolerance) {
+  const auto found = find_negative_block(matrix_, tolerance);
   if (!found) return true;
   return fail(fmt::format("{} is not positive semidefinite: {}{}", name_,
                           describe(*found, states, names), more));

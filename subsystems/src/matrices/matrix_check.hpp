@@ -28,7 +28,7 @@ class MatrixCheck {
   bool is_symmetric() { return is_mirrored("symmetric", 1.0); }
   /// Of a symmetric matrix. `names` as in StructureRules; `more` ends the message.
   bool is_semidefinite(int states, const std::vector<std::string>& names,
-                       std::string_view more = {});
+                       std::string_view more = {}, double tolerance = kMatrixTolerance);
 
  private:
   bool is_mirrored(std::string_view property, double sign);

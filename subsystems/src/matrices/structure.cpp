@@ -63,7 +63,7 @@ Issues validate(const Structure& structure, int states, int inputs, const Struct
   if (usable(N, inputs, inputs)) N.is_skew();
   if (rules.allow_active || !R_is_sound || !P_is_sound || !S_is_sound) return issues;
 
-  if (const auto found = find_negative_block(dissipation_matrix(structure), kMatrixTolerance)) {
+  if (const auto found = find_negative_block(dissipation_matrix(structure), rules.tolerance)) {
     issues.push_back({"/R", fmt::format("[R P; P^T S] is not positive semidefinite: {}; a part "
                                         "that may create energy must say allow_active",
                                         describe(*found, states, rules.names))});
@@ -71,13 +71,14 @@ Issues validate(const Structure& structure, int states, int inputs, const Struct
   return issues;
 }
 
-Issues validate_storage(const SparseMatrix& Q, int states, const std::vector<std::string>& names) {
+Issues validate_storage(const SparseMatrix& Q, int states, const std::vector<std::string>& names,
+                        double tolerance) {
   Issues issues;
   MatrixCheck check(issues, "Q", Q);
   if (!check.has_shape(states, states) || !check.is_finite() || !check.is_symmetric()) {
     return issues;
   }
-  check.is_semidefinite(states, names);
+  check.is_semidefinite(states, names, {}, tolerance);
   return issues;
 }
 

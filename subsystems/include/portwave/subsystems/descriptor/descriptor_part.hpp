@@ -53,6 +53,7 @@ class DescriptorPortHamiltonian : public Subsystem {
                             Options options = {});
 
   const DescriptorForm& form() const { return form_; }
+  const Options& options() const { return options_; }
   const DescriptorAnalysis& analysis() const { return algebraic_.analysis(); }
   /// 0 (E regular), 1 or 2.
   int index() const { return analysis().index; }

@@ -30,6 +30,7 @@ class LinearPortHamiltonian : public Subsystem {
     bool allow_active = false;  ///< accept an indefinite [R P; Pᵀ S]
     StepMapStorage storage = StepMapStorage::automatic;
     std::vector<double> default_state = {};  ///< empty: zero
+    double semidefinite_tolerance = 1e-12;   ///< see StructureRules::tolerance
   };
 
   /// `structure` counts the scalar ports first, then the external inputs of `signature`.
@@ -44,6 +45,7 @@ class LinearPortHamiltonian : public Subsystem {
       : LinearPortHamiltonian(std::move(signature), std::move(structure), Q, {}) {}
 
   const SparseMatrix& Q() const { return Q_; }
+  const Options& options() const { return options_; }
   bool uses_sparse_step_maps() const;
 
   std::vector<double> default_state() const override;

@@ -35,6 +35,7 @@ struct StructureRules {
   bool allow_active = false;  ///< let [R P; Pᵀ S] be indefinite: the part may create energy
   /// Names of the n states and m inputs, for messages; empty: "state 0", "input 0", …
   std::vector<std::string> names = {};
+  double tolerance = 1e-12;  ///< of definiteness, beside the diagonal
 };
 
 /// Checks shapes, finiteness, J and N skew, R and S symmetric, [R P; Pᵀ S] ⪰ 0, each up to a
@@ -45,9 +46,9 @@ Issues validate(const Structure& structure, int states, int inputs,
                 const StructureRules& rules = {});
 
 /// Checks that a quadratic storage matrix is n×n, finite, symmetric and positive semidefinite.
-/// `names` as in StructureRules.
+/// `names` and `tolerance` as in StructureRules.
 Issues validate_storage(const SparseMatrix& Q, int states,
-                        const std::vector<std::string>& names = {});
+                        const std::vector<std::string>& names = {}, double tolerance = 1e-12);
 
 /// [R P; Pᵀ S], (n+m)×(n+m).
 SparseMatrix dissipation_matrix(const Structure& structure);

@@ -1,0 +1,194 @@
+#include "system/graph_partition.hpp"
+
+#include <algorithm>
+#include <metis.h>
+#include <numeric>
+#include <queue>
+#include <utility>
+
+#include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/index.hpp"
+
+namespace portwave {
+namespace {
+
+using GraphEdges = GraphMatrix::InnerIterator;
+
+std::size_t index_of(Eigen::Index i) { return static_cast<std::size_t>(i); }
+
+// The graph of the groups: the weight of a vertex is the size of its group, that of an edge the
+// number of edges between two groups.
+struct QuotientGraph {
+  std::vector<idx_t> begin = {0};
+  std::vector<idx_t> neighbour, edge_weight, weight;
+
+  QuotientGraph(const GraphMatrix& graph, const std::vector<int>& groups) {
+    const int count = groups.empty() ? 0 : *std::max_element(groups.begin(), groups.end()) + 1;
+    std::vector<Eigen::Triplet<double>> edges;
+    edges.reserve(static_cast<std::size_t>(graph.nonZeros()));
+    for (int j = 0; j < graph.outerSize(); ++j) {
+      for (GraphEdges it(graph, j); it; ++it) {
+        const int a = groups[index_of(it.row())], b = groups[at(j)];
+        if (a != b) edges.emplace_back(a, b, 1.0);
+      }
+    }
+    SparseMatrix sums(count, count);
+    sums.setFromTriplets(edges.begin(), edges.end());
+    weight.assign(at(count), 0);
+    for (const int group : groups) ++weight[at(group)];
+    for (int j = 0; j < count; ++j) {
+      for (SparseMatrix::InnerIterator it(sums, j); it; ++it) {
+        neighbour.push_back(static_cast<idx_t>(it.row()));
+        edge_weight.push_back(static_cast<idx_t>(it.value()));
+      }
+      begin.push_back(static_cast<idx_t>(neighbour.size()));
+    }
+  }
+};
+
+// One end of every edge between two parts, those with the most such edges first.
+std::vector<char> cover_of_cut(const GraphMatrix& graph, const std::vector<int>& part) {
+  const auto n = static_cast<std::size_t>(graph.cols());
+  std::vector<int> open(n, 0);  // edges to other parts that are not covered yet
+  for (int j = 0; j < graph.outerSize(); ++j) {
+    for (GraphEdges it(graph, j); it; ++it) {
+      if (part[index_of(it.row())] != part[at(j)]) ++open[at(j)];
+    }
+  }
+  std::priority_queue<std::pair<int, int>> queue;  // the lower number first among equals
+  for (std::size_t v = 0; v < n; ++v) {
+    if (open[v] > 0) queue.emplace(open[v], -static_cast<int>(v));
+  }
+  std::vector<char> is_covering(n, 0);
+  while (!queue.empty()) {
+    const auto [count, negative] = queue.top();
+    queue.pop();
+    const int v = -negative;
+    if (is_covering[at(v)] != 0 || count != open[at(v)] || count == 0) continue;
+    is_covering[at(v)] = 1;
+    for (GraphEdges it(graph, v); it; ++it) {
+      const auto w = static_cast<int>(it.row());
+      if (part[at(w)] == part[at(v)] || is_covering[at(w)] != 0) continue;
+      if (--open[at(w)] > 0) queue.emplace(open[at(w)], -w);
+    }
+  }
+  return is_covering;
+}
+
+bool have_common(const std::vector<int>& a, const std::vector<int>& b) {
+  return std::any_of(a.begin(), a.end(),
+                     [&b](int piece) { return std::binary_search(b.begin(), b.end(), piece); });
+}
+
+void insert_sorted(std::vector<int>& list, int value) {
+  const auto place = std::lower_bound(list.begin(), list.end(), value);
+  if (place == list.end() || *place != value) list.insert(place, value);
+}
+
+}  // namespace
+
+VertexGroups::VertexGroups(int vertices) : parent_(at(vertices)) {
+  std::iota(parent_.begin(), parent_.end(), 0);
+}
+
+int VertexGroups::root(int vertex) {
+  while (parent_[at(vertex)] != vertex) {
+    parent_[at(vertex)] = parent_[at(parent_[at(vertex)])];
+    vertex = parent_[at(vertex)];
+  }
+  return vertex;
+}
+
+void VertexGroups::join(int a, int b) {
+  a = root(a);
+  b = root(b);
+  if (a != b) parent_[at(std::max(a, b))] = std::min(a, b);
+}
+
+std::vector<int> VertexGroups::numbers() {
+  std::vector<int> number(parent_.size(), -1);
+  int next = 0;
+  for (int v = 0; v < static_cast<int>(parent_.size()); ++v) {
+    const int top = root(v);  // never after v
+    if (top == v) number[at(v)] = next++;
+    number[at(v)] = number[at(top)];
+  }
+  return number;
+}
+
+GraphMatrix graph_of(const SparseMatrix& M) {
+  std::vector<Eigen::Triplet<double>> entries;
+  entries.reserve(2 * static_cast<std::size_t>(M.nonZeros()));
+  for (int j = 0; j < M.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
+      if (it.value() == 0.0 || it.row() == j) continue;
+      entries.emplace_back(static_cast<int>(it.row()), j, 1.0);
+      entries.emplace_back(j, static_cast<int>(it.row()), 1.0);
+    }
+  }
+  GraphMatrix graph(M.rows(), M.cols());
+  graph.setFromTriplets(entries.begin(), entries.end(), [](double, double) { return 1.0; });
+  return graph;
+}
+
+std::vector<int> partition_graph(const GraphMatrix& graph, const std::vector<int>& groups,
+                                 int parts) {
+  QuotientGraph quotient(graph, groups);
+  auto count = static_cast<idx_t>(quotient.weight.size());
+  std::vector<idx_t> of_group(at(count), 0);
+  if (parts > 1 && count > 1) {
+    idx_t options[METIS_NOPTIONS];
+    METIS_SetDefaultOptions(options);
+    options[METIS_OPTION_SEED] = 1;
+    options[METIS_OPTION_NUMBERING] = 0;
+    idx_t constraints = 1, wanted = parts, cut = 0;
+    const int state = METIS_PartGraphRecursive(&count, &constraints, quotient.begin.data(),
+                                               quotient.neighbour.data(), quotient.weight.data(),
+                                               nullptr, quotient.edge_weight.data(), &wanted,
+                                               nullptr, nullptr, options, &cut, of_group.data());
+    if (state != METIS_OK) throw ConfigError("", "the graph partitioner METIS failed");
+  }
+  std::vector<int> part(groups.size());
+  for (std::size_t v = 0; v < groups.size(); ++v) part[v] = of_group[at(groups[v])];
+  return part;
+}
+
+int Tearing::place(int piece, int vertex) const {
+  const std::vector<int>& list = vertices[at(piece)];
+  return static_cast<int>(std::lower_bound(list.begin(), list.end(), vertex) - list.begin());
+}
+
+Tearing tear(const GraphMatrix& graph, const std::vector<int>& part, int parts, bool keep_owner) {
+  const auto n = static_cast<int>(graph.cols());
+  const std::vector<char> covers = cover_of_cut(graph, part);
+  Tearing tearing;
+  tearing.pieces = parts;
+  tearing.holders.resize(at(n));
+  for (int v = 0; v < n; ++v) {
+    std::vector<int>& holders = tearing.holders[at(v)];
+    if (covers[at(v)] != 0) {
+      for (GraphEdges it(graph, v); it; ++it) {
+        if (covers[index_of(it.row())] == 0) insert_sorted(holders, part[index_of(it.row())]);
+      }
+    }
+    if (holders.empty() || covers[at(v)] == 0 || keep_owner) insert_sorted(holders, part[at(v)]);
+  }
+  // Two of them that are joined need a piece in common.
+  for (int v = 0; v < n; ++v) {
+    if (covers[at(v)] == 0) continue;
+    for (GraphEdges it(graph, v); it; ++it) {
+      const auto w = index_of(it.row());
+      if (covers[w] == 0 || have_common(tearing.holders[at(v)], tearing.holders[w])) continue;
+      insert_sorted(tearing.holders[w], tearing.holders[at(v)].front());
+    }
+  }
+  tearing.vertices.resize(at(parts));
+  tearing.is_shared.resize(at(n));
+  for (int v = 0; v < n; ++v) {
+    for (const int piece : tearing.holders[at(v)]) tearing.vertices[at(piece)].push_back(v);
+    tearing.is_shared[at(v)] = tearing.holders[at(v)].size() > 1 ? 1 : 0;
+  }
+  return tearing;
+}
+
+}  // namespace portwave
