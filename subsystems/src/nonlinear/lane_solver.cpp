@@ -15,8 +15,6 @@ constexpr double kRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
 /// Below this, a step that does not gain a factor 4 has met the noise of the part's own functions;
 /// the better of the last two iterates is then the answer.
 constexpr double kStagnation = 1e-12;
-/// Residuals above this are not taken for noise whatever the equations make of round-off.
-constexpr double kMostNoise = 1e-8;
 constexpr int kMaxHalvings = 30;
 
 // Warm solves.
@@ -86,13 +84,10 @@ StepFault LaneSolver::solve_cold(const double* a) {
     if (k > 0) part_.linearise(dx_);
     const double before = size;
     if (!find_step(a)) return StepFault::not_converged;
-    if (before <= kStagnation || is_noise(before)) {
+    if (before <= kStagnation) {
       dx_ = start_ - step_;
       size = judged(part_.evaluate(a, dx_));
-      if (size <= 0.25 * before) {
-        if (!has_hidden_terms_) noise_.setZero();
-        continue;
-      }
+      if (size <= 0.25 * before) continue;
       if (!(size < before)) {
         dx_ = start_;
         part_.evaluate(a, dx_);
@@ -123,18 +118,6 @@ bool LaneSolver::find_step(const double* a) {
 /// such equations in every swing.
 void LaneSolver::take_noise() {
   if (has_hidden_terms_) noise_.noalias() = jacobian_.cwiseAbs() * w_;
-}
-
-/// Of a step without hidden terms: whether F is what round-off of its other equations makes of it,
-/// as where momenta cancel in a velocity. The noise is then kept, as part of what the energy of the
-/// step is known to.
-bool LaneSolver::is_noise(double size) {
-  if (has_hidden_terms_ || size > kMostNoise) return false;
-  noise_.noalias() = jacobian_.cwiseAbs() * w_;
-  weight_ = w_ + noise_;
-  if (scaled_size(F_, weight_) <= kStagnation) return true;
-  noise_.setZero();
-  return false;
 }
 
 /// max |F_i|/w_i of the last evaluation, noise admitted; `size` is that without.

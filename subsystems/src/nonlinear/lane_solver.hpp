@@ -69,7 +69,6 @@ class LaneSolver {
   double length_of_step() const;
   double judged(double size) const;
   void take_noise();
-  bool is_noise(double size);
   bool factorise(const double* a);
   void keep(const LastSolve& last) const;
 
