@@ -80,7 +80,6 @@ PartType park_transform_type() {
   pairs.minimum = 1.0;
   pairs.minimum_excluded = false;
   pairs.maximum = 1000.0;
-  pairs.default_value = 1;
   type.parameters = {std::move(pairs)};
   type.build = [](const Parameters& p) -> std::unique_ptr<Component> {
     return std::make_unique<ParkTransform>(
