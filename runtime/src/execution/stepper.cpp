@@ -70,7 +70,9 @@ SignalRun::Reader reader_of(StepEngine& engine) {
       case Sensor::Kind::storage:
         break;
     }
-    return engine.storage(sensor.part);
+    double stored = engine.storage(sensor.part);
+    for (int i = 1; i <= sensor.index; ++i) stored += engine.storage(sensor.part + i);
+    return stored;
   };
 }
 

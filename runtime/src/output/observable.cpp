@@ -257,24 +257,30 @@ double observe(const Stepper& stepper, const Observable& observable) {
     case Observable::Kind::storage:
       break;
   }
-  return stepper.storage(observable.part);
+  double stored = stepper.storage(observable.part);
+  for (int i = 1; i <= observable.index; ++i) stored += stepper.storage(observable.part + i);
+  return stored;
 }
 
 double observe_at(const Stepper& stepper, const Observable& observable, double time_s) {
-  const auto state = [&] {
-    const Component& part = *stepper.system().parts()[at(observable.part)].component;
-    std::vector<double> x(at(part.signature().state_size()));
-    stepper.state_at(observable.part, time_s, x);
+  const auto part_of = [&](int part) -> const Component& {
+    return *stepper.system().parts()[at(part)].component;
+  };
+  const auto state = [&](int part) {
+    std::vector<double> x(at(part_of(part).signature().state_size()));
+    stepper.state_at(part, time_s, x);
     return x;
   };
   switch (observable.kind) {
     case Observable::Kind::state:
-      return state()[static_cast<std::size_t>(observable.index)];
-    case Observable::Kind::storage:
-      return stepper.system()
-          .parts()[static_cast<std::size_t>(observable.part)]
-          .port_hamiltonian()
-          ->storage(state().data());
+      return state(observable.part)[static_cast<std::size_t>(observable.index)];
+    case Observable::Kind::storage: {
+      double stored = 0.0;
+      for (int part = observable.part; part <= observable.part + observable.index; ++part) {
+        stored += part_of(part).port_hamiltonian()->storage(state(part).data());
+      }
+      return stored;
+    }
     case Observable::Kind::effort:
       return stepper.port_at(observable.index, time_s).effort;
     case Observable::Kind::flow:

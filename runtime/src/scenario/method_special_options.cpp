@@ -57,7 +57,7 @@ std::vector<bool> read_by_port(const Node& node, Names& names, const NumberRange
   if (!node.is_object("an object of ports, {\"part.port\": number, ...}")) return is_given;
   for (const auto& [path, value] : node.json().get_ref<const Json::object_t&>()) {
     const Node member = node.member(path, value);
-    const auto [part, port] = names.system().find_port(path);
+    const auto [part, port] = names.find_port(path);
     if (part < 0) {
       fail_unknown_port(member, path, names);
       continue;

@@ -60,13 +60,13 @@ std::unordered_set<std::string> unbuilt_parts(const SystemDraft& draft) {
 // Everything that names parts, ports or states. `system` is what the file describes, if it is
 // sound.
 void read_names(const ObjectReader& object, const SystemDraft& draft,
-                const std::optional<System>& system, const std::filesystem::path& folder,
-                RunSettings& settings) {
+                const std::optional<System>& system, std::vector<CutName> cuts,
+                const std::filesystem::path& folder, RunSettings& settings) {
   const Node& root = object.node();
   const std::optional<System> table =
       system ? std::nullopt : build_name_table(draft, root.defects());
   if (!system && !table) return;
-  Names names = system ? Names(*system) : Names(*table, unbuilt_parts(draft));
+  Names names = system ? Names(*system, std::move(cuts)) : Names(*table, unbuilt_parts(draft));
   if (const auto method = object.find("method")) {
     read_method_names(*method, names, settings.options.method);
   }
@@ -76,7 +76,7 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
   if (const auto outputs = object.find("outputs")) {
     read_observables(*outputs, names, settings);
   } else {
-    settings.observables = all_states(names.system());
+    settings.observables = names.all_states();
   }
 }
 
@@ -102,9 +102,10 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
   if (const auto outputs = object.find("outputs")) read_outputs(*outputs, settings);
 
   tell(listener, {"joining the subsystems"});
-  std::optional<System> system = build_system(draft, root.defects());
+  std::vector<CutName> cuts;
+  std::optional<System> system = build_system(draft, cuts, root.defects());
   tell(listener, {"reading the outputs"});
-  read_names(object, draft, system, folder, settings);
+  read_names(object, draft, system, std::move(cuts), folder, settings);
   if (!system || root.defects().count() > 0) return std::nullopt;
   return Scenario{name,
                   *std::move(system),

@@ -172,13 +172,22 @@ CouplingDraft read_coupling(const Node& node, const std::filesystem::path& folde
 // part.
 class PortsByPart {
  public:
-  explicit PortsByPart(std::vector<CouplingDraft>& couplings) {
+  explicit PortsByPart(std::vector<CouplingDraft>& couplings, bool is_wanted = true) {
+    if (!is_wanted) return;
     for (CouplingDraft& coupling : couplings) {
       for (std::string& port : coupling.ports) {
         for (auto dot = port.find('.'); dot != std::string::npos; dot = port.find('.', dot + 1)) {
           ports_.emplace(port.substr(0, dot), &port);
         }
       }
+    }
+  }
+
+  // Ports "part.port" of couplings, and what they end, are then `path`.
+  void move(const std::string& part, const std::string& port, const std::string& path) {
+    const auto [begin, end] = ports_.equal_range(part);
+    for (auto found = begin; found != end; ++found) {
+      if (*found->second == part + '.' + port) *found->second = path;
     }
   }
 
@@ -260,6 +269,40 @@ void settle_names(SystemDraft& draft, Defects& defects) {
   }
 }
 
+// A part that is cut, and has what its pieces need; others are added whole, and told what they lack.
+bool is_cut(const PartDraft& part) {
+  if (part.cut == nullptr || part.part == nullptr) return false;
+  const Signature& whole = part.part->signature();
+  const std::vector<double>& initial = part.options.initial_state;
+  if (!initial.empty() && initial.size() != whole.states.size()) return false;
+  return std::all_of(
+      part.options.inputs.begin(), part.options.inputs.end(), [&](const auto& input) {
+        return std::any_of(
+            whole.inputs.begin(), whole.inputs.end(),
+            [&](const InputChannel& channel) { return channel.name == input.first; });
+      });
+}
+
+// Pieces are parts of the system, and of one entry in the file; what is between them has no place of
+// its own.
+void place_as_given(Issues& issues, const SystemDraft& draft,
+                    const std::vector<std::size_t>& entry_of) {
+  for (Issue& issue : issues) {
+    for (const std::string_view list : {"/subsystems/", "/couplings/"}) {
+      if (!issue.where.starts_with(list)) continue;
+      const std::size_t end = std::min(issue.where.find('/', list.size()), issue.where.size());
+      const auto index =
+          static_cast<std::size_t>(std::stoul(issue.where.substr(list.size(), end - list.size())));
+      const std::string rest = issue.where.substr(end);
+      if (list == "/subsystems/" && index < entry_of.size()) {
+        issue.where = fmt::format("/subsystems/{}{}", entry_of[index], rest);
+      } else if (list == "/couplings/" && index >= draft.couplings.size()) {
+        issue.where = "/subsystems";
+      }
+    }
+  }
+}
+
 // True for what the builder says about something that is reported already, or because of it.
 bool is_echo(const Issue& issue, const SystemDraft& draft, const Defects& defects) {
   if (defects.has(issue.where)) return true;
@@ -301,17 +344,33 @@ void read_couplings(const Node& node, const std::filesystem::path& folder, Syste
   }
 }
 
-std::optional<System> build_system(SystemDraft& draft, Defects& defects) {
+std::optional<System> build_system(SystemDraft& draft, std::vector<CutName>& cuts,
+                                   Defects& defects) {
   if (!draft.knows_all_parts) return std::nullopt;
   settle_names(draft, defects);
   SystemBuilder builder;
   builder.reserve(draft.parts.size(), draft.couplings.size());
-  for (PartDraft& part : draft.parts) {
-    builder.add(part.name, part.part, std::move(part.options));
+  std::vector<std::size_t> entry_of;  // of "subsystems", by part of the system
+  PortsByPart ports(draft.couplings, std::any_of(draft.parts.begin(), draft.parts.end(), is_cut));
+  for (std::size_t i = 0; i < draft.parts.size(); ++i) {
+    PartDraft& part = draft.parts[i];
+    if (!is_cut(part)) {
+      entry_of.push_back(i);
+      builder.add(part.name, part.part, std::move(part.options));
+      continue;
+    }
+    cuts.push_back({part.name, part.part, part.cut, static_cast<int>(entry_of.size())});
+    entry_of.insert(entry_of.end(), part.cut->pieces.size(), i);
+    add_pieces(builder, part.name, *part.part, *part.cut, part.options);
+    const std::vector<Port>& of_part = part.part->signature().ports;
+    for (std::size_t k = 0; k < of_part.size(); ++k) {
+      ports.move(part.name, of_part[k].name, path_of(part.name, *part.cut, part.cut->ports[k]));
+    }
   }
   for (CouplingDraft& coupling : draft.couplings) {
     builder.join(std::move(coupling.joint), std::move(coupling.ports));
   }
+  for (const CutName& cut : cuts) join_pieces(builder, cut.name, *cut.cut);
   const auto is_ready = [](const auto& each) { return each.part != nullptr; };
   Issues issues;
   if (std::all_of(draft.parts.begin(), draft.parts.end(), is_ready)) {
@@ -323,6 +382,7 @@ std::optional<System> build_system(SystemDraft& draft, Defects& defects) {
   } else {
     issues = builder.check();
   }
+  if (!cuts.empty()) place_as_given(issues, draft, entry_of);
   std::erase_if(issues, [&](const Issue& issue) { return is_echo(issue, draft, defects); });
   defects.add(issues);
   return std::nullopt;

@@ -1,19 +1,34 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
+#include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/system/cut.hpp"
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/runtime/output/recorder.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 
 namespace portwave::scenario_file {
 
-/// The names that "method" and "outputs" may use.
+/// A part that was cut: its pieces are parts of the system, and its names go on to mean what they
+/// meant.
+struct CutName {
+  std::string name;
+  std::shared_ptr<const Component> whole;
+  std::shared_ptr<const Cut> cut;
+  int first_part = 0;  ///< the pieces follow one another
+};
+
+/// The names that "method", "signals" and "outputs" may use.
 class Names {
  public:
-  explicit Names(const System& system) : system_(system) {}
+  explicit Names(const System& system, std::vector<CutName> cuts = {})
+      : system_(system), cuts_(std::move(cuts)) {}
   /// Of a system that lacks the terminations and these subsystems, which have defects of their own.
   Names(const System& system, std::unordered_set<std::string> missing)
       : system_(system), is_complete_(false), missing_(std::move(missing)) {}
@@ -26,8 +41,24 @@ class Names {
   NameSearch& parts();
   NameSearch& ports();
 
+  /// What "part.state" and the like stand for, parts that were cut included; nothing, and `defect`,
+  /// when they stand for nothing.
+  std::optional<Observable> find_quantity(const std::string& label, MethodKind method,
+                                          std::string& defect);
+  /// {part, port} of "part.port", likewise; {-1, -1} when there is none.
+  std::pair<int, int> find_port(const std::string& path) const;
+  /// The parts of this name: one, none, or all pieces.
+  std::vector<int> parts_of(const std::string& name) const;
+  /// All states, those of a part that was cut once and under its own name.
+  std::vector<Observable> all_states() const;
+
  private:
+  const CutName* cut_of(std::string_view name) const;
+  /// The label by the names of pieces; as it is where it names no part that was cut, or nothing in it.
+  std::string by_pieces(const std::string& label) const;
+
   const System& system_;
+  std::vector<CutName> cuts_;
   bool is_complete_ = true;
   std::unordered_set<std::string> missing_;
   std::optional<NameSearch> parts_, ports_;

@@ -284,12 +284,30 @@ std::string read_name(const Node& node) {
   return name.value_or("");
 }
 
+// {"parts": 8}
+void read_cut(const Node& node, PartDraft& draft) {
+  const ObjectReader object(node, {"parts"});
+  const auto parts = object.require("parts");
+  const auto count = parts ? parts->integer(1, scenario_limits::kCutParts) : std::nullopt;
+  if (!count || draft.part == nullptr) return;
+  try {
+    draft.cut = std::make_shared<const Cut>(cut_part(*draft.part, static_cast<int>(*count)));
+  } catch (const ConfigError& error) {
+    for (const Issue& issue : error.issues()) {
+      node.fail(issue.where.empty() ? issue.what
+                                    : fmt::format("a piece: {}: {}", issue.where, issue.what));
+    }
+  } catch (const std::bad_alloc&) {
+    node.fail("not enough memory to cut this part");
+  }
+}
+
 PartDraft read_part(const Node& node, const std::filesystem::path& folder,
                     const std::vector<std::string>& types, PartModels& models,
                     std::vector<DrivenInput>& driven) {
   PartDraft draft;
-  const ObjectReader object(
-      node, {"name", "type", "parameters", "initial_state", "inputs", "allow_active", "substeps"});
+  const ObjectReader object(node, {"name", "type", "parameters", "initial_state", "inputs",
+                                   "allow_active", "substeps", "cut"});
   if (const auto name = object.require("name")) draft.name = draft.given_name = read_name(*name);
   if (const auto type = object.require("type")) {
     draft.type = find_part_type(type->choice(types).value_or(""));
@@ -299,7 +317,12 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
   if (const auto inputs = object.find("inputs")) read_inputs(*inputs, draft, folder, driven);
   if (const auto substeps = object.find("substeps")) {
     draft.options.substeps = static_cast<int>(substeps->integer(1, kMostPartSubsteps).value_or(1));
+    if (object.find("cut")) {
+      substeps->fail(
+          "a part that is cut takes the steps of the system: its pieces are joined rigidly");
+    }
   }
+  if (const auto cut = object.find("cut")) read_cut(*cut, draft);
   return draft;
 }
 

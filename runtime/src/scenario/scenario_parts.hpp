@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "portwave/coupling/system/cut.hpp"
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/runtime/output/progress.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
+#include "scenario/scenario_names.hpp"
 #include "scenario/scenario_reader.hpp"
 
 namespace portwave::scenario_file {
@@ -19,6 +21,7 @@ struct PartDraft {
   const PartType* type = nullptr;         ///< null: not known
   std::shared_ptr<const Component> part;  ///< null: could not be built
   SystemBuilder::PartOptions options;
+  std::shared_ptr<const Cut> cut;  ///< null: in one piece
 };
 
 /// An input of a part that a signal drives, as in the file.
@@ -51,9 +54,10 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
 /// Reads "couplings" into `draft`, whose parts are read already.
 void read_couplings(const Node& node, const std::filesystem::path& folder, SystemDraft& draft);
 
-/// Builds the system out of the draft, noting every defect; nothing if it has any.
-/// The draft's couplings and the options of its parts are spent.
-std::optional<System> build_system(SystemDraft& draft, Defects& defects);
+/// Builds the system out of the draft, noting every defect; nothing if it has any. `cuts`: the parts
+/// of it that were cut. The draft's couplings and the options of its parts are spent.
+std::optional<System> build_system(SystemDraft& draft, std::vector<CutName>& cuts,
+                                   Defects& defects);
 /// The parts of a spent draft that are sound, with all ports free: it knows the names that other
 /// sections may use. Nothing if no part is sound.
 std::optional<System> build_name_table(const SystemDraft& draft, const Defects& defects);

@@ -139,11 +139,10 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
   const ObjectReader object(node);
   const auto observe = object.find("observe");
   if (!observe) {
-    settings.observables = all_states(names.system());
+    settings.observables = names.all_states();
     return;
   }
   if (!observe->json().is_array()) return;
-  const auto part_names = [&names]() -> NameSearch& { return names.parts(); };
   for (std::size_t i = 0; i < observe->size(); ++i) {
     const Node element = observe->at(i);
     if (!element.json().is_string()) continue;
@@ -165,8 +164,7 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
       continue;
     }
     std::string defect;
-    auto observable =
-        find_observable(names.system(), label, settings.options.method.kind(), part_names, defect);
+    auto observable = names.find_quantity(label, settings.options.method.kind(), defect);
     const CouplingMethod& method = settings.options.method;
     if (observable && is_wave(observable->kind) && method.waves().stages > 1) {
       element.fail(
@@ -181,24 +179,6 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
       element.fail(std::move(defect));
     }
   }
-}
-
-std::vector<Observable> all_states(const System& system) {
-  std::vector<Observable> observables;
-  for (std::size_t i = 0; i < system.parts().size(); ++i) {
-    const Part& part = system.parts()[i];
-    const std::vector<StateVariable>& states = part.component->signature().states;
-    for (std::size_t k = 0; k < states.size(); ++k) {
-      Observable observable;
-      observable.label = part.name + "." + states[k].name;
-      observable.kind = Observable::Kind::state;
-      observable.part = static_cast<int>(i);
-      observable.index = static_cast<int>(k);
-      observable.unit = states[k].unit;
-      observables.push_back(std::move(observable));
-    }
-  }
-  return observables;
 }
 
 }  // namespace portwave::scenario_file

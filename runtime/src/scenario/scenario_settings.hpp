@@ -33,7 +33,5 @@ void read_time(const Node& node, RunSettings& settings);
 void read_outputs(const Node& node, RunSettings& settings);
 /// The observed quantities of "outputs".
 void read_observables(const Node& node, Names& names, RunSettings& settings);
-/// Every state of every part.
-std::vector<Observable> all_states(const System& system);
 
 }  // namespace portwave::scenario_file

@@ -133,7 +133,7 @@ std::optional<Signal> read_table(const Node& node, const std::filesystem::path& 
 
 // A number that must be there, within `range`.
 std::optional<double> required_number(const ObjectReader& object, std::string_view key,
-                                     const NumberRange& range = {}) {
+                                      const NumberRange& range = {}) {
   const std::optional<Node> found = object.require(key);
   return found ? found->number(range) : std::nullopt;
 }

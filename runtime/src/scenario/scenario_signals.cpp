@@ -60,16 +60,16 @@ class SignalReader {
   }
 
   void drive(const DrivenInput& input) {
-    const System& system = names_.system();
-    const int part = system.find_part(input.part);
-    if (part < 0) return;  // it has defects of its own
-    const std::vector<InputChannel>& channels =
-        system.parts()[at(part)].component->signature().inputs;
-    const auto channel = std::ranges::find(channels, input.input, &InputChannel::name);
-    if (channel == channels.end()) return;
-    builder_.actuate(labelled(input.signal, input.where), part,
-                     static_cast<int>(channel - channels.begin()));
-    actuator_places_.push_back(input.where);
+    // None: it has defects of its own. Several: the pieces of a part that was cut.
+    for (const int part : names_.parts_of(input.part)) {
+      const std::vector<InputChannel>& channels =
+          names_.system().parts()[at(part)].component->signature().inputs;
+      const auto channel = std::ranges::find(channels, input.input, &InputChannel::name);
+      if (channel == channels.end()) continue;
+      builder_.actuate(labelled(input.signal, input.where), part,
+                       static_cast<int>(channel - channels.begin()));
+      actuator_places_.push_back(input.where);
+    }
   }
 
   void finish() {
@@ -311,9 +311,7 @@ class SignalReader {
   std::optional<Sensor> sensor_of(const std::string& label, const std::string& where) {
     if (names_.is_missing(label)) return std::nullopt;
     std::string defect;
-    const auto part_names = [this]() -> NameSearch& { return names_.parts(); };
-    const auto found =
-        find_observable(names_.system(), label, options_.method.kind(), part_names, defect);
+    const auto found = names_.find_quantity(label, options_.method.kind(), defect);
     if (!found) {
       defects_.add(where, defect);
       return std::nullopt;
@@ -326,7 +324,7 @@ class SignalReader {
       case Observable::Kind::flow:
         return Sensor{Sensor::Kind::flow, found->part, found->index};
       case Observable::Kind::storage:
-        return Sensor{Sensor::Kind::storage, found->part, 0};
+        return Sensor{Sensor::Kind::storage, found->part, found->index};
       default:
         break;
     }

@@ -207,7 +207,11 @@ Json subsystem_schema() {
        {"allow_active", with_default(described(boolean(), "the part may create energy"), false)},
        {"substeps", with_default(described(integer(1, kMostPartSubsteps),
                                            "steps that the part takes within each step"),
-                                 1)}},
+                                 1)},
+       {"cut", described(object({{"parts", described(integer(1, scenario_limits::kCutParts),
+                                                     "about equal pieces")}},
+                                {"parts"}),
+                         "cuts a linear part into pieces that are stepped in parallel")}},
       {"name", "type"});
   schema["allOf"] = std::move(conditions);
   return schema;

@@ -19,7 +19,9 @@ struct Observable {
   std::string label;
   Kind kind = Kind::state;
   int part = 0;   ///< of no meaning for a signal
-  int index = 0;  ///< state component, scalar port of the system, or number of the signal
+  /// State component, scalar port of the system, or number of the signal; with the storage of the
+  /// part comes that of as many parts after it.
+  int index = 0;
   std::string unit;
 };
 

@@ -18,7 +18,9 @@ struct Sensor {
   enum class Kind { state, effort, flow, storage };
   Kind kind = Kind::state;
   int part = 0;
-  int index = 0;  ///< state of the part, or scalar port of the system
+  /// State of the part, or scalar port of the system; with the storage of the part comes that of as
+  /// many parts after it.
+  int index = 0;
 };
 
 /// Sensors, blocks and actuators, joined and put in order: a controller, immutable. A stepper that
