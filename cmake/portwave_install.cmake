@@ -17,5 +17,6 @@ install(FILES
   "${PROJECT_BINARY_DIR}/portwaveConfig.cmake"
   "${PROJECT_BINARY_DIR}/portwaveConfigVersion.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/FindMETIS.cmake"
+  "${CMAKE_CURRENT_LIST_DIR}/portwave_plugins.cmake"
   DESTINATION ${portwave_package_dir})
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DOCDIR})

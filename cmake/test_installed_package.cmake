@@ -1,5 +1,6 @@
-# Installs a finished build into a scratch prefix, then configures, builds and runs a consumer.
-# Needs BUILD_DIR CONSUMER_DIR SCRATCH_DIR CONFIG GENERATOR CXX_COMPILER CXX_FLAGS VERSION.
+# Installs a finished build into a scratch prefix, then configures, builds and runs a consumer; then the
+# example of a plugin, with the installed program, and with programs that load it.
+# Needs BUILD_DIR CONSUMER_DIR PLUGIN_DIR SCRATCH_DIR CONFIG GENERATOR CXX_COMPILER CXX_FLAGS VERSION.
 cmake_minimum_required(VERSION 3.25)
 
 set(prefix "${SCRATCH_DIR}/prefix")
@@ -15,8 +16,30 @@ function(step name)
 endfunction()
 
 step("install" "${CMAKE_COMMAND}" --install "${BUILD_DIR}" --config "${CONFIG}" --prefix "${prefix}")
-step("configure the consumer" "${CMAKE_COMMAND}" -S "${CONSUMER_DIR}" -B "${build}" -G "${GENERATOR}"
-  "-DCMAKE_BUILD_TYPE=${CONFIG}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
-  "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DPORTWAVE_VERSION=${VERSION}")
+set(options -G "${GENERATOR}" "-DCMAKE_BUILD_TYPE=${CONFIG}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
+  "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" "-DCMAKE_PREFIX_PATH=${prefix}")
+step("configure the consumer" "${CMAKE_COMMAND}" -S "${CONSUMER_DIR}" -B "${build}" ${options}
+  "-DPORTWAVE_VERSION=${VERSION}")
 step("build the consumer" "${CMAKE_COMMAND}" --build "${build}" --config "${CONFIG}")
 step("run the consumer" "${build}/bin/consumer")
+
+# As the page of the example says, beside the scenario.
+file(COPY "${PLUGIN_DIR}/" DESTINATION "${SCRATCH_DIR}/plugin")
+set(plugin_build "${SCRATCH_DIR}/plugin/build")
+set(scenario "${SCRATCH_DIR}/plugin/solenoid.json")
+step("configure the plugin" "${CMAKE_COMMAND}" -S "${SCRATCH_DIR}/plugin" -B "${plugin_build}" ${options})
+step("build the plugin" "${CMAKE_COMMAND}" --build "${plugin_build}" --config "${CONFIG}")
+set(plugin "${plugin_build}/libsolenoid.so")
+if(EXISTS "${prefix}/bin/portwave")
+  step("test the plugin" "${CMAKE_CTEST_COMMAND}" --test-dir "${plugin_build}" -C "${CONFIG}"
+    --output-on-failure)
+  step("run its scenario" "${prefix}/bin/portwave" run "${scenario}" --allow-plugins --steps 100)
+endif()
+step("load it from a program" "${build}/bin/plugin_host" "${plugin}" "${scenario}")
+
+message(STATUS "installed_package: a program that does not offer portwave to plugins")
+execute_process(COMMAND "${build}/bin/poor_plugin_host" "${plugin}" "${scenario}"
+  RESULT_VARIABLE result OUTPUT_VARIABLE said)
+if(result EQUAL 0 OR NOT said MATCHES "portwave_enable_plugins")
+  message(FATAL_ERROR "installed_package: it should have said what it lacks (${result}): ${said}")
+endif()

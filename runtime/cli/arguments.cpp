@@ -26,6 +26,7 @@ struct Draft {
   RunArguments run;
   ValidateArguments validate;
   ListArguments list;
+  SchemaArguments schema;
   TuneArguments tune;
   StudyBudgetArguments budget;
   StudyRateArguments rate;
@@ -73,12 +74,29 @@ void add_overrides(Verb& verb, std::vector<Override>& overrides) {
       });
 }
 
+void add_plugins(Verb& verb, std::vector<std::filesystem::path>& plugins) {
+  verb.texts(
+      "--plugin", "FILE", "Take types of parts from a shared library; may be repeated",
+      [](const std::string& file) { return file.empty() ? "needs a file" : std::string(); },
+      [&plugins](const std::vector<std::string>& files) {
+        plugins.assign(files.begin(), files.end());
+      });
+}
+
+void add_plugins(Verb& verb, ScenarioArguments& scenario) {
+  add_plugins(verb, scenario.plugins);
+  verb.app().add_flag_callback(
+      "--allow-plugins", [&scenario] { scenario.plugins_of_scenario = Plugins::allowed; },
+      "Load the plugins of the scenario: code that may do all that you may");
+}
+
 void add_scenario(Verb& verb, ScenarioArguments& scenario) {
   verb.app()
       .add_option("SCENARIO", scenario.file, "Scenario file (JSON)")
       ->required()
       ->type_name("");
   add_overrides(verb, scenario.overrides);
+  add_plugins(verb, scenario);
 }
 
 void add_steps(Verb& verb, std::optional<std::int64_t>& steps) {
@@ -319,6 +337,7 @@ void add_study_scaling(Verb& group, StudyScalingArguments& study) {
       .add_option("SCENARIO", study.scenario.file, "Scenario file (JSON): strong scaling")
       ->type_name("");
   add_overrides(verb, study.scenario.overrides);
+  add_plugins(verb, study.scenario);
   verb.choice("--generate", scaling_kinds(), "A generated network in place of a file",
               [&study](std::size_t i) { study.kind = scaling_kinds()[i]; });
   verb.integers("--sizes", "N,N,...",
@@ -392,8 +411,10 @@ void add_verbs(Verb& top, Draft& draft) {
   list.flag("--methods", "Show the methods of coupling instead, or the one of that name",
             draft.list.methods);
   add_json(list, draft.list.json, "the catalogue");
+  add_plugins(list, draft.list.plugins);
   add_tune(top, draft.tune);
-  top.add("schema", "Write the JSON Schema of scenario files to stdout");
+  Verb schema = top.add("schema", "Write the JSON Schema of scenario files to stdout");
+  add_plugins(schema, draft.schema.plugins);
   add_study(top, draft);
   add_generate(top, draft.generate);
 }
@@ -471,7 +492,7 @@ Command command_of(const CLI::App& verb, Draft& draft) {
   if (verb.get_name() == "run") return std::move(draft.run);
   if (verb.get_name() == "validate") return std::move(draft.validate);
   if (verb.get_name() == "list") return std::move(draft.list);
-  if (verb.get_name() == "schema") return SchemaArguments{};
+  if (verb.get_name() == "schema") return std::move(draft.schema);
   if (verb.get_parent()->get_name() == "generate") {
     draft.generate.kind = verb.get_name();
     return std::move(draft.generate);

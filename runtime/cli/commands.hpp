@@ -28,6 +28,8 @@ enum ExitCode : int { kOk = 0, kViolated = 1, kBadInput = 2, kFailed = 3 };
 struct ScenarioArguments {
   std::string file;
   std::vector<Override> overrides;
+  std::vector<std::filesystem::path> plugins;  ///< beside those of the scenario
+  Plugins plugins_of_scenario = Plugins::refused;
   std::optional<std::int64_t> steps;
 };
 
@@ -54,9 +56,12 @@ struct ListArguments {
   bool blocks = false;              ///< kinds of blocks of signal graphs instead
   bool methods = false;             ///< methods of coupling in place of types of parts
   bool json = false;
+  std::vector<std::filesystem::path> plugins;
 };
 
-struct SchemaArguments {};
+struct SchemaArguments {
+  std::vector<std::filesystem::path> plugins;
+};
 
 /// Where impedances come from, in the words of scenario files.
 const std::vector<std::string>& impedance_words();
@@ -156,7 +161,10 @@ std::vector<ImpedanceKind> impedance_kinds(const Scenario& scenario,
 /// The kinds of networks that `study scaling` makes in any size.
 const std::vector<std::string>& scaling_kinds();
 
-/// Loads the scenario of a command. Errors: ScenarioError.
+/// Loads plugins named on the command line and returns the names of their types. Errors: ConfigError
+/// with every defect.
+std::vector<std::string> load_plugins(const std::vector<std::filesystem::path>& files);
+/// Loads the scenario of a command, its plugins before. Errors: ConfigError, ScenarioError.
 Scenario load(const ScenarioArguments& arguments, StatusLine& status);
 /// A stepper for it. Errors: ScenarioError with every defect of the options.
 Stepper make_stepper(const Scenario& scenario, const StepperOptions& options,

@@ -250,6 +250,7 @@ Json parameters_json(const Parameters& parameters) {
 }
 
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err) {
+  const std::vector<std::string> of_plugins = load_plugins(arguments.plugins);
   if (arguments.blocks) return list_blocks(arguments, out, err);
   if (arguments.methods) return list_methods(arguments, out, err);
   if (arguments.markdown) {
@@ -268,11 +269,15 @@ int run_command(const ListArguments& arguments, std::ostream& out, std::ostream&
     return kOk;
   }
   out << catalogue_text();
+  if (!of_plugins.empty()) {
+    err << fmt::format("From plugins: {}.\n", fmt::join(of_plugins, ", "));
+  }
   err << "\"portwave list TYPE\" shows one in full.\n";
   return kOk;
 }
 
-int run_command(const SchemaArguments&, std::ostream& out, std::ostream&) {
+int run_command(const SchemaArguments& arguments, std::ostream& out, std::ostream&) {
+  load_plugins(arguments.plugins);
   out << scenario_schema().dump(2) << '\n';
   return kOk;
 }

@@ -27,6 +27,10 @@ std::string_view kind_of_field(BlockField::Kind kind) {
       return "signal";
     case BlockField::Kind::signals:
       return "signals";
+    case BlockField::Kind::named_signals:
+      return "named signals";
+    case BlockField::Kind::text:
+      return "text";
     case BlockField::Kind::number:
       return "number";
     case BlockField::Kind::integer:

@@ -68,6 +68,7 @@ int step_through(Stepper& stepper, const Scenario& scenario, Recorders& recorder
     for (const auto& recorder : recorders) recorder->record(stepper, report);
     status.steps_done(is_chosen ? done_of(stepper.time_s() / scenario.end_s)
                                 : stepper.step_index());
+    if (ending_watch(stepper) != nullptr) break;
   }
   return 0;
 }

@@ -5,7 +5,10 @@
 
 #include <fmt/format.h>
 
+#include <portwave/runtime/scenario/plugins.hpp>
 #include <portwave/runtime/study/tune.hpp>
+#include <portwave/subsystems/base/error.hpp>
+#include <portwave/subsystems/base/printable.hpp>
 
 #include "commands.hpp"
 #include "status_line.hpp"
@@ -53,8 +56,30 @@ std::vector<ImpedanceKind> impedance_kinds(const Scenario& scenario,
   return kinds;
 }
 
+std::vector<std::string> load_plugins(const std::vector<std::filesystem::path>& files) {
+  Issues issues;
+  std::vector<std::string> types;
+  for (const std::filesystem::path& file : files) {
+    try {
+      const LoadedPlugin& plugin = load_plugin(file);
+      types.insert(types.end(), plugin.types.begin(), plugin.types.end());
+    } catch (const ConfigError& error) {
+      for (const Issue& issue : error.issues()) {
+        const std::string type = issue.where.empty() ? "" : fmt::format("type {}: ", issue.where);
+        const std::string_view gap = type.empty() ? " " : ": ";
+        issues.push_back(
+            {"", fmt::format("plugin {}{}{}{}", in_quotes(file.string()), gap, type, issue.what)});
+      }
+    }
+  }
+  throw_if_any(std::move(issues));
+  return types;
+}
+
 Scenario load(const ScenarioArguments& arguments, StatusLine& status) {
-  Scenario scenario = load_scenario(arguments.file, arguments.overrides, status.listener());
+  load_plugins(arguments.plugins);
+  Scenario scenario = load_scenario(arguments.file, arguments.overrides, status.listener(),
+                                    arguments.plugins_of_scenario);
   if (arguments.steps) scenario.steps = *arguments.steps;
   return scenario;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "part_types.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
@@ -53,6 +54,11 @@ class Contact final : public Subsystem {
     return true;
   }
   bool is_smooth() const override { return false; }
+  std::vector<StateLevel> state_levels() const override {
+    StateLevel touch{0, p_.side * p_.gap_m, "closes", "opens"};
+    if (p_.side < 0.0) std::swap(touch.rising, touch.falling);
+    return {touch};
+  }
   bool constant_structure() const override { return p_.damping == 0.0; }
   const Structure& structure() const override { return structure_; }
   void structure_at(const double* x_mid, Structure& out) const override {

@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <deque>
+#include <iterator>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +19,15 @@ std::vector<std::string> type_names() {
   return names;
 }
 
+Issues check_new_type(const PartType& type) {
+  Issues issues = check_part_type(type);
+  if (find_part_type(type.name) != nullptr) {
+    issues.insert(issues.begin(),
+                  {"/name", fmt::format("there is a type {} already", in_quotes(type.name))});
+  }
+  return issues;
+}
+
 }  // namespace
 
 Catalogue::Catalogue()
@@ -22,7 +35,8 @@ Catalogue::Catalogue()
 #define PORTWAVE_PART_TYPE(name) name##_type(),
 #include "part_types.def"
 #undef PORTWAVE_PART_TYPE
-      } {}
+      } {
+}
 
 Catalogue& Catalogue::instance() {
   static Catalogue all;
@@ -30,13 +44,21 @@ Catalogue& Catalogue::instance() {
 }
 
 void Catalogue::add(PartType type) {
-  Issues issues = check_part_type(type);
-  if (find_part_type(type.name) != nullptr) {
-    issues.insert(issues.begin(),
-                  {"/name", fmt::format("there is a type {} already", in_quotes(type.name))});
+  throw_if_any(check_new_type(type));
+  instance().types_.push_back(std::move(type));
+}
+
+void Catalogue::add(std::vector<PartType> types) {
+  Issues issues;
+  std::set<std::string_view> names;
+  for (const PartType& type : types) {
+    append(issues, "/" + type.name, check_new_type(type));
+    if (names.insert(type.name).second) continue;
+    issues.push_back({"/" + type.name, "is there twice"});
   }
   throw_if_any(std::move(issues));
-  instance().types_.push_back(std::move(type));
+  std::deque<PartType>& all = instance().types_;
+  std::move(types.begin(), types.end(), std::back_inserter(all));
 }
 
 const PartType* Catalogue::find(std::string_view name) const {

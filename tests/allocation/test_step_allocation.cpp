@@ -242,7 +242,8 @@ TEST(Allocation, NoneInASignalGraph) {
               {"e", "q"}, 3);
   const Eigen::MatrixXd gains = Eigen::MatrixXd::Constant(3, 3, 0.1);
   graph.block("filter", block::state_space({gains, gains, gains, gains}), {"q", "late", "pid"});
-  graph.block("force", block::sum({1.0, 1.0}), {"filter[0]", "pid"});
+  graph.block("sway", block::expression("0.1*sin(2*pi*t) + if(q > 0, q, 0)", {"q"}), {"q"});
+  graph.block("force", block::sum({1.0, 1.0, 1.0}), {"filter[0]", "pid", "sway"});
   graph.actuate("force", 0, 0);
   StepperOptions options = serial(0.01);
   options.method = WaveCoupling::automatic();
@@ -258,7 +259,7 @@ TEST(Allocation, NoneInSubsteps) {
                                   .cubic_stiffness_N_per_m3 = 8000,
                                   .coupling_stiffness_N_per_m = 120}),
               {.initial_state = {0.4, 0, -0.4},
-               .inputs = {{"force", Signal::sine_product(1.0, {{2.0, 0.0}})}},
+               .inputs = {{"force", Signal::expression("sin(4*pi*t)")}},
                .substeps = 3});
   builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50}), {.substeps = 4});
   builder.connect("A.coupling", "B.coupling");

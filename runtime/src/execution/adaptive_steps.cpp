@@ -38,7 +38,7 @@ double longest_step(const System& given, const StepSizes& sizes, double largest_
 
 AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves,
                              const System& given, int stages, const StepSizes& sizes,
-                             double largest_s, const double* record)
+                             double largest_s, const double* record, std::span<const Watch> watches)
     : trials_(trials),
       tolerance_(sizes.tolerance),
       order_(2 * stages),
@@ -46,6 +46,11 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
                sizes.smallest_s > 0.0 ? sizes.smallest_s : std::ldexp(largest_s, -40),
                StepErrorEstimate::power(stages)),
       estimate_(waves, stages, record),
+      crossings_(waves, estimate_, watches,
+                 sizes.event_tolerance_s > 0.0 ? sizes.event_tolerance_s
+                                               : StepSizes::kEventShare * largest_s,
+                 record),
+      event_s_(-kInfinite),
       kink_s_(-kInfinite),
       record_size_(waves.record_size()) {
   for (const Part& part : given.parts()) {
@@ -66,22 +71,36 @@ double AdaptiveSteps::next_kink(double after_s) {
 StepReport AdaptiveSteps::step(double limit_s) {
   const double start_s = trials_.time_s();
   const double kink_s = next_kink(start_s);
-  const double end_s = std::min(limit_s, kink_s);
+  double end_s = std::min(limit_s, kink_s);
+  if (event_s_ > start_s) end_s = std::min(end_s, event_s_);
   if (!has_first_step_) find_first_step(end_s);
   StepReport report;
   for (int rejected = 0;; ++rejected) {
     const StepControl::Next next = control_.next(start_s, end_s);
     report.rejected_steps = rejected;
     if (try_step(next, end_s, report)) {
-      if (next.reaches_limit && end_s == kink_s) {
-        estimate_.forget();
-        control_.forget();
-        has_first_step_ = false;
-        resume();
-      }
+      if (next.reaches_limit && (end_s == kink_s || end_s == event_s_)) begin_anew();
       return report;
     }
+    if (event_s_ > start_s) end_s = std::min(end_s, event_s_);
   }
+}
+
+void AdaptiveSteps::begin_anew() {
+  estimate_.forget();
+  control_.forget();
+  has_first_step_ = false;
+  resume();
+}
+
+/// False where an event lies before the end of an attempted step, which is then to end there.
+bool AdaptiveSteps::ends_at_event(double start_s, double step_s, double end_s) {
+  if (crossings_.empty()) return true;
+  const double event_s =
+      crossings_.end_for(start_s, step_s, control_.ladder_step_s(), trials_.next());
+  if (!(event_s < end_s)) return true;
+  event_s_ = event_s;
+  return false;
 }
 
 /// Whether it was good enough, and is booked.
@@ -112,11 +131,17 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
     reject(next, error);
     return false;
   }
+  const double reached_s = next.reaches_limit ? end_s : start_s + next.step_s;
+  if (!ends_at_event(start_s, next.step_s, reached_s)) {
+    ++statistics_.shortened;
+    return false;
+  }
   report.step_s = next.step_s;
   report.rejected_steps = rejected;
   report.error = error;
-  trials_.book(report, next.reaches_limit ? end_s : start_s + next.step_s);
+  trials_.book(report, reached_s);
   estimate_.accept(trials_.record());
+  crossings_.accept(reached_s, trials_.record());
   control_.accept(next, error);
   count(report);
   return true;

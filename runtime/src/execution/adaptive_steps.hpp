@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "execution/crossing_search.hpp"
 #include "execution/step_control.hpp"
 #include "execution/step_error.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
@@ -43,10 +44,14 @@ class AdaptiveSteps {
  public:
   /// `waves` is what `trials` steps with, `record` its initial state.
   AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves, const System& given,
-                int stages, const StepSizes& sizes, double largest_s, const double* record);
+                int stages, const StepSizes& sizes, double largest_s, const double* record,
+                std::span<const Watch> watches);
 
   /// One step, which does not go beyond `limit_s`. Errors: StepError, the state being as before.
   StepReport step(double limit_s);
+
+  /// An input has jumped: what went before says nothing about the next step.
+  void begin_anew();
 
   /// What an attempt has to come to in its inner iteration: a gap [J] or, where nothing has moved
   /// yet that it could be compared with, a residual that is round-off.
@@ -70,6 +75,7 @@ class AdaptiveSteps {
   double next_kink(double after_s);
   void resume();
   void find_first_step(double limit_s);
+  bool ends_at_event(double start_s, double step_s, double end_s);
   StepReport attempt_halves(double whole_s, double& error);
   bool try_step(const StepControl::Next& next, double end_s, StepReport& report);
   static bool is_coupled(const StepReport& report);
@@ -83,6 +89,8 @@ class AdaptiveSteps {
   int order_;
   StepControl control_;
   StepErrorEstimate estimate_;
+  CrossingSearch crossings_;
+  double event_s_;                      // where a step is to end for an event
   std::vector<const Signal*> signals_;  // those with kinks
   double kink_s_;                       // the next one
   bool has_first_step_ = false;         // found, since the last kink

@@ -52,6 +52,8 @@ class StepEngine {
 
   /// The settable inputs of the system, by slot; empty without waves.
   virtual std::span<double> settings() { return {}; }
+  /// They have jumped.
+  virtual void settings_changed() {}
 
   virtual bool keeps_ledger() const = 0;
   virtual const EnergyTotals& energy() const = 0;

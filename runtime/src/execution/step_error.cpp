@@ -353,16 +353,23 @@ double StepErrorEstimate::smallest_scale_J() const {
 }
 
 void StepErrorEstimate::state_at(int part, const double* x, double theta, double* out) const {
-  const Step& last = steps_[1];
   const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
-  for (int i = 0; i < n; ++i) {
-    double sum = x[i];
-    for (int j = 0; j < stages_.count; ++j) {
-      const double to_come = stages_.b[at(j)] - stages_.integral(j, theta);
-      sum -= to_come / std::sqrt(stages_.b[at(j)]) * last.increments[offset(part, j * n + i)];
-    }
-    out[i] = sum;
+  for (int i = 0; i < n; ++i) out[i] = polynomial(steps_[1], part, i, x[i], theta);
+}
+
+double StepErrorEstimate::taken_at(int part, int state, double x, double theta) const {
+  return polynomial(steps_[0], part, state, x, theta);
+}
+
+/// `x`: at the end of the step.
+double StepErrorEstimate::polynomial(const Step& step, int part, int state, double x,
+                                     double theta) const {
+  const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+  for (int j = 0; j < stages_.count; ++j) {
+    const double to_come = stages_.b[at(j)] - stages_.integral(j, theta);
+    x -= to_come / std::sqrt(stages_.b[at(j)]) * step.increments[offset(part, j * n + state)];
   }
+  return x;
 }
 
 std::size_t StepErrorEstimate::bytes() const {

@@ -61,6 +61,8 @@ class StepErrorEstimate {
 
   /// Of the step accepted last, which led to x: its polynomial at θ, from 0 at its start to 1.
   void state_at(int part, const double* x, double theta, double* out) const;
+  /// Likewise one state of the step that was taken in, which leads to `x`.
+  double taken_at(int part, int state, double x, double theta) const;
 
   std::size_t bytes() const;
 
@@ -79,6 +81,7 @@ class StepErrorEstimate {
 
   std::size_t offset(int part, int row) const;
   double weight(int back, int stage) const;
+  double polynomial(const Step& step, int part, int state, double x, double theta) const;
   double energy_between(int part, const double* x, const double* e);
   double floor_J(int part, const double* x, const double* e);
   double wave_energy(int part, const double* a) const;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "execution/event_watch.hpp"
 #include "execution/step_engine.hpp"
 #include "execution/stepper_options.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -80,32 +81,61 @@ SignalRun::Reader reader_of(StepEngine& engine) {
 
 Stepper::Stepper(const System& system, const StepperOptions& options)
     : engine_(make_engine(system, options)) {
-  if (options.signals == nullptr) return;
-  signals_ = std::make_unique<SignalRun>(options.signals, options.step_s, reader_of(*engine_));
-  sample_if_possible();
+  if (options.signals != nullptr) {
+    signals_every_s_ = options.sizes ? options.signals_every_s : 0.0;
+    const double period_s = options.sizes ? options.signals_every_s : options.step_s;
+    signals_ = std::make_unique<SignalRun>(options.signals, period_s, reader_of(*engine_));
+    sample_if_possible();
+  }
+  std::vector<Watch> watches = watches_of(system, options);
+  if (watches.empty()) return;
+  const SignalRun* const signals = signals_.get();
+  events_ = std::make_unique<EventWatch>(
+      std::move(watches),
+      [read = reader_of(*engine_), signals](const Watch& watch) {
+        return watch.signal >= 0 ? signals->values()[at(watch.signal)] : read(watch.of);
+      },
+      system);
 }
 Stepper::~Stepper() = default;
 Stepper::Stepper(Stepper&&) noexcept = default;
 Stepper& Stepper::operator=(Stepper&&) noexcept = default;
 
-StepReport Stepper::step() {
-  if (signals_ == nullptr) return engine_->step_towards(std::numeric_limits<double>::infinity());
-  sample_signals();
-  const StepReport report = engine_->step_towards(std::numeric_limits<double>::infinity());
-  sample_if_possible();
+StepReport Stepper::step() { return step_to(std::numeric_limits<double>::infinity()); }
+
+StepReport Stepper::step_to(double limit_s) {
+  if (signals_ == nullptr && events_ == nullptr) return engine_->step_towards(limit_s);
+  const double start_s = time_s();
+  if (signals_ != nullptr) {
+    sample_signals();
+    limit_s = std::min(limit_s, next_sample_s());
+  }
+  const StepReport report = engine_->step_towards(limit_s);
+  if (signals_ != nullptr) sample_if_possible();
+  if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
   return report;
 }
 
+/// Infinite where samples do not limit the size of steps.
+double Stepper::next_sample_s() const {
+  if (signals_every_s_ == 0.0) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(sampled_ + 1) * signals_every_s_;
+}
+
 void Stepper::sample_signals() {
-  const std::int64_t step = step_index();
-  if (sampled_ == step) return;
-  if (const SampleFault fault = signals_->sample(step, time_s()); !fault.ok()) {
-    throw StepError::of_signal(signals_->graph().nodes()[at(fault.node)].name, step,
+  std::int64_t sample = step_index();
+  if (signals_every_s_ > 0.0) {
+    if (time_s() < next_sample_s()) return;
+    sample = sampled_ + 1;
+  }
+  if (sampled_ == sample) return;
+  if (const SampleFault fault = signals_->sample(sample, time_s()); !fault.ok()) {
+    throw StepError::of_signal(signals_->graph().nodes()[at(fault.node)].name, step_index(),
                                fault.threw ? StepFault::threw : StepFault::not_finite,
                                fault.detail);
   }
-  sampled_ = step;
-  signals_->actuate(engine_->settings());
+  sampled_ = sample;
+  if (signals_->actuate(engine_->settings())) engine_->settings_changed();
 }
 
 void Stepper::sample_if_possible() {
@@ -118,6 +148,18 @@ void Stepper::sample_if_possible() {
 
 std::span<const double> Stepper::signals() const {
   return signals_ == nullptr ? std::span<const double>() : signals_->values();
+}
+
+std::span<const Watch> Stepper::watches() const {
+  return events_ == nullptr ? std::span<const Watch>() : events_->watches();
+}
+
+std::span<const Event> Stepper::events() const {
+  return events_ == nullptr ? std::span<const Event>() : events_->events();
+}
+
+std::span<const EventCount> Stepper::event_counts() const {
+  return events_ == nullptr ? std::span<const EventCount>() : events_->counts();
 }
 
 double& Stepper::setting(int part, int channel) const {
@@ -141,7 +183,9 @@ void Stepper::set_input(int part, int channel, double value) {
   if (!std::isfinite(value)) {
     throw std::invalid_argument(fmt::format("an input must be finite, got {}", value));
   }
+  if (held == value) return;
   held = value;
+  engine_->settings_changed();
 }
 
 double Stepper::input(int part, int channel) const { return setting(part, channel); }
@@ -154,7 +198,7 @@ StepReport Stepper::step_towards(double limit_s) {
     throw std::out_of_range(
         fmt::format("a step towards {:g} s was asked for at {:g} s", limit_s, time_s()));
   }
-  return engine_->step_towards(limit_s);
+  return step_to(limit_s);
 }
 
 void Stepper::run_until(double end_s) {
@@ -223,6 +267,8 @@ const StepSizeStatistics* Stepper::step_sizes() const { return engine_->step_siz
 std::optional<DeadlineScheduler::Statistics> Stepper::deadline() const {
   return engine_->deadline();
 }
-std::size_t Stepper::overhead_bytes() const { return engine_->overhead_bytes(); }
+std::size_t Stepper::overhead_bytes() const {
+  return engine_->overhead_bytes() + (events_ == nullptr ? 0 : events_->bytes());
+}
 
 }  // namespace portwave

@@ -77,6 +77,8 @@ void check_sizes(const StepperOptions& options, Issues& issues) {
          "must be in [1e-13, 0.1]");
   expect(sizes.smallest_s >= 0.0 && sizes.smallest_s <= options.step_s, "/time/step/smallest_s",
          "must be >= 0 and no longer than the largest step");
+  expect(sizes.event_tolerance_s >= 0.0 && sizes.event_tolerance_s <= options.step_s,
+         "/time/step/event_tolerance_s", "must be >= 0 and no longer than the largest step");
   expect(!options.time.active(), "/time/step",
          "steps that choose their size keep no pace and no deadline: they are taken again where "
          "they are not accurate enough");
@@ -115,16 +117,47 @@ void refuse_substeps(const System& system, const StepperOptions& options, Issues
 }
 
 void check_signals(const StepperOptions& options, Issues& issues) {
-  if (options.sizes) {
-    issues.push_back({"/signals",
-                      "signals are sampled every so many steps of one size: give \"step_s\" in "
-                      "place of steps that choose their size"});
+  const double every_s = options.signals_every_s;
+  if (options.sizes && !(every_s > 0.0 && std::isfinite(every_s))) {
+    issues.push_back({"/signals/every_s",
+                      "steps that choose their size need the time between samples [s]: finite and "
+                      "> 0"});
+  }
+  if (!options.sizes && every_s != 0.0) {
+    issues.push_back({"/signals/every_s",
+                      "is for steps that choose their size; with steps of one size signals are "
+                      "sampled before every so many of them: give \"every\""});
   }
   if (!options.method.couples_by_waves()) {
     issues.push_back({"/signals", fmt::format("the method \"{}\" couples without waves and takes "
                                               "inputs as functions of time only: controllers need "
                                               "wave coupling, such as {{\"kind\": \"auto\"}}",
                                               to_string(options.method.kind()))});
+  }
+}
+
+void check_watches(const System& system, const StepperOptions& options, Issues& issues) {
+  const auto is_index = [](int index, std::size_t size) {
+    return index >= 0 && static_cast<std::size_t>(index) < size;
+  };
+  const auto is_there = [&](const Watch& watch) {
+    if (watch.signal >= 0) {
+      return options.signals != nullptr && watch.signal < options.signals->signals();
+    }
+    const Sensor& of = watch.of;
+    if (of.kind == Sensor::Kind::effort || of.kind == Sensor::Kind::flow) {
+      return is_index(of.index, system.scalar_ports().size());
+    }
+    if (!is_index(of.part, system.parts().size())) return false;
+    if (of.kind == Sensor::Kind::storage) return true;
+    const Component& part = *system.parts()[static_cast<std::size_t>(of.part)].component;
+    return is_index(of.index, static_cast<std::size_t>(part.signature().state_size()));
+  };
+  for (std::size_t i = 0; i < options.watches.size(); ++i) {
+    const Watch& watch = options.watches[i];
+    const std::string where = fmt::format("/events/{}", i);
+    if (!std::isfinite(watch.level)) issues.push_back({where + "/level", "must be finite"});
+    if (!is_there(watch)) issues.push_back({where + "/of", "there is no such quantity"});
   }
 }
 
@@ -140,6 +173,7 @@ Issues check(const System& system, const StepperOptions& options) {
          "must be finite and >= 0");
   if (options.sizes) check_sizes(options, issues);
   if (options.signals != nullptr) check_signals(options, issues);
+  check_watches(system, options, issues);
   expect(options.time.pace >= 0.0 && std::isfinite(options.time.pace), "/pace",
          "must be finite and >= 0");
   if (options.sizes || !options.method.couples_by_waves()) refuse_substeps(system, options, issues);

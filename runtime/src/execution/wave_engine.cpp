@@ -10,6 +10,7 @@
 
 #include "execution/adaptive_steps.hpp"
 #include "execution/clock.hpp"
+#include "execution/event_watch.hpp"
 #include "execution/executor.hpp"
 #include "execution/extrapolated_start.hpp"
 #include "execution/fault_replay.hpp"
@@ -98,7 +99,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     }
     if (options_.sizes) {
       sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system, run_.stages(),
-                     *options_.sizes, given.step_s, record_.data());
+                     *options_.sizes, given.step_s, record_.data(), watches_of(system, given));
     }
   }
 
@@ -131,6 +132,9 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
 
   std::span<double> settings() override { return settings_; }
+  void settings_changed() override {
+    if (sizes_) sizes_->begin_anew();
+  }
 
   bool keeps_ledger() const override { return uses_ledger_; }
   const EnergyTotals& energy() const override { return ledger_.totals(); }

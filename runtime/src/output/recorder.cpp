@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 
 namespace portwave {
 namespace {
+
+constexpr const char* kEvents = "events.csv";
 
 /// Creates the folder and its parents; false when it was there.
 bool make_folder(const std::filesystem::path& folder) {
@@ -151,20 +154,43 @@ struct CsvRecorder::Impl {
     row = {};
   }
 
+  void begin_events(const Stepper& stepper) {
+    if (stepper.watches().empty()) return;
+    events.emplace(folder.file(kEvents));
+    events->append("time_s,event,direction\n");
+    for (const Watch& watch : stepper.watches()) {
+      for (const std::string& direction : {watch.falling, watch.rising}) {
+        event_texts.push_back(fmt::format(",{},{}\n", csv_field(watch.name), csv_field(direction)));
+      }
+    }
+  }
+
+  void write_events(const Stepper& stepper) {
+    for (const Event& event : stepper.events()) {
+      events->append(event.time_s);
+      events->append(
+          event_texts[2 * static_cast<std::size_t>(event.watch) + (event.rising ? 1 : 0)]);
+    }
+  }
+
   void close() {
     trajectory.close();
     energy.close();
+    if (events) events->close();
   }
 
   void publish() {
     folder.keep();
     trajectory.publish();
     energy.publish();
+    if (events) events->publish();
   }
 
   OutputFolder folder;  // before the files, so that they are gone when it is tidied up
   PendingFile trajectory;
   PendingFile energy;
+  std::optional<PendingFile> events;     // where something is watched
+  std::vector<std::string> event_texts;  // by watch, falling and rising: what follows the time
   std::vector<Observable> observables;
   int every;
   double every_s;
@@ -181,10 +207,12 @@ CsvRecorder::~CsvRecorder() = default;
 void CsvRecorder::record_initial(const Stepper& stepper) {
   impl_->write_trajectory_row(stepper);
   impl_->write_energy_row(stepper, stepper.energy().initial_J, stepper.energy().initial_tank_J);
+  impl_->begin_events(stepper);
 }
 
 void CsvRecorder::record(const Stepper& stepper, const StepReport& report) {
   impl_->row.add(report);
+  if (impl_->events) impl_->write_events(stepper);
   if (impl_->every_s > 0.0) impl_->write_rows_within(stepper, report.step_s);
   if (stepper.step_index() % impl_->every != 0) return;
   if (impl_->every_s == 0.0) impl_->write_trajectory_row(stepper);
@@ -207,6 +235,7 @@ void CsvRecorder::finish(const std::string& json) {
   file.append(json);
   file.close();
   remove_if_there(path);
+  if (!impl_->events) remove_if_there(impl_->folder.file(kEvents));
   impl_->publish();
   file.publish();
 }

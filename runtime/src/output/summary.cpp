@@ -34,6 +34,14 @@ std::string_view energy_safety(const RunSummary& summary) {
              : "kept";
 }
 
+const Watch* ending_watch(const Stepper& stepper) {
+  for (const Event& event : stepper.events()) {
+    const Watch& watch = stepper.watches()[static_cast<std::size_t>(event.watch)];
+    if (watch.ends_run) return &watch;
+  }
+  return nullptr;
+}
+
 RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
                      double wall_s, const StepTimes& times) {
   RunSummary summary;
@@ -43,6 +51,12 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.sizes = options.sizes;
   if (stepper.step_sizes() != nullptr) summary.step_sizes = *stepper.step_sizes();
   summary.time_s = stepper.time_s();
+  for (std::size_t i = 0; i < stepper.watches().size(); ++i) {
+    const Watch& watch = stepper.watches()[i];
+    summary.events.push_back({watch.name, watch.rising, watch.falling, stepper.event_counts()[i]});
+  }
+  if (const Watch* const last = ending_watch(stepper); last != nullptr)
+    summary.ended_by = last->name;
   summary.method = options.method;
   summary.choice = stepper.method();
   summary.remarks = stepper.remarks();

@@ -298,35 +298,53 @@ Json step_sizes_json(const RunSummary& summary) {
           {"comparisons", s.comparisons}};
 }
 
+Json events_json(const RunSummary& summary) {
+  Json events = Json::array();
+  for (const RunSummary::Events& each : summary.events) {
+    const EventCount& count = each.count;
+    events.push_back({{"name", each.name},
+                      {"rising", count.rising},
+                      {"falling", count.falling},
+                      {"last_s", count.all() == 0 ? Json(nullptr) : Json(number(count.last_s))}});
+  }
+  return events;
+}
+
 }  // namespace
 
 nlohmann::ordered_json summary_json(const RunSummary& summary) {
   const CouplingMethod& method = summary.method;
-  return {{"scenario", summary.scenario},
-          {"version", std::string(version())},
-          {"steps", summary.steps},
-          {"step_s", number(summary.step_s)},
-          {"time_s", number(summary.time_s)},
-          {"step_sizes", step_sizes_json(summary)},
-          {"stages", summary.stages},
-          {"completed", summary.completed},
-          {"method", std::string(name_of(method))},
-          {"method_options", method_options_json(method)},
-          {"method_description", has_waves(summary) ? Json(nullptr) : Json(summary.choice.reason)},
-          {"method_remarks", summary.remarks.empty() ? Json(nullptr) : Json(summary.remarks)},
-          {"choice", choice_json(summary)},
-          {"tuning", tuning_json(summary)},
-          {"iterations", iterations_json(summary)},
-          {"guard", guard_json(summary)},
-          {"energy", energy_json(summary)},
-          {"certificate", certificate_json(summary)},
-          {"execution", execution_json(summary)},
-          {"time_budget", time_budget_json(summary)},
-          {"times", times_json(summary)},
-          {"threads", summary.threads},
-          {"wall_s", number(summary.wall_s)},
-          {"steps_per_s", number(summary.steps_per_s())},
-          {"real_time_factor", number(summary.real_time_factor())}};
+  Json json = {
+      {"scenario", summary.scenario},
+      {"version", std::string(version())},
+      {"steps", summary.steps},
+      {"step_s", number(summary.step_s)},
+      {"time_s", number(summary.time_s)},
+      {"step_sizes", step_sizes_json(summary)},
+      {"stages", summary.stages},
+      {"completed", summary.completed},
+      {"method", std::string(name_of(method))},
+      {"method_options", method_options_json(method)},
+      {"method_description", has_waves(summary) ? Json(nullptr) : Json(summary.choice.reason)},
+      {"method_remarks", summary.remarks.empty() ? Json(nullptr) : Json(summary.remarks)},
+      {"choice", choice_json(summary)},
+      {"tuning", tuning_json(summary)},
+      {"iterations", iterations_json(summary)},
+      {"guard", guard_json(summary)},
+      {"energy", energy_json(summary)},
+      {"certificate", certificate_json(summary)},
+      {"execution", execution_json(summary)},
+      {"time_budget", time_budget_json(summary)},
+      {"times", times_json(summary)},
+      {"threads", summary.threads},
+      {"wall_s", number(summary.wall_s)},
+      {"steps_per_s", number(summary.steps_per_s())},
+      {"real_time_factor", number(summary.real_time_factor())}};
+  if (!summary.events.empty()) {
+    json["events"] = events_json(summary);
+    json["ended_by"] = summary.ended_by.empty() ? Json(nullptr) : Json(summary.ended_by);
+  }
+  return json;
 }
 
 }  // namespace portwave

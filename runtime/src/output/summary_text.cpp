@@ -362,6 +362,39 @@ std::string step_sizes_text(const RunSummary& summary) {
          fmt::format(", {} changes, {} comparisons with half the size\n", s.changes, s.comparisons);
 }
 
+/// "ball: 12 closes, 11 opens, the last at 3.2 s", a line for each of the first few that saw any.
+std::string events_text(const RunSummary& summary) {
+  constexpr int kShown = 5;
+  std::string text;
+  int shown = 0, more = 0;
+  for (const RunSummary::Events& each : summary.events) {
+    const EventCount& count = each.count;
+    if (count.all() == 0) continue;
+    if (++shown > kShown) {
+      ++more;
+      continue;
+    }
+    text += fmt::format("  {:<11}  {}:", shown == 1 ? "events" : "", printable(each.name));
+    const char* separator = " ";
+    if (count.rising > 0) {
+      text += fmt::format("{}{} {}", separator, count.rising, printable(each.rising));
+      separator = ", ";
+    }
+    if (count.falling > 0)
+      text += fmt::format("{}{} {}", separator, count.falling, printable(each.falling));
+    text += fmt::format("; the last at {:g} s\n", count.last_s);
+  }
+  if (shown == 0 && !summary.events.empty()) text += fmt::format("  {:<11}  none\n", "events");
+  if (more > 0) text += fmt::format("  {:<11}  and {} more\n", "", more);
+  return text;
+}
+
+std::string ending_text(const RunSummary& summary) {
+  if (!summary.completed) return " (interrupted)";
+  if (summary.ended_by.empty()) return {};
+  return fmt::format(" (ended by {})", in_quotes(summary.ended_by));
+}
+
 std::string speed_text(const RunSummary& summary) {
   std::string text = fmt::format("{:.3g} s", summary.wall_s);
   if (summary.steps > 0 && summary.wall_s > 0.0) {
@@ -377,14 +410,13 @@ std::string summary_text(const RunSummary& summary) {
   const auto line = [](const char* head, const std::string& text) {
     return fmt::format("  {:<11}  {}\n", head, text);
   };
-  std::string text =
-      fmt::format("{}: {}, {:g} s in all{}\n", printable(summary.scenario), steps_text(summary),
-                  summary.time_s, summary.completed ? "" : " (interrupted)");
+  std::string text = fmt::format("{}: {}, {:g} s in all{}\n", printable(summary.scenario),
+                                 steps_text(summary), summary.time_s, ending_text(summary));
   text += line("method", method_text(summary));
   if (has_waves(summary)) {
     text += line("impedance", impedance_text(summary)) + line("guard", guard_text(summary));
   }
-  text += step_sizes_text(summary);
+  text += step_sizes_text(summary) + events_text(summary);
   if (!summary.method.is<Splitting>()) text += line("iterations", iterations_text(summary));
   text += line("energy", energy_text(summary)) + line("safety", energy_safety_text(summary)) +
           line("certificate", certificate_text(summary)) +

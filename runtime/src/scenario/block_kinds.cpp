@@ -126,6 +126,26 @@ std::vector<BlockKind> operation_kinds() {
        "product of signals",
        {signals("signals", "factors")},
        [](const BlockValues&, int inputs) { return block::product(inputs); }},
+      {"expression",
+       "arithmetic of signals and the time t, such as \"2*u1 - sin(t)\"",
+       {{.name = "expression",
+         .kind = Field::Kind::text,
+         .summary = "in t [s] and the names of the signals"},
+        {.name = "signals",
+         .kind = Field::Kind::named_signals,
+         .summary = "inputs by name, such as {\"x\": \"m.q2\"}; in an array they are u1, u2, ...",
+         .required = false}},
+       [](const BlockValues& v, int) {
+         try {
+           return block::expression(v.text("expression"), v.names("signals"));
+         } catch (const ConfigError& error) {
+           Issues issues = error.issues();
+           for (Issue& issue : issues) {
+             if (issue.where == "/inputs") issue.where = "/signals";
+           }
+           throw ConfigError(std::move(issues));
+         }
+       }},
       {"saturation",
        "the signal kept within bounds",
        {signal("signal", "input"), lower_bound("lower bound"), upper_bound("upper bound")},

@@ -9,8 +9,10 @@
 
 #include "scenario/scenario_assemblies.hpp"
 #include "scenario/scenario_document.hpp"
+#include "scenario/scenario_events.hpp"
 #include "scenario/scenario_method.hpp"
 #include "scenario/scenario_parts.hpp"
+#include "scenario/scenario_plugins.hpp"
 #include "scenario/scenario_reader.hpp"
 #include "scenario/scenario_settings.hpp"
 #include "scenario/scenario_signals.hpp"
@@ -50,6 +52,9 @@ std::string read_scenario_name(const ObjectReader& object) {
 std::unordered_set<std::string> unbuilt_parts(const SystemDraft& draft) {
   std::unordered_set<std::string> names;
   for (const PartDraft& part : draft.parts) {
+    if (part.cut != nullptr) {
+      for (const CutPiece& piece : part.cut->pieces) names.insert(part.name + "/" + piece.name);
+    }
     if (part.part != nullptr) continue;
     names.insert(part.name);
     names.insert(part.given_name);
@@ -73,6 +78,7 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
   const auto signals = object.find("signals");
   settings.signal_names = read_signals(signals ? &*signals : nullptr, draft.driven_inputs, folder,
                                        names, settings.options, root.defects());
+  if (const auto events = object.find("events")) read_events(*events, names, settings);
   if (const auto outputs = object.find("outputs")) {
     read_observables(*outputs, names, settings);
   } else {
@@ -80,11 +86,13 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
   }
 }
 
-// Nothing is returned if there is any defect.
-std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::path& folder,
+// Nothing is returned if there is any defect. `is_whole`: false when entries are missing.
+std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
+                                      const std::filesystem::path& folder, Plugins plugins,
                                       const PhaseCallback& listener) {
-  const ObjectReader object(root, {"$schema", "name", "description", "time", "assemblies",
-                                   "subsystems", "couplings", "method", "signals", "outputs"});
+  const ObjectReader object(
+      root, {"$schema", "name", "description", "plugins", "time", "parameters", "assemblies",
+             "subsystems", "couplings", "method", "signals", "events", "outputs"});
   if (!object.is_object()) return std::nullopt;
   for (const char* const key : {"$schema", "description"}) {
     if (const auto text = object.find(key)) text->text();
@@ -93,9 +101,14 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
   RunSettings settings;
   if (const auto time = object.require("time")) read_time(*time, settings);
   SystemDraft draft;
+  if (const auto libraries = object.find("plugins")) {
+    tell(listener, {"loading plugins"});
+    draft.knows_all_types = read_plugins(*libraries, folder, plugins);
+  }
   const auto parts = object.require("subsystems");
   draft.knows_all_parts = parts.has_value();
   if (parts) read_parts(*parts, folder, draft, listener);
+  draft.knows_all_parts = draft.knows_all_parts && is_whole;
   tell(listener, {"reading the couplings"});
   if (const auto couplings = object.find("couplings")) read_couplings(*couplings, folder, draft);
   if (const auto method = object.require("method")) read_method(*method, settings.options.method);
@@ -105,7 +118,7 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
   std::vector<CutName> cuts;
   std::optional<System> system = build_system(draft, cuts, root.defects());
   tell(listener, {"reading the outputs"});
-  read_names(object, draft, system, std::move(cuts), folder, settings);
+  if (is_whole) read_names(object, draft, system, std::move(cuts), folder, settings);
   if (!system || root.defects().count() > 0) return std::nullopt;
   return Scenario{name,
                   *std::move(system),
@@ -118,26 +131,26 @@ std::optional<Scenario> read_scenario(const Node& root, const std::filesystem::p
 }
 
 Scenario parse(std::string text, const std::string& file, const std::filesystem::path& folder,
-               const std::vector<Override>& overrides, const PhaseCallback& listener) {
+               const std::vector<Override>& overrides, const PhaseCallback& listener,
+               Plugins plugins) {
   tell(listener, {"reading " + file});
   Document document = parse_document(std::move(text));
   if (document.readable) apply_overrides(document, overrides);
   Defects defects(document);
   std::optional<Scenario> scenario;
-  std::optional<ExpandedDocument> expanded;
   if (document.readable && has_assemblies(document.root)) {
-    expanded = expand_assemblies(document.root);
-    defects.add(expanded->issues);
-  }
-  // Places of defects as JSON are those of the document as it was given.
-  if (!expanded && document.readable) {
-    scenario = read_scenario(Node(document.root, defects), folder, listener);
-  } else if (expanded && defects.count() == 0) {
-    scenario = read_scenario(Node(expanded->root, defects), folder, listener);
+    tell(listener, {"expanding assemblies"});
+    ExpandedDocument expanded = expand_assemblies(document.root, defects);
+    defects.place_by([&expanded](Issue issue) { return expanded.place(std::move(issue)); });
+    if (!expanded.is_too_large) {
+      scenario =
+          read_scenario(Node(expanded.root, defects), expanded.is_whole, folder, plugins, listener);
+    }
+  } else if (document.readable) {
+    scenario = read_scenario(Node(document.root, defects), true, folder, plugins, listener);
   }
   if (scenario) return *std::move(scenario);
   Issues issues = defects.take();
-  if (expanded && expanded->issues.empty() && document.issues.empty()) expanded->place(issues);
   sort_by_place(issues, document.root);
   throw ScenarioError(file, std::move(issues));
 }
@@ -161,17 +174,17 @@ std::string ScenarioError::report() const {
 
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder, const std::vector<Override>& overrides,
-                        const PhaseCallback& listener) {
-  return scenario_file::parse(text, file, folder, overrides, listener);
+                        const PhaseCallback& listener, Plugins plugins) {
+  return scenario_file::parse(text, file, folder, overrides, listener, plugins);
 }
 
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides,
-                       const PhaseCallback& listener) {
+                       const PhaseCallback& listener, Plugins plugins) {
   scenario_file::FileText content =
       scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
   if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
   return scenario_file::parse(std::move(content.text), file.string(), file.parent_path(), overrides,
-                              listener);
+                              listener, plugins);
 }
 
 }  // namespace portwave

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <set>
+#include <deque>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,569 +13,567 @@
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/component.hpp"
+#include "scenario/assembly_list.hpp"
+#include "scenario/assembly_ports.hpp"
 #include "scenario/scenario_limits.hpp"
-#include "signals/expression.hpp"
+#include "scenario/scenario_templates.hpp"
 
 namespace portwave::scenario_file {
 namespace {
 
-constexpr std::int64_t kMostExpanded = 10'000'000;
-constexpr int kMostLevels = 32;
+constexpr std::size_t kMostLevels = 32;       // of assemblies within assemblies
+constexpr std::size_t kWeightOfUse = 16;      // of what is kept about a use, in values
+constexpr std::size_t kCharactersOfName = 8;  // of a part, that weigh as much as a value
 
-/// What names stand for within an assembly, an array or an indexed coupling.
-class Scope {
- public:
-  void set(const std::string& name, Json value) {
-    const auto found = std::ranges::find(names_, name);
-    if (found == names_.end()) {
-      names_.push_back(name);
-      values_.push_back(std::move(value));
-    } else {
-      values_[static_cast<std::size_t>(found - names_.begin())] = std::move(value);
-    }
-  }
-  const Json* find(std::string_view name) const {
-    const auto found = std::ranges::find(names_, name);
-    return found == names_.end() ? nullptr
-                                 : &values_[static_cast<std::size_t>(found - names_.begin())];
-  }
-  const std::vector<std::string>& names() const { return names_; }
-  bool empty() const { return names_.empty(); }
+}  // namespace
 
-  /// Errors: ConfigError.
-  double evaluate(const std::string& text) const {
-    std::vector<std::string> names;
-    std::vector<double> values;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      if (!values_[i].is_number()) continue;
-      names.push_back(names_[i]);
-      values.push_back(values_[i].get<double>());
-    }
-    const double value = Expression::parse(text, names)(values);
-    if (!std::isfinite(value)) {
-      throw ConfigError("", fmt::format("the expression {} is {}", in_quotes(text), value));
-    }
-    return value;
-  }
-
- private:
-  std::vector<std::string> names_;
-  std::vector<Json> values_;
-};
-
-/// 3 rather than 3.0, so that integers and counts may be computed.
-Json number_json(double value) {
-  const bool is_whole = std::trunc(value) == value && std::abs(value) < 9e15;
-  return is_whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
-}
-
-const Json* member(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
-bool is_integer_between(const Json& value, std::int64_t least, std::int64_t most) {
-  return value.is_number_integer() && value.get<double>() >= static_cast<double>(least) &&
-         value.get<double>() <= static_cast<double>(most);
-}
-
+/// Writes out every use of an assembly, every element of an array, every coupling of an index.
 class Expander {
  public:
-  explicit Expander(const Json& root) : given_(root) {
-    if (const Json* const all = member(root, "assemblies")) {
-      if (all->is_object()) {
-        assemblies_ = all;
-      } else {
-        fail("/assemblies", "must be an object of assemblies by name");
-      }
-    }
-  }
+  Expander(const Json& root, Defects& defects)
+      : root_(root, defects),
+        defects_(defects),
+        before_(defects.count()),
+        filler_(defects),
+        assemblies_(root_),
+        ports_(filler_) {}
 
   ExpandedDocument run() && {
-    check_assemblies();
-    out_.root = given_;
-    out_.root.erase("assemblies");
-    if (const Json* const parts = member(given_, "subsystems"); parts && parts->is_array()) {
-      out_.root["subsystems"] = Json::array();
-      expand_parts(*parts, "/subsystems", "", Scope());
+    read_parameters();
+    const Json* const parts = member_of(root_.json(), "subsystems");
+    if (parts != nullptr && parts->is_array()) {
+      const Node node = root_.member("subsystems", *parts);
+      expand_parts(node, "", top_);
     }
-    Json outer = Json::array();
-    if (const Json* const joints = member(given_, "couplings"); joints && joints->is_array()) {
-      expand_couplings(*joints, "/couplings", "", Scope());
+    const Json* const joints = member_of(root_.json(), "couplings");
+    if (joints != nullptr && joints->is_array()) {
+      const Node node = root_.member("couplings", *joints);
+      expand_couplings(node, "", top_);
     }
-    out_.root["couplings"] = std::move(couplings_);
-    if (const Json* const signals = member(given_, "signals")) {
-      const Json* const blocks = member(*signals, "blocks");
-      if (blocks != nullptr && blocks->is_array()) expand_blocks(*blocks);
+    out_.root = Json::object();
+    auto& members = out_.root.get_ref<Json::object_t&>();
+    for (const auto& [key, value] : root_.json().get_ref<const Json::object_t&>()) {
+      if (key == "assemblies" || key == "parameters") continue;
+      const Node node = root_.member(key, value);
+      if (key == "subsystems" && value.is_array()) {
+        members.emplace_back(key, std::move(parts_));
+      } else if (key == "couplings" && value.is_array()) {
+        members.emplace_back(key, std::move(couplings_));
+      } else if (key == "signals" && value.is_object()) {
+        members.emplace_back(key, expanded_signals(node));
+      } else if (key == "outputs" || key == "method") {
+        members.emplace_back(key, ports_.with_inner_names(node, top_));
+      } else {
+        members.emplace_back(key, value);
+      }
     }
+    if (joints == nullptr && !couplings_.empty()) {
+      members.emplace_back("couplings", std::move(couplings_));
+    }
+    out_.is_too_large = filler_.is_exhausted();
+    out_.is_whole = defects_.count() == before_;
     return std::move(out_);
   }
 
  private:
-  void fail(const std::string& where, std::string what) {
-    if (!told_.insert(where + '\n' + what).second) return;
-    if (out_.issues.size() < scenario_limits::kDefects) {
-      out_.issues.push_back({where, std::move(what)});
-    }
-  }
+  /// The scope of an assembly in use, and the values that are its own.
+  struct Inside {
+    Scope scope = Scope::of_assembly();
+    std::deque<Json> computed;
+    bool is_sound = true;
+  };
 
-  /// Shapes of all assemblies, used or not.
-  void check_assemblies() {
-    if (assemblies_ == nullptr) return;
-    static const std::vector<std::string> keys = {"description", "parameters", "subsystems",
-                                                  "couplings", "ports"};
-    for (const auto& [name, assembly] : assemblies_->items()) {
-      const std::string where = "/assemblies/" + escape_key(name);
-      if (!assembly.is_object()) {
-        fail(where,
-             "must be an object with \"subsystems\", \"couplings\", \"ports\" and "
-             "\"parameters\"");
+  /// Those of the scenario itself.
+  void read_parameters() {
+    const Json* const given = member_of(root_.json(), "parameters");
+    if (given == nullptr) return;
+    top_ = Scope::of_assembly();
+    const Node list = root_.member("parameters", *given);
+    for (const AssemblyList::Parameter& parameter : AssemblyList::read_parameters(list)) {
+      if (parameter.otherwise == nullptr) {
+        filler_.fail("/parameters/" + std::string(parameter.name), "must have a value, got null");
         continue;
       }
-      for (const auto& [key, value] : assembly.items()) {
-        if (std::ranges::find(keys, key) == keys.end()) {
-          fail(where + "/" + escape_key(key),
-               fmt::format("unknown key {}.\nkeys: \"{}\".{}", in_quotes(key),
-                           fmt::join(keys, "\", \""), did_you_mean(key, keys)));
-        }
-      }
-      const auto expect = [&](const char* key, bool is_array) {
-        const Json* const value = member(assembly, key);
-        if (value == nullptr || (is_array ? value->is_array() : value->is_object())) return;
-        fail(where + "/" + key, is_array ? "must be an array" : "must be an object");
-      };
-      expect("parameters", false);
-      expect("subsystems", true);
-      expect("couplings", true);
-      expect("ports", false);
-      if (member(assembly, "subsystems") == nullptr) fail(where, "\"subsystems\" is required");
+      const Node node = list.member(parameter.name, *parameter.otherwise);
+      add_default(parameter, node, top_, computed_);
     }
   }
 
-  /// Numbers and names of the scope in place of what stands for them.
-  Json substitute(const Json& value, const Scope& scope, const std::string& where) {
-    if (scope.empty()) return value;
-    if (value.is_object()) {
-      if (value.size() == 1) {
-        const auto only = value.begin();
-        if (only.key() == "parameter" && only->is_string())
-          return named(only->get<std::string>(), scope, where);
-        if (only.key() == "expression" && only->is_string()) {
-          return computed(only->get<std::string>(), scope, where);
-        }
-      }
-      Json out = Json::object();
-      for (const auto& [key, each] : value.items()) {
-        out[key] = substitute(each, scope, where + "/" + escape_key(key));
-      }
-      return out;
-    }
-    if (value.is_array()) {
-      Json out = Json::array();
-      for (std::size_t i = 0; i < value.size(); ++i) {
-        out.push_back(substitute(value[i], scope, fmt::format("{}/{}", where, i)));
-      }
-      return out;
-    }
-    if (value.is_string()) return interpolated(value.get_ref<const std::string&>(), scope, where);
-    return value;
+  /// A default may be computed of parameters before it. `computed` keeps what is.
+  void add_default(const AssemblyList::Parameter& parameter, const Node& node, Scope& scope,
+                   std::deque<Json>& computed) {
+    if (parameter.is_computed) computed.push_back(filler_.fill(node, scope));
+    scope.add(parameter.name, parameter.is_computed ? computed.back() : *parameter.otherwise);
   }
 
-  Json named(const std::string& name, const Scope& scope, const std::string& where) {
-    if (const Json* const found = scope.find(name)) return *found;
-    fail(where, fmt::format("there is no parameter {}.\nparameters: \"{}\".{}", in_quotes(name),
-                            fmt::join(scope.names(), "\", \""), did_you_mean(name, scope.names())));
-    return 0;
-  }
+  // Parts and uses
 
-  Json computed(const std::string& text, const Scope& scope, const std::string& where) {
-    try {
-      return number_json(scope.evaluate(text));
-    } catch (const ConfigError& error) {
-      for (const Issue& issue : error.issues()) fail(where, issue.what);
-    }
-    return 1;
-  }
-
-  /// "line_{i+1}" with i = 3 as "line_4".
-  Json interpolated(const std::string& text, const Scope& scope, const std::string& where) {
-    if (text.find('{') == std::string::npos) return text;
-    std::string out;
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t open = text.find('{', at);
-      out += text.substr(at, open - at);
-      if (open == std::string::npos) break;
-      const std::size_t close = text.find('}', open);
-      if (close == std::string::npos) {
-        fail(where, fmt::format("\"{{\" without \"}}\" in {}", in_quotes(text)));
-        return text;
-      }
-      const std::string inner = text.substr(open + 1, close - open - 1);
-      if (const Json* const word = scope.find(inner); word != nullptr && word->is_string()) {
-        out += word->get<std::string>();
-      } else {
-        const Json value = computed(inner, scope, where);
-        if (!value.is_number_integer()) {
-          fail(where, fmt::format("{} in {} is {}, and must be whole", in_quotes(inner),
-                                  in_quotes(text), value.dump()));
-        }
-        out += value.dump();
-      }
-      at = close + 1;
-    }
-    return out;
-  }
-
-  bool count_one(const std::string& where) {
-    if (++expanded_ <= kMostExpanded) return true;
-    fail(where, fmt::format("with this there are more than {} parts, couplings and blocks",
-                            kMostExpanded));
-    return false;
-  }
-
-  /// How often an entry stands there: nothing, and noted, where that is not said rightly; −1: once,
-  /// not as an array.
-  std::optional<std::int64_t> count_of(const Json& entry, const Scope& scope,
-                                       const std::string& where) {
-    const Json* const count = member(entry, "count");
-    if (count == nullptr) return -1;
-    const Json value = substitute(*count, scope, where + "/count");
-    if (is_integer_between(value, 1, scenario_limits::kInteger)) return value.get<std::int64_t>();
-    fail(where + "/count", fmt::format("must be an integer from 1 to {}, got {}",
-                                       scenario_limits::kInteger, printable(value.dump())));
+  /// How many an entry stands for, −1 where it is no array; nothing, and noted, where that is wrong.
+  std::optional<std::int64_t> count_of(const Node& entry, const Scope& scope) {
+    const Json* const given = member_of(entry.json(), "count");
+    if (given == nullptr) return -1;
+    const Node node = entry.member("count", *given);
+    const Json value = filler_.fill(node, scope);
+    // None is a slip where it is written, but may well come out of a computation.
+    const std::int64_t least = given->is_number() ? 1 : 0;
+    if (const auto count = integer_of(value, least, scenario_limits::kInteger)) return count;
+    filler_.fail(node, fmt::format("must be an integer from {} to {}, got {}", least,
+                                   scenario_limits::kInteger, describe(value)));
+    ports_.forgive_unknown_names();
     return std::nullopt;
   }
 
-  std::string name_of(const Json& entry, const std::string& where) {
-    const Json* const name = member(entry, "name");
-    if (name != nullptr && name->is_string()) return name->get<std::string>();
-    fail(where, name == nullptr ? "\"name\" is required" : "/name must be a text");
-    return {};
+  static std::optional<std::int64_t> integer_of(const Json& value, std::int64_t least,
+                                                std::int64_t most) {
+    if (!value.is_number()) return std::nullopt;
+    const auto number = value.get<double>();
+    if (number != std::floor(number)) return std::nullopt;
+    if (number < static_cast<double>(least) || number > static_cast<double>(most)) {
+      return std::nullopt;
+    }
+    return static_cast<std::int64_t>(number);
   }
 
-  /// Subsystems of the file or of an assembly, with `prefix` before their names.
-  void expand_parts(const Json& parts, const std::string& where, const std::string& prefix,
-                    const Scope& scope) {
-    for (std::size_t k = 0; k < parts.size(); ++k) {
-      const Json& entry = parts[k];
-      const std::string place = fmt::format("{}/{}", where, k);
-      const auto count = entry.is_object() ? count_of(entry, scope, place) : -1;
+  void expand_parts(const Node& parts, const std::string& prefix, const Scope& scope) {
+    for (std::size_t k = 0; k < parts.size() && !filler_.is_exhausted(); ++k) {
+      const Node entry = parts.at(k);
+      if (!entry.json().is_object()) {  // left to the reader
+        out_.subsystems_.push_back({entry.where(), ""});
+        parts_.push_back(entry.json());
+        continue;
+      }
+      filler_.set_use(prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1));
+      const auto count = count_of(entry, scope);
       if (!count) continue;
-      for (std::int64_t i = 0; i < std::max<std::int64_t>(*count, 1); ++i) {
-        if (!count_one(place)) return;
-        Scope own = scope;
-        if (*count >= 0) own.set("i", i);
-        expand_part(entry, place, prefix, own, *count >= 0 ? fmt::format("_{}", i) : "");
+      if (*count < 0) {
+        expand_part(entry, prefix, "", scope);
+        continue;
+      }
+      for (std::int64_t i = 0; i < *count && !filler_.is_exhausted(); ++i) {
+        const Json index = i;
+        expand_part(entry, prefix, fmt::format("_{}", i), Scope::of_index(scope, "i", index));
       }
     }
   }
 
-  void expand_part(const Json& given, const std::string& place, const std::string& prefix,
-                   const Scope& scope, const std::string& index) {
-    const bool is_plain = prefix.empty() && index.empty();
-    const bool is_use = member(given, "assembly") != nullptr;
-    if (is_plain && !is_use) {
-      note_port_owner(given, "");
-      out_.subsystems.push_back({place, ""});
-      out_.root["subsystems"].push_back(given);
+  void expand_part(const Node& given, const std::string& prefix, const std::string& suffix,
+                   const Scope& scope) {
+    const Json* const name_given = member_of(given.json(), "name");
+    std::string name;
+    if (name_given != nullptr) {
+      const Node node = given.member("name", *name_given);
+      const Json filled = filler_.fill(node, scope);
+      if (filled.is_string() && !filled.get_ref<const std::string&>().empty()) {
+        name = prefix + filled.get<std::string>() + suffix;
+        filler_.charge(node, name.size() / kCharactersOfName);
+      }
+    }
+    const bool is_one_of_many = !prefix.empty() || !suffix.empty();
+    if (is_one_of_many) filler_.set_use(name);
+    Json entry = filler_.fill(given, scope);
+    if (filler_.is_exhausted()) return;
+    entry.erase("count");
+    const bool is_use = member_of(entry, "assembly") != nullptr;
+    if (is_one_of_many || is_use || scope.is_template()) {
+      if (name.empty()) return fail_name(given, name_given);
+      *member_of(entry, "name") = name;
+    }
+    const std::string place = given.where();
+    const std::size_t number = is_use ? AssemblyPorts::kUse : out_.subsystems_.size();
+    if (!name.empty()) {
+      if (const auto owner = ports_.add_owner(name, number)) return fail_taken(given, name, *owner);
+    }
+    if (is_use) return expand_use(given, std::move(entry), name);
+    out_.subsystems_.push_back({place, is_one_of_many ? name : ""});
+    parts_.push_back(std::move(entry));
+  }
+
+  void fail_name(const Node& given, const Json* name) {
+    ports_.forgive_unknown_names();
+    if (name == nullptr) return filler_.fail(given.where() + "/name", "is required");
+    const Node node = given.member("name", *name);
+    filler_.fail(node, name->is_string()
+                           ? "must not be empty"
+                           : fmt::format("must be a string, got {}", describe(*name)));
+  }
+
+  void fail_taken(const Node& given, const std::string& name, std::size_t owner) {
+    ports_.forgive_unknown_names();
+    filler_.fail(given.where() + "/name",
+                 fmt::format("the name {} is already taken by {}", in_quotes(name),
+                             owner == AssemblyPorts::kUse ? "an assembly in use"
+                                                          : out_.subsystems_[owner].where));
+  }
+
+  void expand_use(const Node& given, Json entry, const std::string& name) {
+    fail_unknown_keys(given);
+    const Json* const name_given = member_of(given.json(), "name");
+    if (!is_plain_name(name)) {
+      const Node node = given.member("name", *name_given);
+      ports_.forgive_unknown_names();
+      return filler_.fail(node, fmt::format("must not be empty nor contain dots, brackets, blanks, "
+                                            "commas or quotes, got {}",
+                                            in_quotes(name)));
+    }
+    const AssemblyList::Assembly* const assembly = assembly_of(given, entry);
+    if (assembly == nullptr || !filler_.charge(given, kWeightOfUse)) {
+      ports_.forgive_unknown_names();
       return;
     }
-    Json entry = substitute(given, scope, place);
-    const std::string name = prefix + name_of(entry, place) + index;
-    entry["name"] = name;
-    entry.erase("count");
-    if (is_use) return expand_use(entry, place, name);
-    names_.insert(name);
-    out_.subsystems.push_back({place, name});
-    out_.root["subsystems"].push_back(std::move(entry));
-  }
-
-  void note_port_owner(const Json& entry, const std::string& prefix) {
-    const Json* const name = member(entry, "name");
-    if (name != nullptr && name->is_string()) names_.insert(prefix + name->get<std::string>());
-  }
-
-  void expand_use(const Json& entry, const std::string& place, const std::string& name) {
-    static const std::vector<std::string> keys = {"name", "assembly", "parameters"};
-    for (const auto& [key, value] : entry.items()) {
-      if (std::ranges::find(keys, key) != keys.end()) continue;
-      fail(place + "/" + escape_key(key),
-           fmt::format("unknown key {} of an assembly in use.\nkeys: \"count\", \"{}\".{}",
-                       in_quotes(key), fmt::join(keys, "\", \""), did_you_mean(key, keys)));
-    }
-    if (!is_plain_name(name)) {
-      fail(place + "/name", fmt::format("must not be empty nor contain dots, brackets, blanks, "
-                                        "commas or quotes, got {}",
-                                        in_quotes(name)));
-    }
-    if (!entry["assembly"].is_string()) {
-      return fail(place + "/assembly", "must be the name of an assembly");
-    }
-    const auto of = entry["assembly"].get<std::string>();
-    const Json* const assembly =
-        assemblies_ == nullptr ? nullptr : member(*assemblies_, of.c_str());
-    if (assembly == nullptr) {
-      std::vector<std::string> known;
-      if (assemblies_ != nullptr) {
-        for (const auto& [each, value] : assemblies_->items()) known.push_back(each);
+    open_.push_back(assembly->name);
+    const Node all = root_.member("assemblies", *member_of(root_.json(), "assemblies"));
+    const Node own = all.member(assembly->name, *assembly->json);
+    const Inside inside = inside_of(*assembly, own, given, entry);
+    if (!inside.is_sound) {
+      ports_.forgive_unknown_names();
+    } else {
+      const std::string prefix = name + "/";
+      if (const auto parts = list_in(own, "subsystems")) expand_parts(*parts, prefix, inside.scope);
+      if (const auto joints = list_in(own, "couplings")) {
+        expand_couplings(*joints, prefix, inside.scope);
       }
-      return fail(place + "/assembly",
-                  known.empty() ? fmt::format("there is no assembly {}: the file has no "
-                                              "\"assemblies\"",
-                                              in_quotes(of))
-                                : fmt::format("there is no assembly {}.\nassemblies: \"{}\".{}",
-                                              in_quotes(of), fmt::join(known, "\", \""),
-                                              did_you_mean(of, known)));
-    }
-    if (!assembly->is_object()) return;
-    if (std::ranges::find(open_, of) != open_.end() || std::ssize(open_) >= kMostLevels) {
-      return fail(place + "/assembly", fmt::format("an assembly that contains itself: {} -> {}",
-                                                   fmt::join(open_, " -> "), of));
-    }
-    open_.push_back(of);
-    const Scope inner = scope_of(*assembly, entry, of, place);
-    const std::string where = "/assemblies/" + escape_key(of);
-    if (const Json* const parts = member(*assembly, "subsystems"); parts && parts->is_array()) {
-      expand_parts(*parts, where + "/subsystems", name + "/", inner);
-    }
-    if (const Json* const joints = member(*assembly, "couplings"); joints && joints->is_array()) {
-      expand_couplings(*joints, where + "/couplings", name + "/", inner);
-    }
-    uses_.insert(name);
-    if (const Json* const ports = member(*assembly, "ports"); ports && ports->is_object()) {
-      for (const auto& [port, path] : ports->items()) {
-        if (!path.is_string()) {
-          fail(where + "/ports/" + escape_key(port),
-               "must be a port \"part.port\" of a part inside");
-          continue;
-        }
-        const Json inside = substitute(path, inner, where + "/ports/" + escape_key(port));
-        ports_[name + "." + port] = name + "/" + inside.get<std::string>();
-      }
+      filler_.set_use(name);
+      expose_ports(own, name, inside.scope);
     }
     open_.pop_back();
   }
 
-  /// The parameters of an assembly in use: its defaults, and what the use says.
-  Scope scope_of(const Json& assembly, const Json& use, const std::string& of,
-                 const std::string& place) {
-    Scope scope;
-    std::vector<std::string> names;
-    const Json* const declared = member(assembly, "parameters");
-    const Json* const given = member(use, "parameters");
-    if (given != nullptr && !given->is_object()) fail(place + "/parameters", "must be an object");
-    if (declared != nullptr && declared->is_object()) {
-      for (const auto& [name, value] : declared->items()) {
-        names.push_back(name);
-        const Json* const own = given == nullptr ? nullptr : member(*given, name.c_str());
-        if (own == nullptr && value.is_null()) {
-          fail(place + "/parameters",
-               fmt::format("the assembly {} needs {}", in_quotes(of), in_quotes(name)));
-        }
-        scope.set(name, own != nullptr ? *own : value.is_null() ? Json(1) : value);
-      }
+  void fail_unknown_keys(const Node& given) {
+    static const std::vector<std::string> keys = {"name", "assembly", "parameters", "count"};
+    for (const auto& [key, value] : given.json().get_ref<const Json::object_t&>()) {
+      if (std::ranges::find(keys, key) != keys.end()) continue;
+      const Node node = given.member(key, value);
+      filler_.fail(node, fmt::format("unknown key {} of an assembly in use.\nkeys: {}.{}",
+                                     in_quotes(key), list_of(keys), did_you_mean(key, keys)));
     }
-    if (given != nullptr && given->is_object()) {
-      for (const auto& [name, value] : given->items()) {
-        if (std::ranges::find(names, name) != names.end()) continue;
-        fail(place + "/parameters/" + escape_key(name),
-             fmt::format("the assembly {} has no parameter {}.{}{}", in_quotes(of), in_quotes(name),
-                         names.empty()
-                             ? std::string()
-                             : fmt::format("\nparameters: \"{}\".", fmt::join(names, "\", \"")),
-                         did_you_mean(name, names)));
-      }
-    }
-    return scope;
   }
 
-  void expand_couplings(const Json& joints, const std::string& where, const std::string& prefix,
-                        const Scope& scope) {
-    for (std::size_t k = 0; k < joints.size(); ++k) {
-      const Json& entry = joints[k];
-      const std::string place = fmt::format("{}/{}", where, k);
-      const Json* const loop = member(entry, "for");
+  /// Null, and noted, when there is none that may be used here.
+  const AssemblyList::Assembly* assembly_of(const Node& given, const Json& entry) {
+    const Json& of = *member_of(entry, "assembly");
+    const Node node = given.member("assembly", *member_of(given.json(), "assembly"));
+    if (!of.is_string()) {
+      filler_.fail(node, fmt::format("must be the name of an assembly, got {}", describe(of)));
+      return nullptr;
+    }
+    const auto& name = of.get_ref<const std::string&>();
+    const AssemblyList::Assembly* const found = assemblies_.find(name);
+    if (found == nullptr) {
+      if (defects_.has(node.where())) return nullptr;
+      const std::vector<std::string> known = assemblies_.names();
+      filler_.fail(node, known.empty() ? fmt::format("there is no assembly {}: the file has no "
+                                                     "\"assemblies\"",
+                                                     in_quotes(name))
+                                       : fmt::format("there is no assembly {}.\nassemblies: {}.{}",
+                                                     in_quotes(name), list_of(known),
+                                                     did_you_mean(name, known)));
+      return nullptr;
+    }
+    if (std::ranges::find(open_, found->name) != open_.end()) {
+      filler_.fail(node, fmt::format("the assembly {} contains itself: {} -> {}", in_quotes(name),
+                                     fmt::join(open_, " -> "), printable(name)));
+      return nullptr;
+    }
+    if (open_.size() >= kMostLevels) {
+      filler_.fail(node, fmt::format("more than {} assemblies within one another", kMostLevels));
+      return nullptr;
+    }
+    return found->json == nullptr ? nullptr : found;
+  }
+
+  static std::optional<Node> list_in(const Node& assembly, std::string_view key) {
+    const Json* const list = member_of(assembly.json(), key);
+    if (list == nullptr || !list->is_array()) return std::nullopt;
+    return assembly.member(key, *list);
+  }
+
+  /// The parameters of an assembly in use: what the use says, and the defaults, which see those
+  /// before them.
+  Inside inside_of(const AssemblyList::Assembly& assembly, const Node& own, const Node& given,
+                   const Json& entry) {
+    Inside inside;
+    static const Json none = Json::object();
+    const Json* said = member_of(entry, "parameters");
+    if (said != nullptr && !said->is_object()) {
+      filler_.fail(given.where() + "/parameters",
+                   fmt::format("must be an object of parameters, got {}", describe(*said)));
+      inside.is_sound = false;
+    }
+    if (said == nullptr || !said->is_object()) said = &none;
+    std::unordered_map<std::string_view, const Json*> values;
+    for (const auto& [name, value] : said->get_ref<const Json::object_t&>()) {
+      values.emplace(name, &value);
+    }
+    for (const AssemblyList::Parameter& parameter : assembly.parameters) {
+      const auto found = values.find(parameter.name);
+      const bool is_said = found != values.end() && !found->second->is_null();
+      if (is_said) {
+        inside.scope.add(parameter.name, *found->second);
+      } else if (parameter.otherwise == nullptr) {
+        inside.is_sound = false;
+        filler_.fail(given.where() + "/parameters/" + std::string(parameter.name),
+                     fmt::format("is required: the assembly {} has no default for it",
+                                 in_quotes(assembly.name)));
+      } else {
+        const Node list = own.member("parameters", *member_of(own.json(), "parameters"));
+        const Node node = list.member(parameter.name, *parameter.otherwise);
+        add_default(parameter, node, inside.scope, inside.computed);
+      }
+      if (found != values.end()) values.erase(found);
+    }
+    for (const auto& [name, value] : values) fail_parameter(assembly, given, name);
+    inside.is_sound = inside.is_sound && values.empty();
+    return inside;
+  }
+
+  void fail_parameter(const AssemblyList::Assembly& assembly, const Node& given,
+                      std::string_view name) {
+    std::vector<std::string> known;
+    for (const AssemblyList::Parameter& each : assembly.parameters) known.emplace_back(each.name);
+    filler_.fail(
+        given.where() + "/parameters/" + escape_key(name),
+        fmt::format(
+            "the assembly {} has no parameter {}.{}{}", in_quotes(assembly.name), in_quotes(name),
+            known.empty() ? std::string() : fmt::format("\nparameters: {}.", list_of(known)),
+            did_you_mean(name, known)));
+  }
+
+  void expose_ports(const Node& own, const std::string& name, const Scope& scope) {
+    const Json* const ports = member_of(own.json(), "ports");
+    if (ports == nullptr || !ports->is_object()) return;
+    const Node list = own.member("ports", *ports);
+    for (const auto& [port, path] : ports->get_ref<const Json::object_t&>()) {
+      if (!path.is_string()) continue;
+      const Node node = list.member(port, path);
+      const Json inside = filler_.fill(node, scope);
+      if (!inside.is_string()) continue;
+      ports_.expose(node, name, port, inside.get<std::string>());
+    }
+  }
+
+  // Couplings
+
+  void expand_couplings(const Node& joints, const std::string& prefix, const Scope& scope) {
+    for (std::size_t k = 0; k < joints.size() && !filler_.is_exhausted(); ++k) {
+      const Node entry = joints.at(k);
+      filler_.set_use(prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1));
+      const Json* const loop = member_of(entry.json(), "for");
       if (loop == nullptr) {
-        if (!count_one(place)) return;
-        add_coupling(entry, place, prefix, scope, false);
+        add_coupling(entry, prefix, scope, !prefix.empty());
         continue;
       }
-      const auto ranges = ranges_of(*loop, scope, place + "/for");
-      if (ranges) run_loop(entry, place, prefix, scope, *ranges, 0);
+      const Node ranges = entry.member("for", *loop);
+      if (check_indices(ranges)) repeat_coupling(entry, prefix, scope, ranges, 0);
     }
   }
 
-  struct Range {
-    std::string name;
-    std::int64_t first, last;
-  };
+  bool check_indices(const Node& ranges) {
+    if (!ranges.json().is_object() || ranges.size() == 0) {
+      filler_.fail(ranges, fmt::format("must be an object such as {{\"i\": [0, 9]}}, the first and "
+                                       "the last of each index, got {}",
+                                       describe(ranges.json())));
+      return false;
+    }
+    bool is_sound = true;
+    for (const auto& [name, range] : ranges.json().get_ref<const Json::object_t&>()) {
+      if (Expression::is_name(name)) continue;
+      const Node node = ranges.member(name, range);
+      filler_.fail(node, fmt::format("the name of an index {}", kVariableNameRule));
+      is_sound = false;
+    }
+    return is_sound;
+  }
 
-  std::optional<std::vector<Range>> ranges_of(const Json& loop, const Scope& scope,
-                                              const std::string& where) {
-    if (!loop.is_object() || loop.empty()) {
-      fail(where, "must be an object such as {\"i\": [0, 9]}, first and last of each index");
+  /// One for every value of the indices from number `level` on; a range may use those before it.
+  void repeat_coupling(const Node& entry, const std::string& prefix, const Scope& scope,
+                       const Node& ranges, std::size_t level) {
+    if (level == ranges.size()) return add_coupling(entry, prefix, scope, true);
+    const auto& [name, given] =
+        ranges.json().get_ref<const Json::object_t&>().begin()[static_cast<std::ptrdiff_t>(level)];
+    const Node node = ranges.member(name, given);
+    const auto range = range_of(node, scope);
+    if (!range) return;
+    for (std::int64_t i = range->first; i <= range->second && filler_.charge(node, 1); ++i) {
+      const Json index = i;
+      repeat_coupling(entry, prefix, Scope::of_index(scope, name, index), ranges, level + 1);
+    }
+  }
+
+  std::optional<std::pair<std::int64_t, std::int64_t>> range_of(const Node& node,
+                                                                const Scope& scope) {
+    const Json value = filler_.fill(node, scope);
+    if (filler_.is_exhausted()) return std::nullopt;
+    const bool is_pair = value.is_array() && value.size() == 2;
+    const auto first = is_pair
+                           ? integer_of(value[0], -scenario_limits::kIndex, scenario_limits::kIndex)
+                           : std::nullopt;
+    const auto last = is_pair
+                          ? integer_of(value[1], -scenario_limits::kIndex, scenario_limits::kIndex)
+                          : std::nullopt;
+    if (!first || !last) {
+      filler_.fail(node, fmt::format("must be [first, last], two integers within {} of 0, got {}",
+                                     scenario_limits::kIndex,
+                                     is_pair ? printable(value.dump()) : describe(value)));
       return std::nullopt;
     }
-    std::vector<Range> ranges;
-    bool is_sound = true;
-    for (const auto& [name, given] : loop.items()) {
-      const std::string place = where + "/" + escape_key(name);
-      const Json value = substitute(given, scope, place);
-      const bool fits = value.is_array() && value.size() == 2 &&
-                        is_integer_between(value[0], -kMostExpanded, kMostExpanded) &&
-                        is_integer_between(value[1], -kMostExpanded, kMostExpanded);
-      if (!fits) {
-        fail(place,
-             fmt::format("must be [first, last], two integers, got {}", printable(value.dump())));
-        is_sound = false;
-        continue;
-      }
-      ranges.push_back({name, value[0].get<std::int64_t>(), value[1].get<std::int64_t>()});
+    // None is a slip where it is written, but may well come out of a computation.
+    const Json& written = node.json();
+    const bool is_written = written.is_array() && written[0].is_number() && written[1].is_number();
+    if (*first > *last && is_written) {
+      filler_.fail(
+          node, fmt::format("is empty: the first index {} is after the last, {}", *first, *last));
+      return std::nullopt;
     }
-    if (!is_sound) return std::nullopt;
-    return ranges;
+    return std::pair(*first, *last);
   }
 
-  void run_loop(const Json& entry, const std::string& place, const std::string& prefix,
-                const Scope& scope, const std::vector<Range>& ranges, std::size_t level) {
-    if (level == ranges.size()) return add_coupling(entry, place, prefix, scope, true);
-    for (std::int64_t i = ranges[level].first; i <= ranges[level].last; ++i) {
-      if (expanded_ > kMostExpanded || (level + 1 == ranges.size() && !count_one(place))) return;
-      Scope own = scope;
-      own.set(ranges[level].name, i);
-      run_loop(entry, place, prefix, own, ranges, level + 1);
-    }
-  }
-
-  void add_coupling(const Json& given, const std::string& place, const std::string& prefix,
-                    const Scope& scope, bool is_repeated) {
-    Json entry = substitute(given, scope, place);
-    if (entry.is_object()) entry.erase("for");
+  void add_coupling(const Node& given, const std::string& prefix, const Scope& scope,
+                    bool is_one_of_many) {
+    Json entry = filler_.fill(given, scope);
+    if (filler_.is_exhausted()) return;
     std::string first;
-    if (const auto ports = entry.is_object() ? entry.find("ports") : entry.end();
-        ports != entry.end() && ports->is_array()) {
-      for (std::size_t i = 0; i < ports->size(); ++i) {
-        Json& port = (*ports)[i];
-        if (!port.is_string()) continue;
-        port = resolved(prefix + port.get<std::string>(), fmt::format("{}/ports/{}", place, i));
-        if (first.empty()) first = port.get<std::string>();
+    if (entry.is_object()) {
+      entry.erase("for");
+      if (Json* const ports = member_of(entry, "ports"); ports != nullptr && ports->is_array()) {
+        first = resolve_ports(given, prefix, *ports);
       }
     }
-    const bool is_shared = is_repeated || !prefix.empty();
-    out_.couplings.push_back({place, is_shared ? first : std::string()});
+    out_.couplings_.push_back({given.where(), is_one_of_many ? first : std::string()});
     couplings_.push_back(std::move(entry));
   }
 
-  /// A port of an assembly as the port inside that it stands for.
-  std::string resolved(std::string path, const std::string& where) {
-    for (int level = 0; level < kMostLevels; ++level) {
-      if (const auto found = ports_.find(path); found != ports_.end()) {
-        path = found->second;
-        continue;
-      }
-      const std::size_t dot = path.rfind('.');
-      const std::string owner = path.substr(0, dot);
-      if (dot != std::string::npos && uses_.contains(owner) && !names_.contains(owner)) {
-        std::vector<std::string> known;
-        for (auto port = ports_.lower_bound(owner + "."); port != ports_.end(); ++port) {
-          if (!port->first.starts_with(owner + ".")) break;
-          known.push_back(port->first.substr(owner.size() + 1));
-        }
-        const std::string port = path.substr(dot + 1);
-        fail(where, fmt::format("{} is an assembly without a port {}.{}{}", in_quotes(owner),
-                                in_quotes(port),
-                                known.empty()
-                                    ? std::string()
-                                    : fmt::format("\nports: \"{}\".", fmt::join(known, "\", \"")),
-                                did_you_mean(port, known)));
-      }
-      break;
+  /// Returns the first port.
+  std::string resolve_ports(const Node& given, const std::string& prefix, Json& ports) {
+    std::string first;
+    const Json* const written = member_of(given.json(), "ports");
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      if (!ports[i].is_string()) continue;
+      const Node list = given.member("ports", *written);
+      const Node node = list.json().is_array() && i < list.size() ? list.at(i) : list;
+      ports[i] = ports_.resolved(node, prefix + ports[i].get<std::string>());
+      if (first.empty()) first = ports[i].get<std::string>();
     }
-    return path;
+    return first;
   }
 
-  void expand_blocks(const Json& blocks) {
+  // Signals
+
+  Json expanded_signals(const Node& node) {
+    Json out = Json::object();
+    auto& members = out.get_ref<Json::object_t&>();
+    for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
+      const Node child = node.member(key, value);
+      const bool is_blocks = key == "blocks" && value.is_array();
+      members.emplace_back(key, is_blocks ? expanded_blocks(child) : value);
+    }
+    return out;
+  }
+
+  Json expanded_blocks(const Node& blocks) {
     Json all = Json::array();
-    for (std::size_t k = 0; k < blocks.size(); ++k) {
-      const std::string place = fmt::format("/signals/blocks/{}", k);
-      const auto count = blocks[k].is_object() ? count_of(blocks[k], Scope(), place) : -1;
+    for (std::size_t k = 0; k < blocks.size() && !filler_.is_exhausted(); ++k) {
+      const Node entry = blocks.at(k);
+      filler_.set_use("");
+      const auto count = count_of(entry, top_);
       if (!count) continue;
       if (*count < 0) {
-        out_.blocks.push_back({place, ""});
-        all.push_back(blocks[k]);
+        out_.blocks_.push_back({entry.where(), ""});
+        all.push_back(filler_.fill(entry, top_));
+        ports_.rename_quantities(entry, all.back());
         continue;
       }
-      for (std::int64_t i = 0; i < *count && count_one(place); ++i) {
-        Scope own;
-        own.set("i", i);
-        Json entry = substitute(blocks[k], own, place);
-        const std::string name = name_of(entry, place) + fmt::format("_{}", i);
-        entry["name"] = name;
-        entry.erase("count");
-        out_.blocks.push_back({place, name});
-        all.push_back(std::move(entry));
+      for (std::int64_t i = 0; i < *count && !filler_.is_exhausted(); ++i) {
+        expand_block(entry, i, all);
       }
     }
-    out_.root["signals"]["blocks"] = std::move(all);
+    return all;
   }
 
-  const Json& given_;
-  const Json* assemblies_ = nullptr;
+  void expand_block(const Node& entry, std::int64_t number, Json& all) {
+    const Json index = number;
+    const Scope scope = Scope::of_index(top_, "i", index);
+    const Json* const given = member_of(entry.json(), "name");
+    if (given == nullptr) return fail_name(entry, given);
+    const Node node = entry.member("name", *given);
+    const Json filled = filler_.fill(node, scope);
+    if (!filled.is_string() || filled.get_ref<const std::string&>().empty()) {
+      return fail_name(entry, given);
+    }
+    const std::string name = filled.get<std::string>() + fmt::format("_{}", number);
+    filler_.set_use(name);
+    Json block = filler_.fill(entry, scope);
+    if (filler_.is_exhausted()) return;
+    block.erase("count");
+    *member_of(block, "name") = name;
+    ports_.rename_quantities(entry, block);
+    out_.blocks_.push_back({entry.where(), name});
+    all.push_back(std::move(block));
+  }
+
+  const Node root_;
+  Defects& defects_;
+  const std::size_t before_;
+  TemplateFiller filler_;
   ExpandedDocument out_;
+  Json parts_ = Json::array();
   Json couplings_ = Json::array();
-  std::vector<std::string> open_;  // assemblies that are being expanded
-  std::set<std::string> names_;    // of parts
-  std::set<std::string> uses_;     // of assemblies in use
-  std::map<std::string, std::string> ports_;
-  std::set<std::string> told_;
-  std::int64_t expanded_ = 0;
+  AssemblyList assemblies_;
+  AssemblyPorts ports_;
+  Scope top_;                           ///< of the scenario itself
+  std::deque<Json> computed_;           ///< values in it
+  std::vector<std::string_view> open_;  ///< assemblies that are being written out
 };
 
-bool has_key(const Json& root, const char* list, const char* key) {
-  const Json* const entries = member(root, list);
-  if (entries == nullptr || !entries->is_array()) return false;
-  return std::ranges::any_of(*entries,
-                             [key](const Json& entry) { return member(entry, key) != nullptr; });
+namespace {
+
+bool has_key(const Json& root, std::string_view list, std::string_view key) {
+  const Json* const entries = member_of(root, list);
+  return entries != nullptr && entries->is_array() &&
+         std::ranges::any_of(*entries,
+                             [key](const Json& entry) { return member_of(entry, key) != nullptr; });
+}
+
+bool has_expression(const Json& root, std::string_view key) {
+  const Json* const value = member_of(root, key);
+  return value != nullptr && TemplateFiller::has_expression(*value);
 }
 
 }  // namespace
 
 bool has_assemblies(const Json& root) {
-  if (member(root, "assemblies") != nullptr) return true;
-  if (has_key(root, "subsystems", "count") || has_key(root, "subsystems", "assembly")) return true;
-  if (has_key(root, "couplings", "for")) return true;
-  const Json* const signals = member(root, "signals");
-  return signals != nullptr && has_key(*signals, "blocks", "count");
+  if (!root.is_object()) return false;
+  if (member_of(root, "assemblies") != nullptr || member_of(root, "parameters") != nullptr ||
+      has_key(root, "subsystems", "count") || has_key(root, "subsystems", "assembly") ||
+      has_key(root, "couplings", "for")) {
+    return true;
+  }
+  const Json* const signals = member_of(root, "signals");
+  return (signals != nullptr && has_key(*signals, "blocks", "count")) ||
+         has_expression(root, "subsystems") || has_expression(root, "couplings") ||
+         has_expression(root, "signals");
 }
 
-ExpandedDocument expand_assemblies(const Json& root) { return Expander(root).run(); }
+ExpandedDocument expand_assemblies(const Json& root, Defects& defects) {
+  return Expander(root, defects).run();
+}
 
-void ExpandedDocument::place(Issues& found) const {
+std::optional<Issue> ExpandedDocument::place(Issue issue) {
   const std::pair<std::string_view, const std::vector<Source>*> lists[] = {
-      {"/subsystems/", &subsystems}, {"/couplings/", &couplings}, {"/signals/blocks/", &blocks}};
-  std::set<std::string> seen;
-  for (Issue& issue : found) {
-    for (const auto& [list, sources] : lists) {
-      if (!issue.where.starts_with(list)) continue;
-      std::size_t number = 0;
-      const char* const begin = issue.where.data() + list.size();
-      const auto parsed = std::from_chars(begin, issue.where.data() + issue.where.size(), number);
-      if (parsed.ec != std::errc{} || number >= sources->size()) break;
-      const Source& source = (*sources)[number];
-      issue.where = source.where + std::string(parsed.ptr);
-      if (!source.use.empty() && seen.contains(issue.where)) issue.what.clear();
-      seen.insert(issue.where);
-      if (!source.use.empty() && !issue.what.empty()) {
-        const std::size_t line = std::min(issue.what.find('\n'), issue.what.size());
-        const bool has_stop = line > 0 && issue.what[line - 1] == '.';
-        issue.what.insert(line - (has_stop ? 1 : 0),
-                          fmt::format(" (in {})", in_quotes(source.use)));
-      }
-      break;
-    }
+      {"/subsystems/", &subsystems_}, {"/couplings/", &couplings_}, {"/signals/blocks/", &blocks_}};
+  for (const auto& [list, sources] : lists) {
+    if (!issue.where.starts_with(list)) continue;
+    std::size_t number = 0;
+    const char* const begin = issue.where.data() + list.size();
+    const auto parsed = std::from_chars(begin, issue.where.data() + issue.where.size(), number);
+    if (parsed.ec != std::errc{} || number >= sources->size()) break;
+    const Source& source = (*sources)[number];
+    issue.where = source.where + std::string(parsed.ptr);
+    const auto [first, is_new] = told_.try_emplace(issue.where, number);
+    if (!source.use.empty() && first->second != number) return std::nullopt;
+    issue.what = with_use(std::move(issue.what), source.use);
+    break;
   }
-  std::erase_if(found, [](const Issue& issue) { return issue.what.empty(); });
+  return issue;
 }
 
 }  // namespace portwave::scenario_file

@@ -1,29 +1,42 @@
 #pragma once
 
+#include <cstddef>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "scenario/scenario_document.hpp"
+#include "scenario/scenario_reader.hpp"
 
 namespace portwave::scenario_file {
 
-/// A scenario without assemblies, counts and indexed couplings, made of one with them.
-struct ExpandedDocument {
+/// A scenario without assemblies, counts, indexed couplings and computed values, made of one with
+/// them; and where its entries come from.
+class ExpandedDocument {
+ public:
   Json root;
-  Issues issues;  ///< places are those of the given document
+  bool is_whole = true;       ///< false: entries are missing whose defects are noted
+  bool is_too_large = false;  ///< it was given up, which is noted
+
+  /// An issue of `root` in its place in the given document; nothing where that place has one, from
+  /// another use of the same entry or from the expansion.
+  std::optional<Issue> place(Issue issue);
+
+ private:
+  friend class Expander;
   /// Where an element of an expanded list comes from.
   struct Source {
     std::string where;  ///< JSON pointer into the given document
     std::string use;    ///< such as "leg_3/knee", where one entry stands for several; else empty
   };
-  std::vector<Source> subsystems, couplings, blocks;
-
-  /// Puts issues of `root` in their places in the given document, one for all uses of an entry.
-  void place(Issues& found) const;
+  std::vector<Source> subsystems_, couplings_, blocks_;
+  std::map<std::string, std::size_t> told_;  ///< places, and the element that told of them
 };
 
 /// True where there is something to expand.
 bool has_assemblies(const Json& root);
-ExpandedDocument expand_assemblies(const Json& root);
+
+/// Defects are noted in their places in the given document, one for all uses of an entry.
+ExpandedDocument expand_assemblies(const Json& root, Defects& defects);
 
 }  // namespace portwave::scenario_file

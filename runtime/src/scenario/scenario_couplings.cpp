@@ -76,18 +76,22 @@ struct CouplingKind {
 };
 
 const std::vector<CouplingKind>& kinds() {
-  static const std::vector<CouplingKind> all = {
-      {"connection", {"kind", "ports"}, read_plain<joint::Connection>},
-      {"common_effort", {"kind", "ports"}, read_plain<joint::CommonEffort>},
-      {"common_flow", {"kind", "ports"}, read_plain<joint::CommonFlow>},
-      {"transformer", {"kind", "ports", "ratio"}, read_ratio<joint::Transformer>},
-      {"gyrator", {"kind", "ports", "ratio"}, read_ratio<joint::Gyrator>},
-      {"skew_gain", {"kind", "ports", "gain"}, read_skew_gain},
-      {"kernel", {"kind", "ports", "E", "F"}, read_kernel},
-      {"free", {"kind", "ports"}, read_plain<joint::Free>},
-      {"fixed", {"kind", "ports"}, read_plain<joint::Fixed>},
-      {"resistive", {"kind", "ports", "resistance"}, read_resistive},
-  };
+  static const std::vector<CouplingKind> all = [] {
+    std::vector<CouplingKind> every = {
+        {"connection", {"kind", "ports"}, read_plain<joint::Connection>},
+        {"common_effort", {"kind", "ports"}, read_plain<joint::CommonEffort>},
+        {"common_flow", {"kind", "ports"}, read_plain<joint::CommonFlow>},
+        {"transformer", {"kind", "ports", "ratio"}, read_ratio<joint::Transformer>},
+        {"gyrator", {"kind", "ports", "ratio"}, read_ratio<joint::Gyrator>},
+        {"skew_gain", {"kind", "ports", "gain"}, read_skew_gain},
+        {"kernel", {"kind", "ports", "E", "F"}, read_kernel},
+        {"free", {"kind", "ports"}, read_plain<joint::Free>},
+        {"fixed", {"kind", "ports"}, read_plain<joint::Fixed>},
+        {"resistive", {"kind", "ports", "resistance"}, read_resistive},
+    };
+    for (CouplingKind& kind : every) kind.keys.emplace_back("for");
+    return every;
+  }();
   return all;
 }
 

@@ -17,6 +17,7 @@ inline constexpr int kPortDimension = 1'000;  ///< of one port
 inline constexpr int kPartPorts = 1'000;      ///< scalar ports of one part
 inline constexpr int kCouplingPorts = 1'000;  ///< scalar ports of one coupling
 inline constexpr int kCutParts = 10'000;      ///< pieces of one part
+inline constexpr std::int64_t kIndex = 10'000'000;  ///< of a coupling, from minus this on
 inline constexpr std::int64_t kStates = 5'000'000;  ///< of all parts together
 inline constexpr std::int64_t kScalarPorts = 1'000'000;
 inline constexpr std::size_t kDefects = 1'000;  ///< reported at once

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -52,9 +53,14 @@ class PartModels {
     const std::size_t hash = std::hash<Json>()(*model.parameters);
     models_.emplace(hash, std::move(model));
   }
+  // Null until it is cut.
+  std::shared_ptr<const Cut>& cut_of(const Component& part, int pieces) {
+    return cuts_[{&part, pieces}];
+  }
 
  private:
   std::unordered_multimap<std::size_t, PartModel> models_;
+  std::map<std::pair<const Component*, int>, std::shared_ptr<const Cut>> cuts_;
 };
 
 void fail_unknown_parameter(const Node& node, const std::string& key, const PartType& type) {
@@ -285,13 +291,17 @@ std::string read_name(const Node& node) {
 }
 
 // {"parts": 8}
-void read_cut(const Node& node, PartDraft& draft) {
+void read_cut(const Node& node, PartModels& models, PartDraft& draft) {
   const ObjectReader object(node, {"parts"});
   const auto parts = object.require("parts");
   const auto count = parts ? parts->integer(1, scenario_limits::kCutParts) : std::nullopt;
   if (!count || draft.part == nullptr) return;
   try {
-    draft.cut = std::make_shared<const Cut>(cut_part(*draft.part, static_cast<int>(*count)));
+    std::shared_ptr<const Cut>& cut = models.cut_of(*draft.part, static_cast<int>(*count));
+    if (cut == nullptr) {
+      cut = std::make_shared<const Cut>(cut_part(*draft.part, static_cast<int>(*count)));
+    }
+    draft.cut = cut;
   } catch (const ConfigError& error) {
     for (const Issue& issue : error.issues()) {
       node.fail(issue.where.empty() ? issue.what
@@ -303,14 +313,16 @@ void read_cut(const Node& node, PartDraft& draft) {
 }
 
 PartDraft read_part(const Node& node, const std::filesystem::path& folder,
-                    const std::vector<std::string>& types, PartModels& models,
+                    const std::vector<std::string>& types, bool knows_all_types, PartModels& models,
                     std::vector<DrivenInput>& driven) {
   PartDraft draft;
   const ObjectReader object(node, {"name", "type", "parameters", "initial_state", "inputs",
-                                   "allow_active", "substeps", "cut"});
+                                   "allow_active", "substeps", "cut", "count", "assembly"});
   if (const auto name = object.require("name")) draft.name = draft.given_name = read_name(*name);
   if (const auto type = object.require("type")) {
-    draft.type = find_part_type(type->choice(types).value_or(""));
+    const bool may_be_missing = !knows_all_types && type->json().is_string();
+    const auto name = may_be_missing ? type->text() : type->choice(types);
+    draft.type = find_part_type(name.value_or(""));
   }
   if (draft.type != nullptr) draft.part = read_physics(object, *draft.type, folder, models);
   if (const auto state = object.find("initial_state")) read_initial_state(*state, draft);
@@ -322,7 +334,7 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
           "a part that is cut takes the steps of the system: its pieces are joined rigidly");
     }
   }
-  if (const auto cut = object.find("cut")) read_cut(*cut, draft);
+  if (const auto cut = object.find("cut")) read_cut(*cut, models, draft);
   return draft;
 }
 
@@ -366,7 +378,8 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
     tell(listener, {"building subsystem", static_cast<std::int64_t>(i) + 1,
                     static_cast<std::int64_t>(node.size())});
     const Node element = node.at(i);
-    draft.parts.push_back(read_part(element, folder, types, models, draft.driven_inputs));
+    draft.parts.push_back(
+        read_part(element, folder, types, draft.knows_all_types, models, draft.driven_inputs));
     draft.knows_all_parts = sizes.add(draft.parts.back(), element);
   }
 }
@@ -377,7 +390,11 @@ std::optional<System> build_name_table(const SystemDraft& draft, const Defects& 
   for (std::size_t i = 0; i < draft.parts.size(); ++i) {
     const PartDraft& part = draft.parts[i];
     if (part.part == nullptr || defects.has(fmt::format("/subsystems/{}/name", i))) continue;
-    builder.add(part.name, part.part);
+    SystemBuilder::PartOptions options;  // any input may be driven: others are told elsewhere
+    for (const InputChannel& input : part.part->signature().inputs) {
+      options.inputs.emplace(input.name, Signal::settable());
+    }
+    builder.add(part.name, part.part, std::move(options));
     for (const Port& port : part.part->signature().ports) {
       builder.join(joint::Free{}, {part.name + "." + port.name});
     }

@@ -44,6 +44,7 @@ struct SystemDraft {
   std::vector<PartDraft> parts;
   std::vector<CouplingDraft> couplings;
   std::vector<DrivenInput> driven_inputs;
+  bool knows_all_types = true;  ///< false: some plugin is missing, and unknown types may be its own
   bool knows_all_parts = true;  ///< false: some entry was not read
   bool knows_all_ports = true;  ///< false: some coupling does not say which ports it joins
 };

@@ -51,17 +51,39 @@ bool Defects::has_within(const std::string& where) const {
 
 void Defects::add(std::string where, std::string what) {
   if (settled_.contains(where) || overflowed_) return;
+  if (place_) {
+    const std::string own = where;
+    places_.insert(own);
+    std::optional<Issue> placed = place_({std::move(where), std::move(what)});
+    if (!placed || settled_.contains(placed->where) || is_told(placed->where)) return;
+    where = std::move(placed->where);
+    what = std::move(placed->what);
+  }
   if (issues_.size() >= scenario_limits::kDefects) {
     overflowed_ = true;
     issues_.push_back({"", "there are more errors than can be listed"});
     return;
   }
-  places_.insert(where);
+  if (!place_) places_.insert(where);
   issues_.push_back({std::move(where), std::move(what)});
 }
 
 void Defects::add(const Issues& issues) {
   for (const Issue& issue : issues) add(issue.where, issue.what);
+}
+
+void Defects::place_by(std::function<std::optional<Issue>(Issue)> place) {
+  place_ = std::move(place);
+  told_ = std::exchange(places_, {});
+}
+
+bool Defects::is_told(const std::string& where) const {
+  const auto inside = told_.lower_bound(where + '/');
+  if (inside != told_.end() && inside->starts_with(where + '/')) return true;
+  for (std::string around = where; !around.empty(); around.resize(around.rfind('/'))) {
+    if (told_.contains(around)) return true;
+  }
+  return false;
 }
 
 Issues Defects::take() { return std::exchange(issues_, {}); }

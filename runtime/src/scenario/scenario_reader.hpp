@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <set>
@@ -24,6 +25,10 @@ class Defects {
   /// Notes a defect, unless the same place is settled or there are too many already.
   void add(std::string where, std::string what);
   void add(const Issues& issues);
+  /// From now on places are those of a document that was made of the given one: `place` tells where
+  /// an issue is in that, or nothing when it is not to be told. Nor is what lies within a place that
+  /// has a defect already, or around it.
+  void place_by(std::function<std::optional<Issue>(Issue)> place);
   /// True when a defect was noted at exactly this place.
   bool has(const std::string& where) const { return places_.contains(where); }
   /// True when a defect was noted at this place or inside the value there.
@@ -34,7 +39,11 @@ class Defects {
   Issues take();
 
  private:
+  bool is_told(const std::string& where) const;
+
   std::set<std::string> settled_;
+  std::set<std::string> told_;  ///< places in the given document, before place_by
+  std::function<std::optional<Issue>(Issue)> place_;
   std::set<std::string> places_;
   Issues issues_;
   bool overflowed_ = false;

@@ -40,7 +40,8 @@ void read_end(const Node& node, double h, RunSettings& settings) {
 
 /// "step": how steps choose their size.
 void read_sizes(const Node& node, RunSettings& settings) {
-  const ObjectReader object(node, {"kind", "tolerance", "largest_s", "smallest_s"});
+  const ObjectReader object(node,
+                            {"kind", "tolerance", "largest_s", "smallest_s", "event_tolerance_s"});
   if (!object.is_object()) return;
   read_kind(node, {"adaptive"});
   StepSizes sizes;
@@ -56,6 +57,13 @@ void read_sizes(const Node& node, RunSettings& settings) {
     if (largest_s > 0.0 && sizes.smallest_s > largest_s) {
       smallest->fail(fmt::format("must be at most {} s, the largest step, got {}", largest_s,
                                  sizes.smallest_s));
+    }
+  }
+  if (const auto tolerance = object.find("event_tolerance_s")) {
+    sizes.event_tolerance_s = tolerance->number(NumberRange::positive()).value_or(0.0);
+    if (largest_s > 0.0 && sizes.event_tolerance_s > largest_s) {
+      tolerance->fail(fmt::format("must be at most {} s, the largest step, got {}", largest_s,
+                                  sizes.event_tolerance_s));
     }
   }
   if (largest_s > 0.0) settings.options.step_s = largest_s;

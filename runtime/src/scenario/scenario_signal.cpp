@@ -164,6 +164,19 @@ std::optional<Signal> read_noise(const Node& node, const Also& also) {
   return Signal::noise({*deviation, *interval, static_cast<std::uint64_t>(*seed), *mean});
 }
 
+std::optional<Signal> read_expression(const Node& node, const Also& also) {
+  const ObjectReader object(node, keys_with({"kind", "expression"}, also));
+  const std::optional<Node> text_node = object.require("expression");
+  const auto text = text_node ? text_node->text() : std::nullopt;
+  if (!text) return std::nullopt;
+  try {
+    return Signal::expression(*text);
+  } catch (const ConfigError& error) {
+    for (const Issue& issue : error.issues()) text_node->fail(issue.what);
+  }
+  return std::nullopt;
+}
+
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
@@ -237,6 +250,7 @@ std::optional<Signal> read_signal(const Node& node, const std::filesystem::path&
   if (*kind == "sine_product") return read_sine_product(node, also);
   if (*kind == "chirp") return read_chirp(node, also);
   if (*kind == "noise") return read_noise(node, also);
+  if (*kind == "expression") return read_expression(node, also);
   return read_table(node, folder, also);
 }
 

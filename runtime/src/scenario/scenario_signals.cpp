@@ -16,6 +16,7 @@
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_text.hpp"
 #include "scenario/scenario_values.hpp"
+#include "scenario/template_schema.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -23,9 +24,15 @@ namespace {
 constexpr std::int64_t kMostEvery = 1'000'000'000;
 constexpr int kMostMatrixRows = 1000;  // of a controller
 
+bool is_block_kind(const std::string& name) {
+  return std::ranges::find(block_kinds(), name, &BlockKind::name) != block_kinds().end();
+}
+
 std::vector<std::string> all_block_kinds() {
   std::vector<std::string> names = {"sensor"};
-  for (const std::string& kind : signal_kinds()) names.push_back(kind);
+  for (const std::string& kind : signal_kinds()) {
+    if (!is_block_kind(kind)) names.push_back(kind);
+  }
   for (const BlockKind& kind : block_kinds()) names.push_back(kind.name);
   return names;
 }
@@ -42,7 +49,8 @@ class SignalReader {
         builder_(names.system()) {}
 
   void read(const Node& node) {
-    const ObjectReader object(node, {"every", "blocks"});
+    const ObjectReader object(node, {"every", "every_s", "blocks"});
+    if (const auto every_s = object.find("every_s")) read_period(*every_s);
     if (const auto every = object.find("every")) every_ = read_every(*every);
     const auto blocks = object.require("blocks");
     if (!blocks || !blocks->is_array("an array of blocks")) return;
@@ -90,6 +98,14 @@ class SignalReader {
     std::vector<std::string> inputs;
   };
 
+  void read_period(const Node& node) {
+    options_.signals_every_s = node.number(NumberRange::positive()).value_or(0.0);
+    if (options_.sizes) return;
+    node.fail(
+        "is for steps that choose their size; with steps of one size signals are sampled before "
+        "every so many of them: give \"every\"");
+  }
+
   int read_every(const Node& node) {
     return static_cast<int>(node.integer(1, kMostEvery).value_or(1));
   }
@@ -110,15 +126,15 @@ class SignalReader {
     if (const auto own = object.find("every")) every = read_every(*own);
     if (!kind || !name) return;
     if (*kind == "sensor") return read_sensor(node, *name, every);
-    if (std::ranges::find(signal_kinds(), *kind) != signal_kinds().end()) {
-      const auto signal = read_signal(node, folder_, {"name", "every"});
+    if (!is_block_kind(*kind)) {
+      const auto signal = read_signal(node, folder_, {"name", "every", "count"});
       return add(*name, signal ? block::source(*signal) : nullptr, {}, every, {node.where(), {}});
     }
     read_made(node, *std::ranges::find(block_kinds(), *kind, &BlockKind::name), *name, every);
   }
 
   void read_sensor(const Node& node, const std::string& name, int every) {
-    const ObjectReader object(node, {"name", "kind", "every", "of"});
+    const ObjectReader object(node, {"name", "kind", "every", "count", "of"});
     const auto of = object.require("of");
     const auto label = of ? of->text() : std::nullopt;
     std::optional<Sensor> sensor;
@@ -132,7 +148,7 @@ class SignalReader {
   }
 
   void read_made(const Node& node, const BlockKind& kind, const std::string& name, int every) {
-    std::vector<std::string_view> keys = {"name", "kind", "every"};
+    std::vector<std::string_view> keys = {"name", "kind", "every", "count"};
     for (const BlockField& field : kind.fields) keys.push_back(field.name);
     const ObjectReader object(node, keys);
     BlockValues values;
@@ -171,6 +187,10 @@ class SignalReader {
         return read_input(*given, inputs, places);
       case BlockField::Kind::signals:
         return read_inputs(*given, inputs, places);
+      case BlockField::Kind::named_signals:
+        return read_named_inputs(*given, field, values, inputs, places);
+      case BlockField::Kind::text:
+        return keep(field, given->text(), values);
       case BlockField::Kind::number:
         return keep(field, given->number(), values);
       case BlockField::Kind::integer:
@@ -206,6 +226,10 @@ class SignalReader {
     switch (field.kind) {
       case BlockField::Kind::choice:
         return values.set(field.name, field.choices.front());
+      case BlockField::Kind::named_signals:
+        return values.set(field.name, std::vector<std::string>());
+      case BlockField::Kind::text:
+        return values.set(field.name, std::string());
       case BlockField::Kind::numbers:
         return values.set(field.name, std::vector<double>());
       case BlockField::Kind::matrix:
@@ -264,6 +288,30 @@ class SignalReader {
     return is_sound;
   }
 
+  // Keeps the names of the inputs.
+  bool read_named_inputs(const Node& node, const BlockField& field, BlockValues& values,
+                         std::vector<std::string>& inputs, BlockPlaces& places) {
+    std::vector<std::string> names;
+    bool is_sound = true;
+    if (node.json().is_object()) {
+      for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
+        const Node member = node.member(key, value);
+        names.push_back(key);
+        is_sound = read_input(member, inputs, places) && is_sound;
+      }
+    } else if (node.is_array("an object or an array of signals")) {
+      for (std::size_t i = 0; i < node.size(); ++i) {
+        const Node element = node.at(i);
+        names.push_back(fmt::format("u{}", i + 1));
+        is_sound = read_input(element, inputs, places) && is_sound;
+      }
+    } else {
+      return false;
+    }
+    values.set(field.name, std::move(names));
+    return is_sound;
+  }
+
   // A number stands for a constant, a quantity for a sensor: they become blocks of their own.
   bool read_input(const Node& node, std::vector<std::string>& inputs, BlockPlaces& places) {
     places.inputs.push_back(node.where());
@@ -309,27 +357,7 @@ class SignalReader {
   }
 
   std::optional<Sensor> sensor_of(const std::string& label, const std::string& where) {
-    if (names_.is_missing(label)) return std::nullopt;
-    std::string defect;
-    const auto found = names_.find_quantity(label, options_.method.kind(), defect);
-    if (!found) {
-      defects_.add(where, defect);
-      return std::nullopt;
-    }
-    switch (found->kind) {
-      case Observable::Kind::state:
-        return Sensor{Sensor::Kind::state, found->part, found->index};
-      case Observable::Kind::effort:
-        return Sensor{Sensor::Kind::effort, found->part, found->index};
-      case Observable::Kind::flow:
-        return Sensor{Sensor::Kind::flow, found->part, found->index};
-      case Observable::Kind::storage:
-        return Sensor{Sensor::Kind::storage, found->part, found->index};
-      default:
-        break;
-    }
-    defects_.add(where, "waves cannot be measured: take the effort or the flow of the port");
-    return std::nullopt;
+    return read_sensor_label(label, where, options_.method.kind(), names_, defects_);
   }
 
   static std::optional<std::vector<Signal::Knot>> read_pairs(const Node& node) {
@@ -394,6 +422,11 @@ Json field_schema(const BlockField& field) {
       return reference("signal_name");
     case BlockField::Kind::signals:
       return list(reference("signal_name"), 1);
+    case BlockField::Kind::named_signals:
+      return {{"anyOf",
+               Json::array({map_of(reference("signal_name")), list(reference("signal_name"))})}};
+    case BlockField::Kind::text:
+      return text();
     case BlockField::Kind::number:
       return number();
     case BlockField::Kind::integer:
@@ -430,6 +463,31 @@ Json block_field_schema(const BlockField& field) {
 
 }  // namespace
 
+std::optional<Sensor> read_sensor_label(const std::string& label, const std::string& where,
+                                        MethodKind method, Names& names, Defects& defects) {
+  if (names.is_missing(label)) return std::nullopt;
+  std::string defect;
+  const auto found = names.find_quantity(label, method, defect);
+  if (!found) {
+    defects.add(where, defect);
+    return std::nullopt;
+  }
+  switch (found->kind) {
+    case Observable::Kind::state:
+      return Sensor{Sensor::Kind::state, found->part, found->index};
+    case Observable::Kind::effort:
+      return Sensor{Sensor::Kind::effort, found->part, found->index};
+    case Observable::Kind::flow:
+      return Sensor{Sensor::Kind::flow, found->part, found->index};
+    case Observable::Kind::storage:
+      return Sensor{Sensor::Kind::storage, found->part, found->index};
+    default:
+      break;
+  }
+  defects.add(where, "waves cannot be measured: take the effort or the flow of the port");
+  return std::nullopt;
+}
+
 std::set<std::string> read_signals(const Node* node, const std::vector<DrivenInput>& inputs,
                                    const std::filesystem::path& folder, Names& names,
                                    StepperOptions& options, Defects& defects) {
@@ -447,6 +505,7 @@ Json signals_schema() {
   const auto with_name = [&](Json properties) {
     properties["name"] = name;
     properties["every"] = every;
+    properties["count"] = count_schema();
     return properties;
   };
   std::vector<std::pair<std::string, Json>> variants;
@@ -457,6 +516,7 @@ Json signals_schema() {
                                                             "\"part.port.effort\" or \".flow\"")}}),
                                 {"name", "of"}));
   for (const SignalKindSchema& source : signal_kind_schemas()) {
+    if (is_block_kind(source.kind)) continue;
     std::vector<std::string> keys = source.required;
     keys.insert(keys.begin(), "name");
     Json schema = variant(source.kind, with_name(source.properties), keys);
@@ -473,11 +533,16 @@ Json signals_schema() {
     variants.emplace_back(kind.name,
                           described(variant(kind.name, with_name(properties), keys), kind.summary));
   }
-  return object({{"every", with_default(described(every,
+  Json blocks = list(by_kind(variants));
+  allow_computed_values(blocks["items"]);
+  return object({{"every_s", described(positive(),
+                                       "time between samples [s], for steps that choose their "
+                                       "size")},
+                 {"every", with_default(described(every,
                                                   "sample blocks before every so many "
                                                   "macro-steps, unless they say otherwise"),
                                         1)},
-                 {"blocks", list(by_kind(variants))}},
+                 {"blocks", std::move(blocks)}},
                 {"blocks"});
 }
 

@@ -19,6 +19,11 @@ std::set<std::string> read_signals(const Node* node, const std::vector<DrivenInp
                                    const std::filesystem::path& folder, Names& names,
                                    StepperOptions& options, Defects& defects);
 
+/// What the label of a quantity measures. Nothing where it measures nothing, which is noted at
+/// `where`, or where what it names is missing.
+std::optional<Sensor> read_sensor_label(const std::string& label, const std::string& where,
+                                        MethodKind method, Names& names, Defects& defects);
+
 /// Schema of "signals".
 Json signals_schema();
 

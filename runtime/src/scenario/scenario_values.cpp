@@ -150,7 +150,8 @@ std::optional<Named> read_named(const Node& node) {
 std::optional<std::vector<StateVariable>> read_counted_states(const Node& node) {
   const ObjectReader object(node, {"count", "name", "unit"});
   const std::optional<Node> count_node = object.require("count");
-  const auto count = count_node ? count_node->integer(1, scenario_limits::kStates) : std::nullopt;
+  std::optional<std::int64_t> count;
+  if (count_node) count = count_node->integer(1, scenario_limits::kStates);
   const auto as_text = [](const Node& n) { return n.text(); };
   const auto name = read_member<std::string>(object, "name", "x", as_text);
   const auto unit = read_member<std::string>(object, "unit", "", as_text);

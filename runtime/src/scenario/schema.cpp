@@ -11,11 +11,13 @@
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "scenario/method_schema.hpp"
 #include "scenario/method_special_options.hpp"
+#include "scenario/scenario_events.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_parts.hpp"
 #include "scenario/scenario_signals.hpp"
 #include "scenario/scenario_values.hpp"
 #include "scenario/schema_tools.hpp"
+#include "scenario/template_schema.hpp"
 
 namespace portwave {
 namespace scenario_file {
@@ -67,11 +69,11 @@ Json signal_schema() {
                         variant("signal", {{"signal", reference("signal_name")}}, {"signal"}));
   variants.emplace_back("settable",
                         variant("settable", {{"initial", with_default(number(), 0)}}, {}));
-  return described(
-      by_kind(variants),
-      "external input u(t): constant; offset + amplitude times the product of sines; "
-      "linear between the knots of a table; chirp; noise; a signal of \"signals\", held "
-      "over each step; or set by the program that steps");
+  return described(by_kind(variants),
+                   "external input u(t): constant; offset + amplitude times the product of sines; "
+                   "linear between the knots of a table; chirp; noise; an expression in t; a "
+                   "signal of \"signals\", held "
+                   "over each step; or set by the program that steps");
 }
 
 Json signal_name_schema() {
@@ -205,6 +207,7 @@ Json subsystem_schema() {
        {"initial_state", std::move(states)},
        {"inputs", described(map_of(reference("signal")), "external inputs by name; others are 0")},
        {"allow_active", with_default(described(boolean(), "the part may create energy"), false)},
+       {"count", count_schema()},
        {"substeps", with_default(described(integer(1, kMostPartSubsteps),
                                            "steps that the part takes within each step"),
                                  1)},
@@ -215,6 +218,23 @@ Json subsystem_schema() {
       {"name", "type"});
   schema["allOf"] = std::move(conditions);
   return schema;
+}
+
+/// A type that the schema does not know, where a plugin may bring it.
+Json plugin_subsystem_schema() {
+  Json schema = subsystem_schema();
+  schema.erase("allOf");
+  Json& type = schema["properties"]["type"];
+  type = described({{"type", "string"}, {"not", {{"enum", type["enum"]}}}}, "type of a plugin");
+  return schema;
+}
+
+Json plugins_schema() {
+  Json files = list({{"type", "string"}, {"minLength", 1}}, 1);
+  files["uniqueItems"] = true;
+  return described(std::move(files),
+                   "shared libraries with types of parts, such as \"./libmy.so\"; loaded only with "
+                   "--allow-plugins");
 }
 
 Json ports_of_coupling(std::size_t fewest, std::size_t most) {
@@ -259,7 +279,9 @@ Json coupling_variant(const std::string& kind) {
 Json coupling_schema() {
   std::vector<std::pair<std::string, Json>> variants;
   for (const std::string& kind : coupling_kinds()) {
-    variants.emplace_back(kind, coupling_variant(kind));
+    Json variant = coupling_variant(kind);
+    variant["properties"]["for"] = indices_schema();
+    variants.emplace_back(kind, std::move(variant));
   }
   return described(by_kind(variants),
                    "connection: e1 = e2, f1 + f2 = 0; common_effort: all e equal, sum of f is 0; "
@@ -277,7 +299,11 @@ Json time_schema() {
         variant("adaptive",
                 {{"tolerance", described(std::move(tolerance), "of the local error, relative")},
                  {"largest_s", described(positive(), "largest step [s]; absent: end_s/8")},
-                 {"smallest_s", described(positive(), "smallest step [s]")}},
+                 {"smallest_s", described(positive(), "smallest step [s]")},
+                 {"event_tolerance_s",
+                  described(positive(),
+                            "a step ends at most so long after an event [s]; absent: 1e-9 of the "
+                            "largest step")}},
                 {"tolerance"})}});
   Json schema = object(
       {{"step_s", described(positive(), "macro-step h [s]")},
@@ -313,24 +339,40 @@ Json whole_schema() {
   schema.update(object({{"$schema", described(text(), "this schema")},
                         {"name", {{"type", "string"}, {"minLength", 1}}},
                         {"description", text()},
+                        {"plugins", plugins_schema()},
                         {"time", time_schema()},
-                        {"subsystems", list(reference("subsystem"), 1)},
+                        {"parameters", variables_schema("values by name")},
+                        {"assemblies", assemblies_schema()},
+                        {"subsystems", list(Json::object(), 1)},
                         {"couplings", list(reference("coupling"))},
                         {"method", method_schema()},
                         {"signals", signals_schema()},
+                        {"events", events_schema()},
                         {"outputs", outputs_schema()}},
                        {"name", "time", "subsystems", "method"}));
-  Json definitions = {{"subsystem", subsystem_schema()},
-                      {"coupling", coupling_schema()},
-                      {"impedance", impedance_schema()},
-                      {"signal", signal_schema()},
-                      {"signal_name", signal_name_schema()},
-                      {"matrix", matrix_schema()},
-                      {"port", port_schema()},
-                      {"named", named_schema()}};
+  // Types that a plugin may bring are taken only where there are plugins.
+  const auto entries = [](Json items) -> Json {
+    Json within = {{"properties", {{"subsystems", {{"items", std::move(items)}}}}}};
+    Json whole = within;
+    whole["properties"]["assemblies"] = {{"additionalProperties", std::move(within)}};
+    return whole;
+  };
+  schema["if"] = {{"required", Json::array({"plugins"})}};
+  schema["then"] = entries(reference("open_entry"));
+  schema["else"] = entries(reference("entry"));
+  Json definitions = {
+      {"subsystem", subsystem_schema()}, {"plugin_subsystem", plugin_subsystem_schema()},
+      {"coupling", coupling_schema()},   {"impedance", impedance_schema()},
+      {"signal", signal_schema()},       {"signal_name", signal_name_schema()},
+      {"matrix", matrix_schema()},       {"port", port_schema()},
+      {"named", named_schema()}};
   for (const PartType& type : catalogue()) {
     definitions[type.name + "_parameters"] = parameters_schema(type);
   }
+  for (auto& [name, definition] : definitions.items()) {
+    if (name != "impedance") allow_computed_values(definition);
+  }
+  add_template_definitions(definitions);
   schema["definitions"] = std::move(definitions);
   return schema;
 }
@@ -368,7 +410,10 @@ const std::vector<SignalKindSchema>& signal_kind_schemas() {
           {"interval_s", described(positive(), "between independent values [s]")},
           {"seed", with_default(integer(0, scenario_limits::kInteger), 1)},
           {"mean", with_default(number(), 0)}},
-         {"standard_deviation", "interval_s"}}};
+         {"standard_deviation", "interval_s"}},
+        {"expression",
+         {{"expression", described(text(), "in t [s], such as \"5*sin(2*pi*t)\"")}},
+         {"expression"}}};
   }();
   return all;
 }

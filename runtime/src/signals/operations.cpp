@@ -1,8 +1,12 @@
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/expression.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "signals/block_of.hpp"
 
 namespace portwave::block {
@@ -145,6 +149,41 @@ Handle hysteresis(const Switch& options) {
       },
       [is_on](const SampleTime&, std::span<const double> u, std::span<const double>,
               std::span<double> x) { x[0] = is_on(u[0], x[0]) ? 1.0 : 0.0; });
+}
+
+Handle expression(std::string_view text, const std::vector<std::string>& names) {
+  constexpr int kMostInputs = 1000;
+  OptionCheck check;
+  check.expect(std::ssize(names) <= kMostInputs, "/inputs",
+               fmt::format("must be at most {}, got {}", kMostInputs, names.size()));
+  check.done();
+  std::vector<std::string> variables = {"t"};
+  for (const std::string& name : names) {
+    check.expect(Expression::is_name(name), "/inputs",
+                 fmt::format("a name in an expression has letters, digits and _ and does not begin "
+                             "with a digit, got {}",
+                             in_quotes(name)));
+    check.expect(!Expression::is_reserved(name), "/inputs",
+                 fmt::format("{} has a meaning of its own in expressions", in_quotes(name)));
+    check.expect(std::ranges::find(variables, name) == variables.end(), "/inputs",
+                 fmt::format("the name {} is taken{}", in_quotes(name),
+                             name == "t" ? ": t is the time" : ""));
+    variables.push_back(name);
+  }
+  check.done();
+  std::optional<Expression> parsed;
+  try {
+    parsed = Expression::parse(text, variables);
+  } catch (const ConfigError& error) {
+    Issues issues;
+    append(issues, "/expression", error.issues());
+    throw ConfigError(std::move(issues));
+  }
+  const int inputs = static_cast<int>(names.size());
+  return block_of({.inputs = inputs, .feeds_through = inputs > 0}, {},
+                  [own = *std::move(parsed)](const SampleTime& when, std::span<const double> u,
+                                             std::span<const double>,
+                                             std::span<double> y) { y[0] = own(when.time_s, u); });
 }
 
 Handle selector(double threshold) {

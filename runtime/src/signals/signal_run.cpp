@@ -82,10 +82,15 @@ std::span<const double> SignalRun::gather(const SignalGraph::Node& node) {
   return {gathered_.data(), node.inputs.size()};
 }
 
-void SignalRun::actuate(std::span<double> settings) const {
+bool SignalRun::actuate(std::span<double> settings) const {
+  bool changes = false;
   for (const SignalGraph::Actuator& actuator : graph_->actuators()) {
-    settings[at(actuator.slot)] = values_[at(actuator.signal)];
+    double& held = settings[at(actuator.slot)];
+    const double value = values_[at(actuator.signal)];
+    changes |= held != value;
+    held = value;
   }
+  return changes;
 }
 
 std::size_t SignalRun::bytes() const {

@@ -33,8 +33,8 @@ class SignalRun {
   /// Before macro-step `step`, at `time_s`. A fault leaves everything as it was.
   SampleFault sample(std::int64_t step, double time_s);
   std::span<const double> values() const { return values_; }
-  /// Writes the actuators' values to the settings of the system.
-  void actuate(std::span<double> settings) const;
+  /// Writes the actuators' values to the settings of the system. True when any of them changes.
+  bool actuate(std::span<double> settings) const;
   std::size_t bytes() const;
 
  private:

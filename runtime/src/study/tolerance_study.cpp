@@ -17,9 +17,6 @@ namespace {
 
 void check(const Scenario& scenario, const ToleranceOptions& options) {
   Issues issues;
-  if (scenario.options.signals != nullptr) {
-    issues.push_back({"/signals", "signals are sampled every so many steps of one size"});
-  }
   if (!scenario.options.method.couples_by_waves()) {
     issues.push_back({"/method/kind", "steps choose their size with wave coupling only"});
   }
@@ -37,6 +34,7 @@ StepperOptions options_for(const Scenario& scenario, int stages, double toleranc
   if (!out.sizes) {
     constexpr double kStepsAtLeast = 8.0;
     out.sizes.emplace();
+    if (out.signals != nullptr) out.signals_every_s = out.step_s;
     out.step_s = scenario.end_s / kStepsAtLeast;
   }
   out.sizes->tolerance = tolerance;

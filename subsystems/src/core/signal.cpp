@@ -118,6 +118,17 @@ Signal Signal::callback(std::function<double(double)> function) {
   return Signal(Kind(std::move(function)));
 }
 
+Signal Signal::expression(std::string_view text) {
+  static const std::vector<std::string> variables = {"t"};
+  try {
+    return Signal(Kind(Expression::parse(text, variables)));
+  } catch (const ConfigError& error) {
+    Issues issues;
+    append(issues, "/expression", error.issues());
+    throw ConfigError(std::move(issues));
+  }
+}
+
 Signal Signal::chirp(const Chirp& chirp) {
   Issues issues;
   require_finite(issues, "/amplitude", chirp.amplitude);
@@ -204,6 +215,8 @@ double Signal::operator()(double time_s) const {
           return noise_at(kind, time_s);
         } else if constexpr (std::is_same_v<T, Settable>) {
           return kind.initial;
+        } else if constexpr (std::is_same_v<T, Expression>) {
+          return kind({&time_s, 1});
         } else {
           return kind(time_s);
         }

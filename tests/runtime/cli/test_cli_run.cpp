@@ -87,6 +87,36 @@ TEST(CliRun, WritesCompleteFiles) {
   EXPECT_DOUBLE_EQ(trajectory.last().front(), 30 * summary["step_s"].get<double>());
 }
 
+TEST(CliRun, EventsAreWrittenAndMayEndTheRun) {
+  const TemporaryFolder folder;
+  const auto out = folder.path() / "out";
+  const Words run = {"run", kPair, "--out", out.string()};
+  // The position of A starts at .1 and comes to .05 first.
+  const ProcessResult result =
+      portwave_cli(run + Words{"--json", "--set",
+                               R"(/events=[{"name": "half", "of": "A.q1", "level": 0.05,
+                                            "end_run": true}, {"of": "A.q1", "level": 9}])"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_TRUE(contains(result.err, "(ended by \"half\")")) << said(result);
+  EXPECT_TRUE(contains(result.err, "half: 1 falling; the last at")) << said(result);
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json["ended_by"], "half");
+  EXPECT_EQ(json["completed"], true);
+  ASSERT_EQ(json["events"].size(), 2U);
+  EXPECT_EQ(json["events"][0]["falling"], 1);
+  EXPECT_EQ(json["events"][1]["last_s"], nullptr);
+  const std::string events = read_text(out / "events.csv");
+  EXPECT_EQ(events.substr(0, 26), "time_s,event,direction\n" + events.substr(23, 3));
+  EXPECT_TRUE(contains(events, ",half,falling\n")) << events;
+  EXPECT_GT(json["events"][0]["last_s"],
+            json["time_s"].get<double>() - json["step_s"].get<double>());
+  EXPECT_LE(json["events"][0]["last_s"], json["time_s"]);
+  // Where nothing is watched, none are left of a run before.
+  ASSERT_EQ(portwave_cli(run + Words{"--steps", "5"}).exit_code, 0);
+  EXPECT_EQ(names_in(out),
+            (std::vector<std::string>{"energy.csv", "summary.json", "trajectory.csv"}));
+}
+
 TEST(CliRun, ThreadsDoNotChangeAByte) {
   const TemporaryFolder folder;
   const auto run = [&](const std::string& name, const Words& more) {

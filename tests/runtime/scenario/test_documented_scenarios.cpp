@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <stdexcept>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -26,6 +27,16 @@ std::map<std::string, testing::Json> scenarios_of(const std::string& page) {
     found[json.at("name")] = json;
   }
   return found;
+}
+
+/// The JSON block of a page that is a scenario of this name; others may be parts of scenarios.
+testing::Json scenario_of(const std::string& page, const std::string& name) {
+  const std::string text = testing::read_text(testing::source_folder() / page);
+  const std::string open = "\n```json\n", close = "\n```";
+  const std::size_t at = text.find(open + "{\n  \"name\": \"" + name + "\"");
+  if (at == std::string::npos) throw std::logic_error(page + " has no scenario " + name);
+  const std::size_t begin = at + open.size();
+  return testing::Json::parse(text.substr(begin, text.find(close, begin) - begin));
 }
 
 Scenario parsed(testing::Json scenario, const std::string& kind) {
@@ -77,6 +88,30 @@ TEST(DocumentedScenarios, TwoMassesAreJoinedRigidlyByWavesAndByALinkOtherwise) {
   EXPECT_GT(amplitude, 0.009);
   EXPECT_LT(apart, 4e-5);
   EXPECT_GT(apart, 1e-6) << "the page says how far the link gives";
+}
+
+TEST(DocumentedScenarios, FourLegsSwingAlikeButForTheirPhases) {
+  const testing::Json file = scenario_of("docs/reference/scenario.md", "four_legs");
+  const Scenario scenario = parse_scenario(file.dump(), "page.json", ".");
+  ASSERT_EQ(scenario.system.parts().size(), 8U);
+  ASSERT_EQ(scenario.observables.size(), 2U);
+  Stepper stepper(scenario.system, scenario.options);
+  double largest = 0.0;
+  for (int n = 0; n < 1000; ++n) {
+    stepper.step();
+    // Opposite phases at first: pendulums swing alike to both sides.
+    const double first = observe(stepper, scenario.observables[0]);
+    const double opposite = observe(stepper, scenario.observables[1]);
+    EXPECT_NEAR(first, -opposite, 1e-9 * (1.0 + std::abs(first))) << n;
+    largest = std::max(largest, std::abs(first));
+  }
+  EXPECT_GT(largest, 0.01);
+}
+
+TEST(DocumentedScenarios, TheLoopOfTheSignalsPageRuns) {
+  const testing::Json file = scenario_of("docs/concepts/signals.md", "position control");
+  const Scenario scenario = parse_scenario(file.dump(), "page.json", ".");
+  EXPECT_NE(scenario.options.signals, nullptr);
 }
 
 }  // namespace

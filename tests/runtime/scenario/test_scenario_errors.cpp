@@ -57,7 +57,7 @@ std::pair<Json, Lines> defects_elsewhere(const Json& edits) {
   const std::vector<Elsewhere> all = {
       {"/time/step_s", 0, "must be a number > 0, got 0"},
       {"/subsystems/0/inputs/force/value", "x", "must be a number, got the string \"x\""},
-      {"/couplings/2/note", 1, "unknown key \"note\".\nkeys: \"kind\", \"ports\"."},
+      {"/couplings/2/note", 1, "unknown key \"note\".\nkeys: \"kind\", \"ports\", \"for\"."},
       {"/method/relaxation", 2, "must be a number > 0 and < 2, got 2"},
       {"/outputs/every", 0, "must be an integer from 1 to 2147483647, got 0"}};
   const auto section = [](const std::string& pointer) {

@@ -116,6 +116,70 @@ TEST(ScenarioSignals, EveryDefectIsToldInItsPlace) {
   }
 }
 
+TEST(ScenarioSignals, ADefectElsewhereSaysNothingOfDrivenInputs) {
+  Json scenario = loop_scenario();
+  scenario["couplings"][0]["ports"][0] = "m.copling";
+  const auto defects = defects_of(scenario);
+  EXPECT_EQ(defects.size(), 1U) << all(defects);
+  EXPECT_TRUE(has(defects, "/couplings/0/ports/0: subsystem \"m\" has no port")) << all(defects);
+}
+
+TEST(ScenarioSignals, ExpressionsTakeNamedSignals) {
+  Json scenario = loop_scenario();
+  Json& blocks = scenario["signals"]["blocks"];
+  blocks.push_back({{"name", "f"},
+                    {"kind", "expression"},
+                    {"expression", "2*x - y + 10*t"},
+                    {"signals", {{"x", "m.q2"}, {"y", "path[0]"}}}});
+  blocks.push_back({{"name", "g"},
+                    {"kind", "expression"},
+                    {"expression", "u1 + u2*u3"},
+                    {"signals", {"f", 3, "m.v2"}},
+                    {"every", 1}});
+  blocks.push_back({{"name", "clock"}, {"kind", "expression"}, {"expression", "t"}, {"every", 1}});
+  blocks[5]["every"] = 1;
+  blocks[1]["every"] = 1;
+  scenario["outputs"]["observe"] = {"f", "g", "clock", "m.q2", "m.v2", "path[0]"};
+  const Scenario read = parse_scenario(scenario.dump(), "file", ".");
+  Stepper stepper(read.system, read.options);
+  for (int n = 0; n < 25; ++n) stepper.step();
+  const auto value = [&](std::size_t i) { return observe(stepper, read.observables[i]); };
+  EXPECT_NEAR(value(2), 0.25, 1e-15);
+  EXPECT_EQ(value(0), 2.0 * value(3) - value(5) + 10.0 * value(2));
+  EXPECT_EQ(value(1), value(0) + 3.0 * value(4));
+  EXPECT_NE(value(4), 0.0);
+}
+
+TEST(ScenarioSignals, DefectsOfExpressionsAreToldInTheirPlaces) {
+  Json scenario = loop_scenario();
+  Json& blocks = scenario["signals"]["blocks"];
+  const auto add = [&](const char* name, const Json& text, const Json& signals) {
+    blocks.push_back({{"name", name}, {"kind", "expression"}, {"expression", text}});
+    if (!signals.is_null()) blocks.back()["signals"] = signals;
+  };
+  add("a", "2*y", Json{{"x", "m.q2"}});
+  add("b", "2*", nullptr);
+  add("c", 3, nullptr);
+  add("d", "t", 5);
+  add("e", "t", Json{{"sin", "m.q2"}});
+  add("f", "u1", Json{"m.qq"});
+  add("g", "u1 + u2", Json{"g", 1});
+  scenario["subsystems"][0]["inputs"]["force"] = {{"kind", "expression"}, {"expression", "x"}};
+  const auto defects = defects_of(scenario);
+  for (const char* const text : {
+           "/subsystems/0/inputs/force/expression: in the expression \"x\", column 1: there is no",
+           "/signals/blocks/5/expression: in the expression \"2*y\", column 3: there is no \"y\"",
+           "/signals/blocks/6/expression: in the expression \"2*\", column 3: a number",
+           "/signals/blocks/7/expression: must be a string, got 3",
+           "/signals/blocks/8/signals: must be an object or an array of signals, got 5",
+           "/signals/blocks/9/signals: \"sin\" has a meaning of its own in expressions",
+           "/signals/blocks/10/signals/0: subsystem \"m\" has nothing named \"qq\"",
+           "algebraic loop",
+       }) {
+    EXPECT_TRUE(has(defects, text)) << text << "\n--- in ---\n" << all(defects);
+  }
+}
+
 TEST(ScenarioSignals, AlgebraicLoopsAreNamed) {
   Json scenario = loop_scenario();
   scenario["signals"]["blocks"][0]["signals"].push_back("back");

@@ -66,8 +66,13 @@ TEST(ScenarioSchema, AllowActiveLiftsTheLowerBoundOfDampers) {
 
 TEST(ScenarioSchema, DescribesEveryParameterOfEveryType) {
   const auto schema = scenario_schema();
-  const auto& types =
-      schema.at("definitions").at("subsystem").at("properties").at("type").at("enum");
+  const auto& types = schema.at("definitions")
+                          .at("subsystem")
+                          .at("properties")
+                          .at("type")
+                          .at("anyOf")
+                          .at(0)
+                          .at("enum");
   std::set<std::string> named;
   for (const auto& type : types) named.insert(type.get<std::string>());
   for (const PartType& type : catalogue()) {

@@ -110,6 +110,40 @@ TEST(OperationBlocks, AreWhatTheirEquationsSay) {
   EXPECT_EQ(response(block::selector(0.5), {{0.5, 3.0, 4.0}})[0][0], 4.0);
 }
 
+TEST(OperationBlocks, AnExpressionIsItsFormulaOfTimeAndInputs) {
+  const auto block = block::expression("2*x - y*sin(t) + (t > 0.015)", {"x", "y"});
+  EXPECT_TRUE(block->shape().feeds_through);
+  EXPECT_EQ(block->shape().inputs, 2);
+  EXPECT_EQ(block->shape().states, 0);
+  const auto outputs = response(block, {{5.0, 1.5}, {-1.0, 4.0}, {0.0, -2.0}});
+  for (int k = 0; k < 3; ++k) {
+    const double t = k * kPeriod_s;
+    const double x[] = {5.0, -1.0, 0.0}, y[] = {1.5, 4.0, -2.0};
+    EXPECT_EQ(outputs[static_cast<std::size_t>(k)][0],
+              2 * x[k] - y[k] * std::sin(t) + (t > 0.015 ? 1.0 : 0.0));
+  }
+  const auto source = block::expression("3*t^2", {});
+  EXPECT_FALSE(source->shape().feeds_through);
+  EXPECT_EQ(at_time(source, 2.0), 12.0);
+}
+
+TEST(OperationBlocks, AnExpressionNamesWhatIsWrong) {
+  const auto issues = [](const char* text, const std::vector<std::string>& names) {
+    try {
+      (void)block::expression(text, names);
+    } catch (const ConfigError& error) {
+      return error.issues();
+    }
+    return Issues();
+  };
+  const Issues unknown = issues("2*u2", {"u1"});
+  ASSERT_EQ(unknown.size(), 1U);
+  EXPECT_EQ(unknown[0].where, "/expression");
+  EXPECT_NE(unknown[0].what.find("Did you mean \"u1\"?"), std::string::npos) << unknown[0].what;
+  EXPECT_EQ(issues("t", {"t", "sin", "a b", "x", "x"}).size(), 4U);
+  EXPECT_EQ(issues("t", {"x", "y"}).size(), 0U);
+}
+
 TEST(OperationBlocks, ASwitchKeepsItsStateBetweenItsThresholds) {
   const auto thermostat = block::hysteresis({.on_above = 2.0, .off_below = 1.0, .on = 7.0});
   EXPECT_EQ(response_of_one(thermostat, {1.5, 2.1, 1.5, 0.9, 1.5, 2.0}),

@@ -74,6 +74,31 @@ TEST(CatalogueAdd, RefusesATypeTwice) {
             "/name: there is a type \"duffing_node\" already\n");
 }
 
+TEST(CatalogueAdd, AddsSeveralTypesOrNone) {
+  const auto several = [](const std::vector<std::string>& names) {
+    std::vector<PartType> types;
+    for (const std::string& name : names) types.push_back(sound_type(name));
+    return types;
+  };
+  const std::size_t before = catalogue().size();
+  try {
+    Catalogue::add(several({"first", "mass", "second", "a b", "second"}));
+    ADD_FAILURE() << "it has three defects";
+  } catch (const ConfigError& error) {
+    ASSERT_EQ(error.issues().size(), 3U) << error.what();
+    EXPECT_EQ(error.issues()[0].where, "/mass/name");
+    EXPECT_EQ(error.issues()[1].where, "/a b/name");
+    EXPECT_EQ(error.issues()[2].where, "/second");
+  }
+  EXPECT_EQ(catalogue().size(), before);
+  const auto added = [&] {
+    Catalogue::add(several({"first", "second"}));
+    return catalogue().size() == before + 2 && catalogue()[before].name == "first" &&
+           catalogue()[before + 1].name == "second";
+  };
+  EXPECT_EXIT(std::exit(added() ? 0 : 1), ::testing::ExitedWithCode(0), "");
+}
+
 TEST(CatalogueAdd, NamesEveryDefect) {
   const std::string form =
       "/name: must begin with a letter and be made of letters, digits, '_' and '-', got ";

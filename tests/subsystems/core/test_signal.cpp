@@ -46,6 +46,17 @@ TEST(Signal, SineProductIsTheProductOfItsSines) {
   EXPECT_NEAR(current(0.0005), std::sin(0.05 * pi), 1e-12);  // a crest of the fast sine
 }
 
+TEST(Signal, AnExpressionIsAFunctionOfTime) {
+  const Signal signal = Signal::expression("5*sin(2*pi*t) + if(t >= 1, 2, 0)");
+  for (const double t : {-1.0, 0.0, 0.3, 0.999, 1.0, 7.5}) {
+    EXPECT_EQ(signal(t), 5.0 * std::sin(2.0 * std::numbers::pi * t) + (t >= 1.0 ? 2.0 : 0.0)) << t;
+  }
+  EXPECT_EQ(signal.next_kink(0.0), kInfinity);
+  const Issues issues = issues_of([] { (void)Signal::expression("sin(u)"); });
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].where, "/expression");
+}
+
 TEST(Signal, PiecewiseLinearMeetsItsKnotsExactly) {
   const std::vector<Signal::Knot> knots = {{-1.0, 0.1}, {0.3, 0.7}, {0.4, -5.0}, {7.0, 1e300}};
   const Signal signal = Signal::piecewise_linear(knots);

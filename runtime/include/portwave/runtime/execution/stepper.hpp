@@ -20,6 +20,7 @@
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/execution/budget.hpp"
+#include "portwave/runtime/execution/events.hpp"
 #include "portwave/runtime/execution/partition.hpp"
 #include "portwave/runtime/execution/wave_view.hpp"
 #include "portwave/runtime/signals/signal_graph.hpp"
@@ -78,7 +79,11 @@ struct StepSizes {
   double tolerance = 1e-6;
   /// No step of the ladder is shorter [s]; 0: step_s·2⁻⁴⁰.
   double smallest_s = 0.0;
+  /// A step in which a watched state passes its level ends at most so long after that [s]; 0:
+  /// kEventShare of step_s.
+  double event_tolerance_s = 0.0;
 
+  static constexpr double kEventShare = 1e-9;
   static NumberRange tolerances() { return {.minimum = 1e-13, .maximum = 0.1}; }
 };
 
@@ -88,6 +93,7 @@ struct StepSizeStatistics {
   std::int64_t rejected_for_coupling =
       0;                         ///< of them: because the inner iteration did not converge
   std::int64_t comparisons = 0;  ///< of a step with two of half its size, to find a first step
+  std::int64_t shortened = 0;    ///< attempts taken anew to end at an event
   std::int64_t changes = 0;      ///< of the step size
   double smallest_s = std::numeric_limits<double>::infinity();
   double largest_s = 0.0;
@@ -99,8 +105,13 @@ struct StepperOptions {
   std::optional<StepSizes> sizes = {};  ///< empty: all steps are of size step_s
   CouplingMethod method = {};
   /// Sensors, controllers and actuators: sampled before each step, their outputs held over it. Null:
-  /// none. Wave coupling with steps of one size only.
+  /// none. Wave coupling only.
   std::shared_ptr<const SignalGraph> signals = {};
+  /// With `sizes`: time between samples of the graph [s] > 0; steps end there. With steps of one
+  /// size it is sampled before every step, and this is 0.
+  double signals_every_s = 0.0;
+  /// What is watched for events, beside what parts watch of themselves (Subsystem::state_levels).
+  std::vector<Watch> watches = {};
   Certify certify = Certify::energy;
   int threads = 1;  ///< ≥ 1; with 1, `automatic` is `serial`
   Grain grain = {};
@@ -167,6 +178,7 @@ struct IterationStatistics {
   }
 };
 
+class EventWatch;
 class StepEngine;
 class SignalRun;
 
@@ -241,6 +253,13 @@ class Stepper {
   /// t = 0 too. What a block throws is told by the next step.
   std::span<const double> signals() const;
 
+  /// What is watched: StepperOptions::watches, then what parts watch of themselves.
+  std::span<const Watch> watches() const;
+  /// What happened in the last step, in order of time; until the next step.
+  std::span<const Event> events() const;
+  /// How often, by watch.
+  std::span<const EventCount> event_counts() const;
+
   /// Waves, impedances, tanks, the guard; null where the method couples without waves. Lives as
   /// long as the stepper's engine does, also when the stepper is moved.
   const WaveView* waves() const;
@@ -268,15 +287,19 @@ class Stepper {
   std::size_t overhead_bytes() const;
 
  private:
+  StepReport step_to(double limit_s);
   /// Takes the samples for the step to come, unless that is done. Errors: StepError.
   void sample_signals();
   /// The same, what fails being left to the next step.
   void sample_if_possible();
+  double next_sample_s() const;
   double& setting(int part, int channel) const;
 
   std::unique_ptr<StepEngine> engine_;
   std::unique_ptr<SignalRun> signals_;
-  std::int64_t sampled_ = -1;  ///< the step that the signals were sampled for
+  double signals_every_s_ = 0.0;  ///< 0: before every step
+  std::int64_t sampled_ = -1;     ///< number of the last sample: of the step, or of the period
+  std::unique_ptr<EventWatch> events_;
 };
 
 }  // namespace portwave

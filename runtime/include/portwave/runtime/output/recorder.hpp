@@ -88,6 +88,9 @@ class OutputFolder {
 /// of it instead, the quantities taken from the polynomials of the stages, and energy.csv one for
 /// every step.
 ///
+/// Where something is watched, events.csv has a row for every event: time_s, event (the name of the
+/// watch) and direction ("rising", "closes").
+///
 /// The folder is made if missing. Rows go to hidden temporary files in it; `finish` moves them to
 /// their names when all are complete, so a name never holds half a file. Numbers have 17
 /// significant digits and read back to the same double. Recording does not allocate.

@@ -18,12 +18,20 @@ namespace portwave {
 /// what follows from it, `times`) is the same, bit by bit, for any number of threads, grain and
 /// executor.
 struct RunSummary {
+  /// What a watch has seen.
+  struct Events {
+    std::string name, rising, falling;  ///< as Watch
+    EventCount count;
+  };
+
   std::string scenario;
   std::int64_t steps = 0;
   double step_s = 0.0;
   std::optional<StepSizes> sizes;  ///< where steps choose their size; step_s is the largest
   StepSizeStatistics step_sizes;   ///< and what they came to
   double time_s = 0.0;             ///< simulated time that was reached
+  std::vector<Events> events;      ///< by watch
+  std::string ended_by;            ///< name of the watch that ended the run; empty: none did
   bool completed = true;           ///< false: interrupted after `steps` steps
   CouplingMethod method;           ///< as asked for
   int stages = 1;                  ///< of a step, with wave coupling
@@ -56,6 +64,9 @@ struct RunSummary {
   /// Simulated time per wall time: above 1 is faster than real time.
   double real_time_factor() const { return time_s / wall_s; }
 };
+
+/// The watch that says that the run ends with the last step; null: none does.
+const Watch* ending_watch(const Stepper& stepper);
 
 /// Collects the summary of what `stepper`, made with `options`, has done so far. `times`: those of
 /// its step reports, added up.

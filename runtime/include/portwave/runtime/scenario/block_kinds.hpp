@@ -19,6 +19,10 @@ struct BlockField {
   enum class Kind {
     signal,   ///< an input: the name of a signal, a quantity "part.state", or a number
     signals,  ///< an array of inputs
+    /// Inputs with names: an object of them, or an array of inputs that are called u1, u2, …; the
+    /// names are the value.
+    named_signals,
+    text,
     number,
     integer,
     boolean,
@@ -41,7 +45,7 @@ struct BlockField {
 class BlockValues {
  public:
   using Value = std::variant<double, std::string, std::vector<double>, Eigen::MatrixXd,
-                             std::vector<Signal::Knot>>;
+                             std::vector<Signal::Knot>, std::vector<std::string>>;
 
   void set(const std::string& name, Value value) {
     values_.insert_or_assign(name, std::move(value));
@@ -50,6 +54,9 @@ class BlockValues {
   int integer(std::string_view name) const { return static_cast<int>(number(name)); }
   bool flag(std::string_view name) const { return number(name) != 0.0; }
   const std::string& text(std::string_view name) const { return get<std::string>(name); }
+  const std::vector<std::string>& names(std::string_view name) const {
+    return get<std::vector<std::string>>(name);
+  }
   const std::vector<double>& numbers(std::string_view name) const {
     return get<std::vector<double>>(name);
   }

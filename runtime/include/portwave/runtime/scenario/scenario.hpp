@@ -12,6 +12,7 @@
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/progress.hpp"
 #include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/scenario/plugins.hpp"
 
 namespace portwave {
 
@@ -45,18 +46,18 @@ class ScenarioError : public ConfigError {
   std::string file_;
 };
 
-/// Reads, overrides, checks and builds. Relative paths inside (CSV tables) are relative to the
-/// file.
+/// Reads, overrides, checks and builds. Relative paths inside (tables, matrices, plugins) are
+/// relative to the file. Plugins that were loaded stay, also where the scenario has defects.
 /// Errors: ScenarioError with every defect; nothing is written anywhere.
 Scenario load_scenario(const std::filesystem::path& file,
                        const std::vector<Override>& overrides = {},
-                       const PhaseCallback& listener = {});
+                       const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused);
 
 /// The same from text; `file` names it in errors, `folder` resolves relative paths.
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder,
                         const std::vector<Override>& overrides = {},
-                        const PhaseCallback& listener = {});
+                        const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused);
 
 /// The JSON Schema (draft 7) of scenario files, generated from the catalogue.
 nlohmann::ordered_json scenario_schema();

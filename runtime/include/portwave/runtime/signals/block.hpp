@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <Eigen/Core>
@@ -154,6 +155,11 @@ Handle hysteresis(const Switch& options);
 
 /// Inputs c, u₁, u₂: u₁ where c > threshold, else u₂.
 Handle selector(double threshold);
+
+/// y = expression(t, u₁, u₂, …), in t [s] and the names of the inputs, such as
+/// "target - 0.5*sin(2*pi*t)*angle" (see Expression). Errors: ConfigError; names must be those of
+/// variables, each once, and neither "t" nor that of a function.
+Handle expression(std::string_view text, const std::vector<std::string>& names);
 
 // Controllers.
 

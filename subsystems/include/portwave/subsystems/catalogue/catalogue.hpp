@@ -47,10 +47,9 @@ enum class ParameterKind {
   states,   ///< std::vector<StateVariable>
 };
 
-using ParameterValue =
-    std::variant<double, int, bool, std::string, std::vector<double>, MatrixRows, MatrixEntries,
-                 std::vector<Port>, std::vector<InputChannel>, std::vector<StateVariable>,
-                 ShapedMatrix>;
+using ParameterValue = std::variant<double, int, bool, std::string, std::vector<double>, MatrixRows,
+                                    MatrixEntries, std::vector<Port>, std::vector<InputChannel>,
+                                    std::vector<StateVariable>, ShapedMatrix>;
 
 /// Describes one parameter of a part type: enough to check it, list it and write its JSON Schema.
 struct ParameterInfo {
@@ -102,6 +101,8 @@ class Catalogue {
   /// choices that are missing; defaults of another kind; no function to build with; an example that
   /// does not fit the parameters. Nothing is added then.
   static void add(PartType type);
+  /// All of them or none. Errors: as above, each `where` after "/<type>"; also types of equal name.
+  static void add(std::vector<PartType> types);
 
   const_iterator begin() const { return types_.begin(); }
   const_iterator end() const { return types_.end(); }

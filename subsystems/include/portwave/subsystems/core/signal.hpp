@@ -5,9 +5,12 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "portwave/subsystems/base/expression.hpp"
 
 namespace portwave {
 
@@ -36,6 +39,8 @@ class Signal {
   static Signal piecewise_linear(std::vector<Knot> knots);
   /// u(t) = function(t). Errors: ConfigError when `function` is empty.
   static Signal callback(std::function<double(double)> function);
+  /// u(t) of an expression in t [s], such as "5*sin(2*pi*t) + (t > 1)". Errors: ConfigError.
+  static Signal expression(std::string_view text);
   /// A sine whose frequency goes linearly from `from_Hz` to `to_Hz` within `duration_s` and then
   /// stays: u(t) = offset + amplitude sin(φ(t)), φ(0) = phase_rad, φ′ = 2π times the frequency.
   /// Errors: ConfigError unless all is finite and the duration > 0.
@@ -74,7 +79,8 @@ class Signal {
   int slot() const { return slot_; }
   void set_slot(int slot) { slot_ = slot; }
   /// The first time after `after_s` at which it is known to have a kink or to jump: the knots of a
-  /// table. Infinite where there is none, and for callbacks, of which nothing is known.
+  /// table. Infinite where there is none, and for callbacks and expressions, of which nothing is
+  /// known.
   double next_kink(double after_s) const;
   /// The highest frequency in it [Hz], where it is a product of sines: the sum of theirs. 0 for all
   /// others.
@@ -96,7 +102,8 @@ class Signal {
   struct Settable {
     double initial = 0.0;
   };
-  using Kind = std::variant<Constant, SineProduct, Table, Callback, Chirp, Noise, Settable>;
+  using Kind =
+      std::variant<Constant, SineProduct, Table, Callback, Expression, Chirp, Noise, Settable>;
 
   explicit Signal(Kind kind) : kind_(std::make_shared<const Kind>(std::move(kind))) {}
   std::shared_ptr<const Kind> kind_;  ///< null: u(t) = 0

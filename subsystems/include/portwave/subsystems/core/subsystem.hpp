@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <Eigen/SparseCore>
@@ -22,6 +23,13 @@ struct LinearForm {
 struct PortLawValue {
   double value = 0.0;
   double slope = 0.0;
+};
+
+/// A level of a state, and what its passage is called in either direction.
+struct StateLevel {
+  int state = 0;
+  double level = 0.0;
+  std::string rising, falling;
 };
 
 /// One port-Hamiltonian part, immutable once built: a component that shows its physics, apart from
@@ -65,6 +73,10 @@ class Subsystem : public Component {
   /// False where ∇²H jumps, as at the edge of a contact. Then steps of one stage only are taken, whose
   /// discrete gradient may be exact there: more stages take integrals by quadrature, which is not.
   virtual bool is_smooth() const { return true; }
+
+  /// Levels of states where the equations change, as where a contact closes. Steps that choose their
+  /// size end there, and each passage is an event.
+  virtual std::vector<StateLevel> state_levels() const { return {}; }
 
   /// True when J, R, G, P, S, N do not depend on the state.
   virtual bool constant_structure() const { return true; }

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "portwave/runtime/signals/signal_graph.hpp"
+
+namespace portwave {
+
+/// A quantity that is watched: an event happens where it passes a level. It passes from one side to
+/// the other; touching the level and going back is no event, nor is leaving it at the start.
+struct Watch {
+  enum class Direction { rising, falling, both };
+
+  std::string name;
+  Sensor of;
+  int signal = -1;  ///< ≥ 0: this signal of the signal graph, in place of `of`
+  double level = 0.0;
+  Direction direction = Direction::both;
+  bool ends_run = false;  ///< for whoever steps: the stepper itself goes on
+  std::string rising = "rising", falling = "falling";  ///< what it is called in either direction
+
+  bool wants(bool is_rising) const {
+    return direction == Direction::both || (direction == Direction::rising) == is_rising;
+  }
+};
+
+/// What a watch has seen in a step.
+struct Event {
+  int watch = 0;  ///< in Stepper::watches
+  bool rising = true;
+  /// Where steps choose their size, of a state: the root of the polynomial through the stages, the
+  /// step's end being at most StepSizes::event_tolerance_s later. Of a signal: when it was sampled.
+  /// Else on the straight line between the values at the ends of the step.
+  double time_s = 0.0;
+};
+
+/// What a watch has seen since the start.
+struct EventCount {
+  std::int64_t rising = 0, falling = 0;
+  double last_s = 0.0;  ///< time of the last one, 0 where there was none
+
+  std::int64_t all() const { return rising + falling; }
+};
+
+}  // namespace portwave

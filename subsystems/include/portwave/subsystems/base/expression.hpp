@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace portwave {
+
+/// An arithmetic expression in named variables, such as "0.5*mass + sin(2*pi*t)".
+///
+/// Operators, the strongest first: ^ (binds to the right, and stronger than a sign: -2^2 is −4);
+/// signs; * /; + -; < <= > >= == != (1 where true, 0 elsewhere); parentheses. The constant pi.
+/// Functions: sin cos tan asin acos atan atan2(y, x) sinh cosh tanh exp log (natural) sqrt abs sign
+/// floor ceil round min(a, b) max(a, b) mod(a, b) = a − b floor(a/b), and if(c, a, b): a where c is
+/// not 0, else b. Angles are in radians. Arithmetic is that of double: 1/0 is infinite.
+/// Threads: immutable. Cost of a value: one pass over the operations.
+class Expression {
+ public:
+  /// Variables are numbered in the order given; their names hide those of functions and pi.
+  /// Errors: ConfigError, `where` being empty, with the column of what is wrong, counted from 1.
+  static Expression parse(std::string_view text, std::span<const std::string> variables);
+
+  /// True of letters, digits and _ that do not begin with a digit: what a variable may be called.
+  static bool is_name(std::string_view text);
+  /// True of "pi" and the names of functions.
+  static bool is_reserved(std::string_view name);
+
+  /// The value for values of the variables, of which there must be as many as were named. Does not
+  /// allocate.
+  double operator()(std::span<const double> values) const;
+  /// The same, the first variable apart from the others.
+  double operator()(double first, std::span<const double> others) const;
+  /// True where the value may depend on the variable of this number.
+  bool uses(int variable) const;
+
+ private:
+  friend class ExpressionParser;
+  enum class Code : std::uint8_t {
+    number,
+    variable,
+    // of two numbers
+    add,
+    subtract,
+    multiply,
+    divide,
+    power,
+    less,
+    at_most,
+    greater,
+    at_least,
+    equal,
+    unequal,
+    arc_tangent_of_two,
+    minimum,
+    maximum,
+    modulo,
+    // of three
+    choose,
+    // of one
+    negate,
+    sine,
+    cosine,
+    tangent,
+    arc_sine,
+    arc_cosine,
+    arc_tangent,
+    hyperbolic_sine,
+    hyperbolic_cosine,
+    hyperbolic_tangent,
+    exponential,
+    logarithm,
+    root,
+    magnitude,
+    sign_of,
+    floor_of,
+    ceiling_of,
+    rounded,
+  };
+  struct Step {
+    Code code;
+    int index = 0;  // of the variable
+    double number = 0.0;
+  };
+  static constexpr int kMostDepth = 64;
+  static constexpr std::size_t kMostLength = 10'000;
+  template <class ValueOf>
+  double evaluate(ValueOf value_of) const;
+  static double of_one(Code code, double a);
+  static double of_two(Code code, double a, double b);
+
+  std::vector<Step> steps_;  // in postfix order, for a stack of at most kMostDepth
+};
+
+}  // namespace portwave

@@ -1,0 +1,9 @@
+#pragma once
+
+namespace portwave {
+
+/// The version of portwave that these headers belong to, "major.minor.patch". A program may be linked
+/// with another one: `version()` in runtime says which.
+inline constexpr char kVersion[] = "0.1.0";
+
+}  // namespace portwave
