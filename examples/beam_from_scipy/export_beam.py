@@ -3,8 +3,8 @@
 
 An Euler-Bernoulli beam (Hermite elements, consistent masses) on ballast, that is on springs and
 dampers all along. Its ends are free. Writes M.npz, D.npz, K.npz and B.npz beside this file. The
-coordinates are deflection w [m] (downwards) and rotation [rad] of every node: q0 = w_0, q1 = the
-rotation there, q2 = w_1, ...
+coordinates are deflection w [m] (downwards) and rotation [rad] of every node: q1 = w_0, q2 = the
+rotation there, q3 = w_1, ...
 
     python3 export_beam.py                  # 25000 elements of 0.6 m: 50002 coordinates
     python3 export_beam.py --elements 50
