@@ -52,9 +52,9 @@ Json beam_scenario() {
     "couplings": [{"kind": "common_flow", "ports": ["beam.tip", "weight.port"]}],
     "method": {"kind": "auto", "tolerance": 1e-13},
     "signals": {"blocks": [
-      {"name": "spring", "kind": "gain", "input": "beam.q15", "gain": -3},
-      {"name": "damper", "kind": "gain", "input": "beam.tip.flow", "gain": 0.2},
-      {"name": "push", "kind": "sum", "inputs": ["spring", "damper"]}]},
+      {"name": "spring", "kind": "gain", "signal": "beam.q15", "factor": -3},
+      {"name": "damper", "kind": "gain", "signal": "beam.tip.flow", "factor": 0.2},
+      {"name": "push", "kind": "sum", "signals": ["spring", "damper"]}]},
     "outputs": {"observe": ["beam.q1", "beam.q15", "beam.q29", "beam.q29_rate", "beam.tip.effort",
                             "beam.tip.flow", "beam.storage", "weight.velocity", "push"]}
   })json");
@@ -120,7 +120,7 @@ TEST(ScenarioCut, EveryNameOfTheUncutPartMeansWhatItMeant) {
 
 TEST(ScenarioCut, ControlAnotherDamperIsSeen) {
   Json other = with_cut(beam_scenario(), 3);
-  other["signals"]["blocks"][1]["gain"] = 0.21;
+  other["signals"]["blocks"][1]["factor"] = 0.21;
   const Observed a = observed_after_run(beam_scenario()), b = observed_after_run(other);
   double gap = 0.0;
   for (std::size_t i = 0; i < a.values.size(); ++i) {
@@ -228,11 +228,11 @@ TEST(ScenarioCut, DefectsAreToldInTheirPlacesAllAtOnce) {
 TEST(ScenarioCut, UnknownNamesAreToldByThoseOfTheWholePart) {
   Json scenario = with_cut(beam_scenario(), 3);
   scenario["outputs"]["observe"] = {"beam.q31", "beam.tipp.flow"};
-  scenario["signals"]["blocks"][0]["input"] = "beam.q_15";
+  scenario["signals"]["blocks"][0]["signal"] = "beam.q_15";
   const std::string report = report_of(scenario);
   for (const char* const expected :
        {"/outputs/observe/0", "subsystem \"beam\" has nothing named \"q31\"", "/outputs/observe/1",
-        "nothing named \"tipp.flow\"", "/signals/blocks/0/input", "nothing named \"q_15\""}) {
+        "nothing named \"tipp.flow\"", "/signals/blocks/0/signal", "nothing named \"q_15\""}) {
     EXPECT_NE(report.find(expected), std::string::npos) << expected << "\n" << report;
   }
   EXPECT_EQ(report.find("beam/"), std::string::npos) << report;
