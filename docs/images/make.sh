@@ -31,6 +31,18 @@ for stages in 1 2 3; do
 done
 gnuplot -e "folder='$out'" docs/images/order.gp >docs/images/order.svg
 
+# The flagship examples.
+for name in crane robot_arm power_line quarter_car full_car; do
+  build/release/bin/portwave run "examples/$name.json" --out "$out/$name" --quiet
+done
+for name in crane robot_arm power_line; do
+  gnuplot -e "run='$out/$name/trajectory.csv'" "docs/images/$name.gp" >"docs/images/$name.svg"
+done
+gnuplot -e "run='$out/quarter_car/trajectory.csv'; body='body.position'; wheel='wheel.position'" \
+  docs/images/cars.gp >docs/images/quarter_car.svg
+gnuplot -e "run='$out/full_car/trajectory.csv'; body='body.heave'; wheel='wheel_front_left.position'" \
+  docs/images/cars.gp >docs/images/full_car.svg
+
 # Work against precision on the chain of 1024 blocks, from the rows that the benchmark printed last:
 #   ./dev bench work_precision    leaves them in build/release/bench.json, one object per row
 # Without it the numbers in precision.csv are drawn again.

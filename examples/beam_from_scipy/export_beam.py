@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Fifteen kilometres of rail as a finite-element model, written for portwave by SciPy.
+"""A rail on its bed by finite elements, written for portwave: an Euler-Bernoulli beam by Hermite
+elements with consistent masses, on an elastic foundation.
 
-An Euler-Bernoulli beam (Hermite elements, consistent masses) on ballast, that is on springs and
-dampers all along. Its ends are free. Writes M.npz, D.npz, K.npz and B.npz beside this file. The
-coordinates are deflection w [m] (downwards) and rotation [rad] of every node: q1 = w_0, q2 = the
-rotation there, q3 = w_1, ...
+Writes M.npz, K.npz, D.npz and B.npz beside this file. The coordinates are deflection w [m, upwards]
+and rotation phi [rad] of every node: w_0, phi_0, w_1, phi_1, ... Both ends are free.
 
-    python3 export_beam.py                  # 25000 elements of 0.6 m: 50002 coordinates
+    python3 export_beam.py                 # 25000 elements of 0.1 m: 50002 coordinates
     python3 export_beam.py --elements 50
 """
 import argparse
@@ -15,28 +14,28 @@ import pathlib
 import numpy as np
 import scipy.sparse as sp
 
-ELEMENT_M = 0.6  # from sleeper to sleeper
+ELEMENT_M = 0.1
 BENDING_STIFFNESS_NM2 = 6.4e6  # E I of a rail of 60 kg/m
-RAIL_KG_PER_M = 60.0
-BALLAST_N_PER_M2 = 4.0e7
-BALLAST_NS_PER_M2 = 6.0e4
-RAIL_DAMPING_S = 1.0e-5  # D of the rail per K of it
+MASS_PER_LENGTH_KG_PER_M = 60.0  # rho A
+BED_STIFFNESS_N_PER_M2 = 3.0e7
+BED_DAMPING_NS_PER_M2 = 5.0e4
+BENDING_DAMPING_S = 1.0e-5  # of the bending stiffness
 
 
-def element(length):
-    """Stiffness of bending, and the integral of the shape functions' products, of one element."""
-    l = length
-    bending = BENDING_STIFFNESS_NM2 / l**3 * np.array(
+def element():
+    """Bending stiffness and consistent mass of one element for (w, phi) at either end."""
+    l = ELEMENT_M
+    stiffness = BENDING_STIFFNESS_NM2 / l**3 * np.array(
         [[12, 6 * l, -12, 6 * l],
          [6 * l, 4 * l**2, -6 * l, 2 * l**2],
          [-12, -6 * l, 12, -6 * l],
          [6 * l, 2 * l**2, -6 * l, 4 * l**2]])
-    product = l / 420 * np.array(
+    mass = MASS_PER_LENGTH_KG_PER_M * l / 420 * np.array(
         [[156, 22 * l, 54, -13 * l],
          [22 * l, 4 * l**2, 13 * l, -3 * l**2],
          [54, 13 * l, 156, -22 * l],
          [-13 * l, -3 * l**2, -22 * l, 4 * l**2]])
-    return bending, product
+    return stiffness, mass
 
 
 def assemble(block, elements):
@@ -52,16 +51,20 @@ def assemble(block, elements):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--elements", type=int, default=25000)
+    parser.add_argument("--elements", type=int, default=25000, help="an even number")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path(__file__).parent)
     arguments = parser.parse_args()
 
-    bending, product = element(ELEMENT_M)
-    M = assemble(RAIL_KG_PER_M * product, arguments.elements)
-    K = assemble(bending + BALLAST_N_PER_M2 * product, arguments.elements)
-    D = assemble(RAIL_DAMPING_S * bending + BALLAST_NS_PER_M2 * product, arguments.elements)
-    # One column: the port "middle", on the node in the middle. Its flow is -v, as of type "mass".
-    B = sp.csr_matrix(([-1.0], ([arguments.elements // 2 * 2], [0])), shape=(K.shape[0], 1))
+    stiffness, mass = element()
+    bending = assemble(stiffness, arguments.elements)
+    M = assemble(mass, arguments.elements)
+    per_length = M / MASS_PER_LENGTH_KG_PER_M  # the bed acts on the same shapes as the mass
+    K = bending + BED_STIFFNESS_N_PER_M2 * per_length
+    D = BENDING_DAMPING_S * bending + BED_DAMPING_NS_PER_M2 * per_length
+    # One column: the port "middle" at the deflection of the node there. With -1 it has the signs of
+    # the masses of the catalogue, f = -w' and a force of -e, so that a spring is joined by a connection.
+    middle = 2 * (arguments.elements // 2)
+    B = sp.csr_matrix(([-1.0], ([middle], [0])), shape=(K.shape[0], 1))
     for name, matrix in {"M": M, "D": D, "K": K, "B": B}.items():
         sp.save_npz(arguments.folder / f"{name}.npz", matrix)
     print(f"{K.shape[0]} coordinates, {K.nnz} entries in K")

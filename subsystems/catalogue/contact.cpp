@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "part_types.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
@@ -15,7 +16,8 @@ struct ContactParameters {
   double gap_m;
   double size_m;
   bool is_hertzian;
-  double side;  ///< 1: touched as d grows; -1: as it falls
+  double side;                 ///< 1: touched as d grows; -1: as it falls
+  std::vector<double> normal;  ///< of unit length; {1}: the face moves along a line
 };
 
 /// One-sided spring with damping that vanishes where it separates. The energy is a function of the
@@ -24,14 +26,18 @@ struct ContactParameters {
 class Contact final : public Subsystem {
  public:
   explicit Contact(const ContactParameters& p)
-      : Subsystem(Signature{"contact",
-                            {{"approach", "m"}},
-                            {{"face", Causality::flow_in, Domain::translation, 1}},
-                            {}}),
+      : Subsystem(Signature{
+            "contact",
+            {{"approach", "m"}},
+            {{"face", Causality::flow_in, Domain::translation, static_cast<int>(p.normal.size())}},
+            {}}),
         p_(p),
-        structure_(Structure::zero(1, 1)) {
-    structure_.G.insert(0, 0) = 1.0;
-    structure_.S.insert(0, 0) = 0.0;
+        structure_(Structure::zero(1, static_cast<int>(p.normal.size()))) {
+    const auto size = static_cast<int>(p_.normal.size());
+    for (int j = 0; j < size; ++j) structure_.G.insert(0, j) = p_.normal[at(j)];
+    for (int j = 0; j < size; ++j) {
+      for (int i = 0; i < size; ++i) structure_.S.insert(i, j) = 0.0;
+    }
   }
 
   std::vector<double> typical_state() const override { return {p_.size_m}; }
@@ -63,7 +69,13 @@ class Contact final : public Subsystem {
   const Structure& structure() const override { return structure_; }
   void structure_at(const double* x_mid, Structure& out) const override {
     const double s = compression(x_mid[0]);
-    out.S.coeffRef(0, 0) = p_.damping * (p_.is_hertzian ? s * std::sqrt(s) : s);
+    const double resistance = p_.damping * (p_.is_hertzian ? s * std::sqrt(s) : s);
+    const auto size = static_cast<int>(p_.normal.size());
+    for (int j = 0; j < size; ++j) {
+      for (int i = 0; i < size; ++i) {
+        out.S.coeffRef(i, j) = resistance * p_.normal[at(i)] * p_.normal[at(j)];
+      }
+    }
   }
 
  private:
@@ -108,6 +120,17 @@ class Contact final : public Subsystem {
   Structure structure_;
 };
 
+std::vector<double> unit_normal(std::vector<double> normal) {
+  if (normal.empty()) return {1.0};
+  double length = 0.0;
+  for (const double each : normal) length = std::hypot(length, each);
+  if (normal.size() > 3 || length == 0.0) {
+    throw ConfigError("/normal", "must have 1, 2 or 3 components that are not all 0");
+  }
+  for (double& each : normal) each /= length;
+  return normal;
+}
+
 }  // namespace
 
 PartType contact_type() {
@@ -118,7 +141,8 @@ PartType contact_type() {
   type.equations =
       "d' = f,  s = max(0, d - gap), or max(0, -d - gap) with side \"negative\"\n"
       "H = k s^(n+1)/(n+1)\n"
-      "e = +-k s^n + k a s^n f,  n = 1 (linear) or 3/2 (Hertz),  k = force/compression^n";
+      "e = +-k s^n + k a s^n f,  n = 1 (linear) or 3/2 (Hertz),  k = force/compression^n\n"
+      "with a normal N of 2 or 3 components:  d' = N^T f,  e = N times the above; no friction";
   ParameterInfo law;
   law.name = "law";
   law.kind = ParameterKind::choice;
@@ -139,13 +163,22 @@ PartType contact_type() {
   side.choices = {"positive", "negative"};
   side.summary = "whether the faces touch as the approach d grows or as it falls";
   side.default_value = std::string("positive");
+  ParameterInfo normal;
+  normal.name = "normal";
+  normal.kind = ParameterKind::numbers;
+  normal.summary =
+      "direction in which d grows, for a face that moves in a plane or in space: 2 or 3 "
+      "components, "
+      "of any length; absent: along a line";
+  normal.default_value = std::vector<double>();
   type.parameters = {
       positive_number("force_N", "N", "force at rest where the compression is compression_m"),
       positive_number("compression_m", "m", "compression s at which the force is force_N"),
       damping,
       gap,
       side,
-      law};
+      law,
+      normal};
   type.build = [](const Parameters& p) -> std::unique_ptr<Component> {
     const double reach_m = number_of(p, "compression_m");
     const bool is_hertzian = value_of<std::string>(p, "law") == "hertz";
@@ -153,7 +186,8 @@ PartType contact_type() {
         number_of(p, "force_N") / (is_hertzian ? reach_m * std::sqrt(reach_m) : reach_m);
     return std::make_unique<Contact>(ContactParameters{
         stiffness, stiffness * number_of(p, "damping_s_per_m"), number_of(p, "gap_m"), reach_m,
-        is_hertzian, value_of<std::string>(p, "side") == "negative" ? -1.0 : 1.0});
+        is_hertzian, value_of<std::string>(p, "side") == "negative" ? -1.0 : 1.0,
+        unit_normal(value_of<std::vector<double>>(p, "normal"))});
   };
   type.example = {{"force_N", 20.0},
                   {"compression_m", 0.5},

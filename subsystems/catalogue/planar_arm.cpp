@@ -153,36 +153,152 @@ void arm_hessian(const Arm& arm, const double* x, double* hessian) {
   out.bottomRightCorner(n, n) = 0.5 * (momenta + momenta.transpose());
 }
 
-/// H does not change over whole turns: its discrete gradient is formed after taking them away, where
-/// increments of the angles are not lost in the angles.
+/// (cos from − cos to)/(to − from), from + step = to, and its derivative by `to`.
+struct MeanSine {
+  double value = 0.0, slope = 0.0;
+
+  MeanSine() = default;
+  MeanSine(double from, double step) {
+    const double half = 0.5 * step, middle = from + half;
+    const double sine = std::sin(middle), cosine = std::cos(middle);
+    const double sinc = std::abs(half) < 1e-4 ? 1.0 - half * half / 6.0 : std::sin(half) / half;
+    const double sinc_slope = std::abs(half) < 1e-2 ? half * (half * half / 30.0 - 1.0 / 3.0)
+                                                    : (std::cos(half) - sinc) / half;
+    value = sine * sinc;
+    slope = 0.5 * (cosine * sinc + sine * sinc_slope);
+  }
+};
+
+/// The discrete gradient of H in closed form. With B and B⁺ of the two ends, π = Bω and
+/// S_ab = −Δcos(θ_a − θ_b)/Δ(θ_a − θ_b),
+///   T⁺ − T = ½(ω + ω⁺)ᵀΔπ − ½ ω⁺ᵀΔB ω,   ΔB_ab = −A_ab S_ab (Δθ_a − Δθ_b),
+/// so that
+///   ∂̄_π = ½(ω + ω⁺),   ∂̄_θk = ½ Σ_b A_kb S_kb (ω⁺_k ω_b + ω⁺_b ω_k) + g μ_k (−Δcos θ_k/Δθ_k).
+/// Symmetric, exact to the round-off of its terms at every step, and without differences of H, whose
+/// noise is that of M⁻¹.
+///
+/// H does not change over whole turns, which are taken away first: increments of the angles would be
+/// lost in them.
 class PlanarArm final : public NonlinearPortHamiltonian {
  public:
-  using NonlinearPortHamiltonian::NonlinearPortHamiltonian;
+  PlanarArm(Arm arm, Signature signature, Structure structure, Hamiltonian H, Options options)
+      : NonlinearPortHamiltonian(std::move(signature), std::move(structure), std::move(H),
+                                 std::move(options)),
+        arm_(std::move(arm)) {}
 
   void discrete_gradient(const double* x, const double* x_next, double* g) const override {
-    const Unwound states(x, x_next, signature().state_size());
-    NonlinearPortHamiltonian::discrete_gradient(states.x.data(), states.x_next.data(), g);
+    const int n = arm_.links;
+    const Ends ends(arm_, x, x_next);
+    const Vector &from = ends.motion.omega, &to = ends.next.omega;
+    double torque = 0.0;
+    for (int k = n - 1; k >= 0; --k) {
+      double sum = 0.0;
+      for (int b = 0; b < n; ++b) {
+        if (b != k) sum += ends.sines(k, b) * (to[k] * from[b] + to[b] * from[k]);
+      }
+      torque += 0.5 * sum + arm_.weights[k] * ends.falls[static_cast<std::size_t>(k)].value;
+      g[k] = torque;
+      g[n + k] = 0.5 * (from[k] + to[k]);
+    }
+    for (int k = n - 1; k > 0; --k) g[n + k] -= g[n + k - 1];
   }
+
+  // With C_kj = ∂(∂̄_θk)/∂ω⁺_j and W = (∂B⁺/∂θ_j ω⁺), ω⁺ = B⁺⁻¹π⁺ has ∂ω⁺/∂θ⁺ = −B⁺⁻¹W.
   void discrete_gradient_jacobian(const double* x, const double* x_next,
                                   std::vector<Eigen::Triplet<double>>& jacobian) const override {
-    const Unwound states(x, x_next, signature().state_size());
-    NonlinearPortHamiltonian::discrete_gradient_jacobian(states.x.data(), states.x_next.data(),
-                                                         jacobian);
+    const int n = arm_.links;
+    const Ends ends(arm_, x, x_next);
+    const Vector &from = ends.motion.omega, &to = ends.next.omega;
+    Matrix W = ends.next.sines * to.asDiagonal();
+    W.diagonal() = -ends.next.sines * to;
+    Matrix C(n, n), angles(n, n);
+    for (int k = 0; k < n; ++k) {
+      double turned = 0.0, steeper = 0.0;
+      for (int b = 0; b < n; ++b) {
+        if (b == k) continue;
+        const double by_angle = 0.5 * ends.slopes(k, b) * (to[k] * from[b] + to[b] * from[k]);
+        turned += ends.sines(k, b) * from[b];
+        steeper += by_angle;
+        C(k, b) = 0.5 * ends.sines(k, b) * from[k];
+        angles(k, b) = -by_angle;
+      }
+      C(k, k) = 0.5 * turned;
+      angles(k, k) = steeper + arm_.weights[k] * ends.falls[static_cast<std::size_t>(k)].slope;
+    }
+    const Matrix inverse = ends.next.B.solve(Matrix::Identity(n, n));
+    const Matrix rates = -(inverse * W);  // ∂ω⁺/∂θ⁺
+    angles += C * rates;
+    Matrix turning = C * inverse, moving = 0.5 * rates, momenta = 0.5 * inverse;
+    // From θ and π to relative angles and their momenta.
+    for (Matrix* const m : {&angles, &turning}) {
+      for (int k = n - 2; k >= 0; --k) m->row(k) += m->row(k + 1);
+    }
+    for (Matrix* const m : {&moving, &momenta}) {
+      for (int k = n - 1; k > 0; --k) m->row(k) -= m->row(k - 1);
+    }
+    for (Matrix* const m : {&angles, &moving}) {
+      for (int k = n - 2; k >= 0; --k) m->col(k) += m->col(k + 1);
+    }
+    for (Matrix* const m : {&turning, &momenta}) {
+      for (int k = n - 1; k > 0; --k) m->col(k) -= m->col(k - 1);
+    }
+    const auto add = [&jacobian, n](const Matrix& m, int row, int column) {
+      for (int j = 0; j < n; ++j) {
+        for (int i = 0; i < n; ++i) jacobian.emplace_back(row + i, column + j, m(i, j));
+      }
+    };
+    add(angles, 0, 0);
+    add(moving, n, 0);
+    add(turning, 0, n);
+    add(momenta, n, n);
   }
 
  private:
-  struct Unwound {
+  /// The two ends of a step, without whole turns.
+  struct Ends {
     std::array<double, 2 * kMostLinks> x, x_next;
+    ArmMotion motion, next;
+    Matrix sines, slopes;  ///< A_ab S_ab, and its derivative by θ⁺_a
+    std::array<MeanSine, kMostLinks> falls;
 
-    Unwound(const double* from, const double* to, int states) {
-      for (int i = 0; i < states; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        const bool is_wound = i < states / 2 && std::abs(from[i]) > 2.0 * std::numbers::pi;
-        x[at] = is_wound ? std::remainder(from[i], 2.0 * std::numbers::pi) : from[i];
-        x_next[at] = is_wound ? x[at] + (to[i] - from[i]) : to[i];
+    Ends(const Arm& arm, const double* from, const double* to)
+        : x(unwound(arm, from, from)),
+          x_next(unwound(arm, from, to)),
+          motion(arm, x.data()),
+          next(arm, x_next.data()),
+          sines(arm.links, arm.links),
+          slopes(arm.links, arm.links) {
+      const int n = arm.links;
+      Vector turn(n);  // Δθ of the increments, not of sums
+      double sum = 0.0;
+      for (int k = 0; k < n; ++k) {
+        const auto at = static_cast<std::size_t>(k);
+        turn[k] = sum += x_next[at] - x[at];
+        falls[at] = MeanSine(motion.theta[k], turn[k]);
+      }
+      for (int a = 0; a < n; ++a) {
+        for (int b = 0; b < a; ++b) {
+          const MeanSine mean(motion.theta[a] - motion.theta[b], turn[a] - turn[b]);
+          sines(a, b) = arm.A(a, b) * mean.value;
+          sines(b, a) = -sines(a, b);
+          slopes(a, b) = slopes(b, a) = arm.A(a, b) * mean.slope;
+        }
       }
     }
+
+    static std::array<double, 2 * kMostLinks> unwound(const Arm& arm, const double* from,
+                                                      const double* state) {
+      std::array<double, 2 * kMostLinks> out;
+      for (int i = 0; i < 2 * arm.links; ++i) {
+        const bool is_wound = i < arm.links && std::abs(from[i]) > 2.0 * std::numbers::pi;
+        const double start = is_wound ? std::remainder(from[i], 2.0 * std::numbers::pi) : from[i];
+        out[static_cast<std::size_t>(i)] = is_wound ? start + (state[i] - from[i]) : state[i];
+      }
+      return out;
+    }
   };
+
+  Arm arm_;
 };
 
 /// The columns of a force on the tip: it is at Σ l_k (sin θ_k, −cos θ_k).
@@ -298,7 +414,7 @@ std::unique_ptr<Subsystem> build(const Parameters& parameters) {
   if (tip) {
     options.structure_at = [arm](const double* x, Structure& out) { set_tip(arm, x, out); };
   }
-  return std::make_unique<PlanarArm>(arm_signature(arm.links, tip),
+  return std::make_unique<PlanarArm>(arm, arm_signature(arm.links, tip),
                                      arm_structure(arm, lists.damping, tip), std::move(H),
                                      std::move(options));
 }

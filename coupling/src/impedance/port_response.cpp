@@ -388,6 +388,7 @@ PortResponses::PortResponses(const System& system, double step_s)
       Eigen::VectorXd terms;
       responses_.push_back(response_of(part, part.initial_state.data(), terms));
       terms_.push_back(std::move(terms));
+      usual_.push_back(usual_of(part));
     } catch (const ConfigError& error) {
       throw ConfigError("", "subsystem \"" + part.name + "\": " + error.issues().front().what);
     }
@@ -421,13 +422,37 @@ void PortResponses::add_probed(const Part& part) {
   if (!response) response = Matrix::Constant(ports, ports, kNone);
   responses_.push_back(*std::move(response));
   terms_.emplace_back(responses_.back().diagonal().cwiseAbs());
+  usual_.emplace_back(Eigen::VectorXd::Zero(responses_.back().rows()));
+}
+
+Eigen::VectorXd PortResponses::usual_of(const Part& part) const {
+  const Subsystem& physics = *part.port_hamiltonian();
+  const std::vector<double> typical = physics.typical_state();
+  const Eigen::Index size = terms_.back().size(), ports = physics.signature().wave_size();
+  Eigen::VectorXd usual = Eigen::VectorXd::Zero(size);
+  if (physics.constant_structure()) return usual;
+  Structure there = physics.structure(), further = there;
+  physics.structure_at(typical.data(), there);
+  std::vector<double> twice = typical;
+  for (double& each : twice) each *= 2.0;
+  physics.structure_at(twice.data(), further);
+  Eigen::VectorXd terms;
+  Matrix response;
+  for (Eigen::Index j = 0; j < size; ++j) {
+    if (SparseMatrix(there.G.col(j % ports) - further.G.col(j % ports)).norm() == 0.0) continue;
+    if (response.size() == 0) response = response_of(part, typical.data(), terms);
+    usual[j] = response(j, j);
+  }
+  return usual;
 }
 
 double PortResponses::matched(int part, Eigen::Index port) const {
-  constexpr double kWorstCancellation = 1e-3, kRoundOff = 1e-14;
+  constexpr double kWorstCancellation = 1e-3, kLeastOfUsual = 1e-3, kRoundOff = 1e-14;
   const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(part)]);
   const double own = responses_[i](port, port), terms = terms_[i][port];
-  return own > kRoundOff * terms ? std::max(own, kWorstCancellation * terms) : own;
+  const double least = kLeastOfUsual * usual_[i][port];
+  return own > kRoundOff * terms ? std::max({own, kWorstCancellation * terms, least})
+                                 : std::max(own, least);
 }
 
 double PortResponses::terms(int part, Eigen::Index port) const {

@@ -5,7 +5,12 @@
 namespace portwave {
 namespace {
 
+/// Steps of a block, unless one takes so long that it tells enough.
 constexpr int kShortestBlock = 4;
+constexpr double kLongStep_s = 5e-3;
+/// A term is so many times as long as the trial before it at least, so that steps that take long
+/// are not spent on trials.
+constexpr double kTermPerTrial = 24.0;
 constexpr double kLongestTerm_s = 320e-3;
 constexpr double kLongestPenance_s = 2.0;
 /// What threads must bring to be used.
@@ -17,7 +22,9 @@ void FasterOfTwo::add(double took_s, double amount, bool may_try) {
   block_s_ += took_s;
   block_work_ += amount;
   ++block_steps_;
-  if (block_s_ >= block_length_s_ && block_steps_ >= kShortestBlock) {
+  const bool tells_enough =
+      block_steps_ >= kShortestBlock || block_s_ >= kLongStep_s * block_steps_;
+  if (block_s_ >= block_length_s_ && tells_enough) {
     end_block(may_try || !known_[0] || !known_[1]);
   }
 }
@@ -26,6 +33,7 @@ void FasterOfTwo::end_block(bool may_try) {
   cost_s_[used_] = block_s_ / block_work_;
   block_work_ = 0.0;
   known_[used_] = true;
+  if (on_trial_) trial_took_s_ = block_s_;
   block_s_ = 0.0;
   block_steps_ = 0;
   if (!known_[1 - used_]) return start(1 - used_, kTrial_s, /*on_trial=*/true);
@@ -62,7 +70,7 @@ double FasterOfTwo::longest_term(int which) const {
 
 void FasterOfTwo::start(int which, double length_s, bool on_trial) {
   used_ = which;
-  block_length_s_ = length_s;
+  block_length_s_ = on_trial ? length_s : std::max(length_s, kTermPerTrial * trial_took_s_);
   on_trial_ = on_trial;
 }
 

@@ -32,6 +32,7 @@ class FasterOfTwo {
   double block_s_ = 0.0;
   double block_work_ = 0.0;
   double block_length_s_ = kTrial_s;
+  double trial_took_s_ = 0.0;  // the last one
   double term_s_[2] = {kFirstTerm_s, kFirstTerm_s};
   int block_steps_ = 0;
 };

@@ -20,6 +20,9 @@ class HiddenTerms {
   virtual void forget_terms() const = 0;
   /// Of ∇̄HᵀΔx, in the same way.
   virtual double of_energy(const double* x, const double* gradient) const = 0;
+  /// So many of the first unknowns stay 0. Elimination with pivots leaves round-off in them, which
+  /// beside no terms at all is infinitely much.
+  virtual int still() const = 0;
 };
 
 /// The implicit step of one part as a system of equations in Δx = x⁺ − x, its ports closed by the

@@ -51,6 +51,7 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
     : part_(part, hidden),
       max_steps_(options.max_steps),
       has_hidden_terms_(hidden != nullptr),
+      still_(hidden != nullptr ? hidden->still() : 0),
       lu_(part_.size()) {
   const int n = part_.size();
   for (VectorXd* v : {&dx_, &start_, &step_, &F_, &w_, &noise_, &weight_, &stiffness_}) {
@@ -108,6 +109,7 @@ bool LaneSolver::find_step(const double* a) {
   lu_.compute(jacobian_);
   factorised_ = true;
   lu_.solve(F_, step_);
+  step_.head(still_).setZero();
   take_noise();
   return step_.allFinite();
 }
@@ -267,6 +269,7 @@ bool LaneSolver::factorise(const double* a) {
 void LaneSolver::find_simplified_step(const LastSolve& last) {
   if (factorised_) {
     lu_.solve(F_, step_);
+    step_.head(still_).setZero();
     return;
   }
   const int n = part_.size();
@@ -274,6 +277,7 @@ void LaneSolver::find_simplified_step(const LastSolve& last) {
   for (int i = 0; i < n; ++i) step_[static_cast<int>(last.order[i])] = F_[i];
   factors.triangularView<Eigen::UnitLower>().solveInPlace(step_);
   factors.triangularView<Eigen::Upper>().solveInPlace(step_);
+  step_.head(still_).setZero();
 }
 
 }  // namespace portwave

@@ -75,6 +75,7 @@ class LaneSolver {
   ClosedPart part_;
   int max_steps_;
   bool has_hidden_terms_;
+  int still_;  ///< so many of the first unknowns stay 0
   Eigen::VectorXd dx_, start_, step_, F_, w_;
   Eigen::VectorXd noise_, weight_;  ///< with hidden terms: see take_noise; w + noise
   Eigen::MatrixXd jacobian_;

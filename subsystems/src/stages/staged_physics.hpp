@@ -39,6 +39,7 @@ class StagedPhysics final : public Subsystem, public HiddenTerms {
   void add_to_gradient(const double* start, double* size) const override;
   void forget_terms() const override;
   double of_energy(const double* start, const double* g) const override;
+  int still() const override { return layout_.n; }
   /// ∂g/∂δ (s·n×s·n) and ∂g/∂x (s·n×n) of the rows beside δ at (x, δ). Serves `add_to_gradient` as
   /// discrete_gradient_jacobian does.
   void linearise(const double* state, Eigen::MatrixXd& of_delta, Eigen::MatrixXd& of_start) const;

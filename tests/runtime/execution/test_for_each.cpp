@@ -141,5 +141,17 @@ TEST(FasterOfTwo, SettlesOnTheFaster) {
   }
 }
 
+TEST(FasterOfTwo, DoesNotSpendLongStepsOnTrials) {
+  FasterOfTwo choice;
+  double total_s = 0.0, least_s = 0.0;
+  for (int n = 0; n < 200; ++n) {
+    const double took_s = choice.used() == FasterOfTwo::kParallel ? 33e-3 : 65e-3;
+    total_s += took_s;
+    least_s += 33e-3;
+    choice.add(took_s, 1.0);
+  }
+  EXPECT_LT(total_s, 1.07 * least_s);
+}
+
 }  // namespace
 }  // namespace portwave

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -28,11 +30,11 @@ TEST_P(CatalogueLaws, Hold) {
   ConformanceOptions options;
   // A convex H that is separable makes the port map nonexpansive.
   if (type.name == "duffing_oscillator") options.nonexpansive = true;
+  options.steps_s = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0};
   // Mechanisms turn many times within ten seconds, beyond what Newton's method follows in one step.
-  for (const char* mechanism :
-       {"pendulum", "planar_arm", "cart_pendulum", "rigid_body", "synchronous_machine"}) {
-    if (type.name == mechanism) options.steps_s = {1e-6, 1e-3, 1e-1, 1.0};
-  }
+  const std::vector<std::string> mechanisms = {"pendulum", "planar_arm", "cart_pendulum",
+                                               "rigid_body", "synchronous_machine"};
+  if (std::ranges::find(mechanisms, type.name) == mechanisms.end()) options.steps_s.push_back(10.0);
   for (const std::uint64_t seed : {1u, 2u, 3u}) {
     options.seed = seed;
     expect_all_hold(*make_part(type.name, type.example)->port_hamiltonian(), options);

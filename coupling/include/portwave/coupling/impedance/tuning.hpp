@@ -60,7 +60,9 @@ class PortResponses {
   /// What a port is matched to: its own response M_jj, but no less than a thousandth of the terms
   /// that it is the sum of. Where a step is long against all motions of a lossless part they
   /// cancel, and step maps for an impedance matched to what is left would be too ill-conditioned to
-  /// be passive.
+  /// be passive. Nor less than a thousandth of the usual response, that at the typical state, where
+  /// the way a port acts depends on the state (G does): a stretched arm does not move lengthwise, and
+  /// a port matched to that would ask for forces beyond all measure.
   double matched(int part, Eigen::Index port) const;
   /// The sum of the magnitudes of the terms of M_jj.
   double terms(int part, Eigen::Index port) const;
@@ -72,6 +74,7 @@ class PortResponses {
 
  private:
   void add_probed(const Part& part);
+  Eigen::VectorXd usual_of(const Part& part) const;
   Eigen::MatrixXd response_of(const Part& part, const double* x, Eigen::VectorXd& terms) const;
 
   const System& system_;
@@ -79,7 +82,9 @@ class PortResponses {
   std::vector<int> index_;                  // by part
   std::vector<Eigen::MatrixXd> responses_;  // distinct ones
   std::vector<Eigen::VectorXd> terms_;      // of their diagonals
-  std::vector<int> nonlinear_;              // parts whose response follows their state
+  std::vector<Eigen::VectorXd>
+      usual_;                   // their diagonals at the typical state, 0 where G is constant
+  std::vector<int> nonlinear_;  // parts whose response follows their state
   std::string problem_;
 };
 
