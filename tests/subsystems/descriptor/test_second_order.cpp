@@ -269,6 +269,42 @@ TEST(SecondOrderControl, AHeldBodyDoesNotKeepItsMomentum) {
   EXPECT_GT(std::abs((form.M * ones).dot(stepped.x.tail(8) - start.tail(8))), 1e-3);
 }
 
+// --- what one end does far away ---------------------------------------------------------------
+
+/// A chain on stiff ground that is pushed at one end: each mass moves far less than the one before.
+SecondOrderForm grounded_chain(int masses) {
+  testing::Assembly M(masses), K(masses);
+  Eigen::Matrix2d mass, spring;
+  mass << 2, 1, 1, 2;
+  spring << 1, -1, -1, 1;
+  for (int i = 0; i + 1 < masses; ++i) {
+    M.add({i, i + 1}, Eigen::Matrix2d(mass / 6));
+    K.add({i, i + 1}, Eigen::Matrix2d(40.0 * spring + 60.0 * mass));
+  }
+  return {.M = M.matrix(),
+          .D = SparseMatrix(masses, masses),
+          .K = K.matrix(),
+          .B = testing::columns(masses, {{{0, 1.0}}})};
+}
+
+TEST(SecondOrder, NoStateBecomesSubnormal) {
+  constexpr int kMasses = 1500;
+  const SecondOrderForm form = grounded_chain(kMasses);
+  const Stepped stepped =
+      step_part(free_part(form), VectorXd::Zero(2 * kMasses), VectorXd::Ones(1), 0.5, 3);
+  EXPECT_GT(std::abs(stepped.x[0]), 1e-3);
+  const double normal = std::numeric_limits<double>::min();
+  int small = 0;
+  for (const double each : stepped.x) {
+    const double size = std::abs(each);
+    EXPECT_TRUE(size == 0.0 || size >= normal) << size;
+    if (size > 0.0 && size < 1e-250) ++small;
+  }
+  EXPECT_GT(small, 0);  // the motion does decay as far as that
+  const volatile double smallest = normal, half = 0.5;
+  EXPECT_GT(smallest * half, 0.0);  // elsewhere such numbers are what they were
+}
+
 // --- units -----------------------------------------------------------------------------------
 
 TEST(SecondOrder, UnitsOfForceLengthAndTimeDoNotMatter) {
