@@ -52,6 +52,9 @@ std::string read_scenario_name(const ObjectReader& object) {
 std::unordered_set<std::string> unbuilt_parts(const SystemDraft& draft) {
   std::unordered_set<std::string> names;
   for (const PartDraft& part : draft.parts) {
+    if (part.cut != nullptr) {
+      for (const CutPiece& piece : part.cut->pieces) names.insert(part.name + "/" + piece.name);
+    }
     if (part.part != nullptr) continue;
     names.insert(part.name);
     names.insert(part.given_name);

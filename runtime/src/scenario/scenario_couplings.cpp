@@ -176,8 +176,7 @@ CouplingDraft read_coupling(const Node& node, const std::filesystem::path& folde
 // part.
 class PortsByPart {
  public:
-  explicit PortsByPart(std::vector<CouplingDraft>& couplings, bool is_wanted = true) {
-    if (!is_wanted) return;
+  explicit PortsByPart(std::vector<CouplingDraft>& couplings) {
     for (CouplingDraft& coupling : couplings) {
       for (std::string& port : coupling.ports) {
         for (auto dot = port.find('.'); dot != std::string::npos; dot = port.find('.', dot + 1)) {
@@ -273,19 +272,7 @@ void settle_names(SystemDraft& draft, Defects& defects) {
   }
 }
 
-// A part that is cut, and has what its pieces need; others are added whole, and told what they lack.
-bool is_cut(const PartDraft& part) {
-  if (part.cut == nullptr || part.part == nullptr) return false;
-  const Signature& whole = part.part->signature();
-  const std::vector<double>& initial = part.options.initial_state;
-  if (!initial.empty() && initial.size() != whole.states.size()) return false;
-  return std::all_of(
-      part.options.inputs.begin(), part.options.inputs.end(), [&](const auto& input) {
-        return std::any_of(
-            whole.inputs.begin(), whole.inputs.end(),
-            [&](const InputChannel& channel) { return channel.name == input.first; });
-      });
-}
+bool is_cut(const PartDraft& part) { return part.cut != nullptr && part.part != nullptr; }
 
 // Pieces are parts of the system, and of one entry in the file; what is between them has no place of
 // its own.
@@ -324,6 +311,48 @@ bool is_echo(const Issue& issue, const SystemDraft& draft, const Defects& defect
   return is_about_part && !draft.knows_all_ports;
 }
 
+// What is wrong with the system before anything in it is cut: told in the names of the file.
+Issues check_uncut(const SystemDraft& draft) {
+  SystemBuilder builder;
+  builder.reserve(draft.parts.size(), draft.couplings.size());
+  for (const PartDraft& part : draft.parts) builder.add(part.name, part.part, part.options);
+  for (const CouplingDraft& coupling : draft.couplings)
+    builder.join(coupling.joint, coupling.ports);
+  return builder.check();
+}
+
+// Parts that are cut are added as their pieces, which take over the ports of the couplings.
+class PieceBuilder {
+ public:
+  explicit PieceBuilder(SystemDraft& draft) : draft_(draft), ports_(draft.couplings) {}
+
+  std::vector<CutName> add_parts(SystemBuilder& builder) {
+    std::vector<CutName> cuts;
+    for (std::size_t i = 0; i < draft_.parts.size(); ++i) {
+      PartDraft& part = draft_.parts[i];
+      if (!is_cut(part)) {
+        entry_of_.push_back(i);
+        builder.add(part.name, part.part, std::move(part.options));
+        continue;
+      }
+      cuts.push_back({part.name, part.part, part.cut, static_cast<int>(entry_of_.size())});
+      entry_of_.insert(entry_of_.end(), part.cut->pieces.size(), i);
+      add_pieces(builder, part.name, *part.part, *part.cut, part.options);
+      const std::vector<Port>& of_part = part.part->signature().ports;
+      for (std::size_t k = 0; k < of_part.size(); ++k) {
+        ports_.move(part.name, of_part[k].name, path_of(part.name, *part.cut, part.cut->ports[k]));
+      }
+    }
+    return cuts;
+  }
+  void place(Issues& issues) const { place_as_given(issues, draft_, entry_of_); }
+
+ private:
+  SystemDraft& draft_;
+  PortsByPart ports_;
+  std::vector<std::size_t> entry_of_;  // of "subsystems", by part of the system
+};
+
 }  // namespace
 
 const std::vector<std::string>& coupling_kinds() {
@@ -352,44 +381,40 @@ std::optional<System> build_system(SystemDraft& draft, std::vector<CutName>& cut
                                    Defects& defects) {
   if (!draft.knows_all_parts) return std::nullopt;
   settle_names(draft, defects);
+  const auto is_ready = [](const auto& each) { return each.part != nullptr; };
+  const bool is_sound = std::all_of(draft.parts.begin(), draft.parts.end(), is_ready);
+  const auto fail = [&](Issues issues) {
+    std::erase_if(issues, [&](const Issue& issue) { return is_echo(issue, draft, defects); });
+    defects.add(issues);
+    return std::nullopt;
+  };
+  std::optional<PieceBuilder> pieces;
+  if (std::any_of(draft.parts.begin(), draft.parts.end(), is_cut)) {
+    Issues issues = check_uncut(draft);
+    if (!issues.empty() || !is_sound) return fail(std::move(issues));
+    pieces.emplace(draft);
+  }
   SystemBuilder builder;
   builder.reserve(draft.parts.size(), draft.couplings.size());
-  std::vector<std::size_t> entry_of;  // of "subsystems", by part of the system
-  PortsByPart ports(draft.couplings, std::any_of(draft.parts.begin(), draft.parts.end(), is_cut));
-  for (std::size_t i = 0; i < draft.parts.size(); ++i) {
-    PartDraft& part = draft.parts[i];
-    if (!is_cut(part)) {
-      entry_of.push_back(i);
+  if (pieces) {
+    cuts = pieces->add_parts(builder);
+  } else {
+    for (PartDraft& part : draft.parts) {
       builder.add(part.name, part.part, std::move(part.options));
-      continue;
-    }
-    cuts.push_back({part.name, part.part, part.cut, static_cast<int>(entry_of.size())});
-    entry_of.insert(entry_of.end(), part.cut->pieces.size(), i);
-    add_pieces(builder, part.name, *part.part, *part.cut, part.options);
-    const std::vector<Port>& of_part = part.part->signature().ports;
-    for (std::size_t k = 0; k < of_part.size(); ++k) {
-      ports.move(part.name, of_part[k].name, path_of(part.name, *part.cut, part.cut->ports[k]));
     }
   }
   for (CouplingDraft& coupling : draft.couplings) {
     builder.join(std::move(coupling.joint), std::move(coupling.ports));
   }
   for (const CutName& cut : cuts) join_pieces(builder, cut.name, *cut.cut);
-  const auto is_ready = [](const auto& each) { return each.part != nullptr; };
-  Issues issues;
-  if (std::all_of(draft.parts.begin(), draft.parts.end(), is_ready)) {
-    try {
-      return builder.build();
-    } catch (const ConfigError& error) {
-      issues = error.issues();
-    }
-  } else {
-    issues = builder.check();
+  if (!is_sound) return fail(builder.check());
+  try {
+    return builder.build();
+  } catch (const ConfigError& error) {
+    Issues issues = error.issues();
+    if (pieces) pieces->place(issues);
+    return fail(std::move(issues));
   }
-  if (!cuts.empty()) place_as_given(issues, draft, entry_of);
-  std::erase_if(issues, [&](const Issue& issue) { return is_echo(issue, draft, defects); });
-  defects.add(issues);
-  return std::nullopt;
 }
 
 }  // namespace portwave::scenario_file

@@ -31,6 +31,24 @@ int number_of(const Items& items, std::string_view name) {
   return found == items.end() ? -1 : static_cast<int>(found - items.begin());
 }
 
+std::string unknown_in_cut(const CutName& cut, const std::string& name) {
+  constexpr std::size_t kShown = 12;
+  const Signature& whole = cut.whole->signature();
+  std::vector<std::string> names = {"storage"};
+  for (const Port& port : whole.ports) {
+    names.push_back(port.name + ".effort");
+    names.push_back(port.name + ".flow");
+  }
+  for (const StateVariable& state : whole.states) names.push_back(state.name);
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    shown += (i == 0 ? "" : ", ") + printable(names[i]);
+  }
+  return fmt::format("subsystem {} has nothing named {}.\n  It has: {}{}.{}", in_quotes(cut.name),
+                     in_quotes(name), shown, names.size() > kShown ? ", ..." : "",
+                     did_you_mean(name, names));
+}
+
 }  // namespace
 
 bool Names::is_missing(const std::string& path) const {
@@ -70,46 +88,55 @@ const CutName* Names::cut_of(std::string_view name) const {
   return number < 0 ? nullptr : &cuts_[at(number)];
 }
 
-std::string Names::by_pieces(const std::string& label) const {
-  const std::size_t dot = label.find('.');
-  const CutName* const cut = dot == std::string::npos ? nullptr : cut_of(label.substr(0, dot));
-  if (cut == nullptr) return label;
-  const std::string rest = label.substr(dot + 1);
-  const Signature& whole = cut->whole->signature();
-  if (const int state = number_of(whole.states, rest); state >= 0) {
-    const Cut::Place& place = cut->cut->states[at(state)];
-    return fmt::format("{}/{}.{}", cut->name, cut->cut->pieces[at(place.piece)].name, rest);
+// Names of parts may contain dots: the longest that fits is tried first.
+template <class Visitor>
+void Names::for_each_cut_in(std::string_view label, const Visitor& visit) const {
+  if (cuts_.empty()) return;
+  for (auto dot = label.rfind('.'); dot != std::string_view::npos && dot > 0;
+       dot = label.rfind('.', dot - 1)) {
+    const CutName* const cut = cut_of(label.substr(0, dot));
+    if (cut != nullptr && visit(*cut, label.substr(dot + 1))) return;
   }
-  const std::size_t end = std::min(rest.find_first_of(".["), rest.size());
-  const int port = number_of(whole.ports, std::string_view(rest).substr(0, end));
-  if (port < 0) return label;
-  return path_of(cut->name, *cut->cut, cut->cut->ports[at(port)]) + rest.substr(end);
+}
+
+std::string Names::by_pieces(const std::string& label) const {
+  std::string path = label;
+  for_each_cut_in(label, [&](const CutName& cut, std::string_view rest) {
+    const Signature& whole = cut.whole->signature();
+    if (const int state = number_of(whole.states, rest); state >= 0) {
+      const Cut::Place& place = cut.cut->states[at(state)];
+      path = fmt::format("{}/{}.{}", cut.name, cut.cut->pieces[at(place.piece)].name, rest);
+      return true;
+    }
+    const std::size_t end = std::min(rest.find_first_of(".["), rest.size());
+    const int port = number_of(whole.ports, rest.substr(0, end));
+    if (port < 0) return false;
+    path = path_of(cut.name, *cut.cut, cut.cut->ports[at(port)]);
+    path += rest.substr(end);
+    return true;
+  });
+  return path;
 }
 
 std::optional<Observable> Names::find_quantity(const std::string& label, MethodKind method,
                                                std::string& defect) {
-  const auto part_names = [this]() -> NameSearch& { return parts(); };
-  const std::size_t dot = std::min(label.find('.'), label.size());
-  const CutName* const cut = cut_of(std::string_view(label).substr(0, dot));
-  if (cut != nullptr && std::string_view(label).substr(dot) == ".storage") {
-    return Observable{label, Observable::Kind::storage, cut->first_part,
-                      static_cast<int>(cut->cut->pieces.size()) - 1, "J"};
-  }
+  std::optional<Observable> found;
   const std::string path = by_pieces(label);
-  if (cut != nullptr && path == label) {
-    std::vector<std::string> names = {"storage"};
-    for (const StateVariable& state : cut->whole->signature().states) names.push_back(state.name);
-    const std::string rest = label.substr(std::min(dot + 1, label.size()));
-    std::string shown;
-    for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 12); ++i) {
-      shown += (i == 0 ? "" : ", ") + printable(names[i]);
-    }
-    defect = fmt::format("subsystem {} has nothing named {}.\n  It has: {}{}.{}",
-                         in_quotes(cut->name), in_quotes(rest), shown,
-                         names.size() > 12 ? ", ..." : "", did_you_mean(rest, names));
-    return std::nullopt;
+  if (path == label) {
+    for_each_cut_in(label, [&](const CutName& cut, std::string_view rest) {
+      if (rest == "storage") {
+        const int pieces = static_cast<int>(cut.cut->pieces.size());
+        found = Observable{label, Observable::Kind::storage, cut.first_part, pieces - 1, "J"};
+      } else if (defect.empty()) {
+        defect = unknown_in_cut(cut, std::string(rest));
+      }
+      return found.has_value();
+    });
+    if (found) defect.clear();
+    if (found || !defect.empty()) return found;
   }
-  auto found = find_observable(system_, path, method, part_names, defect);
+  const auto part_names = [this]() -> NameSearch& { return parts(); };
+  found = find_observable(system_, path, method, part_names, defect);
   if (found) found->label = label;
   return found;
 }

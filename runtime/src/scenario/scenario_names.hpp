@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -54,6 +55,9 @@ class Names {
 
  private:
   const CutName* cut_of(std::string_view name) const;
+  /// Calls visit(cut, "state") for "cut.state" until it returns true.
+  template <class Visitor>
+  void for_each_cut_in(std::string_view label, const Visitor& visit) const;
   /// The label by the names of pieces; as it is where it names no part that was cut, or nothing in it.
   std::string by_pieces(const std::string& label) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -52,9 +53,14 @@ class PartModels {
     const std::size_t hash = std::hash<Json>()(*model.parameters);
     models_.emplace(hash, std::move(model));
   }
+  // Null until it is cut.
+  std::shared_ptr<const Cut>& cut_of(const Component& part, int pieces) {
+    return cuts_[{&part, pieces}];
+  }
 
  private:
   std::unordered_multimap<std::size_t, PartModel> models_;
+  std::map<std::pair<const Component*, int>, std::shared_ptr<const Cut>> cuts_;
 };
 
 void fail_unknown_parameter(const Node& node, const std::string& key, const PartType& type) {
@@ -285,13 +291,17 @@ std::string read_name(const Node& node) {
 }
 
 // {"parts": 8}
-void read_cut(const Node& node, PartDraft& draft) {
+void read_cut(const Node& node, PartModels& models, PartDraft& draft) {
   const ObjectReader object(node, {"parts"});
   const auto parts = object.require("parts");
   const auto count = parts ? parts->integer(1, scenario_limits::kCutParts) : std::nullopt;
   if (!count || draft.part == nullptr) return;
   try {
-    draft.cut = std::make_shared<const Cut>(cut_part(*draft.part, static_cast<int>(*count)));
+    std::shared_ptr<const Cut>& cut = models.cut_of(*draft.part, static_cast<int>(*count));
+    if (cut == nullptr) {
+      cut = std::make_shared<const Cut>(cut_part(*draft.part, static_cast<int>(*count)));
+    }
+    draft.cut = cut;
   } catch (const ConfigError& error) {
     for (const Issue& issue : error.issues()) {
       node.fail(issue.where.empty() ? issue.what
@@ -324,7 +334,7 @@ PartDraft read_part(const Node& node, const std::filesystem::path& folder,
           "a part that is cut takes the steps of the system: its pieces are joined rigidly");
     }
   }
-  if (const auto cut = object.find("cut")) read_cut(*cut, draft);
+  if (const auto cut = object.find("cut")) read_cut(*cut, models, draft);
   return draft;
 }
 

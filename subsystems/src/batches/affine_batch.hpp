@@ -9,6 +9,7 @@
 #include <Eigen/Core>
 
 #include "batches/step_rounding.hpp"
+#include "batches/subnormal_flush.hpp"
 #include "core/port_closure.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
@@ -68,6 +69,10 @@ class AffineBatch : public LanewiseBatch {
   }
 
  protected:
+  /// LanewiseBatch::advance_lane.
+  virtual StepFault advance_state(int lane, const Lane& frozen, const double* a, double* x_next,
+                                  double* b, StepEnergy& energy) const = 0;
+
   /// For `prepare`: the waves of the lanes, in their order.
   void set_outgoing(std::vector<OutgoingWaves> waves) { outgoing_ = std::move(waves); }
   const OutgoingWaves& outgoing(int lane) const {
@@ -86,7 +91,13 @@ class AffineBatch : public LanewiseBatch {
   }
 
  private:
+  StepFault advance_lane(int lane, const Lane& frozen, const double* a, double* x_next, double* b,
+                         StepEnergy& energy) const final {
+    const SubnormalFlush flush(is_large());
+    return advance_state(lane, frozen, a, x_next, b, energy);
+  }
   void freeze_lane(int lane, const Lane& frozen) const final {
+    const SubnormalFlush flush(is_large());
     const OutgoingWaves& map = outgoing(lane);
     for (int i = 0; i < wave_size(); ++i) {
       double sum = 0.0;
@@ -96,6 +107,9 @@ class AffineBatch : public LanewiseBatch {
     }
   }
 
+  bool is_large() const { return state_size() >= kLargeStates; }
+
+  static constexpr int kLargeStates = 64;
   std::vector<OutgoingWaves> outgoing_;
 };
 

@@ -249,8 +249,8 @@ class DescriptorBatch final : public AffineBatch {
   }
 
  private:
-  StepFault advance_lane(int l, const Lane& frozen, const double* a, double* next, double* b,
-                         StepEnergy& energy) const override {
+  StepFault advance_state(int l, const Lane& frozen, const double* a, double* next, double* b,
+                          StepEnergy& energy) const override {
     (void)scatter_lane(l, frozen, a, b);
     const auto index = static_cast<std::size_t>(l);
     double* delta = frozen.extra + p_;

@@ -204,8 +204,8 @@ class StagedLinearBatch final : public AffineBatch {
     }
   }
 
-  StepFault advance_lane(int l, const Lane& frozen, const double* a, double* next, double* b,
-                         StepEnergy& energy) const override {
+  StepFault advance_state(int l, const Lane& frozen, const double* a, double* next, double* b,
+                          StepEnergy& energy) const override {
     (void)scatter_lane(l, frozen, a, b);
     const Solved& solved = *lane_[static_cast<std::size_t>(l)];
     const StageEquations& of = *equations_[static_cast<std::size_t>(l)];
