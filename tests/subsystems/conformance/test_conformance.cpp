@@ -383,6 +383,11 @@ TEST(ConformanceControl, PurityCatchesAMapWithMemory) {
   }
 }
 
+TEST(ConformanceControl, InexactScatterCatchesAnErrorThatStays) {
+  expect_caught(check_inexact_scatter, SpoiledPart([](int, int, double&) {}),
+                SpoiledPart([](int, int calls, double& b) { b += calls > 4 ? 1e-3 : 0.0; }));
+}
+
 TEST(ConformanceControl, AffineFormCatchesAnotherOffset) {
   expect_caught(check_affine_form, *honest_oscillator(),
                 SpoiledPart([](int, int, double& b) { b += 1e-9; }));
@@ -398,6 +403,13 @@ TEST(ConformanceControl, LaneIndependenceCatchesOneBit) {
                 SpoiledPart([](int lanes, int, double& b) {
                   if (lanes > 1) b = std::nextafter(b, 1e9);
                 }));
+}
+
+TEST(ConformanceControl, RollbackCatchesABatchThatCountsItsSteps) {
+  const LawReport good = check_rollback(*honest_oscillator());
+  EXPECT_TRUE(good.holds) << good.detail;
+  EXPECT_FALSE(
+      check_rollback(SpoiledPart([](int, int calls, double& b) { b += 1e-3 * calls; })).holds);
 }
 
 TEST(ConformanceControl, AFailedSolveIsNoPass) {
