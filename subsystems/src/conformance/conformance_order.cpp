@@ -5,9 +5,11 @@
 
 #include "conformance/conformance_tools.hpp"
 #include "core/port_closure.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
+#include "portwave/subsystems/stages/staged_part.hpp"
 
-// The order of convergence of a part's step, terminated by wave sources.
+// The order of convergence of a part's step, with one stage and with several, terminated by wave sources.
 
 namespace portwave {
 namespace {
@@ -84,25 +86,41 @@ struct Run {
   VectorXd x;
 };
 
-/// `steps` steps of h from x, driven by e ± γf = w_j(t) and u_x(t), sines of the given rate.
-Run run(const Subsystem& part, const ConformanceOptions& options, const VectorXd& impedance,
+/// What of a part steps: the part itself, or it with stages.
+struct Motion {
+  const Subsystem& part;
+  const Component& stepped;
+  const GaussStages& stages;
+};
+
+/// `steps` steps of h from x, driven by e ± γf = w_j(t) and u_x(t), sines of the given rate taken at
+/// the stages. The variables of stage i are √bᵢ times those of the part.
+Run run(const Motion& motion, const ConformanceOptions& options, const VectorXd& impedance,
         const VectorXd& x_0, double rate, double h, int steps) {
-  const auto batch = own_batch(part);
-  batch->prepare(h, impedance.data());
-  const auto closures = port_closures(part.signature(), h, impedance.data());
+  const Component* stepped[] = {&motion.stepped};
+  const auto batch = motion.stepped.make_batch(stepped);
+  const int count = motion.stages.count;
+  const Eigen::Index ports = impedance.size(), inputs = motion.part.signature().input_size();
+  batch->prepare(h, impedance.replicate(count, 1).eval().data());
+  const auto closures = port_closures(motion.part.signature(), h, impedance.data());
   const VectorXd drive = options.wave_scale * (2.0 * rate * impedance.array()).sqrt();
   AlignedVector record(batch->record_size()), next(batch->record_size());
   batch->set_state(0, x_0.data(), record.data());
-  VectorXd a = VectorXd::Zero(impedance.size()), b = a;
-  VectorXd input = VectorXd::Zero(part.signature().input_size());
+  VectorXd a = VectorXd::Zero(count * ports), b = a;
+  VectorXd input = VectorXd::Zero(count * inputs);
   for (int k = 0; k < steps; ++k) {
-    const double phase = rate * (k + 0.5) * h;
-    for (Eigen::Index j = 0; j < a.size(); ++j) {
-      const double wave = drive[j] * std::sin(phase + static_cast<double>(j));
-      a[j] = wave / closures[static_cast<std::size_t>(j)].s;
-    }
-    for (Eigen::Index j = 0; j < input.size(); ++j) {
-      input[j] = options.input_scale * std::sin(0.7 * phase - static_cast<double>(j));
+    for (int i = 0; i < count; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double phase = rate * (k + motion.stages.c[at]) * h;
+      const double share = std::sqrt(motion.stages.b[at]);
+      for (Eigen::Index j = 0; j < ports; ++j) {
+        const double wave = drive[j] * std::sin(phase + static_cast<double>(j));
+        a[i * ports + j] = share * wave / closures[static_cast<std::size_t>(j)].s;
+      }
+      for (Eigen::Index j = 0; j < inputs; ++j) {
+        input[i * inputs + j] =
+            share * options.input_scale * std::sin(0.7 * phase - static_cast<double>(j));
+      }
     }
     batch->freeze({0, 1}, record.data(), input.data());
     const LaneStatus status =
@@ -115,54 +133,117 @@ Run run(const Subsystem& part, const ConformanceOptions& options, const VectorXd
   return {{}, x};
 }
 
+/// What the runs of a trial share.
+struct Start {
+  VectorXd impedance, x;
+  double rate;
+};
+
+Start start_of(const Subsystem& part, Sampler& sampler) {
+  Start start{sampler.impedance(), sampler.state(), 0.0};
+  if (!part.check_initial_state(start.x.data()).empty()) {
+    const std::vector<double> by_default = part.default_state();
+    start.x = Eigen::Map<const VectorXd>(by_default.data(), start.x.size());
+  }
+  start.rate = fastest_rate(part, start.x, start.impedance);
+  return start;
+}
+
+/// States of mixed units are compared by the energy that they stand for.
+class Length {
+ public:
+  Length(const Subsystem& part, const VectorXd& x)
+      : part_(part), weight_(hessian_at(part, x).diagonal().cwiseAbs()) {
+    weight_ = weight_.unaryExpr([](double v) { return v > 0.0 ? std::sqrt(v) : 1.0; });
+  }
+  double operator()(const VectorXd& v) const {
+    // Of descriptor parts that is the energy itself: their algebraic components are no values of
+    // the end of a step.
+    if (part_.linear_form().E == nullptr) return weight_.cwiseProduct(v).norm();
+    return std::sqrt(std::max(0.0, 2.0 * part_.storage(v.data())));
+  }
+
+ private:
+  const Subsystem& part_;
+  VectorXd weight_;
+};
+
+/// The ends of runs with h, h/2, h/4 and h/8; false when one fails, which the tally is told.
+bool run_all(const Motion& motion, const ConformanceOptions& options, const Start& start, double h,
+             int steps, const std::string& where, Tally& tally, std::array<VectorXd, 4>& ends) {
+  for (int level = 0; level < 4; ++level) {
+    const int finer = 1 << level;
+    const Run done =
+        run(motion, options, start.impedance, start.x, start.rate, h / finer, steps * finer);
+    if (!done.status.ok()) {
+      tally.fail(fmt::format("port solve: {}, h={:g}, {}", to_string(done.status.fault), h / finer,
+                             where));
+      return false;
+    }
+    ends[static_cast<std::size_t>(level)] = done.x;
+  }
+  return true;
+}
+
 }  // namespace
 
 LawReport check_order_of_convergence(const Subsystem& part, const ConformanceOptions& options) {
   constexpr double kMargin = 0.25;
+  constexpr int kSteps = 10;
   Tally tally("order_of_convergence");
   Sampler sampler(part, options);
   for (int trial = 0; trial < options.trials; ++trial) {
     const std::string where = fmt::format("trial={}, seed={}", trial, options.seed);
-    const VectorXd impedance = sampler.impedance();
-    VectorXd x_0 = sampler.state();
-    if (!part.check_initial_state(x_0.data()).empty()) {
-      const std::vector<double> by_default = part.default_state();
-      x_0 = Eigen::Map<const VectorXd>(by_default.data(), x_0.size());
-    }
-    const double rate = fastest_rate(part, x_0, impedance);
-    if (!(rate > 0.0) || !std::isfinite(rate)) continue;
-
-    constexpr int kSteps = 10;
-    const double h = 0.1 / rate;
+    const Start start = start_of(part, sampler);
+    if (!(start.rate > 0.0) || !std::isfinite(start.rate)) continue;
+    const double h = 0.1 / start.rate;
     std::array<VectorXd, 4> x;
-    for (int level = 0; level < 4; ++level) {
-      const int finer = 1 << level;
-      const Run done = run(part, options, impedance, x_0, rate, h / finer, kSteps * finer);
-      if (!done.status.ok()) {
-        tally.fail(fmt::format("port solve: {}, h={:g}, {}", to_string(done.status.fault),
-                               h / finer, where));
-        return std::move(tally).report();
-      }
-      x[static_cast<std::size_t>(level)] = done.x;
-    }
-    // States of mixed units are compared by the energy that they stand for.
-    VectorXd weight = hessian_at(part, x_0).diagonal().cwiseAbs();
-    weight = weight.unaryExpr([](double v) { return v > 0.0 ? std::sqrt(v) : 1.0; });
-    // Of descriptor parts that is the energy itself: their algebraic components are midpoint
-    // values.
-    const bool has_algebraic = part.linear_form().E != nullptr;
-    const auto length = [&](const VectorXd& v) {
-      return has_algebraic ? std::sqrt(std::max(0.0, 2.0 * part.storage(v.data())))
-                           : weight.cwiseProduct(v).norm();
-    };
-    const auto distance = [&](std::size_t i, std::size_t j) { return length(x[i] - x[j]); };
-    const double size = length(x[3]) + length(x_0);
-    if (distance(2, 3) <= 1e-12 * size) continue;  // exact, or nothing moves
-    const double order = std::log2(distance(1, 2) / distance(2, 3));
+    if (!run_all({part, part, gauss_stages(1)}, options, start, h, kSteps, where, tally, x)) break;
+    const Length length(part, start.x);
+    const double last = length(x[2] - x[3]);
+    if (last <= 1e-12 * (length(x[3]) + length(start.x))) continue;  // exact, or nothing moves
+    const double order = std::log2(length(x[1] - x[2]) / last);
     tally.see(options.order - order, kMargin, [&] {
       return fmt::format("observed order {:.3f}, expected {:g}, h={:g} and halves, {}", order,
                          options.order, h, where);
     });
+  }
+  return std::move(tally).report();
+}
+
+LawReport check_orders_of_stages(const Subsystem& part, const ConformanceOptions& options) {
+  constexpr double kMargin = 0.5;
+  constexpr double kRoundOff = 1e-11;
+  constexpr int kSteps = 4;
+  Tally tally("orders_of_stages");
+  if (!part.is_smooth() || !staging_defect(part).empty()) return std::move(tally).report();
+  for (int stages = 2; stages <= kMostStages; ++stages) {
+    const std::shared_ptr<const Component> staged =
+        staged_part(std::shared_ptr<const Component>(&part, [](const Component*) {}), stages);
+    Sampler sampler(part, options);
+    for (int trial = 0; trial < options.trials; ++trial) {
+      const std::string where =
+          fmt::format("{} stages, trial={}, seed={}", stages, trial, options.seed);
+      const Start start = start_of(part, sampler);
+      if (!(start.rate > 0.0) || !std::isfinite(start.rate)) continue;
+      const double h = 0.4 / start.rate;
+      std::array<VectorXd, 4> x;
+      if (!run_all({part, *staged, gauss_stages(stages)}, options, start, h, kSteps, where, tally,
+                   x)) {
+        return std::move(tally).report();
+      }
+      // Orders are seen between where steps are short enough and where round-off begins.
+      const Length length(part, start.x);
+      const double floor = kRoundOff * (length(x[3]) + length(start.x));
+      const double steps[] = {length(x[0] - x[1]), length(x[1] - x[2]), length(x[2] - x[3])};
+      if (steps[1] <= floor) continue;
+      double order = std::log2(steps[0] / steps[1]);
+      if (steps[2] > floor) order = std::max(order, std::log2(steps[1] / steps[2]));
+      tally.see(2.0 * stages - order, kMargin, [&] {
+        return fmt::format("observed order {:.3f}, expected {}, h={:g} and halves, {}", order,
+                           2 * stages, h, where);
+      });
+    }
   }
   return std::move(tally).report();
 }

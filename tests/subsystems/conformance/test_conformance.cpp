@@ -91,6 +91,17 @@ TEST_P(CatalogueLaws, HoldFarFromRestAndInOtherUnits) {
   }
 }
 
+/// That the orders hold is told by Hold; here, of which types something was seen.
+TEST_P(CatalogueLaws, OrdersOfStagesAreSeenOfAllThatMovesSmoothly) {
+  const PartType& type = *find_part_type(GetParam());
+  const auto component = make_part(type.name, type.example);
+  const Subsystem& part = *component->port_hamiltonian();
+  const bool still = part.signature().state_size() == 0 || type.name == "electrical_switch" ||
+                     type.name == "park_transform";
+  EXPECT_EQ(part.is_smooth(), type.name != "contact");
+  EXPECT_EQ(check_orders_of_stages(part).detail.empty(), still || !part.is_smooth());
+}
+
 TEST_P(CatalogueLaws, StepsCanBeTakenBack) {
   const PartType& type = *find_part_type(GetParam());
   const LawReport report = check_rollback(*make_part(type.name, type.example));
@@ -300,6 +311,20 @@ TEST(ConformanceControl, OrderCatchesAFirstOrderGradient) {
                 *testing::coupled_quartic({.discrete_gradient = DiscreteGradient::itoh_abe}));
 }
 
+/// Kinks everywhere: stages gain nothing.
+class KinkedGradient : public Delegating {
+ public:
+  KinkedGradient() : Delegating(honest_quartic()) {}
+  void gradient(const double* x, double* g) const override {
+    Delegating::gradient(x, g);
+    g[0] += std::abs(std::sin(40.0 * x[0]));
+  }
+};
+
+TEST(ConformanceControl, OrdersOfStagesCatchKinks) {
+  expect_caught(check_orders_of_stages, *honest_quartic(), KinkedGradient());
+}
+
 /// Delegates a batch, and lets `spoil` have a go at every b.
 class SpoiledBatch : public StepBatch {
  public:
@@ -383,6 +408,11 @@ TEST(ConformanceControl, PurityCatchesAMapWithMemory) {
   }
 }
 
+TEST(ConformanceControl, InexactScatterCatchesAnErrorThatStays) {
+  expect_caught(check_inexact_scatter, SpoiledPart([](int, int, double&) {}),
+                SpoiledPart([](int, int calls, double& b) { b += calls > 4 ? 1e-3 : 0.0; }));
+}
+
 TEST(ConformanceControl, AffineFormCatchesAnotherOffset) {
   expect_caught(check_affine_form, *honest_oscillator(),
                 SpoiledPart([](int, int, double& b) { b += 1e-9; }));
@@ -398,6 +428,13 @@ TEST(ConformanceControl, LaneIndependenceCatchesOneBit) {
                 SpoiledPart([](int lanes, int, double& b) {
                   if (lanes > 1) b = std::nextafter(b, 1e9);
                 }));
+}
+
+TEST(ConformanceControl, RollbackCatchesABatchThatCountsItsSteps) {
+  const LawReport good = check_rollback(*honest_oscillator());
+  EXPECT_TRUE(good.holds) << good.detail;
+  EXPECT_FALSE(
+      check_rollback(SpoiledPart([](int, int calls, double& b) { b += 1e-3 * calls; })).holds);
 }
 
 TEST(ConformanceControl, AFailedSolveIsNoPass) {

@@ -65,6 +65,10 @@ LawReport check_nonexpansive(const Subsystem& part, const ConformanceOptions& op
 /// that of Ex, from the default state where a random one violates a constraint; nothing is tested
 /// where it has more than 200 states.
 LawReport check_order_of_convergence(const Subsystem& part, const ConformanceOptions& options = {});
+/// The same of the part with two and with three stages: at least 3.5 and 5.5, from steps four times
+/// as long. Nothing is tested of parts that are not smooth or cannot have stages, or where
+/// differences are round-off.
+LawReport check_orders_of_stages(const Subsystem& part, const ConformanceOptions& options = {});
 /// `scatter` and `advance` are pure functions of (x, ū, a): repeated, interleaved with other
 /// solves, from a fresh batch, and with a null input for zero inputs, they give the same bits;
 /// `advance` gives the b of `scatter`.
