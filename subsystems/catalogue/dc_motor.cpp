@@ -29,7 +29,11 @@ PartType dc_motor_type() {
   type.equations =
       "H = L i^2/2 + J w^2/2\n"
       "L i' = e_terminals - R i - k w,  angle' = w\n"
-      "J w' = k i - b w - e_shaft,  f_terminals = i,  f_shaft = -w";
+      "J w' = k i - b w - e_shaft,  f_terminals = i,  f_shaft = -w\n"
+      "Join the shaft to a gear's input or a torsional spring by a connection, to another inertia "
+      "or\n"
+      "the rotor of a flexible_joint by common_flow: a connection would turn the two against each "
+      "other.";
   type.parameters = {
       positive_number("inductance_H", "H", "inductance L of the winding"),
       damper("resistance_ohm", "ohm", "resistance R of the winding"),

@@ -33,7 +33,10 @@ PartType flexible_joint_type() {
       "H = J w^2/2 + k d^2/2\n"
       "angle' = w,  d' = w_link - w/n,  s = k d + c d'\n"
       "J w' = T - b w - e_motor + s/n,  f_motor = -w\n"
-      "f_link = w_link,  e_link = s";
+      "f_link = w_link,  e_link = s\n"
+      "Join the link to an inertia or the joint of an arm by a connection, the motor to the shaft "
+      "of a\n"
+      "dc_motor by common_flow.";
   type.parameters = {
       positive_number("motor_inertia_kgm2", "kg m^2", "moment of inertia J of the rotor"),
       positive_number("stiffness_Nm_per_rad", "N m/rad", "stiffness k, seen at the link"),
