@@ -63,12 +63,29 @@ Matrix sparse_states(const Structure& s, const SparseMatrix* E, const Triplets& 
   return states;
 }
 
+/// The slope of a nonlinear resistance at rest; 0 where it is next to nothing beside that elsewhere,
+/// as that of a diode. A port matched to what hardly conducts would have waves beyond all measure
+/// once it does.
+double slope_at_rest(const Subsystem& part, int port) {
+  constexpr double kNextToNothing = 1e-6;
+  const double slope = part.port_law(port, 0.0).slope;
+  double largest = slope;
+  for (int k = -12; k <= 12; ++k) {
+    const double u = std::pow(10.0, k);
+    for (const double side : {-u, u}) {
+      const double there = part.port_law(port, side).slope;
+      if (std::isfinite(there)) largest = std::max(largest, there);
+    }
+  }
+  return slope < kNextToNothing * largest ? 0.0 : slope;
+}
+
 /// The structure at a state, nonlinear resistances at the ports being taken at rest, by their slope.
 Structure structure_at_rest(const Subsystem& part, const double* x) {
   Structure s = part.structure();
   if (!part.constant_structure()) part.structure_at(x, s);
   for (int j = 0; j < part.signature().wave_size() && part.has_port_laws(); ++j) {
-    s.S.coeffRef(j, j) += part.port_law(j, 0.0).slope;
+    s.S.coeffRef(j, j) += slope_at_rest(part, j);
   }
   return s;
 }

@@ -79,7 +79,9 @@ StepReport AdaptiveSteps::step(double limit_s) {
     const StepControl::Next next = control_.next(start_s, end_s);
     report.rejected_steps = rejected;
     if (try_step(next, end_s, report)) {
-      if (next.reaches_limit && (end_s == kink_s || end_s == event_s_)) begin_anew();
+      if (next.reaches_limit && (end_s == kink_s || (end_s == event_s_ && event_changes_))) {
+        begin_anew();
+      }
       return report;
     }
     if (event_s_ > start_s) end_s = std::min(end_s, event_s_);
@@ -96,10 +98,11 @@ void AdaptiveSteps::begin_anew() {
 /// False where an event lies before the end of an attempted step, which is then to end there.
 bool AdaptiveSteps::ends_at_event(double start_s, double step_s, double end_s) {
   if (crossings_.empty()) return true;
-  const double event_s =
+  const CrossingSearch::End event =
       crossings_.end_for(start_s, step_s, control_.ladder_step_s(), trials_.next());
-  if (!(event_s < end_s)) return true;
-  event_s_ = event_s;
+  if (!(event.time_s < end_s)) return true;
+  event_s_ = event.time_s;
+  event_changes_ = event.changes_equations;
   return false;
 }
 

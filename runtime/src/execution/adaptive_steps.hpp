@@ -91,6 +91,7 @@ class AdaptiveSteps {
   StepErrorEstimate estimate_;
   CrossingSearch crossings_;
   double event_s_;                      // where a step is to end for an event
+  bool event_changes_ = false;          // what follows is another motion
   std::vector<const Signal*> signals_;  // those with kinks
   double kink_s_;                       // the next one
   bool has_first_step_ = false;         // found, since the last kink

@@ -23,8 +23,8 @@ CrossingSearch::CrossingSearch(const WaveDiscretisation& waves, const StepErrorE
   std::size_t most = 0;
   for (const Watch& watch : watches) {
     if (watch.signal >= 0 || watch.of.kind != Sensor::Kind::state) continue;
-    levels_.push_back(
-        {watch.of.part, watch.of.index, watch.level, watch.wants(true), watch.wants(false)});
+    levels_.push_back({watch.of.part, watch.of.index, watch.level, watch.wants(true),
+                       watch.wants(false), watch.changes_equations});
     const auto& batch = *waves.batch(waves.slot(watch.of.part).batch).batch;
     most = std::max(most, at(batch.state_size()));
   }
@@ -39,12 +39,13 @@ const double* CrossingSearch::state_of(int part, const double* record) {
   return state_.data();
 }
 
-double CrossingSearch::end_for(double start_s, double step_s, double usual_s, const double* next) {
+CrossingSearch::End CrossingSearch::end_for(double start_s, double step_s, double usual_s,
+                                            const double* next) {
   const double round_off =
       8.0 * std::numeric_limits<double>::epsilon() * (std::abs(start_s) + step_s);
   const double tolerance_s = std::max(tolerance_s_, round_off);
-  if (step_s <= tolerance_s) return kNever;
-  double end_s = kNever;
+  End end;
+  if (step_s <= tolerance_s) return end;
   const double* x = nullptr;
   int part = -1;
   for (const Level& level : levels_) {
@@ -56,9 +57,9 @@ double CrossingSearch::end_for(double start_s, double step_s, double usual_s, co
     if (start_s + step_s - root_s <= tolerance_s) continue;
     if (root_s - level.passed_s < kChatter * usual_s) continue;
     const double aim_s = std::max(root_s + 0.5 * tolerance_s, start_s + 0.5 * tolerance_s);
-    end_s = std::min(end_s, aim_s);
+    if (aim_s < end.time_s) end = {aim_s, level.changes_equations};
   }
-  return end_s;
+  return end;
 }
 
 /// By bisection of the polynomial through the stages.

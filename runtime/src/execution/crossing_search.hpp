@@ -20,10 +20,15 @@ class CrossingSearch {
                  std::span<const Watch> watches, double tolerance_s, const double* record);
 
   bool empty() const { return levels_.empty(); }
+  /// Where a step is to end, and whether what follows is another motion.
+  struct End {
+    double time_s = std::numeric_limits<double>::infinity();
+    bool changes_equations = false;
+  };
   /// The time at which the step from `start_s`, attempted into `next` and taken into the estimate,
   /// should end, a little after a crossing; infinite where it may stay as it is. `usual_s`: the size
   /// of steps in use.
-  double end_for(double start_s, double step_s, double usual_s, const double* next);
+  End end_for(double start_s, double step_s, double usual_s, const double* next);
   /// The step that led to `end_s` was booked.
   void accept(double end_s, const double* record);
 
@@ -33,6 +38,7 @@ class CrossingSearch {
     int state;
     double level;
     bool rising, falling;  ///< which of the two is an event
+    bool changes_equations;
     int side = 0;
     double passed_s = -std::numeric_limits<double>::infinity();  ///< last time
   };

@@ -29,6 +29,7 @@ std::vector<Watch> watches_of(const System& system, const StepperOptions& option
       watch.name = system.parts()[i].name;
       watch.of = {Sensor::Kind::state, static_cast<int>(i), level.state};
       watch.level = level.level;
+      watch.changes_equations = true;
       watch.rising = level.rising;
       watch.falling = level.falling;
       watches.push_back(std::move(watch));

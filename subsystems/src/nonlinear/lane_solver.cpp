@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace portwave {
 namespace {
@@ -16,6 +17,8 @@ constexpr double kRoundOff = 4.0 * std::numeric_limits<double>::epsilon();
 /// the better of the last two iterates is then the answer.
 constexpr double kStagnation = 1e-12;
 constexpr int kMaxHalvings = 30;
+/// Of a bracket around the root of one unknown, before its ends are neighbours.
+constexpr int kMaxDoublings = 200, kMaxBisections = 1200;
 
 // Warm solves.
 /// An error of b of this size relative to the waves is round-off.
@@ -62,7 +65,10 @@ LaneSolver::LaneSolver(const Subsystem& part, NewtonOptions options, const Hidde
 }
 
 StepFault LaneSolver::solve(const double* a, double* b) {
-  const StepFault fault = solve_cold(a);
+  StepFault fault = solve_cold(a);
+  if (fault == StepFault::not_converged && dx_.size() == 1 && !has_hidden_terms_) {
+    fault = solve_bracketed(a);
+  }
   if (fault == StepFault::none) part_.outgoing(a, b);
   return fault;
 }
@@ -98,6 +104,42 @@ StepFault LaneSolver::solve_cold(const double* a) {
     if (const StepFault fault = descend(a, size); fault != StepFault::none) return fault;
   }
   return StepFault::none;
+}
+
+/// One unknown, where Newton's method runs to and fro between the branches of a contact: its root is
+/// between a step with F < 0 and one with F > 0, and halving needs no slope. The first pair of the two
+/// is looked for on the side to which F points, then on the other.
+StepFault LaneSolver::solve_bracketed(const double* a) {
+  const auto residual_at = [&](double dx) {
+    dx_[0] = dx;
+    part_.evaluate_plainly(a, dx_);
+    return part_.residual()[0];
+  };
+  const double at_rest = residual_at(0.0);
+  double near = 0.0, far = 0.0;
+  bool found = false;
+  for (const double side : {-1.0, 1.0}) {
+    near = 0.0;
+    far = side * at_rest;
+    for (int k = 0; k < kMaxDoublings && !found; ++k) {
+      const double F = residual_at(far);
+      if (!std::isfinite(F)) break;
+      found = (F > 0.0) != (at_rest > 0.0);
+      if (!found) near = std::exchange(far, 2.0 * far);
+    }
+    if (found) break;
+  }
+  if (!found) return StepFault::not_converged;
+  for (int k = 0; k < kMaxBisections; ++k) {
+    const double middle = 0.5 * (near + far);
+    if (middle == near || middle == far) break;
+    ((residual_at(middle) > 0.0) == (at_rest > 0.0) ? near : far) = middle;
+  }
+  dx_[0] = std::abs(residual_at(near)) < std::abs(residual_at(far)) ? near : far;
+  part_.linearise(dx_);
+  const double size = part_.evaluate(a, dx_);
+  if (!part_.residual().allFinite()) return StepFault::not_finite;
+  return size <= kStagnation ? StepFault::none : StepFault::not_converged;
 }
 
 /// The Newton step at Δx, to be subtracted. Keeps Δx, F and w of its start.

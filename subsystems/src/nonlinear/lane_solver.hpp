@@ -50,7 +50,8 @@ class LaneSolver {
   const Eigen::VectorXd& increment() const { return dx_; }
 
   /// b = S(a) to round-off: damped Newton from Δx = 0, where the first step solves the step
-  /// linearised at x. Every solve starts from scratch, so that it is a pure function of (x, ū, a).
+  /// linearised at x; where that fails and there is one unknown, a bracket is halved. Every solve
+  /// starts from scratch, so that it is a pure function of (x, ū, a).
   StepFault solve(const double* a, double* b);
   /// After `solve`: what its residual may have left in the energy balance, ∇̄HᵀF [J].
   double energy_rounding() const;
@@ -60,6 +61,7 @@ class LaneSolver {
 
  private:
   StepFault solve_cold(const double* a);
+  StepFault solve_bracketed(const double* a);
   bool find_step(const double* a);
   StepFault descend(const double* a, double& size);
 

@@ -17,6 +17,7 @@ struct Watch {
   int signal = -1;  ///< ≥ 0: this signal of the signal graph, in place of `of`
   double level = 0.0;
   Direction direction = Direction::both;
+  bool changes_equations = false;  ///< a level of a part: what follows is another motion
   bool ends_run = false;  ///< for whoever steps: the stepper itself goes on
   std::string rising = "rising", falling = "falling";  ///< what it is called in either direction
 
