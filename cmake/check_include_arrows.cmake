@@ -14,7 +14,7 @@ set(forbidden_in_coupling
 set(inner_subsystems
   base matrices core batches linear descriptor nonlinear stages catalogue conformance)
 set(inner_coupling method system waves energy impedance state_space reference)
-set(inner_runtime signals execution output scenario study generate cli)
+set(inner_runtime signals execution ensemble output scenario study generate cli)
 
 set(files_checked 0)
 set(violations 0)

@@ -6,81 +6,16 @@
 #include <limits>
 #include <utility>
 
+#include "energy/step_rounding.hpp"
 #include "kernels/ledger_kernels.hpp"
 
 namespace portwave {
 namespace {
 
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-
-/// The energies that a tolerance belongs to: 1/passivity_tolerance(1).
-constexpr double kTermsPerTolerance = 1e12;
-
 /// Share of what an island stores up to which its account has to be known.
 constexpr double kComputable = 1e-9;
 
-/// What one step may leave in an island's account per joule that it moves: commits are sums of
-/// several terms, of which up to 8ε have been seen to be lost.
-constexpr double kRoundingPerJoule = 16.0 * kEpsilon;
-
-/// Σ_i (|Q||x|)_i (|E||x|)_i: the terms of 2H, however much they cancel.
-double storage_terms(const LinearForm& form, const double* x, std::vector<double>& moved) {
-  double sum = 0.0;
-  if (form.E != nullptr) {
-    std::fill(moved.begin(), moved.end(), 0.0);
-    for (int j = 0; j < form.E->outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(*form.E, j); it; ++it) {
-        moved[static_cast<std::size_t>(it.row())] += std::abs(it.value() * x[j]);
-      }
-    }
-  }
-  for (int j = 0; j < form.Q->outerSize(); ++j) {
-    for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
-      const auto row = static_cast<std::size_t>(it.row());
-      const double other = form.E != nullptr ? moved[row] : std::abs(x[row]);
-      sum += std::abs(it.value() * x[j]) * other;
-    }
-  }
-  return sum;
-}
-
-#ifdef __SIZEOF_FLOAT128__
-__extension__ typedef __float128 Wide;  // NOLINT(modernize-use-using): has no __extension__
-#else
-using Wide = long double;
-#endif
-
-/// ½(x⁺ + x)ᵀQ(x⁺ − x), or ½(x⁺ + x)ᵀQᵀE(x⁺ − x), in a precision in which nothing cancels.
-/// `z` is scratch.
-double stored_change(const LinearForm& form, const double* x, const double* x_next, Wide* z) {
-  const auto moved = [&](int j) { return static_cast<Wide>(x_next[j]) - x[j]; };
-  const auto mean = [&](int j) { return Wide(0.5) * (static_cast<Wide>(x_next[j]) + x[j]); };
-  Wide sum = 0;
-  if (form.E == nullptr) {
-    for (int j = 0; j < form.Q->outerSize(); ++j) {
-      for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
-        sum += it.value() * mean(static_cast<int>(it.row())) * moved(j);
-      }
-    }
-    return static_cast<double>(sum);
-  }
-  std::fill(z, z + form.Q->rows(), Wide(0));  // Qx̄
-  for (int k = 0; k < form.Q->outerSize(); ++k) {
-    for (SparseMatrix::InnerIterator it(*form.Q, k); it; ++it) z[it.row()] += it.value() * mean(k);
-  }
-  for (int j = 0; j < form.E->outerSize(); ++j) {  // zᵀE(x⁺ − x)
-    for (SparseMatrix::InnerIterator it(*form.E, j); it; ++it) {
-      sum += z[it.row()] * it.value() * moved(j);
-    }
-  }
-  return static_cast<double>(sum);
-}
-
 }  // namespace
-
-struct EnergyLedger::WideScratch {
-  std::vector<Wide> z;
-};
 
 EnergyLedger::~EnergyLedger() = default;
 
@@ -101,16 +36,13 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
   for (std::span<double>& c : columns_) {
     c = memory_.take(static_cast<std::size_t>(waves.entry_count()));
   }
-  std::size_t largest = 0;
+  rounding_ = std::make_unique<StepRounding>(waves);
   for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) {
     const PartSlot& slot = waves.slot(i);
     const StepBatch& batch = *waves.batch(slot.batch).batch;
-    largest = std::max(largest, static_cast<std::size_t>(batch.state_size()));
-    x_.resize(largest);
     const Part& part = waves.system().parts()[static_cast<std::size_t>(i)];
-    if (const Subsystem* physics = part.port_hamiltonian()) {
-      waves.get_state(i, record, x_.data());
-      column(kStorageBefore)[slot.entry] = physics->storage(x_.data());
+    if (part.port_hamiltonian() != nullptr) {
+      column(kStorageBefore)[slot.entry] = rounding_->storage(i, record);
     }
     if (!waves.batch(slot.batch).capabilities.knows_energy) metered_.push_back(i);
     double energy = 0.0;
@@ -120,10 +52,6 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     }
     column(kMismatch)[slot.entry] = energy;
   }
-  x_next_.resize(largest);
-  gradient_.resize(largest);
-  wide_ = std::make_unique<WideScratch>();
-  wide_->z.resize(largest);
   totals_.initial_J = parts_.sum_all(column(kStorageBefore));
   totals_.final_J = totals_.max_J = totals_.initial_J;
   stored_ = CompensatedSum(totals_.initial_J);
@@ -210,13 +138,9 @@ bool EnergyLedger::refine(const CommittedStep& step) {
     const int entry = waves_.slot(part).entry;
     const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
     if (defect <= column(kTolerance)[entry]) return;
-    const Subsystem* physics =
-        waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
-    const LinearForm form = physics != nullptr ? physics->linear_form() : LinearForm{};
-    if (form.Q == nullptr) return;
-    waves_.get_state(part, step.record, x_.data());
-    waves_.get_state(part, step.next, x_next_.data());
-    const double change = stored_change(form, x_.data(), x_next_.data(), wide_->z.data());
+    const std::optional<double> exact = rounding_->change(part, step);
+    if (!exact) return;
+    const double change = *exact;
     column(kResidual)[entry] += change - column(kChange)[entry];
     column(kStorage)[entry] = column(kStorageBefore)[entry] + change;
     column(kChange)[entry] = change;
@@ -264,43 +188,8 @@ double EnergyLedger::rounding_of_step(int island) const {
   return kRoundingPerJoule * terms;
 }
 
-/// What rounding may have left in the balance of a part in this step, states included: as its batch
-/// knows it, or else estimated. Far from the origin a state, or a sum Σ Qᵢⱼxⱼ that cancels, is
-/// known to ε of its terms only, and that is multiplied by forces and waves: with M the terms of H
-/// and S the energies of the step by some √(MS) ε. It costs a sweep over the part, and is asked for
-/// where an account is out by more than its waves explain.
 double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
-  if (step.record == nullptr) return 0.0;
-  constexpr double kPerTerm = 64.0 * kEpsilon;
-  const PartSlot& slot = waves_.slot(part);
-  const BatchSlot& batch = waves_.batch(slot.batch);
-  if (!batch.capabilities.knows_energy) return 0.0;  // by definition it balances
-  const std::optional<double> known = batch.batch->step_rounding(
-      slot.lane, step.record + batch.record, step.a + batch.wave, step.next + batch.record);
-  if (known) return *known;
-  const double moved = kTermsPerTolerance * column(kTolerance)[slot.entry];
-  const Subsystem* physics =
-      waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
-  if (physics == nullptr) return kPerTerm * moved;
-  const Subsystem& subsystem = *physics;
-  const LinearForm form = subsystem.linear_form();
-  double terms = 0.0;
-  for (const double* record : {step.record, step.next}) {
-    waves_.get_state(part, record, x_.data());
-    if (form.Q != nullptr) {
-      terms += storage_terms(form, x_.data(), gradient_);
-      continue;
-    }
-    subsystem.gradient(x_.data(), gradient_.data());
-    terms += std::abs(subsystem.storage(x_.data()));
-    for (int k = 0; k < subsystem.signature().state_size(); ++k) {
-      terms += std::abs(gradient_[static_cast<std::size_t>(k)] * x_[static_cast<std::size_t>(k)]);
-    }
-  }
-  // The terms of parts that are not quadratic are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied
-  // by.
-  if (form.Q == nullptr) return kPerTerm * std::max(terms, moved);
-  return kPerTerm * std::sqrt(terms * (moved + kPerTerm * kPerTerm * terms));
+  return rounding_->of_states(part, step, column(kTolerance)[waves_.slot(part).entry]);
 }
 
 double EnergyLedger::state_rounding_of_island(int island, const CommittedStep& step) const {
@@ -473,8 +362,7 @@ int EnergyLedger::first_non_finite() const {
 std::size_t EnergyLedger::bytes() const {
   return memory_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
          3 * mismatch_.capacity() * sizeof(double) + accounts_.capacity() * sizeof(Account) +
-         uncomputable_.capacity() +
-         (x_.capacity() + x_next_.capacity() + gradient_.capacity()) * sizeof(double);
+         uncomputable_.capacity() + rounding_->bytes();
 }
 
 double EnergyLedger::storage(int part) const {

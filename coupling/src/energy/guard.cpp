@@ -91,7 +91,7 @@ double PassivityGuard::squares(int island, const double* waves) const {
   return static_cast<double>(parts_.fold(island, 0.0L, add));
 }
 
-bool PassivityGuard::begin(const EnergyLedger& ledger, const double* record,
+bool PassivityGuard::begin(const GuardedAccounts& ledger, const double* record,
                            const CommittedStep& step) {
   searches_.clear();
   std::fill(searching_.begin(), searching_.end(), 0);
@@ -334,7 +334,7 @@ void PassivityGuard::propose(double* a) {
   }
 }
 
-bool PassivityGuard::review(const EnergyLedger& ledger, const CommittedStep& step) {
+bool PassivityGuard::review(const GuardedAccounts& ledger, const CommittedStep& step) {
   bool all_settled = true;
   for (Search& search : searches_) {
     char& open = searching_[static_cast<std::size_t>(search.island)];
@@ -377,7 +377,7 @@ bool PassivityGuard::try_further(Search& search, double deficit_before) {
   return true;
 }
 
-void PassivityGuard::note_use(const EnergyLedger& ledger, const Search& search) {
+void PassivityGuard::note_use(const GuardedAccounts& ledger, const Search& search) {
   const double alpha = search.path == Path::scaling
                            ? search.alpha
                            : std::max(1.0 - search.reach * search.length / search.incident, 0.0);

@@ -169,8 +169,153 @@ LedgerTotals totals(const LedgerColumns& c, const int* index, int count) {
   return totals_of(c, count, [index](int i) { return index[i]; });
 }
 
+/// In the order of `totals`, for up to eight parts that lie side by side with those of the next
+/// islands.
+template <int P>
+void sums_side_by_side(const IslandSumsTask& t) {
+  static_assert(P <= kSums);
+  const LedgerColumns* columns = &t.columns;
+  const int* first = t.at.first;
+  PORTWAVE_INDEPENDENT
+  for (int i = 0; i < t.at.islands; ++i) {
+    double change[kSums] = {}, supply[kSums] = {}, dissipated[kSums] = {}, mismatch[kSums] = {};
+    double tolerance[kSums] = {};
+    double residual = -__builtin_inf(), beyond = -__builtin_inf();
+    const double accepted = t.accepted[i];
+    for (int p = 0; p < P; ++p) {
+      const int e = first[p] + i;
+      change[p] = columns->change[e];
+      supply[p] = columns->supply[e];
+      dissipated[p] = columns->dissipated[e];
+      mismatch[p] = columns->mismatch[e];
+      tolerance[p] = columns->tolerance[e];
+      const double own = columns->residual[e];
+      residual = larger_of_finite(residual, own);
+      const double scale = tolerance[p] > kSmallest ? tolerance[p] : kSmallest;
+      const double lost = dissipated[p];
+      const double defect = magnitude_of(own + lost) + (lost < 0.0 ? -lost : 0.0);
+      beyond = larger_of_finite(beyond, __builtin_fma(-accepted, scale, defect));
+    }
+    const auto add = [](const double* v) {
+      return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+    };
+    t.change[i] = add(change);
+    t.supply[i] = add(supply);
+    t.dissipated[i] = add(dissipated);
+    t.mismatch[i] = add(mismatch);
+    t.tolerance[i] = add(tolerance);
+    t.largest_residual[i] = residual;
+    t.largest_excess[i] = beyond;
+  }
+}
+
+void sums_anywhere(const IslandSumsTask& t) {
+  LedgerColumns columns = t.columns;
+  for (int i = 0; i < t.at.islands; ++i) {
+    columns.accepted = t.accepted[i];
+    const LedgerTotals own = totals_of(columns, t.at.parts,
+                                       [&](int p) { return t.at.first[p] + i * t.at.step[p]; });
+    t.change[i] = own.change;
+    t.supply[i] = own.supply;
+    t.dissipated[i] = own.dissipated;
+    t.mismatch[i] = own.mismatch;
+    t.tolerance[i] = own.tolerance;
+    t.largest_residual[i] = own.largest_residual;
+    t.largest_excess[i] = own.largest_excess;
+  }
+}
+
+void island_sums(const IslandSumsTask& t) {
+  bool side_by_side = true;
+  for (int p = 0; p < t.at.parts; ++p) side_by_side = side_by_side && t.at.step[p] == 1;
+  if (!side_by_side) return sums_anywhere(t);
+  switch (t.at.parts) {
+    case 1:
+      return sums_side_by_side<1>(t);
+    case 2:
+      return sums_side_by_side<2>(t);
+    case 3:
+      return sums_side_by_side<3>(t);
+    case 4:
+      return sums_side_by_side<4>(t);
+    default:
+      return sums_anywhere(t);
+  }
+}
+
+/// As CompensatedSum::add.
+inline void add_to(double& sum, double& lost, double term) {
+  const double next = sum + term;
+  const double taken = next - sum;
+  lost += (sum - (next - taken)) + (term - taken);
+  sum = next;
+}
+
+inline double larger(double a, double b) { return a < b ? b : a; }
+
+template <bool Guarded>
+void judge_accounts(const IslandAccountsTask& t) {
+  PORTWAVE_INDEPENDENT
+  for (int i = 0; i < t.islands; ++i) {
+    double sum = t.gained.sum[i], lost = t.gained.lost[i];
+    add_to(sum, lost, t.change[i] - t.supply[i]);
+    t.gained.sum[i] = sum;
+    t.gained.lost[i] = lost;
+    t.moved[i] += magnitude_of(t.supply[i]);
+    const double rounding = t.rounding[i] + t.rounding_per_tolerance[1] *
+                                                (t.rounding_per_tolerance[0] * t.tolerance[i]);
+    t.rounding[i] = t.told_rounding[i] = rounding;
+    const double gained = sum + lost;
+    const double small = 1e-12 * t.size[i];
+    double found = gained - t.tank_at_start[i] <= small + 2.0 * rounding ? 0.0 : 1.0;
+    if (Guarded) {
+      const double filled = t.tank.sum[i] + t.tank.lost[i] + t.mismatch[i];
+      const double after = t.cap < filled ? t.cap : filled;
+      const double excess = gained + (after - t.tank_at_start[i]);
+      found += excess <= small + rounding ? 0.0 : 1.0;
+      found += (t.mismatch[i] < 0.0 ? after : 0.0) < -rounding ? 1.0 : 0.0;
+    }
+    t.remarkable[i] = found;
+  }
+}
+
+void judge_islands(const IslandAccountsTask& t) {
+  t.guarded ? judge_accounts<true>(t) : judge_accounts<false>(t);
+}
+
+void settle_islands(const IslandAccountsTask& t) {
+  PORTWAVE_INDEPENDENT
+  for (int i = 0; i < t.islands; ++i) {
+    double tank = t.tank.sum[i], tank_lost = t.tank.lost[i];
+    add_to(tank, tank_lost, t.mismatch[i]);
+    const double full = tank + tank_lost;
+    const bool is_over = full > t.cap;
+    t.given_up[i] += is_over ? full - t.cap : 0.0;
+    tank = is_over ? t.cap : tank;
+    tank_lost = is_over ? 0.0 : tank_lost;
+    t.tank.sum[i] = tank;
+    t.tank.lost[i] = tank_lost;
+    double stored = t.stored.sum[i], stored_lost = t.stored.lost[i];
+    add_to(stored, stored_lost, t.change[i]);
+    t.stored.sum[i] = stored;
+    t.stored.lost[i] = stored_lost;
+    const double energy = stored + stored_lost;
+    const double supplied = t.supplied[i] + t.supply[i];
+    t.max_stored[i] = larger(t.max_stored[i], energy);
+    t.supplied[i] = supplied;
+    t.lost_to_parts[i] += t.dissipated[i];
+    t.mismatched[i] += t.mismatch[i];
+    t.max_residual[i] = larger(t.max_residual[i], t.largest_residual[i]);
+    const double held = tank + tank_lost;
+    const double reserve = held < 0.0 ? 0.0 : held;
+    t.max_ratio[i] =
+        larger(t.max_ratio[i], (energy + reserve - supplied) * t.per_initial_energy[i]);
+  }
+}
+
 }  // namespace
 
-const LedgerKernels kLedgerKernels = {account, totals, norms, sum};
+const LedgerKernels kLedgerKernels = {account,     totals,        norms,         sum,
+                                      island_sums, judge_islands, settle_islands};
 
 }  // namespace portwave::PORTWAVE_ISA

@@ -51,6 +51,70 @@ struct LedgerColumns {
   double accepted;
 };
 
+/// Where the parts of many alike islands lie: entry first[p] + i·step[p] is that of part p of island
+/// i.
+struct IslandEntries {
+  int islands = 0;
+  int parts = 0;
+  const int* first = nullptr;
+  const int* step = nullptr;
+};
+
+/// The sums of LedgerKernels::totals, island by island, and of each the excess, `accepted` being by
+/// island.
+struct IslandSumsTask {
+  IslandEntries at;
+  LedgerColumns columns;  ///< `accepted` is not looked at
+  const double* accepted = nullptr;
+  double* change = nullptr;
+  double* supply = nullptr;
+  double* dissipated = nullptr;
+  double* mismatch = nullptr;
+  double* tolerance = nullptr;
+  double* largest_residual = nullptr;
+  double* largest_excess = nullptr;
+};
+
+/// Compensated sums (CompensatedSum), by island.
+struct SumColumns {
+  double* sum = nullptr;
+  double* lost = nullptr;
+};
+
+/// What a step leaves in the accounts of many islands. First `judge`, then, what it finds having
+/// been looked at, `settle`.
+struct IslandAccountsTask {
+  int islands = 0;
+  bool guarded = false;
+  double cap = 0.0;
+  double rounding_per_tolerance[2] = {0.0, 0.0};  ///< one after the other
+  // Of the step.
+  const double* change = nullptr;
+  const double* supply = nullptr;
+  const double* dissipated = nullptr;
+  const double* mismatch = nullptr;
+  const double* tolerance = nullptr;
+  const double* largest_residual = nullptr;
+  // Of the start.
+  const double* tank_at_start = nullptr;
+  const double* size = nullptr;
+  const double* per_initial_energy = nullptr;
+  // Of the run.
+  SumColumns gained, tank, stored;
+  double* moved = nullptr;
+  double* rounding = nullptr;
+  double* told_rounding = nullptr;
+  double* max_residual = nullptr;
+  double* max_stored = nullptr;
+  double* supplied = nullptr;
+  double* lost_to_parts = nullptr;  ///< dissipated
+  double* mismatched = nullptr;
+  double* given_up = nullptr;
+  double* max_ratio = nullptr;
+  /// Out of `judge`: not 0 where an account has to be looked at.
+  double* remarkable = nullptr;
+};
+
 struct LedgerKernels {
   void (*account)(const LedgerTask&);
   LedgerTotals (*totals)(const LedgerColumns& columns, const int* index, int count);
@@ -58,6 +122,9 @@ struct LedgerKernels {
   /// Σ values[index[i]], i < count (index null: values[i]), in eight interleaved partial sums that
   /// are then added pairwise: the order depends on count alone.
   double (*sum)(const double* values, const int* index, int count);
+  void (*island_sums)(const IslandSumsTask&);
+  void (*judge_islands)(const IslandAccountsTask&);
+  void (*settle_islands)(const IslandAccountsTask&);
 };
 
 const LedgerKernels& ledger_kernels();

@@ -99,7 +99,14 @@ void InterfaceSolver::take_over_maps() {
   }
 }
 
-void InterfaceSolver::begin() {
+void InterfaceSolver::revoke() {
+  for (auto& [island, own] : before_) islands_[at(island)] = std::move(own);
+  before_.clear();
+}
+
+void InterfaceSolver::begin(bool revocable) {
+  revocable_ = revocable;
+  before_.clear();
   for (std::size_t i = 0; i < flags_.size(); ++i) {
     flags_[i] = {.used = flags_[i].used};
     if (islands_[i] != nullptr) islands_[i]->evaluations = 0;
@@ -109,6 +116,10 @@ void InterfaceSolver::begin() {
 
 bool InterfaceSolver::engage(int island) {
   try {
+    const std::unique_ptr<Island>& known = islands_[at(island)];
+    if (revocable_ && (known == nullptr || !known->parts.is_affine())) {
+      before_.emplace_back(island, known != nullptr ? std::make_unique<Island>(*known) : nullptr);
+    }
     Island* own = prepare(island);
     if (own == nullptr) return false;
     own->updates = 0;

@@ -43,11 +43,19 @@ InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
   return out;
 }
 
+void InterfaceResidual::take_share(Share& largest, int part) const {
+  const double own = 0.5 * gap_[static_cast<std::size_t>(waves_.slot(part).entry)];
+  if (largest.part < 0 || own > largest.energy_J) largest = {part, own};
+}
+
 InterfaceResidual::Share InterfaceResidual::largest_share() const {
-  return waves_.reduction().fold_all(Share{}, [&](Share& largest, int part) {
-    const double own = 0.5 * gap_[static_cast<std::size_t>(waves_.slot(part).entry)];
-    if (largest.part < 0 || own > largest.energy_J) largest = {part, own};
-  });
+  return waves_.reduction().fold_all(
+      Share{}, [&](Share& largest, int part) { take_share(largest, part); });
+}
+
+InterfaceResidual::Share InterfaceResidual::largest_share(int island) const {
+  return waves_.reduction().fold(
+      island, Share{}, [&](Share& largest, int part) { take_share(largest, part); });
 }
 
 std::size_t InterfaceResidual::bytes() const { return 3 * gap_.capacity() * sizeof(double); }

@@ -78,9 +78,9 @@ WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
   slots_.resize(system.parts().size());
   wave_of_port_.resize(system.scalar_ports().size());
   const std::vector<int> order = locality_order(system);
-  gather_island_groups(order);
+  gather_island_groups(order, grouping == Grouping::together);
   for (const std::vector<int>& group :
-       group_parts(system, order, island_group_of_part_, grouping == Grouping::by_shape)) {
+       group_parts(system, order, island_group_of_part_, grouping != Grouping::none)) {
     add_batch(group);
   }
   std::vector<int> entry_of_part;
@@ -148,7 +148,7 @@ std::vector<std::unique_ptr<StepBatch>> WaveDiscretisation::made_batches() const
   return out;
 }
 
-void WaveDiscretisation::gather_island_groups(std::span<const int> order) {
+void WaveDiscretisation::gather_island_groups(std::span<const int> order, bool together) {
   std::vector<int> island_size(static_cast<std::size_t>(system_.island_count()), 0);
   for (const int part : order) {
     ++island_size[static_cast<std::size_t>(system_.island_of_part(part))];
@@ -161,7 +161,8 @@ void WaveDiscretisation::gather_island_groups(std::span<const int> order) {
     const int island = system_.island_of_part(part);
     if (island != previous_island) {
       const int size = island_size[static_cast<std::size_t>(island)];
-      if (gathered >= kSmallestAlone || size >= kSmallestAlone) {
+      const bool is_large = gathered >= kSmallestAlone || size >= kSmallestAlone;
+      if (island_group < 0 || (is_large && !together)) {
         ++island_group;
         gathered = 0;
       }
@@ -254,15 +255,20 @@ namespace {
 /// run too, so that the failing part with the lowest number is found however the lanes were cut.
 /// spoiled(lane) tells further failures in the lane group of the first one.
 template <class Act, class Spoiled>
-bool guarded(const BatchSlot& slot, LaneRange lanes, PhaseStatus& failure, const Act& act,
-             const Spoiled& spoiled) {
+bool guarded(const BatchSlot& slot, std::span<const char> ignored, LaneRange lanes,
+             PhaseStatus& failure, const Act& act, const Spoiled& spoiled) {
   PhaseStatus found;
+  const auto note = [&](int lane, StepFault fault, const char* detail) {
+    const int part = slot.parts[static_cast<std::size_t>(lane)];
+    if (!ignored.empty() && ignored[static_cast<std::size_t>(part)] != 0) return;
+    found.merge({part, fault, detail});
+  };
   const auto fail = [&](int lane, StepFault fault, const char* detail) {
-    found.merge({slot.parts[static_cast<std::size_t>(lane)], fault, detail});
+    note(lane, fault, detail);
     const int group = slot.batch->lane_group();
     lanes.first = (lane / group + 1) * group;
     for (int l = lane + 1; l < std::min(lanes.first, lanes.last); ++l) {
-      if (spoiled(l)) found.merge({slot.parts[static_cast<std::size_t>(l)], fault, detail});
+      if (spoiled(l)) note(l, fault, detail);
     }
   };
   while (lanes.first < lanes.last) {
@@ -300,7 +306,7 @@ bool WaveDiscretisation::freeze(int batch, LaneRange lanes, double* record, cons
     slot.batch->freeze(range, record + slot.record, driven ? input + slot.input : nullptr);
     return LaneStatus{};
   };
-  return guarded(slot, lanes, failure, act, [](int) { return false; });
+  return guarded(slot, ignored_, lanes, failure, act, [](int) { return false; });
 }
 
 bool WaveDiscretisation::scatter(int batch, LaneRange lanes, double* record, const double* a,
@@ -309,7 +315,7 @@ bool WaveDiscretisation::scatter(int batch, LaneRange lanes, double* record, con
   const auto act = [&](LaneRange range) {
     return slot.batch->scatter(range, record + slot.record, a + slot.wave, b + slot.wave);
   };
-  return guarded(slot, lanes, failure, act, [&](int lane) { return spoiled_waves(slot, lane, b); });
+  return guarded(slot, ignored_, lanes, failure, act, [&](int lane) { return spoiled_waves(slot, lane, b); });
 }
 
 bool WaveDiscretisation::inexact_scatter(int batch, LaneRange lanes, double* record,
@@ -318,7 +324,7 @@ bool WaveDiscretisation::inexact_scatter(int batch, LaneRange lanes, double* rec
   const auto act = [&](LaneRange range) {
     return slot.batch->inexact_scatter(range, record + slot.record, a + slot.wave, b + slot.wave);
   };
-  return guarded(slot, lanes, failure, act, [&](int lane) { return spoiled_waves(slot, lane, b); });
+  return guarded(slot, ignored_, lanes, failure, act, [&](int lane) { return spoiled_waves(slot, lane, b); });
 }
 
 bool WaveDiscretisation::advance(int batch, LaneRange lanes, double* record, const double* a,
@@ -329,7 +335,7 @@ bool WaveDiscretisation::advance(int batch, LaneRange lanes, double* record, con
     return slot.batch->advance(range, record + slot.record, a + slot.wave, next + slot.record,
                                b + slot.wave, energy.from(slot.entry));
   };
-  return guarded(slot, lanes, failure, act, [&](int lane) { return spoiled_waves(slot, lane, b); });
+  return guarded(slot, ignored_, lanes, failure, act, [&](int lane) { return spoiled_waves(slot, lane, b); });
 }
 
 PhaseStatus WaveDiscretisation::freeze_all(double* record, const double* input,
@@ -415,6 +421,7 @@ bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus
   };
   try {
     for (const DrivenInput& driven : driven_) {
+      if (is_ignored(driven.part)) continue;
       current = &driven;
       input[driven.slot] =
           driven.in->input_at(static_cast<std::size_t>(driven.channel), mid_s, own_.step_s,

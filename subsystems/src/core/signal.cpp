@@ -164,6 +164,10 @@ bool Signal::is_settable() const {
   return kind_ != nullptr && std::holds_alternative<Settable>(*kind_);
 }
 
+bool Signal::is_callback() const {
+  return kind_ != nullptr && std::holds_alternative<Callback>(*kind_);
+}
+
 double Signal::next_kink(double after_s) const {
   if (const Chirp* const chirp = kind_ == nullptr ? nullptr : std::get_if<Chirp>(kind_.get())) {
     for (const double kink : {0.0, chirp->duration_s}) {

@@ -10,6 +10,7 @@
 
 #include "portwave/coupling/energy/certificate.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
+#include "portwave/coupling/energy/guarded_accounts.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/staggered.hpp"
@@ -17,14 +18,7 @@
 namespace portwave {
 
 struct LedgerKernels;
-
-/// What a step has committed: records in the layout of the discretisation, and waves.
-struct CommittedStep {
-  const double* record = nullptr;  ///< frozen at xⁿ; null: roundings of the states are not known
-  const double* next = nullptr;    ///< xⁿ⁺¹
-  const double* a = nullptr;
-  const double* b = nullptr;
-};
+class StepRounding;
 
 /// Keeps the energy ledger and the passivity certificate of a run, step by step, from committed
 /// states and waves alone. Sums run in part order. Nothing is allocated after construction.
@@ -42,7 +36,7 @@ struct CommittedStep {
 /// A step is booked in three acts: `examine`, lane by lane, which several threads may share;
 /// `tally`, which sums up; and `close`, which makes it final. A step that is not closed has not
 /// happened; lanes may be examined and tallied again.
-class EnergyLedger {
+class EnergyLedger final : public GuardedAccounts {
  public:
   /// `record` and `b` are the initial states and outgoing waves, in the order of `waves`.
   /// `guarded`: the two laws of the guard are checked as well.
@@ -67,7 +61,9 @@ class EnergyLedger {
   /// from the origin the terms of even ½(x⁺ + x)ᵀQ(x⁺ − x) may cancel.
   bool tally(const CommittedStep& step = {});
   /// After `tally`: ½(|b|² − |a|²) of an island.
-  double mismatch(int island) const { return mismatch_[static_cast<std::size_t>(island)]; }
+  double mismatch(int island) const override {
+    return mismatch_[static_cast<std::size_t>(island)];
+  }
   /// After `tally`: T of an island as it will be.
   double prospect(int island) const {
     const auto i = static_cast<std::size_t>(island);
@@ -76,7 +72,7 @@ class EnergyLedger {
   /// After `tally`: whether the step takes more from an island's tank than is in it, by more than
   /// the rounding of the account so far, this step included. Or, on an `uncomputable` island of
   /// passive parts, whether H + T grows by more than 1e-9 of what is there and supplied.
-  bool overdraws(int island, const CommittedStep& step) const;
+  bool overdraws(int island, const CommittedStep& step) const override;
   /// Books the tallied step, of which the guard has to say what `alpha` and `withheld_J` are.
   StepLedger close(const CommittedStep& step, double alpha = 1.0, double withheld_J = 0.0);
   /// After a failed `tally`: the first part whose energy is not finite; where only the sum is not,
@@ -99,7 +95,7 @@ class EnergyLedger {
   /// H₀ + T₀ [J].
   double initial_energy() const { return totals_.initial_J + totals_.initial_tank_J; }
   /// T of an island [J].
-  double tank(int island) const { return tank_[static_cast<std::size_t>(island)].value(); }
+  double tank(int island) const override { return tank_[static_cast<std::size_t>(island)].value(); }
   std::int64_t steps() const { return steps_; }
   std::size_t bytes() const;
 
@@ -175,9 +171,7 @@ class EnergyLedger {
   std::vector<double> mismatch_, change_, supplied_;
   std::vector<Account> accounts_;  // by island
   CompensatedSum stored_, metered_J_;
-  mutable std::vector<double> x_, x_next_, gradient_;  // scratch
-  struct WideScratch;
-  std::unique_ptr<WideScratch> wide_;
+  std::unique_ptr<StepRounding> rounding_;
   EnergyTotals totals_;
   double per_initial_energy_ = 0.0;  ///< 1/(H₀ + T₀)
   std::int64_t steps_ = 0;

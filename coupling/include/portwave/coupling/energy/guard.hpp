@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "portwave/coupling/energy/energy_ledger.hpp"
+#include "portwave/coupling/energy/guarded_accounts.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
@@ -45,13 +45,13 @@ class PassivityGuard {
 
   const WaveDiscretisation& waves() const { return waves_; }
   /// After a tally: whether some island overdraws. `record` is the one the step was frozen at.
-  bool begin(const EnergyLedger& ledger, const double* record, const CommittedStep& step);
+  bool begin(const GuardedAccounts& ledger, const double* record, const CommittedStep& step);
   /// Changes `a` on the islands that are searched.
   void propose(double* a);
   /// By island: whether it is to be committed again.
   std::span<const char> searching() const { return searching_; }
   /// After the next tally. True when every island is settled.
-  bool review(const EnergyLedger& ledger, const CommittedStep& step);
+  bool review(const GuardedAccounts& ledger, const CommittedStep& step);
 
   /// Instead of a review, when a trial commit has failed on an island: it is taken for infeasible.
   /// False where no other is left to try.
@@ -109,7 +109,7 @@ class PassivityGuard {
   void choose_last(Search& search) const;
   bool try_further(Search& search, double deficit_before);
   bool settle_scaling(Search& search, bool feasible, double value);
-  void note_use(const EnergyLedger& ledger, const Search& search);
+  void note_use(const GuardedAccounts& ledger, const Search& search);
 
   const WaveDiscretisation& waves_;
   const PartOrderReduction& parts_;

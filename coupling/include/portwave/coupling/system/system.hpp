@@ -135,6 +135,7 @@ class System {
  private:
   friend class SystemBuilder;
   friend System staged_system(const System& system, int stages);
+  friend System gathered_system(std::span<const System* const> systems, const double* states);
   System() = default;
 
   std::vector<Part> parts_;

@@ -53,9 +53,12 @@ class InterfaceResidual {
     double energy_J = 0.0;
   };
   Share largest_share() const;
+  Share largest_share(int island) const;
   std::size_t bytes() const;
 
  private:
+  void take_share(Share& largest, int part) const;
+
   const WaveDiscretisation& waves_;
   AlignedVector gap_, incident_, outgoing_;  // squared norms by entry
 };

@@ -56,6 +56,7 @@ class WaveDiscretisation {
   enum class Grouping {
     by_shape,  ///< parts of one class and key share a batch
     none,      ///< every part is a batch of its own
+    together,  ///< as by_shape, all islands being one island group
   };
 
   /// `impedance`: one per scalar port of the system. Errors: ConfigError (step ≤ 0, impedance ≤ 0,
@@ -150,9 +151,14 @@ class WaveDiscretisation {
 
   /// ū of the step that starts at `time_s`: every driven channel where the step samples it
   /// (InputNode), settable ones being `set_values` by slot; none: what they are initially.
-  /// A callback's exception becomes StepFault::threw, naming the part and the channel.
+  /// A callback's exception becomes StepFault::threw, naming the part and the channel. Those of
+  /// ignored parts are not sampled.
   bool sample_inputs(double time_s, double* input, PhaseStatus& failure,
                      std::span<const double> set_values = {}) const;
+
+  /// Failures of these parts are none from now on, by part: 1 where it is ignored; empty: none is.
+  /// What its waves and states become means nothing then.
+  void set_ignored(std::vector<char> parts) { ignored_ = std::move(parts); }
 
  private:
   struct DrivenInput {
@@ -162,7 +168,10 @@ class WaveDiscretisation {
     int channel;
   };
 
-  void gather_island_groups(std::span<const int> order);
+  void gather_island_groups(std::span<const int> order, bool together);
+  bool is_ignored(int part) const {
+    return !ignored_.empty() && ignored_[static_cast<std::size_t>(part)] != 0;
+  }
   void add_batch(const std::vector<int>& parts);
   void put_in_force(Preparation preparation);
   std::vector<std::unique_ptr<StepBatch>> made_batches() const;
@@ -180,6 +189,7 @@ class WaveDiscretisation {
   PartOrderReduction reduction_;
   AlignedVector impedance_;
   std::vector<DrivenInput> driven_;
+  std::vector<char> ignored_;  // by part
   std::size_t record_size_ = 0;
   std::size_t input_size_ = 0;
   int wave_size_ = 0;

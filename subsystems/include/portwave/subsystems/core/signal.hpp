@@ -75,6 +75,8 @@ class Signal {
     return is_set ? set_values[static_cast<std::size_t>(slot_)] : (*this)(time_s);
   }
   bool is_settable() const;
+  /// Made of a function: who may call it, and when, is said above.
+  bool is_callback() const;
   /// Its place among the settable inputs of a system that was built; −1 else.
   int slot() const { return slot_; }
   void set_slot(int slot) { slot_ = slot; }

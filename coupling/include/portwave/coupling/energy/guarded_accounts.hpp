@@ -1,0 +1,29 @@
+#pragma once
+
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+
+namespace portwave {
+
+/// What a step has committed: records in the layout of the discretisation, and waves.
+struct CommittedStep {
+  const double* record = nullptr;  ///< frozen at xⁿ; null: roundings of the states are not known
+  const double* next = nullptr;    ///< xⁿ⁺¹
+  const double* a = nullptr;
+  const double* b = nullptr;
+};
+
+/// What the passivity guard asks of a ledger, island by island, once a step is tallied.
+class GuardedAccounts {
+ public:
+  /// Whether the step takes more from the tank than is in it, beyond rounding.
+  virtual bool overdraws(int island, const CommittedStep& step) const = 0;
+  /// T before the step [J].
+  virtual double tank(int island) const = 0;
+  /// ½(|b|² − |a|²) of the step [J].
+  virtual double mismatch(int island) const = 0;
+
+ protected:
+  ~GuardedAccounts() = default;
+};
+
+}  // namespace portwave

@@ -1,0 +1,137 @@
+#include "energy/step_rounding.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace portwave {
+namespace {
+
+/// Σ_i (|Q||x|)_i (|E||x|)_i: the terms of 2H, however much they cancel.
+double storage_terms(const LinearForm& form, const double* x, std::vector<double>& moved) {
+  double sum = 0.0;
+  if (form.E != nullptr) {
+    std::fill(moved.begin(), moved.end(), 0.0);
+    for (int j = 0; j < form.E->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*form.E, j); it; ++it) {
+        moved[static_cast<std::size_t>(it.row())] += std::abs(it.value() * x[j]);
+      }
+    }
+  }
+  for (int j = 0; j < form.Q->outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
+      const auto row = static_cast<std::size_t>(it.row());
+      const double other = form.E != nullptr ? moved[row] : std::abs(x[row]);
+      sum += std::abs(it.value() * x[j]) * other;
+    }
+  }
+  return sum;
+}
+
+#ifdef __SIZEOF_FLOAT128__
+__extension__ typedef __float128 Wide;  // NOLINT(modernize-use-using): has no __extension__
+#else
+using Wide = long double;
+#endif
+
+/// ½(x⁺ + x)ᵀQ(x⁺ − x), or ½(x⁺ + x)ᵀQᵀE(x⁺ − x), in a precision in which nothing cancels.
+/// `z` is scratch.
+double stored_change(const LinearForm& form, const double* x, const double* x_next, Wide* z) {
+  const auto moved = [&](int j) { return static_cast<Wide>(x_next[j]) - x[j]; };
+  const auto mean = [&](int j) { return Wide(0.5) * (static_cast<Wide>(x_next[j]) + x[j]); };
+  Wide sum = 0;
+  if (form.E == nullptr) {
+    for (int j = 0; j < form.Q->outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(*form.Q, j); it; ++it) {
+        sum += it.value() * mean(static_cast<int>(it.row())) * moved(j);
+      }
+    }
+    return static_cast<double>(sum);
+  }
+  std::fill(z, z + form.Q->rows(), Wide(0));  // Qx̄
+  for (int k = 0; k < form.Q->outerSize(); ++k) {
+    for (SparseMatrix::InnerIterator it(*form.Q, k); it; ++it) z[it.row()] += it.value() * mean(k);
+  }
+  for (int j = 0; j < form.E->outerSize(); ++j) {  // zᵀE(x⁺ − x)
+    for (SparseMatrix::InnerIterator it(*form.E, j); it; ++it) {
+      sum += z[it.row()] * it.value() * moved(j);
+    }
+  }
+  return static_cast<double>(sum);
+}
+
+}  // namespace
+
+struct StepRounding::Scratch {
+  explicit Scratch(std::size_t states) : x(states), x_next(states), gradient(states), z(states) {}
+
+  std::vector<double> x, x_next, gradient;
+  std::vector<Wide> z;
+};
+
+StepRounding::StepRounding(const WaveDiscretisation& waves) : waves_(waves) {
+  std::size_t largest = 0;
+  for (const BatchSlot& slot : waves.batches()) {
+    largest = std::max(largest, static_cast<std::size_t>(slot.batch->state_size()));
+  }
+  scratch_ = std::make_unique<Scratch>(largest);
+}
+
+StepRounding::~StepRounding() = default;
+
+double StepRounding::storage(int part, const double* record) const {
+  waves_.get_state(part, record, scratch_->x.data());
+  return waves_.system()
+      .parts()[static_cast<std::size_t>(part)]
+      .port_hamiltonian()
+      ->storage(scratch_->x.data());
+}
+
+std::optional<double> StepRounding::change(int part, const CommittedStep& step) const {
+  const Subsystem* physics =
+      waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
+  const LinearForm form = physics != nullptr ? physics->linear_form() : LinearForm{};
+  if (form.Q == nullptr) return std::nullopt;
+  waves_.get_state(part, step.record, scratch_->x.data());
+  waves_.get_state(part, step.next, scratch_->x_next.data());
+  return stored_change(form, scratch_->x.data(), scratch_->x_next.data(), scratch_->z.data());
+}
+
+double StepRounding::of_states(int part, const CommittedStep& step, double tolerance_J) const {
+  if (step.record == nullptr) return 0.0;
+  constexpr double kPerTerm = 64.0 * kEpsilon;
+  const PartSlot& slot = waves_.slot(part);
+  const BatchSlot& batch = waves_.batch(slot.batch);
+  if (!batch.capabilities.knows_energy) return 0.0;  // by definition it balances
+  const std::optional<double> known = batch.batch->step_rounding(
+      slot.lane, step.record + batch.record, step.a + batch.wave, step.next + batch.record);
+  if (known) return *known;
+  const double moved = kTermsPerTolerance * tolerance_J;
+  const Subsystem* physics =
+      waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
+  if (physics == nullptr) return kPerTerm * moved;
+  const Subsystem& subsystem = *physics;
+  const LinearForm form = subsystem.linear_form();
+  double terms = 0.0;
+  for (const double* record : {step.record, step.next}) {
+    waves_.get_state(part, record, scratch_->x.data());
+    if (form.Q != nullptr) {
+      terms += storage_terms(form, scratch_->x.data(), scratch_->gradient);
+      continue;
+    }
+    subsystem.gradient(scratch_->x.data(), scratch_->gradient.data());
+    terms += std::abs(subsystem.storage(scratch_->x.data()));
+    for (int k = 0; k < subsystem.signature().state_size(); ++k) {
+      terms += std::abs(scratch_->gradient[static_cast<std::size_t>(k)] * scratch_->x[static_cast<std::size_t>(k)]);
+    }
+  }
+  // The terms of parts that are not quadratic are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied
+  // by.
+  if (form.Q == nullptr) return kPerTerm * std::max(terms, moved);
+  return kPerTerm * std::sqrt(terms * (moved + kPerTerm * kPerTerm * terms));
+}
+
+std::size_t StepRounding::bytes() const {
+  return scratch_->x.capacity() * (3 * sizeof(double) + sizeof(Wide));
+}
+
+}  // namespace portwave

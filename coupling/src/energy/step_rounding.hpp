@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "portwave/coupling/energy/guarded_accounts.hpp"
+
+namespace portwave {
+
+inline constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+
+/// The energies that a tolerance belongs to: 1/passivity_tolerance(1).
+inline constexpr double kTermsPerTolerance = 1e12;
+
+/// What one step may leave in an island's account per joule that it moves: commits are sums of
+/// several terms, of which up to 8ε have been seen to be lost.
+inline constexpr double kRoundingPerJoule = 16.0 * kEpsilon;
+
+/// What ledgers ask about single parts where an account is out by more than waves explain. Nothing
+/// is allocated after construction.
+class StepRounding {
+ public:
+  explicit StepRounding(const WaveDiscretisation& waves);
+  ~StepRounding();
+  StepRounding(const StepRounding&) = delete;
+  StepRounding& operator=(const StepRounding&) = delete;
+
+  /// H of a part that has equations, in a record [J].
+  double storage(int part, const double* record) const;
+  /// H⁺ − H of a linear part, formed in a precision in which nothing cancels; empty for others.
+  std::optional<double> change(int part, const CommittedStep& step) const;
+  /// What rounding may have left in the balance of a part in this step, states included: as its
+  /// batch knows it, or else estimated. `tolerance_J`: of its passivity residual. Far from the
+  /// origin a state, or a sum Σ Qᵢⱼxⱼ that cancels, is known to ε of its terms only, and that is
+  /// multiplied by forces and waves: with M the terms of H and S the energies of the step by some
+  /// √(MS) ε. It costs a sweep over the part.
+  double of_states(int part, const CommittedStep& step, double tolerance_J) const;
+
+  std::size_t bytes() const;
+
+ private:
+  const WaveDiscretisation& waves_;
+  struct Scratch;
+  std::unique_ptr<Scratch> scratch_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "portwave/coupling/energy/certificate.hpp"
+#include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/coupling/impedance/tuning.hpp"
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
+
+namespace portwave {
+
+struct EnsembleOptions {
+  int threads = 1;  ///< 1 to kMaxThreads: how many step chunks at a time
+  /// Replicas that are stepped together, ≥ 1; 0: as many as keep their numbers in cache, and every
+  /// thread busy. Results do not depend on it.
+  int chunk = 0;
+};
+
+struct RolloutOptions {
+  int every = 1;  ///< steps from one row of the results to the next, ≥ 1; divides the steps
+};
+
+/// What became of a replica since its run began.
+struct ReplicaStatus {
+  bool failed = false;  ///< it has stopped, and has no state any more
+  std::string error;    ///< why: what Stepper::step would have thrown, or why it could not start
+  std::string part;     ///< its part that failed; empty: the network, or none
+  StepFault fault = StepFault::none;
+  std::int64_t steps = 0;       ///< committed; where it failed: in the step of this number, from 0
+  std::int64_t iterations = 0;  ///< evaluations of S, all steps
+  int max_iterations = 0;       ///< of a step
+  std::int64_t not_converged = 0;  ///< steps that ended without meeting a tolerance
+  /// What the passivity guard did; `trials` is not counted where replicas lie in lanes.
+  GuardStatistics guard;
+};
+
+class Chunk;
+
+/// N replicas of one system, each with its own parameters, initial state and inputs, stepped side by
+/// side: in the lanes of common batches, and on several threads.
+///
+/// Each replica has the bits that a Stepper of its own would have with `options_of`: states,
+/// energies, certificate; whatever the threads and the chunks. A replica whose step fails stops
+/// alone: its status says why, its state is NaN from then on, the others go on as if it had not been
+/// there.
+///
+/// Replicas lie in lanes where the system is coupled by waves, is one island, takes steps of one
+/// size and impedances that do not follow the state, and where its parts know their energy, repeat
+/// their steps and are thread-safe. Else every replica is stepped by a Stepper of its own;
+/// `execution` says why. The method is chosen once, for the first replica; others take impedances
+/// by the same rules.
+///
+/// Shapes are row-major: N replicas, T steps, n states of the system (all parts in order), m
+/// settable inputs (System::settable_inputs).
+///
+/// Memory is taken at construction, and when a run begins; steps in lanes do not allocate, unless a
+/// replica fails. One thread at a time may call it.
+class Ensemble {
+ public:
+  /// All replicas alike. Errors: ConfigError of Stepper; for a time budget or watches, which an
+  /// ensemble does not have; for settable inputs without waves.
+  Ensemble(const System& one, int replicas, const StepperOptions& options,
+           const EnsembleOptions& ensemble = {});
+  /// Replica i is what replica(i) gives: a system of the same shape (parts, ports, states, junctions,
+  /// inputs), with parameters, initial states and input functions of its own. It is called once for
+  /// each, in order.
+  /// Errors: also ConfigError for a system of another shape, and what `replica` throws.
+  Ensemble(int replicas, const std::function<System(int)>& replica, const StepperOptions& options,
+           const EnsembleOptions& ensemble = {});
+  ~Ensemble();
+  Ensemble(Ensemble&&) noexcept;
+  Ensemble& operator=(Ensemble&&) noexcept;
+
+  int replicas() const;
+  int state_size() const;  ///< n
+  int input_size() const;  ///< m
+  /// Number of the first state of a part among the n.
+  int first_state(int part) const;
+  /// The system of the first replica.
+  const System& system() const;
+  const MethodChoice& method() const;
+  /// Options with which a Stepper of that replica alone makes the same steps.
+  StepperOptions options_of(int replica) const;
+  int threads() const;
+  int chunks() const;
+  bool in_lanes() const;
+  /// "40 chunks of up to 256 replicas in lanes", or "each replica by itself: …" and why.
+  const std::string& execution() const;
+
+  /// Where the next run starts: n doubles, or those of a part. A replica that cannot start there
+  /// fails when the run begins.
+  /// Errors: std::out_of_range; std::invalid_argument for another length.
+  void set_state(int replica, std::span<const double> state);
+  void set_state(int replica, int part, std::span<const double> state);
+  /// A settable input by slot, for the steps to come. Errors: std::out_of_range;
+  /// std::invalid_argument unless it is finite.
+  void set_input(int replica, int slot, double value);
+  double input(int replica, int slot) const;
+
+  /// Begins a new run at t = 0, from the initial states, or those that were set. Step maps are kept.
+  /// Settable inputs stay as they are.
+  void reset();
+  /// One macro-step of all replicas that have not failed. With steps that choose their size: as many
+  /// as lead to the next multiple of step_s.
+  void step() { run(1); }
+  /// `steps` macro-steps: every chunk takes all of them before the next one does.
+  void run(std::int64_t steps);
+  std::int64_t step_index() const;
+
+  /// The state of a replica: n doubles, NaN where it has failed. Errors: std::out_of_range;
+  /// std::invalid_argument for another length.
+  void get_state(int replica, std::span<double> state) const;
+  ReplicaStatus status(int replica) const;
+  int failures() const;  ///< replicas that have failed
+  Certificate certificate(int replica) const;
+  /// With a ledger only (StepperOptions::certify, the guard): zeros without one.
+  EnergyTotals energy(int replica) const;
+
+  /// A new run of `steps` macro-steps: x(i, k, :) is the state of replica i after step
+  /// (k + 1)·every.
+  ///   x0  [N, n], or empty: as `reset`
+  ///   u   [N, T, m], u(i, t, :) being held over step t; or empty: inputs stay as they are
+  ///   x   [N, T/every, n]
+  /// Rows of a replica that fails are NaN from then on; so are all rows where x0 or u of it is not
+  /// finite, from where it is needed. The ensemble is then after the last step. Nothing is allocated
+  /// in the loop over the steps. x0 and u are not kept.
+  /// Errors: std::invalid_argument for other lengths, saying both.
+  void rollout(std::span<const double> x0, std::span<const double> u, int steps,
+               std::span<double> x, const RolloutOptions& options = {});
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace portwave
