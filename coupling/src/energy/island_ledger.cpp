@@ -104,22 +104,34 @@ EnergyColumns IslandLedger::columns() {
   return {change_of_.data(), supply_of_.data(), dissipated_of_.data()};
 }
 
+void IslandLedger::examine(const BatchSlot& slot, LaneRange lanes, const double* a,
+                           const double* b) {
+  const int entry = slot.entry;
+  kernels_->account({lanes.first,
+                     lanes.last,
+                     slot.batch->wave_size(),
+                     slot.batch->stride(),
+                     a + slot.wave,
+                     b + slot.wave,
+                     columns().from(entry),
+                     before_.data() + entry,
+                     storage_.data() + entry,
+                     residual_.data() + entry,
+                     tolerance_of_.data() + entry,
+                     mismatch_of_.data() + entry});
+}
+
 void IslandLedger::examine(const double* a, const double* b) {
-  for (const BatchSlot& slot : waves_.batches()) {
-    const int entry = slot.entry;
-    kernels_->account({0,
-                       slot.batch->lanes(),
-                       slot.batch->wave_size(),
-                       slot.batch->stride(),
-                       a + slot.wave,
-                       b + slot.wave,
-                       columns().from(entry),
-                       before_.data() + entry,
-                       storage_.data() + entry,
-                       residual_.data() + entry,
-                       tolerance_of_.data() + entry,
-                       mismatch_of_.data() + entry});
+  for (const BatchSlot& slot : waves_.batches()) examine(slot, slot.all(), a, b);
+}
+
+void IslandLedger::tally_again(int island, const CommittedStep& step) {
+  for (const int part : parts_.parts_of(island)) {
+    const PartSlot& slot = waves_.slot(part);
+    examine(waves_.batch(slot.batch), {slot.lane, slot.lane + 1}, step.a, step.b);
   }
+  sum_up(island);
+  if (!(excess_[at(island)] <= 0.0) && refine(island, step)) sum_up(island);
 }
 
 void IslandLedger::sum_up() {

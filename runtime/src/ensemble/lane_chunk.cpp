@@ -256,6 +256,32 @@ bool LaneChunk::fail_at(const StepResult& result) {
   return false;
 }
 
+/// Commits again, and tallies, the replicas that the guard searches: their lane groups, of which the
+/// other lanes come to what they were.
+bool LaneChunk::recommit(PhaseStatus& failure) {
+  failure = {};
+  const EnergyColumns columns = ledger_->columns();
+  for (int i = 0; i < replicas_; ++i) {
+    if (guard_->searching()[at(i)] == 0) continue;
+    for (int part = i * parts_; part < (i + 1) * parts_; ++part) {
+      const PartSlot& slot = waves_.slot(part);
+      const StepBatch& batch = *waves_.batch(slot.batch).batch;
+      const int first = slot.lane / batch.lane_group() * batch.lane_group();
+      PhaseStatus own;
+      if (!waves_.advance(slot.batch, {first, std::min(first + batch.lane_group(), batch.lanes())},
+                          record_.data(), a_next_.data(), next_.data(), b_next_.data(), columns,
+                          own)) {
+        failure.merge(std::move(own));
+      }
+    }
+  }
+  if (!failure.ok()) return false;
+  for (int i = 0; i < replicas_; ++i) {
+    if (guard_->searching()[at(i)] != 0) ledger_->tally_again(i, committed());
+  }
+  return true;
+}
+
 /// What was tallied. False: replicas have failed.
 bool LaneChunk::is_finite() {
   const int alive = alive_;
@@ -272,19 +298,15 @@ bool LaneChunk::keep_within_tanks() {
   if (!ledger_->may_overdraw()) return true;
   if (!guard_->begin(*ledger_, record_.data(), committed())) return true;
   do {
-    for (;;) {
+    guard_->propose(a_next_.data());
+    PhaseStatus failure;
+    while (!recommit(failure)) {
+      if (!guard_->reject(replica_of(failure.part))) {
+        fail(failure.part, method().iterations, failure.fault, failure.detail);
+        return false;
+      }
       guard_->propose(a_next_.data());
-      StepPlan plan;
-      plan.recommit = guard_->searching();
-      const StepResult result = executor_->run(arrays(), plan, outcomes_);
-      if (result.failed_at < 0) break;
-      const PhaseStatus& failure = result.failure;
-      if (guard_->reject(replica_of(failure.part))) continue;
-      fail(failure.part, method().iterations, failure.fault, failure.detail);
-      return false;
     }
-    ledger_->examine(a_next_.data(), b_next_.data());
-    ledger_->tally(committed());
     if (!is_finite()) return false;
   } while (!guard_->review(*ledger_, committed()));
   for (const GuardUse& use : guard_->uses()) {

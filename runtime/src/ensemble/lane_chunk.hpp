@@ -60,6 +60,7 @@ class LaneChunk final : public Chunk {
   bool freeze();
   void rest();
   bool fail_at(const StepResult& result);
+  bool recommit(PhaseStatus& failure);
   bool is_finite();
   bool keep_within_tanks();
   void accept();

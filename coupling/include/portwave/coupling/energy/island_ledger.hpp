@@ -41,6 +41,8 @@ class IslandLedger final : public GuardedAccounts {
   void examine(const double* a, const double* b);
   /// Sums up.
   void tally(const CommittedStep& step);
+  /// Both for one island alone, which has been committed again.
+  void tally_again(int island, const CommittedStep& step);
   /// After `tally`: the first open island whose energies are not finite; −1: none.
   int first_non_finite() const;
   /// Of such an island: the first part with an energy that is not finite; where only the sum is not,
@@ -68,6 +70,7 @@ class IslandLedger final : public GuardedAccounts {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   std::size_t entry(int part) const { return at(waves_.slot(part).entry); }
   void find_entries();
+  void examine(const BatchSlot& slot, LaneRange lanes, const double* a, const double* b);
   void sum_up();
   void sum_up(int island);
   bool refine(int island, const CommittedStep& step);
