@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/ledger_kernels.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
@@ -475,6 +476,18 @@ std::size_t EnergyLedger::bytes() const {
          3 * mismatch_.capacity() * sizeof(double) + accounts_.capacity() * sizeof(Account) +
          uncomputable_.capacity() +
          (x_.capacity() + x_next_.capacity() + gradient_.capacity()) * sizeof(double);
+}
+
+void EnergyLedger::archive(StateArchive& archive) {
+  archive.array(columns_[kStorageBefore]);
+  archive.array(tank_);
+  archive.array(uncomputable_);
+  archive.array(drowned_);
+  archive.array(mismatch_);
+  archive.array(accounts_);
+  archive.values(drowned_count_, tallied_, is_beyond_, stored_, metered_J_, totals_,
+                 per_initial_energy_, steps_, max_residual_, worst_ratio_, worst_part_, worst_step_,
+                 violated_, broken_law_, growth_);
 }
 
 double EnergyLedger::storage(int part) const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <new>
 
+#include "portwave/subsystems/base/state_archive.hpp"
 #include "waves/interface_equation.hpp"
 #include "waves/part_linearisation.hpp"
 
@@ -40,6 +41,7 @@ struct InterfaceSolver::Island {
 
   bool factorise(const WaveDiscretisation& waves) {
     ready = equation.factorise(waves.interconnection(), [&](int part) { return parts.of(part); });
+    is_behind = false;
     return ready;
   }
 
@@ -49,6 +51,7 @@ struct InterfaceSolver::Island {
   std::vector<double> gap, change;
   bool fits = false;
   bool ready = false;   // there are factors
+  bool is_behind = false;  // they are not those of the D that was read back
   int eager = 0;        // steps in which D is renewed at the first evaluation
   int evaluations = 0;  // of the nonlinear parts, in this step
   // At the last evaluation that stands:
@@ -191,9 +194,19 @@ void InterfaceSolver::renew(Island& own, const double* record) const {
   }
 }
 
+/// The factors of the D that was read back.
+void InterfaceSolver::catch_up(Island& own) const {
+  try {
+    own.factorise(waves_);
+  } catch (const std::bad_alloc&) {
+    own.ready = false;
+  }
+}
+
 /// u = base + damping·(I − PD)⁻¹ gap; for damping −1, and where there are no factors, base + gap/2.
 void InterfaceSolver::propose(int island, Island& own, double damping) {
   Flags& flags = flags_[at(island)];
+  if (own.is_behind && damping > 0.0) catch_up(own);
   const bool is_averaged = damping < 0.0 || !own.ready;
   if (is_averaged) {
     damping = 0.5;
@@ -216,6 +229,25 @@ int InterfaceSolver::linearisation_evaluations() const {
     if (own != nullptr) most = std::max(most, own->evaluations);
   }
   return most;
+}
+
+void InterfaceSolver::archive(StateArchive& archive) {
+  for (std::size_t i = 0; i < flags_.size(); ++i) {
+    archive.value(flags_[i]);
+    bool is_there = islands_[i] != nullptr;
+    archive.value(is_there);
+    if (!is_there) {
+      islands_[i].reset();
+      continue;
+    }
+    if (islands_[i] == nullptr) prepare(static_cast<int>(i));
+    Island& own = *islands_[i];
+    if (own.parts.is_affine()) continue;  // what there is follows from the step maps
+    const bool has_factors = own.ready && !own.is_behind;
+    archive.values(own.ready, own.eager, own.evaluations);
+    const bool is_same = own.parts.archive(archive);
+    if (archive.reads()) own.is_behind = own.ready && !(has_factors && is_same);
+  }
 }
 
 std::size_t InterfaceSolver::bytes() const {

@@ -17,6 +17,7 @@
 namespace portwave {
 
 struct LedgerKernels;
+class StateArchive;
 
 /// What a step has committed: records in the layout of the discretisation, and waves.
 struct CommittedStep {
@@ -102,6 +103,8 @@ class EnergyLedger {
   double tank(int island) const { return tank_[static_cast<std::size_t>(island)].value(); }
   std::int64_t steps() const { return steps_; }
   std::size_t bytes() const;
+  /// The book as it stands between two steps.
+  void archive(StateArchive& archive);
 
   double max_passivity_residual() const { return max_residual_; }
   /// Where r was largest in relation to its tolerance; -1 before the first step.
