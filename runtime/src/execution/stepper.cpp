@@ -294,19 +294,19 @@ StepReport Stepper::step_towards(double limit_s) {
   return step_to(limit_s);
 }
 
-void Stepper::run_until(double end_s) {
+std::optional<StepReport> Stepper::step_if_before(double end_s) {
   if (step_sizes() != nullptr) {
-    while (time_s() < end_s) step_towards(end_s);
-    return;
+    if (!(time_s() < end_s)) return std::nullopt;
+    return step_towards(end_s);
   }
   constexpr double kSame = 1e-9;
-  const double step_s = options_.step_s;
-  for (double left = end_s - time_s(); left > kSame * step_s; left = end_s - time_s()) {
-    if (left >= (1.0 - kSame) * step_s) {
-      step();
-    } else {
-      step(left);
-    }
+  const double left = end_s - time_s();
+  if (!(left > kSame * options_.step_s)) return std::nullopt;
+  return left >= (1.0 - kSame) * options_.step_s ? step() : step(left);
+}
+
+void Stepper::run_until(double end_s) {
+  while (step_if_before(end_s)) {
   }
 }
 

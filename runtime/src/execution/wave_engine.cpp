@@ -307,7 +307,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
                     seconds(attempt.inner_end - attempt.ready), seconds(end - attempt.inner_end)};
     if (scheduler_) {
       const bool guarded = guard_ && !guard_->uses().empty();
-      report.slack_s = scheduler_->finish(report.iterations, attempt.inner_end, end, !guarded);
+      const int evaluations = report.iterations + report.linearisations;
+      report.slack_s = scheduler_->finish(evaluations, attempt.inner_end, end, !guarded);
     }
   }
 

@@ -229,6 +229,8 @@ class Stepper {
   /// one is shorter if need be, by more than a billionth of a step. Errors: as step_towards or, with
   /// steps of one size, as step(double) where a shorter one is needed: all others are then made.
   void run_until(double end_s);
+  /// One step of `run_until`; empty where it is `end_s` already. Errors: as run_until.
+  std::optional<StepReport> step_if_before(double end_s);
 
   /// Calls `observer` after every step that is made, in the order of their coming. What it throws is
   /// passed on; the step stands. It may not step.
@@ -285,7 +287,7 @@ class Stepper {
   double input(int part, int channel) const;
   /// The settable input "part.input". Errors: std::out_of_range with the nearest name.
   InputSlot find_input(std::string_view path) const;
-  /// As above, without a search. Errors: std::invalid_argument for a value that is not finite;
+  /// As above, without a search. Nothing happens where it is the value that is held. Errors: std::invalid_argument for a value that is not finite;
   /// std::out_of_range; std::logic_error without waves.
   void set_input(InputSlot input, double value);
   double input(InputSlot input) const;
@@ -295,6 +297,8 @@ class Stepper {
   /// The signals of the graph as sampled for the step to come, by number; empty without a graph. At
   /// t = 0 too. What a block throws is told by the next step.
   std::span<const double> signals() const;
+  /// Null without one.
+  const SignalGraph* signal_graph() const { return options_.signals.get(); }
 
   /// What is watched: StepperOptions::watches, then what parts watch of themselves.
   std::span<const Watch> watches() const;
