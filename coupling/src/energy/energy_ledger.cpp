@@ -202,7 +202,7 @@ bool EnergyLedger::tally(const CommittedStep& step) {
   sum_up();
   if (is_beyond_ && step.record != nullptr && refine(step)) sum_up();
   return std::isfinite(tallied_.changed_J) && std::isfinite(tallied_.supplied_J) &&
-         std::isfinite(tallied_.mismatch_J);
+         std::isfinite(tallied_.mismatch_J) && std::isfinite(tallied_.dissipated_J);
 }
 
 /// Forms H⁺ − H again where it does not balance; whether it did anywhere.
@@ -462,7 +462,7 @@ int EnergyLedger::first_non_finite() const {
   const int spoiled = parts_.first_part([this](int part) {
     const int entry = waves_.slot(part).entry;
     return !std::isfinite(column(kChange)[entry]) || !std::isfinite(column(kSupply)[entry]) ||
-           !std::isfinite(column(kMismatch)[entry]);
+           !std::isfinite(column(kMismatch)[entry]) || !std::isfinite(column(kDissipated)[entry]);
   });
   if (spoiled >= 0) return spoiled;
   const auto stored = [this](int part) { return column(kStorage)[waves_.slot(part).entry]; };

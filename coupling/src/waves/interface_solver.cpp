@@ -16,6 +16,9 @@ constexpr int kMostUpdates = 7;
 /// Steps that renew D at their first evaluation, after one in which it had to be renewed.
 constexpr int kEagerSteps = 16;
 constexpr int kMostHalvings = 4;
+/// A correction that is so many times the gap can only be that of an equation without a solution: the
+/// matrix is shifted by 1e-14.
+constexpr double kContradiction = 1e11;
 /// Of the waves: a gap of this size is rounding.
 constexpr double kRounding = 1e-14;
 
@@ -203,16 +206,29 @@ void InterfaceSolver::catch_up(Island& own) const {
   }
 }
 
+/// Whether the equation has no solution: parts that demand different things of one port, such as two
+/// voltage sources in parallel. The correction is then the gap over the shift of the matrix.
+bool InterfaceSolver::contradicts(const Island& own) const {
+  double gap = 0.0, change = 0.0;
+  for (std::size_t i = 0; i < own.gap.size(); ++i) {
+    gap += own.gap[i] * own.gap[i];
+    change += own.change[i] * own.change[i];
+  }
+  return change > kContradiction * kContradiction * gap;
+}
+
 /// u = base + damping·(I − PD)⁻¹ gap; for damping −1, and where there are no factors, base + gap/2.
 void InterfaceSolver::propose(int island, Island& own, double damping) {
   Flags& flags = flags_[at(island)];
   if (own.is_behind && damping > 0.0) catch_up(own);
-  const bool is_averaged = damping < 0.0 || !own.ready;
+  bool is_averaged = damping < 0.0 || !own.ready;
+  if (!is_averaged && damping != 0.0) {
+    own.equation.solve(own.gap.data(), own.change.data());
+    is_averaged = contradicts(own);
+  }
   if (is_averaged) {
     damping = 0.5;
     std::ranges::copy(own.gap, own.change.begin());
-  } else if (damping != 0.0) {
-    own.equation.solve(own.gap.data(), own.change.data());
   }
   for (std::size_t i = 0; i < own.offsets.size(); ++i) {
     const std::size_t w = at(own.offsets[i]);

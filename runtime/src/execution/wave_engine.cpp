@@ -73,6 +73,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
       options_.method.waves().relaxation = 1.0;
       options_.method.waves().acceleration = 0;
     }
+    update_ = inner_update_of(options_.method.waves());
     has_tolerance_ = options_.sizes || has_tolerance(options_.method);
     // A part that does not know its energy has no other account of it.
     uses_ledger_ = options_.certify != Certify::none || options_.method.waves().guard ||
@@ -177,7 +178,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
 
   StepReport step(double step_s) override {
-    use(step_s);
+    if (step_s != waves_.step_s()) use(step_s);
     retune();  // not on the step's time
     Attempt attempt;
     if (is_timed()) attempt.start = await_turn(step_s);
@@ -481,7 +482,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     std::swap(a_, a_next_);
   }
 
-  InnerUpdate update() const { return inner_update_of(options_.method.waves()); }
+  const InnerUpdate& update() const { return update_; }
 
   /// What the step has written, before it is accepted.
   CommittedStep committed() const {
@@ -648,6 +649,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
 
   StagedRun run_;
   StepperOptions options_;  // with the method as it was resolved
+  InnerUpdate update_;
   StepLevels levels_;
   WaveDiscretisation waves_;
   StaggeredMemory memory_;

@@ -93,6 +93,7 @@ class InterfaceSolver {
   void take_base(Island& own, const double* u, const double* exchanged);
   void renew(Island& own, const double* record) const;
   void catch_up(Island& own) const;
+  bool contradicts(const Island& own) const;
   void propose(int island, Island& own, double damping);
 
   const WaveDiscretisation& waves_;
