@@ -308,6 +308,8 @@ class SharedCallable {
  public:
   explicit SharedCallable(nb::callable function)
       : function_(new nb::callable(std::move(function)), [](nb::callable* own) {
+          // The catalogue outlives the interpreter, whose memory is then gone.
+          if (Py_IsInitialized() == 0) return;
           const nb::gil_scoped_acquire lock;
           delete own;
         }) {}
@@ -462,6 +464,8 @@ void translate(const std::exception_ptr& pointer, void* /*payload*/) {
 
 NB_MODULE(_portwave, m) {
   m.doc() = "The compiled half of portwave.";
+  // Functions of types in the catalogue, and what they refer to, are kept to the end on purpose.
+  nb::set_leak_warnings(false);
   m.attr("__version__") = PORTWAVE_VERSION;
   const nb::module_ errors = nb::module_::import_("portwave.errors");
   config_error = nb::object(errors.attr("ConfigError")).release().ptr();

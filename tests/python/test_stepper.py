@@ -3,6 +3,8 @@
 import math
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -195,6 +197,21 @@ def test_a_part_from_python_is_a_pendulum():
 def test_a_part_from_python_whose_gradient_is_wrong_is_refused():
     with pytest.raises(pw.ConfigError, match="gradient"):
         pendulum("py_wrong", energy=lambda x: x[1] ** 2)
+
+
+def test_the_interpreter_ends_well_with_types_of_its_own():
+    """Types outlive the interpreter; their functions must not be given back after its end."""
+    code = (
+        "import portwave as pw\n"
+        "pw.add_part_type('t', states=[('x', 'm'), ('p', 'kg m/s')], "
+        "ports=[('port', 'translation', 'effort_in')], energy=lambda x: 0.5 * (x[0]**2 + x[1]**2), "
+        "gradient=lambda x: x, J=[[0, 1], [-1, 0]], G=[[0], [1]])\n"
+        "s = pw.System(); s.add('a', 't', initial_state={'x': 1.0}); s.join('free', 'a.port')\n"
+        "stepper = pw.Stepper(s); stepper.advance(3); print(stepper.step_index)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+    assert done.stderr == ""
 
 
 def test_an_error_in_a_callback_is_told():
