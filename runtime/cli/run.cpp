@@ -25,6 +25,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+void tell_notes(const Scenario& scenario, std::ostream& err) {
+  for (const Issue& note : scenario.notes) err << fmt::format("note: {}: {}\n", note.where, note.what);
+}
+
 /// What the run is recorded with.
 using Recorders = std::vector<std::unique_ptr<Recorder>>;
 
@@ -141,6 +145,7 @@ int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& 
   status.finish();
   if (!arguments.quiet) {
     err << summary_text(summary);
+    tell_notes(scenario, err);
     if (arguments.out) err << fmt::format("  written to   {}\n", arguments.out->string());
   }
   return exit_code_of(summary, signal, arguments.strict);
@@ -163,6 +168,7 @@ int run_command(const ValidateArguments& arguments, std::ostream&, std::ostream&
                      counted(scenario.system.parts().size(), "subsystem"),
                      counted(scenario.system.junctions().size(), "junction"), steps);
   describe_descriptors(scenario.system, err);
+  tell_notes(scenario, err);
   return kOk;
 }
 

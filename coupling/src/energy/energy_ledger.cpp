@@ -8,6 +8,7 @@
 
 #include "energy/step_rounding.hpp"
 #include "kernels/ledger_kernels.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
@@ -129,7 +130,7 @@ bool EnergyLedger::tally(const CommittedStep& step) {
   sum_up();
   if (is_beyond_ && step.record != nullptr && refine(step)) sum_up();
   return std::isfinite(tallied_.changed_J) && std::isfinite(tallied_.supplied_J) &&
-         std::isfinite(tallied_.mismatch_J);
+         std::isfinite(tallied_.mismatch_J) && std::isfinite(tallied_.dissipated_J);
 }
 
 /// Forms H⁺ − H again where it does not balance; whether it did anywhere.
@@ -350,7 +351,7 @@ int EnergyLedger::first_non_finite() const {
   const int spoiled = parts_.first_part([this](int part) {
     const int entry = waves_.slot(part).entry;
     return !std::isfinite(column(kChange)[entry]) || !std::isfinite(column(kSupply)[entry]) ||
-           !std::isfinite(column(kMismatch)[entry]);
+           !std::isfinite(column(kMismatch)[entry]) || !std::isfinite(column(kDissipated)[entry]);
   });
   if (spoiled >= 0) return spoiled;
   const auto stored = [this](int part) { return column(kStorage)[waves_.slot(part).entry]; };
@@ -363,6 +364,18 @@ std::size_t EnergyLedger::bytes() const {
   return memory_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
          3 * mismatch_.capacity() * sizeof(double) + accounts_.capacity() * sizeof(Account) +
          uncomputable_.capacity() + rounding_->bytes();
+}
+
+void EnergyLedger::archive(StateArchive& archive) {
+  archive.array(columns_[kStorageBefore]);
+  archive.array(tank_);
+  archive.array(uncomputable_);
+  archive.array(drowned_);
+  archive.array(mismatch_);
+  archive.array(accounts_);
+  archive.values(drowned_count_, tallied_, is_beyond_, stored_, metered_J_, totals_,
+                 per_initial_energy_, steps_, max_residual_, worst_ratio_, worst_part_, worst_step_,
+                 violated_, broken_law_, growth_);
 }
 
 double EnergyLedger::storage(int part) const {

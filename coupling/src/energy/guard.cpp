@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "portwave/subsystems/base/state_archive.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
@@ -458,6 +459,11 @@ void PassivityGuard::count() {
   statistics_.trials += trials_;
   statistics_.min_alpha = std::min(statistics_.min_alpha, alpha_);
   statistics_.withheld_J += withheld_J_;
+}
+
+void PassivityGuard::archive(StateArchive& archive) {
+  archive.vector(uses_);
+  archive.values(alpha_, withheld_J_, trials_, statistics_);
 }
 
 std::size_t PassivityGuard::bytes() const {

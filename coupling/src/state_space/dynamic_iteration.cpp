@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/state_space/splitting.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 #include "state_space/linear_solver.hpp"
 
 namespace portwave {
@@ -224,6 +225,14 @@ std::string DynamicIterationMethod::remarks() const {
 
 double DynamicIterationMethod::shared_cost_ns() const {
   return impl_->iteration.iteration_cost_ns();  // one parallel phase; a step has several
+}
+
+void DynamicIterationMethod::archive(StateArchive& archive) {
+  Impl& i = *impl_;
+  for (std::vector<double>* own : {&i.x, &i.previous, &i.states}) archive.array(*own);
+  archive.array(i.energies);
+  archive.vector(i.history);
+  archive.values(i.converged, i.stalled, i.residual, i.largest_rise, i.stored, i.served, i.clock);
 }
 
 std::string DynamicIterationMethod::description() const {

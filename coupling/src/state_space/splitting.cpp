@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/name_search.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 #include "state_space/local_flows.hpp"
 
 namespace portwave {
@@ -391,6 +392,12 @@ double SplittingMethod::shared_cost_ns() const {
   double sum = impl_->local->cost_ns();
   if (impl_->coupled_flow) sum += 2.0 * impl_->coupled_flow->shared_cost_ns();
   return sum;
+}
+
+void SplittingMethod::archive(StateArchive& archive) {
+  Impl& i = *impl_;
+  for (std::vector<double>* own : {&i.x, &i.previous, &i.stored}) archive.array(*own);
+  archive.values(i.total, i.clock);
 }
 
 std::string SplittingMethod::description() const {

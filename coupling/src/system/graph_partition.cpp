@@ -161,6 +161,11 @@ int Tearing::place(int piece, int vertex) const {
 Tearing tear(const GraphMatrix& graph, const std::vector<int>& part, int parts, bool keep_owner) {
   const auto n = static_cast<int>(graph.cols());
   const std::vector<char> covers = cover_of_cut(graph, part);
+  // A small piece may consist of vertices of the cut alone: it keeps them, or nothing would be left.
+  std::vector<char> is_bare(at(parts), 1);
+  for (int v = 0; v < n; ++v) {
+    if (covers[at(v)] == 0) is_bare[at(part[at(v)])] = 0;
+  }
   Tearing tearing;
   tearing.pieces = parts;
   tearing.holders.resize(at(n));
@@ -171,7 +176,8 @@ Tearing tear(const GraphMatrix& graph, const std::vector<int>& part, int parts, 
         if (covers[index_of(it.row())] == 0) insert_sorted(holders, part[index_of(it.row())]);
       }
     }
-    if (holders.empty() || covers[at(v)] == 0 || keep_owner) insert_sorted(holders, part[at(v)]);
+    const bool keeps = keep_owner || is_bare[at(part[at(v)])] != 0;
+    if (holders.empty() || covers[at(v)] == 0 || keeps) insert_sorted(holders, part[at(v)]);
   }
   // Two of them that are joined need a piece in common.
   for (int v = 0; v < n; ++v) {

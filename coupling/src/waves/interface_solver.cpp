@@ -4,6 +4,7 @@
 #include <cmath>
 #include <new>
 
+#include "portwave/subsystems/base/state_archive.hpp"
 #include "waves/interface_equation.hpp"
 #include "waves/part_linearisation.hpp"
 
@@ -15,6 +16,9 @@ constexpr int kMostUpdates = 7;
 /// Steps that renew D at their first evaluation, after one in which it had to be renewed.
 constexpr int kEagerSteps = 16;
 constexpr int kMostHalvings = 4;
+/// A correction that is so many times the gap can only be that of an equation without a solution: the
+/// matrix is shifted by 1e-14.
+constexpr double kContradiction = 1e11;
 /// Of the waves: a gap of this size is rounding.
 constexpr double kRounding = 1e-14;
 
@@ -40,6 +44,7 @@ struct InterfaceSolver::Island {
 
   bool factorise(const WaveDiscretisation& waves) {
     ready = equation.factorise(waves.interconnection(), [&](int part) { return parts.of(part); });
+    is_behind = false;
     return ready;
   }
 
@@ -49,6 +54,7 @@ struct InterfaceSolver::Island {
   std::vector<double> gap, change;
   bool fits = false;
   bool ready = false;   // there are factors
+  bool is_behind = false;  // they are not those of the D that was read back
   int eager = 0;        // steps in which D is renewed at the first evaluation
   int evaluations = 0;  // of the nonlinear parts, in this step
   // At the last evaluation that stands:
@@ -202,15 +208,38 @@ void InterfaceSolver::renew(Island& own, const double* record) const {
   }
 }
 
+/// The factors of the D that was read back.
+void InterfaceSolver::catch_up(Island& own) const {
+  try {
+    own.factorise(waves_);
+  } catch (const std::bad_alloc&) {
+    own.ready = false;
+  }
+}
+
+/// Whether the equation has no solution: parts that demand different things of one port, such as two
+/// voltage sources in parallel. The correction is then the gap over the shift of the matrix.
+bool InterfaceSolver::contradicts(const Island& own) const {
+  double gap = 0.0, change = 0.0;
+  for (std::size_t i = 0; i < own.gap.size(); ++i) {
+    gap += own.gap[i] * own.gap[i];
+    change += own.change[i] * own.change[i];
+  }
+  return change > kContradiction * kContradiction * gap;
+}
+
 /// u = base + damping·(I − PD)⁻¹ gap; for damping −1, and where there are no factors, base + gap/2.
 void InterfaceSolver::propose(int island, Island& own, double damping) {
   Flags& flags = flags_[at(island)];
-  const bool is_averaged = damping < 0.0 || !own.ready;
+  if (own.is_behind && damping > 0.0) catch_up(own);
+  bool is_averaged = damping < 0.0 || !own.ready;
+  if (!is_averaged && damping != 0.0) {
+    own.equation.solve(own.gap.data(), own.change.data());
+    is_averaged = contradicts(own);
+  }
   if (is_averaged) {
     damping = 0.5;
     std::ranges::copy(own.gap, own.change.begin());
-  } else if (damping != 0.0) {
-    own.equation.solve(own.gap.data(), own.change.data());
   }
   for (std::size_t i = 0; i < own.offsets.size(); ++i) {
     const std::size_t w = at(own.offsets[i]);
@@ -227,6 +256,25 @@ int InterfaceSolver::linearisation_evaluations() const {
     if (own != nullptr) most = std::max(most, own->evaluations);
   }
   return most;
+}
+
+void InterfaceSolver::archive(StateArchive& archive) {
+  for (std::size_t i = 0; i < flags_.size(); ++i) {
+    archive.value(flags_[i]);
+    bool is_there = islands_[i] != nullptr;
+    archive.value(is_there);
+    if (!is_there) {
+      islands_[i].reset();
+      continue;
+    }
+    if (islands_[i] == nullptr) prepare(static_cast<int>(i));
+    Island& own = *islands_[i];
+    if (own.parts.is_affine()) continue;  // what there is follows from the step maps
+    const bool has_factors = own.ready && !own.is_behind;
+    archive.values(own.ready, own.eager, own.evaluations);
+    const bool is_same = own.parts.archive(archive);
+    if (archive.reads()) own.is_behind = own.ready && !(has_factors && is_same);
+  }
 }
 
 std::size_t InterfaceSolver::bytes() const {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
@@ -147,6 +148,12 @@ void PartLinearisation::scatter(Slice& slice, AlignedVector& out) const {
       for (int j = 0; j < batch.wave_size(); ++j) out[at(l + j * batch.stride())] = kNone;
     }
   }
+}
+
+bool PartLinearisation::archive(StateArchive& archive) {
+  if (archive.reads() && archive.skip_if_equal<double>(matrices_)) return true;
+  archive.array(matrices_);
+  return !archive.reads();
 }
 
 std::size_t PartLinearisation::bytes() const {

@@ -8,6 +8,8 @@
 
 namespace portwave {
 
+class StateArchive;
+
 /// D = S′ of some parts, part by part: exact where S is affine, elsewhere by central differences
 /// with steps of 1e-6 of the part's own waves.
 class PartLinearisation {
@@ -30,6 +32,8 @@ class PartLinearisation {
   /// Row-major.
   const double* of(int part) const;
   std::size_t bytes() const;
+  /// All D. Reading: true where they are what they were.
+  bool archive(StateArchive& archive);
 
  private:
   struct Own {

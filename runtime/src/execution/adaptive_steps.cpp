@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/state_archive.hpp"
+
 namespace portwave {
 namespace {
 
@@ -93,6 +95,13 @@ void AdaptiveSteps::begin_anew() {
   control_.forget();
   has_first_step_ = false;
   resume();
+}
+
+void AdaptiveSteps::archive(StateArchive& archive) {
+  estimate_.archive(archive);
+  crossings_.archive(archive);
+  archive.values(control_, event_s_, event_changes_, kink_s_, has_first_step_, first_error_,
+                 resumed_s_, for_coupling_, least_for_coupling_s_, statistics_);
 }
 
 /// False where an event lies before the end of an attempted step, which is then to end there.

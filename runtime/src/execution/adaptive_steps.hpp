@@ -64,6 +64,7 @@ class AdaptiveSteps {
   const StepSizeStatistics& statistics() const { return statistics_; }
   const StepErrorEstimate& estimate() const { return estimate_; }
   std::size_t bytes() const { return estimate_.bytes(); }
+  void archive(StateArchive& archive);
 
  private:
   /// Share of the tolerance that the coupling may have.

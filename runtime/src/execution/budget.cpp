@@ -82,7 +82,7 @@ int DeadlineScheduler::horizon(int done, int budget, Time now) const {
   }
   const double left = deadline_s_ - seconds(now - begin_) - 1.25 * commit_.value - kReserve_s;
   const double fit = left / std::max(1.1 * iteration_.value, 1e-10);
-  if (!(fit >= 1.0)) return done;
+  if (!(fit >= 1.0)) return is_trial_ && done == 0 && left > 0.0 ? std::min(budget, 1) : done;
   // Half of what fits: the rest is decided with a better look at the clock.
   const double chunk = std::min(std::max(0.5 * fit, 1.0), 1e6);
   return std::min(budget, done + static_cast<int>(chunk));
@@ -102,14 +102,30 @@ double DeadlineScheduler::finish(int iterations, Time inner_end, Time end, bool 
       ++preempted_misses_;
     }
   }
-  if (iterations > 0) iteration_.add(inner / iterations);
-  commit_.add(commit);
+  learn(iterations, inner);
+  // What the guard tries in some steps says nothing about the others.
+  if (usual || commit_.count == 0) commit_.add(commit);
   if (slack_.size() < kSlackWindow) {
     slack_.push_back(slack);
   } else {
     slack_[static_cast<std::size_t>(steps_) % kSlackWindow] = slack;
   }
   return slack;
+}
+
+void DeadlineScheduler::learn(int iterations, double inner_s) {
+  if (iterations == 0) {
+    ++starved_;
+    return;
+  }
+  const double took = inner_s / iterations;
+  if (is_trial_) {
+    const bool fits = 1.1 * took < deadline_s_ - 1.25 * commit_.value - kReserve_s;
+    patience_ = fits ? kLeastPatience : std::min(2 * patience_, kMostPatience);
+    if (fits) iteration_.forget();
+  }
+  starved_ = 0;
+  iteration_.add(took);
 }
 
 DeadlineScheduler::Statistics DeadlineScheduler::statistics() const {

@@ -5,6 +5,7 @@
 
 #include "execution/event_watch.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
@@ -73,6 +74,10 @@ double CrossingSearch::root(const Level& level, const double* x, double start_s,
     (side_of(value - level.level) == side ? high : low) = middle;
   }
   return start_s + high * step_s;
+}
+
+void CrossingSearch::archive(StateArchive& archive) {
+  for (Level& level : levels_) archive.values(level.side, level.passed_s);
 }
 
 void CrossingSearch::accept(double end_s, const double* record) {

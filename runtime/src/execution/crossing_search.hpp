@@ -31,6 +31,7 @@ class CrossingSearch {
   End end_for(double start_s, double step_s, double usual_s, const double* next);
   /// The step that led to `end_s` was booked.
   void accept(double end_s, const double* record);
+  void archive(StateArchive& archive);
 
  private:
   struct Level {

@@ -5,6 +5,7 @@
 
 #include "execution/step_engine.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
@@ -91,6 +92,13 @@ double EventWatch::time_of(const Watch& watch, double before, double after, int 
     (side_of(state[at(watch.of.index)] - watch.level) == side ? high : low) = middle;
   }
   return high;
+}
+
+void EventWatch::archive(StateArchive& archive) {
+  archive.array(values_);
+  archive.array(sides_);
+  archive.array(counts_);
+  archive.vector(events_);
 }
 
 std::size_t EventWatch::bytes() const {

@@ -8,6 +8,7 @@
 
 namespace portwave {
 
+class StateArchive;
 class StepEngine;
 struct StepperOptions;
 
@@ -28,6 +29,7 @@ class EventWatch {
   std::span<const Event> events() const { return events_; }
   std::span<const EventCount> counts() const { return counts_; }
   std::size_t bytes() const;
+  void archive(StateArchive& archive);
 
  private:
   double time_of(const Watch& watch, double before, double after, int side, StepEngine& engine,

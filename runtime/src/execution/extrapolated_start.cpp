@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/core/wave.hpp"
 
@@ -74,6 +75,15 @@ bool ExtrapolatedStart::form(double* b) const {
     }
   }
   return true;
+}
+
+void ExtrapolatedStart::archive(StateArchive& archive) {
+  for (Step* step : {&last_, &before_}) {
+    archive.array(step->effort);
+    archive.array(step->flow);
+    archive.value(step->step_s);
+  }
+  archive.value(known_steps_);
 }
 
 std::size_t ExtrapolatedStart::bytes() const {

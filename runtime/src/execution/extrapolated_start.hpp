@@ -8,6 +8,8 @@
 
 namespace portwave {
 
+class StateArchive;
+
 /// Outgoing waves to start an inner iteration from: what effort and flow of every port would be if
 /// they went on as in the last step, by the polynomial through their values at its stages. With one
 /// stage there is one value per step, and the line goes through those of two steps.
@@ -28,6 +30,7 @@ class ExtrapolatedStart {
   bool form(double* b) const;
 
   std::size_t bytes() const;
+  void archive(StateArchive& archive);
 
  private:
   int needed_steps() const { return stages_ == 1 ? 2 : 1; }

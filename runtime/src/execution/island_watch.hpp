@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "portwave/subsystems/base/state_archive.hpp"
+
 namespace portwave {
 
 /// Islands of an automatic run that take the interface update for a while, because the update
@@ -29,6 +31,7 @@ class IslandWatch {
       release(held.island);
     }
   }
+  void archive(StateArchive& archive) { archive.vector(held_); }
 
  private:
   static constexpr std::int64_t kLongest = std::int64_t{1} << 30;

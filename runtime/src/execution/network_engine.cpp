@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include <Eigen/Core>
@@ -16,11 +17,13 @@
 #include "execution/faster_of_two.hpp"
 #include "execution/pace.hpp"
 #include "execution/parallel_for_each.hpp"
+#include "execution/run_certificate.hpp"
 #include "execution/step_engine.hpp"
 #include "portwave/coupling/state_space/condensed.hpp"
 #include "portwave/coupling/state_space/dynamic_iteration.hpp"
 #include "portwave/coupling/state_space/network_method.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
@@ -89,8 +92,10 @@ class NetworkEngine final : public StepEngine {
                sizeof(double);
   }
 
- private:
-  StepReport take_step(double step_s) override {
+  StepReport step(double step_s) override {
+    if (step_s != this->step_s()) {
+      throw std::logic_error("the method couples without waves: all steps are of one size");
+    }
     const bool timed = options_.timed || late_.has_value();
     Clock::time_point start{}, ready{}, stepped{};
     if (timed) start = await_turn(step_s);
@@ -122,6 +127,17 @@ class NetworkEngine final : public StepEngine {
     return report;
   }
 
+  void archive(StateArchive& archive) override {
+    method_->archive(archive);
+    archive.values(begins_window_, totals_, worst_ratio_);
+    archive_findings(archive, certificate_);
+    portwave::archive(archive, statistics_);
+    if (!archive.reads()) return;
+    ports_step_ = -1;
+    pace_.begin_anew();
+  }
+
+ private:
   bool is_iteration() const { return options_.method.is<DynamicIteration>(); }
   bool has_tolerance() const { return portwave::has_tolerance(options_.method); }
 

@@ -22,6 +22,8 @@ class Pace {
   /// What is left until a step that starts at `time_s` is due [s of the wall]; infinite without a
   /// pace.
   double left_s(double time_s, Clock::time_point now) const;
+  /// The next step is due at once, and the pace counts from there.
+  void begin_anew() { begun_ = false; }
 
  private:
   Clock::time_point due(double time_s) const;

@@ -2,7 +2,18 @@
 
 #include <cstddef>
 
+#include "portwave/subsystems/base/state_archive.hpp"
+
 namespace portwave {
+
+void archive_findings(StateArchive& archive, Certificate& certificate) {
+  Certificate& c = certificate;
+  archive.values(c.status, c.max_passivity_residual_J, c.is_part_active, c.worst_passivity_part,
+                 c.worst_passivity_step, c.broken_law, c.growth, c.uncomputable_islands, c.missed,
+                 c.max_augmented_residual_J, c.max_fejer_residual_J, c.min_fne_margin,
+                 c.min_nonexpansiveness_margin, c.steps_with_excess, c.steps_without_fixed_point,
+                 c.steps_without_margin);
+}
 
 RunCertificate::RunCertificate(const WaveDiscretisation& waves, const InnerUpdate& update,
                                const EnergyLedger& ledger, bool full,

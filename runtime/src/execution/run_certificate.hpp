@@ -12,6 +12,11 @@
 
 namespace portwave {
 
+class StateArchive;
+
+/// What a run has found so far; what is so from the start is not among it.
+void archive_findings(StateArchive& archive, Certificate& certificate);
+
 /// The certificate of a run with waves, put together step by step: what the ledger finds, which
 /// steps missed the tolerance and, with Certify::full, what a StepCertifier finds.
 class RunCertificate {
@@ -21,6 +26,7 @@ class RunCertificate {
                  const EnergyLedger& ledger, bool full, std::span<const int> unrepeatable);
 
   const Certificate& value() const { return certificate_; }
+  void archive(StateArchive& archive) { archive_findings(archive, certificate_); }
 
   /// A step begins, from outgoing waves b.
   void begin(std::span<const double> b) {

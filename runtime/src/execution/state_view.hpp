@@ -24,13 +24,15 @@ class StateView {
     states_.resize(size);
   }
 
-  /// The state of a part in `record`, which is that after `steps` steps.
-  std::span<const double> of(int part, const double* record, std::int64_t steps) {
+  /// The records to come hold other states.
+  void forget() { ++version_; }
+  /// The state of a part in `record`.
+  std::span<const double> of(int part, const double* record) {
     const auto i = static_cast<std::size_t>(part);
     double* own = states_.data() + begin_[i];
-    if (unpacked_[i] != steps) {
+    if (unpacked_[i] != version_) {
       waves_.get_state(part, record, own);
-      unpacked_[i] = steps;
+      unpacked_[i] = version_;
     }
     return {own, begin_[i + 1] - begin_[i]};
   }
@@ -44,7 +46,8 @@ class StateView {
   const WaveDiscretisation& waves_;
   std::vector<std::size_t> begin_;
   std::vector<double> states_;
-  std::vector<std::int64_t> unpacked_;  // after which step
+  std::vector<std::int64_t> unpacked_;  // which version
+  std::int64_t version_ = 0;
 };
 
 }  // namespace portwave

@@ -20,7 +20,11 @@ constexpr int kMostRungs = 6;
 }  // namespace
 
 StepControl::StepControl(double largest_s, double smallest_s, int power)
-    : largest_s_(largest_s), smallest_s_(smallest_s), power_(power), step_s_(largest_s) {}
+    : largest_s_(largest_s),
+      // Halving ends where numbers have no digits left.
+      smallest_s_(std::max(smallest_s, std::numeric_limits<double>::min())),
+      power_(power),
+      step_s_(largest_s) {}
 
 StepControl::Next StepControl::next(double now_s, double limit_s) const {
   const double left = limit_s - now_s;

@@ -12,26 +12,26 @@
 
 namespace portwave {
 
+class StateArchive;
+
 /// What a Stepper steps with: wave coupling, or a method without waves. Here stands what both truly
 /// have; what only wave coupling has is a WaveView. The functions are those of Stepper, where they
 /// are described; options have been checked.
 class StepEngine {
  public:
-  /// `step_s`: the step size that everything is prepared for.
+  /// `step_s`: StepperOptions::step_s.
   explicit StepEngine(double step_s) : step_s_(step_s) {}
   StepEngine(const StepEngine&) = delete;
   StepEngine& operator=(const StepEngine&) = delete;
   virtual ~StepEngine() = default;
 
-  /// One macro-step, all or nothing. Step sizes are fixed for now: `step_s` must be the one that
-  /// the engine was prepared for. Errors: StepError; ConfigError for another step size.
-  StepReport step(double step_s) {
-    if (step_s != step_s_) refuse_step_size(step_s);
-    return take_step(step_s);
-  }
+  /// One macro-step, all or nothing, of any size > 0.
+  /// Errors: StepError; ConfigError where there are no step maps of that size; std::logic_error for
+  /// another size than `step_s` without waves.
+  virtual StepReport step(double step_s) = 0;
   /// One macro-step, not beyond `limit_s` where steps choose their size: as Stepper says.
   virtual StepReport step_towards([[maybe_unused]] double limit_s) { return step(step_s_); }
-  /// The step size that everything is prepared for.
+  /// StepperOptions::step_s.
   double step_s() const { return step_s_; }
   /// Time and number of the committed steps. Steps are moved on by it, inputs sampled by it.
   virtual const StepClock& clock() const = 0;
@@ -61,6 +61,9 @@ class StepEngine {
   virtual const IterationStatistics& iterations() const = 0;
   virtual std::optional<DeadlineScheduler::Statistics> deadline() const = 0;
   virtual std::size_t overhead_bytes() const = 0;
+  /// All that the steps to come and the accounts of the run depend on. Times on the clock of the
+  /// wall are not among it.
+  virtual void archive(StateArchive& archive) = 0;
 
   /// Null where all steps are of one size.
   virtual const StepSizeStatistics* step_sizes() const { return nullptr; }
@@ -69,9 +72,6 @@ class StepEngine {
   virtual EffortFlow port_at(int scalar_port, double time_s);
 
  private:
-  virtual StepReport take_step(double step_s) = 0;
-  [[noreturn]] void refuse_step_size(double step_s) const;
-
   double step_s_;
 };
 
@@ -80,6 +80,8 @@ std::unique_ptr<StepEngine> make_wave_engine(const System& system, const Stepper
 /// Of a method without waves.
 std::unique_ptr<StepEngine> make_network_engine(const System& system,
                                                 const StepperOptions& options);
+
+void archive(StateArchive& archive, IterationStatistics& statistics);
 
 /// Adds a step to the statistics, and its window if it begins one. `has_tolerance`: there was one
 /// to be met.

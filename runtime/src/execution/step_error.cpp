@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
@@ -370,6 +371,19 @@ double StepErrorEstimate::polynomial(const Step& step, int part, int state, doub
     x -= to_come / std::sqrt(stages_.b[at(j)]) * step.increments[offset(part, j * n + state)];
   }
   return x;
+}
+
+void StepErrorEstimate::archive(StateArchive& archive) {
+  for (Step& step : steps_) {
+    archive.array(step.increments);
+    archive.value(step.step_s);
+  }
+  archive.values(known_steps_, accepted_);
+  for (std::vector<double>* own :
+       {&initial_, &island_J_, &next_island_J_, &attempt_J_, &apart_J_, &wave_J_}) {
+    archive.array(*own);
+  }
+  archive.array(kinds_);
 }
 
 std::size_t StepErrorEstimate::bytes() const {

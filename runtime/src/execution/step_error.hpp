@@ -12,6 +12,8 @@
 
 namespace portwave {
 
+class StateArchive;
+
 /// What a step of s Gauss stages may be off by, from its stages and those of the two steps before
 /// it: how far they are from one polynomial.
 ///
@@ -65,6 +67,7 @@ class StepErrorEstimate {
   double taken_at(int part, int state, double x, double theta) const;
 
   std::size_t bytes() const;
+  void archive(StateArchive& archive);
 
  private:
   /// The stages of a step: increments √bᵢ h ẋᵢ as StepBatch gives them, batch after batch.

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+#include <vector>
+
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
@@ -51,6 +54,41 @@ void StepLevels::forget_oldest() {
 void StepLevels::leave(const std::vector<double>& by_port) {
   current_->tuner.leave(by_port);
   levels_.remove_if([this](const Level& level) { return &level != &*current_; });
+}
+
+void StepLevels::archive(StateArchive& archive, WaveDiscretisation& waves,
+                         const std::function<void(double step_s)>& visit) {
+  struct Entry {
+    double step_s;
+    std::int64_t last_use;
+  };
+  std::vector<Entry> entries;
+  if (!archive.reads() && levels_.size() > 1) {
+    for (const Level& level : levels_) {
+      if (&level != &*current_) entries.push_back({level.step_s, level.last_use});
+    }
+  }
+  archive.value(uses_);
+  archive.vector(entries);
+  Entry current{current_->step_s, current_->last_use};
+  archive.value(current);
+  entries.push_back(current);
+  const std::int64_t uses = uses_;
+  const auto is_known = [&](const Level& level) {
+    return std::ranges::find(entries, level.step_s, &Entry::step_s) != entries.end();
+  };
+  if (archive.reads()) {  // the first to be forgotten
+    for (Level& level : levels_) level.last_use = -1;
+  }
+  for (const Entry& entry : entries) {
+    if (archive.reads()) switch_to(entry.step_s, waves);
+    const auto level = std::ranges::find(levels_, entry.step_s, &Level::step_s);
+    level->tuner.archive(archive);
+    level->last_use = entry.last_use;
+    visit(entry.step_s);
+  }
+  uses_ = uses;
+  if (archive.reads()) levels_.remove_if([&](const Level& level) { return !is_known(level); });
 }
 
 void StepLevels::set_iterations(int iterations) {

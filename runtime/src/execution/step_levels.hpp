@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <list>
 
 #include "execution/tuner.hpp"
@@ -29,6 +30,11 @@ class StepLevels {
   void set_iterations(int iterations);
   bool has(double step_s) const;
   int count() const { return static_cast<int>(levels_.size()); }
+  /// All step sizes that it is prepared for, and what tuning has made of them, the current one last.
+  /// Reading: each is put in force in `waves` in turn, and `visit(step_s)` called then; others are
+  /// forgotten. Errors: ConfigError.
+  void archive(StateArchive& archive, WaveDiscretisation& waves,
+               const std::function<void(double step_s)>& visit);
 
  private:
   struct Level {

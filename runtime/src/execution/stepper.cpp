@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "execution/step_engine.hpp"
 #include "execution/stepper_options.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/name_search.hpp"
 #include "signals/signal_run.hpp"
 
 namespace portwave {
@@ -28,20 +30,24 @@ std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptio
 
 }  // namespace
 
-void StepEngine::refuse_step_size(double step_s) const {
-  throw ConfigError(
-      "/time/step_s",
-      fmt::format("a step of {:g} s was asked for, but everything is prepared for steps "
-                  "of {:g} s: step sizes are fixed for now",
-                  step_s, step_s_));
-}
-
 void StepEngine::state_at(int part, double /*time_s*/, std::span<double> state) {
   std::ranges::copy(this->state(part), state.begin());
 }
 
 EffortFlow StepEngine::port_at(int scalar_port, double /*time_s*/) {
   return effort_flow(scalar_port);
+}
+
+/// Of the histogram what is not 0.
+void archive(StateArchive& archive, IterationStatistics& statistics) {
+  IterationStatistics& s = statistics;
+  const auto end = [&s] {
+    return s.histogram.begin() + std::min(s.max + 1, IterationStatistics::kHistogram);
+  };
+  if (archive.reads()) std::fill(s.histogram.begin(), end(), 0);
+  archive.values(s.steps, s.windows, s.total, s.max, s.reasons, s.rejected_trials,
+                 s.linearisations, s.rescues, s.not_converged);
+  archive.array(std::span(s.histogram.begin(), end()));
 }
 
 void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics) {
@@ -79,8 +85,17 @@ SignalRun::Reader reader_of(StepEngine& engine) {
 
 }  // namespace
 
+namespace {
+
+void refuse_non_finite(double value) {
+  if (std::isfinite(value)) return;
+  throw std::invalid_argument(fmt::format("an input must be finite, got {}", value));
+}
+
+}  // namespace
+
 Stepper::Stepper(const System& system, const StepperOptions& options)
-    : engine_(make_engine(system, options)) {
+    : engine_(make_engine(system, options)), options_(options) {
   if (options.signals != nullptr) {
     signals_every_s_ = options.sizes ? options.signals_every_s : 0.0;
     const double period_s = options.sizes ? options.signals_every_s : options.step_s;
@@ -104,7 +119,9 @@ Stepper& Stepper::operator=(Stepper&&) noexcept = default;
 StepReport Stepper::step() { return step_to(std::numeric_limits<double>::infinity()); }
 
 StepReport Stepper::step_to(double limit_s) {
-  if (signals_ == nullptr && events_ == nullptr) return engine_->step_towards(limit_s);
+  if (signals_ == nullptr && events_ == nullptr && observers_.empty()) {
+    return engine_->step_towards(limit_s);
+  }
   const double start_s = time_s();
   if (signals_ != nullptr) {
     sample_signals();
@@ -113,7 +130,32 @@ StepReport Stepper::step_to(double limit_s) {
   const StepReport report = engine_->step_towards(limit_s);
   if (signals_ != nullptr) sample_if_possible();
   if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
+  if (!observers_.empty()) tell(report);
   return report;
+}
+
+StepReport Stepper::step(double step_s) {
+  if (!(step_s > 0.0) || !std::isfinite(step_s)) {
+    throw std::invalid_argument(
+        fmt::format("a step must be finite and > 0, got {:g} s", step_s));
+  }
+  if (step_sizes() != nullptr) throw std::logic_error("steps choose their size themselves");
+  if (signals_ != nullptr) {
+    throw std::logic_error("controllers are sampled every step: all must be of one size");
+  }
+  const double start_s = time_s();
+  const StepReport report = engine_->step(step_s);
+  if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
+  if (!observers_.empty()) tell(report);
+  return report;
+}
+
+void Stepper::tell(const StepReport& report) const {
+  for (const auto& observer : observers_) observer(*this, report);
+}
+
+void Stepper::on_step(std::function<void(const Stepper&, const StepReport&)> observer) {
+  observers_.push_back(std::move(observer));
 }
 
 /// Infinite where samples do not limit the size of steps.
@@ -162,6 +204,63 @@ std::span<const EventCount> Stepper::event_counts() const {
   return events_ == nullptr ? std::span<const EventCount>() : events_->counts();
 }
 
+InputSlot Stepper::find_input(std::string_view path) const {
+  const auto inputs = system().settable_inputs();
+  const auto label = [this](const System::SettableInput& input) {
+    const Part& part = system().parts()[at(input.part)];
+    return part.name + "." + part.component->signature().inputs[at(input.channel)].name;
+  };
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    names.push_back(label(inputs[i]));
+    if (names.back() == path) return {static_cast<int>(i)};
+  }
+  std::string what = fmt::format("no settable input is named \"{}\".", path);
+  if (names.empty()) what += " The system has none";
+  throw std::out_of_range(what + NameSearch(std::move(names)).did_you_mean(path));
+}
+
+std::span<double> Stepper::settings() const {
+  const std::span<double> settings = engine_->settings();
+  if (settings.empty() && !system().settable_inputs().empty()) {
+    throw std::logic_error("the method couples without waves: inputs are functions of time only");
+  }
+  return settings;
+}
+
+void Stepper::set_input(InputSlot input, double value) {
+  const std::span<double> held = settings();
+  if (input.slot < 0 || at(input.slot) >= held.size()) {
+    throw std::out_of_range(fmt::format("the system has {} settable inputs, and none of number {}",
+                                        held.size(), input.slot));
+  }
+  refuse_non_finite(value);
+  if (held[at(input.slot)] == value) return;
+  held[at(input.slot)] = value;
+  engine_->settings_changed();
+}
+
+double Stepper::input(InputSlot input) const {
+  const std::span<double> held = settings();
+  if (input.slot < 0 || at(input.slot) >= held.size()) {
+    throw std::out_of_range(fmt::format("the system has {} settable inputs, and none of number {}",
+                                        held.size(), input.slot));
+  }
+  return held[at(input.slot)];
+}
+
+void Stepper::set_inputs(std::span<const double> values) {
+  const std::span<double> held = settings();
+  if (values.size() != held.size()) {
+    throw std::out_of_range(fmt::format("the system has {} settable inputs, and {} values are given",
+                                        held.size(), values.size()));
+  }
+  for (const double value : values) refuse_non_finite(value);
+  if (std::ranges::equal(values, held)) return;
+  std::ranges::copy(values, held.begin());
+  engine_->settings_changed();
+}
+
 double& Stepper::setting(int part, int channel) const {
   const auto inputs = system().settable_inputs();
   const auto found = std::ranges::find_if(inputs, [&](const System::SettableInput& input) {
@@ -171,18 +270,12 @@ double& Stepper::setting(int part, int channel) const {
     throw std::out_of_range(
         fmt::format("part {} has no input channel {} that is Signal::settable", part, channel));
   }
-  const std::span<double> settings = engine_->settings();
-  if (settings.empty()) {
-    throw std::logic_error("the method couples without waves: inputs are functions of time only");
-  }
-  return settings[static_cast<std::size_t>(found - inputs.begin())];
+  return settings()[static_cast<std::size_t>(found - inputs.begin())];
 }
 
 void Stepper::set_input(int part, int channel, double value) {
   double& held = setting(part, channel);
-  if (!std::isfinite(value)) {
-    throw std::invalid_argument(fmt::format("an input must be finite, got {}", value));
-  }
+  refuse_non_finite(value);
   if (held == value) return;
   held = value;
   engine_->settings_changed();
@@ -201,8 +294,20 @@ StepReport Stepper::step_towards(double limit_s) {
   return step_to(limit_s);
 }
 
+std::optional<StepReport> Stepper::step_if_before(double end_s) {
+  if (step_sizes() != nullptr) {
+    if (!(time_s() < end_s)) return std::nullopt;
+    return step_towards(end_s);
+  }
+  constexpr double kSame = 1e-9;
+  const double left = end_s - time_s();
+  if (!(left > kSame * options_.step_s)) return std::nullopt;
+  return left >= (1.0 - kSame) * options_.step_s ? step() : step(left);
+}
+
 void Stepper::run_until(double end_s) {
-  while (time_s() < end_s) step_towards(end_s);
+  while (step_if_before(end_s)) {
+  }
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "execution/stepper_options.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
@@ -29,12 +30,16 @@ Tuner::Tuner(const System& system, double step_s, const WaveCoupling& method) {
   const WaveCoupling& chosen = choice_.method.waves();
   const bool follows = chosen.retune_factor > 0.0 && responses_->depends_on_state() &&
                        chosen.impedance_kind != ImpedanceKind::given;
+  follows_ = follows;
   if (!follows) responses_.reset();
 }
 
 Tuner::Tuner(const System& system, double step_s, const Tuner& like)
     : choice_(like.choice_), is_given_(like.is_given_) {
-  if (is_given_) return;
+  if (is_given_) {  // of a run that left its own ones it may yet go back behind that
+    if (like.responses_) responses_.emplace(system, step_s);
+    return;
+  }
   responses_.emplace(system, step_s);
   if (!responses_->problem().empty()) {
     throw ConfigError("/method/impedance", responses_->problem());
@@ -44,6 +49,7 @@ Tuner::Tuner(const System& system, double step_s, const Tuner& like)
     throw ConfigError("/method/impedance", std::move(tuned.problem));
   }
   choice_.method.waves().impedance = std::move(tuned.by_port);
+  follows_ = like.follows_;
   if (!like.responses_) responses_.reset();
 }
 
@@ -55,7 +61,7 @@ int Tuner::expected_iterations() const {
 
 void Tuner::observe(std::int64_t steps, int iterations, bool converged, bool rescued) {
   const WaveCoupling& method = choice_.method.waves();
-  if (!responses_ || !(method.tolerance > 0.0 || method.energy_tolerance_J > 0.0)) return;
+  if (!follows_ || !(method.tolerance > 0.0 || method.energy_tolerance_J > 0.0)) return;
   if (usual_iterations_ == 0 || iterations < usual_iterations_) usual_iterations_ = iterations;
   if (!converged || 2 * iterations > 3 * usual_iterations_ + 2) {
     next_check_ = std::min(next_check_, std::max(steps, last_check_ + patience_));
@@ -65,7 +71,7 @@ void Tuner::observe(std::int64_t steps, int iterations, bool converged, bool res
 
 std::optional<std::vector<double>> Tuner::retuned(
     std::int64_t steps, const std::function<std::span<const double>(int part)>& state_of) {
-  if (!responses_ || steps < next_check_) return std::nullopt;
+  if (!follows_ || steps < next_check_) return std::nullopt;
   last_check_ = steps;
   next_check_ = steps + interval_;
   usual_iterations_ = 0;
@@ -93,10 +99,17 @@ void Tuner::refuse(std::int64_t steps) {
 }
 
 void Tuner::leave(std::vector<double> by_port) {
-  responses_.reset();
+  follows_ = false;
   is_given_ = true;
   choice_.method.waves().impedance_kind = ImpedanceKind::given;
   choice_.method.waves().impedance = std::move(by_port);
+}
+
+void Tuner::archive(StateArchive& archive) {
+  WaveCoupling& method = choice_.method.waves();
+  archive.vector(method.impedance);
+  archive.values(method.impedance_kind, method.iterations, is_given_, follows_, interval_,
+                 last_check_, next_check_, patience_, usual_iterations_);
 }
 
 }  // namespace portwave

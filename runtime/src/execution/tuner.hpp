@@ -10,6 +10,8 @@
 
 namespace portwave {
 
+class StateArchive;
+
 /// Resolves a method once, and says when its impedances have to follow the state. Decides by step
 /// numbers and iteration counts, never by the clock.
 class Tuner {
@@ -23,7 +25,7 @@ class Tuner {
   const MethodChoice& choice() const { return choice_; }
   /// Evaluations of S in a step: the budget, or what is predicted if a tolerance is to end it.
   int expected_iterations() const;
-  bool follows_state() const { return responses_.has_value(); }
+  bool follows_state() const { return follows_; }
 
   /// What a step took: a count well above the one after the last look, or a tolerance that was not
   /// met, asks for another look; an island that had to be rescued, for one at once.
@@ -39,11 +41,14 @@ class Tuner {
   /// Others are in force, and stay so.
   void leave(std::vector<double> by_port);
   void set_iterations(int iterations) { choice_.method.waves().iterations = iterations; }
+  /// What a run has changed: the impedances in force, the budget, and when it looks again.
+  void archive(StateArchive& archive);
 
  private:
   MethodChoice choice_;
   bool is_given_ = false;                   // the impedances
-  std::optional<PortResponses> responses_;  // while impedances may have to follow
+  std::optional<PortResponses> responses_;  // where impedances may have to follow
+  bool follows_ = false;                    // they do
   std::int64_t interval_ = 1;
   std::int64_t last_check_ = 0;
   std::int64_t next_check_ = 1;

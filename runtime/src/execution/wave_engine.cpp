@@ -31,6 +31,7 @@
 #include "portwave/coupling/waves/interface_solver.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
 #include "portwave/subsystems/base/staggered.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
@@ -72,6 +73,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
       options_.method.waves().relaxation = 1.0;
       options_.method.waves().acceleration = 0;
     }
+    update_ = inner_update_of(options_.method.waves());
     has_tolerance_ = options_.sizes || has_tolerance(options_.method);
     // A part that does not know its energy has no other account of it.
     uses_ledger_ = options_.certify != Certify::none || options_.method.waves().guard ||
@@ -113,7 +115,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   WaveView* waves() override { return this; }
 
   std::span<const double> state(int part) override {
-    return states_.of(part, record_.data(), clock_.steps());
+    return states_.of(part, record_.data());
   }
   EffortFlow effort_flow(int scalar_port) override {
     if (clock_.steps() == 0) return {0.0, 0.0};
@@ -154,6 +156,37 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
            states_.bytes();
   }
 
+  void archive(StateArchive& archive) override {
+    archive_levels(archive);
+    archive.values(clock_, stale_, options_.method.waves().iterations, tuning_);
+    archive.array(record_);
+    archive.array(a_);
+    archive.array(b_);
+    archive.array(settings_);
+    archive.array(outcomes_);
+    ledger_.archive(archive);
+    certificate_->archive(archive);
+    portwave::archive(archive, statistics_);
+    if (guard_) guard_->archive(archive);
+    if (interface_) watch_.archive(archive);
+    if (sizes_) sizes_->archive(archive);
+    if (extrapolated_) extrapolated_->archive(archive);
+    if (!archive.reads()) return;
+    goes_on_ = false;
+    states_.forget();
+    pace_.begin_anew();
+  }
+
+  StepReport step(double step_s) override {
+    if (step_s != waves_.step_s()) use(step_s);
+    retune();  // not on the step's time
+    Attempt attempt;
+    if (is_timed()) attempt.start = await_turn(step_s);
+    StepReport report = make_attempt(clock_.time_s(), attempt);
+    tally();
+    finish(report, attempt, clock_.time_s() + step_s, step_s);
+    return report;
+  }
   StepReport step_towards(double limit_s) override {
     return sizes_ ? sizes_->step(limit_s) : step(step_s());
   }
@@ -223,16 +256,6 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
         .to_effort_flow(waves_at(scalar_port, stage));
   }
 
-  StepReport take_step(double step_s) override {
-    retune();  // not on the step's time
-    Attempt attempt;
-    if (is_timed()) attempt.start = await_turn(step_s);
-    StepReport report = make_attempt(clock_.time_s(), attempt);
-    tally();
-    finish(report, attempt, clock_.time_s() + step_s, step_s);
-    return report;
-  }
-
   /// When a step was where.
   struct Attempt {
     Clock::time_point start{}, ready{}, inner_end{};
@@ -285,7 +308,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
                     seconds(attempt.inner_end - attempt.ready), seconds(end - attempt.inner_end)};
     if (scheduler_) {
       const bool guarded = guard_ && !guard_->uses().empty();
-      report.slack_s = scheduler_->finish(report.iterations, attempt.inner_end, end, !guarded);
+      const int evaluations = report.iterations + report.linearisations;
+      report.slack_s = scheduler_->finish(evaluations, attempt.inner_end, end, !guarded);
     }
   }
 
@@ -339,6 +363,39 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   const double* next() const override { return next_.data(); }
   const double* incident() const override { return a_next_.data(); }
 
+  /// Step sizes and impedances in use, with what the interface update keeps for them.
+  void archive_levels(StateArchive& archive) {
+    const double step_s = waves_.step_s();
+    double in_force_s = step_s;
+    bool is_changed = false;
+    levels_.archive(archive, waves_, [&](double own_s) {
+      if (archive.reads()) {
+        const std::vector<double>& wanted = tuner().choice().method.waves().impedance;
+        if (own_s != in_force_s && interface_) exchange_interface(in_force_s);
+        is_changed = is_changed || own_s != in_force_s;
+        in_force_s = own_s;
+        if (!has_impedance(wanted)) {
+          waves_.set_impedance(wanted);
+          if (interface_) interface_->take_over_maps();
+          is_changed = true;
+        }
+      }
+      if (!interface_) return;
+      const bool is_current = own_s == waves_.step_s();
+      (is_current ? *interface_ : *interfaces_.at(own_s)).archive(archive);
+    });
+    if (!is_changed) return;
+    std::erase_if(interfaces_, [this](const auto& own) { return !levels_.has(own.first); });
+    rebind();
+  }
+  bool has_impedance(std::span<const double> by_port) const {
+    for (std::size_t i = 0; i < by_port.size(); ++i) {
+      const auto wave = static_cast<std::size_t>(waves_.wave_of_port(static_cast<int>(i)));
+      if (waves_.impedance()[wave] != by_port[i]) return false;
+    }
+    return true;
+  }
+
   Tuner& tuner() { return levels_.tuner(); }
   const Tuner& tuner() const { return levels_.tuner(); }
 
@@ -357,16 +414,20 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   /// Another step size is in force. Factors belong to one size and are kept with it.
   void change_interface(double old_step_s) {
+    const InterfaceSolver& before = exchange_interface(old_step_s);
+    for (int i = 0; i < waves_.system().island_count(); ++i) {
+      if (interface_->is_used(i) != before.is_used(i)) interface_->use(i, before.is_used(i));
+    }
+    // Those of sizes that are no longer prepared for would be made of maps that are gone.
+    std::erase_if(interfaces_, [this](const auto& own) { return !levels_.has(own.first); });
+  }
+  /// Puts that of the current step size in use; gives the one of the size before.
+  const InterfaceSolver& exchange_interface(double old_step_s) {
     std::unique_ptr<InterfaceSolver> before = std::move(interface_);
     auto kept = interfaces_.extract(waves_.step_s());
     const bool is_kept = !kept.empty();
     interface_ = is_kept ? std::move(kept.mapped()) : make_interface();
-    for (int i = 0; i < waves_.system().island_count(); ++i) {
-      if (interface_->is_used(i) != before->is_used(i)) interface_->use(i, before->is_used(i));
-    }
-    interfaces_[old_step_s] = std::move(before);
-    // Those of sizes that are no longer prepared for would be made of maps that are gone.
-    std::erase_if(interfaces_, [this](const auto& own) { return !levels_.has(own.first); });
+    return *(interfaces_[old_step_s] = std::move(before));
   }
   void use_interface(int island) {
     if (interface_->use(island, true)) return;
@@ -407,6 +468,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   /// The step has happened.
   void accept(double end_s, double step_s) {
     swap_arrays();
+    states_.forget();
     if (sizes_) {
       clock_.advance_to(end_s, step_s);
     } else {
@@ -420,7 +482,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     std::swap(a_, a_next_);
   }
 
-  InnerUpdate update() const { return inner_update_of(options_.method.waves()); }
+  const InnerUpdate& update() const { return update_; }
 
   /// What the step has written, before it is accepted.
   CommittedStep committed() const {
@@ -587,6 +649,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
 
   StagedRun run_;
   StepperOptions options_;  // with the method as it was resolved
+  InnerUpdate update_;
   StepLevels levels_;
   WaveDiscretisation waves_;
   StaggeredMemory memory_;

@@ -230,6 +230,24 @@ bool resolve_observable(const System& system, const std::string& label, const st
   return true;
 }
 
+Observable find_observable(const Stepper& stepper, const std::string& label) {
+  Observable out;
+  if (const SignalGraph* graph = stepper.signal_graph()) {
+    if (const int signal = graph->find_signal(label); signal >= 0) {
+      out.label = label;
+      out.kind = Observable::Kind::signal;
+      out.index = signal;
+      return out;
+    }
+  }
+  Issues issues;
+  if (!resolve_observable(stepper.system(), label, {}, out, issues,
+                          stepper.method().method.kind())) {
+    throw std::out_of_range(issues.front().what);
+  }
+  return out;
+}
+
 double observe(const Stepper& stepper, const Observable& observable) {
   if (is_wave(observable.kind) && stepper.waves() == nullptr) {
     throw std::invalid_argument(

@@ -11,6 +11,7 @@
 #include "scenario/scenario_document.hpp"
 #include "scenario/scenario_events.hpp"
 #include "scenario/scenario_method.hpp"
+#include "scenario/scenario_notes.hpp"
 #include "scenario/scenario_parts.hpp"
 #include "scenario/scenario_plugins.hpp"
 #include "scenario/scenario_reader.hpp"
@@ -116,6 +117,7 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
 
   tell(listener, {"joining the subsystems"});
   std::vector<CutName> cuts;
+  Issues notes = notes_of(draft);
   std::optional<System> system = build_system(draft, cuts, root.defects());
   tell(listener, {"reading the outputs"});
   if (is_whole) read_names(object, draft, system, std::move(cuts), folder, settings);
@@ -127,7 +129,8 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
                   std::move(settings.observables),
                   settings.record_every,
                   settings.end_s,
-                  settings.record_every_s};
+                  settings.record_every_s,
+                  std::move(notes)};
 }
 
 Scenario parse(std::string text, const std::string& file, const std::filesystem::path& folder,

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 
@@ -91,6 +92,11 @@ bool SignalRun::actuate(std::span<double> settings) const {
     held = value;
   }
   return changes;
+}
+
+void SignalRun::archive(StateArchive& archive) {
+  archive.array(values_);
+  archive.array(states_);
 }
 
 std::size_t SignalRun::bytes() const {

@@ -11,6 +11,8 @@
 
 namespace portwave {
 
+class StateArchive;
+
 /// What a sample came to: the node that failed, and how.
 struct SampleFault {
   int node = -1;
@@ -36,6 +38,7 @@ class SignalRun {
   /// Writes the actuators' values to the settings of the system. True when any of them changes.
   bool actuate(std::span<double> settings) const;
   std::size_t bytes() const;
+  void archive(StateArchive& archive);
 
  private:
   void evaluate(const SignalGraph::Node& node, std::int64_t step, double time_s);

@@ -9,7 +9,8 @@ Capabilities Subsystem::capabilities() const {
           .repeatable = true,
           .knows_energy = true,
           .thread_safe = true,
-          .linearisable = true};
+          .linearisable = true,
+          .restorable = true};
 }
 
 std::vector<double> Subsystem::typical_state() const {

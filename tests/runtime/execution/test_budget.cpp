@@ -1,5 +1,6 @@
 // The deadline scheduler, with a clock of its own: time is what the tests say it is.
 
+#include <algorithm>
 #include <chrono>
 
 #include <gtest/gtest.h>
@@ -57,6 +58,33 @@ TEST(DeadlineScheduler, WithNoTimeDoesNoIteration) {
   EXPECT_GT(scheduler.horizon(0, 100, at(0)), 0);
   EXPECT_EQ(scheduler.horizon(40, 100, at(2000)), 40) << "it is late already";
   EXPECT_LE(scheduler.horizon(0, 3, at(0)), 3) << "more than the budget";
+}
+
+/// Steps of up to one iteration that takes `iteration_us`; returns in how many there was one.
+int tried(DeadlineScheduler& scheduler, int steps, double iteration_us) {
+  int tried = 0;
+  for (int n = 0; n < steps; ++n) {
+    scheduler.begin(at(0));
+    const int done = std::min(scheduler.horizon(0, 100, at(0)), 1);
+    tried += done;
+    scheduler.finish(done, at(done * iteration_us), at(done * iteration_us + 30.0));
+  }
+  return tried;
+}
+
+TEST(DeadlineScheduler, FindsOutThatIterationsFitAfterAll) {
+  DeadlineScheduler wrong_guess(1e-3, 10e-3, 30e-6);
+  EXPECT_EQ(tried(wrong_guess, 8, 50.0), 0);
+  EXPECT_EQ(tried(wrong_guess, 100, 50.0), 100);
+  EXPECT_NEAR(wrong_guess.iteration_s(), 50e-6, 1e-12);
+  // Slow ones at the start, as where something is set up in them.
+  DeadlineScheduler slow_start(1e-3, 1e-6, 30e-6);
+  live(slow_start, 100, 1, 2000.0, 30.0);
+  EXPECT_GE(tried(slow_start, 1000, 50.0), 990);
+  // Control: what never fits is tried ever more rarely.
+  DeadlineScheduler too_slow(1e-3, 1e-6, 30e-6);
+  live(too_slow, 100, 1, 2000.0, 30.0);
+  EXPECT_LE(tried(too_slow, 10'000, 2000.0), 11);
 }
 
 TEST(DeadlineScheduler, OneStalledStepDoesNotSpoilTheEstimates) {

@@ -18,6 +18,7 @@
 namespace portwave {
 
 struct LedgerKernels;
+class StateArchive;
 class StepRounding;
 
 /// Keeps the energy ledger and the passivity certificate of a run, step by step, from committed
@@ -98,6 +99,8 @@ class EnergyLedger final : public GuardedAccounts {
   double tank(int island) const override { return tank_[static_cast<std::size_t>(island)].value(); }
   std::int64_t steps() const { return steps_; }
   std::size_t bytes() const;
+  /// The book as it stands between two steps.
+  void archive(StateArchive& archive);
 
   double max_passivity_residual() const { return max_residual_; }
   /// Where r was largest in relation to its tolerance; -1 before the first step.

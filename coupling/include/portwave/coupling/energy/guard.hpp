@@ -10,6 +10,8 @@
 
 namespace portwave {
 
+class StateArchive;
+
 /// The largest α ∈ [0, 1] with T + ½|b⁰ + αDâ|² − ½α²|â|² ≥ 0, for T + ½|b⁰|² ≥ 0 and a negative
 /// value at α = 1; 0 when T + ½|b⁰|² < 0. Given the coefficients of that quadratic in α, evaluated
 /// without cancellation.
@@ -66,6 +68,8 @@ class PassivityGuard {
   const GuardStatistics& statistics() const { return statistics_; }
 
   std::size_t bytes() const;
+  /// What there is to know between two steps.
+  void archive(StateArchive& archive);
 
  private:
   enum class Path {

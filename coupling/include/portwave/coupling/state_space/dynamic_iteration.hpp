@@ -128,6 +128,7 @@ class DynamicIterationMethod final : public NetworkMethod {
   int tasks() const override;
   std::size_t bytes() const override;
   std::string remarks() const override;
+  void archive(StateArchive& archive) override;
   std::string description() const override;
 
   const DynamicParameters& parameters() const;

@@ -16,6 +16,8 @@
 
 namespace portwave {
 
+class StateArchive;
+
 /// What a step of a method without waves did.
 struct NetworkStep {
   int iterations = 0;       ///< of the window that the step belongs to; 0 for splitting
@@ -75,6 +77,8 @@ class NetworkMethod {
   virtual std::size_t bytes() const = 0;
   /// What a run showed, for people; empty where there is nothing to say.
   virtual std::string remarks() const { return {}; }
+  /// The state, and all that the steps to come depend on.
+  virtual void archive(StateArchive& archive) = 0;
   /// What the method is, for people: parameters that were chosen, how the coupling is solved.
   virtual std::string description() const = 0;
 

@@ -40,6 +40,7 @@ class SplittingMethod final : public NetworkMethod {
   double shared_cost_ns() const override;
   int tasks() const override;
   std::size_t bytes() const override;
+  void archive(StateArchive& archive) override;
   std::string description() const override;
   OperationCounts operations() const;
 

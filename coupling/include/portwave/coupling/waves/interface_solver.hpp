@@ -9,6 +9,8 @@
 
 namespace portwave {
 
+class StateArchive;
+
 /// The interface update of WaveUpdate::interface, island by island:
 ///   u ← u + (I − P D)⁻¹ (P S(u) − u),   D = S′ part by part.
 ///
@@ -72,6 +74,10 @@ class InterfaceSolver {
   /// Evaluations of the nonlinear parts, in this step, to renew D.
   int linearisation_evaluations() const;
   std::size_t bytes() const;
+  /// What one step leaves to the next, the step maps apart: which islands are in use, and the D of
+  /// their nonlinear parts. Factors that are not those of the D read back are made anew when they
+  /// are asked for.
+  void archive(StateArchive& archive);
 
  private:
   struct Island;
@@ -90,6 +96,8 @@ class InterfaceSolver {
   bool will_do(const Island& own) const;
   void take_base(Island& own, const double* u, const double* exchanged);
   void renew(Island& own, const double* record) const;
+  void catch_up(Island& own) const;
+  bool contradicts(const Island& own) const;
   void propose(int island, Island& own, double damping);
 
   const WaveDiscretisation& waves_;

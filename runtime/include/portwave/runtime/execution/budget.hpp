@@ -38,8 +38,10 @@ std::string_view to_string(StopReason reason);
 
 /// Decides how many inner iterations fit into what is left of a macro-step. Costs are running
 /// quantiles of what earlier steps took, so that a preempted step does not spoil the estimate; the
-/// clock is read once per chunk of iterations, and chunks shrink towards the deadline. Time comes
-/// in from outside: the class itself never reads a clock.
+/// clock is read once per chunk of iterations, and chunks shrink towards the deadline. Where none
+/// fits for some steps, by experience that may be out of date, one is tried all the same: after 8
+/// steps, then after twice as many each time that it was too long indeed. Time comes in from
+/// outside: the class itself never reads a clock.
 ///
 /// One thread at a time may call it, except that `horizon` may be called by several at once.
 class DeadlineScheduler {
@@ -60,13 +62,15 @@ class DeadlineScheduler {
     last_check_.store(now, std::memory_order_relaxed);
     last_done_.store(0, std::memory_order_relaxed);
     lost_time_.store(false, std::memory_order_relaxed);
+    is_trial_ = starved_ >= patience_;
   }
 
   /// How many iterations in all may be done before time must be looked at again, `done` of at most
   /// `budget` being done. `done` itself: stop now.
   int horizon(int done, int budget, Time now) const;
 
-  /// The step is over: `iterations` ended at `inner_end`, the commit at `end`. Returns the slack,
+  /// The step is over: `iterations`, those that renew a linearisation among them, ended at
+  /// `inner_end`, the commit at `end`. Returns the slack,
   /// deadline − duration [s]. `usual`: the commit had nothing out of the ordinary to do, so that a
   /// long one is time that was lost.
   double finish(int iterations, Time inner_end, Time end, bool usual = true);
@@ -98,10 +102,22 @@ class DeadlineScheduler {
     std::vector<double> sorted;
 
     void add(double sample);
+    /// The next sample is the first.
+    void forget() {
+      samples.clear();
+      count = 0;
+    }
   };
+
+  static constexpr int kLeastPatience = 8, kMostPatience = 8192;
+
+  void learn(int iterations, double inner_s);
 
   double deadline_s_;
   Time begin_{};
+  int starved_ = 0;  // steps in turn without an iteration
+  int patience_ = kLeastPatience;
+  bool is_trial_ = false;  // the step may make one that does not seem to fit
   // Of the step: the last look at the clock, and whether a chunk of iterations took far too long.
   mutable std::atomic<Time> last_check_{};
   mutable std::atomic<int> last_done_{0};

@@ -22,6 +22,7 @@
 #include "portwave/runtime/execution/budget.hpp"
 #include "portwave/runtime/execution/events.hpp"
 #include "portwave/runtime/execution/partition.hpp"
+#include "portwave/runtime/execution/snapshot.hpp"
 #include "portwave/runtime/execution/wave_view.hpp"
 #include "portwave/runtime/signals/signal_graph.hpp"
 
@@ -178,9 +179,15 @@ struct IterationStatistics {
   }
 };
 
+/// A settable input, found once by its name (Stepper::find_input).
+struct InputSlot {
+  int slot = -1;
+};
+
 class EventWatch;
 class StepEngine;
 class SignalRun;
+class StateArchive;
 
 /// Steps a system: freeze, iterate, commit, guard, ledger; or, with a method that couples without
 /// waves, by that method. Memory is taken at construction; a step of Certify::energy does not
@@ -207,13 +214,42 @@ class Stepper {
 
   /// One macro-step, all or nothing. Errors: StepError, the state being xⁿ as before the call.
   StepReport step();
+  /// One macro-step of another size than StepperOptions::step_s. Step maps of up to 24 sizes are
+  /// kept; a size that is not among them is prepared for first.
+  /// Errors: as step; std::invalid_argument unless `step_s` is finite and > 0; std::logic_error with
+  /// StepSizes, a signal graph or a method without waves; ConfigError where there are no step maps
+  /// of that size.
+  StepReport step(double step_s);
   /// `steps` macro-steps.
   void run(std::int64_t steps);
   /// One macro-step that does not go beyond `limit_s`, a time later than now, but to it exactly if
   /// it comes that far. Errors: as step; std::logic_error without StepSizes.
   StepReport step_towards(double limit_s);
-  /// Steps until it is `end_s`. Errors: as step_towards.
+  /// Steps until it is `end_s`; nothing where it is later already. With steps of one size the last
+  /// one is shorter if need be, by more than a billionth of a step. Errors: as step_towards or, with
+  /// steps of one size, as step(double) where a shorter one is needed: all others are then made.
   void run_until(double end_s);
+  /// One step of `run_until`; empty where it is `end_s` already. Errors: as run_until.
+  std::optional<StepReport> step_if_before(double end_s);
+
+  /// Calls `observer` after every step that is made, in the order of their coming. What it throws is
+  /// passed on; the step stands. It may not step.
+  void on_step(std::function<void(const Stepper&, const StepReport&)> observer);
+  void clear_observers() { observers_.clear(); }
+
+  /// The run as it stands. Allocates where `into` has not held one as large before.
+  /// Errors: std::logic_error where a part keeps its state elsewhere than in numbers (Capabilities).
+  void snapshot(Snapshot& into) const;
+  Snapshot snapshot() const;
+  /// Goes back, or forth, to a snapshot of this stepper or of one with the same system and options.
+  /// Cost: a copy; where impedances or step sizes differ from those in use, step maps are made anew.
+  /// Errors: std::invalid_argument, nothing having changed, where the snapshot is empty or of
+  /// another system, other options or another build.
+  void restore(const Snapshot& snapshot);
+  /// A stepper with the same system and options in the same state, but for observers. It prepares
+  /// everything anew; to go back to a state many times, `restore` is far cheaper.
+  /// Errors: as snapshot.
+  Stepper clone() const;
 
   const System& system() const;
   std::int64_t step_index() const;  ///< macro-steps committed
@@ -249,9 +285,20 @@ class Stepper {
   void set_input(int part, int channel, double value);
   /// What a settable input is.
   double input(int part, int channel) const;
+  /// The settable input "part.input". Errors: std::out_of_range with the nearest name.
+  InputSlot find_input(std::string_view path) const;
+  /// As above, without a search. Nothing happens where it is the value that is held. Errors: std::invalid_argument for a value that is not finite;
+  /// std::out_of_range; std::logic_error without waves.
+  void set_input(InputSlot input, double value);
+  double input(InputSlot input) const;
+  /// All settable inputs, in the order of System::settable_inputs. Errors: likewise, nothing having
+  /// changed.
+  void set_inputs(std::span<const double> values);
   /// The signals of the graph as sampled for the step to come, by number; empty without a graph. At
   /// t = 0 too. What a block throws is told by the next step.
   std::span<const double> signals() const;
+  /// Null without one.
+  const SignalGraph* signal_graph() const { return options_.signals.get(); }
 
   /// What is watched: StepperOptions::watches, then what parts watch of themselves.
   std::span<const Watch> watches() const;
@@ -288,18 +335,26 @@ class Stepper {
 
  private:
   StepReport step_to(double limit_s);
+  void tell(const StepReport& report) const;
+  void archive(StateArchive& archive);
+  std::uint64_t fingerprint() const;
   /// Takes the samples for the step to come, unless that is done. Errors: StepError.
   void sample_signals();
   /// The same, what fails being left to the next step.
   void sample_if_possible();
   double next_sample_s() const;
   double& setting(int part, int channel) const;
+  /// Errors: std::logic_error without waves.
+  std::span<double> settings() const;
 
   std::unique_ptr<StepEngine> engine_;
   std::unique_ptr<SignalRun> signals_;
   double signals_every_s_ = 0.0;  ///< 0: before every step
   std::int64_t sampled_ = -1;     ///< number of the last sample: of the step, or of the period
   std::unique_ptr<EventWatch> events_;
+  std::vector<std::function<void(const Stepper&, const StepReport&)>> observers_;
+  StepperOptions options_;  // as they were given
+  mutable std::uint64_t fingerprint_ = 0;  // 0: not known yet
 };
 
 }  // namespace portwave

@@ -33,6 +33,10 @@ bool resolve_observable(const System& system, const std::string& label, const st
                         Observable& out, Issues& issues,
                         MethodKind method = WaveUpdate::douglas_rachford);
 
+/// The same of what a stepper steps, or the name of a signal of its signal graph. To be found once
+/// and read many times by `observe`. Errors: std::out_of_range with the nearest name.
+Observable find_observable(const Stepper& stepper, const std::string& label);
+
 /// Errors: std::invalid_argument for a wave where the method couples without waves.
 double observe(const Stepper& stepper, const Observable& observable);
 /// At a time within the last step, by the polynomials of its stages; waves as at its end. Of

@@ -26,6 +26,8 @@ struct Scenario {
   int record_every = 1;
   double end_s = 0.0;
   double record_every_s = 0.0;  ///< 0: every `record_every` steps
+  /// What is allowed but probably not meant, such as shafts that turn against each other.
+  Issues notes = {};
 };
 
 /// A setting from the command line, "/json/pointer=value".

@@ -54,6 +54,9 @@ struct Capabilities {
   /// Differences of port solves from one frozen record tell the derivative of its port map: they
   /// are smooth enough for that, and port solves for waves that no step has come upon do no harm.
   bool linearisable = false;
+  /// Records of its batches hold its states as numbers: a copy of a record is good for ever.
+  /// Without it a run cannot go back to a state that it had before (Stepper::restore).
+  bool restorable = false;
 };
 
 /// One piece of a system, as a coupling sees it: ports, and one-step solvers for them (StepBatch).

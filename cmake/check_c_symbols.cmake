@@ -1,0 +1,37 @@
+# The C library exports what portwave.h declares, and nothing else.
+# Usage: cmake -DLIBRARY=<libportwave_c.so> -DHEADER=<portwave.h> [-DWITHOUT=<name>] -P check_c_symbols.cmake
+# WITHOUT: a declaration that is taken for missing, for the control.
+find_program(NM nm REQUIRED)
+execute_process(COMMAND "${NM}" -D --defined-only "${LIBRARY}" OUTPUT_VARIABLE text
+  COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[TDBVWRui] [^\n]+" lines "${text}")
+set(exported "")
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE "^. ([^@]+).*" "\\1" name "${line}")
+  list(APPEND exported "${name}")
+endforeach()
+
+file(READ "${HEADER}" header)
+string(REGEX REPLACE "/\\*[^*]*\\*+([^/*][^*]*\\*+)*/" "" header "${header}")
+string(REGEX MATCHALL "PORTWAVE_API[^(;]+\\(" declarations "${header}")
+set(declared "")
+foreach(declaration IN LISTS declarations)
+  if(declaration MATCHES "(portwave_[a-z_0-9]+)\\($")
+    list(APPEND declared "${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+list(REMOVE_ITEM declared "${WITHOUT}")
+list(LENGTH declared count)
+if(count LESS 30)
+  message(FATAL_ERROR "only ${count} declarations were found in ${HEADER}")
+endif()
+
+set(more ${exported})
+list(REMOVE_ITEM more ${declared})
+list(FILTER more EXCLUDE REGEX "^PORTWAVE_[0-9]+$")
+set(missing ${declared})
+list(REMOVE_ITEM missing ${exported})
+if(more OR missing)
+  message(FATAL_ERROR "exported but not declared: ${more}; declared but not exported: ${missing}")
+endif()
+message(STATUS "${count} C functions, all declared and exported")

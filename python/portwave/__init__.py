@@ -1,0 +1,30 @@
+"""Passive co-simulation of port-Hamiltonian subsystems.
+
+    import portwave as pw
+
+    stepper = pw.Stepper("servo.json")
+    while stepper.time_s < 2.0:
+        stepper["supply.effort"] = controller(stepper["load.angle"])
+        stepper.step()
+
+See docs/tutorial/embedding.md.
+"""
+
+from .errors import ConfigError, StepError
+from ._portwave import Snapshot, __version__
+from .parts import add_part_type, sweep
+from .result import Result
+from .stepper import Stepper
+from .system import System
+
+__all__ = [
+    "ConfigError",
+    "Result",
+    "Snapshot",
+    "StepError",
+    "Stepper",
+    "System",
+    "add_part_type",
+    "sweep",
+    "__version__",
+]

@@ -1,0 +1,232 @@
+"""A system under way: step it, set its inputs, read it, go back."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _portwave
+from ._portwave import Snapshot
+from .result import Result
+from .system import System, pointers, scenario_of
+
+
+class Stepper:
+    """Steps a system.
+
+    ``stepper["load.angle"]`` reads a quantity: a state ``"part.state"``, ``"part.port.effort"`` or
+    ``".flow"`` (means over the last step), ``"part.storage"`` [J] or a signal.
+    ``stepper["supply.effort"] = 3.0`` sets an input that is ``"settable"``, for the steps to come.
+
+    The interpreter's lock is released while it steps; Ctrl-C ends a run after the step that it is at.
+    One thread at a time may use a stepper.
+    """
+
+    def __init__(
+        self,
+        system: Union[System, Mapping[str, Any], str, os.PathLike],
+        *,
+        threads: int = 1,
+        certify: bool = True,
+        set: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        """``system``: a ``System``, a scenario as a dictionary, or the path of a scenario file.
+        ``threads``: results do not depend on it. ``certify``: keep the energy book. ``set``: JSON
+        pointers and values, as ``--set`` of the program. Errors: ``ConfigError`` with all defects.
+        """
+        own = scenario_of(system)
+        self._core = _portwave.Stepper(
+            json.dumps(own.to_dict()), str(own.folder), list(pointers(set or {})), threads, certify
+        )
+        self._inputs: Dict[str, int] = {
+            name: i for i, name in enumerate(self._core.input_names)
+        }
+        self._quantities: Dict[str, int] = {}
+        # The shortest way for the loops of users.
+        self.step = self._core.step
+
+    # What `self.step` is, for readers and type checkers.
+    step: Callable[[], None]
+    """One step, all or nothing. Errors: ``StepError``."""
+
+    def step_by(self, step_s: float) -> None:
+        """One step of another size [s]."""
+        self._core.step_by(step_s)
+
+    def run_until(self, time_s: float) -> None:
+        """Steps until it is ``time_s`` [s]; the last step is shorter if need be."""
+        self._core.run_until(time_s)
+
+    def advance(self, steps: int) -> None:
+        """So many steps."""
+        self._core.run(steps)
+
+    def run(
+        self,
+        until: Optional[float] = None,
+        *,
+        steps: Optional[int] = None,
+        observe: Optional[Sequence[str]] = None,
+        every: int = 1,
+        progress: bool = False,
+    ) -> Result:
+        """Steps and records: a row now, and one after every ``every``-th step.
+
+        ``until`` [s], or ``steps``, or neither: to the end that the scenario names. ``observe``: names
+        as for reading, else those of the scenario. ``progress``: a bar by tqdm, if it is installed.
+        """
+        if until is not None and steps is not None:
+            raise ValueError("give `until` or `steps`, not both")
+        if every < 1:
+            raise ValueError(f"`every` must be at least 1, got {every}")
+        names = list(self._core.observables if observe is None else observe)
+        indices = self._indices(names)
+        end_s = self._core.end_s if until is None else until
+        tell, done = _progress_bar(progress, self.time_s, end_s if steps is None else None)
+        try:
+            table = self._core.record(
+                -1 if steps is None else steps, end_s, indices, every, tell
+            )
+        finally:
+            done()
+        units = [self._core.unit(i) for i in indices]
+        return Result(table, names, units, self.energy, self.certificate)
+
+    def rollout(self, inputs: Any, observe: Sequence[str]) -> np.ndarray:
+        """Steps through ``inputs[T, m]``, a row per step, in the order of ``input_names``.
+        Returns the quantities after each step, shape [T, k]."""
+        u = np.ascontiguousarray(inputs, dtype=np.float64)
+        if u.ndim == 1:
+            u = u[:, None]
+        return self._core.drive(u, self._indices(observe))
+
+    def _indices(self, names: Sequence[str]) -> np.ndarray:
+        return np.array([self.find(name) for name in names], dtype=np.int32)
+
+    def find(self, name: str) -> int:
+        """Number of a quantity, for ``read``. Errors: ``KeyError`` with the nearest name."""
+        found = self._quantities.get(name)
+        if found is None:
+            try:
+                found = self._quantities[name] = self._core.find(name)
+            except IndexError as error:
+                raise KeyError(str(error)) from None
+        return found
+
+    def read(self, quantity: int) -> float:
+        """A quantity by its number, without a search."""
+        return self._core.read(quantity)
+
+    def __getitem__(self, name: str) -> float:
+        slot = self._inputs.get(name)
+        if slot is not None:
+            return self._core.input(slot)
+        return self._core.read(self.find(name))
+
+    def __setitem__(self, name: str, value: float) -> None:
+        slot = self._inputs.get(name)
+        if slot is None:
+            known = ", ".join(self._inputs) or "none"
+            raise KeyError(f"no settable input is named {name!r}; there are: {known}")
+        self._core.set_input(slot, float(value))
+
+    def set_inputs(self, values: Any) -> None:
+        """All settable inputs at once, in the order of ``input_names``."""
+        self._core.set_inputs(np.ascontiguousarray(values, dtype=np.float64))
+
+    def unit(self, name: str) -> str:
+        """Unit of a quantity, such as ``"rad/s"``."""
+        return self._core.unit(self.find(name))
+
+    def state(self, part: str) -> np.ndarray:
+        """The state of a part, without a copy: good until the next step."""
+        try:
+            return self._core.state(part)
+        except IndexError as error:
+            raise KeyError(str(error)) from None
+
+    def states(self) -> np.ndarray:
+        """All states, in the order of ``state_names``; a copy."""
+        return self._core.states()
+
+    @property
+    def state_names(self) -> List[str]:
+        return self._core.state_names
+
+    @property
+    def input_names(self) -> List[str]:
+        return list(self._inputs)
+
+    @property
+    def time_s(self) -> float:
+        """Simulated time [s]."""
+        return self._core.time_s
+
+    @property
+    def step_index(self) -> int:
+        """Steps made."""
+        return self._core.step_index
+
+    @property
+    def energy(self) -> Dict[str, float]:
+        """The energy book of the run [J]: final - initial = supplied - dissipated - mismatch."""
+        return self._core.energy
+
+    @property
+    def certificate(self) -> str:
+        """What the energy book comes to: "holds", "conditional" or "violated"."""
+        return self._core.certificate
+
+    @property
+    def report(self) -> Dict[str, Any]:
+        """Of the last step: its size [s], inner iterations, residual, and whether it converged."""
+        return self._core.report
+
+    @property
+    def method(self) -> str:
+        """The method that was chosen, and why."""
+        return self._core.method
+
+    def snapshot(self, into: Optional[Snapshot] = None) -> Snapshot:
+        """The run as it stands. ``into``: a snapshot whose memory is used again."""
+        out = Snapshot() if into is None else into
+        self._core.snapshot(out)
+        return out
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Goes back to a snapshot; what follows is then the same bit by bit.
+        Errors: ``ValueError`` where it is of another system or other options."""
+        self._core.restore(snapshot)
+
+    def clone(self) -> "Stepper":
+        """Another stepper in the same state."""
+        out = Stepper.__new__(Stepper)
+        out._core = self._core.clone()
+        out._inputs = dict(self._inputs)
+        out._quantities = dict(self._quantities)
+        out.step = out._core.step
+        return out
+
+    def __repr__(self) -> str:
+        return f"<portwave.Stepper at {self.time_s:g} s, {self.step_index} steps>"
+
+
+def _progress_bar(
+    wanted: bool, start_s: float, end_s: Optional[float]
+) -> Tuple[Optional[Callable[[float], None]], Callable[[], None]]:
+    if not wanted:
+        return None, lambda: None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None, lambda: None
+    total = None if end_s is None else max(end_s - start_s, 0.0)
+    bar = tqdm(total=total, unit="s", desc="simulated")
+
+    def tell(time_s: float) -> None:
+        bar.update(time_s - start_s - bar.n)
+
+    return tell, bar.close

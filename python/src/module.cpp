@@ -1,0 +1,523 @@
+// The compiled half of the Python package: a stepper over a scenario, and types of parts whose
+// energy is a Python function. What users see is in python/portwave.
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
+#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using portwave::Observable;
+using portwave::Scenario;
+using portwave::Snapshot;
+using portwave::StepperOptions;
+
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Indices = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// Asks now and then whether the user has pressed Ctrl-C.
+class Interrupts {
+ public:
+  /// Without the interpreter's lock. Throws what Python has to throw.
+  void ask() {
+    if (++calls_ % kCalls != 0) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::milliseconds(50)) return;
+    last_ = now;
+    const nb::gil_scoped_acquire lock;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+
+ private:
+  static constexpr int kCalls = 16;
+  int calls_ = 0;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+/// A new NumPy array that owns its memory.
+nb::ndarray<nb::numpy, double> new_array(std::vector<std::size_t> shape, double** data) {
+  std::size_t size = 1;
+  for (const std::size_t n : shape) size *= n;
+  *data = new double[std::max<std::size_t>(size, 1)];
+  const nb::capsule owner(*data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+  return nb::ndarray<nb::numpy, double>(*data, shape.size(), shape.data(), owner);
+}
+
+class PyStepper {
+ public:
+  PyStepper(const std::string& text, const std::string& folder,
+            const std::vector<std::pair<std::string, std::string>>& overrides, int threads,
+            bool certify) {
+    std::vector<portwave::Override> set;
+    for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
+    scenario_ = std::make_shared<const Scenario>(
+        portwave::parse_scenario(text, "scenario", folder, set));
+    options_ = scenario_->options;
+    options_.threads = threads;
+    if (!certify) options_.certify = portwave::Certify::none;
+    stepper_ = std::make_unique<portwave::Stepper>(scenario_->system, options_);
+  }
+
+  PyStepper* clone() const {
+    auto out = std::unique_ptr<PyStepper>(new PyStepper);
+    out->scenario_ = scenario_;
+    out->options_ = options_;
+    out->quantities_ = quantities_;
+    out->report_ = report_;
+    const nb::gil_scoped_release unlocked;
+    out->stepper_ = std::make_unique<portwave::Stepper>(scenario_->system, options_);
+    out->stepper_->restore(stepper_->snapshot());
+    return out.release();
+  }
+
+  void step() {
+    const nb::gil_scoped_release unlocked;
+    report_ = stepper_->step();
+  }
+  void step_by(double step_s) {
+    const nb::gil_scoped_release unlocked;
+    report_ = stepper_->step(step_s);
+  }
+  void run(std::int64_t steps) {
+    const nb::gil_scoped_release unlocked;
+    Interrupts interrupts;
+    for (std::int64_t i = 0; i < steps; ++i) {
+      report_ = stepper_->step();
+      interrupts.ask();
+    }
+  }
+  void run_until(double time_s) {
+    const nb::gil_scoped_release unlocked;
+    Interrupts interrupts;
+    while (auto report = stepper_->step_if_before(time_s)) {
+      report_ = *report;
+      interrupts.ask();
+    }
+  }
+  /// Rows of time and quantities: now, and after every `every`-th step up to `steps` or `end_s`.
+  nb::ndarray<nb::numpy, double> record(std::int64_t steps, double end_s, const Indices& quantities,
+                                        std::int64_t every,
+                                        const std::optional<nb::callable>& progress) {
+    std::vector<double> rows;
+    std::vector<Observable> wanted;
+    for (std::size_t i = 0; i < quantities.shape(0); ++i) wanted.push_back(quantity(quantities(i)));
+    const std::size_t width = wanted.size() + 1;
+    const auto add_row = [&] {
+      rows.push_back(stepper_->time_s());
+      for (const Observable& one : wanted) rows.push_back(observe(*stepper_, one));
+    };
+    {
+      const nb::gil_scoped_release unlocked;
+      Interrupts interrupts;
+      auto told = std::chrono::steady_clock::now();
+      add_row();
+      for (std::int64_t i = 0; steps < 0 || i < steps; ++i) {
+        if (steps >= 0) {
+          report_ = stepper_->step();
+        } else {
+          const auto report = stepper_->step_if_before(end_s);
+          if (!report) break;
+          report_ = *report;
+        }
+        if ((i + 1) % every == 0) add_row();
+        interrupts.ask();
+        if (!progress || i % 64 != 0) continue;
+        const auto now = std::chrono::steady_clock::now();
+        if (now - told < std::chrono::milliseconds(100)) continue;
+        told = now;
+        const nb::gil_scoped_acquire lock;
+        (*progress)(stepper_->time_s());
+      }
+    }
+    double* data = nullptr;
+    auto out = new_array({rows.size() / width, width}, &data);
+    std::ranges::copy(rows, data);
+    return out;
+  }
+  /// Inputs u[T, m], one row per step; quantities after each step, [T, k].
+  nb::ndarray<nb::numpy, double> drive(const Matrix& u, const Indices& quantities) {
+    const std::size_t inputs = scenario_->system.settable_inputs().size();
+    if (u.shape(1) != inputs) {
+      throw std::invalid_argument("u is [steps, " + std::to_string(u.shape(1)) +
+                                  "], and the system has " + std::to_string(inputs) +
+                                  " settable inputs: it must be [steps, " +
+                                  std::to_string(inputs) + "]");
+    }
+    std::vector<Observable> wanted;
+    for (std::size_t i = 0; i < quantities.shape(0); ++i) wanted.push_back(quantity(quantities(i)));
+    double* data = nullptr;
+    auto out = new_array({u.shape(0), wanted.size()}, &data);
+    const nb::gil_scoped_release unlocked;
+    Interrupts interrupts;
+    for (std::size_t t = 0; t < u.shape(0); ++t) {
+      stepper_->set_inputs({u.data() + t * inputs, inputs});
+      report_ = stepper_->step();
+      for (const Observable& one : wanted) *data++ = observe(*stepper_, one);
+      interrupts.ask();
+    }
+    return out;
+  }
+
+  double time_s() const { return stepper_->time_s(); }
+  std::int64_t step_index() const { return stepper_->step_index(); }
+  double step_s() const { return options_.step_s; }
+  double end_s() const {
+    return scenario_->steps > 0 ? static_cast<double>(scenario_->steps) * options_.step_s
+                                : scenario_->end_s;
+  }
+  std::vector<std::string> observables() const {
+    std::vector<std::string> out;
+    for (const Observable& one : scenario_->observables) out.push_back(one.label);
+    return out;
+  }
+
+  int find_input(const std::string& name) const { return stepper_->find_input(name).slot; }
+  void set_input(int input, double value) {
+    stepper_->set_input(portwave::InputSlot{input}, value);
+  }
+  double input(int input) const { return stepper_->input(portwave::InputSlot{input}); }
+  void set_inputs(const Doubles& values) {
+    stepper_->set_inputs({values.data(), values.shape(0)});
+  }
+  std::vector<std::string> input_names() const {
+    std::vector<std::string> out;
+    for (const auto& input : scenario_->system.settable_inputs()) {
+      const portwave::Part& part =
+          scenario_->system.parts()[static_cast<std::size_t>(input.part)];
+      out.push_back(part.name + "." +
+                    part.component->signature().inputs[static_cast<std::size_t>(input.channel)].name);
+    }
+    return out;
+  }
+
+  int find(const std::string& name) {
+    const auto known = std::ranges::find(quantities_, name, &Observable::label);
+    if (known != quantities_.end()) return static_cast<int>(known - quantities_.begin());
+    quantities_.push_back(portwave::find_observable(*stepper_, name));
+    return static_cast<int>(quantities_.size()) - 1;
+  }
+  const Observable& quantity(int index) const {
+    if (index < 0 || static_cast<std::size_t>(index) >= quantities_.size()) {
+      throw std::out_of_range("there is no quantity of number " + std::to_string(index));
+    }
+    return quantities_[static_cast<std::size_t>(index)];
+  }
+  double read(int index) const { return observe(*stepper_, quantity(index)); }
+  std::string unit(int index) const { return quantity(index).unit; }
+
+  /// A view that the stepper owns.
+  nb::ndarray<nb::numpy, const double> state(nb::handle self, const std::string& part) const {
+    const auto x = stepper_->state(part);
+    const std::size_t size = x.size();
+    return nb::ndarray<nb::numpy, const double>(x.data(), 1, &size, self);
+  }
+  nb::ndarray<nb::numpy, double> states() const {
+    std::size_t size = 0;
+    for (const portwave::Part& part : scenario_->system.parts()) {
+      size += static_cast<std::size_t>(part.component->signature().state_size());
+    }
+    double* data = nullptr;
+    auto out = new_array({size}, &data);
+    const int parts = static_cast<int>(scenario_->system.parts().size());
+    for (int part = 0; part < parts; ++part) {
+      data = std::ranges::copy(stepper_->state(part), data).out;
+    }
+    return out;
+  }
+  std::vector<std::string> state_names() const {
+    std::vector<std::string> out;
+    for (const portwave::Part& part : scenario_->system.parts()) {
+      for (const auto& state : part.component->signature().states) {
+        out.push_back(part.name + "." + state.name);
+      }
+    }
+    return out;
+  }
+
+  void snapshot(Snapshot& into) const { stepper_->snapshot(into); }
+  void restore(const Snapshot& snapshot) {
+    const nb::gil_scoped_release unlocked;
+    stepper_->restore(snapshot);
+  }
+
+  nb::dict energy() const {
+    const portwave::EnergyTotals& own = stepper_->energy();
+    nb::dict out;
+    out["initial_J"] = own.initial_J;
+    out["final_J"] = own.final_J;
+    out["supplied_J"] = own.supplied_J;
+    out["dissipated_J"] = own.dissipated_J;
+    out["mismatch_J"] = own.mismatch_J;
+    out["tank_J"] = own.tank_J;
+    return out;
+  }
+  std::string certificate() const {
+    return std::string(to_string(stepper_->certificate().status));
+  }
+  std::string method() const { return stepper_->method().reason; }
+  nb::dict report() const {
+    nb::dict out;
+    out["step_s"] = report_.step_s;
+    out["iterations"] = report_.iterations;
+    out["residual"] = report_.residual;
+    out["converged"] = report_.converged;
+    out["rejected_steps"] = report_.rejected_steps;
+    out["stored_J"] = report_.energy.stored_J;
+    return out;
+  }
+
+ private:
+  PyStepper() = default;
+
+  std::shared_ptr<const Scenario> scenario_;  // clones share it
+  StepperOptions options_;
+  std::unique_ptr<portwave::Stepper> stepper_;
+  std::vector<Observable> quantities_;
+  portwave::StepReport report_;
+};
+
+/// A Python function that may be called, and be given up, by threads without the interpreter's lock.
+class SharedCallable {
+ public:
+  explicit SharedCallable(nb::callable function)
+      : function_(new nb::callable(std::move(function)), [](nb::callable* own) {
+          // The catalogue outlives the interpreter, whose memory is then gone.
+          if (Py_IsInitialized() == 0) return;
+          const nb::gil_scoped_acquire lock;
+          delete own;
+        }) {}
+
+  template <class Use>
+  auto operator()(const double* x, std::size_t n, const Use& use) const {
+    const nb::gil_scoped_acquire lock;
+    // A copy: the function may keep it.
+    double* data = nullptr;
+    auto state = new_array({n}, &data);
+    std::copy_n(x, n, data);
+    try {
+      return use((*function_)(state));
+    } catch (const nb::python_error& error) {
+      throw std::runtime_error(error.what());  // its own text, the lock being held
+    }
+  }
+
+ private:
+  std::shared_ptr<nb::callable> function_;
+};
+
+void copy_result(const nb::object& from, std::size_t size, double* to, const char* what) {
+  const auto values = nb::cast<nb::ndarray<const double, nb::c_contig, nb::device::cpu>>(
+      nb::module_::import_("numpy").attr("ascontiguousarray")(from, "dtype"_a = "float64"));
+  if (values.size() != size) {
+    throw std::runtime_error(std::string(what) + " must have " + std::to_string(size) +
+                             " entries, got " + std::to_string(values.size()));
+  }
+  std::copy_n(values.data(), size, to);
+}
+
+portwave::SparseMatrix sparse(const Matrix& matrix, int rows, int columns, const char* name) {
+  if (static_cast<int>(matrix.shape(0)) != rows || static_cast<int>(matrix.shape(1)) != columns) {
+    throw std::invalid_argument(std::string(name) + " must be " + std::to_string(rows) + " x " +
+                                std::to_string(columns) + ", got " +
+                                std::to_string(matrix.shape(0)) + " x " +
+                                std::to_string(matrix.shape(1)));
+  }
+  portwave::SparseMatrix out(rows, columns);
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      const double value = matrix(static_cast<std::size_t>(i), static_cast<std::size_t>(j));
+      if (value != 0.0) out.insert(i, j) = value;
+    }
+  }
+  return out;
+}
+
+using NameAndUnit = std::pair<std::string, std::string>;
+using PortOf = std::tuple<std::string, std::string, std::string>;  // name, domain, causality
+
+portwave::Domain domain_of(const std::string& name) {
+  using enum portwave::Domain;
+  for (const portwave::Domain domain :
+       {generic, translation, rotation, electrical, magnetic, hydraulic, thermal}) {
+    if (name == to_string(domain)) return domain;
+  }
+  throw std::invalid_argument("\"" + name + "\" is no domain");
+}
+
+/// Adds a type without parameters to the catalogue; every part of it shares the functions.
+void add_part_type(const std::string& name, const std::string& summary,
+                   const std::vector<NameAndUnit>& states, const std::vector<PortOf>& ports,
+                   const std::vector<NameAndUnit>& inputs, nb::callable energy,
+                   nb::callable gradient, std::optional<nb::callable> hessian, const Matrix& J,
+                   const Matrix& R, const Matrix& G, const std::vector<double>& default_state) {
+  portwave::Signature signature;
+  signature.type = name;
+  for (const auto& [state, unit] : states) signature.states.push_back({state, unit});
+  for (const auto& [port, domain, causality] : ports) {
+    if (causality != "effort_in" && causality != "flow_in") {
+      throw std::invalid_argument("a port is \"effort_in\" or \"flow_in\", got \"" + causality +
+                                  "\"");
+    }
+    signature.ports.push_back({port,
+                               causality == "effort_in" ? portwave::Causality::effort_in
+                                                        : portwave::Causality::flow_in,
+                               domain_of(domain), 1});
+  }
+  for (const auto& [input, unit] : inputs) signature.inputs.push_back({input, unit});
+  const int n = static_cast<int>(states.size());
+  const int m = static_cast<int>(ports.size() + inputs.size());
+  portwave::Structure structure = portwave::Structure::zero(n, m);
+  structure.J = sparse(J, n, n, "J");
+  structure.R = sparse(R, n, n, "R");
+  structure.G = sparse(G, n, m, "G");
+
+  const auto size = static_cast<std::size_t>(n);
+  portwave::Hamiltonian hamiltonian;
+  hamiltonian.value = [size, call = SharedCallable(std::move(energy))](const double* x) {
+    return call(x, size, [](const nb::object& value) { return nb::cast<double>(nb::float_(value)); });
+  };
+  hamiltonian.gradient = [size, call = SharedCallable(std::move(gradient))](const double* x,
+                                                                             double* g) {
+    call(x, size, [&](const nb::object& value) { copy_result(value, size, g, "the gradient"); });
+  };
+  if (hessian) {  // symmetric: rows or columns first is the same
+    hamiltonian.hessian = [size, call = SharedCallable(std::move(*hessian))](const double* x,
+                                                                              double* h) {
+      call(x, size,
+           [&](const nb::object& value) { copy_result(value, size * size, h, "the Hessian"); });
+    };
+  }
+  portwave::NonlinearPortHamiltonian::Options options;
+  options.default_state = default_state;
+
+  portwave::PartType type;
+  type.name = name;
+  type.group = "python";
+  type.summary = summary;
+  type.equations = "H(x), its gradient and structure matrices from Python";
+  type.build = [=](const portwave::Parameters&) -> std::unique_ptr<portwave::Component> {
+    return std::make_unique<portwave::NonlinearPortHamiltonian>(signature, structure, hamiltonian,
+                                                                options);
+  };
+  (void)type.build({});  // its defects are told here
+  portwave::Catalogue::add(std::move(type));
+}
+
+PyObject* config_error = nullptr;
+PyObject* step_error = nullptr;
+
+void raise_config_error(const char* text, const portwave::Issues& issues) {
+  nb::list out;
+  for (const portwave::Issue& issue : issues) {
+    out.append(nb::make_tuple(issue.where, issue.what));
+  }
+  const nb::object error = nb::handle(config_error)(text);
+  error.attr("issues") = out;
+  PyErr_SetObject(config_error, error.ptr());
+}
+
+void translate(const std::exception_ptr& pointer, void* /*payload*/) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const portwave::ScenarioError& error) {
+    raise_config_error(error.what(), error.issues());
+  } catch (const portwave::ConfigError& error) {
+    raise_config_error(error.what(), error.issues());
+  } catch (const portwave::StepError& failure) {
+    const nb::object error = nb::handle(step_error)(failure.what());
+    error.attr("part") = failure.part();
+    error.attr("step") = failure.step();
+    error.attr("iteration") = failure.iteration();
+    error.attr("fault") = std::string(to_string(failure.fault()));
+    PyErr_SetObject(step_error, error.ptr());
+  }
+}
+
+}  // namespace
+
+NB_MODULE(_portwave, m) {
+  m.doc() = "The compiled half of portwave.";
+  // Functions of types in the catalogue, and what they refer to, are kept to the end on purpose.
+  nb::set_leak_warnings(false);
+  m.attr("__version__") = PORTWAVE_VERSION;
+  const nb::module_ errors = nb::module_::import_("portwave.errors");
+  config_error = nb::object(errors.attr("ConfigError")).release().ptr();
+  step_error = nb::object(errors.attr("StepError")).release().ptr();
+  nb::register_exception_translator(translate);
+
+  nb::class_<Snapshot>(m, "Snapshot", "A run as it stands between two steps.")
+      .def(nb::init<>())
+      .def_prop_ro("time_s", &Snapshot::time_s, "Simulated time at which it was taken [s].")
+      .def_prop_ro("step_index", &Snapshot::step_index)
+      .def_prop_ro("size_bytes", &Snapshot::size_bytes);
+
+  nb::class_<PyStepper>(m, "Stepper")
+      .def(nb::init<const std::string&, const std::string&,
+                    const std::vector<std::pair<std::string, std::string>>&, int, bool>(),
+           "text"_a, "folder"_a, "overrides"_a, "threads"_a, "certify"_a)
+      .def("clone", &PyStepper::clone, nb::rv_policy::take_ownership)
+      .def("step", &PyStepper::step)
+      .def("step_by", &PyStepper::step_by, "step_s"_a)
+      .def("run", &PyStepper::run, "steps"_a)
+      .def("run_until", &PyStepper::run_until, "time_s"_a)
+      .def("record", &PyStepper::record, "steps"_a, "end_s"_a, "quantities"_a, "every"_a,
+           "progress"_a.none())
+      .def("drive", &PyStepper::drive, "u"_a, "quantities"_a)
+      .def_prop_ro("time_s", &PyStepper::time_s)
+      .def_prop_ro("step_index", &PyStepper::step_index)
+      .def_prop_ro("step_s", &PyStepper::step_s)
+      .def_prop_ro("end_s", &PyStepper::end_s)
+      .def_prop_ro("observables", &PyStepper::observables)
+      .def("find_input", &PyStepper::find_input, "name"_a)
+      .def("set_input", &PyStepper::set_input, "input"_a, "value"_a)
+      .def("input", &PyStepper::input, "input"_a)
+      .def("set_inputs", &PyStepper::set_inputs, "values"_a)
+      .def_prop_ro("input_names", &PyStepper::input_names)
+      .def("find", &PyStepper::find, "name"_a)
+      .def("read", &PyStepper::read, "quantity"_a)
+      .def("unit", &PyStepper::unit, "quantity"_a)
+      .def(
+          "state",
+          [](nb::handle_t<PyStepper> self, const std::string& part) {
+            return nb::cast<PyStepper&>(self).state(self, part);
+          },
+          "part"_a)
+      .def("states", &PyStepper::states)
+      .def_prop_ro("state_names", &PyStepper::state_names)
+      .def("snapshot", &PyStepper::snapshot, "into"_a)
+      .def("restore", &PyStepper::restore, "snapshot"_a)
+      .def_prop_ro("energy", &PyStepper::energy)
+      .def_prop_ro("certificate", &PyStepper::certificate)
+      .def_prop_ro("method", &PyStepper::method)
+      .def_prop_ro("report", &PyStepper::report);
+
+  m.def("add_part_type", &add_part_type, "name"_a, "summary"_a, "states"_a, "ports"_a, "inputs"_a,
+        "energy"_a, "gradient"_a, "hessian"_a.none(), "J"_a, "R"_a, "G"_a, "default_state"_a);
+}

@@ -1,0 +1,448 @@
+// The C interface: exceptions become statuses, names become numbers.
+
+#include "portwave.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+
+struct portwave_snapshot {
+  portwave::Snapshot snapshot;
+};
+
+struct portwave_simulation {
+  portwave_simulation(std::shared_ptr<const portwave::Scenario> loaded,
+                      const portwave::StepperOptions& given)
+      : scenario(std::move(loaded)),
+        options(given),
+        stepper(std::make_unique<portwave::Stepper>(scenario->system, given)) {}
+
+  /// After every step; false: the observer has had enough.
+  bool goes_on(const portwave::StepReport& made) {
+    report = made;
+    return observer == nullptr || observer(this, context) == 0;
+  }
+
+  std::shared_ptr<const portwave::Scenario> scenario;  // clones share it
+  portwave::StepperOptions options;
+  std::unique_ptr<portwave::Stepper> stepper;
+  std::vector<portwave::Observable> quantities;
+  portwave::StepReport report;
+  portwave_observer observer = nullptr;
+  void* context = nullptr;
+};
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+struct LastError {
+  std::string text;
+  portwave::Issues issues;
+};
+LastError& last_error() {
+  static thread_local LastError error;
+  return error;
+}
+
+/// Memory may have ended: then there is no text.
+portwave_status fail(portwave_status status, const char* text) noexcept {
+  try {
+    last_error().text = text;
+  } catch (...) {
+    last_error().text.clear();
+  }
+  return status;
+}
+
+/// What the exception that is being handled comes to.
+portwave_status translate() noexcept {
+  try {
+    throw;
+  } catch (const portwave::ScenarioError& error) {
+    last_error().issues = error.issues();
+    return fail(PORTWAVE_CONFIG_ERROR, error.report().c_str());
+  } catch (const portwave::ConfigError& error) {
+    last_error().issues = error.issues();
+    return fail(PORTWAVE_CONFIG_ERROR, error.what());
+  } catch (const portwave::StepError& error) {
+    return fail(PORTWAVE_STEP_ERROR, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(PORTWAVE_NO_MEMORY, "out of memory");
+  } catch (const std::invalid_argument& error) {
+    return fail(PORTWAVE_INVALID_ARGUMENT, error.what());
+  } catch (const std::out_of_range& error) {
+    return fail(PORTWAVE_INVALID_ARGUMENT, error.what());
+  } catch (const std::logic_error& error) {
+    return fail(PORTWAVE_NOT_POSSIBLE, error.what());
+  } catch (const std::exception& error) {
+    return fail(PORTWAVE_FAILED, error.what());
+  } catch (...) {
+    return fail(PORTWAVE_FAILED, "an exception that is no std::exception");
+  }
+}
+
+template <class Body>
+portwave_status guarded(const Body& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    try {
+      return translate();
+    } catch (...) {
+      return PORTWAVE_NO_MEMORY;
+    }
+  }
+}
+
+portwave_status null_pointer() { return fail(PORTWAVE_INVALID_ARGUMENT, "a pointer is null"); }
+
+std::vector<portwave::Override> overrides_of(const char* const* overrides, std::size_t count) {
+  std::vector<portwave::Override> out;
+  if (count > 0 && overrides == nullptr) throw std::invalid_argument("the overrides are null");
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string text = overrides[i] == nullptr ? "" : overrides[i];
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      throw std::invalid_argument("an override is \"/json/pointer=value\", got \"" + text + "\"");
+    }
+    out.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  return out;
+}
+
+void make(portwave::Scenario loaded, portwave_simulation** simulation) {
+  auto scenario = std::make_shared<const portwave::Scenario>(std::move(loaded));
+  *simulation = new portwave_simulation(scenario, scenario->options);
+}
+
+bool has_quantity(const portwave_simulation* simulation, int quantity) {
+  return simulation != nullptr && quantity >= 0 &&
+         static_cast<std::size_t>(quantity) < simulation->quantities.size();
+}
+
+/// A structure of a caller that may be older: as much of it as it knows.
+template <class Structure>
+portwave_status hand_over(Structure out, Structure* to) {
+  if (to->size < sizeof(std::size_t)) {
+    return fail(PORTWAVE_INVALID_ARGUMENT, "the structure's size is not set");
+  }
+  out.size = std::min(to->size, sizeof(Structure));
+  std::memcpy(to, &out, out.size);
+  return PORTWAVE_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+int portwave_abi_version(void) { return PORTWAVE_ABI_VERSION; }
+const char* portwave_version(void) { return PORTWAVE_VERSION; }
+
+const char* portwave_last_error(void) { return last_error().text.c_str(); }
+size_t portwave_issue_count(void) { return last_error().issues.size(); }
+const char* portwave_issue_where(size_t issue) {
+  const portwave::Issues& issues = last_error().issues;
+  return issue < issues.size() ? issues[issue].where.c_str() : "";
+}
+const char* portwave_issue_text(size_t issue) {
+  const portwave::Issues& issues = last_error().issues;
+  return issue < issues.size() ? issues[issue].what.c_str() : "";
+}
+
+portwave_status portwave_load(const char* path, const char* const* overrides, size_t count,
+                              portwave_simulation** simulation) {
+  if (path == nullptr || simulation == nullptr) return null_pointer();
+  *simulation = nullptr;
+  return guarded([&] {
+    make(portwave::load_scenario(path, overrides_of(overrides, count)), simulation);
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_parse(const char* text, const char* folder, const char* const* overrides,
+                               size_t count, portwave_simulation** simulation) {
+  if (text == nullptr || simulation == nullptr) return null_pointer();
+  *simulation = nullptr;
+  return guarded([&] {
+    make(portwave::parse_scenario(text, "scenario", folder == nullptr ? "." : folder,
+                                  overrides_of(overrides, count)),
+         simulation);
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_clone(const portwave_simulation* simulation, portwave_simulation** clone) {
+  if (simulation == nullptr || clone == nullptr) return null_pointer();
+  *clone = nullptr;
+  return guarded([&] {
+    auto out = std::make_unique<portwave_simulation>(simulation->scenario, simulation->options);
+    out->stepper->restore(simulation->stepper->snapshot());
+    out->quantities = simulation->quantities;
+    out->report = simulation->report;
+    *clone = out.release();
+    return PORTWAVE_OK;
+  });
+}
+
+void portwave_free(portwave_simulation* simulation) { delete simulation; }
+
+portwave_status portwave_set_threads(portwave_simulation* simulation, int threads) {
+  if (simulation == nullptr) return null_pointer();
+  return guarded([&] {
+    portwave::StepperOptions options = simulation->options;
+    options.threads = threads;
+    auto stepper = std::make_unique<portwave::Stepper>(simulation->scenario->system, options);
+    stepper->restore(simulation->stepper->snapshot());
+    simulation->stepper = std::move(stepper);
+    simulation->options = options;
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_step(portwave_simulation* simulation) {
+  if (simulation == nullptr) return null_pointer();
+  return guarded([&] {
+    (void)simulation->goes_on(simulation->stepper->step());
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_step_by(portwave_simulation* simulation, double step_s) {
+  if (simulation == nullptr) return null_pointer();
+  return guarded([&] {
+    (void)simulation->goes_on(simulation->stepper->step(step_s));
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_run(portwave_simulation* simulation, int64_t steps) {
+  if (simulation == nullptr) return null_pointer();
+  return guarded([&] {
+    for (int64_t i = 0; i < steps; ++i) {
+      if (simulation->goes_on(simulation->stepper->step())) continue;
+      return fail(PORTWAVE_NOT_POSSIBLE, "stopped by the observer");
+    }
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_run_until(portwave_simulation* simulation, double time_s) {
+  if (simulation == nullptr) return null_pointer();
+  return guarded([&] {
+    while (const auto report = simulation->stepper->step_if_before(time_s)) {
+      if (simulation->goes_on(*report)) continue;
+      return fail(PORTWAVE_NOT_POSSIBLE, "stopped by the observer");
+    }
+    return PORTWAVE_OK;
+  });
+}
+
+double portwave_time(const portwave_simulation* simulation) {
+  return simulation == nullptr ? kNone : simulation->stepper->time_s();
+}
+int64_t portwave_step_index(const portwave_simulation* simulation) {
+  return simulation == nullptr ? -1 : simulation->stepper->step_index();
+}
+
+int portwave_find_input(const portwave_simulation* simulation, const char* name) {
+  int found = -1;
+  if (simulation == nullptr || name == nullptr) {
+    (void)null_pointer();
+    return found;
+  }
+  (void)guarded([&] {
+    found = simulation->stepper->find_input(name).slot;
+    return PORTWAVE_OK;
+  });
+  return found;
+}
+
+int portwave_input_count(const portwave_simulation* simulation) {
+  if (simulation == nullptr) return -1;
+  return static_cast<int>(simulation->scenario->system.settable_inputs().size());
+}
+
+portwave_status portwave_set_input(portwave_simulation* simulation, int input, double value) {
+  if (simulation == nullptr) return null_pointer();
+  return guarded([&] {
+    simulation->stepper->set_input(portwave::InputSlot{input}, value);
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_set_inputs(portwave_simulation* simulation, const double* values,
+                                    size_t count) {
+  if (simulation == nullptr || (values == nullptr && count > 0)) return null_pointer();
+  return guarded([&] {
+    simulation->stepper->set_inputs({values, count});
+    return PORTWAVE_OK;
+  });
+}
+
+double portwave_get_input(const portwave_simulation* simulation, int input) {
+  double value = kNone;
+  if (simulation == nullptr) return value;
+  (void)guarded([&] {
+    value = simulation->stepper->input(portwave::InputSlot{input});
+    return PORTWAVE_OK;
+  });
+  return value;
+}
+
+int portwave_find_quantity(portwave_simulation* simulation, const char* name) {
+  int found = -1;
+  if (simulation == nullptr || name == nullptr) {
+    (void)null_pointer();
+    return found;
+  }
+  (void)guarded([&] {
+    std::vector<portwave::Observable>& known = simulation->quantities;
+    const auto same = std::ranges::find(known, name, &portwave::Observable::label);
+    if (same == known.end()) {
+      known.push_back(portwave::find_observable(*simulation->stepper, name));
+      found = static_cast<int>(known.size()) - 1;
+    } else {
+      found = static_cast<int>(same - known.begin());
+    }
+    return PORTWAVE_OK;
+  });
+  return found;
+}
+
+const char* portwave_unit(const portwave_simulation* simulation, int quantity) {
+  if (!has_quantity(simulation, quantity)) return "";
+  return simulation->quantities[static_cast<std::size_t>(quantity)].unit.c_str();
+}
+
+double portwave_read(const portwave_simulation* simulation, int quantity) {
+  if (!has_quantity(simulation, quantity)) return kNone;
+  double value = kNone;
+  (void)guarded([&] {
+    value = observe(*simulation->stepper,
+                    simulation->quantities[static_cast<std::size_t>(quantity)]);
+    return PORTWAVE_OK;
+  });
+  return value;
+}
+
+portwave_status portwave_read_all(const portwave_simulation* simulation, const int* quantities,
+                                  size_t count, double* values) {
+  if (simulation == nullptr || (count > 0 && (quantities == nullptr || values == nullptr))) {
+    return null_pointer();
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (has_quantity(simulation, quantities[i])) continue;
+    return fail(PORTWAVE_INVALID_ARGUMENT,
+                ("there is no quantity of number " + std::to_string(quantities[i])).c_str());
+  }
+  for (size_t i = 0; i < count; ++i) values[i] = portwave_read(simulation, quantities[i]);
+  return PORTWAVE_OK;
+}
+
+size_t portwave_state_count(const portwave_simulation* simulation) {
+  if (simulation == nullptr) return 0;
+  size_t count = 0;
+  for (const portwave::Part& part : simulation->scenario->system.parts()) {
+    count += static_cast<size_t>(part.component->signature().state_size());
+  }
+  return count;
+}
+
+portwave_status portwave_states(const portwave_simulation* simulation, double* values,
+                                size_t count) {
+  if (simulation == nullptr || (values == nullptr && count > 0)) return null_pointer();
+  if (const size_t own = portwave_state_count(simulation); own != count) {
+    return fail(PORTWAVE_INVALID_ARGUMENT, ("the system has " + std::to_string(own) +
+                                            " states, and room is given for " +
+                                            std::to_string(count))
+                                               .c_str());
+  }
+  return guarded([&] {
+    const int parts = static_cast<int>(simulation->scenario->system.parts().size());
+    for (int part = 0; part < parts; ++part) {
+      values = std::ranges::copy(simulation->stepper->state(part), values).out;
+    }
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_get_energy(const portwave_simulation* simulation,
+                                    portwave_energy* energy) {
+  if (simulation == nullptr || energy == nullptr) return null_pointer();
+  const portwave::EnergyTotals& own = simulation->stepper->energy();
+  portwave_energy out{};
+  out.initial_J = own.initial_J;
+  out.final_J = own.final_J;
+  out.supplied_J = own.supplied_J;
+  out.dissipated_J = own.dissipated_J;
+  out.mismatch_J = own.mismatch_J;
+  out.tank_J = own.tank_J;
+  out.certificate = static_cast<int>(simulation->stepper->certificate().status);
+  return hand_over(out, energy);
+}
+
+portwave_status portwave_get_report(const portwave_simulation* simulation,
+                                    portwave_report* report) {
+  if (simulation == nullptr || report == nullptr) return null_pointer();
+  const portwave::StepReport& own = simulation->report;
+  portwave_report out{};
+  out.step_s = own.step_s;
+  out.residual = own.residual;
+  out.iterations = own.iterations;
+  out.converged = own.converged ? 1 : 0;
+  out.rejected_steps = own.rejected_steps;
+  return hand_over(out, report);
+}
+
+portwave_status portwave_snapshot_new(portwave_snapshot** snapshot) {
+  if (snapshot == nullptr) return null_pointer();
+  *snapshot = nullptr;
+  return guarded([&] {
+    *snapshot = new portwave_snapshot;
+    return PORTWAVE_OK;
+  });
+}
+
+void portwave_snapshot_free(portwave_snapshot* snapshot) { delete snapshot; }
+
+portwave_status portwave_take(const portwave_simulation* simulation, portwave_snapshot* snapshot) {
+  if (simulation == nullptr || snapshot == nullptr) return null_pointer();
+  return guarded([&] {
+    simulation->stepper->snapshot(snapshot->snapshot);
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_restore(portwave_simulation* simulation,
+                                 const portwave_snapshot* snapshot) {
+  if (simulation == nullptr || snapshot == nullptr) return null_pointer();
+  return guarded([&] {
+    simulation->stepper->restore(snapshot->snapshot);
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_observe(portwave_simulation* simulation, portwave_observer observer,
+                                 void* context) {
+  if (simulation == nullptr) return null_pointer();
+  simulation->observer = observer;
+  simulation->context = context;
+  return PORTWAVE_OK;
+}
+
+}  // extern "C"

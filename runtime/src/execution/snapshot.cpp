@@ -1,0 +1,146 @@
+// Snapshots of a stepper: what fits what, and the way to bytes and back.
+
+#include "portwave/runtime/execution/snapshot.hpp"
+
+#include <stdexcept>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "execution/event_watch.hpp"
+#include "execution/step_engine.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+#include "signals/signal_run.hpp"
+
+namespace portwave {
+namespace {
+
+/// FNV-1a.
+class Hash {
+ public:
+  void add(std::string_view text) {
+    for (const char c : text) add_byte(static_cast<unsigned char>(c));
+    add_byte(0);
+  }
+  void add(double number) {
+    unsigned char bytes[sizeof(double)];
+    std::memcpy(bytes, &number, sizeof(double));
+    for (const unsigned char byte : bytes) add_byte(byte);
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  void add_byte(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001b3U; }
+
+  std::uint64_t value_ = 0xcbf29ce484222325U;
+};
+
+void add(Hash& hash, const System& system) {
+  for (const Part& part : system.parts()) {
+    const Signature& signature = part.component->signature();
+    hash.add(part.name);
+    hash.add(signature.type);
+    hash.add(signature.state_size());
+    hash.add(signature.wave_size());
+    hash.add(part.substeps);
+  }
+  for (const Junction& junction : system.junctions()) {
+    for (const int wave : junction.waves) hash.add(wave);
+  }
+  hash.add(static_cast<double>(system.settable_inputs().size()));
+}
+
+void add(Hash& hash, const StepperOptions& options, const CouplingMethod& method) {
+  hash.add(options.step_s);
+  hash.add(static_cast<int>(options.certify));
+  hash.add(options.sizes ? options.sizes->tolerance : 0.0);
+  hash.add(options.sizes ? options.sizes->smallest_s : 0.0);
+  hash.add(options.sizes ? options.sizes->event_tolerance_s : 0.0);
+  hash.add(options.signals_every_s);
+  hash.add(static_cast<double>(options.watches.size()));
+  if (options.signals != nullptr) {
+    for (const SignalGraph::Node& node : options.signals->nodes()) hash.add(node.name);
+    hash.add(options.signals->states());
+  }
+  hash.add(name_of(method));
+  if (!method.couples_by_waves()) return;
+  const WaveCoupling& waves = method.waves();
+  hash.add(waves.stages);
+  hash.add(waves.relaxation);
+  hash.add(waves.tolerance);
+  hash.add(waves.energy_tolerance_J);
+  hash.add(waves.acceleration);
+  hash.add(waves.rescue_after);
+  hash.add(waves.guard ? 1.0 : 0.0);
+  hash.add(static_cast<int>(waves.start));
+  hash.add(waves.tank.cap_J);
+}
+
+}  // namespace
+
+std::uint64_t Stepper::fingerprint() const {
+  if (fingerprint_ != 0) return fingerprint_;
+  for (const Part& part : system().parts()) {
+    if (part.component->capabilities().restorable) continue;
+    throw std::logic_error(
+        fmt::format("part \"{}\" cannot go back to a state that it had before (its component does "
+                    "not say that it is restorable): there are no snapshots of this run",
+                    part.name));
+  }
+  Hash hash;
+  hash.add("portwave snapshot 1");
+  add(hash, system());
+  add(hash, options_, method().method);
+  fingerprint_ = hash.value() == 0 ? 1 : hash.value();
+  return fingerprint_;
+}
+
+void Stepper::archive(StateArchive& archive) {
+  engine_->archive(archive);
+  if (signals_ != nullptr) {
+    signals_->archive(archive);
+    archive.value(sampled_);
+  }
+  if (events_ != nullptr) events_->archive(archive);
+}
+
+void Stepper::snapshot(Snapshot& into) const {
+  into.fits_ = 0;  // until it is complete
+  const std::uint64_t fits = fingerprint();
+  StateArchive writer = StateArchive::writer(into.bytes_);
+  // A writer changes nothing.
+  const_cast<Stepper*>(this)->archive(writer);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  writer.finish();
+  into.time_s_ = time_s();
+  into.step_index_ = step_index();
+  into.fits_ = fits;
+}
+
+Snapshot Stepper::snapshot() const {
+  Snapshot out;
+  snapshot(out);
+  return out;
+}
+
+void Stepper::restore(const Snapshot& snapshot) {
+  if (snapshot.fits_ == 0) {
+    throw std::invalid_argument("the snapshot is empty: none has been taken into it");
+  }
+  if (snapshot.fits_ != fingerprint()) {
+    throw std::invalid_argument(
+        "the snapshot is of another system or of a stepper with other options");
+  }
+  StateArchive reader = StateArchive::reader(snapshot.bytes_);
+  archive(reader);
+  reader.finish();
+}
+
+Stepper Stepper::clone() const {
+  Stepper out(system(), options_);
+  out.restore(snapshot());
+  return out;
+}
+
+}  // namespace portwave

@@ -1,0 +1,160 @@
+// The C interface as a C program sees it: statuses, texts, and the numbers of the C++ one.
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "portwave.h"
+
+namespace {
+
+constexpr const char* kServo = "examples/embedding/servo.json";
+
+class Servo : public ::testing::Test {
+ protected:
+  Servo() { EXPECT_EQ(portwave_load(kServo, nullptr, 0, &servo_), PORTWAVE_OK) << error(); }
+  ~Servo() override { portwave_free(servo_); }
+  static std::string error() { return portwave_last_error(); }
+  double read(const char* name) {
+    return portwave_read(servo_, portwave_find_quantity(servo_, name));
+  }
+
+  portwave_simulation* servo_ = nullptr;
+};
+
+TEST_F(Servo, StepsAndIsRead) {
+  EXPECT_EQ(portwave_abi_version(), PORTWAVE_ABI_VERSION);
+  ASSERT_EQ(portwave_input_count(servo_), 1);
+  const int voltage = portwave_find_input(servo_, "supply.effort");
+  ASSERT_EQ(voltage, 0);
+  EXPECT_EQ(portwave_set_input(servo_, voltage, 12.0), PORTWAVE_OK);
+  EXPECT_EQ(portwave_get_input(servo_, voltage), 12.0);
+  EXPECT_EQ(portwave_run(servo_, 1000), PORTWAVE_OK);
+  EXPECT_EQ(portwave_step_index(servo_), 1000);
+  EXPECT_DOUBLE_EQ(portwave_time(servo_), 1.0);
+  // At rest in the long run: 12 V / (0.05 V s/rad) = 240 rad/s, by the gear 4.8 rad/s.
+  EXPECT_NEAR(read("motor.speed"), 240.0, 2.0);
+  EXPECT_EQ(std::string(portwave_unit(servo_, portwave_find_quantity(servo_, "load.angle"))), "rad");
+  EXPECT_EQ(portwave_find_quantity(servo_, "load.angle"), portwave_find_quantity(servo_, "load.angle"));
+
+  std::vector<double> x(portwave_state_count(servo_));
+  EXPECT_EQ(portwave_states(servo_, x.data(), x.size()), PORTWAVE_OK);
+  EXPECT_NE(std::count(x.begin(), x.end(), read("load.angle")), 0);
+
+  portwave_energy energy{};
+  energy.size = sizeof energy;
+  EXPECT_EQ(portwave_get_energy(servo_, &energy), PORTWAVE_OK);
+  EXPECT_GT(energy.supplied_J, energy.final_J);
+  EXPECT_NEAR(energy.final_J - energy.initial_J,
+              energy.supplied_J - energy.dissipated_J - energy.mismatch_J, 1e-9 * energy.supplied_J);
+  portwave_report report{};
+  report.size = sizeof report;
+  EXPECT_EQ(portwave_get_report(servo_, &report), PORTWAVE_OK);
+  EXPECT_EQ(report.step_s, 0.001);
+}
+
+TEST_F(Servo, GoesBackAndIsCloned) {
+  portwave_set_input(servo_, 0, 5.0);
+  portwave_run(servo_, 100);
+  portwave_snapshot* snapshot = nullptr;
+  ASSERT_EQ(portwave_snapshot_new(&snapshot), PORTWAVE_OK);
+  EXPECT_EQ(portwave_restore(servo_, snapshot), PORTWAVE_INVALID_ARGUMENT) << "empty";
+  ASSERT_EQ(portwave_take(servo_, snapshot), PORTWAVE_OK);
+  portwave_simulation* clone = nullptr;
+  ASSERT_EQ(portwave_clone(servo_, &clone), PORTWAVE_OK);
+  portwave_run(servo_, 200);
+  const double angle = read("load.angle");
+  portwave_set_input(servo_, 0, -20.0);
+  portwave_run_until(servo_, 0.55);
+  EXPECT_NE(read("load.angle"), angle);
+  ASSERT_EQ(portwave_restore(servo_, snapshot), PORTWAVE_OK);
+  EXPECT_EQ(portwave_get_input(servo_, 0), 5.0);
+  portwave_run(servo_, 200);
+  EXPECT_EQ(read("load.angle"), angle);
+  EXPECT_EQ(portwave_set_threads(clone, 2), PORTWAVE_OK);
+  portwave_run(clone, 200);
+  EXPECT_EQ(portwave_read(clone, portwave_find_quantity(clone, "load.angle")), angle);
+  portwave_free(clone);
+  portwave_snapshot_free(snapshot);
+}
+
+TEST_F(Servo, SaysWhatIsWrong) {
+  portwave_simulation* none = servo_;
+  EXPECT_EQ(portwave_load("no such file.json", nullptr, 0, &none), PORTWAVE_CONFIG_ERROR);
+  EXPECT_EQ(none, nullptr);
+  EXPECT_NE(error().find("no such file"), std::string::npos);
+  const char* const wrong[] = {"/time/step_s=-1", "/subsystems/3/parameters/inertia_kgm2=0"};
+  EXPECT_EQ(portwave_load(kServo, wrong, 2, &none), PORTWAVE_CONFIG_ERROR);
+  ASSERT_EQ(portwave_issue_count(), 2U) << error();
+  EXPECT_EQ(std::string(portwave_issue_where(0)), "/time/step_s");
+  EXPECT_NE(std::strlen(portwave_issue_text(1)), 0U);
+  EXPECT_EQ(std::string(portwave_issue_text(2)), "");
+  EXPECT_EQ(portwave_parse("{", nullptr, nullptr, 0, &none), PORTWAVE_CONFIG_ERROR);
+  const char* const no_equals[] = {"/time/step_s"};
+  EXPECT_EQ(portwave_load(kServo, no_equals, 1, &none), PORTWAVE_INVALID_ARGUMENT);
+
+  EXPECT_EQ(portwave_find_input(servo_, "supply.efort"), -1);
+  EXPECT_NE(error().find("Did you mean \"supply.effort\""), std::string::npos) << error();
+  EXPECT_EQ(portwave_find_quantity(servo_, "load.angel"), -1);
+  EXPECT_NE(error().find("load.angle"), std::string::npos) << error();
+  EXPECT_EQ(portwave_set_input(servo_, 7, 1.0), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_set_input(servo_, 0, std::nan("")), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_TRUE(std::isnan(portwave_read(servo_, 99)));
+  EXPECT_TRUE(std::isnan(portwave_get_input(servo_, -1)));
+  EXPECT_EQ(portwave_step_by(servo_, -1.0), PORTWAVE_INVALID_ARGUMENT);
+  double one = 0.0;
+  EXPECT_EQ(portwave_states(servo_, &one, 1), PORTWAVE_INVALID_ARGUMENT);
+  portwave_energy unsized{};
+  EXPECT_EQ(portwave_get_energy(servo_, &unsized), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_step_index(servo_), 0);
+}
+
+TEST(NullPointers, AreRefused) {
+  EXPECT_EQ(portwave_load(nullptr, nullptr, 0, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_step(nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_run(nullptr, 1), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_clone(nullptr, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_take(nullptr, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_find_input(nullptr, nullptr), -1);
+  EXPECT_TRUE(std::isnan(portwave_time(nullptr)));
+  portwave_free(nullptr);
+  portwave_snapshot_free(nullptr);
+}
+
+// A structure of a program that was compiled when it had fewer members.
+TEST_F(Servo, FillsAsMuchOfAStructureAsTheCallerKnows) {
+  struct {
+    portwave_energy known;
+    double beyond;
+  } own{};
+  own.known.size = offsetof(portwave_energy, supplied_J);
+  own.known.supplied_J = -7.0;
+  portwave_set_input(servo_, 0, 5.0);
+  portwave_run(servo_, 10);
+  EXPECT_EQ(portwave_get_energy(servo_, &own.known), PORTWAVE_OK);
+  EXPECT_GT(own.known.final_J, 0.0);
+  EXPECT_EQ(own.known.supplied_J, -7.0);
+}
+
+TEST_F(Servo, TellsAnObserverWhichMayStopIt) {
+  struct Seen {
+    int steps = 0;
+  } seen;
+  const portwave_observer stop_at_five = [](portwave_simulation* simulation, void* context) {
+    auto* own = static_cast<Seen*>(context);
+    ++own->steps;
+    return portwave_step_index(simulation) >= 5 ? 1 : 0;
+  };
+  EXPECT_EQ(portwave_observe(servo_, stop_at_five, &seen), PORTWAVE_OK);
+  EXPECT_EQ(portwave_run(servo_, 100), PORTWAVE_NOT_POSSIBLE);
+  EXPECT_EQ(error(), "stopped by the observer");
+  EXPECT_EQ(seen.steps, 5);
+  EXPECT_EQ(portwave_step_index(servo_), 5);
+  portwave_observe(servo_, nullptr, nullptr);
+  EXPECT_EQ(portwave_run(servo_, 5), PORTWAVE_OK);
+}
+
+}  // namespace

@@ -1,0 +1,279 @@
+"""The Python package against what physics says, and against itself."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import portwave as pw
+
+SERVO = "examples/embedding/servo.json"
+
+
+def test_a_motor_reaches_its_speed():
+    stepper = pw.Stepper(SERVO)
+    assert stepper.input_names == ["supply.effort"]
+    stepper["supply.effort"] = 12.0
+    stepper.advance(1000)
+    assert stepper.step_index == 1000
+    assert stepper.time_s == pytest.approx(1.0)
+    assert stepper["motor.speed"] == pytest.approx(240.0, abs=2.0)  # 12 V / (0.05 V s/rad)
+    assert stepper["supply.effort"] == 12.0
+    assert stepper.unit("motor.speed") == "rad/s"
+    energy = stepper.energy
+    change = energy["supplied_J"] - energy["dissipated_J"] - energy["mismatch_J"]
+    assert energy["final_J"] - energy["initial_J"] == pytest.approx(change, rel=1e-9)
+    assert stepper.certificate == "holds"
+    assert stepper.report["iterations"] >= 1
+    assert "portwave.Stepper at 1 s" in repr(stepper)
+
+
+def test_states_and_names_agree():
+    stepper = pw.Stepper(SERVO)
+    stepper["supply.effort"] = 5.0
+    stepper.advance(10)
+    states = dict(zip(stepper.state_names, stepper.states()))
+    assert states["load.angle"] == stepper["load.angle"]
+    view = stepper.state("load")
+    assert not view.flags.owndata and not view.flags.writeable
+    assert stepper["load.angle"] in view
+
+
+def test_it_goes_back_bit_by_bit():
+    stepper = pw.Stepper(SERVO)
+    stepper["supply.effort"] = 5.0
+    stepper.advance(50)
+    snapshot = stepper.snapshot()
+    clone = stepper.clone()
+    stepper.advance(100)
+    expected = stepper.states()
+    stepper["supply.effort"] = -20.0
+    stepper.advance(7)
+    assert not np.array_equal(stepper.states(), expected)
+    stepper.restore(snapshot)
+    assert stepper["supply.effort"] == 5.0
+    stepper.advance(100)
+    assert np.array_equal(stepper.states(), expected)
+    clone.advance(100)
+    assert np.array_equal(clone.states(), expected)
+    with pytest.raises(ValueError, match="empty"):
+        stepper.restore(pw.Snapshot())
+    other = pw.Stepper("examples/two_oscillators.json")
+    with pytest.raises(ValueError, match="another system"):
+        stepper.restore(other.snapshot())
+
+
+def test_results_are_recorded():
+    result = pw.Stepper("examples/two_oscillators.json").run(until=1.0, every=10)
+    assert result.names == ["A.q1", "B.q2"]
+    assert result.values.shape == (11, 2)
+    np.testing.assert_allclose(result.time_s, np.arange(11) * 0.1, atol=1e-12)
+    assert result["A.q1"][0] == 0.4
+    with pytest.raises(KeyError, match="A.q1, B.q2"):
+        result["A.q2"]
+    frame = result.to_pandas()
+    assert list(frame.columns) == ["A.q1", "B.q2"] and frame.index.name == "time_s"
+    data = result.to_xarray()
+    assert data["A.q1"].attrs["units"] == "m"
+    assert float(data["A.q1"][0]) == 0.4
+    axes = result.plot()
+    assert axes[-1].get_xlabel() == "time [s]"
+    assert len(axes[0].get_lines()) == 2
+
+
+def test_running_on_is_the_same_as_running_at_once():
+    once = pw.Stepper("examples/two_oscillators.json").run(until=1.0, observe=["A.q1"])
+    stepper = pw.Stepper("examples/two_oscillators.json")
+    parts = [stepper.run(until=0.4, observe=["A.q1"]), stepper.run(steps=60, observe=["A.q1"])]
+    joined = np.concatenate([parts[0]["A.q1"], parts[1]["A.q1"][1:]])
+    assert np.array_equal(once["A.q1"], joined)
+
+
+def test_roll_outs():
+    stepper = pw.Stepper(SERVO)
+    u = np.linspace(0.0, 10.0, 50)[:, None]
+    x = stepper.rollout(u, ["load.angle", "motor.speed"])
+    assert x.shape == (50, 2)
+    by_hand = pw.Stepper(SERVO)
+    for row, expected in zip(u, x):
+        by_hand["supply.effort"] = row[0]
+        by_hand.step()
+        assert by_hand["load.angle"] == expected[0]
+    with pytest.raises(ValueError, match=r"\[steps, 3\].*1 settable"):
+        stepper.rollout(np.zeros((4, 3)), ["load.angle"])
+
+
+def test_systems_are_built_part_by_part(tmp_path):
+    system = pw.System("servo", step_s=1e-3)
+    system.add("supply", "effort_source", domain="electrical", inputs={"effort": "settable"})
+    system.add("motor", "dc_motor", inductance_H=1e-3, resistance_ohm=1.0,
+               motor_constant_Vs_per_rad=0.05, inertia_kgm2=1e-4)
+    system.add("joint", "flexible_joint", motor_inertia_kgm2=1e-5, stiffness_Nm_per_rad=200.0,
+               damping_Nms_per_rad=0.1, ratio=50.0)
+    system.add("load", "inertia", inertia_kgm2=0.2)
+    system.connect("supply.port", "motor.terminals")
+    system.join("common_flow", "motor.shaft", "joint.motor")
+    system.connect("joint.link", "load.shaft")
+    assert system.parts == ["supply", "motor", "joint", "load"]
+    built, read = pw.Stepper(system), pw.Stepper(SERVO)
+    for stepper in (built, read):
+        stepper["supply.effort"] = 3.0
+        stepper.advance(20)
+    assert np.array_equal(built.states(), read.states())
+    system.save(tmp_path / "servo.json")
+    again = pw.Stepper(tmp_path / "servo.json")
+    assert again.state_names == built.state_names
+
+
+def test_defects_are_told_all_at_once():
+    system = pw.System.from_file(SERVO)
+    system.set("/subsystems/3/parameters/inertia_kgm2", -1.0).set("/time/step_s", 0)
+    with pytest.raises(pw.ConfigError) as caught:
+        pw.Stepper(system)
+    where = {pointer for pointer, _ in caught.value.issues}
+    assert where == {"/time/step_s", "/subsystems/3/parameters/inertia_kgm2"}
+    assert isinstance(caught.value, ValueError)
+    stepper = pw.Stepper(SERVO)
+    with pytest.raises(KeyError, match="load.angle"):
+        stepper["load.angel"]
+    with pytest.raises(KeyError, match="supply.effort"):
+        stepper["supply.efort"] = 1.0
+    with pytest.raises(ValueError, match="finite"):
+        stepper["supply.effort"] = math.nan
+    with pytest.raises(ValueError, match="not both"):
+        stepper.run(1.0, steps=3)
+    assert stepper.step_index == 0
+
+
+def test_a_step_that_fails_says_why():
+    stepper = pw.Stepper(SERVO)
+    stepper["supply.effort"] = 1e308
+    with pytest.raises(pw.StepError) as caught:
+        stepper.advance(1000)
+    assert caught.value.fault in ("not_finite", "not_converged")
+    assert caught.value.step == stepper.step_index
+    stepper["supply.effort"] = 0.0
+
+
+def pendulum(name, energy=None):
+    """1 kg at 1 m; the port is the torque at the pivot."""
+    pw.add_part_type(
+        name,
+        states=[("angle", "rad"), ("momentum", "kg m^2/s")],
+        ports=[("pivot", "rotation", "effort_in")],
+        energy=energy or (lambda x: 0.5 * x[1] ** 2 + 9.81 * (1.0 - math.cos(x[0]))),
+        gradient=lambda x: [9.81 * math.sin(x[0]), x[1]],
+        J=[[0, 1], [-1, 0]],
+        G=[[0], [1]],
+    )
+
+
+def test_a_part_from_python_is_a_pendulum():
+    pendulum("py_pendulum")
+    system = pw.System(step_s=0.002)
+    system.add("p", "py_pendulum", initial_state={"angle": 2.0})
+    system.join("free", "p.pivot")
+    result = pw.Stepper(system).run(until=10.0, observe=["p.angle", "p.storage"])
+    # Swings between +-2 rad with the period 4 K(sin 1) / sqrt(g), by the mean of AGM.
+    a, b = 1.0, math.cos(1.0)
+    for _ in range(8):
+        a, b = (a + b) / 2, math.sqrt(a * b)
+    period = 2 * math.pi / math.sqrt(9.81) / a
+    turns = np.flatnonzero(np.diff(np.sign(result["p.angle"])))
+    crossings = [
+        result.time_s[i] - result["p.angle"][i] * 0.002 / (result["p.angle"][i + 1] - result["p.angle"][i])
+        for i in turns
+    ]
+    np.testing.assert_allclose(np.diff(crossings), period / 2, rtol=2e-4)
+    np.testing.assert_allclose(result["p.storage"], result["p.storage"][0], rtol=1e-11)
+
+
+def test_a_part_from_python_whose_gradient_is_wrong_is_refused():
+    with pytest.raises(pw.ConfigError, match="gradient"):
+        pendulum("py_wrong", energy=lambda x: x[1] ** 2)
+
+
+def test_the_interpreter_ends_well_with_types_of_its_own():
+    """Types outlive the interpreter; their functions must not be given back after its end."""
+    code = (
+        "import portwave as pw\n"
+        "pw.add_part_type('t', states=[('x', 'm'), ('p', 'kg m/s')], "
+        "ports=[('port', 'translation', 'effort_in')], energy=lambda x: 0.5 * (x[0]**2 + x[1]**2), "
+        "gradient=lambda x: x, J=[[0, 1], [-1, 0]], G=[[0], [1]])\n"
+        "s = pw.System(); s.add('a', 't', initial_state={'x': 1.0}); s.join('free', 'a.port')\n"
+        "stepper = pw.Stepper(s); stepper.advance(3); print(stepper.step_index)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+    assert done.stderr == ""
+
+
+def test_an_error_in_a_callback_is_told():
+    calls = [0]
+
+    def energy(x):
+        calls[0] += 1
+        if abs(x[0]) > 2.5:
+            raise RuntimeError("too far out")
+        return 0.5 * x[1] ** 2 + 9.81 * (1.0 - math.cos(x[0]))
+
+    pendulum("py_limited", energy)
+    system = pw.System(step_s=0.01)
+    system.add("p", "py_limited", initial_state={"angle": 2.0, "momentum": 5.0})
+    system.join("free", "p.pivot")
+    with pytest.raises((pw.StepError, RuntimeError), match="too far out"):
+        pw.Stepper(system).advance(500)
+    assert calls[0] > 0
+
+
+def test_the_lock_is_released_while_it_steps():
+    stepper = pw.Stepper(SERVO)
+    stepper["supply.effort"] = 1.0
+    done = threading.Event()
+
+    def work():
+        stepper.advance(30_000)
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    counted = 0
+    while not done.is_set():
+        counted += 1
+        time.sleep(0)
+    thread.join()
+    assert counted > 100
+
+
+def test_ctrl_c_ends_a_run():
+    stepper = pw.Stepper(SERVO)
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        stepper.advance(10**12)
+    steps = stepper.step_index
+    assert steps > 0
+    stepper.step()
+    assert stepper.step_index == steps + 1
+
+
+def test_sweeps():
+    runs = pw.sweep(
+        "examples/two_oscillators.json",
+        {"/subsystems/1/parameters/mass_kg": [2.0, 4.0], "/method/iterations": [5, 20]},
+        until=0.5,
+        observe=["B.q2"],
+    )
+    assert [settings["/method/iterations"] for settings, _ in runs] == [5, 20, 5, 20]
+    assert runs[0][1]["B.q2"][-1] != runs[2][1]["B.q2"][-1]
+
+
+def test_progress_is_a_bar_if_there_is_one(capsys):
+    pytest.importorskip("tqdm")
+    pw.Stepper(SERVO).run(until=0.2, observe=["load.angle"], progress=True)
+    assert "simulated" in capsys.readouterr().err
