@@ -10,8 +10,10 @@
 See docs/tutorial/embedding.md.
 """
 
+from .ensemble import Ensemble
 from .errors import ConfigError, StepError
 from ._portwave import Snapshot, __version__
+from .linear import Linearisation
 from .parts import add_part_type, sweep
 from .result import Result
 from .stepper import Stepper
@@ -19,6 +21,8 @@ from .system import System
 
 __all__ = [
     "ConfigError",
+    "Ensemble",
+    "Linearisation",
     "Result",
     "Snapshot",
     "StepError",

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _portwave
 from ._portwave import Snapshot
+from .linear import Linearisation
 from .result import Result
 from .system import System, pointers, scenario_of
 
@@ -189,6 +190,33 @@ class Stepper:
     def method(self) -> str:
         """The method that was chosen, and why."""
         return self._core.method
+
+    def set_parameter(self, path: str, value: float, *, tune: bool = False) -> None:
+        """Changes a number of a part between steps, ``"load.inertia_kgm2"`` or
+        ``"arm.masses_kg[1]"``, in its unit. States go on; what is stored more counts as supplied.
+        ``tune``: choose impedances anew, where it changes by much.
+        Errors: ``KeyError``; ``ConfigError`` where the number is not allowed."""
+        try:
+            self._core.set_parameter(path, float(value))
+        except IndexError as error:
+            raise KeyError(str(error)) from None
+        if tune:
+            self._core.tune_anew()
+
+    def parameter(self, path: str) -> float:
+        """Such a number as it is at present."""
+        try:
+            return self._core.parameter(path)
+        except IndexError as error:
+            raise KeyError(str(error)) from None
+
+    def linearise(self, outputs: Sequence[str] = ()) -> Linearisation:
+        """The system where the run has come to: A, B, C, D for the design of controllers.
+        ``outputs``: states, efforts and flows by name; inputs are the settable ones."""
+        try:
+            return Linearisation(self._core.linearise(list(outputs)), list(outputs))
+        except IndexError as error:
+            raise KeyError(str(error)) from None
 
     def snapshot(self, into: Optional[Snapshot] = None) -> Snapshot:
         """The run as it stands. ``into``: a snapshot whose memory is used again."""

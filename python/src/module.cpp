@@ -23,10 +23,13 @@
 #include <nanobind/stl/vector.h>
 
 #include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/output/linearise.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
+
+#include "ensemble.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -70,6 +73,46 @@ nb::ndarray<nb::numpy, double> new_array(std::vector<std::size_t> shape, double*
   return nb::ndarray<nb::numpy, double>(*data, shape.size(), shape.data(), owner);
 }
 
+template <class Vector>
+nb::ndarray<nb::numpy, double> array_of(const Vector& values) {
+  double* data = nullptr;
+  auto out = new_array({static_cast<std::size_t>(values.size())}, &data);
+  std::copy_n(values.data(), values.size(), data);
+  return out;
+}
+
+/// Rows, columns, values and shape.
+nb::tuple triplets_of(const portwave::SparseMatrix& matrix) {
+  std::vector<double> rows, columns, values;
+  for (int j = 0; j < matrix.outerSize(); ++j) {
+    for (portwave::SparseMatrix::InnerIterator it(matrix, j); it; ++it) {
+      rows.push_back(static_cast<double>(it.row()));
+      columns.push_back(j);
+      values.push_back(it.value());
+    }
+  }
+  return nb::make_tuple(array_of(rows), array_of(columns), array_of(values),
+                        nb::make_tuple(matrix.rows(), matrix.cols()));
+}
+
+nb::dict as_dict(const portwave::Linearisation& own) {
+  nb::dict out;
+  out["E"] = triplets_of(own.E);
+  out["A"] = triplets_of(own.A);
+  out["B"] = triplets_of(own.B);
+  out["C"] = triplets_of(own.C);
+  out["D"] = triplets_of(own.D);
+  out["state"] = array_of(own.state);
+  out["input"] = array_of(own.input);
+  out["output"] = array_of(own.output);
+  out["rate"] = array_of(own.rate);
+  out["state_names"] = own.state_names;
+  out["input_names"] = own.input_names;
+  out["part_states"] = own.part_states;
+  out["is_explicit"] = own.is_explicit;
+  return out;
+}
+
 class PyStepper {
  public:
   PyStepper(const std::string& text, const std::string& folder,
@@ -77,12 +120,12 @@ class PyStepper {
             bool certify) {
     std::vector<portwave::Override> set;
     for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
-    scenario_ = std::make_shared<const Scenario>(
-        portwave::parse_scenario(text, "scenario", folder, set));
+    scenario_ =
+        std::make_shared<Scenario>(portwave::parse_scenario(text, "scenario", folder, set));
     options_ = scenario_->options;
     options_.threads = threads;
     if (!certify) options_.certify = portwave::Certify::none;
-    stepper_ = std::make_unique<portwave::Stepper>(scenario_->system, options_);
+    stepper_ = std::make_unique<portwave::Stepper>(std::move(scenario_->system), options_);
   }
 
   PyStepper* clone() const {
@@ -92,8 +135,7 @@ class PyStepper {
     out->quantities_ = quantities_;
     out->report_ = report_;
     const nb::gil_scoped_release unlocked;
-    out->stepper_ = std::make_unique<portwave::Stepper>(scenario_->system, options_);
-    out->stepper_->restore(stepper_->snapshot());
+    out->stepper_ = std::make_unique<portwave::Stepper>(stepper_->clone());
     return out.release();
   }
 
@@ -163,7 +205,7 @@ class PyStepper {
   }
   /// Inputs u[T, m], one row per step; quantities after each step, [T, k].
   nb::ndarray<nb::numpy, double> drive(const Matrix& u, const Indices& quantities) {
-    const std::size_t inputs = scenario_->system.settable_inputs().size();
+    const std::size_t inputs = stepper_->system().settable_inputs().size();
     if (u.shape(1) != inputs) {
       throw std::invalid_argument("u is [steps, " + std::to_string(u.shape(1)) +
                                   "], and the system has " + std::to_string(inputs) +
@@ -183,6 +225,19 @@ class PyStepper {
       interrupts.ask();
     }
     return out;
+  }
+
+  void set_parameter(const std::string& path, double value) {
+    portwave::set_parameter(*stepper_, *scenario_, path, value);
+  }
+  double parameter(const std::string& path) const {
+    return portwave::parameter(*stepper_, *scenario_, path);
+  }
+  void tune_anew() {
+    if (portwave::WaveView* const waves = stepper_->waves()) waves->tune_anew();
+  }
+  nb::dict linearise(const std::vector<std::string>& outputs) const {
+    return as_dict(portwave::linearise(*stepper_, outputs));
   }
 
   double time_s() const { return stepper_->time_s(); }
@@ -208,9 +263,9 @@ class PyStepper {
   }
   std::vector<std::string> input_names() const {
     std::vector<std::string> out;
-    for (const auto& input : scenario_->system.settable_inputs()) {
+    for (const auto& input : stepper_->system().settable_inputs()) {
       const portwave::Part& part =
-          scenario_->system.parts()[static_cast<std::size_t>(input.part)];
+          stepper_->system().parts()[static_cast<std::size_t>(input.part)];
       out.push_back(part.name + "." +
                     part.component->signature().inputs[static_cast<std::size_t>(input.channel)].name);
     }
@@ -240,12 +295,12 @@ class PyStepper {
   }
   nb::ndarray<nb::numpy, double> states() const {
     std::size_t size = 0;
-    for (const portwave::Part& part : scenario_->system.parts()) {
+    for (const portwave::Part& part : stepper_->system().parts()) {
       size += static_cast<std::size_t>(part.component->signature().state_size());
     }
     double* data = nullptr;
     auto out = new_array({size}, &data);
-    const int parts = static_cast<int>(scenario_->system.parts().size());
+    const int parts = static_cast<int>(stepper_->system().parts().size());
     for (int part = 0; part < parts; ++part) {
       data = std::ranges::copy(stepper_->state(part), data).out;
     }
@@ -253,7 +308,7 @@ class PyStepper {
   }
   std::vector<std::string> state_names() const {
     std::vector<std::string> out;
-    for (const portwave::Part& part : scenario_->system.parts()) {
+    for (const portwave::Part& part : stepper_->system().parts()) {
       for (const auto& state : part.component->signature().states) {
         out.push_back(part.name + "." + state.name);
       }
@@ -296,7 +351,7 @@ class PyStepper {
  private:
   PyStepper() = default;
 
-  std::shared_ptr<const Scenario> scenario_;  // clones share it
+  std::shared_ptr<Scenario> scenario_;  // but for its system; clones share it
   StepperOptions options_;
   std::unique_ptr<portwave::Stepper> stepper_;
   std::vector<Observable> quantities_;
@@ -509,6 +564,10 @@ NB_MODULE(_portwave, m) {
             return nb::cast<PyStepper&>(self).state(self, part);
           },
           "part"_a)
+      .def("set_parameter", &PyStepper::set_parameter, "path"_a, "value"_a)
+      .def("parameter", &PyStepper::parameter, "path"_a)
+      .def("tune_anew", &PyStepper::tune_anew)
+      .def("linearise", &PyStepper::linearise, "outputs"_a)
       .def("states", &PyStepper::states)
       .def_prop_ro("state_names", &PyStepper::state_names)
       .def("snapshot", &PyStepper::snapshot, "into"_a)
@@ -517,6 +576,8 @@ NB_MODULE(_portwave, m) {
       .def_prop_ro("certificate", &PyStepper::certificate)
       .def_prop_ro("method", &PyStepper::method)
       .def_prop_ro("report", &PyStepper::report);
+
+  bind_ensemble(m);
 
   m.def("add_part_type", &add_part_type, "name"_a, "summary"_a, "states"_a, "ports"_a, "inputs"_a,
         "energy"_a, "gradient"_a, "hessian"_a.none(), "J"_a, "R"_a, "G"_a, "default_state"_a);

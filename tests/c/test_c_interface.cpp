@@ -157,4 +157,29 @@ TEST_F(Servo, TellsAnObserverWhichMayStopIt) {
   EXPECT_EQ(portwave_run(servo_, 5), PORTWAVE_OK);
 }
 
+TEST_F(Servo, ChangesAParameterBetweenSteps) {
+  double value = 0.0;
+  portwave_set_input(servo_, 0, 12.0);
+  EXPECT_EQ(portwave_run(servo_, 500), PORTWAVE_OK);
+  EXPECT_EQ(portwave_get_parameter(servo_, "load.inertia_kgm2", &value), PORTWAVE_OK);
+  const double angle = read("load.angle"), speed = read("load.speed"), stored = read("load.storage");
+  EXPECT_EQ(portwave_set_parameter(servo_, "load.inertia_kgm2", 2.0 * value), PORTWAVE_OK);
+  EXPECT_EQ(read("load.angle"), angle);
+  EXPECT_EQ(read("load.speed"), speed);
+  EXPECT_NEAR(read("load.storage"), 2.0 * stored, 1e-12 * stored);
+  EXPECT_EQ(portwave_run(servo_, 10), PORTWAVE_OK);
+  portwave_simulation* clone = nullptr;
+  ASSERT_EQ(portwave_clone(servo_, &clone), PORTWAVE_OK) << error();
+  double of_clone = 0.0;
+  EXPECT_EQ(portwave_get_parameter(clone, "load.inertia_kgm2", &of_clone), PORTWAVE_OK);
+  EXPECT_EQ(of_clone, 2.0 * value);
+  portwave_free(clone);
+
+  EXPECT_EQ(portwave_set_parameter(servo_, "load.inertia_kgm2", -1.0), PORTWAVE_CONFIG_ERROR);
+  EXPECT_EQ(portwave_set_parameter(servo_, "load.inertia", 1.0), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_NE(error().find("inertia_kgm2"), std::string::npos) << error();
+  EXPECT_EQ(portwave_set_parameter(servo_, nullptr, 1.0), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_get_parameter(servo_, "load.inertia_kgm2", nullptr), PORTWAVE_INVALID_ARGUMENT);
+}
+
 }  // namespace

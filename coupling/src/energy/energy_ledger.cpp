@@ -236,6 +236,17 @@ bool EnergyLedger::creates(int island) const {
   return !(growth <= kComputable * energy_of_step(island));
 }
 
+void EnergyLedger::revalue(int part, double more_J) {
+  column(kStorageBefore)[waves_.slot(part).entry] += more_J;
+  stored_.add(more_J);
+  revalued_J_ += more_J;
+  totals_.supplied_J += more_J;
+  totals_.final_J = stored_.value();
+  totals_.max_J = std::max(totals_.max_J, totals_.final_J);
+  Account& account = accounts_[static_cast<std::size_t>(waves_.system().island_of_part(part))];
+  account.size += std::abs(more_J);
+}
+
 StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double withheld_J) {
   StepLedger ledger = tallied_;
   ledger.alpha = alpha;
@@ -264,6 +275,9 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   totals_.tank_J = ledger.tank_J;
   update_energy_ratio();
   ++steps_;
+  ledger.changed_J += revalued_J_;
+  ledger.supplied_J += revalued_J_;
+  revalued_J_ = 0.0;
   return ledger;
 }
 
@@ -374,7 +388,7 @@ void EnergyLedger::archive(StateArchive& archive) {
   archive.array(mismatch_);
   archive.array(accounts_);
   archive.values(drowned_count_, tallied_, is_beyond_, stored_, metered_J_, totals_,
-                 per_initial_energy_, steps_, max_residual_, worst_ratio_, worst_part_, worst_step_,
+                 per_initial_energy_, steps_, max_residual_, worst_ratio_, worst_part_, worst_step_, revalued_J_,
                  violated_, broken_law_, growth_);
 }
 

@@ -193,7 +193,8 @@ bool IslandLedger::refine(int island, const CommittedStep& step) {
 int IslandLedger::first_non_finite() const {
   for (std::size_t i = 0; i < islands_; ++i) {
     // 0 times anything finite is 0.
-    if (closed_[i] == 0 && !(0.0 * change_[i] + 0.0 * supply_[i] + 0.0 * mismatch_[i] == 0.0)) {
+    if (closed_[i] == 0 && !(0.0 * change_[i] + 0.0 * supply_[i] + 0.0 * mismatch_[i] +
+                                 0.0 * dissipated_[i] == 0.0)) {
       return static_cast<int>(i);
     }
   }
@@ -206,7 +207,7 @@ int IslandLedger::part_to_blame(int island) const {
   for (const int part : parts) {
     const std::size_t e = entry(part);
     if (!std::isfinite(change_of_[e]) || !std::isfinite(supply_of_[e]) ||
-        !std::isfinite(mismatch_of_[e])) {
+        !std::isfinite(mismatch_of_[e]) || !std::isfinite(dissipated_of_[e])) {
       return part;
     }
     if (storage_[e] > storage_[entry(largest)]) largest = part;

@@ -137,15 +137,30 @@ void WaveDiscretisation::put_in_force(Preparation preparation) {
 
 std::vector<std::unique_ptr<StepBatch>> WaveDiscretisation::made_batches() const {
   std::vector<std::unique_ptr<StepBatch>> out;
-  std::vector<const Component*> components;
-  for (const BatchSlot& slot : batches_) {
-    components.clear();
-    for (const int part : slot.parts) {
-      components.push_back(system_.parts()[static_cast<std::size_t>(part)].component.get());
-    }
-    out.push_back(components[0]->make_batch(components));
-  }
+  for (const BatchSlot& slot : batches_) out.push_back(made_batch(slot));
   return out;
+}
+
+std::unique_ptr<StepBatch> WaveDiscretisation::made_batch(const BatchSlot& slot) const {
+  std::vector<const Component*> components;
+  for (const int part : slot.parts) {
+    components.push_back(system_.parts()[static_cast<std::size_t>(part)].component.get());
+  }
+  return components[0]->make_batch(components);
+}
+
+std::unique_ptr<StepBatch> WaveDiscretisation::batch_anew(int batch) const {
+  const BatchSlot& slot = batches_[static_cast<std::size_t>(batch)];
+  std::unique_ptr<StepBatch> out = made_batch(slot);
+  if (increments_ == StageIncrements::kept) out->keep_stage_increments();
+  out->prepare(own_.step_s, impedance_.data() + slot.wave);
+  return out;
+}
+
+void WaveDiscretisation::take_batch(int batch, std::unique_ptr<StepBatch> prepared) {
+  own_.batches[static_cast<std::size_t>(batch)] = std::move(prepared);
+  batches_[static_cast<std::size_t>(batch)].batch =
+      own_.batches[static_cast<std::size_t>(batch)].get();
 }
 
 void WaveDiscretisation::gather_island_groups(std::span<const int> order, bool together) {

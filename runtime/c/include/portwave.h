@@ -104,6 +104,13 @@ PORTWAVE_API portwave_status portwave_set_inputs(portwave_simulation* simulation
 /* NaN for a number that is none. */
 PORTWAVE_API double portwave_get_input(const portwave_simulation* simulation, int input);
 
+/* A number of a part, "load.inertia_kgm2" or "arm.masses_kg[1]", changed between steps: states go on,
+ * and what the part stores more then counts as supplied. Snapshots from before do not fit any more. */
+PORTWAVE_API portwave_status portwave_set_parameter(portwave_simulation* simulation,
+                                                    const char* path, double value);
+PORTWAVE_API portwave_status portwave_get_parameter(const portwave_simulation* simulation,
+                                                    const char* path, double* value);
+
 /* A quantity to read: "part.state", "part.port.effort", ".flow", ".incident", ".outgoing",
  * "part.storage", or a signal of the controller. The same name gives the same number. -1 for a name
  * that is none. Efforts and flows are means over the last step. */

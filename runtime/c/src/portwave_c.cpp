@@ -25,11 +25,16 @@ struct portwave_snapshot {
 };
 
 struct portwave_simulation {
-  portwave_simulation(std::shared_ptr<const portwave::Scenario> loaded,
-                      const portwave::StepperOptions& given)
-      : scenario(std::move(loaded)),
-        options(given),
-        stepper(std::make_unique<portwave::Stepper>(scenario->system, given)) {}
+  /// The stepper takes the system of the scenario over.
+  explicit portwave_simulation(portwave::Scenario loaded)
+      : scenario(std::make_shared<portwave::Scenario>(std::move(loaded))),
+        stepper(std::make_unique<portwave::Stepper>(std::move(scenario->system),
+                                                    scenario->options)) {}
+  portwave_simulation(const portwave_simulation& other, int threads)
+      : scenario(other.scenario),
+        stepper(std::make_unique<portwave::Stepper>(other.stepper->clone(threads))),
+        quantities(other.quantities),
+        report(other.report) {}
 
   /// After every step; false: the observer has had enough.
   bool goes_on(const portwave::StepReport& made) {
@@ -37,8 +42,7 @@ struct portwave_simulation {
     return observer == nullptr || observer(this, context) == 0;
   }
 
-  std::shared_ptr<const portwave::Scenario> scenario;  // clones share it
-  portwave::StepperOptions options;
+  std::shared_ptr<portwave::Scenario> scenario;  // but for its system; clones share it
   std::unique_ptr<portwave::Stepper> stepper;
   std::vector<portwave::Observable> quantities;
   portwave::StepReport report;
@@ -126,8 +130,7 @@ std::vector<portwave::Override> overrides_of(const char* const* overrides, std::
 }
 
 void make(portwave::Scenario loaded, portwave_simulation** simulation) {
-  auto scenario = std::make_shared<const portwave::Scenario>(std::move(loaded));
-  *simulation = new portwave_simulation(scenario, scenario->options);
+  *simulation = new portwave_simulation(std::move(loaded));
 }
 
 bool has_quantity(const portwave_simulation* simulation, int quantity) {
@@ -190,11 +193,7 @@ portwave_status portwave_clone(const portwave_simulation* simulation, portwave_s
   if (simulation == nullptr || clone == nullptr) return null_pointer();
   *clone = nullptr;
   return guarded([&] {
-    auto out = std::make_unique<portwave_simulation>(simulation->scenario, simulation->options);
-    out->stepper->restore(simulation->stepper->snapshot());
-    out->quantities = simulation->quantities;
-    out->report = simulation->report;
-    *clone = out.release();
+    *clone = new portwave_simulation(*simulation, /*threads=*/0);
     return PORTWAVE_OK;
   });
 }
@@ -204,12 +203,9 @@ void portwave_free(portwave_simulation* simulation) { delete simulation; }
 portwave_status portwave_set_threads(portwave_simulation* simulation, int threads) {
   if (simulation == nullptr) return null_pointer();
   return guarded([&] {
-    portwave::StepperOptions options = simulation->options;
-    options.threads = threads;
-    auto stepper = std::make_unique<portwave::Stepper>(simulation->scenario->system, options);
-    stepper->restore(simulation->stepper->snapshot());
-    simulation->stepper = std::move(stepper);
-    simulation->options = options;
+    if (threads < 1) throw std::invalid_argument("threads must be >= 1");
+    simulation->stepper =
+        std::make_unique<portwave::Stepper>(simulation->stepper->clone(threads));
     return PORTWAVE_OK;
   });
 }
@@ -290,6 +286,23 @@ portwave_status portwave_set_inputs(portwave_simulation* simulation, const doubl
   if (simulation == nullptr || (values == nullptr && count > 0)) return null_pointer();
   return guarded([&] {
     simulation->stepper->set_inputs({values, count});
+    return PORTWAVE_OK;
+  });
+}
+
+portwave_status portwave_set_parameter(portwave_simulation* simulation, const char* path,
+                                       double value) {
+  if (simulation == nullptr || path == nullptr) return null_pointer();
+  return guarded([&] {
+    portwave::set_parameter(*simulation->stepper, *simulation->scenario, path, value);
+    return PORTWAVE_OK;
+  });
+}
+portwave_status portwave_get_parameter(const portwave_simulation* simulation, const char* path,
+                                       double* value) {
+  if (simulation == nullptr || path == nullptr || value == nullptr) return null_pointer();
+  return guarded([&] {
+    *value = portwave::parameter(*simulation->stepper, *simulation->scenario, path);
     return PORTWAVE_OK;
   });
 }

@@ -16,6 +16,7 @@
 
 #include "ensemble/lane_chunk.hpp"
 #include "ensemble/solo_chunk.hpp"
+#include "execution/arena_impl.hpp"
 #include "execution/staged_run.hpp"
 #include "execution/stepper_options.hpp"
 #include "execution/tuner.hpp"
@@ -146,7 +147,10 @@ struct Ensemble::Impl {
                     ? fmt::format("{} chunk{} of up to {} replicas in lanes", chunks.size(),
                                   chunks.size() == 1 ? "" : "s", std::min(size, replicas))
                     : "each replica by itself: " + obstacle;
-    if (threads > 1) arena.emplace(threads);
+    if (threads == 1) return;
+    arena = ensemble.arena != nullptr
+                ? std::shared_ptr<tbb::task_arena>(ensemble.arena, &ensemble.arena->impl().arena)
+                : std::make_shared<tbb::task_arena>(threads);
   }
 
   const SoloChunk* alone() const {
@@ -300,7 +304,7 @@ struct Ensemble::Impl {
   std::vector<double> initial;                  // [N, n]
   std::vector<double> settings;                 // [N, m]
   std::vector<Placed> chunks;
-  std::optional<tbb::task_arena> arena;
+  std::shared_ptr<tbb::task_arena> arena;
   bool begun = false;
   std::int64_t steps = 0;
 };

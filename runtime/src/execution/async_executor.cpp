@@ -20,13 +20,14 @@ constexpr int kFruitlessChecks = 24;
 /// Tasks are claimed, phase by phase, by whoever is there (AsyncSchedule).
 class AsyncExecutor final : public Executor, private WorkerTeam::Work {
  public:
-  AsyncExecutor(const WaveDiscretisation& waves, const Partition& partition, int threads)
+  AsyncExecutor(const WaveDiscretisation& waves, const Partition& partition, int threads,
+                const std::shared_ptr<Arena>& arena)
       : threads_(threads),
         graph_(waves, partition),
         first_of_island_group_(static_cast<std::size_t>(waves.island_group_count()), nullptr),
         schedule_(graph_.size(), tasks_of_groups()),
         worker_states_(static_cast<std::size_t>(threads)),
-        team_(threads, *this) {
+        team_(threads, *this, arena) {
     for (int i = 0; i < graph_.size(); ++i) {
       Task& task = graph_.task(i);
       solo_.push_back(task.alone() ? std::make_unique<SoloStep>(task, waves, exchanged_) : nullptr);
@@ -250,8 +251,9 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
 }  // namespace
 
 std::unique_ptr<Executor> make_async_executor(const WaveDiscretisation& waves,
-                                              const Partition& partition, int threads) {
-  return std::make_unique<AsyncExecutor>(waves, partition, threads);
+                                              const Partition& partition, int threads,
+                                              const std::shared_ptr<Arena>& arena) {
+  return std::make_unique<AsyncExecutor>(waves, partition, threads, arena);
 }
 
 }  // namespace portwave

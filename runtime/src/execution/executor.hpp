@@ -7,6 +7,7 @@
 #include "execution/island_iteration.hpp"
 #include "execution/step_arrays.hpp"
 #include "execution/task_graph.hpp"
+#include "portwave/runtime/execution/arena.hpp"
 #include "portwave/runtime/execution/budget.hpp"
 
 namespace portwave {
@@ -63,8 +64,10 @@ std::unique_ptr<Executor> make_barrier_executor(const WaveDiscretisation& waves,
 std::unique_ptr<Executor> make_graph_executor(const WaveDiscretisation& waves,
                                               const Partition& partition, int threads);
 /// Tasks claimed by workers that never wait for one another (docs/concepts/wave-exchange.md).
+/// `arena`: whose workers they are; null: its own.
 std::unique_ptr<Executor> make_async_executor(const WaveDiscretisation& waves,
-                                              const Partition& partition, int threads);
+                                              const Partition& partition, int threads,
+                                              const std::shared_ptr<Arena>& arena = nullptr);
 /// The serial one or the async executor, whichever the clock has lately found faster.
 std::unique_ptr<Executor> make_automatic_executor(std::unique_ptr<Executor> serial,
                                                   std::unique_ptr<Executor> parallel);

@@ -53,6 +53,11 @@ class NetworkEngine final : public StepEngine {
     }
   }
 
+  void component_changed(int /*part*/, double /*more_J*/) override {
+    throw std::logic_error("the method couples without waves: parts stay as they are");
+  }
+  void component_restored(int /*part*/) override {}
+
   const StepClock& clock() const override { return method_->clock(); }
   const System& system() const override { return condensed_.system(); }
   int threads() const override { return runner_.threads; }

@@ -29,8 +29,8 @@ using Call = void (*)(const void* body, int i);
 /// present job, whichever it is.
 class Team final : private WorkerTeam::Work {
  public:
-  explicit Team(int threads)
-      : ranges_(static_cast<std::size_t>(threads)), workers_(threads, *this) {}
+  Team(int threads, const std::shared_ptr<Arena>& arena)
+      : ranges_(static_cast<std::size_t>(threads)), workers_(threads, *this, arena) {}
   // Workers must be gone before anything they use is.
   ~Team() { workers_.dismiss(); }
   Team(const Team&) = delete;
@@ -108,7 +108,8 @@ class Team final : private WorkerTeam::Work {
 
 class TeamForEach final : public ForEach {
  public:
-  explicit TeamForEach(int threads) : team_(std::make_unique<Team>(threads)) {}
+  TeamForEach(int threads, const std::shared_ptr<Arena>& arena)
+      : team_(std::make_unique<Team>(threads, arena)) {}
 
  private:
   void run(int count, Call call, const void* body) const override {
@@ -191,16 +192,21 @@ class GraphForEach final : public ForEach {
   std::unique_ptr<Graphs> graphs_;
 };
 
-std::unique_ptr<ForEach> make_parallel(ExecutorKind executor, int threads) {
+std::unique_ptr<ForEach> make_parallel(const StepperOptions& options) {
+  const ExecutorKind executor = options.executor;
+  const int threads = options.threads;
   if (executor == ExecutorKind::graph) return make_graph_for_each(threads);
   if (executor == ExecutorKind::barrier) return make_barrier_for_each(threads);
-  return make_team_for_each(threads);
+  return make_team_for_each(threads, options.arena);
 }
 
 }  // namespace
 
 std::unique_ptr<ForEach> make_team_for_each(int threads) {
-  return std::make_unique<TeamForEach>(threads);
+  return make_team_for_each(threads, nullptr);
+}
+std::unique_ptr<ForEach> make_team_for_each(int threads, const std::shared_ptr<Arena>& arena) {
+  return std::make_unique<TeamForEach>(threads, arena);
 }
 std::unique_ptr<ForEach> make_barrier_for_each(int threads) {
   return std::make_unique<BarrierForEach>(threads);
@@ -226,7 +232,7 @@ BlockRunner make_block_runner(const StepperOptions& options, int tasks, double s
         threads, shared_cost_ns * 1e-3);
     return runner;
   }
-  runner.parallel = make_parallel(options.executor, threads);
+  runner.parallel = make_parallel(options);
   runner.chooses = automatic;
   runner.threads = threads;
   runner.tasks = std::max(tasks, 1);

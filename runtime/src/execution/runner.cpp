@@ -54,9 +54,10 @@ Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& option
     case ExecutorKind::barrier:
       return {make_barrier_executor(waves, partition, threads), "barrier, " + tasks};
     case ExecutorKind::async:
-      return {make_async_executor(waves, partition, threads), "async, " + tasks};
+      return {make_async_executor(waves, partition, threads, options.arena), "async, " + tasks};
     default:
-      return {make_automatic_executor(serial(), make_async_executor(waves, partition, threads)),
+      return {make_automatic_executor(
+                  serial(), make_async_executor(waves, partition, threads, options.arena)),
               "serial or async, whichever is faster, " + tasks};
   }
 }

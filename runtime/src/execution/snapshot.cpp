@@ -2,6 +2,9 @@
 
 #include "portwave/runtime/execution/snapshot.hpp"
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <stdexcept>
 #include <string_view>
 
@@ -9,6 +12,7 @@
 
 #include "execution/event_watch.hpp"
 #include "execution/step_engine.hpp"
+#include "portwave/coupling/system/gathered_system.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
@@ -93,6 +97,11 @@ std::uint64_t Stepper::fingerprint() const {
   hash.add("portwave snapshot 1");
   add(hash, system());
   add(hash, options_, method().method);
+  for (const Exchanged& own : exchanged_) {
+    hash.add(own.part);
+    const Component* const present = system().parts()[at(own.part)].component.get();
+    hash.add(std::bit_cast<double>(std::uint64_t{reinterpret_cast<std::uintptr_t>(present)}));
+  }
   fingerprint_ = hash.value() == 0 ? 1 : hash.value();
   return fingerprint_;
 }
@@ -137,8 +146,16 @@ void Stepper::restore(const Snapshot& snapshot) {
   reader.finish();
 }
 
-Stepper Stepper::clone() const {
-  Stepper out(system(), options_);
+Stepper Stepper::clone(int threads) const {
+  StepperOptions options = options_;
+  if (threads > 0) options.threads = threads;
+  const auto made = [&] {
+    if (own_system_ == nullptr) return Stepper(system(), options);
+    const System* const one[] = {own_system_.get()};
+    return Stepper(gathered_system(one), options);
+  };
+  Stepper out = made();
+  out.exchanged_ = exchanged_;
   out.restore(snapshot());
   return out;
 }

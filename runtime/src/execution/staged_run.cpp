@@ -3,9 +3,11 @@
 #include <cmath>
 #include <cstddef>
 
+#include "portwave/coupling/system/exchange.hpp"
 #include "portwave/coupling/system/staged_system.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
+#include "portwave/subsystems/stages/staged_part.hpp"
 
 namespace portwave {
 
@@ -20,6 +22,14 @@ StagedRun::StagedRun(const System& system, const StepperOptions& options)
   for (int port = 0; port < static_cast<int>(system.scalar_ports().size()); ++port) {
     for (int i = 0; i < stages_; ++i) method.initial_waves[at(this->port(port, i))] *= weight(i);
   }
+}
+
+void StagedRun::component_changed(int part) {
+  if (staged_ == nullptr) return;
+  const Part& own = given_->parts()[at(part)];
+  const bool is_staged = stages_ > 1 || own.substeps > 1;
+  exchange_component(*staged_, part,
+                     is_staged ? staged_part(own.component, stages_, own.substeps) : own.component);
 }
 
 int StagedRun::port(int scalar_port, int stage) const {

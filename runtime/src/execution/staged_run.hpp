@@ -23,6 +23,9 @@ class StagedRun {
   /// The staged system, given away. Precondition: more than one stage, or substeps.
   System take_stepped() { return std::move(*staged_); }
 
+  /// A part of the given system has become another one.
+  void component_changed(int part);
+
   int stages() const { return stages_; }
   /// Of the stepped system: a scalar port of the given one at a stage.
   int port(int scalar_port, int stage) const;

@@ -55,6 +55,12 @@ class StepEngine {
   /// They have jumped.
   virtual void settings_changed() {}
 
+  /// A part of the system has become another one, which stores so much more in the same state [J]. All
+  /// or nothing. Errors: as Stepper::set_component.
+  virtual void component_changed(int part, double more_J) = 0;
+  /// That has failed, and the component is the one that it was.
+  virtual void component_restored(int part) = 0;
+
   virtual bool keeps_ledger() const = 0;
   virtual const EnergyTotals& energy() const = 0;
   virtual const Certificate& certificate() const = 0;

@@ -56,6 +56,21 @@ void StepLevels::leave(const std::vector<double>& by_port) {
   levels_.remove_if([this](const Level& level) { return &level != &*current_; });
 }
 
+void StepLevels::component_changed() {
+  levels_.remove_if([this](const Level& level) { return &level != &*current_; });
+  current_->tuner.component_changed(system_, current_->step_s);
+}
+
+void StepLevels::accept(const std::vector<double>& by_port) {
+  current_->tuner.accept(by_port);
+  levels_.remove_if([this](const Level& level) { return &level != &*current_; });
+}
+
+std::vector<double> StepLevels::chosen_anew() const {
+  const Tuner anew(system_, current_->step_s, current_->tuner);
+  return anew.choice().method.waves().impedance;
+}
+
 void StepLevels::archive(StateArchive& archive, WaveDiscretisation& waves,
                          const std::function<void(double step_s)>& visit) {
   struct Entry {

@@ -28,6 +28,13 @@ class StepLevels {
   /// Every level has these impedances from now on, by scalar port; they are in force already.
   void leave(const std::vector<double>& by_port);
   void set_iterations(int iterations);
+  /// A part has become another one: step maps of other sizes are out of date, and forgotten.
+  void component_changed();
+  /// Impedances by the rules of the method, for the parts as they are now; by scalar port.
+  /// Errors: ConfigError, nothing having changed.
+  std::vector<double> chosen_anew() const;
+  /// The current level has these impedances, which are in force; others are forgotten.
+  void accept(const std::vector<double>& by_port);
   bool has(double step_s) const;
   int count() const { return static_cast<int>(levels_.size()); }
   /// All step sizes that it is prepared for, and what tuning has made of them, the current one last.

@@ -12,6 +12,7 @@
 #include "execution/event_watch.hpp"
 #include "execution/step_engine.hpp"
 #include "execution/stepper_options.hpp"
+#include "portwave/coupling/system/exchange.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 #include "signals/signal_run.hpp"
@@ -111,6 +112,12 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
         return watch.signal >= 0 ? signals->values()[at(watch.signal)] : read(watch.of);
       },
       system);
+}
+Stepper::Stepper(System&& system, const StepperOptions& options)
+    : Stepper(std::make_unique<System>(std::move(system)), options) {}
+Stepper::Stepper(std::unique_ptr<System> system, const StepperOptions& options)
+    : Stepper(std::as_const(*system), options) {
+  own_system_ = std::move(system);
 }
 Stepper::~Stepper() = default;
 Stepper::Stepper(Stepper&&) noexcept = default;
@@ -282,6 +289,53 @@ void Stepper::set_input(int part, int channel, double value) {
 }
 
 double Stepper::input(int part, int channel) const { return setting(part, channel); }
+
+void Stepper::set_component(int part, std::shared_ptr<const Component> component) {
+  const auto parts = system().parts();
+  if (part < 0 || at(part) >= parts.size()) {
+    throw std::out_of_range(fmt::format("there is no part {} of {}", part, parts.size()));
+  }
+  if (own_system_ == nullptr) {
+    throw std::logic_error(
+        "the system is somebody else's: a stepper exchanges parts of a system that it has taken "
+        "over, as in Stepper(std::move(system), options)");
+  }
+  const std::shared_ptr<const Component> present = parts[at(part)].component;
+  std::string defect = component == nullptr ? "there is none" : std::string();
+  if (defect.empty()) defect = exchange_defect(*present, *component);
+  if (defect.empty() && component->port_hamiltonian() == nullptr) {
+    defect = "it is opaque, and the account of its energy would not close";
+  }
+  if (defect.empty()) {
+    const Issues issues = component->check_initial_state(state(part).data());
+    if (!issues.empty()) defect = "it cannot be in this state: " + issues.front().what;
+  }
+  const auto refuse = [&](const std::string& why) {
+    throw std::invalid_argument(fmt::format(
+        "the component cannot take the place of part \"{}\": {}", parts[at(part)].name, why));
+  };
+  if (!defect.empty()) refuse(defect);
+  const double* const x = state(part).data();
+  const double more_J =
+      component->port_hamiltonian()->storage(x) - present->port_hamiltonian()->storage(x);
+  if (!std::isfinite(more_J)) refuse("its stored energy is not finite in this state");
+  exchange_component(*own_system_, part, component);
+  try {
+    engine_->component_changed(part, more_J);
+  } catch (const std::exception& error) {
+    exchange_component(*own_system_, part, present);
+    engine_->component_restored(part);
+    if (dynamic_cast<const std::invalid_argument*>(&error) != nullptr) refuse(error.what());
+    throw;
+  }
+  const auto known = std::ranges::find(exchanged_, part, &Exchanged::part);
+  if (known == exchanged_.end()) {
+    exchanged_.push_back({part, present});
+  } else if (known->first == component) {
+    exchanged_.erase(known);
+  }
+  fingerprint_ = 0;
+}
 
 StepReport Stepper::step_towards(double limit_s) {
   if (step_sizes() == nullptr) {

@@ -105,6 +105,12 @@ void Tuner::leave(std::vector<double> by_port) {
   choice_.method.waves().impedance = std::move(by_port);
 }
 
+void Tuner::component_changed(const System& system, double step_s) {
+  if (!responses_) return;
+  responses_.emplace(system, step_s);
+  next_check_ = 0;
+}
+
 void Tuner::archive(StateArchive& archive) {
   WaveCoupling& method = choice_.method.waves();
   archive.vector(method.impedance);

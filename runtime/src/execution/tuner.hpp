@@ -41,6 +41,9 @@ class Tuner {
   /// Others are in force, and stay so.
   void leave(std::vector<double> by_port);
   void set_iterations(int iterations) { choice_.method.waves().iterations = iterations; }
+  /// A part of the system has become another one. Impedances stay as they are, until those that
+  /// follow the state are looked at before the next step.
+  void component_changed(const System& system, double step_s);
   /// What a run has changed: the impedances in force, the budget, and when it looks again.
   void archive(StateArchive& archive);
 

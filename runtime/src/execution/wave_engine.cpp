@@ -4,7 +4,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -138,6 +140,34 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     if (sizes_) sizes_->begin_anew();
   }
 
+  void component_changed(int part, double more_J) override {
+    run_.component_changed(part);
+    const int number = waves_.slot(part).batch;
+    const BatchSlot& slot = waves_.batch(number);
+    std::unique_ptr<StepBatch> batch = waves_.batch_anew(number);
+    if (batch->record_size() != slot.batch->record_size()) {
+      throw std::invalid_argument("it is solved in another way");
+    }
+    const auto size = static_cast<std::size_t>(slot.batch->state_size());
+    std::vector<double> states(slot.parts.size() * size);
+    double* const record = record_.data() + slot.record;
+    for (std::size_t i = 0; i < slot.parts.size(); ++i) {
+      slot.batch->get_state(static_cast<int>(i), record, states.data() + i * size);
+    }
+    ledger_.revalue(part, more_J);
+    waves_.take_batch(number, std::move(batch));
+    for (std::size_t i = 0; i < slot.parts.size(); ++i) {
+      slot.batch->set_state(static_cast<int>(i), states.data() + i * size, record);
+    }
+    levels_.component_changed();
+    interfaces_.clear();
+    ledger_.set_uncomputable(islands_at_risk(waves_, tuner().choice().method.waves()));
+    states_.forget();
+    take_over_maps();
+    settings_changed();
+  }
+  void component_restored(int part) override { run_.component_changed(part); }
+
   bool keeps_ledger() const override { return uses_ledger_; }
   const EnergyTotals& energy() const override { return ledger_.totals(); }
   const Certificate& certificate() const override { return certificate_->value(); }
@@ -229,6 +259,13 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     const std::vector<double> own = run_.at_all_stages(by_port);
     scatter_anew(own);
     levels_.leave(own);
+    interfaces_.clear();
+    ledger_.set_uncomputable(islands_at_risk(waves_, tuner().choice().method.waves()));
+  }
+  void tune_anew() override {
+    const std::vector<double> chosen = levels_.chosen_anew();
+    scatter_anew(chosen);
+    levels_.accept(chosen);
     interfaces_.clear();
     ledger_.set_uncomputable(islands_at_risk(waves_, tuner().choice().method.waves()));
   }

@@ -35,10 +35,10 @@ void back_off(int turns) {
 #endif
 }
 
-WorkerTeam::WorkerTeam(int threads, Work& work)
+WorkerTeam::WorkerTeam(int threads, Work& work, const std::shared_ptr<Arena>& shared)
     : threads_(threads),
       state_(std::make_shared<State>()),
-      arena_(std::max(threads - 1, 1), /*reserved_for_masters=*/0) {
+      arena_(arena_for_workers(shared, std::max(threads - 1, 1))) {
   state_->work = &work;
 }
 
@@ -75,7 +75,7 @@ void WorkerTeam::summon() {
       continue;
     ++called;
     const Call call(state_, threads_);
-    arena_.enqueue(call);
+    arena_->enqueue(call);
   }
 }
 

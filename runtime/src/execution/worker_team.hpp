@@ -7,6 +7,7 @@
 
 #include <oneapi/tbb/task_arena.h>
 
+#include "execution/arena_impl.hpp"
 #include "execution/fork_join.hpp"
 
 namespace portwave {
@@ -26,7 +27,8 @@ class WorkerTeam {
     ~Work() = default;
   };
 
-  WorkerTeam(int threads, Work& work);
+  /// `shared`: whose threads they are; null: an arena of their own.
+  WorkerTeam(int threads, Work& work, const std::shared_ptr<Arena>& shared = nullptr);
   ~WorkerTeam();
   WorkerTeam(const WorkerTeam&) = delete;
   WorkerTeam& operator=(const WorkerTeam&) = delete;
@@ -74,7 +76,7 @@ class WorkerTeam {
 
   int threads_;
   std::shared_ptr<State> state_;
-  tbb::task_arena arena_;
+  std::shared_ptr<tbb::task_arena> arena_;
 };
 
 /// One turn of a waiting loop: pauses, then yields the processor. `turns` counts the turns so far.

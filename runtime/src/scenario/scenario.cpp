@@ -130,7 +130,8 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
                   settings.record_every,
                   settings.end_s,
                   settings.record_every_s,
-                  std::move(notes)};
+                  std::move(notes),
+                  std::move(draft.recipes)};
 }
 
 Scenario parse(std::string text, const std::string& file, const std::filesystem::path& folder,

@@ -39,6 +39,7 @@ struct PartModel {
 // The parts that were built so far, so that those with equal parameters share one.
 class PartModels {
  public:
+  explicit PartModels(PartRecipes& recipes) : recipes_(recipes) {}
   std::shared_ptr<const Component> find(const PartType& type, bool allow_active,
                                         const Json& parameters) const {
     const auto [begin, end] = models_.equal_range(std::hash<Json>()(parameters));
@@ -53,12 +54,14 @@ class PartModels {
     const std::size_t hash = std::hash<Json>()(*model.parameters);
     models_.emplace(hash, std::move(model));
   }
+  PartRecipes& recipes() { return recipes_; }
   // Null until it is cut.
   std::shared_ptr<const Cut>& cut_of(const Component& part, int pieces) {
     return cuts_[{&part, pieces}];
   }
 
  private:
+  PartRecipes& recipes_;
   std::unordered_multimap<std::size_t, PartModel> models_;
   std::map<std::pair<const Component*, int>, std::shared_ptr<const Cut>> cuts_;
 };
@@ -187,6 +190,7 @@ std::shared_ptr<const Component> read_physics(const ObjectReader& object, const 
   is_sound = check_ranges(type, parameters, is_active, where, defects) && is_sound;
   if (!is_sound) return nullptr;
   auto part = build_part(type, parameters, where, defects);
+  if (part) models.recipes().add(part, type, std::move(parameters), is_active);
   if (part && given) models.add({&type, is_active, &given->json(), part});
   return part;
 }
@@ -371,7 +375,7 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
     return;
   }
   SizeCount sizes;
-  PartModels models;
+  PartModels models(*draft.recipes);
   const std::vector<std::string> types = type_names();
   draft.parts.reserve(node.size());
   for (std::size_t i = 0; i < node.size() && draft.knows_all_parts; ++i) {

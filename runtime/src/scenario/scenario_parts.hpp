@@ -8,6 +8,7 @@
 #include "portwave/coupling/system/cut.hpp"
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/runtime/output/progress.hpp"
+#include "portwave/runtime/scenario/part_recipes.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "scenario/scenario_names.hpp"
 #include "scenario/scenario_reader.hpp"
@@ -44,6 +45,7 @@ struct SystemDraft {
   std::vector<PartDraft> parts;
   std::vector<CouplingDraft> couplings;
   std::vector<DrivenInput> driven_inputs;
+  std::shared_ptr<PartRecipes> recipes = std::make_shared<PartRecipes>();
   bool knows_all_types = true;  ///< false: some plugin is missing, and unknown types may be its own
   bool knows_all_parts = true;  ///< false: some entry was not read
   bool knows_all_ports = true;  ///< false: some coupling does not say which ports it joins

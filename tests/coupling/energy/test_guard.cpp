@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/coupling/energy/guard.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 #include "support/coupled_systems.hpp"

@@ -82,6 +82,10 @@ class EnergyLedger final : public GuardedAccounts {
   /// All acts, for all lanes. Empty when an energy is not finite: nothing is booked then.
   std::optional<StepLedger> account(const CommittedStep& step);
 
+  /// Between steps a part has become another one, which stores so much more in its state than the one
+  /// before [J], finite: whoever exchanged it has put that in. It counts as supplied, and is part of the
+  /// next step's columns. Precondition: the part knows its energy.
+  void revalue(int part, double more_J);
   /// Other islands are not computable from the next step on, impedances having changed.
   void set_uncomputable(std::vector<char> islands);
   /// Islands among them in which the rounding of the waves of some step exceeded 1e-9 of all energy
@@ -173,6 +177,7 @@ class EnergyLedger final : public GuardedAccounts {
   double terms_of_step_J_ = 0.0;
   std::vector<double> mismatch_, change_, supplied_;
   std::vector<Account> accounts_;  // by island
+  double revalued_J_ = 0.0;  // since the last step
   CompensatedSum stored_, metered_J_;
   std::unique_ptr<StepRounding> rounding_;
   EnergyTotals totals_;

@@ -90,6 +90,13 @@ class WaveDiscretisation {
   /// set_impedance is so after this.
   Preparation exchange(Preparation other);
 
+  /// A part has another component than when this was made (exchange_component): the batch that it
+  /// lies in, prepared anew. Errors: ConfigError, `where` being within the part.
+  std::unique_ptr<StepBatch> batch_anew(int batch) const;
+  /// Puts it in force. States have to be put into records anew; what is stale after set_impedance is
+  /// so after this. Precondition: its records are of the size of the present one's.
+  void take_batch(int batch, std::unique_ptr<StepBatch> prepared);
+
   const System& system() const { return system_; }
   double step_s() const { return own_.step_s; }
   std::span<const BatchSlot> batches() const { return batches_; }
@@ -174,6 +181,7 @@ class WaveDiscretisation {
   }
   void add_batch(const std::vector<int>& parts);
   void put_in_force(Preparation preparation);
+  std::unique_ptr<StepBatch> made_batch(const BatchSlot& slot) const;
   std::vector<std::unique_ptr<StepBatch>> made_batches() const;
   void prepare(Preparation& preparation) const;
 

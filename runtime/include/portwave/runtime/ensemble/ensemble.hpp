@@ -17,6 +17,7 @@ namespace portwave {
 
 struct EnsembleOptions {
   int threads = 1;  ///< 1 to kMaxThreads: how many step chunks at a time
+  std::shared_ptr<Arena> arena = {};  ///< whose threads they are; null: its own
   /// Replicas that are stepped together, ≥ 1; 0: as many as keep their numbers in cache, and every
   /// thread busy. Results do not depend on it.
   int chunk = 0;

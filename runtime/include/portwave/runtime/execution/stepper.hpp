@@ -19,6 +19,7 @@
 #include "portwave/coupling/method/number_range.hpp"
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/runtime/execution/arena.hpp"
 #include "portwave/runtime/execution/budget.hpp"
 #include "portwave/runtime/execution/events.hpp"
 #include "portwave/runtime/execution/partition.hpp"
@@ -117,6 +118,9 @@ struct StepperOptions {
   int threads = 1;  ///< ≥ 1; with 1, `automatic` is `serial`
   Grain grain = {};
   ExecutorKind executor = ExecutorKind::automatic;
+  /// Whose workers help, as many as `threads` and the arena say at most; null: its own. Not of
+  /// `graph` and `barrier`, which are for comparison.
+  std::shared_ptr<Arena> arena = {};
   TimeBudget time = {};
   /// Asked while a step waits for its pace, which then begins, and between iterations of a window,
   /// which then fails.
@@ -199,14 +203,17 @@ class StateArchive;
 /// task, async deals them out to workers. Options of wave coupling are not looked at, there is no
 /// WaveView, and Certify::full is Certify::energy.
 ///
-/// The system must outlive the stepper and stay where it is. One thread at a time may call it.
+/// A system that is not given away must outlive the stepper and stay where it is. One thread at a time
+/// may call it.
 class Stepper {
  public:
   /// Errors: ConfigError with every defect of `options` (pointers as in scenario files:
   /// "/time/step_s", "/method/iterations", …), or with every reason why a method without waves does
   /// not fit the system.
   Stepper(const System& system, const StepperOptions& options);
-  /// A temporary, as in Stepper(builder.build(), options), would be gone by the first step.
+  /// Takes the system over, as in Stepper(builder.build(), options): its parts can then be exchanged
+  /// (`set_component`). Errors: as above.
+  Stepper(System&& system, const StepperOptions& options);
   Stepper(const System&& system, const StepperOptions& options) = delete;
   ~Stepper();
   Stepper(Stepper&&) noexcept;
@@ -247,9 +254,10 @@ class Stepper {
   /// another system, other options or another build.
   void restore(const Snapshot& snapshot);
   /// A stepper with the same system and options in the same state, but for observers. It prepares
-  /// everything anew; to go back to a state many times, `restore` is far cheaper.
+  /// everything anew; to go back to a state many times, `restore` is far cheaper. A system that this
+  /// one has taken over is copied, another one shared. `threads`: of the clone; 0: as many.
   /// Errors: as snapshot.
-  Stepper clone() const;
+  Stepper clone(int threads = 0) const;
 
   const System& system() const;
   std::int64_t step_index() const;  ///< macro-steps committed
@@ -294,6 +302,18 @@ class Stepper {
   /// All settable inputs, in the order of System::settable_inputs. Errors: likewise, nothing having
   /// changed.
   void set_inputs(std::span<const double> values);
+  /// Puts another component in the place of a part's, such as one with other parameters; its states
+  /// and waves go on. What it stores more than the one before counts as supplied. Impedances stay
+  /// as they are, unless they follow the state; WaveView::tune_anew fits them to parts that have changed by
+  /// much. Snapshots from before do not fit any more.
+  /// Cost: its batch is prepared anew, and where islands are solved by their interface equation,
+  /// its factors; step maps of other step sizes are forgotten.
+  /// Errors, nothing having changed: std::out_of_range; std::invalid_argument, saying why, for
+  /// a component of another type or shape, or one that cannot be in the state that it is to take over;
+  /// ConfigError where it has no step map; std::logic_error where the stepper has not taken its
+  /// system over, or couples without waves.
+  void set_component(int part, std::shared_ptr<const Component> component);
+
   /// The signals of the graph as sampled for the step to come, by number; empty without a graph. At
   /// t = 0 too. What a block throws is told by the next step.
   std::span<const double> signals() const;
@@ -334,6 +354,7 @@ class Stepper {
   std::size_t overhead_bytes() const;
 
  private:
+  Stepper(std::unique_ptr<System> system, const StepperOptions& options);
   StepReport step_to(double limit_s);
   void tell(const StepReport& report) const;
   void archive(StateArchive& archive);
@@ -347,6 +368,7 @@ class Stepper {
   /// Errors: std::logic_error without waves.
   std::span<double> settings() const;
 
+  std::unique_ptr<System> own_system_;  // null: somebody else's
   std::unique_ptr<StepEngine> engine_;
   std::unique_ptr<SignalRun> signals_;
   double signals_every_s_ = 0.0;  ///< 0: before every step
@@ -354,6 +376,11 @@ class Stepper {
   std::unique_ptr<EventWatch> events_;
   std::vector<std::function<void(const Stepper&, const StepReport&)>> observers_;
   StepperOptions options_;  // as they were given
+  struct Exchanged {
+    int part;
+    std::shared_ptr<const Component> first;  // that was there at the start
+  };
+  std::vector<Exchanged> exchanged_;
   mutable std::uint64_t fingerprint_ = 0;  // 0: not known yet
 };
 

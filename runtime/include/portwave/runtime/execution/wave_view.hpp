@@ -37,6 +37,10 @@ class WaveView {
   /// longer tuned. Allocates.
   /// Errors: ConfigError.
   virtual void set_impedance(std::span<const double> by_port) = 0;
+  /// Impedances chosen anew by the rules of the method, for the parts as they are now (see
+  /// Stepper::set_component); those that were given stay. Allocates, and prepares all step maps.
+  /// Errors: ConfigError, nothing having changed.
+  virtual void tune_anew() = 0;
   /// Whether impedances follow the state of nonlinear parts.
   virtual bool follows_state() const = 0;
   virtual const TuningStatistics& tuning() const = 0;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/progress.hpp"
 #include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/scenario/part_recipes.hpp"
 #include "portwave/runtime/scenario/plugins.hpp"
 
 namespace portwave {
@@ -28,6 +30,8 @@ struct Scenario {
   double record_every_s = 0.0;  ///< 0: every `record_every` steps
   /// What is allowed but probably not meant, such as shafts that turn against each other.
   Issues notes = {};
+  /// What the parts were built from (set_parameter); not null.
+  std::shared_ptr<PartRecipes> recipes = std::make_shared<PartRecipes>();
 };
 
 /// A setting from the command line, "/json/pointer=value".

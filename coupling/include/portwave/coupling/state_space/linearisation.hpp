@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/matrices/structure.hpp"
+
+namespace portwave {
+
+/// Where a system is linearised.
+struct OperatingPoint {
+  std::vector<double> state = {};  ///< of all parts, in order; empty: the initial states
+  std::vector<double> input = {};  ///< of the settable inputs, by slot; empty: as they begin
+  /// By scalar port: where the search for efforts and flows begins, and what counts where states do
+  /// not determine them; empty: zeros.
+  std::vector<double> effort = {}, flow = {};
+  double time_s = 0.0;  ///< of inputs that are functions of time
+};
+
+/// A scalar that a linearisation observes.
+struct LinearOutput {
+  enum class Kind { state, effort, flow };
+  Kind kind = Kind::state;
+  int index = 0;  ///< among all states of the system, or a scalar port
+};
+
+/// A whole system near a point (x₀, u₀), in continuous time:
+///   E ẋ = rate + A (x − x₀) + B (u − u₀),   y = output + C (x − x₀) + D (u − u₀).
+///
+/// Where the states of the parts determine the efforts and flows at all ports, x are those states,
+/// and E is the identity but for descriptor parts. Where they do not (two masses that are joined
+/// rigidly, a source across a capacitor) x goes on with all efforts, then all flows, whose rows of E are
+/// zero.
+struct Linearisation {
+  SparseMatrix E, A, B, C, D;
+  Eigen::VectorXd state, input, output;  ///< x₀, u₀, y₀
+  Eigen::VectorXd rate;                  ///< E ẋ at (x₀, u₀); at rest zero
+  int part_states = 0;                   ///< the first of x: the states of the parts
+  bool is_explicit = false;              ///< E is the identity
+  std::vector<std::string> state_names;  ///< "part.state"; then "part.port.effort", "part.port.flow"
+  std::vector<std::string> input_names;  ///< settable inputs by slot, "part.input"
+};
+
+/// Linearises the equations of the parts, not a step: without step size, budget or waves. External
+/// inputs that cannot be set stay as they are at that time. Derivatives are those that parts give,
+/// and central differences where they give none (structure that depends on the state), good to some
+/// nine digits. Cost: a sparse elimination of the ports that depend on one another algebraically; a
+/// chain of n blocks takes O(n).
+/// Errors: ConfigError for opaque parts and for states, inputs and outputs of a wrong number, not
+/// finite, or outside of what a part is defined for; std::runtime_error where efforts and flows
+/// cannot be found.
+Linearisation linearised(const System& system, const OperatingPoint& at = {},
+                         const std::vector<LinearOutput>& outputs = {});
+
+}  // namespace portwave

@@ -1,0 +1,619 @@
+#include "portwave/coupling/state_space/linearisation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include <Eigen/LU>
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/typical_state.hpp"
+#include "portwave/subsystems/matrices/decompositions.hpp"
+
+namespace portwave {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using Triplet = Eigen::Triplet<double>;
+using Triplets = std::vector<Triplet>;
+
+SparseMatrix matrix(Eigen::Index rows, Eigen::Index columns, const Triplets& entries) {
+  SparseMatrix out(rows, columns);
+  out.setFromTriplets(entries.begin(), entries.end());
+  out.prune([](Eigen::Index, Eigen::Index, double value) { return value != 0.0; });
+  return out;
+}
+
+/// ẋ = Ag + Bu, y = Cg + Du.
+struct Realisation {
+  SparseMatrix A, B, C, D;
+
+  explicit Realisation(const Structure& s)
+      : A(s.J - s.R), B(s.G - s.P), C((s.G + s.P).transpose()), D(s.S + s.N) {}
+};
+
+/// A part in place: its states are [state, state + n) of all, its scalar ports [port, port + p).
+struct Block {
+  const Part* placed;
+  const Subsystem* part;
+  int number, state, port, n, p;
+  std::vector<bool> effort_in;
+  VectorXd x;
+  VectorXd external;  ///< one per external input
+  VectorXd g;
+  LinearForm form;
+  Realisation at_x;
+
+  Block(const Part& placed_part, int part_number, int first_state, int first_port,
+        const double* own)
+      : placed(&placed_part),
+        part(placed_part.port_hamiltonian()),
+        number(part_number),
+        state(first_state),
+        port(first_port),
+        n(part->signature().state_size()),
+        p(part->signature().wave_size()),
+        x(Eigen::Map<const VectorXd>(own, n)),
+        external(VectorXd::Zero(part->signature().input_size())),
+        g(n),
+        form(part->linear_form()),
+        at_x(realisation(x)) {
+    for (const Port& each : part->signature().ports) {
+      effort_in.insert(effort_in.end(), at(each.dimension),
+                       each.causality == Causality::effort_in);
+    }
+    part->gradient(x.data(), g.data());
+  }
+
+  Realisation realisation(const VectorXd& state_there) const {
+    if (part->constant_structure()) return Realisation(part->structure());
+    Structure structure = part->structure();
+    part->structure_at(state_there.data(), structure);
+    return Realisation(structure);
+  }
+
+  /// ∂z/∂x, n×n.
+  SparseMatrix hessian() const {
+    if (form.Q != nullptr) return *form.Q;
+    Triplets entries;
+    if (part->hessian(x.data(), entries)) return matrix(n, n, entries);
+    entries.clear();
+    const std::vector<double> typical = part->typical_state();
+    VectorXd ahead(n), back(n), moved = x;
+    for (int c = 0; c < n; ++c) {
+      const double reach = difference_step(typical[at(c)], x[c]);
+      moved[c] = x[c] + reach;
+      const double above = moved[c];
+      part->gradient(moved.data(), ahead.data());
+      moved[c] = x[c] - reach;
+      const double width = above - moved[c];
+      part->gradient(moved.data(), back.data());
+      moved[c] = x[c];
+      for (int r = 0; r < n; ++r) entries.emplace_back(r, c, (ahead[r] - back[r]) / width);
+    }
+    return matrix(n, n, entries);
+  }
+};
+
+/// Columns that equations tie to one another, and those equations.
+struct Cluster {
+  std::vector<int> rows, columns;
+};
+
+/// The connected components of a pattern; rows without entries are components of their own.
+std::vector<Cluster> clusters_of(const SparseMatrix& G) {
+  std::vector<int> parent(at(static_cast<int>(G.rows() + G.cols())));
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&parent](int i) {
+    while (parent[at(i)] != i) i = parent[at(i)] = parent[at(parent[at(i)])];
+    return i;
+  };
+  const auto rows = static_cast<int>(G.rows());
+  for (int j = 0; j < G.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(G, j); it; ++it) {
+      parent[at(root(static_cast<int>(it.row())))] = root(rows + j);
+    }
+  }
+  std::vector<int> number(parent.size(), -1);
+  std::vector<Cluster> out;
+  for (int i = 0; i < static_cast<int>(parent.size()); ++i) {
+    int& own = number[at(root(i))];
+    if (own < 0) {
+      own = static_cast<int>(out.size());
+      out.emplace_back();
+    }
+    (i < rows ? out[at(own)].rows : out[at(own)].columns).push_back(i < rows ? i : i - rows);
+  }
+  return out;
+}
+
+/// −G⁻¹ M, cluster by cluster; empty where G is singular. `M` is by columns.
+class Elimination {
+ public:
+  explicit Elimination(const SparseMatrix& G) : G_(G), clusters_(clusters_of(G)) {
+    place_.resize(at(static_cast<int>(std::max(G.rows(), G.cols()))));
+  }
+
+  std::optional<SparseMatrix> solve(const SparseMatrix& M) {
+    const SparseMatrix by_row = SparseMatrix(M.transpose());
+    Triplets entries;
+    for (const Cluster& cluster : clusters_) {
+      if (cluster.rows.size() != cluster.columns.size()) return std::nullopt;
+      std::vector<int> wanted;  // columns of M that this cluster sees
+      for (const int row : cluster.rows) {
+        for (SparseMatrix::InnerIterator it(by_row, row); it; ++it) {
+          wanted.push_back(static_cast<int>(it.row()));
+        }
+      }
+      std::ranges::sort(wanted);
+      wanted.erase(std::ranges::unique(wanted).begin(), wanted.end());
+      const auto size = static_cast<Eigen::Index>(cluster.rows.size());
+      MatrixXd right = MatrixXd::Zero(size, static_cast<Eigen::Index>(wanted.size()));
+      for (Eigen::Index r = 0; r < size; ++r) {
+        for (SparseMatrix::InnerIterator it(by_row, cluster.rows[at(static_cast<int>(r))]); it;
+             ++it) {
+          const auto column =
+              std::ranges::lower_bound(wanted, static_cast<int>(it.row())) - wanted.begin();
+          right(r, column) -= it.value();
+        }
+      }
+      if (!solve(cluster, right)) return std::nullopt;
+      for (Eigen::Index j = 0; j < right.cols(); ++j) {
+        for (Eigen::Index i = 0; i < size; ++i) {
+          entries.emplace_back(cluster.columns[at(static_cast<int>(i))],
+                               wanted[at(static_cast<int>(j))], right(i, j));
+        }
+      }
+    }
+    return matrix(G_.cols(), M.cols(), entries);
+  }
+
+ private:
+  /// In place. Rows and columns are scaled to entries near 1 first: efforts and flows have units.
+  bool solve(const Cluster& cluster, MatrixXd& right) {
+    const int size = static_cast<int>(cluster.rows.size());
+    for (int i = 0; i < size; ++i) place_[at(cluster.rows[at(i)])] = i;
+    Triplets entries;
+    for (int j = 0; j < size; ++j) {
+      for (SparseMatrix::InnerIterator it(G_, cluster.columns[at(j)]); it; ++it) {
+        entries.emplace_back(place_[at(static_cast<int>(it.row()))], j, it.value());
+      }
+    }
+    VectorXd rows = VectorXd::Ones(size), columns = VectorXd::Ones(size);
+    for (int sweep = 0; sweep < 4; ++sweep) {
+      VectorXd row = VectorXd::Zero(size), column = VectorXd::Zero(size);
+      for (const Triplet& entry : entries) {
+        const double scaled =
+            std::abs(rows[entry.row()] * entry.value() * columns[entry.col()]);
+        row[entry.row()] = std::max(row[entry.row()], scaled);
+        column[entry.col()] = std::max(column[entry.col()], scaled);
+      }
+      if (!(row.minCoeff() > 0.0) || !(column.minCoeff() > 0.0)) return false;
+      rows.array() /= row.array().sqrt();
+      columns.array() /= column.array().sqrt();
+    }
+    for (Triplet& entry : entries) {
+      entry = {entry.row(), entry.col(), rows[entry.row()] * entry.value() * columns[entry.col()]};
+    }
+    right = rows.asDiagonal() * right;
+    constexpr int kLargestDense = 300;
+    if (size <= kLargestDense) {
+      MatrixXd dense = MatrixXd::Zero(size, size);
+      for (const Triplet& entry : entries) dense(entry.row(), entry.col()) += entry.value();
+      Eigen::FullPivLU<MatrixXd> lu(dense);
+      lu.setThreshold(1e-12);
+      if (!lu.isInvertible()) return false;
+      right = lu.solve(right).eval();
+    } else {
+      SparseMatrix sparse(size, size);
+      sparse.setFromTriplets(entries.begin(), entries.end());
+      SparseLu lu;
+      lu.analyse(sparse);
+      if (!lu.factorise(sparse)) return false;
+      right = lu.solve(right).eval();
+    }
+    right = columns.asDiagonal() * right;
+    return right.allFinite();
+  }
+
+  const SparseMatrix& G_;
+  std::vector<Cluster> clusters_;
+  std::vector<int> place_;
+};
+
+/// The equations
+///   E ẋ = f(x, w, u),   0 = c(x, w, u),
+/// w being the efforts of all scalar ports and then the flows. The algebraic ones are the outputs of
+/// the parts, one per scalar port, and the rows of the junctions, as many again.
+class Equations {
+ public:
+  Equations(const System& system, const OperatingPoint& point) : system_(system) {
+    settings_ = point.input.empty() ? system.initial_settings() : point.input;
+    int states = 0;
+    for (const Part& part : system.parts()) {
+      states += part.component->signature().state_size();
+    }
+    ports_ = static_cast<int>(system.scalar_ports().size());
+    check(point, states);
+    std::vector<double> x = point.state;
+    if (x.empty()) {
+      for (const Part& part : system.parts()) {
+        x.insert(x.end(), part.initial_state.begin(), part.initial_state.end());
+      }
+    }
+    int state = 0;
+    for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+      const Part& part = system.parts()[at(i)];
+      blocks_.emplace_back(part, i, state, system.first_scalar_port(i), x.data() + state);
+      state += blocks_.back().n;
+      Block& own = blocks_.back();
+      for (Eigen::Index j = 0; j < own.external.size(); ++j) {
+        const auto channel = static_cast<std::size_t>(j);
+        if (!part.input_is_driven[channel]) continue;
+        own.external[j] = part.inputs[channel].at(point.time_s, settings_);
+      }
+    }
+    states_ = state;
+    w_ = VectorXd::Zero(2 * ports_);
+    for (int j = 0; j < ports_ && !point.effort.empty(); ++j) w_[j] = point.effort[at(j)];
+    for (int j = 0; j < ports_ && !point.flow.empty(); ++j) w_[ports_ + j] = point.flow[at(j)];
+    find_waves();
+  }
+
+  Linearisation at_this_point(const std::vector<LinearOutput>& outputs) {
+    const Jacobians own = differentiate();
+    Elimination elimination(own.cw);
+    std::optional<SparseMatrix> of_x, of_u;
+    if (is_determined_) of_x = elimination.solve(own.cx);
+    if (of_x) of_u = elimination.solve(own.cu);
+    Linearisation out;
+    out.part_states = states_;
+    out.input = Eigen::Map<const VectorXd>(settings_.data(),
+                                           static_cast<Eigen::Index>(settings_.size()));
+    if (of_u) {
+      out.E = mass();
+      out.A = own.fx + own.fw * *of_x;
+      out.B = own.fu + own.fw * *of_u;
+      out.state = x();
+      out.rate = residual().head(states_);
+    } else {
+      extend(own, out);
+    }
+    name(out, !of_u);
+    out.is_explicit = of_u.has_value() && std::ranges::none_of(blocks_, [](const Block& block) {
+                        return block.form.E != nullptr;
+                      });
+    observe(outputs, of_x, of_u, out);
+    return out;
+  }
+
+ private:
+  struct Jacobians {
+    SparseMatrix fx, fw, fu, cx, cw, cu;
+  };
+
+  void check(const OperatingPoint& point, int states) const {
+    Issues issues;
+    const auto expect = [&](const char* where, const std::vector<double>& values, int wanted,
+                            const char* what) {
+      if (!values.empty() && static_cast<int>(values.size()) != wanted) {
+        issues.push_back({where, fmt::format("must have {} numbers, {}, and has {}", wanted, what,
+                                             values.size())});
+      } else if (!std::ranges::all_of(values, [](double v) { return std::isfinite(v); })) {
+        issues.push_back({where, "must be finite"});
+      }
+    };
+    expect("/state", point.state, states, "one per state of each part");
+    expect("/input", point.input, static_cast<int>(system_.settable_inputs().size()),
+           "one per settable input");
+    expect("/effort", point.effort, ports_, "one per scalar port");
+    expect("/flow", point.flow, ports_, "one per scalar port");
+    if (!std::isfinite(point.time_s)) issues.push_back({"/time_s", "must be finite"});
+    for (std::size_t i = 0; i < system_.parts().size(); ++i) {
+      if (system_.parts()[i].port_hamiltonian() != nullptr) continue;
+      issues.push_back({fmt::format("/subsystems/{}", i), opaque_defect(system_.parts()[i])});
+    }
+    throw_if_any(std::move(issues));
+    const double* own = point.state.data();
+    for (std::size_t i = 0; i < system_.parts().size() && !point.state.empty(); ++i) {
+      const Component& component = *system_.parts()[i].component;
+      for (Issue& issue : component.check_initial_state(own)) {
+        issues.push_back({"/state", fmt::format("of part \"{}\": {}", system_.parts()[i].name,
+                                                issue.what)});
+      }
+      own += component.signature().state_size();
+    }
+    throw_if_any(std::move(issues));
+  }
+
+  int input_at(const Block& b, int j) const {
+    return b.effort_in[at(j)] ? b.port + j : ports_ + b.port + j;
+  }
+  int output_at(const Block& b, int j) const {
+    return b.effort_in[at(j)] ? ports_ + b.port + j : b.port + j;
+  }
+  VectorXd inputs(const Block& b) const {
+    VectorXd u(b.p + b.external.size());
+    for (int j = 0; j < b.p; ++j) u[j] = w_[input_at(b, j)];
+    u.tail(b.external.size()) = b.external;
+    return u;
+  }
+  VectorXd x() const {
+    VectorXd out(states_);
+    for (const Block& b : blocks_) out.segment(b.state, b.n) = b.x;
+    return out;
+  }
+
+  /// (f, c) at this point.
+  VectorXd residual() const {
+    VectorXd out = VectorXd::Zero(states_ + 2 * ports_);
+    for (const Block& b : blocks_) {
+      const VectorXd u = inputs(b);
+      out.segment(b.state, b.n) = b.at_x.A * b.g + b.at_x.B * u;
+      const VectorXd y = b.at_x.C * b.g + b.at_x.D * u;
+      for (int j = 0; j < b.p; ++j) {
+        double own = y[j];
+        if (b.part->has_port_laws()) own += b.part->port_law(j, u[j]).value;
+        out[states_ + b.port + j] = w_[output_at(b, j)] - own;
+      }
+    }
+    int row = states_ + ports_;
+    for (const Junction& junction : system_.junctions()) {
+      const DiracStructure& d = junction.dirac;
+      for (int i = 0; i < d.size(); ++i, ++row) {
+        for (int j = 0; j < d.size(); ++j) {
+          const int port = junction.waves[at(j)];
+          out[row] += d.E(i, j) * w_[port] + d.F(i, j) * w_[ports_ + port];
+        }
+      }
+    }
+    return out;
+  }
+
+  /// ∂c/∂w.
+  SparseMatrix algebraic_jacobian() const {
+    Triplets entries;
+    for (const Block& b : blocks_) {
+      for (int j = 0; j < b.p; ++j) {
+        entries.emplace_back(b.port + j, output_at(b, j), 1.0);
+        for (SparseMatrix::InnerIterator it(b.at_x.D, j); it; ++it) {
+          if (it.row() >= b.p) continue;
+          entries.emplace_back(b.port + static_cast<int>(it.row()), input_at(b, j), -it.value());
+        }
+        if (!b.part->has_port_laws()) continue;
+        const double slope = b.part->port_law(j, w_[input_at(b, j)]).slope;
+        entries.emplace_back(b.port + j, input_at(b, j), -slope);
+      }
+    }
+    int row = ports_;
+    for (const Junction& junction : system_.junctions()) {
+      const DiracStructure& d = junction.dirac;
+      for (int i = 0; i < d.size(); ++i, ++row) {
+        for (int j = 0; j < d.size(); ++j) {
+          const int port = junction.waves[at(j)];
+          entries.emplace_back(row, port, d.E(i, j));
+          entries.emplace_back(row, ports_ + port, d.F(i, j));
+        }
+      }
+    }
+    return matrix(2 * ports_, 2 * ports_, entries);
+  }
+
+  /// w with c(x, w, u) = 0, by Newton's method, halving steps that do not help; what was given
+  /// where it is not determined.
+  void find_waves() {
+    const bool has_laws = std::ranges::any_of(
+        blocks_, [](const Block& b) { return b.part->has_port_laws(); });
+    const VectorXd given = w_;
+    constexpr int kMostSteps = 100;
+    for (int step = 0; step < kMostSteps; ++step) {
+      const VectorXd c = residual().tail(2 * ports_);
+      const SparseMatrix G = algebraic_jacobian();
+      const std::optional<SparseMatrix> change =
+          Elimination(G).solve(c.sparseView(0.0, 0.0));
+      if (!change) {
+        w_ = given;
+        is_determined_ = false;
+        return;
+      }
+      const VectorXd full = VectorXd(change->col(0));
+      const VectorXd start = w_;
+      const double scale = start.cwiseAbs().maxCoeff() + full.cwiseAbs().maxCoeff();
+      w_ = start + full;
+      if (!has_laws) {
+        if (step == 1) return;  // the second one refines
+        continue;
+      }
+      const double before = c.norm();
+      double share = 1.0;
+      while (share > 1e-6 && !(residual().tail(2 * ports_).norm() <= before)) {
+        share *= 0.5;
+        w_ = start + share * full;
+      }
+      if (share * full.cwiseAbs().maxCoeff() <= 1e-14 * scale) return;
+      if (share <= 1e-6) {  // no step helps: this is round-off, or no solution
+        w_ = start;
+        if (full.cwiseAbs().maxCoeff() <= 1e-9 * scale) return;
+        break;
+      }
+    }
+    throw std::runtime_error("the efforts and flows at this point were not found");
+  }
+
+  Jacobians differentiate() const {
+    Triplets fx, fw, fu, cx, cu;
+    for (const Block& b : blocks_) {
+      const SparseMatrix H = b.hessian();
+      append(b.at_x.A * H, b.state, b.state, fx);
+      append(SparseMatrix(-(b.at_x.C * H)).topRows(b.p), b.port, b.state, cx);
+      if (!b.part->constant_structure()) add_structure_slope(b, fx, cx);
+      for (int j = 0; j < b.p; ++j) {
+        for (SparseMatrix::InnerIterator it(b.at_x.B, j); it; ++it) {
+          fw.emplace_back(b.state + static_cast<int>(it.row()), input_at(b, j), it.value());
+        }
+      }
+      for (int j = 0; j < static_cast<int>(b.external.size()); ++j) {
+        const int slot = b.placed->input_is_driven[at(j)] ? b.placed->inputs[at(j)].slot() : -1;
+        if (slot < 0) continue;
+        for (SparseMatrix::InnerIterator it(b.at_x.B, b.p + j); it; ++it) {
+          fu.emplace_back(b.state + static_cast<int>(it.row()), slot, it.value());
+        }
+        for (SparseMatrix::InnerIterator it(b.at_x.D, b.p + j); it; ++it) {
+          if (it.row() < b.p) {
+            cu.emplace_back(b.port + static_cast<int>(it.row()), slot, -it.value());
+          }
+        }
+      }
+    }
+    const auto inputs = static_cast<Eigen::Index>(settings_.size());
+    return {matrix(states_, states_, fx),     matrix(states_, 2 * ports_, fw),
+            matrix(states_, inputs, fu),      matrix(2 * ports_, states_, cx),
+            algebraic_jacobian(),             matrix(2 * ports_, inputs, cu)};
+  }
+
+  static void append(const SparseMatrix& M, int row, int column, Triplets& entries) {
+    for (int j = 0; j < M.outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(M, j); it; ++it) {
+        entries.emplace_back(row + static_cast<int>(it.row()), column + j, it.value());
+      }
+    }
+  }
+
+  /// What comes through a structure that depends on the state, by central differences.
+  void add_structure_slope(const Block& b, Triplets& fx, Triplets& cx) const {
+    const VectorXd u = inputs(b);
+    const std::vector<double> typical = b.part->typical_state();
+    VectorXd moved = b.x;
+    for (int c = 0; c < b.n; ++c) {
+      const double reach = difference_step(typical[at(c)], b.x[c]);
+      moved[c] = b.x[c] + reach;
+      const double above = moved[c];
+      const Realisation ahead = b.realisation(moved);
+      moved[c] = b.x[c] - reach;
+      const double width = above - moved[c];
+      const Realisation back = b.realisation(moved);
+      moved[c] = b.x[c];
+      const VectorXd rate = (ahead.A * b.g + ahead.B * u - back.A * b.g - back.B * u) / width;
+      const VectorXd y = (ahead.C * b.g + ahead.D * u - back.C * b.g - back.D * u) / width;
+      for (int i = 0; i < b.n; ++i) fx.emplace_back(b.state + i, b.state + c, rate[i]);
+      for (int j = 0; j < b.p; ++j) cx.emplace_back(b.port + j, b.state + c, -y[j]);
+    }
+  }
+
+  /// diag(Eᵢ) of the parts.
+  SparseMatrix mass() const {
+    Triplets entries;
+    for (const Block& b : blocks_) {
+      if (b.form.E != nullptr) {
+        append(*b.form.E, b.state, b.state, entries);
+        continue;
+      }
+      for (int i = 0; i < b.n; ++i) entries.emplace_back(b.state + i, b.state + i, 1.0);
+    }
+    return matrix(states_, states_, entries);
+  }
+
+  /// With efforts and flows as further variables.
+  void extend(const Jacobians& own, Linearisation& out) const {
+    const int size = states_ + 2 * ports_;
+    Triplets E, A, B;
+    append(mass(), 0, 0, E);
+    append(own.fx, 0, 0, A);
+    append(own.fw, 0, states_, A);
+    append(own.cx, states_, 0, A);
+    append(own.cw, states_, states_, A);
+    append(own.fu, 0, 0, B);
+    append(own.cu, states_, 0, B);
+    out.E = matrix(size, size, E);
+    out.A = matrix(size, size, A);
+    out.B = matrix(size, static_cast<Eigen::Index>(settings_.size()), B);
+    out.state.resize(size);
+    out.state << x(), w_;
+    out.rate = residual();
+  }
+
+  void name(Linearisation& out, bool with_waves) const {
+    for (const Block& b : blocks_) {
+      for (const StateVariable& state : b.part->signature().states) {
+        out.state_names.push_back(b.placed->name + "." + state.name);
+      }
+    }
+    for (int i = 0; with_waves && i < 2 * ports_; ++i) {
+      out.state_names.push_back(system_.port_label(i % ports_) +
+                                (i < ports_ ? ".effort" : ".flow"));
+    }
+    for (const System::SettableInput& input : system_.settable_inputs()) {
+      const Part& part = system_.parts()[at(input.part)];
+      out.input_names.push_back(part.name + "." +
+                                part.component->signature().inputs[at(input.channel)].name);
+    }
+  }
+
+  void observe(const std::vector<LinearOutput>& outputs, const std::optional<SparseMatrix>& of_x,
+               const std::optional<SparseMatrix>& of_u, Linearisation& out) const {
+    Triplets C, D;
+    SparseMatrix x_by_row, u_by_row;
+    if (of_u) {
+      x_by_row = of_x->transpose();
+      u_by_row = of_u->transpose();
+    }
+    out.output.resize(static_cast<Eigen::Index>(outputs.size()));
+    Issues issues;
+    for (int i = 0; i < static_cast<int>(outputs.size()); ++i) {
+      const LinearOutput& wanted = outputs[at(i)];
+      const bool is_state = wanted.kind == LinearOutput::Kind::state;
+      const int most = is_state ? states_ : ports_;
+      if (wanted.index < 0 || wanted.index >= most) {
+        issues.push_back({fmt::format("/outputs/{}", i),
+                          fmt::format("there is no {} {}: there are {}",
+                                      is_state ? "state" : "scalar port", wanted.index, most)});
+        continue;
+      }
+      if (is_state) {
+        C.emplace_back(i, wanted.index, 1.0);
+        out.output[i] = out.state[wanted.index];
+        continue;
+      }
+      const int wave = wanted.kind == LinearOutput::Kind::effort ? wanted.index
+                                                                 : ports_ + wanted.index;
+      out.output[i] = w_[wave];
+      if (!of_u) {
+        C.emplace_back(i, states_ + wave, 1.0);
+        continue;
+      }
+      for (SparseMatrix::InnerIterator it(x_by_row, wave); it; ++it) {
+        C.emplace_back(i, static_cast<int>(it.row()), it.value());
+      }
+      for (SparseMatrix::InnerIterator it(u_by_row, wave); it; ++it) {
+        D.emplace_back(i, static_cast<int>(it.row()), it.value());
+      }
+    }
+    throw_if_any(std::move(issues));
+    out.C = matrix(out.output.size(), out.A.cols(), C);
+    out.D = matrix(out.output.size(), out.B.cols(), D);
+  }
+
+  const System& system_;
+  std::vector<double> settings_;
+  std::vector<Block> blocks_;
+  int states_ = 0;
+  int ports_ = 0;
+  VectorXd w_;
+  bool is_determined_ = true;
+};
+
+}  // namespace
+
+Linearisation linearised(const System& system, const OperatingPoint& at,
+                         const std::vector<LinearOutput>& outputs) {
+  return Equations(system, at).at_this_point(outputs);
+}
+
+}  // namespace portwave

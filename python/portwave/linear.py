@@ -1,0 +1,66 @@
+"""A system near a point."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Tuple
+
+import numpy as np
+
+
+class Linearisation:
+    """E dx/dt = rate + A (x - state) + B (u - input), y = output + C (x - state) + D (u - input).
+
+    Where the states of the parts determine all efforts and flows, x are those states, and E is the
+    identity (``is_explicit``) but for descriptor parts. Elsewhere x goes on with efforts and flows.
+
+    ``E``, ``A``, ``B``, ``C``, ``D``: arrays; ``sparse("A")``: the same as a SciPy matrix.
+    """
+
+    def __init__(self, own: Dict[str, Any], output_names: List[str]) -> None:
+        self._matrices: Dict[str, Tuple] = {name: own[name] for name in "EABCD"}
+        self.state: np.ndarray = own["state"]
+        self.input: np.ndarray = own["input"]
+        self.output: np.ndarray = own["output"]
+        self.rate: np.ndarray = own["rate"]
+        self.state_names: List[str] = own["state_names"]
+        self.input_names: List[str] = own["input_names"]
+        self.output_names = output_names
+        self.part_states: int = own["part_states"]
+        self.is_explicit: bool = own["is_explicit"]
+
+    def _dense(self, name: str) -> np.ndarray:
+        rows, columns, values, shape = self._matrices[name]
+        out = np.zeros(shape)
+        out[rows.astype(int), columns.astype(int)] = values
+        return out
+
+    @property
+    def E(self) -> np.ndarray:
+        return self._dense("E")
+
+    @property
+    def A(self) -> np.ndarray:
+        return self._dense("A")
+
+    @property
+    def B(self) -> np.ndarray:
+        return self._dense("B")
+
+    @property
+    def C(self) -> np.ndarray:
+        return self._dense("C")
+
+    @property
+    def D(self) -> np.ndarray:
+        return self._dense("D")
+
+    def sparse(self, name: str) -> Any:
+        """"A" and the others as ``scipy.sparse.csc_matrix``."""
+        from scipy.sparse import csc_matrix
+
+        rows, columns, values, shape = self._matrices[name]
+        return csc_matrix((values, (rows.astype(int), columns.astype(int))), shape=shape)
+
+    def __repr__(self) -> str:
+        n, m = self._matrices["B"][3]
+        return f"<portwave.Linearisation of {n} states, {m} inputs, {len(self.output_names)} outputs>"

@@ -1,0 +1,186 @@
+// Many replicas of one system, for Python.
+
+#include "ensemble.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "portwave/runtime/ensemble/ensemble.hpp"
+#include "portwave/runtime/scenario/part_recipes.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using Read = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Written = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+
+template <class Array>
+auto numbers(const Array& array) {
+  return std::span(array.data(), array.size());
+}
+
+class PyEnsemble {
+ public:
+  /// `values`: [N, one per path].
+  PyEnsemble(const std::string& text, const std::string& folder,
+             const std::vector<std::pair<std::string, std::string>>& overrides, int replicas,
+             const std::vector<std::string>& paths, const Matrix& values, int threads, int chunk,
+             bool certify) {
+    std::vector<portwave::Override> set;
+    for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
+    const portwave::Scenario scenario =
+        portwave::parse_scenario(text, "scenario", folder, set);
+    portwave::StepperOptions options = scenario.options;
+    if (!certify) options.certify = portwave::Certify::none;
+    const nb::gil_scoped_release unlocked;
+    if (paths.empty()) {
+      ensemble_.emplace(scenario.system, replicas, options,
+                        portwave::EnsembleOptions{.threads = threads, .chunk = chunk});
+      return;
+    }
+    std::vector<portwave::ParameterChange> changes;
+    for (const std::string& path : paths) changes.push_back({path, 0.0});
+    const auto replica = [&](int i) {
+      for (std::size_t k = 0; k < changes.size(); ++k) {
+        changes[k].value = values(static_cast<std::size_t>(i), k);
+      }
+      return portwave::changed_system(scenario.system, scenario, changes);
+    };
+    ensemble_.emplace(replicas, replica, options,
+                      portwave::EnsembleOptions{.threads = threads, .chunk = chunk});
+  }
+
+  void rollout(const std::optional<Read>& x0, const std::optional<Read>& u, int steps,
+               const Written& x, int every) {
+    const nb::gil_scoped_release unlocked;
+    ensemble_->rollout(x0 ? numbers(*x0) : std::span<const double>(),
+                       u ? numbers(*u) : std::span<const double>(), steps, numbers(x),
+                       {.every = every});
+  }
+  void run(std::int64_t steps) {
+    const nb::gil_scoped_release unlocked;
+    ensemble_->run(steps);
+  }
+  void states(const Written& x) {
+    const auto n = static_cast<std::size_t>(ensemble_->state_size());
+    for (int i = 0; i < ensemble_->replicas(); ++i) {
+      ensemble_->get_state(i, numbers(x).subspan(static_cast<std::size_t>(i) * n, n));
+    }
+  }
+  void set_states(const Read& x) {
+    const auto n = static_cast<std::size_t>(ensemble_->state_size());
+    ensemble_->reset();
+    for (int i = 0; i < ensemble_->replicas(); ++i) {
+      ensemble_->set_state(i, numbers(x).subspan(static_cast<std::size_t>(i) * n, n));
+    }
+  }
+  void set_inputs(const Read& u) {
+    const auto m = static_cast<std::size_t>(ensemble_->input_size());
+    for (int i = 0; i < ensemble_->replicas(); ++i) {
+      for (std::size_t k = 0; k < m; ++k) {
+        ensemble_->set_input(i, static_cast<int>(k), u.data()[static_cast<std::size_t>(i) * m + k]);
+      }
+    }
+  }
+  nb::dict status(int replica) const {
+    const portwave::ReplicaStatus own = ensemble_->status(replica);
+    nb::dict out;
+    out["failed"] = own.failed;
+    out["error"] = own.error;
+    out["part"] = own.part;
+    out["steps"] = own.steps;
+    out["iterations"] = own.iterations;
+    out["not_converged"] = own.not_converged;
+    out["guard_uses"] = own.guard.uses;
+    return out;
+  }
+  nb::dict energy(int replica) const {
+    const portwave::EnergyTotals own = ensemble_->energy(replica);
+    nb::dict out;
+    out["initial_J"] = own.initial_J;
+    out["final_J"] = own.final_J;
+    out["supplied_J"] = own.supplied_J;
+    out["dissipated_J"] = own.dissipated_J;
+    out["mismatch_J"] = own.mismatch_J;
+    out["tank_J"] = own.tank_J;
+    return out;
+  }
+  std::string certificate(int replica) const {
+    return std::string(to_string(ensemble_->certificate(replica).status));
+  }
+  std::vector<std::string> state_names() const {
+    std::vector<std::string> out;
+    for (const portwave::Part& part : ensemble_->system().parts()) {
+      for (const auto& state : part.component->signature().states) {
+        out.push_back(part.name + "." + state.name);
+      }
+    }
+    return out;
+  }
+  std::vector<std::string> input_names() const {
+    std::vector<std::string> out;
+    for (const auto& input : ensemble_->system().settable_inputs()) {
+      const portwave::Part& part =
+          ensemble_->system().parts()[static_cast<std::size_t>(input.part)];
+      out.push_back(
+          part.name + "." +
+          part.component->signature().inputs[static_cast<std::size_t>(input.channel)].name);
+    }
+    return out;
+  }
+  int replicas() const { return ensemble_->replicas(); }
+  int failures() const { return ensemble_->failures(); }
+  std::int64_t step_index() const { return ensemble_->step_index(); }
+  std::string execution() const { return ensemble_->execution(); }
+  std::string method() const { return ensemble_->method().reason; }
+  double step_s() const { return ensemble_->options_of(0).step_s; }
+
+ private:
+  std::optional<portwave::Ensemble> ensemble_;
+};
+
+}  // namespace
+
+void bind_ensemble(nb::module_& m) {
+  nb::class_<PyEnsemble>(m, "Ensemble")
+      .def(nb::init<const std::string&, const std::string&,
+                    const std::vector<std::pair<std::string, std::string>>&, int,
+                    const std::vector<std::string>&, const Matrix&, int, int, bool>(),
+           "text"_a, "folder"_a, "overrides"_a, "replicas"_a, "paths"_a, "values"_a, "threads"_a,
+           "chunk"_a, "certify"_a)
+      .def("rollout", &PyEnsemble::rollout, "x0"_a.none(), "u"_a.none(), "steps"_a, "x"_a,
+           "every"_a)
+      .def("run", &PyEnsemble::run, "steps"_a)
+      .def("states", &PyEnsemble::states, "x"_a)
+      .def("set_states", &PyEnsemble::set_states, "x"_a)
+      .def("set_inputs", &PyEnsemble::set_inputs, "u"_a)
+      .def("status", &PyEnsemble::status, "replica"_a)
+      .def("energy", &PyEnsemble::energy, "replica"_a)
+      .def("certificate", &PyEnsemble::certificate, "replica"_a)
+      .def_prop_ro("state_names", &PyEnsemble::state_names)
+      .def_prop_ro("input_names", &PyEnsemble::input_names)
+      .def_prop_ro("replicas", &PyEnsemble::replicas)
+      .def_prop_ro("failures", &PyEnsemble::failures)
+      .def_prop_ro("step_index", &PyEnsemble::step_index)
+      .def_prop_ro("execution", &PyEnsemble::execution)
+      .def_prop_ro("method", &PyEnsemble::method)
+      .def_prop_ro("step_s", &PyEnsemble::step_s);
+}

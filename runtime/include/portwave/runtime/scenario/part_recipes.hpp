@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/catalogue/catalogue.hpp"
+
+namespace portwave {
+
+struct Scenario;
+class Stepper;
+
+/// What the parts of a scenario were built from, so that they can be built again with other numbers.
+/// Several threads may use it.
+class PartRecipes {
+ public:
+  /// Parts with matrices are left out: those are not numbers to change one by one.
+  void add(const std::shared_ptr<const Component>& part, const PartType& type,
+           Parameters parameters, bool allow_active);
+
+  /// A number of a part: "mass_kg", or "masses_kg[1]" of a list.
+  /// Errors: std::out_of_range with the nearest name; std::invalid_argument where it is no number;
+  /// std::logic_error for a part that is not known.
+  double value(const Component& part, std::string_view parameter) const;
+  /// The part built anew with that number changed, and known from now on.
+  /// Errors: also ConfigError where the number is not allowed.
+  std::shared_ptr<const Component> with(const Component& part, std::string_view parameter,
+                                        double value);
+
+ private:
+  struct Recipe {
+    std::weak_ptr<const Component> part;
+    const PartType* type;
+    Parameters parameters;
+    bool allow_active;
+  };
+  const Recipe& find(const Component& part) const;
+  void keep(const std::shared_ptr<const Component>& part, Recipe recipe);
+
+  mutable std::mutex mutex_;
+  std::unordered_map<const Component*, Recipe> recipes_;
+  std::size_t most_ = 1024;  // before those of parts that are gone are thrown out
+};
+
+/// Changes a number of a part between steps, "load.inertia_kgm2" or "arm.masses_kg[1]"
+/// (Stepper::set_component). `stepper` steps the system of `scenario`, or had it given away to it.
+/// Errors, nothing having changed: those of PartRecipes and set_component; std::out_of_range for an
+/// unknown part, with the nearest name.
+void set_parameter(Stepper& stepper, const Scenario& scenario, std::string_view path, double value);
+/// One such number, and what it is to be.
+struct ParameterChange {
+  std::string path;
+  double value = 0.0;
+};
+/// A copy of the scenario's system with some numbers changed, as the replicas of an Ensemble are.
+/// Errors: as set_parameter.
+System changed_system(const System& system, const Scenario& scenario,
+                      std::span<const ParameterChange> changes);
+
+/// What it is at present. Errors: likewise.
+double parameter(const Stepper& stepper, const Scenario& scenario, std::string_view path);
+
+}  // namespace portwave

@@ -1,0 +1,184 @@
+#include "portwave/runtime/scenario/part_recipes.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "portwave/coupling/system/exchange.hpp"
+#include "portwave/coupling/system/gathered_system.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/name_search.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+
+namespace portwave {
+namespace {
+
+/// "masses_kg[1]": a name and a place in a list.
+struct Element {
+  std::string_view name;
+  std::optional<std::size_t> index;
+};
+
+Element split(std::string_view parameter) {
+  const std::size_t bracket = parameter.find('[');
+  if (bracket == std::string_view::npos || !parameter.ends_with(']')) return {parameter, {}};
+  const std::string_view digits =
+      parameter.substr(bracket + 1, parameter.size() - bracket - 2);
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  if (error != std::errc() || end != digits.data() + digits.size()) return {parameter, {}};
+  return {parameter.substr(0, bracket), index};
+}
+
+template <class Map>
+auto& value_of(Map& parameters, const PartType& type, std::string_view name) {
+  const auto found = parameters.find(name);
+  if (found != parameters.end()) return found->second;
+  std::vector<std::string> names;
+  for (const ParameterInfo& info : type.parameters) names.push_back(info.name);
+  throw std::out_of_range(fmt::format("{} has no parameter {}.{}", type.name,
+                                      in_quotes(std::string(name)),
+                                      NameSearch(std::move(names)).did_you_mean(name)));
+}
+
+[[noreturn]] void refuse(std::string_view parameter, const char* why) {
+  throw std::invalid_argument(
+      fmt::format("parameter {} {}", in_quotes(std::string(parameter)), why));
+}
+
+/// act(number) on the number that is meant, a double& or an int&.
+template <class Map, class Act>
+void at_number(Map& parameters, const PartType& type, std::string_view parameter, const Act& act) {
+  const Element element = split(parameter);
+  auto& value = value_of(parameters, type, element.name);
+  if (auto* const list = std::get_if<std::vector<double>>(&value)) {
+    if (!element.index) refuse(parameter, "is a list: say which number of it, as in \"name[0]\"");
+    if (*element.index >= list->size()) {
+      throw std::out_of_range(fmt::format("parameter {} has {} numbers, and none of number {}",
+                                          in_quotes(std::string(element.name)), list->size(),
+                                          *element.index));
+    }
+    return act((*list)[*element.index]);
+  }
+  if (element.index) refuse(element.name, "is no list");
+  if (auto* const number = std::get_if<double>(&value)) return act(*number);
+  if (auto* const number = std::get_if<int>(&value)) return act(*number);
+  refuse(parameter, "is no number");
+}
+
+bool is_matrix(const ParameterValue& value) {
+  return std::holds_alternative<MatrixRows>(value) ||
+         std::holds_alternative<MatrixEntries>(value) ||
+         std::holds_alternative<ShapedMatrix>(value);
+}
+
+struct Place {
+  int part;
+  std::string_view parameter;
+};
+
+Place find_place(const System& system, std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  const std::string name(path.substr(0, dot));
+  const int part = dot == std::string_view::npos ? -1 : system.find_part(name);
+  if (part >= 0) return {part, path.substr(dot + 1)};
+  std::vector<std::string> names;
+  for (const Part& own : system.parts()) names.push_back(own.name);
+  throw std::out_of_range(fmt::format("no parameter is named {}: no part is named {}.{}",
+                                      in_quotes(std::string(path)), in_quotes(name),
+                                      NameSearch(std::move(names)).did_you_mean(name)));
+}
+
+}  // namespace
+
+void PartRecipes::add(const std::shared_ptr<const Component>& part, const PartType& type,
+                      Parameters parameters, bool allow_active) {
+  for (const auto& [name, value] : parameters) {
+    if (is_matrix(value)) return;
+  }
+  const std::lock_guard lock(mutex_);
+  keep(part, {part, &type, std::move(parameters), allow_active});
+}
+
+void PartRecipes::keep(const std::shared_ptr<const Component>& part, Recipe recipe) {
+  if (recipes_.size() >= most_) {
+    std::erase_if(recipes_, [](const auto& own) { return own.second.part.expired(); });
+    most_ = std::max<std::size_t>(1024, 2 * recipes_.size());
+  }
+  recipes_.insert_or_assign(part.get(), std::move(recipe));
+}
+
+const PartRecipes::Recipe& PartRecipes::find(const Component& part) const {
+  const auto found = recipes_.find(&part);
+  if (found != recipes_.end() && found->second.part.lock().get() == &part) return found->second;
+  throw std::logic_error(
+      "this part has no parameters to change: it is a piece of another one, a resistive end, or given "
+      "by its matrices");
+}
+
+double PartRecipes::value(const Component& part, std::string_view parameter) const {
+  const std::lock_guard lock(mutex_);
+  const Recipe& recipe = find(part);
+  double out = 0.0;
+  at_number(recipe.parameters, *recipe.type, parameter,
+            [&](const auto& number) { out = static_cast<double>(number); });
+  return out;
+}
+
+std::shared_ptr<const Component> PartRecipes::with(const Component& part,
+                                                   std::string_view parameter, double value) {
+  const std::lock_guard lock(mutex_);
+  Recipe recipe = find(part);
+  at_number(recipe.parameters, *recipe.type, parameter, [&]<class Number>(Number& number) {
+    if constexpr (std::is_same_v<Number, int>) {
+      if (value != std::floor(value) || std::abs(value) > 1e9) refuse(parameter, "is an integer");
+    }
+    number = static_cast<Number>(value);
+  });
+  throw_if_any(check_parameters(*recipe.type, recipe.parameters, recipe.allow_active));
+  std::shared_ptr<const Component> built = recipe.type->build(recipe.parameters);
+  recipe.part = built;
+  keep(built, std::move(recipe));
+  return built;
+}
+
+void set_parameter(Stepper& stepper, const Scenario& scenario, std::string_view path,
+                   double value) {
+  const Place place = find_place(stepper.system(), path);
+  const Component& present = *stepper.system().parts()[at(place.part)].component;
+  stepper.set_component(place.part, scenario.recipes->with(present, place.parameter, value));
+}
+
+System changed_system(const System& system, const Scenario& scenario,
+                      std::span<const ParameterChange> changes) {
+  const System* const one[] = {&system};
+  System out = gathered_system(one);
+  for (const ParameterChange& change : changes) {
+    const Place place = find_place(out, change.path);
+    const Component& present = *out.parts()[at(place.part)].component;
+    auto component = scenario.recipes->with(present, place.parameter, change.value);
+    if (const std::string defect = exchange_defect(present, *component); !defect.empty()) {
+      throw std::invalid_argument(fmt::format("with {} = {:g} it is another part: {}", change.path,
+                                              change.value, defect));
+    }
+    exchange_component(out, place.part, std::move(component));
+  }
+  return out;
+}
+
+double parameter(const Stepper& stepper, const Scenario& scenario, std::string_view path) {
+  const Place place = find_place(stepper.system(), path);
+  const Component& present = *stepper.system().parts()[at(place.part)].component;
+  return scenario.recipes->value(present, place.parameter);
+}
+
+}  // namespace portwave
