@@ -10,14 +10,18 @@ import numpy as np
 class Linearisation:
     """E dx/dt = rate + A (x - state) + B (u - input), y = output + C (x - state) + D (u - input).
 
-    Where the states of the parts determine all efforts and flows, x are those states, and E is the
-    identity (``is_explicit``) but for descriptor parts. Elsewhere x goes on with efforts and flows.
+    x are states of the parts, by ``state_names``, and E is the identity (``is_explicit``) but for
+    descriptor parts. Where parts are joined rigidly, states that follow from others are left out:
+    the changes of all states of all parts are ``recover @ dx``. Where there is no such form (a source
+    that prescribes a state) x goes on with all efforts and flows.
 
     ``E``, ``A``, ``B``, ``C``, ``D``: arrays; ``sparse("A")``: the same as a SciPy matrix.
     """
 
     def __init__(self, own: Dict[str, Any], output_names: List[str]) -> None:
-        self._matrices: Dict[str, Tuple] = {name: own[name] for name in "EABCD"}
+        self._matrices: Dict[str, Tuple] = {
+            name: own[name] for name in ("E", "A", "B", "C", "D", "recover")
+        }
         self.state: np.ndarray = own["state"]
         self.input: np.ndarray = own["input"]
         self.output: np.ndarray = own["output"]
@@ -25,7 +29,6 @@ class Linearisation:
         self.state_names: List[str] = own["state_names"]
         self.input_names: List[str] = own["input_names"]
         self.output_names = output_names
-        self.part_states: int = own["part_states"]
         self.is_explicit: bool = own["is_explicit"]
 
     def _dense(self, name: str) -> np.ndarray:
@@ -53,6 +56,10 @@ class Linearisation:
     @property
     def D(self) -> np.ndarray:
         return self._dense("D")
+
+    @property
+    def recover(self) -> np.ndarray:
+        return self._dense("recover")
 
     def sparse(self, name: str) -> Any:
         """"A" and the others as ``scipy.sparse.csc_matrix``."""

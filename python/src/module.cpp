@@ -108,7 +108,7 @@ nb::dict as_dict(const portwave::Linearisation& own) {
   out["rate"] = array_of(own.rate);
   out["state_names"] = own.state_names;
   out["input_names"] = own.input_names;
-  out["part_states"] = own.part_states;
+  out["recover"] = triplets_of(own.recover);
   out["is_explicit"] = own.is_explicit;
   return out;
 }

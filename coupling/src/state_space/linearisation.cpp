@@ -134,18 +134,29 @@ std::vector<Cluster> clusters_of(const SparseMatrix& G) {
   return out;
 }
 
-/// −G⁻¹ M, cluster by cluster; empty where G is singular. `M` is by columns.
+/// A matrix G, decomposed cluster by cluster.
 class Elimination {
  public:
   explicit Elimination(const SparseMatrix& G) : G_(G), clusters_(clusters_of(G)) {
     place_.resize(at(static_cast<int>(std::max(G.rows(), G.cols()))));
+    for (const Cluster& cluster : clusters_) decompose(cluster);
+    kernel = matrix(G.cols(), kernel_size_, kernel_entries_);
+    left_kernel = matrix(G.rows(), left_size_, left_entries_);
   }
 
-  std::optional<SparseMatrix> solve(const SparseMatrix& M) {
+  /// False: some cluster is too large to be decomposed where it is singular.
+  bool is_decomposed() const { return is_decomposed_; }
+  bool is_regular() const { return is_decomposed_ && kernel_size_ == 0 && left_size_ == 0; }
+  /// G · kernel = 0, left_kernelᵀ · G = 0, by columns.
+  SparseMatrix kernel, left_kernel;
+
+  /// −G⁻¹ M; where G is singular a solution for those combinations of columns for which there is one.
+  /// Empty where numbers overflow. Precondition: is_decomposed.
+  std::optional<SparseMatrix> solve(const SparseMatrix& M) const {
     const SparseMatrix by_row = SparseMatrix(M.transpose());
     Triplets entries;
-    for (const Cluster& cluster : clusters_) {
-      if (cluster.rows.size() != cluster.columns.size()) return std::nullopt;
+    for (std::size_t k = 0; k < clusters_.size(); ++k) {
+      const Cluster& cluster = clusters_[k];
       std::vector<int> wanted;  // columns of M that this cluster sees
       for (const int row : cluster.rows) {
         for (SparseMatrix::InnerIterator it(by_row, row); it; ++it) {
@@ -154,9 +165,11 @@ class Elimination {
       }
       std::ranges::sort(wanted);
       wanted.erase(std::ranges::unique(wanted).begin(), wanted.end());
-      const auto size = static_cast<Eigen::Index>(cluster.rows.size());
-      MatrixXd right = MatrixXd::Zero(size, static_cast<Eigen::Index>(wanted.size()));
-      for (Eigen::Index r = 0; r < size; ++r) {
+      const auto rows = static_cast<Eigen::Index>(cluster.rows.size());
+      const auto columns = static_cast<Eigen::Index>(cluster.columns.size());
+      if (rows == 0 || columns == 0) continue;
+      MatrixXd right = MatrixXd::Zero(rows, static_cast<Eigen::Index>(wanted.size()));
+      for (Eigen::Index r = 0; r < rows; ++r) {
         for (SparseMatrix::InnerIterator it(by_row, cluster.rows[at(static_cast<int>(r))]); it;
              ++it) {
           const auto column =
@@ -164,9 +177,9 @@ class Elimination {
           right(r, column) -= it.value();
         }
       }
-      if (!solve(cluster, right)) return std::nullopt;
+      if (!solve(solvers_[k], right)) return std::nullopt;
       for (Eigen::Index j = 0; j < right.cols(); ++j) {
-        for (Eigen::Index i = 0; i < size; ++i) {
+        for (Eigen::Index i = 0; i < columns; ++i) {
           entries.emplace_back(cluster.columns[at(static_cast<int>(i))],
                                wanted[at(static_cast<int>(j))], right(i, j));
         }
@@ -176,57 +189,128 @@ class Elimination {
   }
 
  private:
-  /// In place. Rows and columns are scaled to entries near 1 first: efforts and flows have units.
-  bool solve(const Cluster& cluster, MatrixXd& right) {
-    const int size = static_cast<int>(cluster.rows.size());
-    for (int i = 0; i < size; ++i) place_[at(cluster.rows[at(i)])] = i;
+  struct Solver {
+    VectorXd rows, columns;  // scales
+    std::optional<Eigen::FullPivLU<MatrixXd>> dense;
+    std::optional<SparseLu> sparse;
+  };
+
+  static bool solve(const Solver& own, MatrixXd& right) {
+    right = own.rows.asDiagonal() * right;
+    right = own.dense ? own.dense->solve(right).eval() : own.sparse->solve(right).eval();
+    right = own.columns.asDiagonal() * right;
+    return right.allFinite();
+  }
+
+  /// Rows and columns are scaled to entries near 1 first: efforts and flows have units.
+  void decompose(const Cluster& cluster) {
+    Solver& own = solvers_.emplace_back();
+    const int rows = static_cast<int>(cluster.rows.size());
+    const int columns = static_cast<int>(cluster.columns.size());
+    for (int i = 0; rows == 0 && i < columns; ++i) {
+      kernel_entries_.emplace_back(cluster.columns[at(i)], kernel_size_++, 1.0);
+    }
+    for (int i = 0; columns == 0 && i < rows; ++i) {
+      left_entries_.emplace_back(cluster.rows[at(i)], left_size_++, 1.0);
+    }
+    if (rows == 0 || columns == 0) return;
+    for (int i = 0; i < rows; ++i) place_[at(cluster.rows[at(i)])] = i;
     Triplets entries;
-    for (int j = 0; j < size; ++j) {
+    for (int j = 0; j < columns; ++j) {
       for (SparseMatrix::InnerIterator it(G_, cluster.columns[at(j)]); it; ++it) {
         entries.emplace_back(place_[at(static_cast<int>(it.row()))], j, it.value());
       }
     }
-    VectorXd rows = VectorXd::Ones(size), columns = VectorXd::Ones(size);
+    own.rows = VectorXd::Ones(rows);
+    own.columns = VectorXd::Ones(columns);
     for (int sweep = 0; sweep < 4; ++sweep) {
-      VectorXd row = VectorXd::Zero(size), column = VectorXd::Zero(size);
+      VectorXd row = VectorXd::Zero(rows), column = VectorXd::Zero(columns);
       for (const Triplet& entry : entries) {
         const double scaled =
-            std::abs(rows[entry.row()] * entry.value() * columns[entry.col()]);
+            std::abs(own.rows[entry.row()] * entry.value() * own.columns[entry.col()]);
         row[entry.row()] = std::max(row[entry.row()], scaled);
         column[entry.col()] = std::max(column[entry.col()], scaled);
       }
-      if (!(row.minCoeff() > 0.0) || !(column.minCoeff() > 0.0)) return false;
-      rows.array() /= row.array().sqrt();
-      columns.array() /= column.array().sqrt();
+      const auto factor = [](double size_of) {
+        return size_of > 0.0 ? 1.0 / std::sqrt(size_of) : 1.0;
+      };
+      own.rows = own.rows.cwiseProduct(row.unaryExpr(factor));
+      own.columns = own.columns.cwiseProduct(column.unaryExpr(factor));
     }
     for (Triplet& entry : entries) {
-      entry = {entry.row(), entry.col(), rows[entry.row()] * entry.value() * columns[entry.col()]};
+      entry = {entry.row(), entry.col(),
+               own.rows[entry.row()] * entry.value() * own.columns[entry.col()]};
     }
-    right = rows.asDiagonal() * right;
     constexpr int kLargestDense = 300;
-    if (size <= kLargestDense) {
-      MatrixXd dense = MatrixXd::Zero(size, size);
-      for (const Triplet& entry : entries) dense(entry.row(), entry.col()) += entry.value();
-      Eigen::FullPivLU<MatrixXd> lu(dense);
-      lu.setThreshold(1e-12);
-      if (!lu.isInvertible()) return false;
-      right = lu.solve(right).eval();
-    } else {
-      SparseMatrix sparse(size, size);
-      sparse.setFromTriplets(entries.begin(), entries.end());
-      SparseLu lu;
-      lu.analyse(sparse);
-      if (!lu.factorise(sparse)) return false;
-      right = lu.solve(right).eval();
+    if (std::max(rows, columns) > kLargestDense) {
+      if (rows != columns) {
+        is_decomposed_ = false;
+        return;
+      }
+      SparseMatrix scaled(rows, columns);
+      scaled.setFromTriplets(entries.begin(), entries.end());
+      own.sparse.emplace();
+      own.sparse->analyse(scaled);
+      if (!own.sparse->factorise(scaled)) is_decomposed_ = false;
+      return;
     }
-    right = columns.asDiagonal() * right;
-    return right.allFinite();
+    MatrixXd scaled = MatrixXd::Zero(rows, columns);
+    for (const Triplet& entry : entries) scaled(entry.row(), entry.col()) += entry.value();
+    own.dense.emplace(scaled);
+    own.dense->setThreshold(kRank);
+    if (rows == columns && own.dense->isInvertible()) return;
+    Eigen::FullPivLU<MatrixXd> left(scaled.transpose());
+    left.setThreshold(kRank);
+    if (left.rank() != own.dense->rank()) {
+      is_decomposed_ = false;
+      return;
+    }
+    // Where there is none, kernel() gives a column of zeros.
+    if (own.dense->dimensionOfKernel() > 0) {
+      const MatrixXd own_kernel = own.columns.asDiagonal() * own.dense->kernel();
+      for (Eigen::Index k = 0; k < own_kernel.cols(); ++k, ++kernel_size_) {
+        for (int i = 0; i < columns; ++i) {
+          kernel_entries_.emplace_back(cluster.columns[at(i)], kernel_size_, own_kernel(i, k));
+        }
+      }
+    }
+    if (left.dimensionOfKernel() > 0) {
+      const MatrixXd own_kernel = own.rows.asDiagonal() * left.kernel();
+      for (Eigen::Index k = 0; k < own_kernel.cols(); ++k, ++left_size_) {
+        for (int i = 0; i < rows; ++i) {
+          left_entries_.emplace_back(cluster.rows[at(i)], left_size_, own_kernel(i, k));
+        }
+      }
+    }
   }
+
+  static constexpr double kRank = 1e-12;
 
   const SparseMatrix& G_;
   std::vector<Cluster> clusters_;
+  std::vector<Solver> solvers_;
   std::vector<int> place_;
+  Triplets kernel_entries_, left_entries_;
+  int kernel_size_ = 0, left_size_ = 0;
+  bool is_decomposed_ = true;
 };
+
+/// Without what is round-off beside the sum of the terms it was made of.
+SparseMatrix without_rounding(const SparseMatrix& value, const SparseMatrix& terms) {
+  Triplets entries;
+  for (int j = 0; j < value.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(value, j); it; ++it) {
+      if (std::abs(it.value()) > 1e-11 * terms.coeff(it.row(), j)) {
+        entries.emplace_back(static_cast<int>(it.row()), j, it.value());
+      }
+    }
+  }
+  return matrix(value.rows(), value.cols(), entries);
+}
+
+SparseMatrix clean_product(const SparseMatrix& a, const SparseMatrix& b) {
+  return without_rounding(a * b, a.cwiseAbs() * b.cwiseAbs());
+}
 
 /// The equations
 ///   E ẋ = f(x, w, u),   0 = c(x, w, u),
@@ -269,32 +353,46 @@ class Equations {
 
   Linearisation at_this_point(const std::vector<LinearOutput>& outputs) {
     const Jacobians own = differentiate();
-    Elimination elimination(own.cw);
-    std::optional<SparseMatrix> of_x, of_u;
-    if (is_determined_) of_x = elimination.solve(own.cx);
-    if (of_x) of_u = elimination.solve(own.cu);
+    std::optional<Response> response = respond(own, Elimination(own.cw));
     Linearisation out;
-    out.part_states = states_;
     out.input = Eigen::Map<const VectorXd>(settings_.data(),
                                            static_cast<Eigen::Index>(settings_.size()));
-    if (of_u) {
-      out.E = mass();
-      out.A = own.fx + own.fw * *of_x;
-      out.B = own.fu + own.fw * *of_u;
-      out.state = x();
-      out.rate = residual().head(states_);
+    if (response) {
+      const SparseMatrix& T = response->recover;
+      const SparseMatrix A = T.cols() == states_ ? SparseMatrix(own.fx + own.fw * response->x)
+                                                 : clean_product(own.fx, T) + clean_product(own.fw, response->x);
+      const SparseMatrix keep = selection(response->kept);
+      out.E = keep * mass() * T;
+      out.A = keep * A;
+      out.B = keep * (own.fu + own.fw * response->u);
+      out.state = keep * x();
+      out.rate = keep * residual().head(states_);
+      out.recover = T;
     } else {
       extend(own, out);
     }
-    name(out, !of_u);
-    out.is_explicit = of_u.has_value() && std::ranges::none_of(blocks_, [](const Block& block) {
-                        return block.form.E != nullptr;
-                      });
-    observe(outputs, of_x, of_u, out);
+    name(out, response ? &response->kept : nullptr);
+    out.is_explicit = response && !has_descriptor();
+    observe(outputs, response, out);
     return out;
   }
 
  private:
+  /// How efforts and flows follow: δw = x δξ + u δu, ξ being the states that are kept, and all states
+  /// recover · ξ.
+  struct Response {
+    SparseMatrix x, u, recover;
+    std::vector<int> kept;
+  };
+
+  SparseMatrix selection(const std::vector<int>& kept) const {
+    Triplets entries;
+    for (int i = 0; i < static_cast<int>(kept.size()); ++i) entries.emplace_back(i, kept[at(i)], 1.0);
+    return matrix(static_cast<Eigen::Index>(kept.size()), states_, entries);
+  }
+  bool has_descriptor() const {
+    return std::ranges::any_of(blocks_, [](const Block& block) { return block.form.E != nullptr; });
+  }
   struct Jacobians {
     SparseMatrix fx, fw, fu, cx, cw, cu;
   };
@@ -406,28 +504,107 @@ class Equations {
     return matrix(2 * ports_, 2 * ports_, entries);
   }
 
-  /// w with c(x, w, u) = 0, by Newton's method, halving steps that do not help; what was given
-  /// where it is not determined.
+  /// Empty: there is no form in the states alone.
+  ///
+  /// Where ∂c/∂w is singular, with N from the left and V from the right, Nᵀ∂c/∂x δx = 0 ties states
+  /// to one another, and that it stays so determines what V leaves open of w:
+  ///   K (∂f/∂x δx + ∂f/∂w δw + ∂f/∂u δu) = 0,   K = Nᵀ∂c/∂x.
+  std::optional<Response> respond(const Jacobians& own, const Elimination& G) const {
+    if (!G.is_decomposed()) return std::nullopt;
+    Response out;
+    std::optional<SparseMatrix> of_x = G.solve(own.cx), of_u = G.solve(own.cu);
+    if (!of_x || !of_u) return std::nullopt;
+    out.x = *std::move(of_x);
+    out.u = *std::move(of_u);
+    if (G.is_regular()) {
+      out.kept.resize(at(states_));
+      std::iota(out.kept.begin(), out.kept.end(), 0);
+      out.recover = selection(out.kept);
+      return out;
+    }
+    if (has_descriptor()) return std::nullopt;
+    const SparseMatrix Nt = SparseMatrix(G.left_kernel.transpose());
+    const SparseMatrix K = clean_product(Nt, own.cx);
+    if (clean_product(Nt, own.cu).nonZeros() > 0) return std::nullopt;  // u̇ would count
+    const SparseMatrix M = clean_product(K, SparseMatrix(own.fw * G.kernel));
+    const Elimination open(M);
+    if (!open.is_regular()) return std::nullopt;
+    const auto z_of_x = open.solve(K * SparseMatrix(own.fx + own.fw * out.x));
+    const auto z_of_u = open.solve(K * SparseMatrix(own.fu + own.fw * out.u));
+    if (!z_of_x || !z_of_u || !tie(K, out)) return std::nullopt;
+    out.x = clean_product(SparseMatrix(out.x + G.kernel * *z_of_x), out.recover);
+    out.u = out.u + G.kernel * *z_of_u;
+    return out;
+  }
+
+  /// Finds which states follow from which by K δx = 0.
+  bool tie(const SparseMatrix& K, Response& out) const {
+    std::vector<char> follows(at(states_), 0);
+    Triplets recover;
+    for (const Cluster& cluster : clusters_of(K)) {
+      if (cluster.rows.empty()) continue;
+      const auto rows = static_cast<Eigen::Index>(cluster.rows.size());
+      const auto columns = static_cast<Eigen::Index>(cluster.columns.size());
+      if (rows > columns || rows > 2000) return false;
+      MatrixXd own = MatrixXd::Zero(rows, columns);
+      const SparseMatrix by_row = SparseMatrix(K.transpose());
+      for (Eigen::Index r = 0; r < rows; ++r) {
+        for (SparseMatrix::InnerIterator it(by_row, cluster.rows[at(static_cast<int>(r))]); it; ++it) {
+          const auto c = std::ranges::lower_bound(cluster.columns, static_cast<int>(it.row())) -
+                         cluster.columns.begin();
+          own(r, c) = it.value();
+        }
+        own.row(r) /= own.row(r).cwiseAbs().maxCoeff();
+      }
+      Eigen::FullPivLU<MatrixXd> lu(own);
+      lu.setThreshold(1e-12);
+      if (lu.rank() != rows) return false;
+      const Eigen::VectorXi order = lu.permutationQ().indices();
+      MatrixXd tied(rows, rows), free(rows, columns - rows);
+      for (Eigen::Index c = 0; c < columns; ++c) {
+        (c < rows ? tied.col(c) : free.col(c - rows)) = own.col(order[c]);
+      }
+      const MatrixXd follow = -tied.fullPivLu().solve(free);
+      for (Eigen::Index r = 0; r < rows; ++r) {
+        const int state = cluster.columns[at(order[r])];
+        follows[at(state)] = 1;
+        for (Eigen::Index c = 0; c < free.cols(); ++c) {
+          recover.emplace_back(state, cluster.columns[at(order[rows + c])], follow(r, c));
+        }
+      }
+    }
+    for (int i = 0; i < states_; ++i) {
+      if (follows[at(i)] != 0) continue;
+      recover.emplace_back(i, i, 1.0);
+      out.kept.push_back(i);
+    }
+    out.recover = matrix(states_, states_, recover) * SparseMatrix(selection(out.kept).transpose());
+    return true;
+  }
+
+  /// w with c(x, w, u) = 0, by Newton's method, halving steps that do not help. Where that leaves
+  /// something open, what keeps states that are tied together together; else what was given.
   void find_waves() {
     const bool has_laws = std::ranges::any_of(
         blocks_, [](const Block& b) { return b.part->has_port_laws(); });
     const VectorXd given = w_;
     constexpr int kMostSteps = 100;
     for (int step = 0; step < kMostSteps; ++step) {
-      const VectorXd c = residual().tail(2 * ports_);
       const SparseMatrix G = algebraic_jacobian();
+      const Elimination elimination(G);
+      const VectorXd c = residual().tail(2 * ports_);
       const std::optional<SparseMatrix> change =
-          Elimination(G).solve(c.sparseView(0.0, 0.0));
+          elimination.is_decomposed() ? elimination.solve(c.sparseView(0.0, 0.0)) : std::nullopt;
       if (!change) {
         w_ = given;
-        is_determined_ = false;
         return;
       }
       const VectorXd full = VectorXd(change->col(0));
       const VectorXd start = w_;
       const double scale = start.cwiseAbs().maxCoeff() + full.cwiseAbs().maxCoeff();
       w_ = start + full;
-      if (!has_laws) {
+      if (!elimination.is_regular()) keep_together(elimination);
+      if (!has_laws || !elimination.is_regular()) {
         if (step == 1) return;  // the second one refines
         continue;
       }
@@ -445,6 +622,18 @@ class Equations {
       }
     }
     throw std::runtime_error("the efforts and flows at this point were not found");
+  }
+
+  /// Adds to w what of ∂c/∂w's kernel makes K f = 0.
+  void keep_together(const Elimination& G) {
+    const Jacobians own = differentiate();
+    const SparseMatrix K = clean_product(SparseMatrix(G.left_kernel.transpose()), own.cx);
+    const SparseMatrix M = clean_product(K, SparseMatrix(own.fw * G.kernel));
+    const Elimination open(M);
+    if (!open.is_regular()) return;
+    const VectorXd apart = K * residual().head(states_);
+    const auto z = open.solve(apart.sparseView(0.0, 0.0));
+    if (z) w_ += G.kernel * VectorXd(z->col(0));
   }
 
   Jacobians differentiate() const {
@@ -537,15 +726,26 @@ class Equations {
     out.state.resize(size);
     out.state << x(), w_;
     out.rate = residual();
+    out.recover = matrix(states_, size, [this] {
+      Triplets entries;
+      for (int i = 0; i < states_; ++i) entries.emplace_back(i, i, 1.0);
+      return entries;
+    }());
   }
 
-  void name(Linearisation& out, bool with_waves) const {
+  /// `kept`: null: all states, and efforts and flows.
+  void name(Linearisation& out, const std::vector<int>* kept) const {
+    std::vector<std::string> all;
     for (const Block& b : blocks_) {
       for (const StateVariable& state : b.part->signature().states) {
-        out.state_names.push_back(b.placed->name + "." + state.name);
+        all.push_back(b.placed->name + "." + state.name);
       }
     }
-    for (int i = 0; with_waves && i < 2 * ports_; ++i) {
+    for (int i = 0; kept != nullptr && i < static_cast<int>(kept->size()); ++i) {
+      out.state_names.push_back(all[at((*kept)[at(i)])]);
+    }
+    if (kept == nullptr) out.state_names = std::move(all);
+    for (int i = 0; kept == nullptr && i < 2 * ports_; ++i) {
       out.state_names.push_back(system_.port_label(i % ports_) +
                                 (i < ports_ ? ".effort" : ".flow"));
     }
@@ -556,14 +756,21 @@ class Equations {
     }
   }
 
-  void observe(const std::vector<LinearOutput>& outputs, const std::optional<SparseMatrix>& of_x,
-               const std::optional<SparseMatrix>& of_u, Linearisation& out) const {
+  void observe(const std::vector<LinearOutput>& outputs, const std::optional<Response>& response,
+               Linearisation& out) const {
     Triplets C, D;
+    SparseMatrix of_states = SparseMatrix(out.recover.transpose());
     SparseMatrix x_by_row, u_by_row;
-    if (of_u) {
-      x_by_row = of_x->transpose();
-      u_by_row = of_u->transpose();
+    if (response) {
+      x_by_row = response->x.transpose();
+      u_by_row = response->u.transpose();
     }
+    const auto append_row = [](const SparseMatrix& by_row, int from, int row, Triplets& entries) {
+      for (SparseMatrix::InnerIterator it(by_row, from); it; ++it) {
+        entries.emplace_back(row, static_cast<int>(it.row()), it.value());
+      }
+    };
+    const VectorXd states = x();
     out.output.resize(static_cast<Eigen::Index>(outputs.size()));
     Issues issues;
     for (int i = 0; i < static_cast<int>(outputs.size()); ++i) {
@@ -577,23 +784,19 @@ class Equations {
         continue;
       }
       if (is_state) {
-        C.emplace_back(i, wanted.index, 1.0);
-        out.output[i] = out.state[wanted.index];
+        append_row(of_states, wanted.index, i, C);
+        out.output[i] = states[wanted.index];
         continue;
       }
       const int wave = wanted.kind == LinearOutput::Kind::effort ? wanted.index
                                                                  : ports_ + wanted.index;
       out.output[i] = w_[wave];
-      if (!of_u) {
+      if (!response) {
         C.emplace_back(i, states_ + wave, 1.0);
         continue;
       }
-      for (SparseMatrix::InnerIterator it(x_by_row, wave); it; ++it) {
-        C.emplace_back(i, static_cast<int>(it.row()), it.value());
-      }
-      for (SparseMatrix::InnerIterator it(u_by_row, wave); it; ++it) {
-        D.emplace_back(i, static_cast<int>(it.row()), it.value());
-      }
+      append_row(x_by_row, wave, i, C);
+      append_row(u_by_row, wave, i, D);
     }
     throw_if_any(std::move(issues));
     out.C = matrix(out.output.size(), out.A.cols(), C);
@@ -606,7 +809,6 @@ class Equations {
   int states_ = 0;
   int ports_ = 0;
   VectorXd w_;
-  bool is_determined_ = true;
 };
 
 }  // namespace

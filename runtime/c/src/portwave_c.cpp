@@ -270,7 +270,7 @@ int portwave_find_input(const portwave_simulation* simulation, const char* name)
 
 int portwave_input_count(const portwave_simulation* simulation) {
   if (simulation == nullptr) return -1;
-  return static_cast<int>(simulation->scenario->system.settable_inputs().size());
+  return static_cast<int>(simulation->stepper->system().settable_inputs().size());
 }
 
 portwave_status portwave_set_input(portwave_simulation* simulation, int input, double value) {
@@ -370,7 +370,7 @@ portwave_status portwave_read_all(const portwave_simulation* simulation, const i
 size_t portwave_state_count(const portwave_simulation* simulation) {
   if (simulation == nullptr) return 0;
   size_t count = 0;
-  for (const portwave::Part& part : simulation->scenario->system.parts()) {
+  for (const portwave::Part& part : simulation->stepper->system().parts()) {
     count += static_cast<size_t>(part.component->signature().state_size());
   }
   return count;
@@ -386,7 +386,7 @@ portwave_status portwave_states(const portwave_simulation* simulation, double* v
                                                .c_str());
   }
   return guarded([&] {
-    const int parts = static_cast<int>(simulation->scenario->system.parts().size());
+    const int parts = static_cast<int>(simulation->stepper->system().parts().size());
     for (int part = 0; part < parts; ++part) {
       values = std::ranges::copy(simulation->stepper->state(part), values).out;
     }

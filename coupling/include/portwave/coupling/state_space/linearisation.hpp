@@ -30,16 +30,20 @@ struct LinearOutput {
 /// A whole system near a point (x₀, u₀), in continuous time:
 ///   E ẋ = rate + A (x − x₀) + B (u − u₀),   y = output + C (x − x₀) + D (u − u₀).
 ///
-/// Where the states of the parts determine the efforts and flows at all ports, x are those states,
-/// and E is the identity but for descriptor parts. Where they do not (two masses that are joined
-/// rigidly, a source across a capacitor) x goes on with all efforts, then all flows, whose rows of E are
-/// zero.
+/// E is the identity but for descriptor parts, and x are states of the parts. Where parts are joined
+/// rigidly (a motor and its load, two masses) some states follow from others: those are left out of x, and
+/// had back by `recover`. Where there is no such form (a source that prescribes a state, forces
+/// that are not determined, descriptor parts joined rigidly) x are all states and after them all efforts,
+/// then all flows, whose rows of E are zero.
+///
+/// States that can only move together, as the angles of two shafts that turn as one, stay states of
+/// their own, with an eigenvalue 0 that no input reaches.
 struct Linearisation {
   SparseMatrix E, A, B, C, D;
   Eigen::VectorXd state, input, output;  ///< x₀, u₀, y₀
-  Eigen::VectorXd rate;                  ///< E ẋ at (x₀, u₀); at rest zero
-  int part_states = 0;                   ///< the first of x: the states of the parts
-  bool is_explicit = false;              ///< E is the identity
+  Eigen::VectorXd rate;  ///< E ẋ at (x₀, u₀); at rest zero
+  SparseMatrix recover;      ///< the changes of all states of all parts, in order, from those of x
+  bool is_explicit = false;  ///< E is the identity
   std::vector<std::string> state_names;  ///< "part.state"; then "part.port.effort", "part.port.flow"
   std::vector<std::string> input_names;  ///< settable inputs by slot, "part.input"
 };

@@ -1,0 +1,151 @@
+"""An arm of seven links in 256 replicas, by portwave's Ensemble and by mujoco.rollout.
+
+    python benchmarks/rollout_beside_mujoco.py [replicas] [steps]
+
+needs the Python package and MuJoCo (pip install mujoco). Answers are compared first, with small steps
+of MuJoCo; then both take turns, on one and on two threads. One JSON object per row, as the other
+benchmarks.
+
+What differs: portwave steps the arm by an implicit discrete gradient (order 2, exact energy, guarded);
+MuJoCo by its explicit fourth-order Runge-Kutta method or its semi-implicit Euler method, in float64,
+without contacts here. Both know the arm in minimal coordinates.
+"""
+
+import json
+import math
+import statistics
+import sys
+import time
+
+import numpy as np
+
+import portwave as pw
+
+LENGTHS = [0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1]
+MASSES = [4.0, 3.0, 2.5, 2.0, 1.5, 1.0, 0.5]
+DAMPING = [1.0, 0.8, 0.6, 0.4, 0.3, 0.2, 0.1]
+STEP_S = 1e-3
+
+
+def ours(replicas, threads):
+    system = pw.System("arm", step_s=STEP_S)
+    system.add(
+        "arm",
+        "planar_arm",
+        lengths_m=LENGTHS,
+        masses_kg=MASSES,
+        damping_Nms_per_rad=DAMPING,
+        inputs={f"torque_{k + 1}": "settable" for k in range(7)},
+    )
+    for k in range(7):
+        system.join("free", f"arm.joint_{k + 1}")
+    return pw.Ensemble(system, replicas, threads=threads)
+
+
+def mujoco_model(mujoco, step_s, integrator):
+    body = ""
+    for k, (length, mass, damping) in enumerate(zip(LENGTHS, MASSES, DAMPING)):
+        above = LENGTHS[k - 1] if k else 0.0
+        inertia = mass * length**2 / 12.0
+        body += (
+            f'<body pos="0 0 {-above}"><joint name="j{k}" type="hinge" axis="0 -1 0" '
+            f'damping="{damping}"/><inertial pos="0 0 {-length / 2}" mass="{mass}" '
+            f'diaginertia="{inertia} {inertia} 1e-6"/>'
+        )
+    body += "</body>" * 7
+    motors = "".join(f'<motor joint="j{k}"/>' for k in range(7))
+    return mujoco.MjModel.from_xml_string(
+        f'<mujoco><option timestep="{step_s}" gravity="0 0 -9.81" integrator="{integrator}">'
+        f'<flag contact="disable"/></option><worldbody>{body}</worldbody>'
+        f"<actuator>{motors}</actuator></mujoco>"
+    )
+
+
+def angles_of(ensemble, x):
+    names = ensemble.state_names
+    return x[..., [names.index(f"arm.angle_{k + 1}") for k in range(7)]]
+
+
+def main():
+    try:
+        import mujoco
+        from mujoco import rollout
+    except ImportError:
+        sys.exit("MuJoCo is not installed: pip install mujoco")
+    replicas = int(sys.argv[1]) if len(sys.argv) > 1 else 256
+    steps = int(sys.argv[2]) if len(sys.argv) > 2 else 50
+    rng = np.random.default_rng(1)
+    torques = rng.normal(size=(replicas, steps, 7)) * np.array([8, 6, 4, 3, 2, 1, 0.3])
+
+    single = ours(replicas, 1)
+    start = np.zeros((replicas, len(single.state_names)))
+
+    def by_mujoco(model, datas, control):
+        first = np.zeros((replicas, 1 + model.nq + model.nv))
+        state, _ = rollout.rollout(model, datas, first, control)
+        return state[:, :, 1 : 1 + model.nq]
+
+    # Answers: MuJoCo with a tenth of the step, whose angles are absolute or relative as ours.
+    fine = mujoco_model(mujoco, STEP_S / 10, "RK4")
+    reference = by_mujoco(fine, mujoco.MjData(fine), np.repeat(torques, 10, axis=1))[:, 9::10]
+    own = angles_of(single, single.rollout(start, torques))
+    error = np.abs(own - reference).max()
+    moved = np.abs(reference).max()
+    control = np.abs(own - 1.001 * reference).max()
+    if not error < 1e-3 * moved < control * 2:
+        sys.exit(f"the answers differ: {error:.3g} rad of {moved:.3g}")
+
+    model = mujoco_model(mujoco, STEP_S, "RK4")
+    euler = mujoco_model(mujoco, STEP_S, "implicitfast")
+    error_rk4 = np.abs(by_mujoco(model, mujoco.MjData(model), torques) - reference).max()
+    error_euler = np.abs(by_mujoco(euler, mujoco.MjData(euler), torques) - reference).max()
+
+    out = np.empty((replicas, steps, len(single.state_names)))
+    contenders = {"ours/1": lambda: single.rollout(start, torques, out=out)}
+    double = ours(replicas, 2)
+    contenders["ours/2"] = lambda: double.rollout(start, torques, out=out)
+    for name, m in (("rk4", model), ("implicitfast", euler)):
+        for threads in (1, 2):
+            datas = [mujoco.MjData(m) for _ in range(threads)]
+            contenders[f"mujoco_{name}/{threads}"] = (
+                lambda m=m, datas=datas: by_mujoco(m, datas, torques)
+            )
+    times = {name: [] for name in contenders}
+    for call in contenders.values():
+        call()
+    for _ in range(7):
+        for name, call in contenders.items():
+            begin = time.perf_counter()
+            call()
+            times[name].append(time.perf_counter() - begin)
+
+    def row(name, a, b, note):
+        ratios = [y / x for x, y in zip(times[a], times[b])]
+        quarter = statistics.quantiles(ratios, n=4)
+        print(
+            json.dumps(
+                {
+                    "name": f"rollout_beside_mujoco/{name}",
+                    "ours_us": 1e6 * statistics.median(times[a]) / (replicas * steps),
+                    "reference_us": 1e6 * statistics.median(times[b]) / (replicas * steps),
+                    "sense": "at least",
+                    "ratio": statistics.median(ratios),
+                    "spread": (quarter[2] - quarter[0]) / statistics.median(ratios),
+                    "goal": None,
+                    "holds": None,
+                    "note": note,
+                    "processes": 1,
+                }
+            )
+        )
+
+    how = single.execution.replace('"', "'")
+    row("rk4/1_thread", "ours/1", "mujoco_rk4/1", f"errors {error:.1e} and {error_rk4:.1e} rad; {how}")
+    row("rk4/2_threads", "ours/2", "mujoco_rk4/2", "")
+    row("implicitfast/1_thread", "ours/1", "mujoco_implicitfast/1", f"error {error_euler:.1e} rad")
+    row("implicitfast/2_threads", "ours/2", "mujoco_implicitfast/2", "")
+    row("our_threads", "ours/2", "ours/1", "")
+
+
+if __name__ == "__main__":
+    main()
