@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -102,7 +103,19 @@ void compare(const Report& report, const Setting& setting) {
     steppers.emplace_back(systems.back(), own);
   }
   Stepper hot(system, own);  // one pair, whose numbers stay in the nearest cache
+  std::vector<Snapshot> begun;
+  for (const Stepper& stepper : steppers) begun.push_back(stepper.snapshot());
+  // Those that run on, and those that begin anew every time.
   Ensemble one(system, kReplicas, own), two(system, kReplicas, own, {.threads = 2});
+  Ensemble rolled(system, kReplicas, own), rolled_by_two(system, kReplicas, own, {.threads = 2});
+  for (int i = 0; i < kReplicas; ++i) {
+    const std::span start(x0.data() + static_cast<std::size_t>(i) * 5, 5);
+    one.set_state(i, start);
+    two.set_state(i, start);
+  }
+  std::vector<Stepper> again;
+  again.reserve(kReplicas);
+  for (int i = 0; i < kReplicas; ++i) again.emplace_back(systems[static_cast<std::size_t>(i)], own);
   std::vector<double> last(static_cast<std::size_t>(kReplicas) * 5), rows(last.size() * kSteps);
   std::vector<Timer> contenders = {
       timed([&] { one.run(kSteps); }),
@@ -110,11 +123,18 @@ void compare(const Report& report, const Setting& setting) {
       timed([&] {
         for (Stepper& stepper : steppers) stepper.run(kSteps);
       }),
-      timed([&] { one.rollout(x0, {}, kSteps, last, {.every = kSteps}); }),
-      timed([&] { one.rollout(x0, {}, kSteps, rows); }),
+      timed([&] { rolled.rollout(x0, {}, kSteps, last, {.every = kSteps}); }),
+      timed([&] { rolled.rollout(x0, {}, kSteps, rows); }),
       timed([&] { hot.run(kReplicas); }),
+      timed([&] { rolled_by_two.rollout(x0, {}, kSteps, last, {.every = kSteps}); }),
+      timed([&] {
+        for (std::size_t i = 0; i < steppers.size(); ++i) {
+          again[i].restore(begun[i]);
+          again[i].run(kSteps);
+        }
+      }),
   };
-  const Contest contest = take_turns(contenders, {.rounds = 15, .turn_s = 1e-3});
+  const Contest contest = take_turns(contenders, {.rounds = 11, .turn_s = 1e-3});
   const std::string set = fmt::format("{}; {}", to_string(instruction_set()), one.execution());
   const auto name = [&](const char* what) {
     return fmt::format("ensemble/{}/{}", setting.name, what);
@@ -123,10 +143,10 @@ void compare(const Report& report, const Setting& setting) {
   const auto goal = [&](double value) { return has_goal ? std::optional(value) : std::nullopt; };
   report.add({.name = name("beside_steppers"), .goal = goal(4.0), .note = set}, contest, 0, 2);
   report.add({.name = name("two_threads"), .goal = goal(1.8), .note = set}, contest, 1, 0);
-  report.add({.name = name("rollout_of_last_rows"), .sense = Sense::at_most, .note = set}, contest,
-             3, 0);
-  report.add({.name = name("rollout_of_all_rows"), .sense = Sense::at_most, .note = set}, contest,
-             4, 0);
+  report.add({.name = name("rollouts_beside_steppers"), .goal = goal(4.0), .note = set}, contest, 3, 7);
+  report.add({.name = name("rollouts_on_two_threads"), .goal = goal(1.8), .note = set}, contest, 6, 3);
+  report.add({.name = name("rollout_of_all_rows_beside_last"), .sense = Sense::at_most, .note = set},
+             contest, 4, 3);
   std::vector<double> per_step_ns, rate, cached;
   for (std::size_t i = 0; i < contest.seconds(0).size(); ++i) {
     const double each = contest.seconds(0)[i] / (static_cast<double>(kReplicas) * kSteps);
@@ -137,6 +157,10 @@ void compare(const Report& report, const Setting& setting) {
   report.add({.name = name("replica_step"), .sense = Sense::at_most, .note = set}, per_step_ns,
              "ns");
   report.add({.name = name("rate"), .note = set}, rate, "million replica-steps per second");
+  std::int64_t uses = 0;
+  for (int i = 0; i < kReplicas; ++i) uses += rolled.status(i).guard.uses;
+  report.add({.name = name("guard_uses_per_rolled_step"), .sense = Sense::at_most, .note = set},
+             {static_cast<double>(uses) / kReplicas / kSteps}, "");
   report.add({.name = name("beside_one_stepper_in_cache"), .note = set}, cached, "times");
 }
 

@@ -1,7 +1,10 @@
 #include "execution/step_levels.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -77,17 +80,18 @@ void StepLevels::archive(StateArchive& archive, WaveDiscretisation& waves,
     double step_s;
     std::int64_t last_use;
   };
-  std::vector<Entry> entries;
-  if (!archive.reads() && levels_.size() > 1) {
-    for (const Level& level : levels_) {
-      if (&level != &*current_) entries.push_back({level.step_s, level.last_use});
-    }
+  std::array<Entry, kMostLevels + 1> kept;
+  std::uint64_t count = 0;
+  for (const Level& level : levels_) {
+    if (archive.reads()) break;
+    if (&level != &*current_) kept[count++] = {level.step_s, level.last_use};
   }
-  archive.value(uses_);
-  archive.vector(entries);
-  Entry current{current_->step_s, current_->last_use};
-  archive.value(current);
-  entries.push_back(current);
+  archive.values(uses_, count);
+  if (count > kMostLevels) throw StateArchive::Mismatch("more step sizes than are kept");
+  archive.array(std::span(kept.data(), count));
+  kept[count] = {current_->step_s, current_->last_use};
+  archive.value(kept[count++]);
+  const std::span<const Entry> entries(kept.data(), count);
   const std::int64_t uses = uses_;
   const auto is_known = [&](const Level& level) {
     return std::ranges::find(entries, level.step_s, &Entry::step_s) != entries.end();

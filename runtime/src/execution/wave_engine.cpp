@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -405,7 +406,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     const double step_s = waves_.step_s();
     double in_force_s = step_s;
     bool is_changed = false;
-    levels_.archive(archive, waves_, [&](double own_s) {
+    const auto visit = [&](double own_s) {
       if (archive.reads()) {
         const std::vector<double>& wanted = tuner().choice().method.waves().impedance;
         if (own_s != in_force_s && interface_) exchange_interface(in_force_s);
@@ -420,7 +421,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
       if (!interface_) return;
       const bool is_current = own_s == waves_.step_s();
       (is_current ? *interface_ : *interfaces_.at(own_s)).archive(archive);
-    });
+    };
+    levels_.archive(archive, waves_, std::cref(visit));
     if (!is_changed) return;
     std::erase_if(interfaces_, [this](const auto& own) { return !levels_.has(own.first); });
     rebind();

@@ -26,25 +26,26 @@ class StateArchive {
   };
 
   /// Writes over what is in `bytes`, whose memory it uses again; `finish` ends it.
-  static StateArchive writer(std::vector<std::byte>& bytes) { return StateArchive(&bytes, {}); }
-  static StateArchive reader(std::span<const std::byte> bytes) {
-    return StateArchive(nullptr, bytes);
-  }
+  static StateArchive writer(std::vector<std::byte>& bytes) { return StateArchive(bytes); }
+  static StateArchive reader(std::span<const std::byte> bytes) { return StateArchive(bytes); }
 
   bool reads() const { return out_ == nullptr; }
 
-  template <class T>
-  void value(T& member) {
-    static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
-    if (reads()) {
-      std::memcpy(&member, take(sizeof(T)), sizeof(T));
-    } else {
-      std::memcpy(room(sizeof(T)), &member, sizeof(T));
-    }
-  }
   template <class... T>
   void values(T&... members) {
-    (value(members), ...);
+    static_assert(((std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>)&&...));
+    constexpr std::size_t kSize = (sizeof(T) + ... + 0);
+    if (reads()) {
+      const std::byte* from = take(kSize);
+      ((std::memcpy(&members, from, sizeof(T)), from += sizeof(T)), ...);
+    } else {
+      std::byte* to = room(kSize);
+      ((std::memcpy(to, &members, sizeof(T)), to += sizeof(T)), ...);
+    }
+  }
+  template <class T>
+  void value(T& member) {
+    values(member);
   }
   /// As many as there are: the size is not in the archive.
   template <class T>
@@ -78,36 +79,49 @@ class StateArchive {
   bool skip_if_equal(std::span<const T> members) {
     const std::size_t size = members.size() * sizeof(T);
     if (rest() < size) throw_mismatch();
-    if (size > 0 && std::memcmp(in_.data() + position_, members.data(), size) != 0) return false;
-    position_ += size;
+    if (size > 0 && std::memcmp(cursor_, members.data(), size) != 0) return false;
+    cursor_ += size;
     return true;
   }
 
   /// Ends a writer: the buffer is as long as what was written. Ends a reader: all has been read.
   void finish() {
-    if (!reads()) return out_->resize(position_);
-    if (position_ != in_.size()) throw_mismatch();
+    if (!reads()) return out_->resize(out_->size() - rest());
+    if (rest() != 0) throw_mismatch();
   }
 
  private:
-  StateArchive(std::vector<std::byte>* out, std::span<const std::byte> in) : out_(out), in_(in) {}
+  explicit StateArchive(std::vector<std::byte>& out)
+      : out_(&out), cursor_(out.data()), end_(out.data() + out.size()) {}
+  explicit StateArchive(std::span<const std::byte> in)
+      // A reader writes nothing there.
+      : cursor_(const_cast<std::byte*>(in.data())),  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+        end_(cursor_ + in.size()) {}
 
-  std::size_t rest() const { return in_.size() - position_; }
+  std::size_t rest() const { return static_cast<std::size_t>(end_ - cursor_); }
   const std::byte* take(std::size_t size) {
     if (rest() < size) throw_mismatch();
-    return in_.data() + std::exchange(position_, position_ + size);
+    return std::exchange(cursor_, cursor_ + size);
   }
   std::byte* room(std::size_t size) {
-    if (out_->size() - position_ < size) out_->resize(2 * out_->size() + size + 256);
-    return out_->data() + std::exchange(position_, position_ + size);
+    if (rest() < size) [[unlikely]] {
+      grow(size);
+    }
+    return std::exchange(cursor_, cursor_ + size);
+  }
+  void grow(std::size_t size) {
+    const std::size_t written = out_->size() - rest();
+    out_->resize(2 * out_->size() + size + 256);
+    cursor_ = out_->data() + written;
+    end_ = out_->data() + out_->size();
   }
   [[noreturn]] static void throw_mismatch() {
     throw Mismatch("an archived state does not fit what it is restored into");
   }
 
-  std::vector<std::byte>* out_;
-  std::span<const std::byte> in_;
-  std::size_t position_ = 0;
+  std::vector<std::byte>* out_ = nullptr;  // null: it reads
+  std::byte* cursor_;
+  std::byte* end_;
 };
 
 }  // namespace portwave
