@@ -33,17 +33,20 @@ class SerialExecutor final : public Executor {
       iterate_until_deadline(s, plan, outcomes, result);
     }
     if (plan.timed) result.inner_end = DeadlineScheduler::Clock::now();
-    bool failed = false;
-    for (int i = 0; i < graph_.size(); ++i)
-      failed = failed || graph_.task(i).outcome.failed_at >= 0;
-    if (!failed) {
+    if (!has_failed()) {
       for (SoloStep& step : steps_) step.commit(s, plan.rule);
     }
-    take_failure(graph_, result);
+    if (has_failed()) take_failure(graph_, result);
     return result;
   }
 
  private:
+  bool has_failed() const {
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (graph_.task(i).outcome.failed_at >= 0) return true;
+    }
+    return false;
+  }
   void iterate_until_deadline(const StepArrays& s, const StepPlan& plan,
                               std::span<IslandOutcome> outcomes, StepResult& result) {
     int done = 0;

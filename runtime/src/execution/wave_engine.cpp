@@ -102,6 +102,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
       scheduler_.emplace(options_.time.deadline_s, 1e-9 * whole.iteration_cost_ns,
                          1e-9 * whole.commit_cost_ns);
     }
+    plan_step();
     if (options_.sizes) {
       sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system, run_.stages(),
                      *options_.sizes, given.step_s, record_.data(), watches_of(system, given));
@@ -203,6 +204,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     if (sizes_) sizes_->archive(archive);
     if (extrapolated_) extrapolated_->archive(archive);
     if (!archive.reads()) return;
+    plan_.rule.budget = options_.method.waves().iterations;
     goes_on_ = false;
     states_.forget();
     pace_.begin_anew();
@@ -253,7 +255,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   void set_iterations(int iterations) override {
     if (iterations < 0) throw ConfigError("/method/iterations", "must be >= 0");
-    options_.method.waves().iterations = iterations;
+    options_.method.waves().iterations = plan_.rule.budget = iterations;
     levels_.set_iterations(iterations);
   }
   void set_impedance(std::span<const double> by_port) override {
@@ -537,6 +539,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
 
   /// Where impedances follow the state: sets them anew if they are off.
   void retune() {
+    if (!tuner().follows_state()) return;
     const auto state_of = [this](int part) { return state(part); };
     try {
       const auto tuned = tuner().retuned(clock_.steps(), state_of);
@@ -604,26 +607,29 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     stale_ = false;
   }
 
+  /// What of the plan of a step does not change from one to the next.
+  void plan_step() {
+    const WaveCoupling& m = options_.method.waves();
+    const bool interface = m.kind == WaveUpdate::interface || !m.interface_islands.empty();
+    plan_ = {.rule = {m.iterations, update_, m.tolerance, m.energy_tolerance_J,
+                      m.tolerance_per_part, acceleration_.has_value(), interface, m.rescue_after},
+             .deadline = scheduler_ ? &*scheduler_ : nullptr};
+  }
+
   StepResult run(bool timed) {
     const WaveCoupling& m = options_.method.waves();
     if (extrapolated_ && (goes_on_ || m.iterations == 0 || !extrapolated_->form(start_.data()))) {
       std::ranges::copy(b_, start_.begin());
     }
     certificate_->begin({start_of(b_), b_.size()});
-    const bool interface = m.kind == WaveUpdate::interface || !m.interface_islands.empty();
-    double tolerance = m.tolerance, energy_tolerance_J = m.energy_tolerance_J;
+    plan_.timed = timed;
     if (sizes_) {
-      tolerance = AdaptiveSteps::kResidualTolerance;
-      energy_tolerance_J = std::max(energy_tolerance_J, sizes_->gap_tolerance_J());
+      plan_.rule.tolerance = AdaptiveSteps::kResidualTolerance;
+      plan_.rule.energy_tolerance_J = std::max(m.energy_tolerance_J, sizes_->gap_tolerance_J());
     }
-    const StepPlan plan{
-        {m.iterations, update(), tolerance, energy_tolerance_J, m.tolerance_per_part,
-         acceleration_.has_value(), interface, m.rescue_after},
-        scheduler_ ? &*scheduler_ : nullptr,
-        timed};
     if (acceleration_) acceleration_->begin();
     if (interface_) interface_->begin();
-    StepResult result = runner_.executor->run(arrays(), plan, outcomes_);
+    StepResult result = runner_.executor->run(arrays(), plan_, outcomes_);
     if (result.failed_at < 0) return result;
     const bool at_commit = result.failed_at == TaskOutcome::kCommit;
     if (result.failure.fault == StepFault::not_finite) replay(result.failed_at);
@@ -689,6 +695,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   StagedRun run_;
   StepperOptions options_;  // with the method as it was resolved
   InnerUpdate update_;
+  StepPlan plan_;
   StepLevels levels_;
   WaveDiscretisation waves_;
   StaggeredMemory memory_;
