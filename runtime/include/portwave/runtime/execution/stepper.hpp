@@ -24,8 +24,16 @@
 #include "portwave/runtime/execution/partition.hpp"
 #include "portwave/runtime/execution/wave_view.hpp"
 #include "portwave/runtime/signals/signal_graph.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
+// Of the library itself, hence not shown.
 namespace portwave {
+class EventWatch;
+class StepEngine;
+class SignalRun;
+}  // namespace portwave
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// A macro-step that failed. The stepper keeps the last committed state and stays usable.
 class StepError : public std::runtime_error {
@@ -177,10 +185,6 @@ struct IterationStatistics {
     return count == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(count);
   }
 };
-
-class EventWatch;
-class StepEngine;
-class SignalRun;
 
 /// Steps a system: freeze, iterate, commit, guard, ledger; or, with a method that couples without
 /// waves, by that method. Memory is taken at construction; a step of Certify::energy does not

@@ -13,8 +13,9 @@
 #include "portwave/runtime/output/progress.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/plugins.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A scenario file, checked and built.
 struct Scenario {
