@@ -13,13 +13,23 @@ function(portwave_add_plugin target)
   target_compile_options(${target} PRIVATE -ffp-contract=off)
 endfunction()
 
-# portwave_enable_plugins(<target>): a program that shows its plugins all that they may use, whether it
-# uses that itself or not.
+# portwave_enable_plugins(<target> [<library>]): a program that shows its plugins all that they may use,
+# whether it uses that itself or not. The library is portwave::portwave unless said otherwise.
 function(portwave_enable_plugins target)
+  set(library portwave::portwave)
+  if(ARGC GREATER 1)
+    set(library ${ARGV1})
+  endif()
+  target_link_libraries(${target} PRIVATE ${library})
+  get_target_property(kind ${library} TYPE)
+  if(kind STREQUAL "SHARED_LIBRARY")
+    # It shows all of itself anyway, and is there for the plugins also where the program uses nothing.
+    target_link_options(${target} PRIVATE LINKER:--no-as-needed)
+    return()
+  endif()
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
-  target_link_libraries(${target} PRIVATE portwave::subsystems)
   # An option, because CMake may name a library more than once, and the whole of it may be taken once.
-  set(archive "$<TARGET_FILE:portwave::subsystems>")
+  set(archive "$<TARGET_FILE:${library}>")
   target_link_options(${target} PRIVATE "LINKER:--whole-archive,${archive},--no-whole-archive")
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${archive}")
 endfunction()

@@ -1,7 +1,10 @@
 # What every target of portwave shares.
 
-# Settings that stay inside portwave: warnings, floating point, version.
+# Settings that stay inside portwave: warnings, floating point, version, hidden names.
 function(portwave_target_defaults target)
+  # What <portwave/subsystems/base/export.hpp> marks is seen from outside a shared library.
+  set_target_properties(${target} PROPERTIES
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   # Never fuse a multiply and an add: results must not depend on the compiler's choice.
   target_compile_options(${target} PRIVATE -ffp-contract=off)
   target_compile_options(${target} PRIVATE
@@ -54,6 +57,7 @@ function(portwave_kernels target)
     target_compile_definitions(${objects} PRIVATE PORTWAVE_ISA=${name})
     portwave_unity(${objects} ${kernels})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${objects}>)
+    set_property(GLOBAL APPEND PROPERTY PORTWAVE_OBJECTS $<TARGET_OBJECTS:${objects}>)
   endforeach()
 endfunction()
 
@@ -115,9 +119,15 @@ function(portwave_library_defaults target)
     "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/src")
   portwave_target_defaults(${target})
   portwave_unity(${target} ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY PORTWAVE_OBJECTS $<TARGET_OBJECTS:${target}>)
+  if(PORTWAVE_NATIVE)
+    # Public, because the instruction set decides how Eigen aligns its objects.
+    target_compile_options(${target} PUBLIC -march=native)
+  endif()
 endfunction()
 
-# portwave_add_room(<room>): the static library portwave::<room> from the calling folder.
+# portwave_add_room(<room>): the room of the calling folder, a static library that tests and the program
+# of this build link as portwave::<room>. portwave_gather makes of all rooms the library for users.
 # Sources are found by name, so a new file needs no edit here:
 #   include/portwave/<room>/**.hpp   headers for users and for the other rooms
 #   src/**.cpp, catalogue/**.cpp     sources
@@ -140,26 +150,17 @@ function(portwave_add_room room)
 
   add_library(${target} STATIC ${sources})
   add_library(portwave::${room} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${room})
   # Compiled once per instruction set, never alone.
   list(FILTER headers EXCLUDE REGEX "/kernels/")
-  if(PORTWAVE_INSTALL)
-    foreach(header IN LISTS arg_INTERNAL)
-      list(REMOVE_ITEM headers "${CMAKE_CURRENT_SOURCE_DIR}/include/portwave/${room}/${header}")
-    endforeach()
-  endif()
   target_sources(${target} PUBLIC
     FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}/include" FILES ${headers})
   portwave_library_defaults(${target} ${sources})
-  if(PORTWAVE_NATIVE)
-    # Public, because the instruction set decides how Eigen aligns its objects.
-    target_compile_options(${target} PUBLIC -march=native)
-  endif()
-  if(PORTWAVE_INSTALL)
-    install(TARGETS ${target} EXPORT portwaveTargets
-      ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-      FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  endif()
+
+  foreach(header IN LISTS arg_INTERNAL)
+    list(REMOVE_ITEM headers "${CMAKE_CURRENT_SOURCE_DIR}/include/portwave/${room}/${header}")
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY PORTWAVE_HEADERS ${headers})
+  set_property(GLOBAL APPEND PROPERTY PORTWAVE_INCLUDES "${CMAKE_CURRENT_SOURCE_DIR}/include")
 endfunction()
 
 # portwave_add_library(<name> <pattern>): a further static library portwave::<name> from a room, whose
@@ -169,9 +170,36 @@ function(portwave_add_library name pattern)
   file(GLOB sources CONFIGURE_DEPENDS ${pattern})
   add_library(${target} STATIC ${sources})
   add_library(portwave::${name} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   portwave_library_defaults(${target} ${sources})
-  if(PORTWAVE_INSTALL)
-    install(TARGETS ${target} EXPORT portwaveTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+# portwave_gather(<target> STATIC|SHARED): all rooms as one library, which users link. It compiles
+# nothing: objects for both kinds are the same.
+function(portwave_gather target kind)
+  get_property(objects GLOBAL PROPERTY PORTWAVE_OBJECTS)
+  get_property(headers GLOBAL PROPERTY PORTWAVE_HEADERS)
+  get_property(includes GLOBAL PROPERTY PORTWAVE_INCLUDES)
+  add_library(${target} ${kind} ${objects})
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${includes} FILES ${headers})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_definitions(${target} PUBLIC EIGEN_MPL2_ONLY)
+  if(PORTWAVE_NATIVE)
+    target_compile_options(${target} PUBLIC -march=native)
+  endif()
+  # The public headers include those of Eigen and of JSON, and no others.
+  target_link_libraries(${target}
+    PUBLIC Eigen3::Eigen nlohmann_json::nlohmann_json
+    PRIVATE fmt::fmt TBB::tbb Threads::Threads ZLIB::ZLIB METIS::METIS ${CMAKE_DL_LIBS})
+  # Before 1.0 each minor version may change the interface.
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME portwave EXPORT_NAME portwave LINKER_LANGUAGE CXX
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    VERIFY_INTERFACE_HEADER_SETS OFF)
+  if(kind STREQUAL "SHARED")
+    # Calls within the library are direct, as they are in a program.
+    target_link_options(${target} PRIVATE LINKER:-Bsymbolic-functions)
+    if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+      target_link_options(${target} PRIVATE LINKER:-z,defs)
+    endif()
   endif()
 endfunction()

@@ -6,11 +6,14 @@
 
 #include "portwave/runtime/execution/events.hpp"
 
+namespace PORTWAVE_EXPORT portwave {
+struct StepperOptions;
+}  // namespace portwave
+
 namespace portwave {
 
 class StateArchive;
 class StepEngine;
-struct StepperOptions;
 
 /// All that is watched: what the options name, then what the parts do of themselves.
 std::vector<Watch> watches_of(const System& system, const StepperOptions& options);

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// Energies of one committed macro-step over the whole system [J].
 struct StepLedger {

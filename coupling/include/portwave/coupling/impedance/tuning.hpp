@@ -12,8 +12,9 @@
 #include "portwave/coupling/method/method.hpp"
 #include "portwave/coupling/method/update_rule.hpp"
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// The response of a part's scalar ports over one step, linearised at a state: ȳ = M ū + const, u
 /// and y being the inputs and outputs of the ports by their causality, all other inputs held. Exact

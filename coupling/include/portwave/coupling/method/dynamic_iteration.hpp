@@ -4,7 +4,9 @@
 #include <optional>
 #include <string_view>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// What is iterated over whole windows.
 enum class IterationKind {

@@ -8,8 +8,9 @@
 #include "portwave/coupling/method/dynamic_iteration.hpp"
 #include "portwave/coupling/method/splitting.hpp"
 #include "portwave/coupling/method/wave_coupling.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// The kind of a coupling method, out of the three families.
 class MethodKind {

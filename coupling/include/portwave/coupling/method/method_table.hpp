@@ -14,12 +14,13 @@
 #include "portwave/coupling/method/method.hpp"
 #include "portwave/coupling/method/number_range.hpp"
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
 /// All methods and their options as tables. From these come the names of kinds, the keys of
 /// "method" in scenario files, the checks of values, the JSON Schema, the lists of the program and
 /// the texts of errors. Each family keeps its own table beside its checks:
 /// coupling/src/method/{wave_coupling,splitting,dynamic_iteration}.cpp.
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 struct OptionInfo;
 

@@ -3,7 +3,9 @@
 #include <limits>
 #include <string>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// The numbers that a value may take.
 struct NumberRange {

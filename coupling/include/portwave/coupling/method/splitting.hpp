@@ -4,7 +4,9 @@
 #include <string_view>
 #include <vector>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// How the equations of a linear system are taken apart.
 enum class SplittingKind {

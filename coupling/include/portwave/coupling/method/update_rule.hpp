@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 struct WaveCoupling;
 enum class WaveUpdate;

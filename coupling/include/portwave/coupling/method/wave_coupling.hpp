@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 class UpdateRule;
 

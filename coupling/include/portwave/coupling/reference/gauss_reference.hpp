@@ -4,8 +4,9 @@
 #include <span>
 
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// The whole coupled system by s Gauss stages, without waves: one sparse Newton on
 ///   Δᵢ = h[(J − R)∇̄ᵢH + (G − P)uᵢ],   yᵢ = (G + P)ᵀ∇̄ᵢH + (S + N)uᵢ   for every part and stage,

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// The whole coupled discrete-gradient step in effort and flow, without waves: one sparse Newton on
 ///   x⁺ − x − h[(J − R)∇̄H + (G − P)ū] = 0,   ȳ = (G + P)ᵀ∇̄H + (S + N)ū   for every part,

@@ -6,8 +6,9 @@
 
 #include "portwave/coupling/method/method.hpp"
 #include "portwave/coupling/state_space/condensed.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A Runge–Kutta method by its coefficients, A regular:
 ///   E Xᵢ = E xⁿ + h Σⱼ aᵢⱼ f(Xⱼ),   E xⁿ⁺¹ = E xⁿ + h Σⱼ bⱼ f(Xⱼ).

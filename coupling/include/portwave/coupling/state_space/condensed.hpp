@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/descriptor/descriptor.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A part of a condensed system:  d/dt(Eᵢxᵢ) = (Jᵢ − Rᵢ)Qᵢxᵢ + Bᵢu + what the others send it.
 struct CondensedBlock {

@@ -10,8 +10,9 @@
 #include "portwave/coupling/method/method.hpp"
 #include "portwave/coupling/state_space/collocation.hpp"
 #include "portwave/coupling/state_space/network_method.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// What is known of a Lions–Mercier iteration before its first iteration. K = (1−α)R + μEQ⁻¹ − J_o;
 /// in the energy metric all of it is that of the system transformed to Q = I.

@@ -2,7 +2,9 @@
 
 #include <type_traits>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// Runs body(0) … body(count − 1), in any order and at once if it likes, and returns when all are
 /// done. What is run must write to different places for different i, so that results do not depend

@@ -6,9 +6,10 @@
 #include <Eigen/Core>
 
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// Where a system is linearised.
 struct OperatingPoint {

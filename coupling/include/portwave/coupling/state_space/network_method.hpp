@@ -12,9 +12,10 @@
 #include "portwave/coupling/state_space/condensed.hpp"
 #include "portwave/coupling/state_space/for_each.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 class StateArchive;
 

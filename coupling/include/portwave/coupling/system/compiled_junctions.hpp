@@ -6,8 +6,9 @@
 #include "portwave/coupling/method/update_rule.hpp"
 #include "portwave/coupling/system/junction_run.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// The coupling of some junctions as straight loops over a wave array. Compiled once, from an
 /// Interconnection; immutable; allocates nothing. Several threads may run these at once on

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A port of a piece.
 struct CutPort {

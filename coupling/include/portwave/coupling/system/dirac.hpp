@@ -6,9 +6,10 @@
 #include <Eigen/Core>
 
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/port.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A lossless interconnection of k scalar ports in kernel form, {(e, f): E e + F f = 0}, with
 /// rank[E F] = k and E Fᵀ + F Eᵀ = 0 (so that eᵀf = 0 on it and it is maximal: a Dirac structure).

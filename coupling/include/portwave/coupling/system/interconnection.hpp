@@ -10,8 +10,9 @@
 
 #include "portwave/coupling/system/compiled_junctions.hpp"
 #include "portwave/coupling/system/dirac.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A Dirac structure over offsets of the wave vector. Copies share the structure, and so may all
 /// junctions of one kind.

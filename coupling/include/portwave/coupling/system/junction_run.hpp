@@ -1,6 +1,8 @@
 #pragma once
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// How the hot path holds a junction.
 enum class JunctionForm {

@@ -1,8 +1,9 @@
 #pragma once
 
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// The system with s Gauss stages in every step: each part a staged_part, in its substeps, each junction
 /// once per stage. A step of one stage of it is a step of s stages, of order 2s, of `system`; so all that

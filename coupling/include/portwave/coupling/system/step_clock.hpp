@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// The time of a run, as state that every step moves on.
 ///

@@ -12,10 +12,11 @@
 #include <Eigen/Core>
 
 #include "portwave/coupling/system/interconnection.hpp"
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/signal.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// How ports are joined. Ports of dimension d are joined component by component, except by
 /// SkewGain and Kernel, whose matrices run over all scalar ports in the order given.

@@ -6,8 +6,9 @@
 
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/coupling/waves/phase_status.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// Turns what is known part by part into what is known of an island or of the system: sums, maxima,
 /// the first part of some kind, the first failure. Parts are always taken in the order of their

@@ -3,9 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// How a phase of a macro-step failed: the part with the lowest number.
 struct PhaseStatus {

@@ -11,9 +11,10 @@
 #include "portwave/coupling/waves/part_order_reduction.hpp"
 #include "portwave/coupling/waves/phase_status.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// Where a part lives in a WaveDiscretisation.
 struct PartSlot {

@@ -5,8 +5,9 @@
 #include "portwave/coupling/method/update_rule.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// The inner iteration of a macro-step as the method describes it: serial, on whole arrays. Start
 /// reading here. The executors do the same in pieces, on many threads; tests compare them with this

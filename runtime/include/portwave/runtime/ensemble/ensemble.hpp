@@ -12,8 +12,14 @@
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
+// Of the library itself, hence not shown.
 namespace portwave {
+class Chunk;
+}  // namespace portwave
+
+namespace PORTWAVE_EXPORT portwave {
 
 struct EnsembleOptions {
   int threads = 1;  ///< 1 to kMaxThreads: how many step chunks at a time
@@ -40,8 +46,6 @@ struct ReplicaStatus {
   /// What the passivity guard did; `trials` is not counted where replicas lie in lanes.
   GuardStatistics guard;
 };
-
-class Chunk;
 
 /// N replicas of one system, each with its own parameters, initial state and inputs, stepped side by
 /// side: in the lanes of common batches, and on several threads.

@@ -2,7 +2,9 @@
 
 #include <memory>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// Worker threads of oneTBB that steppers and ensembles share. Whatever they ask for, no more
 /// threads than the arena has work for all of them together; which threads they are is oneTBB's

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// What limits a macro-step besides K and the tolerances of the method: time.
 struct TimeBudget {

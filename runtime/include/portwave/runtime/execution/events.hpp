@@ -4,8 +4,9 @@
 #include <string>
 
 #include "portwave/runtime/signals/signal_graph.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A quantity that is watched: an event happens where it passes a level. It passes from one side to
 /// the other; touching the level and going back is no event, nor is leaving it at the start.

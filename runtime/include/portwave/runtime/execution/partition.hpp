@@ -4,8 +4,9 @@
 #include <vector>
 
 #include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// How finely a step is cut into tasks. Results do not depend on it.
 struct Grain {

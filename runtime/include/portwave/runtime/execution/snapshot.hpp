@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// A run as it stands between two steps: states, waves and warm starts, the time, inputs, the energy
 /// book, tanks and certificate, statistics, impedances, the choice of step sizes, controllers and

@@ -26,8 +26,17 @@
 #include "portwave/runtime/execution/snapshot.hpp"
 #include "portwave/runtime/execution/wave_view.hpp"
 #include "portwave/runtime/signals/signal_graph.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
+// Of the library itself, hence not shown.
 namespace portwave {
+class EventWatch;
+class StepEngine;
+class SignalRun;
+class StateArchive;
+}  // namespace portwave
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// A macro-step that failed. The stepper keeps the last committed state and stays usable.
 class StepError : public std::runtime_error {
@@ -187,11 +196,6 @@ struct IterationStatistics {
 struct InputSlot {
   int slot = -1;
 };
-
-class EventWatch;
-class StepEngine;
-class SignalRun;
-class StateArchive;
 
 /// Steps a system: freeze, iterate, commit, guard, ledger; or, with a method that couples without
 /// waves, by that method. Memory is taken at construction; a step of Certify::energy does not

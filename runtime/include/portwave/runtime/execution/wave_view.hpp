@@ -4,9 +4,10 @@
 #include <span>
 
 #include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/wave.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// Changes of impedance in the course of a run.
 struct TuningStatistics {

@@ -6,8 +6,9 @@
 #include <variant>
 
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// Regular networks of catalogue parts, of any size: to try the method on and to measure it.
 /// Unless it says otherwise a block is a `mass_spring_damper_chain` of m = 0.3 kg, k = k_c = 50 N/m

@@ -5,8 +5,9 @@
 
 #include "portwave/coupling/state_space/linearisation.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// The system of a stepper where the run has come to: at its states, settable inputs and time. What
 /// efforts and flows the states leave open counts as in the last step. Its signal graph is not part

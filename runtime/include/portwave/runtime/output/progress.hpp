@@ -4,7 +4,9 @@
 #include <functional>
 #include <string_view>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// What a call that may take long is doing.
 struct Phase {

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A recorded quantity: a state component ("A.q1") or a port variable ("A.coupling.effort",
 /// ".flow", ".incident", ".outgoing", with "[component]" for ports of dimension > 1), or a signal of

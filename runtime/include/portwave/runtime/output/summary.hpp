@@ -9,8 +9,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// What a run did, in one page.
 ///

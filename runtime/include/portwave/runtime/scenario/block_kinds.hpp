@@ -11,8 +11,9 @@
 #include <Eigen/Core>
 
 #include "portwave/runtime/signals/block.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// One key of a block in "signals".
 struct BlockField {

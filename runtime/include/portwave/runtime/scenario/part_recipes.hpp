@@ -9,9 +9,10 @@
 #include <unordered_map>
 
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 struct Scenario;
 class Stepper;

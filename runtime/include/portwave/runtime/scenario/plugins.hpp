@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// Whether a scenario may have plugins loaded, which are code that may do all that the program may.
 enum class Plugins {

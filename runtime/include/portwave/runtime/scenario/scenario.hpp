@@ -15,8 +15,9 @@
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/part_recipes.hpp"
 #include "portwave/runtime/scenario/plugins.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A scenario file, checked and built.
 struct Scenario {

@@ -11,9 +11,10 @@
 
 #include <Eigen/Core>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/signal.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// When a block is sampled.
 struct SampleTime {

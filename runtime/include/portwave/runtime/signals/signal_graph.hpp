@@ -9,8 +9,9 @@
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/runtime/signals/block.hpp"
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// What a sensor measures: a state of a part, its stored energy, or effort or flow of a scalar port
 /// (means over the last step, 0 before the first).

@@ -7,8 +7,9 @@
 
 #include "portwave/coupling/state_space/dynamic_iteration.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// D t e^{−τt} in every state, t from the window's start.
 struct StartError {

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 struct OrderOptions {
   std::vector<double> steps_s;  ///< steps to compare; each divides the end time

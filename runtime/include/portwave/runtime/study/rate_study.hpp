@@ -5,8 +5,9 @@
 
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 struct RateOptions {
   int steps = 20;   ///< macro-steps to observe, or fewer if the scenario has fewer

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A macro-step as its simulation sees it: tasks, each with K inner iterations and a commit. A task
 /// begins iteration k, and the commit, when it and all its neighbours have done the iteration

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// What the budget study varies. A list that is empty stands for what the scenario says. Of the
 /// methods without waves those that iterate can be studied; they have neither impedances nor guard.

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 struct ToleranceOptions {
   /// One run for each, with each number of stages.

@@ -5,8 +5,9 @@
 
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A scalar port as tuned.
 struct PortTuning {

@@ -4,7 +4,9 @@
 #include <new>
 #include <vector>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// Cache lines, and lane groups of eight doubles, begin at multiples of this many bytes.
 inline constexpr std::size_t kAlignment = 64;

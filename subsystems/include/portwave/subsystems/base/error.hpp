@@ -5,7 +5,9 @@
 #include <string_view>
 #include <vector>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// One defect of the input: where it is and what was expected there.
 /// `where` is a JSON pointer relative to the object that reports it, e.g. "/parameters/mass_kg";

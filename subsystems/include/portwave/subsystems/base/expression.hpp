@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// An arithmetic expression in named variables, such as "0.5*mass + sin(2*pi*t)".
 ///

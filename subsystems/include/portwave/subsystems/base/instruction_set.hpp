@@ -2,7 +2,9 @@
 
 #include <string_view>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// The instruction sets that the inner kernels are compiled for. Every kernel does the same
 /// operations in the same order on each of them, with fused multiply–adds wherever it says so and

@@ -1,6 +1,8 @@
 #pragma once
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// Lanes that the kernels take side by side: parts of a batch, or blocks of one class.
 inline constexpr int kLaneGroup = 8;

@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// Bytes of the well-formed UTF-8 character at the front of `text` (Unicode, table 3-7); 0 when
 /// there is none.

@@ -1,6 +1,8 @@
 #pragma once
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// The version of portwave that these headers belong to, "major.minor.patch". A program may be linked
 /// with another one: `version()` in runtime says which.

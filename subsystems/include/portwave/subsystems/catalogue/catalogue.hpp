@@ -12,9 +12,10 @@
 #include <variant>
 #include <vector>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/component.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A dense matrix given by rows, as scenario files write it.
 using MatrixRows = std::vector<std::vector<double>>;

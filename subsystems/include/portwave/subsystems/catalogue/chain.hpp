@@ -2,9 +2,10 @@
 
 #include <memory>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// What the port at one end of a chain is attached to.
 enum class ChainEnd {

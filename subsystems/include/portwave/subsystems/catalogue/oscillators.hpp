@@ -2,9 +2,10 @@
 
 #include <memory>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// Parameters of `duffing_oscillator`. Masses > 0, the others ≥ 0.
 struct DuffingOscillatorParameters {

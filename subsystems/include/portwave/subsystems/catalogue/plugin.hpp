@@ -8,6 +8,7 @@
 
 #include <Eigen/Core>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/base/version.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
@@ -24,7 +25,7 @@
 /// In CMake: find_package(portwave), then portwave_add_plugin(my_parts my_parts.cpp).
 /// Scenarios name the library in "plugins"; programs load it with `load_plugin`.
 /// What may go wrong stands there.
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// What a plugin was compiled with, in plain data: a program reads it from the file and compares it
 /// with its own before any code of the plugin runs. Its form never changes; another one has another

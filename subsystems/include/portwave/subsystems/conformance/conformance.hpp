@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// Verdict of one law on one part.
 struct LawReport {

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/port.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 class Subsystem;
 

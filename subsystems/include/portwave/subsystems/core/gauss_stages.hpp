@@ -2,7 +2,9 @@
 
 #include <array>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// Stages of a step, at most: order 2s.
 inline constexpr int kMostStages = 3;

@@ -3,7 +3,9 @@
 #include <string>
 #include <string_view>
 
-namespace portwave {
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
 
 /// Which port variable the part takes as its input u; the other one is its output y.
 enum class Causality {

@@ -10,9 +10,10 @@
 #include <variant>
 #include <vector>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/base/expression.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// An external input u(t): a pure function of time, or a value that is set between steps. Copies share what describes it.
 /// Evaluation does not allocate. A callback may be called from the stepping thread only.

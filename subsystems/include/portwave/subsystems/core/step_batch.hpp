@@ -9,9 +9,10 @@
 #include <string_view>
 #include <type_traits>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/base/lane_group.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// Lanes [first, last) of a batch.
 struct LaneRange {

@@ -7,10 +7,11 @@
 
 #include <Eigen/SparseCore>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/component.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// The matrices of a linear part besides its structure: H = ½xᵀQᵀEx, co-energy variables z = Qx,
 ///   d/dt(Ex) = (J − R)Qx + (G − P)u.

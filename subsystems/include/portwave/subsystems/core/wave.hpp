@@ -2,9 +2,10 @@
 
 #include <cmath>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/port.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// Effort and flow of one scalar port.
 struct EffortFlow {

@@ -4,9 +4,10 @@
 
 #include <Eigen/Core>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/matrices/structure.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// What kind of differential-algebraic system d/dt(Ex) = Ax + f is.
 struct DescriptorAnalysis {

@@ -5,11 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 #include "portwave/subsystems/descriptor/descriptor.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// Matrices of d/dt(Ex) = (J − R)Qx + Bu, y = BᵀQx: n×n, and B n×m, m inputs being first the scalar
 /// ports in port order, then the external input channels.

@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/descriptor/descriptor_part.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// Matrices of M q'' + D q' + K q = B u, y = Bᵀq': n×n, and B n×m, m inputs being first the scalar
 /// ports in port order, then the external input channels.

@@ -5,9 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// Where a linear part keeps its step maps.
 enum class StepMapStorage {

@@ -7,8 +7,9 @@
 #include <Eigen/SparseCore>
 
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/export.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 using SparseMatrix = Eigen::SparseMatrix<double, Eigen::ColMajor>;
 

@@ -3,9 +3,10 @@
 #include <memory>
 #include <span>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 struct NewtonOptions {
   int max_steps = 50;  ///< Newton steps per port solve, > 0

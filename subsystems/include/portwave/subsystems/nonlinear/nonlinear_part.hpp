@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// How a discrete gradient is formed from H and ∇H.
 enum class DiscreteGradient {

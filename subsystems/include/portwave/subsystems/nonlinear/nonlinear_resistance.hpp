@@ -2,9 +2,10 @@
 
 #include <functional>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A nonlinear resistance without a state: y = φ(u) at each scalar port, u and y being effort and
 /// flow, or the other way round, as the port's causality says. A friction, a diode, a valve.

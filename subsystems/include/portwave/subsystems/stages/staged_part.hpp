@@ -3,10 +3,11 @@
 #include <memory>
 #include <string>
 
+#include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/component.hpp"
 #include "portwave/subsystems/core/gauss_stages.hpp"
 
-namespace portwave {
+namespace PORTWAVE_EXPORT portwave {
 
 /// A part whose step has s Gauss stages, as a component with s times its ports: order 2s. It is
 /// passive for every h > 0 as far as its integrals are exact (below). Of the options of a
