@@ -104,10 +104,12 @@ double StepRounding::of_states(int part, const CommittedStep& step, double toler
   if (!batch.capabilities.knows_energy) return 0.0;  // by definition it balances
   const std::optional<double> known = batch.batch->step_rounding(
       slot.lane, step.record + batch.record, step.a + batch.wave, step.next + batch.record);
-  if (known) return *known;
-  const double moved = kTermsPerTolerance * tolerance_J;
   const Subsystem* physics =
       waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
+  // A batch knows what its own sums leave, and not how H is computed.
+  if (known && physics == nullptr) return *known;
+  if (known) return *known + kPerTerm * physics->storage_terms();
+  const double moved = kTermsPerTolerance * tolerance_J;
   if (physics == nullptr) return kPerTerm * moved;
   const Subsystem& subsystem = *physics;
   const LinearForm form = subsystem.linear_form();
@@ -126,7 +128,7 @@ double StepRounding::of_states(int part, const CommittedStep& step, double toler
   }
   // The terms of parts that are not quadratic are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied
   // by.
-  if (form.Q == nullptr) return kPerTerm * std::max(terms, moved);
+  if (form.Q == nullptr) return kPerTerm * std::max({terms, moved, subsystem.storage_terms()});
   return kPerTerm * std::sqrt(terms * (moved + kPerTerm * kPerTerm * terms));
 }
 

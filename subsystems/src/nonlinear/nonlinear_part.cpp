@@ -13,6 +13,7 @@
 #include "base/difference_check.hpp"
 #include "base/workspace.hpp"
 #include "nonlinear/discrete_gradients.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
 #include "portwave/subsystems/nonlinear/newton_batch.hpp"
@@ -325,7 +326,19 @@ NonlinearPortHamiltonian::NonlinearPortHamiltonian(Signature signature, Structur
     : Subsystem(checked(std::move(signature), structure, hamiltonian, options)),
       structure_(std::move(structure)),
       hamiltonian_(std::move(hamiltonian)),
-      options_(std::move(options)) {}
+      options_(std::move(options)) {
+  const int n = this->signature().state_size();
+  std::vector<double> x = default_state(), g(x.size());
+  // Where H ends before that, it is about the default state.
+  for (const double share : {1.0, 0.0}) {
+    for (int i = 0; i < n; ++i) x[at(i)] = default_state()[at(i)] + share * options_.typical_state[at(i)];
+    if (!is_in_domain(hamiltonian_, x)) continue;
+    storage_terms_J_ = std::abs(hamiltonian_.value(x.data()));
+    hamiltonian_.gradient(x.data(), g.data());
+    for (int i = 0; i < n; ++i) storage_terms_J_ += std::abs(g[at(i)] * x[at(i)]);
+    return;
+  }
+}
 
 int NonlinearPortHamiltonian::quadrature_points(int stages) const {
   const int degree = options_.polynomial_degree;

@@ -54,6 +54,10 @@ class Subsystem : public Component {
 
   /// H(x) [J].
   virtual double storage(const double* x) const = 0;
+  /// Of a part that is not linear, energies that H(x) is the difference of where it works [J]: H(x) is
+  /// known to ε of them, even where H itself is far less, as mgl(1 − cos φ) is near φ = 0. 0, as unless
+  /// overridden: H and ∇̄H are formed so that nothing cancels.
+  virtual double storage_terms() const { return 0.0; }
   /// The co-energy variables z: ∇H(x), or Qx with ∇H(x) = Eᵀz where linear_form() has an E.
   virtual void gradient(const double* x, double* g) const = 0;
   /// ∇̄H(x, x⁺), with ∇̄Hᵀ(x⁺ − x) = H(x⁺) − H(x) and ∇̄H(x, x) = ∇H(x). Where there is an E:

@@ -81,6 +81,8 @@ class NonlinearPortHamiltonian : public Subsystem {
   std::vector<double> default_state() const override;
   std::vector<double> typical_state() const override { return options_.typical_state; }
   double storage(const double* x) const override;
+  /// |H| + Σ|∂H/∂xᵢ xᵢ| at the typical state: nobody knows how a function adds up.
+  double storage_terms() const override { return storage_terms_J_; }
   void gradient(const double* x, double* g) const override;
   void discrete_gradient(const double* x, const double* x_next, double* g) const override;
   void discrete_gradient_jacobian(const double* x, const double* x_next,
@@ -97,6 +99,7 @@ class NonlinearPortHamiltonian : public Subsystem {
   Structure structure_;
   Hamiltonian hamiltonian_;
   Options options_;
+  double storage_terms_J_ = 0.0;
 };
 
 }  // namespace portwave
