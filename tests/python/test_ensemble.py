@@ -115,7 +115,8 @@ def test_a_parameter_changes_between_steps():
 
 
 def test_a_linearisation_is_what_small_changes_do():
-    stepper = pw.Stepper(SERVO)
+    # Steps that are short against the time constant of the coil, 1 ms.
+    stepper = pw.Stepper(SERVO, set={"/time/step_s": 1e-4})
     own = stepper.linearise(["load.speed", "motor.shaft.flow"])
     assert own.A.shape == (len(own.state_names), len(own.state_names))
     assert own.recover.shape == (len(stepper.state_names), len(own.state_names))
