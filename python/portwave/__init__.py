@@ -14,8 +14,9 @@ from .ensemble import Ensemble
 from .errors import ConfigError, StepError
 from ._portwave import Snapshot, __version__
 from .linear import Linearisation
-from .parts import add_part_type, sweep
+from .parts import add_block_kind, add_part_type, sweep
 from .result import Result
+from . import study
 from .stepper import Stepper
 from .system import System
 
@@ -28,7 +29,9 @@ __all__ = [
     "StepError",
     "Stepper",
     "System",
+    "add_block_kind",
     "add_part_type",
+    "study",
     "sweep",
     "__version__",
 ]

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _portwave
+from .arrays import Floats
 from .system import System, pointers, scenario_of
 
 
@@ -22,7 +23,7 @@ class Ensemble:
 
     def __init__(
         self,
-        system: Union[System, Mapping[str, Any], str, os.PathLike],
+        system: Union[System, Mapping[str, Any], str, "os.PathLike[str]"],
         replicas: Optional[int] = None,
         *,
         parameters: Optional[Mapping[str, Any]] = None,
@@ -77,8 +78,8 @@ class Ensemble:
         steps: Optional[int] = None,
         *,
         every: int = 1,
-        out: Optional[np.ndarray] = None,
-    ) -> np.ndarray:
+        out: Optional[Floats] = None,
+    ) -> Floats:
         """A new run from t = 0 of T steps: states [N, T/every, n] after every ``every``-th of them.
 
         ``x0`` [N, n], or [n] for all; none: as the system says. ``u`` [N, T, m], or [T, m] for all,
@@ -105,7 +106,7 @@ class Ensemble:
         self._core.rollout(x0, u, steps, out, every)
         return out
 
-    def _spread(self, given: Any, dimensions: int, name: str, rest: Tuple) -> np.ndarray:
+    def _spread(self, given: Any, dimensions: int, name: str, rest: Tuple[Optional[int], ...]) -> Floats:
         array = np.asarray(given, dtype=np.float64)
         wanted = (self.replicas, *rest)
         if array.ndim == dimensions - 1:
@@ -124,7 +125,7 @@ class Ensemble:
             raise ValueError(f"`steps` must be at least 0, got {steps}")
         self._core.run(steps)
 
-    def states(self) -> np.ndarray:
+    def states(self) -> Floats:
         """States [N, n], in the order of ``state_names``."""
         out = np.empty((self.replicas, len(self.state_names)))
         self._core.states(out)

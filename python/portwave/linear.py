@@ -6,6 +6,8 @@ from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
+from .arrays import Floats
+
 
 class Linearisation:
     """E dx/dt = rate + A (x - state) + B (u - input), y = output + C (x - state) + D (u - input).
@@ -19,46 +21,46 @@ class Linearisation:
     """
 
     def __init__(self, own: Dict[str, Any], output_names: List[str]) -> None:
-        self._matrices: Dict[str, Tuple] = {
+        self._matrices: Dict[str, Tuple[Any, ...]] = {
             name: own[name] for name in ("E", "A", "B", "C", "D", "recover")
         }
-        self.state: np.ndarray = own["state"]
-        self.input: np.ndarray = own["input"]
-        self.output: np.ndarray = own["output"]
-        self.rate: np.ndarray = own["rate"]
+        self.state: Floats = own["state"]
+        self.input: Floats = own["input"]
+        self.output: Floats = own["output"]
+        self.rate: Floats = own["rate"]
         self.state_names: List[str] = own["state_names"]
         self.input_names: List[str] = own["input_names"]
         self.output_names = output_names
         self.is_explicit: bool = own["is_explicit"]
 
-    def _dense(self, name: str) -> np.ndarray:
+    def _dense(self, name: str) -> Floats:
         rows, columns, values, shape = self._matrices[name]
         out = np.zeros(shape)
         out[rows.astype(int), columns.astype(int)] = values
         return out
 
     @property
-    def E(self) -> np.ndarray:
+    def E(self) -> Floats:
         return self._dense("E")
 
     @property
-    def A(self) -> np.ndarray:
+    def A(self) -> Floats:
         return self._dense("A")
 
     @property
-    def B(self) -> np.ndarray:
+    def B(self) -> Floats:
         return self._dense("B")
 
     @property
-    def C(self) -> np.ndarray:
+    def C(self) -> Floats:
         return self._dense("C")
 
     @property
-    def D(self) -> np.ndarray:
+    def D(self) -> Floats:
         return self._dense("D")
 
     @property
-    def recover(self) -> np.ndarray:
+    def recover(self) -> Floats:
         return self._dense("recover")
 
     def sparse(self, name: str) -> Any:

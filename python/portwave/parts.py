@@ -1,12 +1,14 @@
-"""Types of parts of one's own, and what one does with many runs."""
+"""Types of parts and kinds of blocks of one's own, and what one does with many runs."""
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _portwave
+from .arrays import Floats, as_floats
 from .result import Result
 from .stepper import Stepper
 from .system import System, scenario_of
@@ -16,14 +18,14 @@ def add_part_type(
     name: str,
     *,
     states: Sequence[Tuple[str, str]],
-    energy: Callable[[np.ndarray], float],
-    gradient: Callable[[np.ndarray], Any],
+    energy: Callable[[Floats], float],
+    gradient: Callable[[Floats], Any],
     J: Any,
     G: Any,
     R: Any = None,
     ports: Sequence[Tuple[str, str, str]] = (),
     inputs: Sequence[Tuple[str, str]] = (),
-    hessian: Optional[Callable[[np.ndarray], Any]] = None,
+    hessian: Optional[Callable[[Floats], Any]] = None,
     default_state: Sequence[float] = (),
     summary: str = "A part from Python.",
 ) -> None:
@@ -38,36 +40,73 @@ def add_part_type(
     without it, differences of the gradient. J skew, R symmetric and positive semidefinite, n x n;
     G n x m.
 
-    The functions must be pure: the step calls them many times, from any thread, a few microseconds each.
-    A part like this is a hundred times slower than the like in C++; it is for trying things out.
-    Errors: ``ConfigError`` where matrices or gradient do not fit H.
+    x and u are in the units that ``states``, ports and ``inputs`` have; time is in seconds. The functions
+    must be pure: the step calls them many times, from any thread, a few microseconds each. A part like
+    this is a hundred times slower than the like in C++; it is for trying things out. A type that was
+    added from Python before is put in its place, for systems that are made from then on.
+    Errors: ``ConfigError`` where matrices or gradient do not fit H, and for names that portwave has.
     """
     n = len(states)
     m = len(ports) + len(inputs)
 
-    def matrix(value: Any, rows: int, columns: int) -> np.ndarray:
+    def matrix(name: str, value: Any, rows: int, columns: int) -> Floats:
         if value is None:
             return np.zeros((rows, columns))
-        return np.ascontiguousarray(value, dtype=np.float64).reshape(rows, columns)
+        return as_floats(value, (rows, columns), "nm", name)
 
     _portwave.add_part_type(
         name,
         summary,
-        [tuple(s) for s in states],
-        [tuple(p) for p in ports],
-        [tuple(i) for i in inputs],
+        list(states),
+        list(ports),
+        list(inputs),
         energy,
         gradient,
         hessian,
-        matrix(J, n, n),
-        matrix(R, n, n),
-        matrix(G, n, m),
+        matrix("J", J, n, n),
+        matrix("R", R, n, n),
+        matrix("G", G, n, m),
         [float(x) for x in default_state],
     )
 
 
+def add_block_kind(
+    name: str,
+    function: Callable[..., Any],
+    *,
+    inputs: Sequence[str] = (),
+    outputs: int = 1,
+    state: Sequence[float] = (),
+    numbers: Optional[Mapping[str, float]] = None,
+    summary: str = "A block from Python.",
+) -> None:
+    """Adds a kind of block whose law is a Python function: a controller, a filter, a reference.
+
+    Without ``state``: ``y = function(t, u)``. With the initial state: ``y, x_next = function(t, u, x)``.
+    t: time of the sample [s]. u, x: arrays [len(inputs)], [len(state)]. y: ``outputs`` numbers, or one
+    number. ``inputs``: keys by which systems name the signals, in the order of u. ``numbers``: keys and
+    defaults of numbers, which the function is given by name.
+
+        pw.add_block_kind("my_law", lambda t, u, gain: gain * (u[0] - u[1]),
+                          inputs=["target", "angle"], numbers={"gain": 30.0})
+        system.add_block("law", "my_law", target=1.0, angle="load.angle", gain=20.0, every=10)
+
+    The function is called once per sample, and again where a step failed. All that it remembers must
+    be in x: snapshots, clones and replicas have their own x, and a run that goes back repeats bit by
+    bit. An exception ends the step (``StepError``, its ``__cause__``), and the state is that before
+    it. The name may be that of a kind that was added from Python before; systems that are made from
+    then on have the new one.
+    Errors: ``ConfigError``.
+    """
+    own = {key: float(value) for key, value in (numbers or {}).items()}
+    start = as_floats(list(state), (None,), "n", "state").tolist()
+    _portwave.add_block_kind(
+        name, summary, function, list(inputs), outputs, start, list(own.items())
+    )
+
+
 def sweep(
-    system: Union[System, Mapping[str, Any], str],
+    system: Union[System, Mapping[str, Any], str, "os.PathLike[str]"],
     values: Mapping[str, Iterable[Any]],
     *,
     until: Optional[float] = None,

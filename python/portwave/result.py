@@ -6,6 +6,8 @@ from typing import Any, Dict, Iterator, List, Sequence
 
 import numpy as np
 
+from .arrays import Floats
+
 
 class Result:
     """Recorded quantities over time.
@@ -17,7 +19,7 @@ class Result:
 
     def __init__(
         self,
-        table: np.ndarray,
+        table: Floats,
         names: Sequence[str],
         units: Sequence[str],
         energy: Dict[str, float],
@@ -30,7 +32,7 @@ class Result:
         self.energy = energy
         self.certificate = certificate
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def __getitem__(self, name: str) -> Floats:
         try:
             return self.values[:, self.names.index(name)]
         except ValueError:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _portwave
 from ._portwave import Snapshot
+from .arrays import Floats, as_floats
 from .linear import Linearisation
 from .result import Result
 from .system import System, pointers, scenario_of
@@ -23,12 +26,13 @@ class Stepper:
     ``stepper["supply.effort"] = 3.0`` sets an input that is ``"settable"``, for the steps to come.
 
     The interpreter's lock is released while it steps; Ctrl-C ends a run after the step that it is at.
-    One thread at a time may use a stepper.
+    One thread at a time may use a stepper (``RuntimeError`` where two do); different ones run side by
+    side. A snapshot can be pickled, for a process of the same version of portwave.
     """
 
     def __init__(
         self,
-        system: Union[System, Mapping[str, Any], str, os.PathLike],
+        system: Union[System, Mapping[str, Any], str, "os.PathLike[str]"],
         *,
         threads: int = 1,
         certify: bool = True,
@@ -59,10 +63,14 @@ class Stepper:
 
     def run_until(self, time_s: float) -> None:
         """Steps until it is ``time_s`` [s]; the last step is shorter if need be."""
+        if not math.isfinite(time_s):
+            raise ValueError(f"the time to run to must be finite, got {time_s}")
         self._core.run_until(time_s)
 
     def advance(self, steps: int) -> None:
         """So many steps."""
+        if steps < 0:
+            raise ValueError(f"`steps` must be at least 0, got {steps}")
         self._core.run(steps)
 
     def run(
@@ -81,6 +89,10 @@ class Stepper:
         """
         if until is not None and steps is not None:
             raise ValueError("give `until` or `steps`, not both")
+        if steps is not None and steps < 0:
+            raise ValueError(f"`steps` must be at least 0, got {steps}")
+        if until is not None and not math.isfinite(until):
+            raise ValueError(f"`until` must be finite, got {until}")
         if every < 1:
             raise ValueError(f"`every` must be at least 1, got {every}")
         names = list(self._core.observables if observe is None else observe)
@@ -96,15 +108,16 @@ class Stepper:
         units = [self._core.unit(i) for i in indices]
         return Result(table, names, units, self.energy, self.certificate)
 
-    def rollout(self, inputs: Any, observe: Sequence[str]) -> np.ndarray:
-        """Steps through ``inputs[T, m]``, a row per step, in the order of ``input_names``.
-        Returns the quantities after each step, shape [T, k]."""
-        u = np.ascontiguousarray(inputs, dtype=np.float64)
-        if u.ndim == 1:
-            u = u[:, None]
-        return self._core.drive(u, self._indices(observe))
+    def rollout(self, inputs: Any, observe: Sequence[str]) -> Floats:
+        """Steps through ``inputs[T, m]``, a row per step, in the order of ``input_names``; [T] where
+        there is one. Returns the quantities after each step, shape [T, k]. Errors: ``ValueError`` for
+        another shape, or a number that is not finite, before the first step."""
+        m = len(self._inputs)
+        if m == 1 and np.ndim(inputs) == 1:
+            inputs = np.reshape(inputs, (-1, 1))
+        return self._core.drive(as_floats(inputs, (None, m), "Tm", "inputs"), self._indices(observe))
 
-    def _indices(self, names: Sequence[str]) -> np.ndarray:
+    def _indices(self, names: Sequence[str]) -> NDArray[np.int32]:
         return np.array([self.find(name) for name in names], dtype=np.int32)
 
     def find(self, name: str) -> int:
@@ -136,29 +149,32 @@ class Stepper:
 
     def set_inputs(self, values: Any) -> None:
         """All settable inputs at once, in the order of ``input_names``."""
-        self._core.set_inputs(np.ascontiguousarray(values, dtype=np.float64))
+        self._core.set_inputs(as_floats(values, (len(self._inputs),), "m", "inputs"))
 
     def unit(self, name: str) -> str:
         """Unit of a quantity, such as ``"rad/s"``."""
         return self._core.unit(self.find(name))
 
-    def state(self, part: str) -> np.ndarray:
-        """The state of a part, without a copy: good until the next step."""
+    def state(self, part: str) -> Floats:
+        """The state of a part, in its units, without a copy: what it shows is good until the next
+        step. It keeps the memory that it shows."""
         try:
             return self._core.state(part)
         except IndexError as error:
             raise KeyError(str(error)) from None
 
-    def states(self) -> np.ndarray:
+    def states(self) -> Floats:
         """All states, in the order of ``state_names``; a copy."""
         return self._core.states()
 
     @property
     def state_names(self) -> List[str]:
+        """ "part.state", for ``states``."""
         return self._core.state_names
 
     @property
     def input_names(self) -> List[str]:
+        """Settable inputs, for ``set_inputs`` and ``rollout``."""
         return list(self._inputs)
 
     @property

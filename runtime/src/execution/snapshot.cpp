@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <stdexcept>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -14,12 +17,23 @@
 #include "execution/step_engine.hpp"
 #include "portwave/coupling/system/gathered_system.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/output/summary.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "signals/signal_run.hpp"
 
 namespace portwave {
 namespace {
+
+/// What stands before the bytes of a snapshot.
+struct SnapshotHead {
+  char magic[24] = "portwave snapshot";
+  char version[16] = {};
+  std::uint64_t checksum = 0;  // of what follows
+  std::uint64_t fits = 0;
+  double time_s = 0.0;
+  std::int64_t step_index = 0;
+};
 
 /// FNV-1a.
 class Hash {
@@ -144,6 +158,59 @@ void Stepper::restore(const Snapshot& snapshot) {
   StateArchive reader = StateArchive::reader(snapshot.bytes_);
   archive(reader);
   reader.finish();
+}
+
+namespace {
+
+SnapshotHead head_of(std::uint64_t fits, double time_s, std::int64_t step_index,
+                     std::span<const std::byte> bytes) {
+  SnapshotHead head;
+  version().copy(head.version, sizeof(head.version) - 1);
+  head.fits = fits;
+  head.time_s = time_s;
+  head.step_index = step_index;
+  Hash hash;
+  hash.add(std::bit_cast<double>(fits));
+  hash.add(time_s);
+  hash.add(static_cast<double>(step_index));
+  hash.add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  head.checksum = hash.value();
+  return head;
+}
+
+}  // namespace
+
+std::vector<std::byte> Snapshot::to_bytes() const {
+  const SnapshotHead head = head_of(fits_, time_s_, step_index_, bytes_);
+  std::vector<std::byte> out(sizeof(head) + bytes_.size());
+  std::memcpy(out.data(), &head, sizeof(head));
+  std::ranges::copy(bytes_, out.begin() + sizeof(head));
+  return out;
+}
+
+Snapshot Snapshot::from_bytes(std::span<const std::byte> bytes) {
+  SnapshotHead head;
+  if (bytes.size() < sizeof(head)) {
+    throw std::invalid_argument("these bytes are no snapshot: there are too few");
+  }
+  std::memcpy(&head, bytes.data(), sizeof(head));
+  const std::span<const std::byte> rest = bytes.subspan(sizeof(head));
+  const SnapshotHead expected = head_of(head.fits, head.time_s, head.step_index, rest);
+  if (std::memcmp(head.magic, expected.magic, sizeof(head.magic)) != 0) {
+    throw std::invalid_argument("these bytes are no snapshot");
+  }
+  if (std::memcmp(head.version, expected.version, sizeof(head.version)) != 0) {
+    throw std::invalid_argument("the snapshot is of another version of portwave");
+  }
+  if (head.checksum != expected.checksum) {
+    throw std::invalid_argument("the snapshot is not whole, or was changed");
+  }
+  Snapshot out;
+  out.bytes_.assign(rest.begin(), rest.end());
+  out.fits_ = head.fits;
+  out.time_s_ = head.time_s;
+  out.step_index_ = head.step_index;
+  return out;
 }
 
 Stepper Stepper::clone(int threads) const {

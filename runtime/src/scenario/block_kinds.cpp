@@ -1,11 +1,16 @@
 #include "portwave/runtime/scenario/block_kinds.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/printable.hpp"
+#include "scenario/scenario_values.hpp"
 
 namespace portwave {
 namespace {
@@ -258,14 +263,52 @@ std::vector<BlockKind> controller_kinds() {
 
 }  // namespace
 
-const std::vector<BlockKind>& block_kinds() {
-  static const std::vector<BlockKind> kinds = [] {
-    std::vector<BlockKind> all = source_kinds();
-    for (BlockKind& kind : operation_kinds()) all.push_back(std::move(kind));
-    for (BlockKind& kind : controller_kinds()) all.push_back(std::move(kind));
-    return all;
+namespace {
+
+struct AllKinds {
+  std::vector<BlockKind> kinds;
+  std::size_t own = 0;  // the first so many are portwave's
+};
+
+AllKinds& all_kinds() {
+  static AllKinds all = [] {
+    AllKinds out{source_kinds()};
+    for (BlockKind& kind : operation_kinds()) out.kinds.push_back(std::move(kind));
+    for (BlockKind& kind : controller_kinds()) out.kinds.push_back(std::move(kind));
+    out.own = out.kinds.size();
+    return out;
   }();
-  return kinds;
+  return all;
+}
+
+}  // namespace
+
+const std::vector<BlockKind>& block_kinds() { return all_kinds().kinds; }
+
+void add_block_kind(BlockKind kind) {
+  AllKinds& all = all_kinds();
+  const auto known = std::ranges::find(all.kinds, kind.name, &BlockKind::name);
+  const std::vector<std::string>& sampled = scenario_file::signal_kinds();
+  Issues issues;
+  if (kind.name.empty()) issues.push_back({"/name", "is empty"});
+  if (known - all.kinds.begin() < static_cast<std::ptrdiff_t>(all.own) || kind.name == "sensor" ||
+      std::ranges::find(sampled, kind.name) != sampled.end()) {
+    issues.push_back({"/name", fmt::format("there is a kind {} already", in_quotes(kind.name))});
+  }
+  if (!kind.make) issues.push_back({"/make", "must hold a function"});
+  std::set<std::string_view> keys = {"name", "kind", "every", "count", ""};
+  for (std::size_t i = 0; i < kind.fields.size(); ++i) {
+    if (keys.insert(kind.fields[i].name).second) continue;
+    issues.push_back({fmt::format("/fields/{}", i),
+                      fmt::format("the key {} cannot be used, or is there twice",
+                                  in_quotes(kind.fields[i].name))});
+  }
+  throw_if_any(std::move(issues));
+  if (known == all.kinds.end()) {
+    all.kinds.push_back(std::move(kind));
+  } else {
+    *known = std::move(kind);
+  }
 }
 
 }  // namespace portwave

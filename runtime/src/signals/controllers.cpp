@@ -109,18 +109,69 @@ Handle state_space(StateSpace s) {
       });
 }
 
+namespace {
+
+OptionCheck check_callback(int inputs, int outputs, bool has_function) {
+  OptionCheck check;
+  check.expect(inputs >= 0, "/inputs", fmt::format("must be >= 0, got {}", inputs))
+      .expect(outputs >= 1, "/outputs", fmt::format("must be >= 1, got {}", outputs))
+      .expect(has_function, "/callback", "must hold a function");
+  return check;
+}
+
+/// One function that gives outputs and the next state.
+class StatefulCallback final : public Block {
+ public:
+  using Function = std::function<void(const SampleTime&, std::span<const double>,
+                                      std::span<double>, std::span<double>)>;
+
+  StatefulCallback(Shape shape, std::vector<double> start, Function function)
+      : Block(shape), start_(std::move(start)), function_(std::move(function)) {}
+
+  void start(std::span<double> x) const override { std::ranges::copy(start_, x.begin()); }
+  void sample(const SampleTime& when, std::span<const double> u, std::span<double> y,
+              std::span<double> x) const override {
+    function_(when, u, y, x);
+  }
+  // For those who want one of the two; a signal graph samples.
+  void output(const SampleTime& when, std::span<const double> u, std::span<const double> x,
+              std::span<double> y) const override {
+    std::vector<double> next(x.begin(), x.end());
+    function_(when, u, y, next);
+  }
+  void update(const SampleTime& when, std::span<const double> u, std::span<const double> y,
+              std::span<double> x) const override {
+    std::vector<double> again(y.begin(), y.end());
+    function_(when, u, again, x);
+  }
+
+ private:
+  std::vector<double> start_;
+  Function function_;
+};
+
+}  // namespace
+
 Handle callback(
     int inputs, int outputs,
     std::function<void(const SampleTime&, std::span<const double>, std::span<double>)> function) {
-  OptionCheck()
-      .expect(inputs >= 0, "/inputs", fmt::format("must be >= 0, got {}", inputs))
-      .expect(outputs >= 1, "/outputs", fmt::format("must be >= 1, got {}", outputs))
-      .expect(static_cast<bool>(function), "/callback", "must hold a function")
-      .done();
+  check_callback(inputs, outputs, static_cast<bool>(function)).done();
   return block_of({.inputs = inputs, .outputs = outputs, .feeds_through = inputs > 0}, {},
                   [function = std::move(function)](
                       const SampleTime& when, std::span<const double> u, std::span<const double>,
                       std::span<double> y) { function(when, u, y); });
+}
+
+Handle callback(int inputs, int outputs, std::vector<double> initial_state,
+                StatefulCallback::Function function) {
+  check_callback(inputs, outputs, static_cast<bool>(function))
+      .expect(std::ranges::all_of(initial_state, [](double x) { return std::isfinite(x); }),
+              "/initial_state", "must be finite")
+      .done();
+  const Block::Shape shape{.inputs = inputs,
+                           .outputs = outputs,
+                           .states = static_cast<int>(initial_state.size())};
+  return std::make_shared<StatefulCallback>(shape, std::move(initial_state), std::move(function));
 }
 
 }  // namespace portwave::block

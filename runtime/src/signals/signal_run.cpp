@@ -48,6 +48,7 @@ SampleFault SignalRun::sample(std::int64_t step, double time_s) {
     for (const int number : graph_->order()) {
       const SignalGraph::Node& node = graph_->nodes()[at(number)];
       if (step % node.every != 0 || node.block == nullptr) continue;
+      if (node.block->shape().feeds_through) continue;  // done with its outputs
       current = number;
       const SampleTime when{time_s, node.every * step_s_, step / node.every};
       node.block->update(when, gather(node),
@@ -71,9 +72,15 @@ void SignalRun::evaluate(const SignalGraph::Node& node, std::int64_t step, doubl
     return;
   }
   const SampleTime when{time_s, node.every * step_s_, step / node.every};
-  node.block->output(when, gather(node),
-                     {next_states_.data() + node.first_state, at(node.block->shape().states)},
-                     {out, at(node.outputs)});
+  const std::span<double> x(next_states_.data() + node.first_state,
+                            at(node.block->shape().states));
+  const std::span<double> y(out, at(node.outputs));
+  if (node.block->shape().feeds_through) {
+    // All that its inputs follow from has been evaluated: they do not change any more.
+    node.block->sample(when, gather(node), y, x);
+  } else {
+    node.block->output(when, gather(node), x, y);
+  }
 }
 
 std::span<const double> SignalRun::gather(const SignalGraph::Node& node) {

@@ -311,6 +311,30 @@ TEST(Snapshot, IsRefusedWhereItDoesNotFit) {
   EXPECT_TRUE(same_bits(before, run(on_two, 0)));
 }
 
+TEST(Snapshot, GoesThroughBytesAndWhatWasChangedIsRefused) {
+  const Scenario scenario = example("drive_pid");
+  Stepper stepper(scenario.system, scenario.options), other(scenario.system, scenario.options);
+  stepper.run(300);
+  const Snapshot snapshot = stepper.snapshot();
+  std::vector<std::byte> bytes = snapshot.to_bytes();
+  const Snapshot again = Snapshot::from_bytes(bytes);
+  EXPECT_EQ(again.step_index(), 300);
+  EXPECT_EQ(again.time_s(), snapshot.time_s());
+  EXPECT_EQ(again.size_bytes(), snapshot.size_bytes());
+  other.restore(again);
+  EXPECT_TRUE(same_bits(run(stepper, 50), run(other, 50)));
+  EXPECT_TRUE(Snapshot::from_bytes(Snapshot().to_bytes()).empty());
+
+  EXPECT_THROW((void)Snapshot::from_bytes({}), std::invalid_argument);
+  EXPECT_THROW((void)Snapshot::from_bytes(std::span(bytes).first(bytes.size() - 1)),
+               std::invalid_argument);
+  for (std::size_t i = 0; i < bytes.size(); i += i < 80 ? 1 : 97) {
+    bytes[i] ^= std::byte{4};
+    EXPECT_THROW((void)Snapshot::from_bytes(bytes), std::invalid_argument) << i;
+    bytes[i] ^= std::byte{4};
+  }
+}
+
 TEST(Snapshot, UsesItsMemoryAgain) {
   const Scenario scenario = example("chain_64");
   Stepper stepper(scenario.system, scenario.options);

@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "portwave/runtime/scenario/block_kinds.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
 namespace {
@@ -244,6 +246,55 @@ TEST(ScenarioSignals, DamagedSectionsAreRefusedAndNeverCrash) {
   damage(Json::json_pointer("/subsystems/0/inputs/force"));
   damage(Json::json_pointer("/subsystems/0/inputs/force/signal"));
   EXPECT_GT(refused, 250);
+}
+
+BlockKind doubles(double factor) {
+  return {"doubling",
+          "a kind of one's own",
+          {{.name = "of", .kind = BlockField::Kind::signal, .summary = "what is doubled"},
+           {.name = "offset", .unit = "m", .summary = "added", .required = false}},
+          [factor](const BlockValues& values, int) {
+            return block::gain(factor, values.number("offset"));
+          }};
+}
+
+TEST(ScenarioSignals, AKindOfBlockOfOnesOwnIsReadLikeOthersAndCanBePutInPlaceOfTheOneBefore) {
+  Json scenario = loop_scenario();
+  scenario["signals"]["blocks"].push_back(
+      {{"name", "twice"}, {"kind", "doubling"}, {"of", 3.0}, {"offset", 0.5}});
+  EXPECT_FALSE(defects_of(scenario).empty());  // nobody knows it yet
+  const auto twice = [&] {
+    const Scenario read = parse_scenario(scenario.dump(), "file", ".");
+    const Stepper stepper(read.system, read.options);
+    return stepper.signals()[at(read.options.signals->find_signal("twice"))];
+  };
+  add_block_kind(doubles(2.0));
+  EXPECT_EQ(twice(), 6.5);
+  add_block_kind(doubles(3.0));
+  EXPECT_EQ(twice(), 9.5);
+  scenario["signals"]["blocks"].back()["offzet"] = 1.0;
+  EXPECT_TRUE(has(defects_of(scenario), "offzet")) << all(defects_of(scenario));
+}
+
+TEST(ScenarioSignals, KindsOfOnesOwnThatCannotBeAreRefusedWithEveryDefect) {
+  const std::size_t before = block_kinds().size();
+  for (const char* const taken : {"pid", "sensor", "constant", ""}) {
+    BlockKind kind = doubles(2.0);
+    kind.name = taken;
+    EXPECT_THROW(add_block_kind(kind), ConfigError) << taken;
+  }
+  BlockKind kind = doubles(2.0);
+  kind.name = "new_one";
+  kind.make = {};
+  kind.fields.push_back({.name = "of"});
+  kind.fields.push_back({.name = "every"});
+  try {
+    add_block_kind(kind);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.issues().size(), 3U);
+  }
+  EXPECT_EQ(block_kinds().size(), before);
 }
 
 }  // namespace

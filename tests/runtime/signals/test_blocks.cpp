@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -257,6 +258,27 @@ TEST(BlockOptions, AllDefectsAreReportedAtOnce) {
                                          {}}),
                ConfigError);
   EXPECT_THROW((void)block::callback(1, 1, {}), ConfigError);
+  const auto nothing = [](const SampleTime&, std::span<const double>, std::span<double>,
+                          std::span<double>) {};
+  EXPECT_THROW((void)block::callback(1, 1, {std::nan("")}, nothing), ConfigError);
+  EXPECT_THROW((void)block::callback(1, 0, {0.0}, nothing), ConfigError);
+}
+
+TEST(Blocks, ACallbackGivesOutputsAndTheNextStateInOneOrInTwoCalls) {
+  const auto sums = block::callback(1, 1, {2.0},
+                                    [](const SampleTime&, std::span<const double> u,
+                                       std::span<double> y, std::span<double> x) {
+                                      y[0] = 10.0 * x[0];
+                                      x[0] += u[0];
+                                    });
+  EXPECT_EQ(response_of_one(sums, {1.0, 5.0, 0.0}), (std::vector<double>{20.0, 30.0, 80.0}));
+  std::vector<double> x(1), y(1), all;
+  sums->start(x);
+  for (const double u : {1.0, 5.0, 0.0}) {
+    sums->sample({}, std::span(&u, 1), y, x);
+    all.push_back(y[0]);
+  }
+  EXPECT_EQ(all, (std::vector<double>{20.0, 30.0, 80.0}));
 }
 
 TEST(Signals, AChirpHasTheFrequencyThatItSays) {

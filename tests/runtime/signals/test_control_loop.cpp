@@ -1,11 +1,14 @@
 // Signal graphs within a run: order, holding, energy, faults; and a closed loop against the same
 // loop written out by hand.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -190,6 +193,79 @@ TEST(SignalGraph, AFaultOfABlockLeavesTheLastCommittedState) {
   EXPECT_EQ(stepper.step_index(), 20);
   // The integral counts every sample once, however often it was tried.
   EXPECT_NEAR(stepper.signals()[0], 0.2, 1e-15);
+}
+
+// A PID by hand, its state handed in and returned.
+block::Handle pid_by_hand(const block::Pid& p) {
+  return block::callback(
+      2, 1, {0.0, 0.0, 0.0},
+      [p](const SampleTime& when, std::span<const double> u, std::span<double> y,
+          std::span<double> x) {
+        const double argument = -u[1];
+        double slope = 0.0;
+        if (when.index > 0) {
+          slope = (p.derivative_filter_s * x[1] + argument - x[2]) /
+                  (p.derivative_filter_s + when.period_s);
+        }
+        const double wanted = p.proportional * (u[0] - u[1]) + x[0] + p.derivative * slope;
+        y[0] = std::min(std::max(wanted, p.minimum), p.maximum);
+        x[0] += p.integral * when.period_s * (u[0] - u[1]) + (y[0] - wanted);
+        x[1] = slope;
+        x[2] = argument;
+      });
+}
+
+TEST(SignalGraph, ACallbackWithStateIsABlockLikeOthersAndGoesBack) {
+  const System system = masses(1);
+  const block::Pid gains{.proportional = 20.0,
+                         .integral = 15.0,
+                         .derivative = 8.0,
+                         .derivative_filter_s = 0.02,
+                         .minimum = -6.0,
+                         .maximum = 6.0};
+  const auto loop = [&](block::Handle law) {
+    SignalGraphBuilder builder(system);
+    builder.sensor("q", position(0));
+    builder.block("target", block::step({.time_s = 0.05}), {});
+    builder.block("law", std::move(law), {"target", "q"}, 2);
+    builder.actuate("law", 0, 0);
+    return Stepper(system, options_with(builder.build(), 1e-2));
+  };
+  Stepper built_in = loop(block::pid(gains));
+  Stepper by_hand = loop(pid_by_hand(gains));
+  built_in.run(100);
+  by_hand.run(100);
+  EXPECT_NE(by_hand.state(0)[0], 0.0);
+  EXPECT_NEAR(by_hand.state(0)[0], built_in.state(0)[0], 1e-12);
+
+  const Snapshot middle = by_hand.snapshot();
+  Stepper clone = by_hand.clone();
+  by_hand.run(100);
+  const double end = by_hand.state(0)[0];
+  by_hand.restore(middle);
+  by_hand.run(100);
+  EXPECT_EQ(by_hand.state(0)[0], end);
+  clone.run(100);
+  EXPECT_EQ(clone.state(0)[0], end);
+}
+
+TEST(SignalGraph, ACallbackThatKeepsItsStateToItselfDoesNotGoBack) {  // a control
+  const System system = masses(1);
+  SignalGraphBuilder builder(system);
+  builder.block("own",
+                block::callback(0, 1,
+                                [sum = std::make_shared<double>(0.0)](
+                                    const SampleTime&, std::span<const double>,
+                                    std::span<double> y) { y[0] = *sum += 1.0; }),
+                {});
+  builder.actuate("own", 0, 0);
+  Stepper stepper(system, options_with(builder.build(), 1e-2));
+  const Snapshot start = stepper.snapshot();
+  stepper.run(10);
+  const double end = stepper.state(0)[0];
+  stepper.restore(start);
+  stepper.run(10);
+  EXPECT_NE(stepper.state(0)[0], end);
 }
 
 TEST(SignalGraph, ASignalThatIsNotFiniteIsNamed) {

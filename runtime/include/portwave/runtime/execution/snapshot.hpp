@@ -26,6 +26,13 @@ class Snapshot {
   double time_s() const { return time_s_; }  ///< simulated time at which it was taken
   std::int64_t step_index() const { return step_index_; }
 
+  /// All of it as bytes, to be handed to another process of the same build on such a machine; and
+  /// back. Parts that were exchanged on the way (`set_component`) are known to their own process
+  /// only: the snapshot then fits no stepper elsewhere.
+  std::vector<std::byte> to_bytes() const;
+  /// Errors: std::invalid_argument where they are not whole, were changed, or are of another version.
+  static Snapshot from_bytes(std::span<const std::byte> bytes);
+
  private:
   friend class Stepper;
   std::vector<std::byte> bytes_;

@@ -87,4 +87,11 @@ struct BlockKind {
 /// ("constant", "table", …), which are sampled, and "sensor".
 const std::vector<BlockKind>& block_kinds();
 
+/// Adds a kind of one's own behind them, or puts it in the place of one that was added before under
+/// the same name: scenarios that are read from then on have the new one. References into
+/// `block_kinds` are good no more. Must not run while another thread reads a scenario.
+/// Errors: ConfigError — "/name": it is empty, or that of a kind of portwave's own; "/make": there is
+/// no function; "/fields/2": a key without a name, that is there twice, or that all blocks have.
+void add_block_kind(BlockKind kind);
+
 }  // namespace portwave

@@ -52,6 +52,13 @@ class Block {
                       std::span<double> y) const = 0;
   virtual void update(const SampleTime& /*when*/, std::span<const double> /*u*/,
                       std::span<const double> /*y*/, std::span<double> /*x*/) const {}
+  /// Both at once, y and x⁺ from x, for blocks that compute them together. Called in their place
+  /// where it feeds through.
+  virtual void sample(const SampleTime& when, std::span<const double> u, std::span<double> y,
+                      std::span<double> x) const {
+    output(when, u, x, y);
+    update(when, u, y, x);
+  }
 
  private:
   Shape shape_;
@@ -202,6 +209,14 @@ Handle callback(
     int inputs, int outputs,
     std::function<void(const SampleTime&, std::span<const double> u, std::span<double> y)>
         function);
+/// (y, x⁺) = function(t, u, x): `function` writes the outputs, and the next state over `x`, which
+/// starts as `initial_state`. The state is that of the stepper: snapshots hold it, clones have their
+/// own. A sample that failed is taken anew, from the same x. Errors: ConfigError, also where the
+/// initial state is not finite.
+Handle callback(int inputs, int outputs, std::vector<double> initial_state,
+                std::function<void(const SampleTime&, std::span<const double> u,
+                                   std::span<double> y, std::span<double> x)>
+                    function);
 
 }  // namespace block
 }  // namespace portwave

@@ -1,0 +1,226 @@
+"""Types of the compiled half of portwave, made by nanobind.stubgen.
+
+Tests compare the names with those of the module.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+__version__: str
+
+
+class Snapshot:
+    """A run as it stands between two steps."""
+    def __init__(self) -> None: ...
+    @property
+    def time_s(self) -> float:
+        """Simulated time at which it was taken [s]."""
+    @property
+    def step_index(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+    def __getstate__(self) -> bytes: ...
+    def __setstate__(self, arg: bytes, /) -> None: ...
+
+class Stepper:
+    def __init__(
+        self,
+        text: str,
+        folder: str,
+        overrides: Sequence[tuple[str, str]],
+        threads: int,
+        certify: bool,
+    ) -> None: ...
+    def clone(self) -> Stepper: ...
+    def step(self) -> None: ...
+    def step_by(self, step_s: float) -> None: ...
+    def run(self, steps: int) -> None: ...
+    def run_until(self, time_s: float) -> None: ...
+    def record(
+        self,
+        steps: int,
+        end_s: float,
+        quantities: NDArray[numpy.int32],
+        every: int,
+        progress: Callable[[float], None] | None,
+    ) -> NDArray[numpy.float64]: ...
+    def drive(
+        self,
+        u: NDArray[numpy.float64],
+        quantities: NDArray[numpy.int32],
+    ) -> NDArray[numpy.float64]: ...
+    @property
+    def time_s(self) -> float: ...
+    @property
+    def step_index(self) -> int: ...
+    @property
+    def step_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+    @property
+    def observables(self) -> list[str]: ...
+    def find_input(self, name: str) -> int: ...
+    def set_input(self, input: int, value: float) -> None: ...
+    def input(self, input: int) -> float: ...
+    def set_inputs(self, values: NDArray[numpy.float64]) -> None: ...
+    @property
+    def input_names(self) -> list[str]: ...
+    def find(self, name: str) -> int: ...
+    def read(self, quantity: int) -> float: ...
+    def unit(self, quantity: int) -> str: ...
+    def state(self, part: str) -> NDArray[numpy.float64]: ...
+    def set_parameter(self, path: str, value: float) -> None: ...
+    def parameter(self, path: str) -> float: ...
+    def tune_anew(self) -> None: ...
+    def linearise(self, outputs: Sequence[str]) -> dict[str, Any]: ...
+    def states(self) -> NDArray[numpy.float64]: ...
+    @property
+    def state_names(self) -> list[str]: ...
+    def snapshot(self, into: Snapshot) -> None: ...
+    def restore(self, snapshot: Snapshot) -> None: ...
+    @property
+    def energy(self) -> dict[str, Any]: ...
+    @property
+    def certificate(self) -> str: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def report(self) -> dict[str, Any]: ...
+
+class Ensemble:
+    def __init__(
+        self,
+        text: str,
+        folder: str,
+        overrides: Sequence[tuple[str, str]],
+        replicas: int,
+        paths: Sequence[str],
+        values: NDArray[numpy.float64],
+        threads: int,
+        chunk: int,
+        certify: bool,
+    ) -> None: ...
+    def rollout(
+        self,
+        x0: NDArray[numpy.float64] | None,
+        u: NDArray[numpy.float64] | None,
+        steps: int,
+        x: NDArray[numpy.float64],
+        every: int,
+    ) -> None: ...
+    def run(self, steps: int) -> None: ...
+    def states(self, x: NDArray[numpy.float64]) -> None: ...
+    def set_states(self, x: NDArray[numpy.float64]) -> None: ...
+    def set_inputs(self, u: NDArray[numpy.float64]) -> None: ...
+    def status(self, replica: int) -> dict[str, Any]: ...
+    def energy(self, replica: int) -> dict[str, Any]: ...
+    def certificate(self, replica: int) -> str: ...
+    @property
+    def state_names(self) -> list[str]: ...
+    @property
+    def input_names(self) -> list[str]: ...
+    @property
+    def replicas(self) -> int: ...
+    @property
+    def failures(self) -> int: ...
+    @property
+    def step_index(self) -> int: ...
+    @property
+    def execution(self) -> str: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def step_s(self) -> float: ...
+
+def add_part_type(
+    name: str,
+    summary: str,
+    states: Sequence[tuple[str, str]],
+    ports: Sequence[tuple[str, str, str]],
+    inputs: Sequence[tuple[str, str]],
+    energy: Callable[..., Any],
+    gradient: Callable[..., Any],
+    hessian: Callable[..., Any] | None,
+    J: NDArray[numpy.float64],
+    R: NDArray[numpy.float64],
+    G: NDArray[numpy.float64],
+    default_state: Sequence[float],
+) -> None: ...
+
+def add_block_kind(
+    name: str,
+    summary: str,
+    function: Callable[..., Any],
+    inputs: Sequence[str],
+    outputs: int,
+    state: Sequence[float],
+    numbers: Sequence[tuple[str, float]],
+) -> None: ...
+
+def study_budget(
+    text: str,
+    folder: str,
+    overrides: Sequence[tuple[str, str]],
+    budgets: Sequence[int],
+    methods: Sequence[str],
+    impedances: Sequence[str],
+    guards: Sequence[bool],
+    threads: int,
+) -> list[dict[str, Any]]: ...
+
+def study_rate(
+    text: str,
+    folder: str,
+    overrides: Sequence[tuple[str, str]],
+    steps: int,
+    limit: int,
+) -> list[dict[str, Any]]: ...
+
+def study_order(
+    text: str,
+    folder: str,
+    overrides: Sequence[tuple[str, str]],
+    steps_s: Sequence[float],
+    methods: Sequence[str] | None,
+    repeat: int,
+    threads: int,
+) -> dict[str, Any]: ...
+
+def study_tolerance(
+    text: str,
+    folder: str,
+    overrides: Sequence[tuple[str, str]],
+    tolerances: Sequence[float],
+    stages: Sequence[int],
+    repeat: int,
+    threads: int,
+) -> dict[str, Any]: ...
+
+def study_iteration(
+    text: str,
+    folder: str,
+    overrides: Sequence[tuple[str, str]],
+    iterations: int,
+    windows: int,
+    start_error: tuple[float, float] | None,
+) -> dict[str, Any]: ...
+
+def study_scaling(
+    text: str,
+    folder: str,
+    overrides: Sequence[tuple[str, str]],
+    threads: Sequence[int],
+    repetitions: int,
+    steps: int,
+    cores: int,
+) -> dict[str, Any]: ...
+
+def tune(
+    text: str,
+    folder: str,
+    overrides: Sequence[tuple[str, str]],
+    rule: str,
+) -> dict[str, Any]: ...
