@@ -94,6 +94,8 @@ class Ensemble:
             steps = u.shape[1]
         if steps is None:
             raise ValueError("say how many steps, or give `u`")
+        if steps < 0:
+            raise ValueError(f"`steps` must be at least 0, got {steps}")
         if x0 is not None:
             x0 = self._spread(x0, 2, "x0", (n,))
         if every < 1 or steps % every != 0:

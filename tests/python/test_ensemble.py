@@ -76,6 +76,7 @@ def test_a_replica_that_fails_stops_alone():
         (lambda e: e.rollout(steps=5, out=np.zeros(3)), "`out` must be of shape (3, 5, "),
         (lambda e: e.set_inputs(np.zeros((3, 2))), "u must be of shape [3, 1]"),
         (lambda e: e.run(-1), "`steps` must be at least 0"),
+        (lambda e: e.rollout(steps=-1), "`steps` must be at least 0"),
         (lambda e: pw.Ensemble(SERVO, 3, parameters={"load.inertia_kgm2": [1.0, 2.0]}), "has 2 numbers"),
         (lambda e: pw.Ensemble(SERVO), "say how many replicas"),
     ],
