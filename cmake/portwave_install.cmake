@@ -1,5 +1,5 @@
 # Install rules and the package that find_package(portwave) reads. Components: program, library (the shared
-# one), development. A Debian package is made of each (portwave_pack.cmake).
+# one), c_library, development. A Debian package is made of each (portwave_pack.cmake).
 include(CMakePackageConfigHelpers)
 
 set(portwave_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/portwave")
@@ -71,7 +71,7 @@ install(FILES "${PROJECT_BINARY_DIR}/portwave.pc"
 if(TARGET portwave_c)
   set(portwave_c_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/portwave_c")
   install(TARGETS portwave_c EXPORT portwave_c
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c_library NAMELINK_COMPONENT development
     FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
   install(EXPORT portwave_c NAMESPACE portwave:: FILE portwave_cTargets.cmake
     DESTINATION ${portwave_c_package_dir} COMPONENT development)
