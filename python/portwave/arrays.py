@@ -38,3 +38,11 @@ def as_floats(value: Any, shape: Tuple[Optional[int], ...], letters: str, name: 
         place = ", ".join(str(i) for i in where)
         raise ValueError(f"{name}[{place}] is {out[tuple(where)]}: inputs must be finite")
     return out
+
+
+def dimensions(value: Any) -> int:
+    """How many it has as an array; -1 where it cannot be one."""
+    try:
+        return int(np.ndim(value))
+    except ValueError:
+        return -1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import _portwave
 from ._portwave import Snapshot
-from .arrays import Floats, as_floats
+from .arrays import Floats, as_floats, dimensions
 from .linear import Linearisation
 from .result import Result
 from .system import System, pointers, scenario_of
@@ -113,9 +113,10 @@ class Stepper:
         there is one. Returns the quantities after each step, shape [T, k]. Errors: ``ValueError`` for
         another shape, or a number that is not finite, before the first step."""
         m = len(self._inputs)
-        if m == 1 and np.ndim(inputs) == 1:
-            inputs = np.reshape(inputs, (-1, 1))
-        return self._core.drive(as_floats(inputs, (None, m), "Tm", "inputs"), self._indices(observe))
+        # A column may come without its second dimension.
+        shape = (None,) if m == 1 and dimensions(inputs) == 1 else (None, m)
+        u = as_floats(inputs, shape, "Tm", "inputs").reshape(-1, m)
+        return self._core.drive(u, self._indices(observe))
 
     def _indices(self, names: Sequence[str]) -> NDArray[np.int32]:
         return np.array([self.find(name) for name in names], dtype=np.int32)

@@ -8,11 +8,19 @@
 #include <fmt/format.h>
 
 #include "portwave/coupling/system/gathered_system.hpp"
+#include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
 
 SoloChunk::SoloChunk(System system, const StepperOptions& options)
-    : given_(std::move(system)), options_(options) {}
+    : given_(std::move(system)),
+      options_(options),
+      is_driven_(given_.settable_inputs().size(), false) {
+  if (options.signals == nullptr) return;
+  for (const SignalGraph::Actuator& actuator : options.signals->actuators()) {
+    is_driven_[at(actuator.slot)] = true;
+  }
+}
 
 void SoloChunk::begin(const double* states) {
   const System* const one[] = {&given_};
@@ -45,8 +53,9 @@ void SoloChunk::begin(const double* states) {
 void SoloChunk::step(const double* settings) {
   if (status_.failed) return;
   try {
-    for (const System::SettableInput& input : system_->settable_inputs()) {
-      stepper_->set_input(input.part, input.channel, *settings++);
+    for (std::size_t slot = 0; slot < is_driven_.size(); ++slot) {
+      if (is_driven_[slot]) continue;  // its controller has set it
+      stepper_->set_input(InputSlot{static_cast<int>(slot)}, settings[slot]);
     }
     ++steps_;
     if (stepper_->step_sizes() != nullptr) {

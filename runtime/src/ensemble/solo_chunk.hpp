@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ensemble/chunk.hpp"
 
@@ -29,6 +30,7 @@ class SoloChunk final : public Chunk {
  private:
   System given_;
   StepperOptions options_;
+  std::vector<bool> is_driven_;   // by settable input: by the signal graph
   std::optional<System> system_;  // from the states of the run
   std::optional<Stepper> stepper_;
   std::int64_t steps_ = 0;  // of options_.step_s

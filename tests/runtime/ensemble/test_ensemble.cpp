@@ -326,6 +326,42 @@ TEST_P(EnsembleLaw, NeitherThreadsNorChunksNorWhatWasBeforeChangeABit) {
 INSTANTIATE_TEST_SUITE_P(Ensemble, EnsembleLaw, ::testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.name; });
 
+TEST(EnsembleSignals, InputsThatAControllerDrivesAreItsOwnAndOthersAreSet) {
+  const auto replica = [](int i) {
+    SystemBuilder builder;
+    builder.add("B", linear_oscillator({.mass_kg = 4.0 + i, .stiffness_N_per_m = 50}),
+                {.inputs = {{"force", Signal::settable()}}});
+    builder.add("C", linear_oscillator({.mass_kg = 2.0 + i, .stiffness_N_per_m = 5}),
+                {.inputs = {{"force", Signal::settable()}}});
+    builder.join(joint::Free{}, {"B.coupling"});
+    builder.join(joint::Free{}, {"C.coupling"});
+    return builder.build();
+  };
+  const System first = replica(0);
+  SignalGraphBuilder graph(first);
+  graph.sensor("q", {Sensor::Kind::state, 0, 0});
+  graph.block("law", block::gain(-3.0, 1.0), {"q"}, 2);
+  graph.actuate("law", 0, 0);
+  StepperOptions options;
+  options.method = CouplingMethod::automatic();
+  options.signals = std::make_shared<const SignalGraph>(graph.build());
+
+  Ensemble ensemble(3, replica, options);
+  for (int i = 0; i < 3; ++i) ensemble.set_input(i, 1, 0.5);
+  ensemble.run(100);
+  for (int i = 0; i < 3; ++i) {
+    const System system = replica(i);
+    Stepper alone(system, options);
+    alone.set_input(InputSlot{1}, 0.5);
+    alone.run(100);
+    const std::vector<double> expected = {alone.state(0)[0], alone.state(0)[1], alone.state(1)[0],
+                                          alone.state(1)[1]};
+    EXPECT_NE(expected[0], 0.0);
+    EXPECT_NE(expected[2], 0.0);
+    EXPECT_TRUE(equal(state_of(ensemble, i), expected)) << i;
+  }
+}
+
 TEST(EnsembleControl, AnotherBitIsSeen) {
   const Case own{"pair", [](int i) { return varied_pair(i); }};
   Ensemble ensemble(9, own.replica, options_for(own));
