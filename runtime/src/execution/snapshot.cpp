@@ -17,9 +17,9 @@
 #include "execution/step_engine.hpp"
 #include "portwave/coupling/system/gathered_system.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
-#include "portwave/runtime/output/summary.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
+#include "portwave/subsystems/base/version.hpp"
 #include "signals/signal_run.hpp"
 
 namespace portwave {
@@ -165,7 +165,7 @@ namespace {
 SnapshotHead head_of(std::uint64_t fits, double time_s, std::int64_t step_index,
                      std::span<const std::byte> bytes) {
   SnapshotHead head;
-  version().copy(head.version, sizeof(head.version) - 1);
+  std::string_view{kVersion}.copy(head.version, sizeof(head.version) - 1);
   head.fits = fits;
   head.time_s = time_s;
   head.step_index = step_index;
