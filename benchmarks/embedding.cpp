@@ -94,17 +94,22 @@ void measure_pair(const Report& report) {
   };
   const Contest contest = take_turns(contenders, {.rounds = 31, .turn_s = 2e-3});
   const std::string note = "pair, K=6, guard and ledger";
-  report.add({.name = "embedding/c_step_over_cpp", .sense = Sense::at_most, .goal = 50.0, .note = note},
-             extra_ns(contest, 1, 0), "ns");
-  report.add({.name = "embedding/c_loop_over_cpp", .sense = Sense::at_most,
+  report.add(
+      {.name = "embedding/c_step_over_cpp", .sense = Sense::at_most, .goal = 50.0, .note = note},
+      extra_ns(contest, 1, 0), "ns");
+  report.add({.name = "embedding/c_loop_over_cpp",
+              .sense = Sense::at_most,
               .note = "an input set, a step, a quantity read"},
              extra_ns(contest, 3, 2), "ns");
-  report.add({.name = "embedding/cpp_loop_over_step", .sense = Sense::at_most,
+  report.add({.name = "embedding/cpp_loop_over_step",
+              .sense = Sense::at_most,
               .note = "an input set and a quantity read"},
              extra_ns(contest, 2, 0), "ns");
   std::vector<double> ns;
   for (const double s : contest.seconds(4)) ns.push_back(1e9 * s);
-  report.add({.name = "embedding/snapshot_and_restore", .sense = Sense::at_most, .goal = 200.0,
+  report.add({.name = "embedding/snapshot_and_restore",
+              .sense = Sense::at_most,
+              .goal = 200.0,
               .note = fmt::format("{} bytes", snapshot.size_bytes())},
              ns, "ns");
   portwave_free(c);
@@ -142,12 +147,16 @@ void measure_chain(const Report& report) {
       fmt::format("{} blocks, {} states of {:.1f} MB, snapshot of {:.1f} MB", kBlocks, states,
                   8e-6 * static_cast<double>(states), 1e-6 * static_cast<double>(from.size()));
   report.add({.name = "embedding/chain/snapshot_and_restore_over_two_state_copies",
-              .sense = Sense::at_most, .goal = 1.0, .note = note},
+              .sense = Sense::at_most,
+              .goal = 1.0,
+              .note = note},
              contest, 4, 2);
-  report.add({.name = "embedding/chain/snapshot_over_copy_of_its_bytes", .sense = Sense::at_most,
+  report.add({.name = "embedding/chain/snapshot_over_copy_of_its_bytes",
+              .sense = Sense::at_most,
               .note = note},
              contest, 0, 3);
-  report.add({.name = "embedding/chain/restore_over_copy_of_its_bytes", .sense = Sense::at_most,
+  report.add({.name = "embedding/chain/restore_over_copy_of_its_bytes",
+              .sense = Sense::at_most,
               .note = note},
              contest, 1, 3);
 }

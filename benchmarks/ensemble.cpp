@@ -2,6 +2,8 @@
 // beside as many steppers of their own, stepped one after another, and on two threads beside one.
 // Ledger and guard are on, as by default, or off, as noted.
 
+#include "portwave/runtime/ensemble/ensemble.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "report.hpp"
@@ -143,10 +144,13 @@ void compare(const Report& report, const Setting& setting) {
   const auto goal = [&](double value) { return has_goal ? std::optional(value) : std::nullopt; };
   report.add({.name = name("beside_steppers"), .goal = goal(4.0), .note = set}, contest, 0, 2);
   report.add({.name = name("two_threads"), .goal = goal(1.8), .note = set}, contest, 1, 0);
-  report.add({.name = name("rollouts_beside_steppers"), .goal = goal(4.0), .note = set}, contest, 3, 7);
-  report.add({.name = name("rollouts_on_two_threads"), .goal = goal(1.8), .note = set}, contest, 6, 3);
-  report.add({.name = name("rollout_of_all_rows_beside_last"), .sense = Sense::at_most, .note = set},
-             contest, 4, 3);
+  report.add({.name = name("rollouts_beside_steppers"), .goal = goal(4.0), .note = set}, contest, 3,
+             7);
+  report.add({.name = name("rollouts_on_two_threads"), .goal = goal(1.8), .note = set}, contest, 6,
+             3);
+  report.add(
+      {.name = name("rollout_of_all_rows_beside_last"), .sense = Sense::at_most, .note = set},
+      contest, 4, 3);
   std::vector<double> per_step_ns, rate, cached;
   for (std::size_t i = 0; i < contest.seconds(0).size(); ++i) {
     const double each = contest.seconds(0)[i] / (static_cast<double>(kReplicas) * kSteps);

@@ -1,6 +1,8 @@
 # Installs a finished build into a scratch prefix, then configures, builds and runs a consumer; then the
-# example of a plugin, with the installed program, and with programs that load it.
-# Needs BUILD_DIR CONSUMER_DIR PLUGIN_DIR SCRATCH_DIR CONFIG GENERATOR CXX_COMPILER CXX_FLAGS VERSION.
+# example of a plugin, with the installed program, and with programs that load it; then a consumer in C. At
+# last it configures, as far as that goes without compiling all again, projects that build portwave along.
+# Needs BUILD_DIR CONSUMER_DIR PLUGIN_DIR SCRATCH_DIR CONFIG GENERATOR C_COMPILER CXX_COMPILER CXX_FLAGS
+# VERSION SOURCE_DIR SCENARIO.
 cmake_minimum_required(VERSION 3.25)
 
 set(prefix "${SCRATCH_DIR}/prefix")
@@ -17,7 +19,7 @@ endfunction()
 
 step("install" "${CMAKE_COMMAND}" --install "${BUILD_DIR}" --config "${CONFIG}" --prefix "${prefix}")
 set(options -G "${GENERATOR}" "-DCMAKE_BUILD_TYPE=${CONFIG}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
-  "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" "-DCMAKE_PREFIX_PATH=${prefix}")
+  "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_PREFIX_PATH=${prefix}")
 step("configure the consumer" "${CMAKE_COMMAND}" -S "${CONSUMER_DIR}" -B "${build}" ${options}
   "-DPORTWAVE_VERSION=${VERSION}")
 step("build the consumer" "${CMAKE_COMMAND}" --build "${build}" --config "${CONFIG}")
@@ -43,3 +45,18 @@ execute_process(COMMAND "${build}/bin/poor_plugin_host" "${plugin}" "${scenario}
 if(result EQUAL 0 OR NOT said MATCHES "portwave_enable_plugins")
   message(FATAL_ERROR "installed_package: it should have said what it lacks (${result}): ${said}")
 endif()
+
+file(GLOB_RECURSE c_package "${prefix}/portwave_cConfig.cmake")
+if(c_package)
+  set(c_build "${SCRATCH_DIR}/c_build")
+  step("configure the consumer in C" "${CMAKE_COMMAND}" -S "${CONSUMER_DIR}/c" -B "${c_build}" ${options}
+    "-DPORTWAVE_VERSION=${VERSION}" "-DCMAKE_RUNTIME_OUTPUT_DIRECTORY=${c_build}/bin")
+  step("build the consumer in C" "${CMAKE_COMMAND}" --build "${c_build}" --config "${CONFIG}")
+  step("run the consumer in C" "${c_build}/bin/consumer_c" "${SCENARIO}")
+endif()
+
+foreach(fetch IN ITEMS OFF ON)
+  step("configure a project that builds it along, FetchContent ${fetch}"
+    "${CMAKE_COMMAND}" -S "${CONSUMER_DIR}/subdirectory" -B "${SCRATCH_DIR}/along_${fetch}" ${options}
+    "-DPORTWAVE_SOURCE=${SOURCE_DIR}" "-DFETCH=${fetch}")
+endforeach()

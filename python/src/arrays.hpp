@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <vector>
-
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <vector>
 
 namespace nb = nanobind;
 

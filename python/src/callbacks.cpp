@@ -8,6 +8,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -15,18 +21,10 @@
 #include <utility>
 #include <vector>
 
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
+#include "arrays.hpp"
 #include "portwave/runtime/scenario/block_kinds.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
-
-#include "arrays.hpp"
 
 using namespace nb::literals;
 
@@ -34,7 +32,7 @@ namespace {
 
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-thread_local PyObject* raised = nullptr;    // an exception; whoever ends the thread leaves it
+thread_local PyObject* raised = nullptr;     // an exception; whoever ends the thread leaves it
 thread_local bool raised_interrupt = false;  // it is no `Exception`
 
 void keep_raised(const nb::python_error& error) {
@@ -99,10 +97,9 @@ void copy_result(const nb::object& from, std::size_t size, double* to, const cha
 
 portwave::SparseMatrix sparse(const Matrix& matrix, int rows, int columns, const char* name) {
   if (static_cast<int>(matrix.shape(0)) != rows || static_cast<int>(matrix.shape(1)) != columns) {
-    throw std::invalid_argument(std::string(name) + " must be " + std::to_string(rows) + " x " +
-                                std::to_string(columns) + ", got " +
-                                std::to_string(matrix.shape(0)) + " x " +
-                                std::to_string(matrix.shape(1)));
+    throw std::invalid_argument(
+        std::string(name) + " must be " + std::to_string(rows) + " x " + std::to_string(columns) +
+        ", got " + std::to_string(matrix.shape(0)) + " x " + std::to_string(matrix.shape(1)));
   }
   portwave::SparseMatrix out(rows, columns);
   for (int i = 0; i < rows; ++i) {
@@ -149,10 +146,10 @@ void add_part_type(const std::string& name, const std::string& summary,
       throw std::invalid_argument("a port is \"effort_in\" or \"flow_in\", got \"" + causality +
                                   "\"");
     }
-    signature.ports.push_back({port,
-                               causality == "effort_in" ? portwave::Causality::effort_in
-                                                        : portwave::Causality::flow_in,
-                               domain_of(domain), 1});
+    signature.ports.push_back(
+        {port,
+         causality == "effort_in" ? portwave::Causality::effort_in : portwave::Causality::flow_in,
+         domain_of(domain), 1});
   }
   for (const auto& [input, unit] : inputs) signature.inputs.push_back({input, unit});
   const int n = static_cast<int>(states.size());
@@ -165,15 +162,16 @@ void add_part_type(const std::string& name, const std::string& summary,
   const auto size = static_cast<std::size_t>(n);
   portwave::Hamiltonian hamiltonian;
   hamiltonian.value = [size, call = SharedCallable(std::move(energy))](const double* x) {
-    return call(x, size, [](const nb::object& value) { return nb::cast<double>(nb::float_(value)); });
+    return call(x, size,
+                [](const nb::object& value) { return nb::cast<double>(nb::float_(value)); });
   };
   hamiltonian.gradient = [size, call = SharedCallable(std::move(gradient))](const double* x,
-                                                                             double* g) {
+                                                                            double* g) {
     call(x, size, [&](const nb::object& value) { copy_result(value, size, g, "the gradient"); });
   };
   if (hessian) {  // symmetric: rows or columns first is the same
     hamiltonian.hessian = [size, call = SharedCallable(std::move(*hessian))](const double* x,
-                                                                              double* h) {
+                                                                             double* h) {
       call(x, size,
            [&](const nb::object& value) { copy_result(value, size * size, h, "the Hessian"); });
     };
@@ -237,9 +235,8 @@ class PythonLaw {
       } else {
         nb::dict by_name;
         for (const auto& [name, value] : numbers_) by_name[name.c_str()] = value;
-        given = has_state_
-                    ? function(when.time_s, inputs, copied(x.data(), x.size()), **by_name)
-                    : function(when.time_s, inputs, **by_name);
+        given = has_state_ ? function(when.time_s, inputs, copied(x.data(), x.size()), **by_name)
+                           : function(when.time_s, inputs, **by_name);
       }
       if (!has_state_) return copy_numbers(given, y, "outputs", name_.c_str());
       if (!nb::isinstance<nb::tuple>(given) || nb::len(given) != 2) {

@@ -3,21 +3,23 @@
 #include "ensemble.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
-#include <span>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/runtime/scenario/part_recipes.hpp"
@@ -37,6 +39,20 @@ auto numbers(const Array& array) {
   return std::span(array.data(), array.size());
 }
 
+/// Ends a run where the user presses Ctrl-C: Python tells that to the thread that called, and to no
+/// other. Without the interpreter's lock.
+std::function<void()> interruptible() {
+  using Clock = std::chrono::steady_clock;
+  return [caller = std::this_thread::get_id(), last = Clock::now()]() mutable {
+    if (std::this_thread::get_id() != caller) return;
+    const Clock::time_point now = Clock::now();
+    if (now - last < std::chrono::milliseconds(50)) return;
+    last = now;
+    const nb::gil_scoped_acquire lock;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
+}
+
 class PyEnsemble {
  public:
   /// `values`: [N, one per path].
@@ -46,8 +62,7 @@ class PyEnsemble {
              bool certify) {
     std::vector<portwave::Override> set;
     for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
-    const portwave::Scenario scenario =
-        portwave::parse_scenario(text, "scenario", folder, set);
+    const portwave::Scenario scenario = portwave::parse_scenario(text, "scenario", folder, set);
     portwave::StepperOptions options = scenario.options;
     if (!certify) options.certify = portwave::Certify::none;
     const nb::gil_scoped_release unlocked;
@@ -73,11 +88,11 @@ class PyEnsemble {
     const nb::gil_scoped_release unlocked;
     ensemble_->rollout(x0 ? numbers(*x0) : std::span<const double>(),
                        u ? numbers(*u) : std::span<const double>(), steps, numbers(x),
-                       {.every = every});
+                       {.every = every, .ask = interruptible()});
   }
   void run(std::int64_t steps) {
     const nb::gil_scoped_release unlocked;
-    ensemble_->run(steps);
+    ensemble_->run(steps, interruptible());
   }
   void states(const Written& x) {
     const auto n = static_cast<std::size_t>(ensemble_->state_size());

@@ -7,6 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -14,21 +20,13 @@
 #include <utility>
 #include <vector>
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
+#include "arrays.hpp"
+#include "callbacks.hpp"
+#include "ensemble.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/linearise.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
-
-#include "arrays.hpp"
-#include "callbacks.hpp"
-#include "ensemble.hpp"
 #include "study.hpp"
 
 using namespace nb::literals;
@@ -62,11 +60,12 @@ class User {
  private:
   friend class Stepping;
   [[noreturn]] static void refuse(std::thread::id user) {
-    throw std::runtime_error(
-        user == std::this_thread::get_id()
-            ? "the stepper is at a step already: a function that it calls cannot step it or change it"
-            : "the stepper is at a step that another thread has asked for: one thread at a time may "
-              "use a stepper. Give each thread its own (clone)");
+    throw std::runtime_error(user == std::this_thread::get_id()
+                                 ? "the stepper is at a step already: a function that it calls "
+                                   "cannot step it or change it"
+                                 : "the stepper is at a step that another thread has asked for: "
+                                   "one thread at a time may "
+                                   "use a stepper. Give each thread its own (clone)");
   }
   std::atomic<std::thread::id> user_;
 };
@@ -147,8 +146,7 @@ class PyStepper {
             bool certify) {
     std::vector<portwave::Override> set;
     for (const auto& [pointer, value] : overrides) set.push_back({pointer, value});
-    scenario_ =
-        std::make_shared<Scenario>(portwave::parse_scenario(text, "scenario", folder, set));
+    scenario_ = std::make_shared<Scenario>(portwave::parse_scenario(text, "scenario", folder, set));
     options_ = scenario_->options;
     options_.threads = threads;
     if (!certify) options_.certify = portwave::Certify::none;
@@ -247,8 +245,8 @@ class PyStepper {
     if (u.shape(1) != inputs) {
       throw std::invalid_argument("u is [steps, " + std::to_string(u.shape(1)) +
                                   "], and the system has " + std::to_string(inputs) +
-                                  " settable inputs: it must be [steps, " +
-                                  std::to_string(inputs) + "]");
+                                  " settable inputs: it must be [steps, " + std::to_string(inputs) +
+                                  "]");
     }
     std::vector<Observable> wanted;
     for (std::size_t i = 0; i < quantities.shape(0); ++i) wanted.push_back(quantity(quantities(i)));
@@ -322,10 +320,10 @@ class PyStepper {
   std::vector<std::string> input_names() const {
     std::vector<std::string> out;
     for (const auto& input : stepper_->system().settable_inputs()) {
-      const portwave::Part& part =
-          stepper_->system().parts()[static_cast<std::size_t>(input.part)];
-      out.push_back(part.name + "." +
-                    part.component->signature().inputs[static_cast<std::size_t>(input.channel)].name);
+      const portwave::Part& part = stepper_->system().parts()[static_cast<std::size_t>(input.part)];
+      out.push_back(
+          part.name + "." +
+          part.component->signature().inputs[static_cast<std::size_t>(input.channel)].name);
     }
     return out;
   }

@@ -2,10 +2,12 @@
 
 #include "study.hpp"
 
-#include "portwave/runtime/study/study.hpp"
-
 #include <chrono>
 #include <cstdint>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -13,16 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/study/iteration_study.hpp"
 #include "portwave/runtime/study/order_study.hpp"
 #include "portwave/runtime/study/rate_study.hpp"
 #include "portwave/runtime/study/scaling.hpp"
+#include "portwave/runtime/study/study.hpp"
 #include "portwave/runtime/study/tolerance_study.hpp"
 #include "portwave/runtime/study/tune.hpp"
 
@@ -88,8 +86,8 @@ portwave::ImpedanceKind impedances_named(const std::string& name) {
     if (to_string(kind) == name) return kind;
     known += ", " + std::string(to_string(kind));
   }
-  throw std::invalid_argument("no rule of impedances is named \"" + name + "\"; there are: " +
-                              known);
+  throw std::invalid_argument("no rule of impedances is named \"" + name +
+                              "\"; there are: " + known);
 }
 
 /// None where it is absent.
@@ -218,12 +216,10 @@ nb::dict study_tolerance(const std::string& text, const std::string& folder, con
   portwave::ToleranceStudy study;
   {
     const nb::gil_scoped_release unlocked;
-    study = portwave::study_tolerance(scenario,
-                                      {.tolerances = tolerances,
-                                       .stages = stages,
-                                       .repeat = repeat,
-                                       .threads = threads},
-                                      interruptible());
+    study = portwave::study_tolerance(
+        scenario,
+        {.tolerances = tolerances, .stages = stages, .repeat = repeat, .threads = threads},
+        interruptible());
   }
   nb::list rows;
   for (const portwave::ToleranceRow& own : study.rows) {

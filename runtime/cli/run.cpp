@@ -26,7 +26,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 void tell_notes(const Scenario& scenario, std::ostream& err) {
-  for (const Issue& note : scenario.notes) err << fmt::format("note: {}: {}\n", note.where, note.what);
+  for (const Issue& note : scenario.notes)
+    err << fmt::format("note: {}: {}\n", note.where, note.what);
 }
 
 /// What the run is recorded with.

@@ -1,9 +1,8 @@
-#include "portwave/subsystems/catalogue/chain.hpp"
-
 #include <string>
 #include <utility>
 
 #include "part_types.hpp"
+#include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {

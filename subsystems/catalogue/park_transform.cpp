@@ -82,8 +82,7 @@ PartType park_transform_type() {
   pairs.maximum = 1000.0;
   type.parameters = {std::move(pairs)};
   type.build = [](const Parameters& p) -> std::unique_ptr<Component> {
-    return std::make_unique<ParkTransform>(
-        value_of<int>(p, "pole_pairs"));
+    return std::make_unique<ParkTransform>(value_of<int>(p, "pole_pairs"));
   };
   type.example = {{"pole_pairs", 2}};
   return type;

@@ -37,8 +37,10 @@ TEST_F(Servo, StepsAndIsRead) {
   EXPECT_DOUBLE_EQ(portwave_time(servo_), 1.0);
   // At rest in the long run: 12 V / (0.05 V s/rad) = 240 rad/s, by the gear 4.8 rad/s.
   EXPECT_NEAR(read("motor.speed"), 240.0, 2.0);
-  EXPECT_EQ(std::string(portwave_unit(servo_, portwave_find_quantity(servo_, "load.angle"))), "rad");
-  EXPECT_EQ(portwave_find_quantity(servo_, "load.angle"), portwave_find_quantity(servo_, "load.angle"));
+  EXPECT_EQ(std::string(portwave_unit(servo_, portwave_find_quantity(servo_, "load.angle"))),
+            "rad");
+  EXPECT_EQ(portwave_find_quantity(servo_, "load.angle"),
+            portwave_find_quantity(servo_, "load.angle"));
 
   std::vector<double> x(portwave_state_count(servo_));
   EXPECT_EQ(portwave_states(servo_, x.data(), x.size()), PORTWAVE_OK);
@@ -49,7 +51,8 @@ TEST_F(Servo, StepsAndIsRead) {
   EXPECT_EQ(portwave_get_energy(servo_, &energy), PORTWAVE_OK);
   EXPECT_GT(energy.supplied_J, energy.final_J);
   EXPECT_NEAR(energy.final_J - energy.initial_J,
-              energy.supplied_J - energy.dissipated_J - energy.mismatch_J, 1e-9 * energy.supplied_J);
+              energy.supplied_J - energy.dissipated_J - energy.mismatch_J,
+              1e-9 * energy.supplied_J);
   portwave_report report{};
   report.size = sizeof report;
   EXPECT_EQ(portwave_get_report(servo_, &report), PORTWAVE_OK);
@@ -162,7 +165,8 @@ TEST_F(Servo, ChangesAParameterBetweenSteps) {
   portwave_set_input(servo_, 0, 12.0);
   EXPECT_EQ(portwave_run(servo_, 500), PORTWAVE_OK);
   EXPECT_EQ(portwave_get_parameter(servo_, "load.inertia_kgm2", &value), PORTWAVE_OK);
-  const double angle = read("load.angle"), speed = read("load.speed"), stored = read("load.storage");
+  const double angle = read("load.angle"), speed = read("load.speed"),
+               stored = read("load.storage");
   EXPECT_EQ(portwave_set_parameter(servo_, "load.inertia_kgm2", 2.0 * value), PORTWAVE_OK);
   EXPECT_EQ(read("load.angle"), angle);
   EXPECT_EQ(read("load.speed"), speed);
@@ -179,7 +183,8 @@ TEST_F(Servo, ChangesAParameterBetweenSteps) {
   EXPECT_EQ(portwave_set_parameter(servo_, "load.inertia", 1.0), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_NE(error().find("inertia_kgm2"), std::string::npos) << error();
   EXPECT_EQ(portwave_set_parameter(servo_, nullptr, 1.0), PORTWAVE_INVALID_ARGUMENT);
-  EXPECT_EQ(portwave_get_parameter(servo_, "load.inertia_kgm2", nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_get_parameter(servo_, "load.inertia_kgm2", nullptr),
+            PORTWAVE_INVALID_ARGUMENT);
 }
 
 }  // namespace

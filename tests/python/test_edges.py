@@ -47,6 +47,20 @@ def test_ctrl_c_ends_whatever_steps(call):
     assert stepper.step_index == steps + 1
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("call", ["run", "rollout"])
+def test_ctrl_c_ends_an_ensemble_which_then_begins_anew(call, threads):
+    ensemble = pw.Ensemble(SERVO, 64, threads=threads, chunk=8)
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        if call == "run":
+            ensemble.run(10**12)
+        else:
+            ensemble.rollout(steps=10**8, every=10**8)
+    x = ensemble.rollout(steps=10)
+    assert np.array_equal(x, pw.Ensemble(SERVO, 64).rollout(steps=10))
+
+
 def with_law(law):
     system = pw.System.from_file(SERVO)
     return pw.Stepper(system.add_controller("law", law, inputs=["load.angle"], drives="supply.effort"))

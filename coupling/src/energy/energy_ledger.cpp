@@ -388,8 +388,8 @@ void EnergyLedger::archive(StateArchive& archive) {
   archive.array(mismatch_);
   archive.array(accounts_);
   archive.values(drowned_count_, tallied_, is_beyond_, stored_, metered_J_, totals_,
-                 per_initial_energy_, steps_, max_residual_, worst_ratio_, worst_part_, worst_step_, revalued_J_,
-                 violated_, broken_law_, growth_);
+                 per_initial_energy_, steps_, max_residual_, worst_ratio_, worst_part_, worst_step_,
+                 revalued_J_, violated_, broken_law_, growth_);
 }
 
 double EnergyLedger::storage(int part) const {

@@ -33,13 +33,35 @@ IslandLedger::IslandLedger(const WaveDiscretisation& waves, const TankOptions& t
                              &residual_, &tolerance_of_, &mismatch_of_}) {
     own->assign(at(waves.entry_count()), 0.0);
   }
-  for (AlignedVector* own :
-       {&change_,       &supply_,      &dissipated_,   &mismatch_,      &tolerance_,
-        &largest_residual_, &excess_,  &accepted_,     &remarkable_,    &stored_at_start_,
-        &tank_at_start_, &size_,       &per_initial_energy_, &gained_,  &gained_lost_,
-        &tank_,         &tank_lost_,   &stored_,       &stored_lost_,   &moved_,
-        &rounding_,     &told_rounding_, &max_residual_, &max_stored_,  &supplied_,
-        &lost_,         &mismatched_,  &given_up_,     &max_ratio_}) {
+  for (AlignedVector* own : {&change_,
+                             &supply_,
+                             &dissipated_,
+                             &mismatch_,
+                             &tolerance_,
+                             &largest_residual_,
+                             &excess_,
+                             &accepted_,
+                             &remarkable_,
+                             &stored_at_start_,
+                             &tank_at_start_,
+                             &size_,
+                             &per_initial_energy_,
+                             &gained_,
+                             &gained_lost_,
+                             &tank_,
+                             &tank_lost_,
+                             &stored_,
+                             &stored_lost_,
+                             &moved_,
+                             &rounding_,
+                             &told_rounding_,
+                             &max_residual_,
+                             &max_stored_,
+                             &supplied_,
+                             &lost_,
+                             &mismatched_,
+                             &given_up_,
+                             &max_ratio_}) {
     own->assign(islands_, 0.0);
   }
   find_entries();
@@ -74,9 +96,9 @@ void IslandLedger::begin(const double* record, const double* b) {
     }
     mismatch_of_[entry(part)] = energy;
   }
-  for (AlignedVector* own : {&gained_, &gained_lost_, &tank_lost_, &stored_lost_, &moved_,
-                             &rounding_, &told_rounding_, &supplied_, &lost_, &mismatched_,
-                             &given_up_}) {
+  for (AlignedVector* own :
+       {&gained_, &gained_lost_, &tank_lost_, &stored_lost_, &moved_, &rounding_, &told_rounding_,
+        &supplied_, &lost_, &mismatched_, &given_up_}) {
     std::ranges::fill(*own, 0.0);
   }
   for (int island = 0; island < static_cast<int>(islands_); ++island) {
@@ -85,9 +107,8 @@ void IslandLedger::begin(const double* record, const double* b) {
     const double wanted = options_.initial_J.value_or(parts_.sum(island, mismatch_of_.data())) +
                           options_.initial_fraction * std::max(start, 0.0);
     tank_[i] = tank_at_start_[i] = std::min(wanted, options_.cap_J);
-    size_[i] = parts_.fold(island, tank_[i], [&](double& size, int part) {
-      size += std::abs(before_[entry(part)]);
-    });
+    size_[i] = parts_.fold(island, tank_[i],
+                           [&](double& size, int part) { size += std::abs(before_[entry(part)]); });
     stored_[i] = stored_at_start_[i] = max_stored_[i] = start;
     const double energy = start + tank_[i];
     per_initial_energy_[i] = energy > 0.0 ? 1.0 / energy : kNoRatio;
@@ -107,18 +128,10 @@ EnergyColumns IslandLedger::columns() {
 void IslandLedger::examine(const BatchSlot& slot, LaneRange lanes, const double* a,
                            const double* b) {
   const int entry = slot.entry;
-  kernels_->account({lanes.first,
-                     lanes.last,
-                     slot.batch->wave_size(),
-                     slot.batch->stride(),
-                     a + slot.wave,
-                     b + slot.wave,
-                     columns().from(entry),
-                     before_.data() + entry,
-                     storage_.data() + entry,
-                     residual_.data() + entry,
-                     tolerance_of_.data() + entry,
-                     mismatch_of_.data() + entry});
+  kernels_->account({lanes.first, lanes.last, slot.batch->wave_size(), slot.batch->stride(),
+                     a + slot.wave, b + slot.wave, columns().from(entry), before_.data() + entry,
+                     storage_.data() + entry, residual_.data() + entry,
+                     tolerance_of_.data() + entry, mismatch_of_.data() + entry});
 }
 
 void IslandLedger::examine(const double* a, const double* b) {
@@ -155,10 +168,10 @@ void IslandLedger::sum_up() {
 void IslandLedger::sum_up(int island) {
   const std::size_t i = at(island);
   const std::span<const int> entries = parts_.entries_of(island);
-  const LedgerTotals own = kernels_->totals(
-      {change_of_.data(), supply_of_.data(), dissipated_of_.data(), mismatch_of_.data(),
-       residual_.data(), tolerance_of_.data(), accepted_[i]},
-      entries.data(), static_cast<int>(entries.size()));
+  const LedgerTotals own =
+      kernels_->totals({change_of_.data(), supply_of_.data(), dissipated_of_.data(),
+                        mismatch_of_.data(), residual_.data(), tolerance_of_.data(), accepted_[i]},
+                       entries.data(), static_cast<int>(entries.size()));
   change_[i] = own.change;
   supply_[i] = own.supply;
   dissipated_[i] = own.dissipated;
@@ -193,8 +206,8 @@ bool IslandLedger::refine(int island, const CommittedStep& step) {
 int IslandLedger::first_non_finite() const {
   for (std::size_t i = 0; i < islands_; ++i) {
     // 0 times anything finite is 0.
-    if (closed_[i] == 0 && !(0.0 * change_[i] + 0.0 * supply_[i] + 0.0 * mismatch_[i] +
-                                 0.0 * dissipated_[i] == 0.0)) {
+    if (closed_[i] == 0 &&
+        !(0.0 * change_[i] + 0.0 * supply_[i] + 0.0 * mismatch_[i] + 0.0 * dissipated_[i] == 0.0)) {
       return static_cast<int>(i);
     }
   }

@@ -80,10 +80,8 @@ StepRounding::~StepRounding() = default;
 
 double StepRounding::storage(int part, const double* record) const {
   waves_.get_state(part, record, scratch_->x.data());
-  return waves_.system()
-      .parts()[static_cast<std::size_t>(part)]
-      .port_hamiltonian()
-      ->storage(scratch_->x.data());
+  return waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian()->storage(
+      scratch_->x.data());
 }
 
 std::optional<double> StepRounding::change(int part, const CommittedStep& step) const {
@@ -123,7 +121,8 @@ double StepRounding::of_states(int part, const CommittedStep& step, double toler
     subsystem.gradient(scratch_->x.data(), scratch_->gradient.data());
     terms += std::abs(subsystem.storage(scratch_->x.data()));
     for (int k = 0; k < subsystem.signature().state_size(); ++k) {
-      terms += std::abs(scratch_->gradient[static_cast<std::size_t>(k)] * scratch_->x[static_cast<std::size_t>(k)]);
+      terms += std::abs(scratch_->gradient[static_cast<std::size_t>(k)] *
+                        scratch_->x[static_cast<std::size_t>(k)]);
     }
   }
   // The terms of parts that are not quadratic are Σ|∂H/∂xᵢ xᵢ|: what ε of the state is multiplied

@@ -213,8 +213,8 @@ void sums_anywhere(const IslandSumsTask& t) {
   LedgerColumns columns = t.columns;
   for (int i = 0; i < t.at.islands; ++i) {
     columns.accepted = t.accepted[i];
-    const LedgerTotals own = totals_of(columns, t.at.parts,
-                                       [&](int p) { return t.at.first[p] + i * t.at.step[p]; });
+    const LedgerTotals own =
+        totals_of(columns, t.at.parts, [&](int p) { return t.at.first[p] + i * t.at.step[p]; });
     t.change[i] = own.change;
     t.supply[i] = own.supply;
     t.dissipated[i] = own.dissipated;

@@ -66,8 +66,7 @@ struct Block {
         form(part->linear_form()),
         at_x(realisation(x)) {
     for (const Port& each : part->signature().ports) {
-      effort_in.insert(effort_in.end(), at(each.dimension),
-                       each.causality == Causality::effort_in);
+      effort_in.insert(effort_in.end(), at(each.dimension), each.causality == Causality::effort_in);
     }
     part->gradient(x.data(), g.data());
   }
@@ -355,12 +354,13 @@ class Equations {
     const Jacobians own = differentiate();
     std::optional<Response> response = respond(own, Elimination(own.cw));
     Linearisation out;
-    out.input = Eigen::Map<const VectorXd>(settings_.data(),
-                                           static_cast<Eigen::Index>(settings_.size()));
+    out.input =
+        Eigen::Map<const VectorXd>(settings_.data(), static_cast<Eigen::Index>(settings_.size()));
     if (response) {
       const SparseMatrix& T = response->recover;
-      const SparseMatrix A = T.cols() == states_ ? SparseMatrix(own.fx + own.fw * response->x)
-                                                 : clean_product(own.fx, T) + clean_product(own.fw, response->x);
+      const SparseMatrix A = T.cols() == states_
+                                 ? SparseMatrix(own.fx + own.fw * response->x)
+                                 : clean_product(own.fx, T) + clean_product(own.fw, response->x);
       const SparseMatrix keep = selection(response->kept);
       out.E = keep * mass() * T;
       out.A = keep * A;
@@ -387,7 +387,8 @@ class Equations {
 
   SparseMatrix selection(const std::vector<int>& kept) const {
     Triplets entries;
-    for (int i = 0; i < static_cast<int>(kept.size()); ++i) entries.emplace_back(i, kept[at(i)], 1.0);
+    for (int i = 0; i < static_cast<int>(kept.size()); ++i)
+      entries.emplace_back(i, kept[at(i)], 1.0);
     return matrix(static_cast<Eigen::Index>(kept.size()), states_, entries);
   }
   bool has_descriptor() const {
@@ -423,8 +424,8 @@ class Equations {
     for (std::size_t i = 0; i < system_.parts().size() && !point.state.empty(); ++i) {
       const Component& component = *system_.parts()[i].component;
       for (Issue& issue : component.check_initial_state(own)) {
-        issues.push_back({"/state", fmt::format("of part \"{}\": {}", system_.parts()[i].name,
-                                                issue.what)});
+        issues.push_back(
+            {"/state", fmt::format("of part \"{}\": {}", system_.parts()[i].name, issue.what)});
       }
       own += component.signature().state_size();
     }
@@ -549,7 +550,8 @@ class Equations {
       MatrixXd own = MatrixXd::Zero(rows, columns);
       const SparseMatrix by_row = SparseMatrix(K.transpose());
       for (Eigen::Index r = 0; r < rows; ++r) {
-        for (SparseMatrix::InnerIterator it(by_row, cluster.rows[at(static_cast<int>(r))]); it; ++it) {
+        for (SparseMatrix::InnerIterator it(by_row, cluster.rows[at(static_cast<int>(r))]); it;
+             ++it) {
           const auto c = std::ranges::lower_bound(cluster.columns, static_cast<int>(it.row())) -
                          cluster.columns.begin();
           own(r, c) = it.value();
@@ -585,8 +587,8 @@ class Equations {
   /// w with c(x, w, u) = 0, by Newton's method, halving steps that do not help. Where that leaves
   /// something open, what keeps states that are tied together together; else what was given.
   void find_waves() {
-    const bool has_laws = std::ranges::any_of(
-        blocks_, [](const Block& b) { return b.part->has_port_laws(); });
+    const bool has_laws =
+        std::ranges::any_of(blocks_, [](const Block& b) { return b.part->has_port_laws(); });
     const VectorXd given = w_;
     constexpr int kMostSteps = 100;
     for (int step = 0; step < kMostSteps; ++step) {
@@ -662,9 +664,9 @@ class Equations {
       }
     }
     const auto inputs = static_cast<Eigen::Index>(settings_.size());
-    return {matrix(states_, states_, fx),     matrix(states_, 2 * ports_, fw),
-            matrix(states_, inputs, fu),      matrix(2 * ports_, states_, cx),
-            algebraic_jacobian(),             matrix(2 * ports_, inputs, cu)};
+    return {matrix(states_, states_, fx), matrix(states_, 2 * ports_, fw),
+            matrix(states_, inputs, fu),  matrix(2 * ports_, states_, cx),
+            algebraic_jacobian(),         matrix(2 * ports_, inputs, cu)};
   }
 
   static void append(const SparseMatrix& M, int row, int column, Triplets& entries) {
@@ -788,8 +790,8 @@ class Equations {
         out.output[i] = states[wanted.index];
         continue;
       }
-      const int wave = wanted.kind == LinearOutput::Kind::effort ? wanted.index
-                                                                 : ports_ + wanted.index;
+      const int wave =
+          wanted.kind == LinearOutput::Kind::effort ? wanted.index : ports_ + wanted.index;
       out.output[i] = w_[wave];
       if (!response) {
         C.emplace_back(i, states_ + wave, 1.0);

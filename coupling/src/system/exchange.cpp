@@ -19,9 +19,9 @@ bool have_same_ports(const Signature& a, const Signature& b) {
 }
 
 bool are_equal(const Capabilities& a, const Capabilities& b) {
-  return a.linear == b.linear && a.repeatable == b.repeatable &&
-         a.knows_energy == b.knows_energy && a.thread_safe == b.thread_safe &&
-         a.linearisable == b.linearisable && a.restorable == b.restorable;
+  return a.linear == b.linear && a.repeatable == b.repeatable && a.knows_energy == b.knows_energy &&
+         a.thread_safe == b.thread_safe && a.linearisable == b.linearisable &&
+         a.restorable == b.restorable;
 }
 
 }  // namespace

@@ -232,8 +232,8 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
       part.inputs[channel] = signal;
       if (signal.is_settable()) {
         part.inputs[channel].set_slot(static_cast<int>(system.settable_inputs_.size()));
-        system.settable_inputs_.push_back({static_cast<int>(system.parts_.size()),
-                                           static_cast<int>(channel), signal(0.0)});
+        system.settable_inputs_.push_back(
+            {static_cast<int>(system.parts_.size()), static_cast<int>(channel), signal(0.0)});
       }
       part.input_is_driven[channel] = true;
     }

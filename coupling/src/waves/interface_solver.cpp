@@ -53,10 +53,10 @@ struct InterfaceSolver::Island {
   std::vector<int> offsets;  // of its ports
   std::vector<double> gap, change;
   bool fits = false;
-  bool ready = false;   // there are factors
+  bool ready = false;      // there are factors
   bool is_behind = false;  // they are not those of the D that was read back
-  int eager = 0;        // steps in which D is renewed at the first evaluation
-  int evaluations = 0;  // of the nonlinear parts, in this step
+  int eager = 0;           // steps in which D is renewed at the first evaluation
+  int evaluations = 0;     // of the nonlinear parts, in this step
   // At the last evaluation that stands:
   double square = 0.0;       // |gap|²
   double before = 0.0;       // that of the one before

@@ -49,13 +49,13 @@ void InterfaceResidual::take_share(Share& largest, int part) const {
 }
 
 InterfaceResidual::Share InterfaceResidual::largest_share() const {
-  return waves_.reduction().fold_all(
-      Share{}, [&](Share& largest, int part) { take_share(largest, part); });
+  return waves_.reduction().fold_all(Share{},
+                                     [&](Share& largest, int part) { take_share(largest, part); });
 }
 
 InterfaceResidual::Share InterfaceResidual::largest_share(int island) const {
-  return waves_.reduction().fold(
-      island, Share{}, [&](Share& largest, int part) { take_share(largest, part); });
+  return waves_.reduction().fold(island, Share{},
+                                 [&](Share& largest, int part) { take_share(largest, part); });
 }
 
 std::size_t InterfaceResidual::bytes() const { return 3 * gap_.capacity() * sizeof(double); }

@@ -330,7 +330,8 @@ bool WaveDiscretisation::scatter(int batch, LaneRange lanes, double* record, con
   const auto act = [&](LaneRange range) {
     return slot.batch->scatter(range, record + slot.record, a + slot.wave, b + slot.wave);
   };
-  return guarded(slot, ignored_, lanes, failure, act, [&](int lane) { return spoiled_waves(slot, lane, b); });
+  return guarded(slot, ignored_, lanes, failure, act,
+                 [&](int lane) { return spoiled_waves(slot, lane, b); });
 }
 
 bool WaveDiscretisation::inexact_scatter(int batch, LaneRange lanes, double* record,
@@ -339,7 +340,8 @@ bool WaveDiscretisation::inexact_scatter(int batch, LaneRange lanes, double* rec
   const auto act = [&](LaneRange range) {
     return slot.batch->inexact_scatter(range, record + slot.record, a + slot.wave, b + slot.wave);
   };
-  return guarded(slot, ignored_, lanes, failure, act, [&](int lane) { return spoiled_waves(slot, lane, b); });
+  return guarded(slot, ignored_, lanes, failure, act,
+                 [&](int lane) { return spoiled_waves(slot, lane, b); });
 }
 
 bool WaveDiscretisation::advance(int batch, LaneRange lanes, double* record, const double* a,
@@ -350,7 +352,8 @@ bool WaveDiscretisation::advance(int batch, LaneRange lanes, double* record, con
     return slot.batch->advance(range, record + slot.record, a + slot.wave, next + slot.record,
                                b + slot.wave, energy.from(slot.entry));
   };
-  return guarded(slot, ignored_, lanes, failure, act, [&](int lane) { return spoiled_waves(slot, lane, b); });
+  return guarded(slot, ignored_, lanes, failure, act,
+                 [&](int lane) { return spoiled_waves(slot, lane, b); });
 }
 
 PhaseStatus WaveDiscretisation::freeze_all(double* record, const double* input,
@@ -438,9 +441,8 @@ bool WaveDiscretisation::sample_inputs(double time_s, double* input, PhaseStatus
     for (const DrivenInput& driven : driven_) {
       if (is_ignored(driven.part)) continue;
       current = &driven;
-      input[driven.slot] =
-          driven.in->input_at(static_cast<std::size_t>(driven.channel), mid_s, own_.step_s,
-                              set_values);
+      input[driven.slot] = driven.in->input_at(static_cast<std::size_t>(driven.channel), mid_s,
+                                               own_.step_s, set_values);
     }
   } catch (const std::exception& error) {
     return failed(error.what());

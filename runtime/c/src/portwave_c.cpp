@@ -1,7 +1,5 @@
 // The C interface: exceptions become statuses, names become numbers.
 
-#include "portwave.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -16,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "portwave.h"
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
@@ -28,8 +27,8 @@ struct portwave_simulation {
   /// The stepper takes the system of the scenario over.
   explicit portwave_simulation(portwave::Scenario loaded)
       : scenario(std::make_shared<portwave::Scenario>(std::move(loaded))),
-        stepper(std::make_unique<portwave::Stepper>(std::move(scenario->system),
-                                                    scenario->options)) {}
+        stepper(
+            std::make_unique<portwave::Stepper>(std::move(scenario->system), scenario->options)) {}
   portwave_simulation(const portwave_simulation& other, int threads)
       : scenario(other.scenario),
         stepper(std::make_unique<portwave::Stepper>(other.stepper->clone(threads))),
@@ -204,8 +203,7 @@ portwave_status portwave_set_threads(portwave_simulation* simulation, int thread
   if (simulation == nullptr) return null_pointer();
   return guarded([&] {
     if (threads < 1) throw std::invalid_argument("threads must be >= 1");
-    simulation->stepper =
-        std::make_unique<portwave::Stepper>(simulation->stepper->clone(threads));
+    simulation->stepper = std::make_unique<portwave::Stepper>(simulation->stepper->clone(threads));
     return PORTWAVE_OK;
   });
 }
@@ -346,8 +344,8 @@ double portwave_read(const portwave_simulation* simulation, int quantity) {
   if (!has_quantity(simulation, quantity)) return kNone;
   double value = kNone;
   (void)guarded([&] {
-    value = observe(*simulation->stepper,
-                    simulation->quantities[static_cast<std::size_t>(quantity)]);
+    value =
+        observe(*simulation->stepper, simulation->quantities[static_cast<std::size_t>(quantity)]);
     return PORTWAVE_OK;
   });
   return value;
@@ -380,10 +378,10 @@ portwave_status portwave_states(const portwave_simulation* simulation, double* v
                                 size_t count) {
   if (simulation == nullptr || (values == nullptr && count > 0)) return null_pointer();
   if (const size_t own = portwave_state_count(simulation); own != count) {
-    return fail(PORTWAVE_INVALID_ARGUMENT, ("the system has " + std::to_string(own) +
-                                            " states, and room is given for " +
-                                            std::to_string(count))
-                                               .c_str());
+    return fail(PORTWAVE_INVALID_ARGUMENT,
+                ("the system has " + std::to_string(own) + " states, and room is given for " +
+                 std::to_string(count))
+                    .c_str());
   }
   return guarded([&] {
     const int parts = static_cast<int>(simulation->stepper->system().parts().size());

@@ -1,7 +1,9 @@
 #include "portwave/runtime/ensemble/ensemble.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -41,9 +43,10 @@ Issues check_ensemble(const System& one, int replicas, const StepperOptions& opt
   expect(ensemble.threads >= 1 && ensemble.threads <= kMaxThreads, "/ensemble/threads",
          "must be in 1..1024");
   expect(ensemble.chunk >= 0, "/ensemble/chunk", "must be >= 0");
-  expect(!options.time.active(), "/deadline",
-         "an ensemble keeps no pace and no deadline: what a step has time for would depend on which "
-         "replicas are stepped beside it");
+  expect(
+      !options.time.active(), "/deadline",
+      "an ensemble keeps no pace and no deadline: what a step has time for would depend on which "
+      "replicas are stepped beside it");
   expect(options.watches.empty(), "/events",
          "an ensemble does not tell events: step the replica that they are wanted of by itself");
   expect(options.method.couples_by_waves() || one.settable_inputs().empty(), "/method/kind",
@@ -80,8 +83,7 @@ bool allows_threads(const System& system) {
 
 bool have_same_parts(const System& a, const System& b) {
   return std::ranges::equal(a.parts(), b.parts(), {}, &Part::component, &Part::component) &&
-         std::ranges::equal(a.junctions(), b.junctions(), {}, &Junction::shared,
-                            &Junction::shared);
+         std::ranges::equal(a.junctions(), b.junctions(), {}, &Junction::shared, &Junction::shared);
 }
 
 void refuse_other_shape(const System& one, const System& other, int replica) {
@@ -94,11 +96,10 @@ void refuse_other_shape(const System& one, const System& other, int replica) {
   const auto same_input = [](const System::SettableInput& a, const System::SettableInput& b) {
     return a.part == b.part && a.channel == b.channel;
   };
-  const bool same =
-      std::ranges::equal(one.parts(), other.parts(), same_part) &&
-      std::ranges::equal(one.junctions(), other.junctions(), {}, &Junction::waves,
-                         &Junction::waves) &&
-      std::ranges::equal(one.settable_inputs(), other.settable_inputs(), same_input);
+  const bool same = std::ranges::equal(one.parts(), other.parts(), same_part) &&
+                    std::ranges::equal(one.junctions(), other.junctions(), {}, &Junction::waves,
+                                       &Junction::waves) &&
+                    std::ranges::equal(one.settable_inputs(), other.settable_inputs(), same_input);
   if (same) return;
   throw ConfigError(fmt::format("/ensemble/replicas/{}", replica),
                     "has another shape than the first one: parts by name, with as many states, "
@@ -164,18 +165,16 @@ struct Ensemble::Impl {
     tuner.emplace(run.stepped(), options.step_s, run.options().method.waves());
     choice = tuner->choice();
     const WaveCoupling& m = choice.method.waves();
-    const bool nonlinear = std::ranges::any_of(system->parts(), [](const Part& part) {
-      return !part.component->capabilities().linear;
-    });
+    const bool nonlinear = std::ranges::any_of(
+        system->parts(), [](const Part& part) { return !part.component->capabilities().linear; });
     if (tuner->follows_state()) {
       obstacle = "impedances follow the state (\"retune_factor\" 0 leaves them as they are)";
-    } else if (nonlinear &&
-               (m.kind == WaveUpdate::interface || !m.interface_islands.empty())) {
+    } else if (nonlinear && (m.kind == WaveUpdate::interface || !m.interface_islands.empty())) {
       obstacle = "the interface equation of nonlinear parts keeps factors for each";
     } else {
       const WaveDiscretisation waves(run.stepped(), options.step_s, m.impedance);
-      doubles_per_replica = 2 * waves.record_size() + 6 * at(waves.wave_size()) +
-                            16 * waves.slots().size() + 40;
+      doubles_per_replica =
+          2 * waves.record_size() + 6 * at(waves.wave_size()) + 16 * waves.slots().size() + 40;
       refuse_lanes_at_risk(waves, run.options().method.waves());
     }
     if (!obstacle.empty()) return;
@@ -196,8 +195,8 @@ struct Ensemble::Impl {
     constexpr std::size_t kCached = std::size_t{256} << 10;  // half of a second-level cache
     const std::size_t fitting = kCached / (sizeof(double) * doubles_per_replica);
     const int even = threads == 1 ? replicas : (replicas + 2 * threads - 1) / (2 * threads);
-    const int size = std::clamp(static_cast<int>(std::min<std::size_t>(fitting, 1024)), 8,
-                                std::max(even, 8));
+    const int size =
+        std::clamp(static_cast<int>(std::min<std::size_t>(fitting, 1024)), 8, std::max(even, 8));
     return (size + kLaneGroup - 1) / kLaneGroup * kLaneGroup;
   }
 
@@ -267,6 +266,30 @@ struct Ensemble::Impl {
           },
           tbb::simple_partitioner());
     });
+  }
+
+  /// make(chunk, before_step) for all of them, where before_step() asks whether to go on and is false
+  /// when another thread was told not to.
+  template <class Make>
+  void for_steps(const std::function<void()>& ask, const Make& make) {
+    if (!ask) {
+      for_chunks([&](Placed& own) { make(own, [] { return true; }); });
+      return;
+    }
+    std::atomic<bool> ended = false;
+    const auto before_step = [&] {
+      if (ended.load(std::memory_order_relaxed)) return false;
+      try {
+        ask();
+      } catch (...) {
+        ended.store(true, std::memory_order_relaxed);
+        throw;
+      }
+      return true;
+    };
+    begun = false;
+    for_chunks([&](Placed& own) { make(own, before_step); });
+    begun = true;
   }
 
   void begin_if_need_be() {
@@ -350,11 +373,11 @@ StepperOptions Ensemble::options_of(int replica) const {
 void Ensemble::set_state(int replica, std::span<const double> state) {
   impl_->check_replica(replica);
   if (state.size() != at(impl_->states)) {
-    throw std::invalid_argument(fmt::format("a replica has {} states, and {} were given",
-                                            impl_->states, state.size()));
+    throw std::invalid_argument(
+        fmt::format("a replica has {} states, and {} were given", impl_->states, state.size()));
   }
-  std::ranges::copy(state, impl_->initial.begin() +
-                               static_cast<std::ptrdiff_t>(at(replica) * at(impl_->states)));
+  std::ranges::copy(
+      state, impl_->initial.begin() + static_cast<std::ptrdiff_t>(at(replica) * at(impl_->states)));
   if (step_index() == 0) impl_->begun = false;
 }
 
@@ -393,12 +416,12 @@ double Ensemble::input(int replica, int slot) const {
 
 void Ensemble::reset() { impl_->begun = false; }
 
-void Ensemble::run(std::int64_t steps) {
+void Ensemble::run(std::int64_t steps, const std::function<void()>& ask) {
   Impl& own = *impl_;
   own.begin_if_need_be();
-  own.for_chunks([&](Impl::Placed& chunk) {
+  own.for_steps(ask, [&](Impl::Placed& chunk, const auto& before_step) {
     const double* settings = own.settings.data() + at(chunk.first) * at(own.inputs);
-    for (std::int64_t i = 0; i < steps && !chunk.steps->all_failed(); ++i) {
+    for (std::int64_t i = 0; i < steps && !chunk.steps->all_failed() && before_step(); ++i) {
       chunk.steps->step(settings);
     }
   });
@@ -458,12 +481,12 @@ void Ensemble::rollout(std::span<const double> x0, std::span<const double> u, in
   expect("x", x.size(), fmt::format("[{}, {}, {}]", N, rows, n), N * rows * n);
 
   const double* const start = x0.empty() ? own.initial.data() : x0.data();
-  own.for_chunks([&](Impl::Placed& placed) {
+  own.for_steps(options.ask, [&](Impl::Placed& placed, const auto& before_step) {
     Chunk& chunk = *placed.steps;
     const std::size_t first = at(placed.first), count = at(placed.count);
     chunk.begin(start + first * n);
     double* const settings = own.settings.data() + first * m;
-    for (std::size_t t = 0; t < T; ++t) {
+    for (std::size_t t = 0; t < T && before_step(); ++t) {
       for (std::size_t i = 0; !u.empty() && i < count; ++i) {
         std::copy_n(u.data() + ((first + i) * T + t) * m, m, settings + i * m);
       }

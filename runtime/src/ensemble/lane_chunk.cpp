@@ -55,8 +55,7 @@ LaneChunk::LaneChunk(System system, int replicas, const StepperOptions& options)
     extrapolated_ = std::make_unique<ExtrapolatedStart>(waves_, run_);
     start_.assign(b_.begin(), b_.end());
   }
-  executor_ =
-      make_serial_executor(waves_, whole_island_groups(waves_, declared_costs(waves_)));
+  executor_ = make_serial_executor(waves_, whole_island_groups(waves_, declared_costs(waves_)));
   executor_->bind(arrays());
   executor_->bind(arrays(next_, record_, b_next_, b_, a_));
 }
@@ -67,8 +66,8 @@ InnerUpdate LaneChunk::update() const {
   return inner_update_of(own);
 }
 
-StepArrays LaneChunk::arrays(std::span<double> record, std::span<double> next,
-                             std::span<double> b, std::span<double> b_next, std::span<double> a) {
+StepArrays LaneChunk::arrays(std::span<double> record, std::span<double> next, std::span<double> b,
+                             std::span<double> b_next, std::span<double> a) {
   return {.record = record.data(),
           .next = next.data(),
           .b = extrapolated_ ? start_.data() : b.data(),
@@ -86,8 +85,7 @@ void LaneChunk::prepare_interface() {
   const WaveCoupling& m = method();
   const bool always = m.kind == WaveUpdate::interface;
   if (!always && m.interface_islands.empty() && m.rescue_after == 0) return;
-  interface_ =
-      std::make_unique<InterfaceSolver>(waves_, m.tolerance > 0.0 ? m.tolerance : 1e-10);
+  interface_ = std::make_unique<InterfaceSolver>(waves_, m.tolerance > 0.0 ? m.tolerance : 1e-10);
   const auto use = [&](int island) {
     if (interface_->use(island, true)) return;
     throw ConfigError("/method/kind", "\"interface\": the factors would take more than 1 GiB");
@@ -146,8 +144,8 @@ void LaneChunk::check_states(const double* states) {
     if (defect.empty()) continue;
     statuses_[at(replica)].part = own.name;
     statuses_[at(replica)].fault = StepFault::not_finite;
-    take_out(replica, fmt::format("part {} cannot start from this state: {}", in_quotes(own.name),
-                                  defect));
+    take_out(replica,
+             fmt::format("part {} cannot start from this state: {}", in_quotes(own.name), defect));
   }
 }
 
@@ -160,8 +158,8 @@ void LaneChunk::step(const double* settings) {
     settings_[i] = 0.0;
     if (statuses_[at(replica)].failed) continue;
     statuses_[at(replica)].fault = StepFault::not_finite;
-    take_out(replica, fmt::format("settable input {} is not finite in step {}", i % inputs,
-                                  clock_.steps()));
+    take_out(replica,
+             fmt::format("settable input {} is not finite in step {}", i % inputs, clock_.steps()));
   }
   while (alive_ > 0 && !attempt()) {
   }
@@ -176,9 +174,9 @@ bool LaneChunk::attempt() {
     std::ranges::copy(b_, start_.begin());
   }
   const bool interface = m.kind == WaveUpdate::interface || !m.interface_islands.empty();
-  const StepPlan plan{
-      .rule = {m.iterations, update(), m.tolerance, m.energy_tolerance_J, m.tolerance_per_part,
-               acceleration_ != nullptr, interface, m.rescue_after}};
+  const StepPlan plan{.rule = {m.iterations, update(), m.tolerance, m.energy_tolerance_J,
+                               m.tolerance_per_part, acceleration_ != nullptr, interface,
+                               m.rescue_after}};
   if (acceleration_) acceleration_->begin();
   if (interface_) interface_->begin(/*revocable=*/true);
   revocable_ = true;
@@ -210,7 +208,8 @@ void LaneChunk::rest() {
     const int group = batch.batch->lane_group();
     const int first = slot.lane / group * group;
     PhaseStatus ignored;
-    static_cast<void>(waves_.freeze(slot.batch, {first, std::min(first + group, batch.batch->lanes())},
+    static_cast<void>(waves_.freeze(slot.batch,
+                                    {first, std::min(first + group, batch.batch->lanes())},
                                     record_.data(), nullptr, ignored));
   }
 }

@@ -91,7 +91,7 @@ class LaneChunk final : public Chunk {
   std::unique_ptr<Executor> executor_;
   StepClock clock_;
   bool revocable_ = false;  // the interface solver is in a step that has not been accepted
-  bool stale_ = false;  // the record has seen port solves of a step that failed
+  bool stale_ = false;      // the record has seen port solves of a step that failed
   bool has_tolerance_ = false;
 
   int alive_ = 0;

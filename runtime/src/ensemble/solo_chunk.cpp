@@ -38,9 +38,8 @@ void SoloChunk::begin(const double* states) {
       status_.failed = true;
       status_.part = part.name;
       status_.fault = StepFault::not_finite;
-      status_.error =
-          fmt::format("part \"{}\" cannot start from this state: {}", part.name,
-                      finite ? issues.front().what : "a number in it is not finite");
+      status_.error = fmt::format("part \"{}\" cannot start from this state: {}", part.name,
+                                  finite ? issues.front().what : "a number in it is not finite");
       return;
     }
     stepper_.emplace(*system_, options_);

@@ -46,8 +46,8 @@ void archive(StateArchive& archive, IterationStatistics& statistics) {
     return s.histogram.begin() + std::min(s.max + 1, IterationStatistics::kHistogram);
   };
   if (archive.reads()) std::fill(s.histogram.begin(), end(), 0);
-  archive.values(s.steps, s.windows, s.total, s.max, s.reasons, s.rejected_trials,
-                 s.linearisations, s.rescues, s.not_converged);
+  archive.values(s.steps, s.windows, s.total, s.max, s.reasons, s.rejected_trials, s.linearisations,
+                 s.rescues, s.not_converged);
   archive.array(std::span(s.histogram.begin(), end()));
 }
 
@@ -143,8 +143,7 @@ StepReport Stepper::step_to(double limit_s) {
 
 StepReport Stepper::step(double step_s) {
   if (!(step_s > 0.0) || !std::isfinite(step_s)) {
-    throw std::invalid_argument(
-        fmt::format("a step must be finite and > 0, got {:g} s", step_s));
+    throw std::invalid_argument(fmt::format("a step must be finite and > 0, got {:g} s", step_s));
   }
   if (step_sizes() != nullptr) throw std::logic_error("steps choose their size themselves");
   if (signals_ != nullptr) {
@@ -259,8 +258,8 @@ double Stepper::input(InputSlot input) const {
 void Stepper::set_inputs(std::span<const double> values) {
   const std::span<double> held = settings();
   if (values.size() != held.size()) {
-    throw std::out_of_range(fmt::format("the system has {} settable inputs, and {} values are given",
-                                        held.size(), values.size()));
+    throw std::out_of_range(fmt::format(
+        "the system has {} settable inputs, and {} values are given", held.size(), values.size()));
   }
   for (const double value : values) refuse_non_finite(value);
   if (std::ranges::equal(values, held)) return;

@@ -118,9 +118,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   const MethodChoice& method() const override { return tuner().choice(); }
   WaveView* waves() override { return this; }
 
-  std::span<const double> state(int part) override {
-    return states_.of(part, record_.data());
-  }
+  std::span<const double> state(int part) override { return states_.of(part, record_.data()); }
   EffortFlow effort_flow(int scalar_port) override {
     if (clock_.steps() == 0) return {0.0, 0.0};
     if (run_.stages() == 1) return at_stage(scalar_port, 0);

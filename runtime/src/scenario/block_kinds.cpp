@@ -299,9 +299,9 @@ void add_block_kind(BlockKind kind) {
   std::set<std::string_view> keys = {"name", "kind", "every", "count", ""};
   for (std::size_t i = 0; i < kind.fields.size(); ++i) {
     if (keys.insert(kind.fields[i].name).second) continue;
-    issues.push_back({fmt::format("/fields/{}", i),
-                      fmt::format("the key {} cannot be used, or is there twice",
-                                  in_quotes(kind.fields[i].name))});
+    issues.push_back(
+        {fmt::format("/fields/{}", i), fmt::format("the key {} cannot be used, or is there twice",
+                                                   in_quotes(kind.fields[i].name))});
   }
   throw_if_any(std::move(issues));
   if (known == all.kinds.end()) {

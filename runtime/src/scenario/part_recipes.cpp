@@ -31,8 +31,7 @@ struct Element {
 Element split(std::string_view parameter) {
   const std::size_t bracket = parameter.find('[');
   if (bracket == std::string_view::npos || !parameter.ends_with(']')) return {parameter, {}};
-  const std::string_view digits =
-      parameter.substr(bracket + 1, parameter.size() - bracket - 2);
+  const std::string_view digits = parameter.substr(bracket + 1, parameter.size() - bracket - 2);
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   if (error != std::errc() || end != digits.data() + digits.size()) return {parameter, {}};
@@ -121,7 +120,8 @@ const PartRecipes::Recipe& PartRecipes::find(const Component& part) const {
   const auto found = recipes_.find(&part);
   if (found != recipes_.end() && found->second.part.lock().get() == &part) return found->second;
   throw std::logic_error(
-      "this part has no parameters to change: it is a piece of another one, a resistive end, or given "
+      "this part has no parameters to change: it is a piece of another one, a resistive end, or "
+      "given "
       "by its matrices");
 }
 
@@ -167,8 +167,8 @@ System changed_system(const System& system, const Scenario& scenario,
     const Component& present = *out.parts()[at(place.part)].component;
     auto component = scenario.recipes->with(present, place.parameter, change.value);
     if (const std::string defect = exchange_defect(present, *component); !defect.empty()) {
-      throw std::invalid_argument(fmt::format("with {} = {:g} it is another part: {}", change.path,
-                                              change.value, defect));
+      throw std::invalid_argument(
+          fmt::format("with {} = {:g} it is another part: {}", change.path, change.value, defect));
     }
     exchange_component(out, place.part, std::move(component));
   }

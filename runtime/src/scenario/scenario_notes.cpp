@@ -80,7 +80,8 @@ Issues notes_of(const SystemDraft& draft) {
          fmt::format("\"{}\" lets {} and {} {} against each other; \"{}\" lets them {} together",
                      is_connection ? "connection" : "common_flow", printable(first->path),
                      printable(second->path), first->turns ? "turn" : "move",
-                     is_connection ? "common_flow" : "connection", first->turns ? "turn" : "move")});
+                     is_connection ? "common_flow" : "connection",
+                     first->turns ? "turn" : "move")});
   }
   return notes;
 }

@@ -122,8 +122,8 @@ OptionCheck check_callback(int inputs, int outputs, bool has_function) {
 /// One function that gives outputs and the next state.
 class StatefulCallback final : public Block {
  public:
-  using Function = std::function<void(const SampleTime&, std::span<const double>,
-                                      std::span<double>, std::span<double>)>;
+  using Function = std::function<void(const SampleTime&, std::span<const double>, std::span<double>,
+                                      std::span<double>)>;
 
   StatefulCallback(Shape shape, std::vector<double> start, Function function)
       : Block(shape), start_(std::move(start)), function_(std::move(function)) {}
@@ -168,9 +168,8 @@ Handle callback(int inputs, int outputs, std::vector<double> initial_state,
       .expect(std::ranges::all_of(initial_state, [](double x) { return std::isfinite(x); }),
               "/initial_state", "must be finite")
       .done();
-  const Block::Shape shape{.inputs = inputs,
-                           .outputs = outputs,
-                           .states = static_cast<int>(initial_state.size())};
+  const Block::Shape shape{
+      .inputs = inputs, .outputs = outputs, .states = static_cast<int>(initial_state.size())};
   return std::make_shared<StatefulCallback>(shape, std::move(initial_state), std::move(function));
 }
 

@@ -72,8 +72,7 @@ void SignalRun::evaluate(const SignalGraph::Node& node, std::int64_t step, doubl
     return;
   }
   const SampleTime when{time_s, node.every * step_s_, step / node.every};
-  const std::span<double> x(next_states_.data() + node.first_state,
-                            at(node.block->shape().states));
+  const std::span<double> x(next_states_.data() + node.first_state, at(node.block->shape().states));
   const std::span<double> y(out, at(node.outputs));
   if (node.block->shape().feeds_through) {
     // All that its inputs follow from has been evaluated: they do not change any more.

@@ -50,9 +50,9 @@ MatrixReader::Triplets MatrixReader::from_shaped(std::string_view name, const Sh
   if (given.rows == rows && given.columns == columns) {
     return from_entries(name, given.entries, rows, columns);
   }
-  issues_.push_back({fmt::format("/{}", name),
-                     fmt::format("must be {}×{} ({}), got {}×{}", rows, columns, shape(name),
-                                 given.rows, given.columns)});
+  issues_.push_back(
+      {fmt::format("/{}", name), fmt::format("must be {}×{} ({}), got {}×{}", rows, columns,
+                                             shape(name), given.rows, given.columns)});
   return {};
 }
 

@@ -331,7 +331,8 @@ NonlinearPortHamiltonian::NonlinearPortHamiltonian(Signature signature, Structur
   std::vector<double> x = default_state(), g(x.size());
   // Where H ends before that, it is about the default state.
   for (const double share : {1.0, 0.0}) {
-    for (int i = 0; i < n; ++i) x[at(i)] = default_state()[at(i)] + share * options_.typical_state[at(i)];
+    for (int i = 0; i < n; ++i)
+      x[at(i)] = default_state()[at(i)] + share * options_.typical_state[at(i)];
     if (!is_in_domain(hamiltonian_, x)) continue;
     storage_terms_J_ = std::abs(hamiltonian_.value(x.data()));
     hamiltonian_.gradient(x.data(), g.data());

@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,9 +34,9 @@ System varied_pair(int i, bool linear = false) {
                                   .coupling_stiffness_N_per_m = 120 + share,
                                   .coupling_damping_Ns_per_m = 0.05}),
               {.initial_state = {0.4 - share, 0, -0.4 + share}});
-  builder.add("B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50 + share}),
-              {.initial_state = {0.01 * share, 0},
-               .inputs = {{"force", Signal::settable(0.1 * share)}}});
+  builder.add(
+      "B", linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50 + share}),
+      {.initial_state = {0.01 * share, 0}, .inputs = {{"force", Signal::settable(0.1 * share)}}});
   builder.connect("A.coupling", "B.coupling");
   return builder.build();
 }
@@ -119,9 +122,8 @@ std::vector<Case> cases() {
          m.tolerance = 1e-10;
          m.acceleration = 4;
        })},
-      {"interface_of_linear_parts", varied_chain, waves([](WaveCoupling& m) {
-         m = WaveCoupling::of_kind(WaveUpdate::interface);
-       })},
+      {"interface_of_linear_parts", varied_chain,
+       waves([](WaveCoupling& m) { m = WaveCoupling::of_kind(WaveUpdate::interface); })},
       {"automatic", pair, waves([](WaveCoupling& m) {
          m = WaveCoupling::automatic(1e-10);
          m.retune_factor = 0.0;
@@ -146,7 +148,8 @@ std::vector<Case> cases() {
        })},
       {"extrapolated_start", pair,
        waves([](WaveCoupling& m) { m.start = InnerStart::extrapolated; })},
-      {"driven", [](int i) {
+      {"driven",
+       [](int i) {
          SystemBuilder builder;
          builder.add("A", linear_oscillator({.mass_kg = 1.0 + 0.1 * i, .stiffness_N_per_m = 10}),
                      {.initial_state = {1, 0},
@@ -158,8 +161,8 @@ std::vector<Case> cases() {
       {"star", [](int) { return star(); }},
       // Each by itself.
       {"two_islands", [](int) { return ring_of_junctions(); }, [](StepperOptions&) {}, false},
-      {"impedances_follow", pair, waves([](WaveCoupling& m) { m = WaveCoupling::automatic(1e-10); }),
-       false},
+      {"impedances_follow", pair,
+       waves([](WaveCoupling& m) { m = WaveCoupling::automatic(1e-10); }), false},
       {"interface_of_nonlinear_parts", pair, waves([](WaveCoupling& m) {
          m = WaveCoupling::of_kind(WaveUpdate::interface);
          m.retune_factor = 0.0;
@@ -171,8 +174,8 @@ std::vector<Case> cases() {
          options.method.waves() = WaveCoupling::automatic(1e-10);
        },
        false},
-      {"full_certificate", pair,
-       [](StepperOptions& options) { options.certify = Certify::full; }, false},
+      {"full_certificate", pair, [](StepperOptions& options) { options.certify = Certify::full; },
+       false},
       {"without_waves", [](int) { return chain_of_blocks(3, 2); },
        [](StepperOptions& options) { options.method = Splitting{}; }, false},
   };
@@ -185,9 +188,9 @@ bool same(double a, double b) {
 }
 
 std::vector<double> numbers_of(const EnergyTotals& e) {
-  return {e.initial_J,  e.final_J,        e.max_J,  e.supplied_J, e.dissipated_J, e.mismatch_J,
-          e.initial_tank_J, e.tank_J, e.given_up_J, e.metered_J,  e.rounding_J,
-          e.max_energy_ratio};
+  return {e.initial_J,    e.final_J,    e.max_J,          e.supplied_J,
+          e.dissipated_J, e.mismatch_J, e.initial_tank_J, e.tank_J,
+          e.given_up_J,   e.metered_J,  e.rounding_J,     e.max_energy_ratio};
 }
 
 std::vector<double> numbers_of(const Certificate& c) {
@@ -273,8 +276,7 @@ TEST_P(EnsembleLaw, EachReplicaHasTheBitsOfAStepperOfItsOwn) {
         ASSERT_TRUE(equal(numbers_of(ensemble.energy(i)), numbers_of(one.stepper.energy())))
             << where;
       }
-      ASSERT_TRUE(
-          equal(numbers_of(ensemble.certificate(i)), numbers_of(one.stepper.certificate())))
+      ASSERT_TRUE(equal(numbers_of(ensemble.certificate(i)), numbers_of(one.stepper.certificate())))
           << where;
       const ReplicaStatus status = ensemble.status(i);
       EXPECT_FALSE(status.failed) << status.error;
@@ -362,6 +364,32 @@ TEST(EnsembleSignals, InputsThatAControllerDrivesAreItsOwnAndOthersAreSet) {
   }
 }
 
+TEST(EnsembleRun, WhoIsAskedBeforeAStepEndsTheRunOnAllThreads) {
+  const Case own{"pair", [](int i) { return varied_pair(i); }};
+  for (const int threads : {1, 2}) {
+    Ensemble ensemble(64, own.replica, options_for(own), {.threads = threads, .chunk = 8});
+    std::atomic<int> asked = 0;
+    const auto ask = [&] {
+      if (++asked > 100) throw std::runtime_error("enough");
+    };
+    EXPECT_THROW(ensemble.run(1'000'000'000, ask), std::runtime_error);
+    EXPECT_LE(asked, 102);
+    asked = 0;
+    std::vector<double> x(64 * static_cast<std::size_t>(ensemble.state_size()));
+    EXPECT_THROW(ensemble.rollout({}, {}, 1'000'000, x, {.every = 1'000'000, .ask = ask}),
+                 std::runtime_error);
+    EXPECT_LE(asked, 102);
+
+    // Then it begins anew, from the start.
+    asked = -1000;
+    ensemble.run(10, ask);
+    EXPECT_EQ(ensemble.step_index(), 10);
+    Ensemble other(64, own.replica, options_for(own), {.chunk = 64});
+    other.run(10);
+    EXPECT_TRUE(equal(state_of(ensemble, 63), state_of(other, 63)));
+  }
+}
+
 TEST(EnsembleControl, AnotherBitIsSeen) {
   const Case own{"pair", [](int i) { return varied_pair(i); }};
   Ensemble ensemble(9, own.replica, options_for(own));
@@ -430,7 +458,8 @@ TEST(EnsembleRollout, TellsWrongShapes) {
   EXPECT_EQ(text_of(15, 30, 10, 150, 1), "");
   EXPECT_EQ(text_of(14, 30, 10, 150, 1), "x0 has 14 numbers, and its shape must be [3, 5]: 15");
   EXPECT_EQ(text_of(15, 31, 10, 150, 1), "u has 31 numbers, and its shape must be [3, 10, 1]: 30");
-  EXPECT_EQ(text_of(15, 30, 10, 149, 1), "x has 149 numbers, and its shape must be [3, 10, 5]: 150");
+  EXPECT_EQ(text_of(15, 30, 10, 149, 1),
+            "x has 149 numbers, and its shape must be [3, 10, 5]: 150");
   EXPECT_EQ(text_of(0, 0, 10, 75, 2), "");
   EXPECT_NE(text_of(0, 0, 10, 150, 3), "");
 }
@@ -484,7 +513,8 @@ TEST(EnsembleSettings, RefusesWhatHasNoMeaning) {
   EXPECT_NE(refusal([&] { Ensemble(one, 2, options); }).find("settable"), std::string::npos);
   options = options_for(own);
   EXPECT_NE(refusal([&] {
-              Ensemble(3, [](int i) { return i < 2 ? varied_pair(i) : lossless_pair(); }, options);
+              Ensemble(
+                  3, [](int i) { return i < 2 ? varied_pair(i) : lossless_pair(); }, options);
             }).find("/ensemble/replicas/2"),
             std::string::npos);
   EXPECT_EQ(refusal([&] { Ensemble(one, 2, options); }), "");

@@ -96,13 +96,12 @@ void check(const std::vector<Plan>& plans, const std::string& kind, int chunk) {
   constexpr int kSteps = 40;
   const StepperOptions options = options_of(kind);
   const int count = static_cast<int>(plans.size());
-  Ensemble ensemble(
-      count,
-      [&](int i) {
-        const Plan& own = plans[static_cast<std::size_t>(i)];
-        return pair_that(own.way, own.at_s, i);
-      },
-      options, {.chunk = chunk});
+  Ensemble ensemble(count,
+                    [&](int i) {
+                      const Plan& own = plans[static_cast<std::size_t>(i)];
+                      return pair_that(own.way, own.at_s, i);
+                    },
+                    options, {.chunk = chunk});
   ASSERT_TRUE(ensemble.in_lanes());
   ensemble.run(kSteps);
   int failures = 0;
@@ -154,13 +153,12 @@ INSTANTIATE_TEST_SUITE_P(Ensemble, EnsembleFailure,
                                            "unguarded", "stages"),
                          [](const auto& test) { return test.param; });
 
-TEST(EnsembleFailureControl, WithoutFailuresAllGoOn) {
-  check(std::vector<Plan>(9), "budget", 9);
-}
+TEST(EnsembleFailureControl, WithoutFailuresAllGoOn) { check(std::vector<Plan>(9), "budget", 9); }
 
 TEST(EnsembleStart, ReplicasThatCannotStartAreTold) {
   const StepperOptions options = options_of("budget");
-  Ensemble ensemble(5, [](int i) { return pair_that(Way::none, 0.0, i); }, options);
+  Ensemble ensemble(
+      5, [](int i) { return pair_that(Way::none, 0.0, i); }, options);
   ensemble.set_state(2, 0, std::vector<double>{1e200, 0.0, -0.4});
   ensemble.run(3);
   EXPECT_EQ(ensemble.failures(), 1);
@@ -207,9 +205,8 @@ TEST(EnsembleStart, RolloutHasNaNWhereAReplicaFailed) {
 }
 
 TEST(EnsembleThreads, CallbacksAreCalledByTheCallingThreadOnly) {
-  Ensemble ensemble(
-      40, [](int i) { return pair_that(Way::none, 0.0, i); }, options_of("budget"),
-      {.threads = 4, .chunk = 8});
+  Ensemble ensemble(40, [](int i) { return pair_that(Way::none, 0.0, i); }, options_of("budget"),
+                    {.threads = 4, .chunk = 8});
   EXPECT_EQ(ensemble.threads(), 1);
 }
 

@@ -79,8 +79,8 @@ int right_within_tasks(int count, ExecutorKind executor,
 
 TEST(Arenas, SteppersWorkWithinTheCallersTasks) {
   const auto own = [] { return std::shared_ptr<Arena>(); };
-  for (const ExecutorKind kind : {ExecutorKind::async, ExecutorKind::automatic,
-                                  ExecutorKind::barrier, ExecutorKind::graph}) {
+  for (const ExecutorKind kind :
+       {ExecutorKind::async, ExecutorKind::automatic, ExecutorKind::barrier, ExecutorKind::graph}) {
     EXPECT_EQ(right_within_tasks(8, kind, own), 8) << to_string(kind);
   }
 }
@@ -122,8 +122,8 @@ TEST(Arenas, ThreadsOfAnyKindMayStepAtTheSameTime) {
 
 TEST(Arenas, AnArenaOutlivesItsOwnerAndItsSteppers) {
   auto one = std::make_shared<Arena>(3);
-  auto stepper = std::make_unique<Stepper>(shared().system,
-                                           options_with(ExecutorKind::async, 3, one));
+  auto stepper =
+      std::make_unique<Stepper>(shared().system, options_with(ExecutorKind::async, 3, one));
   one.reset();
   stepper->run(kSteps);
   EXPECT_EQ(states_of(*stepper), shared().expected);

@@ -95,7 +95,8 @@ std::vector<Setting> settings() {
          options.method.waves().stages = 3;
        },
        1e-6},
-      {"threads", [](StepperOptions& options) {
+      {"threads",
+       [](StepperOptions& options) {
          options.method = WaveCoupling::automatic(1e-11);
          options.threads = 2;
          options.executor = ExecutorKind::async;
@@ -261,7 +262,8 @@ TEST(SetParameter, ChangesANumberOfAPartByName) {
   EXPECT_EQ(parameter(stepper, scenario, "B.mass_kg"), 2.0);
   EXPECT_EQ(parameter(stepper, scenario, "B.stiffness_N_per_m"), 70.0);
   const auto state = stepper.state(1);
-  EXPECT_NEAR(stepper.storage(1), 0.5 * 70.0 * state[0] * state[0] + 0.5 * 2.0 * state[1] * state[1],
+  EXPECT_NEAR(stepper.storage(1),
+              0.5 * 70.0 * state[0] * state[0] + 0.5 * 2.0 * state[1] * state[1],
               1e-12 * stepper.storage(1));
   EXPECT_THROW(set_parameter(stepper, scenario, "B.mass", 2.0), std::out_of_range);
   EXPECT_THROW(set_parameter(stepper, scenario, "C.mass_kg", 2.0), std::out_of_range);

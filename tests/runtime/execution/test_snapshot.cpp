@@ -45,8 +45,8 @@ void log_certificate(const Stepper& stepper, Log& log) {
 
 void log_statistics(const Stepper& stepper, Log& log) {
   const IterationStatistics& s = stepper.iterations();
-  for (const std::int64_t count : {s.steps, s.windows, s.total, s.rejected_trials,
-                                   s.linearisations, s.rescues, s.not_converged}) {
+  for (const std::int64_t count : {s.steps, s.windows, s.total, s.rejected_trials, s.linearisations,
+                                   s.rescues, s.not_converged}) {
     log.push_back(static_cast<double>(count));
   }
   for (const std::int64_t count : s.histogram) log.push_back(static_cast<double>(count));
@@ -92,10 +92,10 @@ Log run(Stepper& stepper, int steps) {
   log_state(stepper, log);
   for (int i = 0; i < steps; ++i) {
     const StepReport report = stepper.step();
-    for (const double number : {report.residual, report.gap_J, report.error, report.step_s,
-                                report.energy.stored_J, report.energy.mismatch_J,
-                                report.energy.alpha, 1.0 * report.iterations,
-                                1.0 * report.linearisations, 1.0 * report.rejected_steps}) {
+    for (const double number :
+         {report.residual, report.gap_J, report.error, report.step_s, report.energy.stored_J,
+          report.energy.mismatch_J, report.energy.alpha, 1.0 * report.iterations,
+          1.0 * report.linearisations, 1.0 * report.rejected_steps}) {
       log.push_back(number);
     }
     log_state(stepper, log);
@@ -142,7 +142,8 @@ std::vector<Case> cases() {
       {"automatic", "two_oscillators", {{"/method", R"({"kind": "auto"})"}}},
       {"interface",
        "two_oscillators",
-       {{"/method", R"({"kind": "interface", "impedance": {"kind": "matched"}, "tolerance": 1e-12})"}}},
+       {{"/method",
+         R"({"kind": "interface", "impedance": {"kind": "matched"}, "tolerance": 1e-12})"}}},
       {"two_stages", "two_oscillators", {{"/method", R"({"kind": "auto", "stages": 2})"}}},
       {"three_stages", "two_oscillators", {{"/method", R"({"kind": "auto", "stages": 3})"}}},
       {"anderson",

@@ -87,8 +87,9 @@ const std::string kOscillator =
 
 std::vector<Probe> probes() {
   return {
-      {"pair", of(kDuffing + "," + kOscillator,
-                  R"({"kind":"connection","ports":["A.coupling","B.coupling"]})"),
+      {"pair",
+       of(kDuffing + "," + kOscillator,
+          R"({"kind":"connection","ports":["A.coupling","B.coupling"]})"),
        {0.4, -1.5, 0.1, 2.0, -3.0}},
       {"arm_on_a_motor",  // structure and energy depend on the state
        of(R"({"name":"arm","type":"planar_arm","parameters":{"masses_kg":[2,1],)"
@@ -103,9 +104,10 @@ std::vector<Probe> probes() {
           R"({"kind":"connection","ports":["motor.shaft","joint.left"]},)"
           R"({"kind":"connection","ports":["joint.right","arm.joint_1"]},)"
           R"({"kind":"free","ports":["arm.joint_2"]})")},
-      {"body", of(R"({"name":"body","type":"rigid_body","parameters":{"mass_kg":2,)"
-                  R"("inertia_1_kgm2":0.1,"inertia_2_kgm2":0.2,"inertia_3_kgm2":0.3}})",
-                  R"({"kind":"free","ports":["body.force"]},{"kind":"free","ports":["body.torque"]})"),
+      {"body",
+       of(R"({"name":"body","type":"rigid_body","parameters":{"mass_kg":2,)"
+          R"("inertia_1_kgm2":0.1,"inertia_2_kgm2":0.2,"inertia_3_kgm2":0.3}})",
+          R"({"kind":"free","ports":["body.force"]},{"kind":"free","ports":["body.torque"]})"),
        {0.1, -2, 3, 1, 2, -1, 0.5, 0.5, -0.5, 0.5, 0.3, -0.2, 0.4}},
   };
 }
@@ -176,12 +178,11 @@ TEST(Linearisation, OfLinearSystemsIsTheCondensedForm) {
 }
 
 TEST(Linearisation, APendulumUprightFallsAsFastAsItsEigenvalueSays) {
-  const Scenario scenario = parsed(
-      of(R"({"name":"p","type":"pendulum","parameters":{"mass_kg":1.2,"length_m":0.8,)"
-         R"("inertia_kgm2":0.1}})",
-         R"({"kind":"free","ports":["p.shaft"]})"));
-  const Linearisation own =
-      linearised(scenario.system, {.state = {std::acos(-1.0), 0.0}});
+  const Scenario scenario =
+      parsed(of(R"({"name":"p","type":"pendulum","parameters":{"mass_kg":1.2,"length_m":0.8,)"
+                R"("inertia_kgm2":0.1}})",
+                R"({"kind":"free","ports":["p.shaft"]})"));
+  const Linearisation own = linearised(scenario.system, {.state = {std::acos(-1.0), 0.0}});
   EXPECT_TRUE(own.is_explicit);
   EXPECT_LE(own.rate.norm(), 1e-14 * 9.81);
   const Eigen::VectorXcd values = MatrixXd(own.A).eigenvalues();
@@ -192,18 +193,19 @@ TEST(Linearisation, APendulumUprightFallsAsFastAsItsEigenvalueSays) {
 }
 
 TEST(Linearisation, InputsAndOutputsOfADividerOfVoltages) {
-  const Scenario scenario = parsed(
-      of(R"({"name":"source","type":"effort_source","parameters":{"domain":"electrical"},)"
-         R"("inputs":{"effort":{"kind":"settable"}}},)"
-         R"({"name":"r1","type":"resistor","parameters":{"resistance_ohm":3}},)"
-         R"({"name":"r2","type":"resistor","parameters":{"resistance_ohm":1}},)"
-         R"({"name":"c","type":"capacitor","parameters":{"capacitance_F":0.5}})",
-         R"({"kind":"common_flow","ports":["source.port","r1.terminals","r2.terminals"]},)"
-         R"({"kind":"fixed","ports":["c.terminals"]})"));
+  const Scenario scenario =
+      parsed(of(R"({"name":"source","type":"effort_source","parameters":{"domain":"electrical"},)"
+                R"("inputs":{"effort":{"kind":"settable"}}},)"
+                R"({"name":"r1","type":"resistor","parameters":{"resistance_ohm":3}},)"
+                R"({"name":"r2","type":"resistor","parameters":{"resistance_ohm":1}},)"
+                R"({"name":"c","type":"capacitor","parameters":{"capacitance_F":0.5}})",
+                R"({"kind":"common_flow","ports":["source.port","r1.terminals","r2.terminals"]},)"
+                R"({"kind":"fixed","ports":["c.terminals"]})"));
   StepperOptions options = scenario.options;
   Stepper stepper(scenario.system, options);
   stepper.set_input(stepper.find_input("source.effort"), 8.0);
-  const Linearisation own = linearise(stepper, {"r2.terminals.effort", "r2.terminals.flow", "c.voltage"});
+  const Linearisation own =
+      linearise(stepper, {"r2.terminals.effort", "r2.terminals.flow", "c.voltage"});
   ASSERT_EQ(own.D.rows(), 3);
   ASSERT_EQ(own.D.cols(), 1);
   EXPECT_EQ(own.input_names, (std::vector<std::string>{"source.effort"}));
@@ -238,12 +240,12 @@ TEST(Linearisation, BIsWhatAnInputDoesToARun) {
   EXPECT_EQ(own.B.coeff(4, 0), 0.25);
 }
 
-const std::string kTrain =
-    of(R"({"name":"m","type":"mass","parameters":{"mass_kg":3},"inputs":{"force":{"kind":"settable"}}},)"
-       R"({"name":"n","type":"mass","parameters":{"mass_kg":5}},)"
-       R"({"name":"s","type":"spring","parameters":{"stiffness_N_per_m":200}})",
-       R"({"kind":"common_flow","ports":["m.port","n.port","s.left"]},)"
-       R"({"kind":"fixed","ports":["s.right"]})");
+const std::string kTrain = of(
+    R"({"name":"m","type":"mass","parameters":{"mass_kg":3},"inputs":{"force":{"kind":"settable"}}},)"
+    R"({"name":"n","type":"mass","parameters":{"mass_kg":5}},)"
+    R"({"name":"s","type":"spring","parameters":{"stiffness_N_per_m":200}})",
+    R"({"kind":"common_flow","ports":["m.port","n.port","s.left"]},)"
+    R"({"kind":"fixed","ports":["s.right"]})");
 
 TEST(Linearisation, MassesThatAreJoinedRigidlyMoveAsOne) {
   const Scenario scenario = parsed(kTrain);
@@ -312,11 +314,11 @@ TEST(Linearisation, AShaftWithGearAndLoadIsOneThatTurns) {
 }
 
 TEST(Linearisation, WhatPrescribesAStateKeepsPortsAsVariables) {
-  const Scenario scenario = parsed(
-      of(R"({"name":"m","type":"mass","parameters":{"mass_kg":3}},)"
-         R"({"name":"hand","type":"flow_source","parameters":{"domain":"translation"},)"
-         R"("inputs":{"flow":{"kind":"settable"}}})",
-         R"({"kind":"connection","ports":["m.port","hand.port"]})"));
+  const Scenario scenario =
+      parsed(of(R"({"name":"m","type":"mass","parameters":{"mass_kg":3}},)"
+                R"({"name":"hand","type":"flow_source","parameters":{"domain":"translation"},)"
+                R"("inputs":{"flow":{"kind":"settable"}}})",
+                R"({"kind":"connection","ports":["m.port","hand.port"]})"));
   const Linearisation own = linearised(scenario.system);
   EXPECT_FALSE(own.is_explicit);
   ASSERT_EQ(own.A.rows(), 2 + 4);
@@ -330,11 +332,11 @@ TEST(Linearisation, WhatPrescribesAStateKeepsPortsAsVariables) {
 }
 
 TEST(Linearisation, ANonlinearResistanceCountsWithItsSlope) {
-  const Scenario scenario = parsed(
-      of(R"({"name":"tank","type":"tank","parameters":{"area_m2":2}},)"
-         R"({"name":"valve","type":"valve","parameters":{"nominal_flow_m3_per_s":0.01,)"
-         R"("nominal_pressure_Pa":1e4,"laminar_pressure_Pa":1.0}})",
-         R"({"kind":"connection","ports":["tank.outlet","valve.line"]})"));
+  const Scenario scenario =
+      parsed(of(R"({"name":"tank","type":"tank","parameters":{"area_m2":2}},)"
+                R"({"name":"valve","type":"valve","parameters":{"nominal_flow_m3_per_s":0.01,)"
+                R"("nominal_pressure_Pa":1e4,"laminar_pressure_Pa":1.0}})",
+                R"({"kind":"connection","ports":["tank.outlet","valve.line"]})"));
   const auto at_level = [&](double level) {
     return linearised(scenario.system, {.state = {level}});
   };
@@ -351,14 +353,13 @@ TEST(Linearisation, OfALongChainIsSparse) {
   SystemBuilder builder;
   constexpr int kBlocks = 2000;
   for (int i = 0; i < kBlocks; ++i) {
-    builder.add(fmt::format("b{}", i),
-                mass_spring_damper_chain({.masses = 2,
-                                          .mass_kg = 1.0,
-                                          .stiffness_N_per_m = 10,
-                                          .damping_Ns_per_m = 0.1,
-                                          .coupling_stiffness_N_per_m = 10,
-                                          .left_end = ChainEnd::mass,
-                                          .right_end = ChainEnd::spring}));
+    builder.add(fmt::format("b{}", i), mass_spring_damper_chain({.masses = 2,
+                                                                 .mass_kg = 1.0,
+                                                                 .stiffness_N_per_m = 10,
+                                                                 .damping_Ns_per_m = 0.1,
+                                                                 .coupling_stiffness_N_per_m = 10,
+                                                                 .left_end = ChainEnd::mass,
+                                                                 .right_end = ChainEnd::spring}));
   }
   for (int i = 0; i + 1 < kBlocks; ++i) {
     builder.connect(fmt::format("b{}.right", i), fmt::format("b{}.left", i + 1));
@@ -374,14 +375,13 @@ TEST(Linearisation, OfALongChainIsSparse) {
 TEST(Linearisation, TellsEverythingThatIsWrong) {
   const Scenario scenario = parsed(probes()[0].scenario);
   try {
-    static_cast<void>(linearised(scenario.system, {.state = {1, 2}, .input = {1, 2, 3},
-                                                   .effort = {std::nan(""), 0.0}}));
+    static_cast<void>(linearised(
+        scenario.system, {.state = {1, 2}, .input = {1, 2, 3}, .effort = {std::nan(""), 0.0}}));
     FAIL();
   } catch (const ConfigError& error) {
     ASSERT_EQ(error.issues().size(), 3U);
     EXPECT_EQ(error.issues()[0].where, "/state");
-    EXPECT_EQ(error.issues()[0].what,
-              "must have 5 numbers, one per state of each part, and has 2");
+    EXPECT_EQ(error.issues()[0].what, "must have 5 numbers, one per state of each part, and has 2");
     EXPECT_EQ(error.issues()[1].where, "/input");
     EXPECT_EQ(error.issues()[2].where, "/effort");
   }

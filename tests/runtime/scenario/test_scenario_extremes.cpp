@@ -46,9 +46,9 @@ TEST(Extremes, SourcesThatContradictOneAnotherNeverMeetTheTolerance) {
 }
 
 TEST(Extremes, EnergiesBeyondNumbersEndTheStep) {
-  const Scenario scenario = read(
-      R"([{"name": "p", "type": "resistor", "parameters": {"resistance_ohm": 1e307}}])",
-      R"([{"kind": "resistive", "ports": ["p.terminals"], "resistance": 1}])");
+  const Scenario scenario =
+      read(R"([{"name": "p", "type": "resistor", "parameters": {"resistance_ohm": 1e307}}])",
+           R"([{"kind": "resistive", "ports": ["p.terminals"], "resistance": 1}])");
   Stepper stepper(scenario.system, scenario.options);
   try {
     stepper.run(20);
@@ -89,16 +89,16 @@ Json chain(int size, int pieces) {
     K.push_back(Json::array({i, i + 1, -30.0}));
     K.push_back(Json::array({i + 1, i, -30.0}));
   }
-  Json part = {{"name", "chain"},
-               {"type", "second_order_system"},
-               {"parameters",
-                {{"coordinates", {{"count", size}, {"name", "q"}}},
-                 {"ports",
-                  {{{"name", "tip"}, {"domain", "translation"}, {"causality", "effort_in"}}}},
-                 {"M", {{"entries", M}}},
-                 {"K", {{"entries", K}}},
-                 {"B", {{"entries", {{size - 1, 0, 1.0}}}}}}},
-               {"initial_state", {{"q1", 0.1}}}};
+  Json part = {
+      {"name", "chain"},
+      {"type", "second_order_system"},
+      {"parameters",
+       {{"coordinates", {{"count", size}, {"name", "q"}}},
+        {"ports", {{{"name", "tip"}, {"domain", "translation"}, {"causality", "effort_in"}}}},
+        {"M", {{"entries", M}}},
+        {"K", {{"entries", K}}},
+        {"B", {{"entries", {{size - 1, 0, 1.0}}}}}}},
+      {"initial_state", {{"q1", 0.1}}}};
   if (pieces > 0) part["cut"] = {{"parts", pieces}};
   return {{"name", "chain"},
           {"time", {{"step_s", 0.01}, {"steps", 100}}},

@@ -29,8 +29,8 @@ Scenario joined(const std::string& kind, const std::string& port_1, const std::s
       R"({"name": "n", "time": {"step_s": 0.01, "steps": 1}, "subsystems": [
           {"name": "a", "type": "inertia", "parameters": {"inertia_kgm2": 1}},
           {"name": "b", "type": "inertia", "parameters": {"inertia_kgm2": 1}}, )" +
-          joint + R"(], "couplings": [{"kind": ")" + kind + R"(", "ports": [")" + port_1 + R"(", ")" +
-          port_2 + R"("]})" + free + R"(], "method": {"kind": "auto"}})",
+          joint + R"(], "couplings": [{"kind": ")" + kind + R"(", "ports": [")" + port_1 +
+          R"(", ")" + port_2 + R"("]})" + free + R"(], "method": {"kind": "auto"}})",
       "notes.json", ".");
 }
 
@@ -63,7 +63,8 @@ TEST(Notes, AreRight) {
     EXPECT_EQ(scenario.notes.size(), mirrored ? 1U : 0U);
     Stepper stepper(scenario.system, scenario.options);
     stepper.run(100);
-    const Observable a = find_observable(stepper, "a.speed"), b = find_observable(stepper, "b.speed");
+    const Observable a = find_observable(stepper, "a.speed"),
+                     b = find_observable(stepper, "b.speed");
     EXPECT_NEAR(observe(stepper, a), 0.25, 1e-9);  // 1 N m on 4 kg m^2 for 1 s
     EXPECT_NEAR(observe(stepper, b), mirrored ? -0.25 : 0.25, 1e-9);
   }
@@ -71,10 +72,11 @@ TEST(Notes, AreRight) {
 
 // But for the pair of the literature, whose masses move against each other.
 TEST(Notes, SayNothingOfTheExamples) {
-  for (const auto& file : std::filesystem::recursive_directory_iterator(
-           testing::source_file("examples"))) {
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(testing::source_file("examples"))) {
     if (file.path().stem() == "lossless_pair") continue;
-    if (file.path().extension() != ".json" || file.path().string().find("plugin") != std::string::npos) {
+    if (file.path().extension() != ".json" ||
+        file.path().string().find("plugin") != std::string::npos) {
       continue;
     }
     try {

@@ -265,12 +265,12 @@ TEST(BlockOptions, AllDefectsAreReportedAtOnce) {
 }
 
 TEST(Blocks, ACallbackGivesOutputsAndTheNextStateInOneOrInTwoCalls) {
-  const auto sums = block::callback(1, 1, {2.0},
-                                    [](const SampleTime&, std::span<const double> u,
-                                       std::span<double> y, std::span<double> x) {
-                                      y[0] = 10.0 * x[0];
-                                      x[0] += u[0];
-                                    });
+  const auto sums = block::callback(
+      1, 1, {2.0},
+      [](const SampleTime&, std::span<const double> u, std::span<double> y, std::span<double> x) {
+        y[0] = 10.0 * x[0];
+        x[0] += u[0];
+      });
   EXPECT_EQ(response_of_one(sums, {1.0, 5.0, 0.0}), (std::vector<double>{20.0, 30.0, 80.0}));
   std::vector<double> x(1), y(1), all;
   sums->start(x);

@@ -197,22 +197,22 @@ TEST(SignalGraph, AFaultOfABlockLeavesTheLastCommittedState) {
 
 // A PID by hand, its state handed in and returned.
 block::Handle pid_by_hand(const block::Pid& p) {
-  return block::callback(
-      2, 1, {0.0, 0.0, 0.0},
-      [p](const SampleTime& when, std::span<const double> u, std::span<double> y,
-          std::span<double> x) {
-        const double argument = -u[1];
-        double slope = 0.0;
-        if (when.index > 0) {
-          slope = (p.derivative_filter_s * x[1] + argument - x[2]) /
-                  (p.derivative_filter_s + when.period_s);
-        }
-        const double wanted = p.proportional * (u[0] - u[1]) + x[0] + p.derivative * slope;
-        y[0] = std::min(std::max(wanted, p.minimum), p.maximum);
-        x[0] += p.integral * when.period_s * (u[0] - u[1]) + (y[0] - wanted);
-        x[1] = slope;
-        x[2] = argument;
-      });
+  return block::callback(2, 1, {0.0, 0.0, 0.0},
+                         [p](const SampleTime& when, std::span<const double> u, std::span<double> y,
+                             std::span<double> x) {
+                           const double argument = -u[1];
+                           double slope = 0.0;
+                           if (when.index > 0) {
+                             slope = (p.derivative_filter_s * x[1] + argument - x[2]) /
+                                     (p.derivative_filter_s + when.period_s);
+                           }
+                           const double wanted =
+                               p.proportional * (u[0] - u[1]) + x[0] + p.derivative * slope;
+                           y[0] = std::min(std::max(wanted, p.minimum), p.maximum);
+                           x[0] += p.integral * when.period_s * (u[0] - u[1]) + (y[0] - wanted);
+                           x[1] = slope;
+                           x[2] = argument;
+                         });
 }
 
 TEST(SignalGraph, ACallbackWithStateIsABlockLikeOthersAndGoesBack) {

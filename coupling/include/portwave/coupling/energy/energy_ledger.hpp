@@ -62,9 +62,7 @@ class EnergyLedger final : public GuardedAccounts {
   /// from the origin the terms of even ½(x⁺ + x)ᵀQ(x⁺ − x) may cancel.
   bool tally(const CommittedStep& step = {});
   /// After `tally`: ½(|b|² − |a|²) of an island.
-  double mismatch(int island) const override {
-    return mismatch_[static_cast<std::size_t>(island)];
-  }
+  double mismatch(int island) const override { return mismatch_[static_cast<std::size_t>(island)]; }
   /// After `tally`: T of an island as it will be.
   double prospect(int island) const {
     const auto i = static_cast<std::size_t>(island);
@@ -177,7 +175,7 @@ class EnergyLedger final : public GuardedAccounts {
   double terms_of_step_J_ = 0.0;
   std::vector<double> mismatch_, change_, supplied_;
   std::vector<Account> accounts_;  // by island
-  double revalued_J_ = 0.0;  // since the last step
+  double revalued_J_ = 0.0;        // since the last step
   CompensatedSum stored_, metered_J_;
   std::unique_ptr<StepRounding> rounding_;
   EnergyTotals totals_;

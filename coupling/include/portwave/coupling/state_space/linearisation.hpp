@@ -42,10 +42,11 @@ struct LinearOutput {
 struct Linearisation {
   SparseMatrix E, A, B, C, D;
   Eigen::VectorXd state, input, output;  ///< x₀, u₀, y₀
-  Eigen::VectorXd rate;  ///< E ẋ at (x₀, u₀); at rest zero
+  Eigen::VectorXd rate;                  ///< E ẋ at (x₀, u₀); at rest zero
   SparseMatrix recover;      ///< the changes of all states of all parts, in order, from those of x
   bool is_explicit = false;  ///< E is the identity
-  std::vector<std::string> state_names;  ///< "part.state"; then "part.port.effort", "part.port.flow"
+  std::vector<std::string>
+      state_names;  ///< "part.state"; then "part.port.effort", "part.port.flow"
   std::vector<std::string> input_names;  ///< settable inputs by slot, "part.input"
 };
 

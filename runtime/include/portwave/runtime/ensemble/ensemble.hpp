@@ -22,7 +22,7 @@ class Chunk;
 namespace PORTWAVE_EXPORT portwave {
 
 struct EnsembleOptions {
-  int threads = 1;  ///< 1 to kMaxThreads: how many step chunks at a time
+  int threads = 1;                    ///< 1 to kMaxThreads: how many step chunks at a time
   std::shared_ptr<Arena> arena = {};  ///< whose threads they are; null: its own
   /// Replicas that are stepped together, ≥ 1; 0: as many as keep their numbers in cache, and every
   /// thread busy. Results do not depend on it.
@@ -31,6 +31,9 @@ struct EnsembleOptions {
 
 struct RolloutOptions {
   int every = 1;  ///< steps from one row of the results to the next, ≥ 1; divides the steps
+  /// Called before each step of each chunk, by the thread that makes it, so by several at a time.
+  /// What it throws ends the run on all threads and is thrown on.
+  std::function<void()> ask = {};
 };
 
 /// What became of a replica since its run began.
@@ -114,8 +117,10 @@ class Ensemble {
   /// One macro-step of all replicas that have not failed. With steps that choose their size: as many
   /// as lead to the next multiple of step_s.
   void step() { run(1); }
-  /// `steps` macro-steps: every chunk takes all of them before the next one does.
-  void run(std::int64_t steps);
+  /// `steps` macro-steps: every chunk takes all of them before the next one does. `ask`: as that of
+  /// RolloutOptions; where it ends the run, replicas have made different numbers of steps, and the
+  /// next call begins a new run.
+  void run(std::int64_t steps, const std::function<void()>& ask = {});
   std::int64_t step_index() const;
 
   /// The state of a replica: n doubles, NaN where it has failed. Errors: std::out_of_range;
@@ -133,8 +138,9 @@ class Ensemble {
   ///   u   [N, T, m], u(i, t, :) being held over step t; or empty: inputs stay as they are
   ///   x   [N, T/every, n]
   /// Rows of a replica that fails are NaN from then on; so are all rows where x0 or u of it is not
-  /// finite, from where it is needed. The ensemble is then after the last step. Nothing is allocated
-  /// in the loop over the steps. x0 and u are not kept.
+  /// finite, from where it is needed. The ensemble is then after the last step; where it was ended
+  /// before, the next call begins a new run. Nothing is allocated in the loop over the steps. x0 and
+  /// u are not kept.
   /// Errors: std::invalid_argument for other lengths, saying both.
   void rollout(std::span<const double> x0, std::span<const double> u, int steps,
                std::span<double> x, const RolloutOptions& options = {});

@@ -19,7 +19,7 @@ struct Watch {
   double level = 0.0;
   Direction direction = Direction::both;
   bool changes_equations = false;  ///< a level of a part: what follows is another motion
-  bool ends_run = false;  ///< for whoever steps: the stepper itself goes on
+  bool ends_run = false;           ///< for whoever steps: the stepper itself goes on
   std::string rising = "rising", falling = "falling";  ///< what it is called in either direction
 
   bool wants(bool is_rising) const {

@@ -95,7 +95,8 @@ class StateArchive {
       : out_(&out), cursor_(out.data()), end_(out.data() + out.size()) {}
   explicit StateArchive(std::span<const std::byte> in)
       // A reader writes nothing there.
-      : cursor_(const_cast<std::byte*>(in.data())),  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+      : cursor_(
+            const_cast<std::byte*>(in.data())),  // NOLINT(cppcoreguidelines-pro-type-const-cast)
         end_(cursor_ + in.size()) {}
 
   std::size_t rest() const { return static_cast<std::size_t>(end_ - cursor_); }

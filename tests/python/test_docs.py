@@ -1,0 +1,38 @@
+"""What the pages show in Python runs, block after block."""
+
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
+
+
+def blocks(page):
+    return BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", ["docs/reference/python.md", "docs/concepts/ensembles.md"])
+def test_blocks_of_a_page_run_in_their_order(page):
+    own = blocks(page)
+    assert own
+    names = {}
+    for i, block in enumerate(own):
+        exec(compile(block, f"{page}, block {i + 1}", "exec"), names)
+
+
+def test_the_page_of_the_package_shows_what_it_says():
+    names = {}
+    for block in blocks("docs/reference/python.md"):
+        exec(block, names)
+    assert names["x"].shape[:2] == (3, 100)
+    assert names["table"]["rms"][-1] < names["table"]["rms"][0]
+    assert names["result"].to_pandas().index[-1] == pytest.approx(10.0)
+
+
+def test_every_example_that_is_linked_is_there():
+    text = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    linked = {ROOT / "docs/reference" / name for name in re.findall(r"\]\((\.\./[^)#]+)", text)}
+    assert len(linked) > 6
+    assert all(path.exists() for path in linked)
