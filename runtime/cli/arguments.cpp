@@ -90,13 +90,13 @@ void add_plugins(Verb& verb, ScenarioArguments& scenario) {
       "Load the plugins of the scenario: code that may do all that you may");
 }
 
-void add_scenario(Verb& verb, ScenarioArguments& scenario) {
-  verb.app()
-      .add_option("SCENARIO", scenario.file, "Scenario file (JSON)")
-      ->required()
-      ->type_name("");
+CLI::Option* add_scenario(Verb& verb, ScenarioArguments& scenario) {
+  CLI::Option* const file =
+      verb.app().add_option("SCENARIO", scenario.file, "Scenario file (JSON)");
+  file->required()->type_name("");
   add_overrides(verb, scenario.overrides);
   add_plugins(verb, scenario);
+  return file;
 }
 
 void add_steps(Verb& verb, std::optional<std::int64_t>& steps) {
@@ -156,10 +156,71 @@ void add_time_budget(Verb& verb, TimeBudget& time) {
             {1e-6, 1e9}, [&time](double pace) { time.pace = pace; });
 }
 
+/// "500", or "10s".
+void add_checkpoint_every(Verb& verb, std::optional<CheckpointEvery>& every) {
+  constexpr RealRange kSeconds = {1e-3, 1e9};
+  constexpr IntegerRange kSteps = {1, kMostSteps};
+  const auto is_time = [](const std::string& text) { return text.ends_with('s'); };
+  verb.text(
+      "--checkpoint-every", "N|Ts",
+      "Keep in DIR what --resume needs, every N steps or every T seconds, as in 10s",
+      [=](const std::string& text) {
+        if (is_time(text))
+          return kSeconds.defect(std::string_view(text).substr(0, text.size() - 1));
+        const std::string defect = kSteps.defect(text);
+        return defect.empty()
+                   ? defect
+                   : fmt::format("{} is neither a number of steps nor a time such as 10s",
+                                 in_quotes(text));
+      },
+      [=, &every](const std::string& text) {
+        every = CheckpointEvery{};
+        if (is_time(text)) {
+          every->wall_s = real(std::string_view(text).substr(0, text.size() - 1));
+        } else {
+          every->steps = integer(text);
+        }
+      });
+}
+
+/// Options that a run which is gone on with takes from its beginning.
+std::vector<std::string> options_beside_resume(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    const std::vector<std::string> may = {"--resume", "--strict", "--json", "--quiet", "--help"};
+    const std::string name = option->get_name();
+    if (option->count() > 0 && std::find(may.begin(), may.end(), name) == may.end()) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+/// What does not go together.
+std::vector<std::string> run_defects(const CLI::App& verb, const RunArguments& run) {
+  std::vector<std::string> defects;
+  if (run.resume) {
+    const std::vector<std::string> others = options_beside_resume(verb);
+    if (!others.empty()) {
+      defects.push_back(fmt::format("--resume takes the run as it was begun: not with {}",
+                                    fmt::join(others, ", ")));
+    }
+  } else if (run.scenario.file.empty()) {
+    defects.push_back("SCENARIO is required: a scenario file (JSON)");
+  }
+  if (run.checkpoint_every && !run.out) {
+    defects.push_back("--checkpoint-every needs --out: checkpoints lie with the results");
+  }
+  return defects;
+}
+
 void add_run(Verb& top, RunArguments& run) {
   Verb verb = top.add("run", "Step a scenario and certify it");
-  add_scenario(verb, run.scenario);
+  add_scenario(verb, run.scenario)->required(false);
   add_out(verb, run.out, "summary.json, trajectory.csv and energy.csv");
+  add_checkpoint_every(verb, run.checkpoint_every);
+  verb.path("--resume", "DIR", "Go on with a run from its last checkpoint, in place of SCENARIO",
+            run.resume);
   add_threads(verb, run.threads);
   add_execution(verb, run.grain, run.executor);
   add_time_budget(verb, run.time);
@@ -171,6 +232,7 @@ void add_run(Verb& top, RunArguments& run) {
   add_json(verb, run.json, "the summary");
   verb.flag("--quiet", "No progress and no summary on stderr", run.quiet);
   verb.app().footer(std::string(kRunExamples));
+  verb.check([&app = verb.app(), &run] { return run_defects(app, run); });
 }
 
 void add_tune(Verb& top, TuneArguments& tune) {

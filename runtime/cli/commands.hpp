@@ -33,9 +33,17 @@ struct ScenarioArguments {
   std::optional<std::int64_t> steps;
 };
 
+/// When a run makes a checkpoint: after so many steps, or so much time on the wall.
+struct CheckpointEvery {
+  std::int64_t steps = 0;  ///< 0: by time
+  double wall_s = 0.0;
+};
+
 struct RunArguments {
   ScenarioArguments scenario;
   std::optional<std::filesystem::path> out;
+  std::optional<CheckpointEvery> checkpoint_every;
+  std::optional<std::filesystem::path> resume;  ///< in place of a scenario: results of a run
   int threads = 1;
   Grain grain;
   ExecutorKind executor = ExecutorKind::automatic;

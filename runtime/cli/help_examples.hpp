@@ -30,7 +30,8 @@ With --deadline-us or --pace the inner iteration ends when time runs out: the re
 the clock, and differ from run to run. Without, they are the same for any threads, grain and executor.
 
 With --out the folder gets summary.json, trajectory.csv and energy.csv. Ctrl-C stops after the
-current step and keeps what was recorded.)";
+current step and keeps what was recorded. With --checkpoint-every a run that was killed goes on with
+--resume, as if it had not been.)";
 
 inline constexpr std::string_view kStudyExamples = R"(Examples:
   portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50

@@ -1,8 +1,11 @@
 // portwave run, portwave validate
 
-#include <chrono>
 #include <memory>
+#include <optional>
 #include <ostream>
+#include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -15,29 +18,31 @@
 
 #include "commands.hpp"
 #include "interrupt.hpp"
+#include "run_checkpoints.hpp"
+#include "run_record.hpp"
 #include "status_line.hpp"
 #include "thread_allowance.hpp"
 
 namespace portwave::cli {
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 void tell_notes(const Scenario& scenario, std::ostream& err) {
   for (const Issue& note : scenario.notes)
     err << fmt::format("note: {}: {}\n", note.where, note.what);
 }
 
-/// What the run is recorded with.
-using Recorders = std::vector<std::unique_ptr<Recorder>>;
-
-Recorders recorders_for(const Scenario& scenario, const RunArguments& arguments) {
+/// `folder`: null without checkpoints.
+Recorders recorders_for(const Scenario& scenario, const RunArguments& arguments,
+                        CheckpointFolder* folder) {
   Recorders recorders;
-  if (arguments.out) {
+  const auto add = [&](auto&& where) {
     recorders.push_back(std::make_unique<CsvRecorder>(
-        *arguments.out, scenario.observables, scenario.record_every, scenario.record_every_s));
+        where, scenario.observables, scenario.record_every, scenario.record_every_s));
+  };
+  if (folder != nullptr) {
+    add(*folder);
+  } else if (arguments.out) {
+    add(*arguments.out);
   }
   return recorders;
 }
@@ -48,32 +53,43 @@ std::int64_t done_of(double share) {
   return static_cast<std::int64_t>(share * static_cast<double>(kPartsOfRun));
 }
 
-/// Steps and records until the end or a signal; returns the signal or 0. Adds up the times of the
-/// phases.
-int step_through(Stepper& stepper, const Scenario& scenario, Recorders& recorders,
-                 StatusLine& status, const InterruptWatch& interrupt, StepTimes& times) {
+/// What a run is made of while it goes on.
+struct Running {
+  const Scenario& scenario;
+  Stepper& stepper;
+  Recorders& recorders;
+  RunCheckpoints* checkpoints;  // null: none are made
+  RunClock& clock;
+  StatusLine& status;
+  const InterruptWatch& interrupt;
+};
+
+/// Steps and records until the end or a signal; returns the signal or 0.
+int step_through(const Running& run) {
+  Stepper& stepper = run.stepper;
+  const Scenario& scenario = run.scenario;
   const bool is_chosen = stepper.step_sizes() != nullptr;
   const auto goes_on = [&] {
     const bool has_steps = scenario.steps == 0 || stepper.step_index() < scenario.steps;
-    return has_steps && (!is_chosen || stepper.time_s() < scenario.end_s);
+    const bool ended = stepper.step_index() > 0 && ending_watch(stepper) != nullptr;
+    return has_steps && !ended && (!is_chosen || stepper.time_s() < scenario.end_s);
   };
-  for (const auto& recorder : recorders) recorder->record_initial(stepper);
   while (goes_on()) {
-    if (const int signal = interrupt.signal(); signal != 0) return signal;
+    if (const int signal = run.interrupt.signal(); signal != 0) return signal;
     StepReport report;
     try {
       report = is_chosen ? stepper.step_towards(scenario.end_s) : stepper.step();
     } catch (const StepError&) {
-      if (const int signal = interrupt.signal(); signal != 0) return signal;
+      if (const int signal = run.interrupt.signal(); signal != 0) return signal;
       throw;
     }
-    times.begin_s += report.times.begin_s;
-    times.iterate_s += report.times.iterate_s;
-    times.commit_s += report.times.commit_s;
-    for (const auto& recorder : recorders) recorder->record(stepper, report);
-    status.steps_done(is_chosen ? done_of(stepper.time_s() / scenario.end_s)
-                                : stepper.step_index());
-    if (ending_watch(stepper) != nullptr) break;
+    run.clock.add(report.times);
+    for (const auto& recorder : run.recorders) recorder->record(stepper, report);
+    run.status.steps_done(is_chosen ? done_of(stepper.time_s() / scenario.end_s)
+                                    : stepper.step_index());
+    if (run.checkpoints != nullptr && run.checkpoints->is_due(stepper.step_index())) {
+      run.checkpoints->save(stepper, run.recorders, run.clock);
+    }
   }
   return 0;
 }
@@ -95,6 +111,7 @@ StepperOptions options_of(const Scenario& scenario, const RunArguments& argument
 }
 
 int exit_code_of(const RunSummary& summary, int signal, bool strict) {
+  if (!summary.failure.empty()) return kFailed;
   if (signal != 0) return 128 + signal;
   const CertificateStatus status = summary.certificate.status;
   if (status == CertificateStatus::violated) return kViolated;
@@ -116,40 +133,151 @@ void describe_descriptors(const System& system, std::ostream& err) {
   if (count > kShown) err << fmt::format("descriptor: {} more parts\n", count - kShown);
 }
 
-}  // namespace
+/// Where a run begins or goes on.
+struct Begun {
+  RunArguments arguments;
+  Scenario scenario;
+  std::unique_ptr<CheckpointFolder> folder;  // null: no checkpoints are made
+  std::string record;                        // what they say of the run
+  std::optional<Checkpoint> checkpoint;      // to go on from
+};
 
-int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
-  StatusLine status(err, !arguments.quiet && stderr_is_terminal());
-  const Scenario scenario = load(arguments.scenario, status);
+Begun begin(const RunArguments& arguments, StatusLine& status) {
+  if (!arguments.checkpoint_every) return {arguments, load(arguments.scenario, status), {}, {}, {}};
+  RunRecord record = {.arguments = arguments,
+                      .text = read_scenario_text(arguments.scenario.file),
+                      .folder = std::filesystem::absolute(arguments.scenario.file).parent_path()};
+  record.arguments.scenario.file = std::filesystem::absolute(arguments.scenario.file).string();
+  Scenario scenario = record.scenario(status.listener());
+  record.files = scenario.files;
+  auto folder =
+      std::make_unique<CheckpointFolder>(*arguments.out, CheckpointFolder::For::a_new_run);
+  return {arguments, std::move(scenario), std::move(folder), record.to_json(), {}};
+}
+
+/// From a checkpoint. `terminal`: the arguments of this line.
+Begun go_on(const RunArguments& terminal, std::unique_ptr<CheckpointFolder> folder,
+            Checkpoint checkpoint, StatusLine& status) {
+  const RunRecord record = RunRecord::from_json(checkpoint.run);
+  RunArguments arguments = record.arguments;
+  arguments.out = terminal.resume;
+  arguments.strict = terminal.strict;
+  arguments.json = terminal.json;
+  arguments.quiet = terminal.quiet;
+  Scenario scenario = record.scenario(status.listener());
+  record.expect_same_files(scenario);
+  std::string text = checkpoint.run;
+  return {std::move(arguments), std::move(scenario), std::move(folder), std::move(text),
+          std::move(checkpoint)};
+}
+
+/// A run that stopped while its results were given their names.
+int tell_finished(const std::string& outcome, const RunArguments& arguments, std::ostream& out,
+                  std::ostream& err) {
+  const nlohmann::ordered_json summary = nlohmann::ordered_json::parse(outcome);
+  if (arguments.json) out << outcome;
+  if (!arguments.quiet) {
+    err << fmt::format("the run had come to its end; its results are in {}\n",
+                       arguments.resume->string());
+  }
+  if (!summary.at("failure").is_null()) return kFailed;
+  const bool violated = summary.at("certificate").at("status") == "violated";
+  const bool all_well = summary.at("certificate").at("status") == "holds" &&
+                        summary.at("iterations").at("not_converged") == 0;
+  return violated || (arguments.strict && !all_well) ? kViolated : kOk;
+}
+
+void tell_how_to_go_on(const RunCheckpoints& checkpoints, std::ostream& err) {
+  err << fmt::format("The run stands after step {}; go on with: portwave run --resume {}\n",
+                     checkpoints.step_index(), checkpoints.folder().results().string());
+}
+
+int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
+  const RunArguments& arguments = begun.arguments;
+  const Scenario& scenario = begun.scenario;
   StepperOptions options = options_of(scenario, arguments);
   const ThreadAllowance allowance(options.threads);
   const InterruptWatch interrupt;
   options.interrupted = [&interrupt] { return interrupt.signal() != 0; };
   Stepper stepper = make_stepper(scenario, options, arguments.scenario.file, status);
+  Recorders recorders = recorders_for(scenario, arguments, begun.folder.get());
 
-  Recorders recorders = recorders_for(scenario, arguments);
-
-  const auto start = std::chrono::steady_clock::now();
-  StepTimes times;
+  RunClock clock;
+  std::optional<RunCheckpoints> checkpoints;
+  if (begun.folder != nullptr) {
+    checkpoints.emplace(*begun.folder, *arguments.checkpoint_every, std::move(begun.record));
+  }
   if (stepper.step_sizes() != nullptr) {
     status.begin_share(kPartsOfRun);
   } else {
     status.begin_steps(scenario.steps, window_steps_of(scenario.options.method));
   }
-  const int signal = step_through(stepper, scenario, recorders, status, interrupt, times);
-  RunSummary summary = summarize(scenario.name, options, stepper, seconds_since(start), times);
-  summary.completed = signal == 0;
+  int signal = 0;
+  std::string failure;
+  try {
+    if (begun.checkpoint) {
+      RunCheckpoints::restore(*begun.checkpoint, stepper, recorders, clock);
+      begun.checkpoint.reset();
+    } else {
+      for (const auto& recorder : recorders) recorder->record_initial(stepper);
+    }
+    // From the first instant on there is something to go on from.
+    if (checkpoints) checkpoints->save(stepper, recorders, clock);
+    signal = step_through({scenario, stepper, recorders, checkpoints ? &*checkpoints : nullptr,
+                           clock, status, interrupt});
+    if (signal != 0 && checkpoints) {
+      checkpoints->save(stepper, recorders, clock);
+      status.finish();
+      tell_how_to_go_on(*checkpoints, err);
+      return 128 + signal;
+    }
+  } catch (const StepError& error) {
+    failure = error.what();
+  } catch (const std::runtime_error& error) {
+    if (!checkpoints || !begun.folder->has_checkpoint()) throw;
+    status.finish();
+    err << "portwave: " << error.what() << '\n';
+    tell_how_to_go_on(*checkpoints, err);
+    return kFailed;
+  }
+  RunSummary summary = summarize(scenario.name, options, stepper, clock.wall_s(), clock.times());
+  summary.completed = signal == 0 && failure.empty();
+  summary.failure = failure;
 
   status.show({"writing the results"});
   for (const auto& recorder : recorders) recorder->finish(summary);
   if (arguments.json) out << summary_json(summary).dump(2) + "\n";
   status.finish();
-  if (!arguments.quiet) {
+  if (!failure.empty()) {
+    err << fmt::format(
+        "portwave: {}\nThe run ended there, after {} steps{}.\n", failure, summary.steps,
+        arguments.out ? "; what was recorded is in " + arguments.out->string() : std::string());
+  } else if (!arguments.quiet) {
     err << summary_text(summary);
     tell_notes(scenario, err);
     if (arguments.out) err << fmt::format("  written to   {}\n", arguments.out->string());
   }
   return exit_code_of(summary, signal, arguments.strict);
+}
+
+}  // namespace
+
+int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
+  const bool live = !arguments.quiet && stderr_is_terminal();
+  if (!arguments.resume) {
+    StatusLine status(err, live);
+    return run(begin(arguments, status), status, out, err);
+  }
+  auto folder =
+      std::make_unique<CheckpointFolder>(*arguments.resume, CheckpointFolder::For::going_on);
+  if (std::string outcome; folder->finish(outcome)) {
+    return tell_finished(outcome, arguments, out, err);
+  }
+  std::vector<std::string> refused;
+  Checkpoint checkpoint = folder->load(refused);
+  for (const std::string& why : refused) err << why << '\n';
+  StatusLine status(err, live);
+  return run(go_on(arguments, std::move(folder), std::move(checkpoint), status), status, out, err);
 }
 
 int run_command(const ValidateArguments& arguments, std::ostream&, std::ostream& err) {

@@ -239,4 +239,10 @@ CLI::Option* Verb::path(const std::string& name, const std::string& value, const
       [&path](const std::string& text) { path = text; });
 }
 
+void Verb::check(std::function<std::vector<std::string>()> defects_of) {
+  app_.final_callback([defects_of = std::move(defects_of), &notes = notes_] {
+    for (std::string& defect : defects_of()) notes.defects.push_back(std::move(defect));
+  });
+}
+
 }  // namespace portwave::cli

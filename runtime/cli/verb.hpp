@@ -96,6 +96,8 @@ class Verb {
   /// A file or folder to write to.
   CLI::Option* path(const std::string& name, const std::string& value, const std::string& what,
                     std::optional<std::filesystem::path>& path);
+  /// Called when the line has reached this verb: what is wrong with its options together, or nothing.
+  void check(std::function<std::vector<std::string>()> defects_of);
   void flag(const std::string& name, const std::string& what, bool& flag) {
     app_.add_flag(name, flag, what);
   }

@@ -116,29 +116,6 @@ PortMatch find_in_part(const System& system, int part, std::string_view name, Ob
   return find_port_variable(system, part, name, out, defect);
 }
 
-/// Everything that a part can be asked for, with its name in front.
-std::vector<std::string> labels_of(const System& system, int part, MethodKind method) {
-  const Signature& signature = signature_of(system, part);
-  const std::string& name = name_of(system, part);
-  std::vector<std::string> labels;
-  for (const StateVariable& state : signature.states) {
-    labels.push_back(fmt::format("{}.{}", name, state.name));
-  }
-  for (const Port& port : signature.ports) {
-    for (const PortQuantity& quantity : kPortQuantities) {
-      if (is_wave(quantity.kind) && !method.couples_by_waves()) continue;
-      const std::string label = fmt::format("{}.{}.{}", name, port.name, quantity.name);
-      if (port.dimension == 1) {
-        labels.push_back(label);
-        continue;
-      }
-      for (int c = 0; c < port.dimension; ++c) labels.push_back(fmt::format("{}[{}]", label, c));
-    }
-  }
-  labels.push_back(name + ".storage");
-  return labels;
-}
-
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kMostListed); ++i) {
@@ -177,6 +154,28 @@ std::string unknown_part(const System& system, const std::string& label, NameSea
 }
 
 }  // namespace
+
+std::vector<std::string> labels_of(const System& system, int part, MethodKind method) {
+  const Signature& signature = signature_of(system, part);
+  const std::string& name = name_of(system, part);
+  std::vector<std::string> labels;
+  for (const StateVariable& state : signature.states) {
+    labels.push_back(fmt::format("{}.{}", name, state.name));
+  }
+  for (const Port& port : signature.ports) {
+    for (const PortQuantity& quantity : kPortQuantities) {
+      if (is_wave(quantity.kind) && !method.couples_by_waves()) continue;
+      const std::string label = fmt::format("{}.{}.{}", name, port.name, quantity.name);
+      if (port.dimension == 1) {
+        labels.push_back(label);
+        continue;
+      }
+      for (int c = 0; c < port.dimension; ++c) labels.push_back(fmt::format("{}[{}]", label, c));
+    }
+  }
+  labels.push_back(name + ".storage");
+  return labels;
+}
 
 bool is_wave(Observable::Kind kind) {
   return kind == Observable::Kind::incident || kind == Observable::Kind::outgoing;

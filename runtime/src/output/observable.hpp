@@ -18,6 +18,9 @@ std::optional<Observable> find_observable(const System& system, const std::strin
                                           const std::function<NameSearch&()>& part_names,
                                           std::string& defect);
 
+/// Everything that a part can be asked for, with its name in front.
+std::vector<std::string> labels_of(const System& system, int part, MethodKind method);
+
 /// The wave of a port; only wave coupling has such.
 bool is_wave(Observable::Kind kind);
 

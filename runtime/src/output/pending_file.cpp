@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <stdexcept>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -31,9 +32,20 @@ PendingFile::PendingFile(std::filesystem::path path)
   if (descriptor_ < 0) fail(errno);
 }
 
+PendingFile::PendingFile(std::filesystem::path path, std::filesystem::path meanwhile, bool goes_on)
+    : path_(std::move(path)),
+      hidden_(std::move(meanwhile)),
+      buffer_(std::make_unique<char[]>(kCapacity)),
+      stays_(true) {
+  const int fresh = goes_on ? 0 : O_TRUNC;
+  descriptor_ =
+      ::open(hidden_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | fresh, 0666);
+  if (descriptor_ < 0) fail(errno);
+}
+
 PendingFile::~PendingFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!published_) ::unlink(hidden_.c_str());
+  if (!published_ && !stays_) ::unlink(hidden_.c_str());
 }
 
 void PendingFile::append(std::string_view text) {
@@ -59,8 +71,32 @@ void PendingFile::append(std::int64_t value) {
       static_cast<std::size_t>(std::to_chars(first, first + kLongestNumber, value).ptr - first);
 }
 
+void PendingFile::archive(StateArchive& archive) {
+  std::int64_t length = 0;
+  if (!archive.reads()) {
+    flush();
+    sync();
+    struct stat status = {};
+    if (::fstat(descriptor_, &status) != 0) fail(errno);
+    length = status.st_size;
+    archive.value(length);
+    return;
+  }
+  archive.value(length);
+  used_ = 0;
+  struct stat status = {};
+  if (::fstat(descriptor_, &status) != 0) fail(errno);
+  if (length < 0 || status.st_size < length) {
+    throw std::runtime_error(
+        fmt::format("\"{}\" has {} bytes, and had {} when the checkpoint was made",
+                    hidden_.string(), status.st_size, length));
+  }
+  if (::ftruncate(descriptor_, length) != 0) fail(errno);
+}
+
 void PendingFile::close() {
   flush();
+  if (stays_) sync();
   // Some file systems report a full disk only here.
   if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
 }
@@ -78,6 +114,10 @@ char* PendingFile::reserve(std::size_t count) {
 void PendingFile::flush() {
   write({buffer_.get(), used_});
   used_ = 0;
+}
+
+void PendingFile::sync() {
+  if (::fdatasync(descriptor_) != 0 && errno != EINVAL) fail(errno);  // EINVAL: no such thing there
 }
 
 void PendingFile::write(std::string_view text) {

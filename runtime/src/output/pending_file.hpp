@@ -6,10 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "portwave/subsystems/base/state_archive.hpp"
+
 namespace portwave {
 
 /// A file that takes its name only when it is complete. Until `publish` its contents are in a
-/// hidden file ".<name>.<pid>.part" of the same folder, which the destructor removes.
+/// hidden file ".<name>.<pid>.part" of the same folder, which the destructor removes, or in one that
+/// is said, which stays if it is not published.
 ///
 /// Appending fills a fixed buffer and allocates nothing.
 /// Errors   std::runtime_error naming the file and the system's reason.
@@ -17,6 +20,9 @@ class PendingFile {
  public:
   /// Refuses a path that a folder has: it could not be published.
   explicit PendingFile(std::filesystem::path path);
+  /// With the contents in `meanwhile`, in the same file system, where they stay. What is there is left
+  /// for `archive` to cut where `goes_on`; else it goes.
+  PendingFile(std::filesystem::path path, std::filesystem::path meanwhile, bool goes_on);
   ~PendingFile();
   PendingFile(const PendingFile&) = delete;
   PendingFile& operator=(const PendingFile&) = delete;
@@ -27,7 +33,11 @@ class PendingFile {
   void append(double value);
   void append(std::int64_t value);
 
-  /// Writes out and closes the hidden file; no more appending.
+  /// Writing: puts all that was appended on the disk, and notes how long the file is. Reading: cuts
+  /// the file to the length that was noted; what was appended since the construction is forgotten.
+  void archive(StateArchive& archive);
+
+  /// Writes out and closes the hidden file; no more appending. One that stays is put on the disk.
   void close();
   /// Gives the closed file its name, in place of what had it before.
   void publish();
@@ -38,6 +48,7 @@ class PendingFile {
 
   char* reserve(std::size_t count);
   void flush();
+  void sync();
   void write(std::string_view text);
   [[noreturn]] void fail(int error) const;
 
@@ -46,6 +57,7 @@ class PendingFile {
   std::unique_ptr<char[]> buffer_;
   std::size_t used_ = 0;
   int descriptor_ = -1;
+  bool stays_ = false;
   bool published_ = false;
 };
 

@@ -1,23 +1,30 @@
 #include "portwave/runtime/output/recorder.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <optional>
+#include <iterator>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "output/durable_file.hpp"
 #include "output/pending_file.hpp"
+#include "output/row_writer.hpp"
+#include "portwave/runtime/output/checkpoint.hpp"
 #include "portwave/runtime/output/summary.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
 
+constexpr const char* kTrajectory = "trajectory.csv";
+constexpr const char* kEnergy = "energy.csv";
 constexpr const char* kEvents = "events.csv";
+constexpr const char* kSummary = "summary.json";
 
 /// Creates the folder and its parents; false when it was there.
 bool make_folder(const std::filesystem::path& folder) {
@@ -40,6 +47,10 @@ std::string csv_field(const std::string& text) {
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + '"';
 }
+
+/// What a row of numbers begins with, on its way to the thread that writes it.
+constexpr double kTrajectoryRow = 0, kEnergyRow = 1, kUnknownEnergyRow = 2, kEventRow = 3;
+constexpr std::size_t kEnergyNumbers = 12;
 
 /// Energies of the steps since the last row.
 struct LedgerRow {
@@ -67,13 +78,6 @@ struct LedgerRow {
   }
 };
 
-void remove_if_there(const std::filesystem::path& path) {
-  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return;
-  const std::error_code error(errno, std::generic_category());
-  throw std::runtime_error(
-      fmt::format("cannot replace \"{}\": {}", path.string(), error.message()));
-}
-
 }  // namespace
 
 OutputFolder::OutputFolder(std::filesystem::path path)
@@ -91,72 +95,131 @@ OutputFolder::~OutputFolder() {
   if (created_) std::filesystem::remove(path_, ignored);
 }
 
+void Recorder::archive(const Stepper&, StateArchive&) {}
+
 struct CsvRecorder::Impl {
-  Impl(std::filesystem::path path, std::vector<Observable> observed, int record_every,
-       double record_every_s)
-      : folder(std::move(path), {"summary.json"}),
-        trajectory(folder.file("trajectory.csv")),
-        energy(folder.file("energy.csv")),
+  Impl(std::filesystem::path path, CheckpointFolder* unfinished_files,
+       std::vector<Observable> observed, int record_every, double record_every_s)
+      : folder(std::move(path), {kSummary}),
+        unfinished(unfinished_files),
+        trajectory(make_file(kTrajectory)),
+        energy(make_file(kEnergy)),
         observables(std::move(observed)),
         every(std::max(record_every, 1)),
-        every_s(record_every_s) {
-    trajectory.append("time_s");
+        every_s(record_every_s),
+        writer(std::max(2 + observables.size(), kEnergyNumbers),
+               [this](std::span<const double> numbers) { write(numbers); }) {
+    trajectory->append("time_s");
     for (const Observable& observable : observables) {
-      trajectory.append(',');
-      trajectory.append(csv_field(observable.label));
+      trajectory->append(',');
+      trajectory->append(csv_field(observable.label));
     }
-    trajectory.append('\n');
-    energy.append(
+    trajectory->append('\n');
+    energy->append(
         "step,time_s,stored_J,supplied_J,dissipated_J,mismatch_J,tank_J,"
         "max_passivity_residual_J,iterations,guard_alpha,guard_withheld_J\n");
   }
 
-  void write_trajectory_row(const Stepper& stepper) {
-    trajectory.append(stepper.time_s());
-    for (const Observable& observable : observables) {
-      trajectory.append(',');
-      trajectory.append(observe(stepper, observable));
-    }
-    trajectory.append('\n');
+  std::unique_ptr<PendingFile> make_file(const char* name) const {
+    if (unfinished == nullptr) return std::make_unique<PendingFile>(folder.file(name));
+    return std::make_unique<PendingFile>(folder.file(name), unfinished->meanwhile(name),
+                                         unfinished->goes_on());
+  }
+
+  void take_trajectory_row(const Stepper& stepper) {
+    double* number = writer.row(2 + observables.size()).data();
+    *number++ = kTrajectoryRow;
+    *number++ = stepper.time_s();
+    for (const Observable& observable : observables) *number++ = observe(stepper, observable);
   }
 
   /// Rows for the multiples of every_s in the last step.
-  void write_rows_within(const Stepper& stepper, double step_s) {
+  void take_rows_within(const Stepper& stepper, double step_s) {
     // What rounding has put beyond the end of the step belongs to it.
     const double end_s = stepper.time_s() + 1e-9 * step_s;
     for (; static_cast<double>(rows) * every_s <= end_s; ++rows) {
       const double time_s = static_cast<double>(rows) * every_s;
-      trajectory.append(time_s);
+      double* number = writer.row(2 + observables.size()).data();
+      *number++ = kTrajectoryRow;
+      *number++ = time_s;
       for (const Observable& observable : observables) {
-        trajectory.append(',');
-        trajectory.append(observe_at(stepper, observable, std::min(time_s, stepper.time_s())));
+        *number++ = observe_at(stepper, observable, std::min(time_s, stepper.time_s()));
       }
-      trajectory.append('\n');
     }
   }
 
-  void write_energy_row(const Stepper& stepper, double stored_J, double tank_J) {
-    energy.append(stepper.step_index());
-    energy.append(',');
-    energy.append(stepper.time_s());
-    for (const double value : {stored_J, row.supplied_J, row.dissipated_J, row.mismatch_J, tank_J,
-                               row.max_passivity_residual_J}) {
-      energy.append(',');
-      if (stepper.keeps_ledger()) energy.append(value);  // else empty: nobody knows
-    }
-    energy.append(',');
-    energy.append(row.iterations);
-    for (const double value : {row.alpha, row.withheld_J}) {
-      energy.append(',');
-      energy.append(value);
-    }
-    energy.append('\n');
+  void take_energy_row(const Stepper& stepper, double stored_J, double tank_J) {
+    const double numbers[] = {stepper.keeps_ledger() ? kEnergyRow : kUnknownEnergyRow,
+                              static_cast<double>(stepper.step_index()),
+                              stepper.time_s(),
+                              stored_J,
+                              row.supplied_J,
+                              row.dissipated_J,
+                              row.mismatch_J,
+                              tank_J,
+                              row.max_passivity_residual_J,
+                              static_cast<double>(row.iterations),
+                              row.alpha,
+                              row.withheld_J};
+    static_assert(std::size(numbers) == kEnergyNumbers);
+    std::ranges::copy(numbers, writer.row(kEnergyNumbers).begin());
     row = {};
+  }
+
+  void take_events(const Stepper& stepper) {
+    for (const Event& event : stepper.events()) {
+      const std::span<double> numbers = writer.row(3);
+      numbers[0] = kEventRow;
+      numbers[1] = event.time_s;
+      numbers[2] = 2.0 * event.watch + (event.rising ? 1.0 : 0.0);
+    }
+  }
+
+  /// On the thread of the writer: the texts of these rows.
+  void write(std::span<const double> numbers) {
+    while (!numbers.empty()) {
+      const double kind = numbers[0];
+      std::size_t size = 3;
+      if (kind == kTrajectoryRow) {
+        size = 2 + observables.size();
+        write_trajectory_row(numbers.subspan(1, size - 1));
+      } else if (kind == kEventRow) {
+        events->append(numbers[1]);
+        events->append(event_texts[static_cast<std::size_t>(numbers[2])]);
+      } else {
+        size = kEnergyNumbers;
+        write_energy_row(numbers.subspan(1, size - 1), kind == kEnergyRow);
+      }
+      numbers = numbers.subspan(size);
+    }
+  }
+
+  void write_trajectory_row(std::span<const double> numbers) {
+    trajectory->append(numbers[0]);
+    for (const double value : numbers.subspan(1)) {
+      trajectory->append(',');
+      trajectory->append(value);
+    }
+    trajectory->append('\n');
+  }
+
+  /// In the order of take_energy_row.
+  void write_energy_row(std::span<const double> numbers, bool is_known) {
+    constexpr std::size_t kTime = 1, kIterations = 8;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (i > 0) energy->append(',');
+      if (i == 0 || i == kIterations) {
+        energy->append(static_cast<std::int64_t>(numbers[i]));
+      } else if (is_known || i == kTime || i > kIterations) {
+        energy->append(numbers[i]);  // else empty: nobody knows
+      }
+    }
+    energy->append('\n');
   }
 
   void begin_events(const Stepper& stepper) {
     if (stepper.watches().empty()) return;
-    events.emplace(folder.file(kEvents));
+    events = make_file(kEvents);
     events->append("time_s,event,direction\n");
     for (const Watch& watch : stepper.watches()) {
       for (const std::string& direction : {watch.falling, watch.rising}) {
@@ -165,58 +228,81 @@ struct CsvRecorder::Impl {
     }
   }
 
-  void write_events(const Stepper& stepper) {
-    for (const Event& event : stepper.events()) {
-      events->append(event.time_s);
-      events->append(
-          event_texts[2 * static_cast<std::size_t>(event.watch) + (event.rising ? 1 : 0)]);
-    }
+  std::vector<PendingFile*> files() {
+    std::vector<PendingFile*> all = {trajectory.get(), energy.get()};
+    if (events) all.push_back(events.get());
+    return all;
   }
 
   void close() {
-    trajectory.close();
-    energy.close();
-    if (events) events->close();
+    writer.drain();
+    for (PendingFile* file : files()) file->close();
   }
 
   void publish() {
     folder.keep();
-    trajectory.publish();
-    energy.publish();
-    if (events) events->publish();
+    for (PendingFile* file : files()) file->publish();
   }
 
-  OutputFolder folder;  // before the files, so that they are gone when it is tidied up
-  PendingFile trajectory;
-  PendingFile energy;
-  std::optional<PendingFile> events;     // where something is watched
+  /// All at once, so that whoever goes on with the run brings that to its end.
+  void publish_checkpointed(const std::string& json) {
+    PendingFile summary(folder.file(kSummary), unfinished->meanwhile(kSummary), false);
+    summary.append(json);
+    summary.close();
+    folder.keep();
+    std::vector<std::string> names = {kTrajectory, kEnergy};
+    std::vector<std::string> obsolete = {kSummary};
+    (events ? names : obsolete).push_back(kEvents);
+    names.push_back(kSummary);
+    unfinished->publish(names, obsolete, json);
+  }
+
+  OutputFolder folder;           // before the files, so that they are gone when it is tidied up
+  CheckpointFolder* unfinished;  // null: nobody will go on with the run
+  std::unique_ptr<PendingFile> trajectory;
+  std::unique_ptr<PendingFile> energy;
+  std::unique_ptr<PendingFile> events;   // where something is watched
   std::vector<std::string> event_texts;  // by watch, falling and rising: what follows the time
   std::vector<Observable> observables;
   int every;
   double every_s;
   std::int64_t rows = 1;  // of the trajectory, with every_s
   LedgerRow row;
+  RowWriter writer;  // the last to be made: its thread uses all the others
 };
 
 CsvRecorder::CsvRecorder(std::filesystem::path folder, std::vector<Observable> observables,
                          int every, double every_s)
-    : impl_(std::make_unique<Impl>(std::move(folder), std::move(observables), every, every_s)) {}
+    : impl_(std::make_unique<Impl>(std::move(folder), nullptr, std::move(observables), every,
+                                   every_s)) {}
+
+CsvRecorder::CsvRecorder(CheckpointFolder& folder, std::vector<Observable> observables, int every,
+                         double every_s)
+    : impl_(std::make_unique<Impl>(folder.results(), &folder, std::move(observables), every,
+                                   every_s)) {}
 
 CsvRecorder::~CsvRecorder() = default;
 
 void CsvRecorder::record_initial(const Stepper& stepper) {
-  impl_->write_trajectory_row(stepper);
-  impl_->write_energy_row(stepper, stepper.energy().initial_J, stepper.energy().initial_tank_J);
   impl_->begin_events(stepper);
+  impl_->take_trajectory_row(stepper);
+  impl_->take_energy_row(stepper, stepper.energy().initial_J, stepper.energy().initial_tank_J);
 }
 
 void CsvRecorder::record(const Stepper& stepper, const StepReport& report) {
   impl_->row.add(report);
-  if (impl_->events) impl_->write_events(stepper);
-  if (impl_->every_s > 0.0) impl_->write_rows_within(stepper, report.step_s);
+  if (impl_->events) impl_->take_events(stepper);
+  if (impl_->every_s > 0.0) impl_->take_rows_within(stepper, report.step_s);
   if (stepper.step_index() % impl_->every != 0) return;
-  if (impl_->every_s == 0.0) impl_->write_trajectory_row(stepper);
-  impl_->write_energy_row(stepper, report.energy.stored_J, report.energy.tank_J);
+  if (impl_->every_s == 0.0) impl_->take_trajectory_row(stepper);
+  impl_->take_energy_row(stepper, report.energy.stored_J, report.energy.tank_J);
+}
+
+void CsvRecorder::archive(const Stepper& stepper, StateArchive& archive) {
+  if (archive.reads()) impl_->begin_events(stepper);
+  impl_->writer.drain();
+  for (PendingFile* file : impl_->files()) file->archive(archive);
+  archive.values(impl_->rows, impl_->row);
 }
 
 void CsvRecorder::finish() {
@@ -230,7 +316,8 @@ void CsvRecorder::finish(const RunSummary& summary) {
 
 void CsvRecorder::finish(const std::string& json) {
   impl_->close();
-  const std::filesystem::path path = impl_->folder.file("summary.json");
+  if (impl_->unfinished != nullptr) return impl_->publish_checkpointed(json);
+  const std::filesystem::path path = impl_->folder.file(kSummary);
   PendingFile file(path);
   file.append(json);
   file.close();

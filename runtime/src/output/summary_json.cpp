@@ -323,6 +323,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
       {"step_sizes", step_sizes_json(summary)},
       {"stages", summary.stages},
       {"completed", summary.completed},
+      {"failure", summary.failure.empty() ? Json(nullptr) : Json(summary.failure)},
       {"method", std::string(name_of(method))},
       {"method_options", method_options_json(method)},
       {"method_description", has_waves(summary) ? Json(nullptr) : Json(summary.choice.reason)},

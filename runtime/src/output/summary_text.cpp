@@ -390,6 +390,7 @@ std::string events_text(const RunSummary& summary) {
 }
 
 std::string ending_text(const RunSummary& summary) {
+  if (!summary.failure.empty()) return " (failed)";
   if (!summary.completed) return " (interrupted)";
   if (summary.ended_by.empty()) return {};
   return fmt::format(" (ended by {})", in_quotes(summary.ended_by));

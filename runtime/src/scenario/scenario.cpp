@@ -138,6 +138,7 @@ Scenario parse(std::string text, const std::string& file, const std::filesystem:
                const std::vector<Override>& overrides, const PhaseCallback& listener,
                Plugins plugins) {
   tell(listener, {"reading " + file});
+  FilesRead read;
   Document document = parse_document(std::move(text));
   if (document.readable) apply_overrides(document, overrides);
   Defects defects(document);
@@ -153,7 +154,10 @@ Scenario parse(std::string text, const std::string& file, const std::filesystem:
   } else if (document.readable) {
     scenario = read_scenario(Node(document.root, defects), true, folder, plugins, listener);
   }
-  if (scenario) return *std::move(scenario);
+  if (scenario) {
+    scenario->files = std::move(read.files);
+    return *std::move(scenario);
+  }
   Issues issues = defects.take();
   sort_by_place(issues, document.root);
   throw ScenarioError(file, std::move(issues));
@@ -182,13 +186,17 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
   return scenario_file::parse(text, file, folder, overrides, listener, plugins);
 }
 
-Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides,
-                       const PhaseCallback& listener, Plugins plugins) {
+std::string read_scenario_text(const std::filesystem::path& file) {
   scenario_file::FileText content =
       scenario_file::read_text_file(file, scenario_file::Pipes::handed_over);
   if (!content.ok()) throw ScenarioError(file.string(), {{"", content.problem}});
-  return scenario_file::parse(std::move(content.text), file.string(), file.parent_path(), overrides,
-                              listener, plugins);
+  return std::move(content.text);
+}
+
+Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides,
+                       const PhaseCallback& listener, Plugins plugins) {
+  return scenario_file::parse(read_scenario_text(file), file.string(), file.parent_path(),
+                              overrides, listener, plugins);
 }
 
 }  // namespace portwave

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -184,6 +186,39 @@ std::vector<Observable> Names::all_states() const {
     ++part;
   }
   return observables;
+}
+
+std::vector<std::string> Names::labels_of_cut(const CutName& cut) {
+  std::vector<std::string> labels;
+  for (const StateVariable& state : cut.whole->signature().states) {
+    labels.push_back(cut.name + "." + state.name);
+  }
+  labels.push_back(cut.name + ".storage");
+  return labels;
+}
+
+std::vector<std::string> Names::labels(MethodKind method) const {
+  std::vector<std::string> all;
+  const auto add = [&all](std::vector<std::string> labels) {
+    std::move(labels.begin(), labels.end(), std::back_inserter(all));
+  };
+  for (int part = 0; part < static_cast<int>(system_.parts().size());) {
+    const auto cut = std::find_if(cuts_.begin(), cuts_.end(),
+                                  [part](const CutName& each) { return each.first_part == part; });
+    if (cut == cuts_.end()) {
+      add(portwave::labels_of(system_, part++, method));
+    } else {
+      add(labels_of_cut(*cut));
+      part += static_cast<int>(cut->cut->pieces.size());
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> Names::labels_of(const std::string& name, MethodKind method) const {
+  if (const CutName* const cut = cut_of(name)) return labels_of_cut(*cut);
+  const int part = system_.find_part(name);
+  return part < 0 ? std::vector<std::string>() : portwave::labels_of(system_, part, method);
 }
 
 }  // namespace portwave::scenario_file

@@ -35,6 +35,8 @@ class Names {
       : system_(system), is_complete_(false), missing_(std::move(missing)) {}
 
   const System& system() const { return system_; }
+  /// False where something is lacking.
+  bool is_complete() const { return is_complete_; }
   /// True when a path leads to what is lacking, so that nothing can be said about it.
   bool is_missing(const std::string& path) const;
 
@@ -48,6 +50,11 @@ class Names {
                                           std::string& defect);
   /// {part, port} of "part.port", likewise; {-1, -1} when there is none.
   std::pair<int, int> find_port(const std::string& path) const;
+  /// Labels of everything that can be asked for; a part that was cut by its own name, with its states
+  /// and its storage.
+  std::vector<std::string> labels(MethodKind method) const;
+  /// The same of a part; none: there is no such part.
+  std::vector<std::string> labels_of(const std::string& name, MethodKind method) const;
   /// The parts of this name: one, none, or all pieces.
   std::vector<int> parts_of(const std::string& name) const;
   /// All states, those of a part that was cut once and under its own name.
@@ -55,6 +62,7 @@ class Names {
 
  private:
   const CutName* cut_of(std::string_view name) const;
+  static std::vector<std::string> labels_of_cut(const CutName& cut);
   /// Calls visit(cut, "state") for "cut.state" until it returns true.
   template <class Visitor>
   void for_each_cut_in(std::string_view label, const Visitor& visit) const;

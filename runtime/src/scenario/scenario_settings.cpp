@@ -5,13 +5,17 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <string>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "output/observable.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/scenario_limits.hpp"
+#include "scenario/scenario_patterns.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -143,6 +147,45 @@ void read_outputs(const Node& node, RunSettings& settings) {
   }
 }
 
+namespace {
+
+void refuse_wave(const Node& element, const WaveCoupling& waves, const std::string& label) {
+  element.fail(
+      fmt::format("with {} stages a port has as many waves: there is no {}; observe its "
+                  "effort and flow",
+                  waves.stages, in_quotes(label)));
+}
+
+bool is_refused_wave(const Observable& observable, const CouplingMethod& method) {
+  return is_wave(observable.kind) && method.waves().stages > 1;
+}
+
+/// Takes what a pattern or the name of a part stands for, but what is there already; false where
+/// the label is neither.
+bool read_many(const Node& element, const std::string& label, Names& names, RunSettings& settings) {
+  const SignalGraph* const signals = settings.options.signals.get();
+  const CouplingMethod& method = settings.options.method;
+  if (signals != nullptr && signals->find_signal(label) >= 0) return false;
+  const bool is_like = is_pattern(label);
+  std::vector<Observable> found = is_like ? quantities_like(label, names, signals, method.kind())
+                                          : quantities_of_part(label, names, method.kind());
+  if (found.empty()) {
+    if (is_like && names.is_complete()) {
+      element.fail(fmt::format("nothing is called like {}", in_quotes(label)));
+    }
+    return is_like;
+  }
+  std::unordered_set<std::string> present;
+  for (const Observable& own : settings.observables) present.insert(own.label);
+  for (Observable& one : found) {
+    if (is_refused_wave(one, method)) return refuse_wave(element, method.waves(), one.label), true;
+    if (present.insert(one.label).second) settings.observables.push_back(std::move(one));
+  }
+  return true;
+}
+
+}  // namespace
+
 void read_observables(const Node& node, Names& names, RunSettings& settings) {
   const ObjectReader object(node);
   const auto observe = object.find("observe");
@@ -157,6 +200,7 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
     const auto& label = element.json().get_ref<const std::string&>();
     if (node.defects().is_full()) return;
     if (names.is_missing(label) || node.defects().has(element.where())) continue;
+    if (read_many(element, label, names, settings)) continue;
     if (const SignalGraph* const graph = settings.options.signals.get()) {
       if (const int signal = graph->find_signal(label); signal >= 0) {
         settings.observables.push_back({label, Observable::Kind::signal, 0, signal, ""});
@@ -174,11 +218,8 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
     std::string defect;
     auto observable = names.find_quantity(label, settings.options.method.kind(), defect);
     const CouplingMethod& method = settings.options.method;
-    if (observable && is_wave(observable->kind) && method.waves().stages > 1) {
-      element.fail(
-          fmt::format("with {} stages a port has as many waves: there is no {}; observe its "
-                      "effort and flow",
-                      method.waves().stages, in_quotes(label)));
+    if (observable && is_refused_wave(*observable, method)) {
+      refuse_wave(element, method.waves(), label);
       continue;
     }
     if (observable) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <fstream>
 #include <system_error>
 #include <utility>
+#include <zlib.h>
 
 #include <fmt/format.h>
 
@@ -60,6 +62,21 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
                      line.size() - static_cast<std::size_t>(continued) + 1);
 }
 
+namespace {
+
+thread_local FilesRead* noting = nullptr;
+
+void note(const std::filesystem::path& file, const std::string& text) {
+  if (noting == nullptr) return;
+  const auto sum = ::crc32_z(0, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  noting->files.push_back({file, static_cast<std::uint32_t>(sum)});
+}
+
+}  // namespace
+
+FilesRead::FilesRead() : outer_(std::exchange(noting, this)) {}
+FilesRead::~FilesRead() { noting = outer_; }
+
 FileText read_text_file(const std::filesystem::path& file, Pipes pipes, std::size_t most_bytes) {
   const auto failed = [](std::string problem) { return FileText{{}, std::move(problem)}; };
   std::error_code ignored;
@@ -84,6 +101,7 @@ FileText read_text_file(const std::filesystem::path& file, Pipes pipes, std::siz
     }
   }
   if (stream.bad()) return failed("cannot be read");
+  note(file, text);
   return {std::move(text), {}};
 }
 

@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/scenario_limits.hpp"
 
@@ -30,6 +32,21 @@ struct FileText {
 /// Whether a pipe may stand for a file: it may when the shell handed it over, as /dev/fd/N for
 /// <(...) or as /dev/stdin. A pipe by name has no end, or may wait for a writer forever.
 enum class Pipes { refused, handed_over };
+
+/// While alive, notes the files that are read in this thread. Readers are many calls deep, and none of
+/// them but this has to know.
+class FilesRead {
+ public:
+  FilesRead();
+  ~FilesRead();
+  FilesRead(const FilesRead&) = delete;
+  FilesRead& operator=(const FilesRead&) = delete;
+
+  std::vector<ScenarioFile> files;
+
+ private:
+  FilesRead* outer_;
+};
 
 /// Reads a whole regular file of at most `most_bytes`.
 FileText read_text_file(const std::filesystem::path& file, Pipes pipes = Pipes::refused,

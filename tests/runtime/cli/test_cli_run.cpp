@@ -328,18 +328,25 @@ const Words kExploding =
           "100000", "--set", "/subsystems/1/parameters/damping_Ns_per_m=-700"} +
     kAllowActive;
 
-TEST(CliRun, FailureWhileSteppingKeepsNoFiles) {
+TEST(CliRun, FailureWhileSteppingKeepsWhatWasRecorded) {
   const TemporaryFolder folder;
   write_text(folder / "trajectory.csv", "earlier\n");
   const ProcessResult result =
       portwave_cli(kExploding + Words{"--json", "--out", folder.path().string()});
   EXPECT_EQ(result.exit_code, 3) << said(result);
-  EXPECT_EQ(result.out, "");
-  for (const char* word : {"part \"", "step ", "no files were written"}) {
+  for (const char* word : {"part \"", "step ", "what was recorded is in"}) {
     EXPECT_TRUE(contains(result.err, word)) << word << "\n" << said(result);
   }
-  EXPECT_EQ(names_in(folder.path()), (Words{"trajectory.csv"}));
-  EXPECT_EQ(read_text(folder / "trajectory.csv"), "earlier\n");
+  ASSERT_EQ(names_in(folder.path()), (Words{"energy.csv", "summary.json", "trajectory.csv"}));
+  const Json summary = Json::parse(read_text(folder / "summary.json"));
+  EXPECT_EQ(Json::parse(result.out), summary);
+  EXPECT_EQ(summary["completed"], false);
+  EXPECT_TRUE(contains(summary["failure"].get<std::string>(), "part \"")) << summary["failure"];
+  // A row for each step that was committed, and the first.
+  const auto steps = summary["steps"].get<std::size_t>();
+  EXPECT_GT(steps, 10U);
+  EXPECT_LT(steps, 100000U);
+  EXPECT_EQ(read_csv(folder / "trajectory.csv").rows.size(), steps + 1);
 }
 
 TEST(CliRun, FolderThatCannotBeWrittenIsExitCodeThree) {

@@ -323,8 +323,8 @@ TEST(CsvRecorder, ShowsNoNamesBeforeTheEnd) {
   {
     CsvRecorder recorder(out, {observable(system, "A.q1")}, 1);
     recorder.record_initial(stepper);
-    // More than the buffer holds, so that some of it is in the files.
-    for (int n = 0; n < 3000; ++n) recorder.record(stepper, stepper.step());
+    // More than the buffers hold, so that some of it is in the files.
+    for (int n = 0; n < 30000; ++n) recorder.record(stepper, stepper.step());
     const std::string pid = std::to_string(::getpid());
     EXPECT_EQ(names_in(out),
               (Names{".energy.csv." + pid + ".part", ".trajectory.csv." + pid + ".part"}));

@@ -94,6 +94,7 @@ TEST(Summary, SaysWhatTheStepperDid) {
   EXPECT_EQ(json["steps"], 50);
   EXPECT_EQ(json["step_s"], 0.01);
   EXPECT_EQ(json["completed"], true);
+  EXPECT_TRUE(json.at("failure").is_null());
   EXPECT_EQ(json["method"], "douglas-rachford");
   EXPECT_EQ(json["method_options"]["iterations"], 8);
   EXPECT_EQ(json["method_options"]["relaxation"], 0.9);

@@ -44,13 +44,16 @@ double observe(const Stepper& stepper, const Observable& observable);
 /// steppers whose steps choose their size.
 double observe_at(const Stepper& stepper, const Observable& observable, double time_s);
 
+class CheckpointFolder;
+class StateArchive;
 struct RunSummary;
 
 /// Takes in a run as it goes on: files, memory, a live view. Whoever steps calls
 ///   record_initial    once, before the first step;
 ///   record            after every step, with its report;
-///   finish            once, after the last step or when the run was interrupted, with its summary.
-/// A run that fails is not finished: the recorder is then destroyed, and leaves nothing half done.
+///   finish            once, after the last step, or when the run was interrupted or has failed, with
+///                     its summary.
+/// One that is destroyed without `finish` leaves nothing half done, but for what checkpoints need.
 /// A recorder asks the stepper for what it keeps, and changes nothing. One thread calls it.
 /// Errors: std::runtime_error, which ends the run.
 class Recorder {
@@ -59,6 +62,10 @@ class Recorder {
   virtual void record_initial(const Stepper& stepper) = 0;
   virtual void record(const Stepper& stepper, const StepReport& report) = 0;
   virtual void finish(const RunSummary& summary) = 0;
+  /// For checkpoints, between two steps. Writing: puts what was recorded where it outlives the process,
+  /// and says where the recorder stands. Reading, in place of record_initial: goes back to there; what
+  /// follows is recorded as if it had never stopped. A recorder that keeps nothing does nothing here.
+  virtual void archive(const Stepper& stepper, StateArchive& archive);
 };
 
 /// A folder for results, made with its parents if missing. Unless kept it goes again, if it was
@@ -98,13 +105,18 @@ class OutputFolder {
 ///
 /// The folder is made if missing. Rows go to hidden temporary files in it; `finish` moves them to
 /// their names when all are complete, so a name never holds half a file. Numbers have 17
-/// significant digits and read back to the same double. Recording does not allocate.
+/// significant digits and read back to the same double. Recording does not allocate: rows go to a
+/// thread that makes them text, and where that cannot keep up the run waits, and no row is lost.
 /// Errors: std::runtime_error naming the file and the system's reason.
 class CsvRecorder final : public Recorder {
  public:
   CsvRecorder(std::filesystem::path folder, std::vector<Observable> observables, int every,
               double every_s = 0.0);
-  /// Without finish: removes the temporary files, and the folder if it was made here.
+  /// Of a run with checkpoints: temporary files are in that folder, which outlives the recorder.
+  CsvRecorder(CheckpointFolder& folder, std::vector<Observable> observables, int every,
+              double every_s = 0.0);
+  /// Without finish: removes the temporary files, and the folder if it was made here. With
+  /// checkpoints all stays as it is.
   ~CsvRecorder() override;
   CsvRecorder(const CsvRecorder&) = delete;
   CsvRecorder& operator=(const CsvRecorder&) = delete;
@@ -112,6 +124,7 @@ class CsvRecorder final : public Recorder {
   /// The state at t = 0.
   void record_initial(const Stepper& stepper) override;
   void record(const Stepper& stepper, const StepReport& report) override;
+  void archive(const Stepper& stepper, StateArchive& archive) override;
   /// With the summary as summary.json. It takes its name last and an earlier one is removed first:
   /// where there is a summary.json, the files beside it are of the same run.
   void finish(const RunSummary& summary) override;

@@ -33,7 +33,8 @@ struct RunSummary {
   double time_s = 0.0;             ///< simulated time that was reached
   std::vector<Events> events;      ///< by watch
   std::string ended_by;            ///< name of the watch that ended the run; empty: none did
-  bool completed = true;           ///< false: interrupted after `steps` steps
+  bool completed = true;           ///< false: interrupted, or failed, after `steps` steps
+  std::string failure;             ///< what StepError said; empty: the run did not fail
   CouplingMethod method;           ///< as asked for
   int stages = 1;                  ///< of a step, with wave coupling
   MethodChoice choice;             ///< what it came to, and why; without waves in words

@@ -19,6 +19,14 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
+/// A file that a scenario names.
+struct ScenarioFile {
+  std::filesystem::path path;
+  std::uint32_t checksum = 0;  ///< CRC-32 of its bytes
+
+  friend bool operator==(const ScenarioFile&, const ScenarioFile&) = default;
+};
+
 /// A scenario file, checked and built.
 struct Scenario {
   std::string name;
@@ -33,6 +41,8 @@ struct Scenario {
   Issues notes = {};
   /// What the parts were built from (set_parameter); not null.
   std::shared_ptr<PartRecipes> recipes = std::make_shared<PartRecipes>();
+  /// Tables and matrices that were read, in the order of reading.
+  std::vector<ScenarioFile> files = {};
 };
 
 /// A setting from the command line, "/json/pointer=value".
@@ -59,6 +69,9 @@ class ScenarioError : public ConfigError {
 Scenario load_scenario(const std::filesystem::path& file,
                        const std::vector<Override>& overrides = {},
                        const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused);
+
+/// The text of a scenario file. Errors: ScenarioError.
+std::string read_scenario_text(const std::filesystem::path& file);
 
 /// The same from text; `file` names it in errors, `folder` resolves relative paths.
 Scenario parse_scenario(const std::string& text, const std::string& file,
