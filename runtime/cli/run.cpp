@@ -243,6 +243,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   RunSummary summary = summarize(scenario.name, options, stepper, clock.wall_s(), clock.times());
   summary.completed = signal == 0 && failure.empty();
   summary.failure = failure;
+  for (const auto& recorder : recorders) summary.recording_wait_s += recorder->waited_s();
 
   status.show({"writing the results"});
   for (const auto& recorder : recorders) recorder->finish(summary);

@@ -112,7 +112,7 @@ OTHERS = {
 
 # Entries of JSON outputs that no two runs have in common. What ran on how many threads belongs to
 # the case, and with --executor auto to the clock.
-VOLATILE = {"wall_s", "steps_per_s", "real_time_factor", "times", "execution", "threads"}
+VOLATILE = {"wall_s", "recording_wait_s", "steps_per_s", "real_time_factor", "times", "execution", "threads"}
 
 
 def without_volatile(value):

@@ -96,6 +96,7 @@ OutputFolder::~OutputFolder() {
 }
 
 void Recorder::archive(const Stepper&, StateArchive&) {}
+double Recorder::waited_s() const { return 0.0; }
 
 struct CsvRecorder::Impl {
   Impl(std::filesystem::path path, CheckpointFolder* unfinished_files,
@@ -304,6 +305,8 @@ void CsvRecorder::archive(const Stepper& stepper, StateArchive& archive) {
   for (PendingFile* file : impl_->files()) file->archive(archive);
   archive.values(impl_->rows, impl_->row);
 }
+
+double CsvRecorder::waited_s() const { return impl_->writer.waited_s(); }
 
 void CsvRecorder::finish() {
   impl_->close();

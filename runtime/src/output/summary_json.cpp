@@ -339,6 +339,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
       {"times", times_json(summary)},
       {"threads", summary.threads},
       {"wall_s", number(summary.wall_s)},
+      {"recording_wait_s", number(summary.recording_wait_s)},
       {"steps_per_s", number(summary.steps_per_s())},
       {"real_time_factor", number(summary.real_time_factor())}};
   if (!summary.events.empty()) {

@@ -398,6 +398,9 @@ std::string ending_text(const RunSummary& summary) {
 
 std::string speed_text(const RunSummary& summary) {
   std::string text = fmt::format("{:.3g} s", summary.wall_s);
+  if (summary.recording_wait_s > 0.01 * summary.wall_s) {
+    text += fmt::format(" ({:.3g} s of it waiting for the files)", summary.recording_wait_s);
+  }
   if (summary.steps > 0 && summary.wall_s > 0.0) {
     text += fmt::format(", {:.3g} steps/s, {:.3g} times real time", summary.steps_per_s(),
                         summary.real_time_factor());

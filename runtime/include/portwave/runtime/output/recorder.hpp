@@ -66,6 +66,8 @@ class Recorder {
   /// and says where the recorder stands. Reading, in place of record_initial: goes back to there; what
   /// follows is recorded as if it had never stopped. A recorder that keeps nothing does nothing here.
   virtual void archive(const Stepper& stepper, StateArchive& archive);
+  /// How long steps have waited for it so far [s], because it takes in less than there is.
+  virtual double waited_s() const;
 };
 
 /// A folder for results, made with its parents if missing. Unless kept it goes again, if it was
@@ -125,6 +127,7 @@ class CsvRecorder final : public Recorder {
   void record_initial(const Stepper& stepper) override;
   void record(const Stepper& stepper, const StepReport& report) override;
   void archive(const Stepper& stepper, StateArchive& archive) override;
+  double waited_s() const override;
   /// With the summary as summary.json. It takes its name last and an earlier one is removed first:
   /// where there is a summary.json, the files beside it are of the same run.
   void finish(const RunSummary& summary) override;

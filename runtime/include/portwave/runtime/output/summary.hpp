@@ -61,6 +61,7 @@ struct RunSummary {
   ExecutorKind executor = ExecutorKind::automatic;  ///< asked for
   std::string execution;                            ///< what ran, as Stepper::execution
   double wall_s = 0.0;                              ///< stepping and recording, without set-up
+  double recording_wait_s = 0.0;  ///< of it: waiting for files that take in less than there is
 
   double steps_per_s() const { return static_cast<double>(steps) / wall_s; }
   /// Simulated time per wall time: above 1 is faster than real time.

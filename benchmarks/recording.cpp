@@ -1,0 +1,102 @@
+// What recording costs the thread that steps: 100 quantities of every step as text in a file, beside the
+// same run without. The text is made by another thread.
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "chain_system.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/output/recorder.hpp"
+#include "report.hpp"
+
+namespace {
+
+using namespace portwave;
+using namespace portwave::bench;
+
+constexpr int kChannels = 100;
+
+class Folder {
+ public:
+  Folder()
+      : path_(std::filesystem::temp_directory_path() / fmt::format("portwave-{}", ::getpid())) {}
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::vector<Observable> channels(const System& system) {
+  std::vector<Observable> out;
+  for (int i = 0; static_cast<int>(out.size()) < kChannels; ++i) {
+    const int part = i % static_cast<int>(system.parts().size());
+    const int state = i / static_cast<int>(system.parts().size());
+    out.push_back({fmt::format("{}.{}", part, state), Observable::Kind::state, part, state, ""});
+  }
+  return out;
+}
+
+/// The last row of the file is what the stepper has.
+void check(const System& system, const StepperOptions& options) {
+  const Folder folder;
+  Stepper stepper(system, options);
+  const std::vector<Observable> observed = channels(system);
+  CsvRecorder recorder(folder.path(), observed, 1);
+  recorder.record_initial(stepper);
+  for (int i = 0; i < 5000; ++i) recorder.record(stepper, stepper.step());
+  recorder.finish();
+  std::ifstream file(folder.path() / "trajectory.csv");
+  std::string line, last;
+  int rows = -1;
+  for (; std::getline(file, line); ++rows) last = line;
+  std::string expected = fmt::format("{:.17g}", stepper.time_s());
+  for (const Observable& one : observed) expected += fmt::format(",{:.17g}", observe(stepper, one));
+  if (rows != 5001 || last != expected) throw std::runtime_error("rows are missing, or others");
+}
+
+void measure(const Report& report, int blocks) {
+  const System system = chain_system(equal_chain(static_cast<std::size_t>(blocks)));
+  StepperOptions options;
+  options.step_s = 0.01;
+  check(system, options);
+  Stepper bare(system, options), recorded(system, options);
+  const Folder folder;
+  CsvRecorder recorder(folder.path(), channels(system), 1);
+  recorder.record_initial(recorded);
+  std::vector<Timer> contenders = {
+      timed([&] { bare.step(); }),
+      timed([&] { recorder.record(recorded, recorded.step()); }),
+  };
+  const Contest contest = take_turns(contenders, {.rounds = 21, .turn_s = 5e-2});
+  report.add({.name = fmt::format("recording/chain_{}/recorded_over_unrecorded", blocks),
+              .sense = Sense::at_most,
+              .goal = 1.05,
+              .note = fmt::format("{} quantities of steps of {:.0f} us; the run waited {:.3g} s",
+                                  kChannels, contest.median_us(0), recorder.waited_s())},
+             contest, 1, 0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Report report("recording", 1);
+  if (report.only_lists(argc, argv)) return 0;
+  for (const int blocks : {100, 1400}) measure(report, blocks);
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "recording: {}\n", error.what());
+  return 1;
+}
