@@ -11,7 +11,7 @@ See docs/tutorial/embedding.md.
 """
 
 from .ensemble import Ensemble
-from .errors import ConfigError, StepError
+from .errors import ConfigError, StepError, UnknownName
 from ._portwave import Snapshot, __version__
 from .linear import Linearisation
 from .parts import add_block_kind, add_part_type, sweep
@@ -29,6 +29,7 @@ __all__ = [
     "StepError",
     "Stepper",
     "System",
+    "UnknownName",
     "add_block_kind",
     "add_part_type",
     "study",

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _portwave
 from .arrays import Floats
+from .errors import UnknownName
 from .system import System, pointers, scenario_of
 
 
@@ -69,7 +70,7 @@ class Ensemble:
                 certify,
             )
         except IndexError as error:
-            raise KeyError(str(error)) from None
+            raise UnknownName(str(error)) from None
 
     def rollout(
         self,

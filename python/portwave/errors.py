@@ -15,6 +15,14 @@ class ConfigError(ValueError):
     issues: List[Tuple[str, str]] = []
 
 
+class UnknownName(KeyError):
+    """A name that stands for nothing. Its text is for people, several lines and all, where that of a
+    ``KeyError`` is in quotes."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class StepError(RuntimeError):
     """A step failed. The stepper keeps the state before it and stays usable.
 

@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, Sequence
 import numpy as np
 
 from .arrays import Floats
+from .errors import UnknownName
 
 
 class Result:
@@ -36,7 +37,7 @@ class Result:
         try:
             return self.values[:, self.names.index(name)]
         except ValueError:
-            raise KeyError(f"{name!r} was not recorded; recorded: {', '.join(self.names)}") from None
+            raise UnknownName(f"{name!r} was not recorded; recorded: {', '.join(self.names)}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from . import _portwave
 from ._portwave import Snapshot
 from .arrays import Floats, as_floats, dimensions
+from .errors import UnknownName
 from .linear import Linearisation
 from .result import Result
 from .system import System, pointers, scenario_of
@@ -95,7 +96,7 @@ class Stepper:
             raise ValueError(f"`until` must be finite, got {until}")
         if every < 1:
             raise ValueError(f"`every` must be at least 1, got {every}")
-        names = list(self._core.observables if observe is None else observe)
+        names = self._core.observables if observe is None else observe
         indices = self._indices(names)
         end_s = self._core.end_s if until is None else until
         tell, done = _progress_bar(progress, self.time_s, end_s if steps is None else None)
@@ -106,7 +107,7 @@ class Stepper:
         finally:
             done()
         units = [self._core.unit(i) for i in indices]
-        return Result(table, names, units, self.energy, self.certificate)
+        return Result(table, list(names), units, self.energy, self.certificate)
 
     def rollout(self, inputs: Any, observe: Sequence[str]) -> Floats:
         """Steps through ``inputs[T, m]``, a row per step, in the order of ``input_names``; [T] where
@@ -119,6 +120,7 @@ class Stepper:
         return self._core.drive(u, self._indices(observe))
 
     def _indices(self, names: Sequence[str]) -> NDArray[np.int32]:
+        _refuse_text(names)
         return np.array([self.find(name) for name in names], dtype=np.int32)
 
     def find(self, name: str) -> int:
@@ -128,7 +130,7 @@ class Stepper:
             try:
                 found = self._quantities[name] = self._core.find(name)
             except IndexError as error:
-                raise KeyError(str(error)) from None
+                raise UnknownName(str(error)) from None
         return found
 
     def read(self, quantity: int) -> float:
@@ -145,7 +147,7 @@ class Stepper:
         slot = self._inputs.get(name)
         if slot is None:
             known = ", ".join(self._inputs) or "none"
-            raise KeyError(f"no settable input is named {name!r}; there are: {known}")
+            raise UnknownName(f"no settable input is named {name!r}; there are: {known}")
         self._core.set_input(slot, float(value))
 
     def set_inputs(self, values: Any) -> None:
@@ -162,7 +164,7 @@ class Stepper:
         try:
             return self._core.state(part)
         except IndexError as error:
-            raise KeyError(str(error)) from None
+            raise UnknownName(str(error)) from None
 
     def states(self) -> Floats:
         """All states, in the order of ``state_names``; a copy."""
@@ -216,7 +218,7 @@ class Stepper:
         try:
             self._core.set_parameter(path, float(value))
         except IndexError as error:
-            raise KeyError(str(error)) from None
+            raise UnknownName(str(error)) from None
         if tune:
             self._core.tune_anew()
 
@@ -225,15 +227,16 @@ class Stepper:
         try:
             return self._core.parameter(path)
         except IndexError as error:
-            raise KeyError(str(error)) from None
+            raise UnknownName(str(error)) from None
 
     def linearise(self, outputs: Sequence[str] = ()) -> Linearisation:
         """The system where the run has come to: A, B, C, D for the design of controllers.
         ``outputs``: states, efforts and flows by name; inputs are the settable ones."""
+        _refuse_text(outputs)
         try:
             return Linearisation(self._core.linearise(list(outputs)), list(outputs))
         except IndexError as error:
-            raise KeyError(str(error)) from None
+            raise UnknownName(str(error)) from None
 
     def snapshot(self, into: Optional[Snapshot] = None) -> Snapshot:
         """The run as it stands. ``into``: a snapshot whose memory is used again."""
@@ -257,6 +260,12 @@ class Stepper:
 
     def __repr__(self) -> str:
         return f"<portwave.Stepper at {self.time_s:g} s, {self.step_index} steps>"
+
+
+def _refuse_text(names: Sequence[str]) -> None:
+    """One name in place of a list of them would be taken for its letters."""
+    if isinstance(names, str):
+        raise TypeError(f"names of quantities are a list: [{names!r}]")
 
 
 def _progress_bar(

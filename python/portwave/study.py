@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _portwave
+from .errors import UnknownName
 from .system import System, pointers, scenario_of
 
 Given = Union[System, Mapping[str, Any], str, "os.PathLike[str]"]
@@ -59,7 +60,7 @@ class Table:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self.names:
-            raise KeyError(f"there is no column {name!r}; there are: {', '.join(self.names)}")
+            raise UnknownName(f"there is no column {name!r}; there are: {', '.join(self.names)}")
         values = [row[name] for row in self.rows]
         if all(value is None or isinstance(value, (bool, int, float)) for value in values):
             return np.array([np.nan if value is None else value for value in values])

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _portwave
+from .errors import UnknownName
 
 JSON = Dict[str, Any]
 
@@ -200,7 +201,7 @@ class System:
             if own.get("name") == part:
                 own.setdefault("inputs", {})[channel] = {"kind": "signal", "signal": signal}
                 return self
-        raise KeyError(f"{input!r} is no input: there is no part {part!r}; add parts first")
+        raise UnknownName(f"{input!r} is no input: there is no part {part!r}; add parts first")
 
     @property
     def parts(self) -> List[str]:

@@ -32,6 +32,7 @@ TEST_F(Servo, StepsAndIsRead) {
   ASSERT_EQ(voltage, 0);
   EXPECT_EQ(portwave_set_input(servo_, voltage, 12.0), PORTWAVE_OK);
   EXPECT_EQ(portwave_get_input(servo_, voltage), 12.0);
+  EXPECT_EQ(portwave_run(servo_, -1), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_run(servo_, 1000), PORTWAVE_OK);
   EXPECT_EQ(portwave_step_index(servo_), 1000);
   EXPECT_DOUBLE_EQ(portwave_time(servo_), 1.0);

@@ -61,6 +61,24 @@ def test_ctrl_c_ends_an_ensemble_which_then_begins_anew(call, threads):
     assert np.array_equal(x, pw.Ensemble(SERVO, 64).rollout(steps=10))
 
 
+def test_an_unknown_name_is_told_as_people_write():
+    with pytest.raises(pw.UnknownName) as told:
+        pw.Stepper(SERVO)["load.angel"]
+    assert str(told.value).startswith('subsystem "load" has nothing named "angel".\n  It has: load.')
+
+
+def test_one_name_in_place_of_a_list_is_not_its_letters():
+    stepper = pw.Stepper(SERVO)
+    for call in (
+        lambda: stepper.rollout([1.0], "load.angle"),
+        lambda: stepper.run(steps=1, observe="load.angle"),
+        lambda: stepper.linearise("load.angle"),
+    ):
+        with pytest.raises(TypeError, match="list"):
+            call()
+    assert stepper.step_index == 0
+
+
 def with_law(law):
     system = pw.System.from_file(SERVO)
     return pw.Stepper(system.add_controller("law", law, inputs=["load.angle"], drives="supply.effort"))

@@ -226,6 +226,7 @@ portwave_status portwave_step_by(portwave_simulation* simulation, double step_s)
 
 portwave_status portwave_run(portwave_simulation* simulation, int64_t steps) {
   if (simulation == nullptr) return null_pointer();
+  if (steps < 0) return fail(PORTWAVE_INVALID_ARGUMENT, "there are no fewer than 0 steps");
   return guarded([&] {
     for (int64_t i = 0; i < steps; ++i) {
       if (simulation->goes_on(simulation->stepper->step())) continue;

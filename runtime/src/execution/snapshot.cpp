@@ -153,7 +153,8 @@ void Stepper::restore(const Snapshot& snapshot) {
   }
   if (snapshot.fits_ != fingerprint()) {
     throw std::invalid_argument(
-        "the snapshot is of another system or of a stepper with other options");
+        "the snapshot is of another system, of a stepper with other options, or from before a part "
+        "was changed");
   }
   StateArchive reader = StateArchive::reader(snapshot.bytes_);
   archive(reader);

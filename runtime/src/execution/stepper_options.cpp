@@ -161,7 +161,30 @@ void check_watches(const System& system, const StepperOptions& options, Issues& 
   }
 }
 
+template <class Enum>
+bool is_up_to(Enum value, Enum last) {
+  return static_cast<int>(value) >= 0 && static_cast<int>(value) <= static_cast<int>(last);
+}
+
+/// Numbers that were cast to enumerations: what they are is undefined from here on.
+Issues check_enumerations(const StepperOptions& options) {
+  Issues issues;
+  const auto expect = [&](bool good, const char* where) {
+    if (!good) issues.push_back({where, "is none of the enumerators"});
+  };
+  expect(is_up_to(options.executor, ExecutorKind::barrier), "/executor");
+  expect(is_up_to(options.certify, Certify::full), "/certify");
+  expect(is_up_to(options.grain.kind, Grain::Kind::parts), "/grain");
+  if (const auto* const waves = options.method.as<WaveCoupling>(); waves != nullptr) {
+    expect(is_up_to(waves->kind, WaveUpdate::automatic), "/method/kind");
+    expect(is_up_to(waves->impedance_kind, ImpedanceKind::automatic), "/method/impedance");
+    expect(is_up_to(waves->start, InnerStart::extrapolated), "/method/start");
+  }
+  return issues;
+}
+
 Issues check(const System& system, const StepperOptions& options) {
+  if (Issues issues = check_enumerations(options); !issues.empty()) return issues;
   Issues issues = check_method(options.method);
   const auto expect = [&](bool good, const char* where, const char* what) {
     if (!good) issues.push_back({where, what});

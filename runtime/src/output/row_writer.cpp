@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 namespace portwave {
@@ -12,10 +13,15 @@ RowWriter::RowWriter(std::size_t longest, Write write) : write_(std::move(write)
   free_.reserve(kBlocks);
   full_.reserve(kBlocks);
   for (int i = 1; i < kBlocks; ++i) free_.push_back(&blocks_[i]);
-  thread_ = std::thread([this] { run(); });
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {
+    // No more threads are allowed: whoever steps writes.
+  }
 }
 
 RowWriter::~RowWriter() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -29,6 +35,7 @@ void RowWriter::throw_failure() {
 }
 
 void RowWriter::hand_over() {
+  if (!thread_.joinable()) return write_({block_->data(), std::exchange(used_, 0)});
   std::unique_lock lock(mutex_);
   throw_failure();
   if (used_ > 0) full_.push_back({block_, std::exchange(used_, 0)});
@@ -46,6 +53,7 @@ void RowWriter::hand_over() {
 
 void RowWriter::drain() {
   if (used_ > 0) hand_over();
+  if (!thread_.joinable()) return;
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return (full_.empty() && !writing_) || failure_ != nullptr; });
   throw_failure();

@@ -16,7 +16,7 @@ namespace portwave {
 ///
 /// Rows lie in a few blocks: filling one takes no lock, and a block that is full is handed over. Where
 /// the writer cannot keep up, the thread that steps waits for a block; no row is lost. Memory is that of
-/// the blocks, and is taken at construction.
+/// the blocks, and is taken at construction. Where no thread can be had the thread that steps writes.
 class RowWriter {
  public:
   /// Writes the rows of a block, in order, on the thread of the writer. What it throws is thrown from
