@@ -94,7 +94,7 @@ void measure(const Report& report, int blocks) {
 int main(int argc, char** argv) try {
   const Report report("recording", 1);
   if (report.only_lists(argc, argv)) return 0;
-  for (const int blocks : {100, 1400}) measure(report, blocks);
+  for (const int blocks : {100, 1000}) measure(report, blocks);
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "recording: {}\n", error.what());

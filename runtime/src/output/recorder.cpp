@@ -1,11 +1,15 @@
 #include "portwave/runtime/output/recorder.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
 #include <iterator>
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <sys/file.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 #include <fmt/core.h>
@@ -81,7 +85,18 @@ struct LedgerRow {
 }  // namespace
 
 OutputFolder::OutputFolder(std::filesystem::path path)
-    : path_(std::move(path)), created_(make_folder(path_)) {}
+    : path_(std::move(path)), created_(make_folder(path_)) {
+  lock();
+}
+
+void OutputFolder::lock() {
+  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // File systems without locks have to do without.
+  if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(lock_);
+  throw std::runtime_error(
+      fmt::format("another run writes to \"{}\": two would mix their files", path_.string()));
+}
 
 OutputFolder::OutputFolder(std::filesystem::path path,
                            std::initializer_list<const char*> names_of_files)
@@ -91,6 +106,7 @@ OutputFolder::OutputFolder(std::filesystem::path path,
 }
 
 OutputFolder::~OutputFolder() {
+  if (lock_ >= 0) ::close(lock_);
   std::error_code ignored;
   if (created_) std::filesystem::remove(path_, ignored);
 }

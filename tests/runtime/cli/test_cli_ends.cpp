@@ -94,6 +94,20 @@ TEST(CliInterrupt, KeepsWhatWasRecorded) {
   }
 }
 
+TEST(CliFolder, TwoRunsDoNotWriteToOne) {
+  const TemporaryFolder folder;
+  const auto out = folder / "out";
+  RecordingRun first(out);
+  const ProcessResult second = portwave_cli({"run", kPair, "--out", out.string()});
+  EXPECT_EQ(second.exit_code, 3) << said(second);
+  EXPECT_TRUE(contains(second.err, "another run writes to")) << said(second);
+  first.process.send(SIGTERM);
+  EXPECT_EQ(first.process.wait().exit_code, 128 + SIGTERM);
+  EXPECT_EQ(names_in(out), (Words{"energy.csv", "summary.json", "trajectory.csv"}));
+  // Then it is free again.
+  EXPECT_EQ(portwave_cli({"run", kPair, "--out", out.string()}).exit_code, 0);
+}
+
 TEST(CliInterrupt, KilledLeavesNoFileUnderItsName) {
   const TemporaryFolder folder;
   RecordingRun run(folder / "out");

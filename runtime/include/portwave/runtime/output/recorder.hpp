@@ -71,12 +71,13 @@ class Recorder {
 };
 
 /// A folder for results, made with its parents if missing. Unless kept it goes again, if it was
-/// made here and is empty.
+/// made here and is empty. One at a time has a folder, over all processes.
 class OutputFolder {
  public:
   /// Finds out before the work whether the files can be written: the folder takes files, and no
   /// name of theirs is taken by a folder.
-  /// Errors: std::runtime_error naming the folder or file and the system's reason.
+  /// Errors: std::runtime_error naming the folder or file and the system's reason; also where
+  /// somebody else writes to the folder.
   OutputFolder(std::filesystem::path path, std::initializer_list<const char*> names_of_files);
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
@@ -88,8 +89,11 @@ class OutputFolder {
  private:
   explicit OutputFolder(std::filesystem::path path);
 
+  void lock();
+
   std::filesystem::path path_;
   bool created_;
+  int lock_ = -1;  // the folder itself, so that no file is left behind
 };
 
 /// Writes trajectory.csv (time_s and the observables) and energy.csv (the ledger) of a run, a row
