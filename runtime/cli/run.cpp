@@ -196,6 +196,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   const RunArguments& arguments = begun.arguments;
   const Scenario& scenario = begun.scenario;
   StepperOptions options = options_of(scenario, arguments);
+  options.threads = threads_allowed(options.threads);
   const ThreadAllowance allowance(options.threads);
   const InterruptWatch interrupt;
   options.interrupted = [&interrupt] { return interrupt.signal() != 0; };
@@ -255,6 +256,10 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
         arguments.out ? "; what was recorded is in " + arguments.out->string() : std::string());
   } else if (!arguments.quiet) {
     err << summary_text(summary);
+    if (options.threads < arguments.threads) {
+      err << fmt::format("note: {} threads were asked for, and {} can be had here\n",
+                         arguments.threads, options.threads);
+    }
     tell_notes(scenario, err);
     if (arguments.out) err << fmt::format("  written to   {}\n", arguments.out->string());
   }

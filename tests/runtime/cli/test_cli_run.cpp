@@ -2,6 +2,8 @@
 #ifdef PORTWAVE_CLI
 
 #include <chrono>
+#include <optional>
+#include <sys/resource.h>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -20,6 +22,7 @@ using testing::contains;
 using testing::kAllowActive;
 using testing::kNegativeDamper;
 using testing::kPair;
+using testing::LimitForChildren;
 using testing::names_in;
 using testing::portwave_cli;
 using testing::ProcessResult;
@@ -347,6 +350,24 @@ TEST(CliRun, FailureWhileSteppingKeepsWhatWasRecorded) {
   EXPECT_GT(steps, 10U);
   EXPECT_LT(steps, 100000U);
   EXPECT_EQ(read_csv(folder / "trajectory.csv").rows.size(), steps + 1);
+}
+
+TEST(CliRun, WithFewerThreadsThanAskedForItGoesOn) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need more of the address space";
+#endif
+  // A thread needs an address range of a stack: there is room for a few.
+  std::optional<Subprocess> process;
+  {
+    const LimitForChildren stack(RLIMIT_STACK, rlim_t{1} << 30);
+    const LimitForChildren space(RLIMIT_AS, rlim_t{5} << 30);
+    process.emplace(command({"run", kPair, "--threads", "64", "--steps", "50"}));
+  }
+  const ProcessResult result = process->wait();
+  EXPECT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_TRUE(contains(result.err, "64 threads were asked for, and ")) << said(result);
+  const ProcessResult enough = portwave_cli({"run", kPair, "--threads", "4", "--steps", "50"});
+  EXPECT_FALSE(contains(enough.err, "were asked for")) << said(enough);
 }
 
 TEST(CliRun, FolderThatCannotBeWrittenIsExitCodeThree) {
