@@ -1,0 +1,149 @@
+// Checkpoints and the snapshots in them, as they are and with their checksums made right. A snapshot
+// that is taken for one of a stepper here is gone back to.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <vector>
+#include <zlib.h>
+
+#include <portwave/runtime/execution/stepper.hpp>
+#include <portwave/runtime/output/checkpoint.hpp>
+#include <portwave/runtime/scenario/scenario.hpp>
+
+#include "fuzz/fuzz_target.hpp"
+
+namespace {
+
+using namespace portwave;
+
+using Bytes = std::vector<std::byte>;
+
+// Places in a file (runtime/src/output/checkpoint.cpp) and in a snapshot (execution/snapshot.cpp).
+constexpr std::size_t kFileChecksum = 28, kFileVersion = 32, kFileSizes = 48, kFileHead = 72;
+constexpr std::size_t kVersion = 24, kChecksum = 40, kFits = 48, kHead = 72;
+
+template <typename Number>
+void put(Bytes& bytes, std::size_t at, Number value) {
+  if (at + sizeof(value) <= bytes.size()) std::memcpy(bytes.data() + at, &value, sizeof(value));
+}
+
+template <typename Number>
+Number get(const Bytes& bytes, std::size_t at) {
+  Number value{};
+  std::memcpy(&value, bytes.data() + at, sizeof(value));
+  return value;
+}
+
+/// FNV-1a over the numbers of the head and the rest, each with a zero behind where it is text.
+std::uint64_t snapshot_checksum(std::span<const std::byte> bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  const auto add = [&hash](std::byte byte) {
+    hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3U;
+  };
+  std::int64_t step_index = 0;
+  std::memcpy(&step_index, bytes.data() + kFits + 16, sizeof(step_index));
+  const auto step = std::bit_cast<std::array<std::byte, 8>>(static_cast<double>(step_index));
+  for (const std::byte byte : bytes.subspan(kFits, 16)) add(byte);
+  for (const std::byte byte : step) add(byte);
+  for (const std::byte byte : bytes.subspan(kHead)) add(byte);
+  add(std::byte{0});
+  return hash;
+}
+
+const Scenario& scenario() {
+  static const Scenario scenario = parse_scenario(R"({
+    "name": "pair",
+    "time": {"step_s": 0.01, "steps": 2},
+    "subsystems": [
+      {"name": "A", "type": "duffing_oscillator",
+       "parameters": {"mass_kg": 8, "stiffness_N_per_m": 100, "cubic_stiffness_N_per_m3": 8000,
+                      "damping_Ns_per_m": 0, "coupling_stiffness_N_per_m": 120,
+                      "coupling_damping_Ns_per_m": 0.05},
+       "initial_state": {"q1": 0.4, "delta": -0.4}},
+      {"name": "B", "type": "linear_oscillator",
+       "parameters": {"mass_kg": 4, "stiffness_N_per_m": 50, "damping_Ns_per_m": 0}}],
+    "couplings": [{"kind": "connection", "ports": ["A.coupling", "B.coupling"]}],
+    "method": {"kind": "douglas-rachford", "iterations": 5},
+    "outputs": {"observe": ["A.q1"], "every": 1}
+  })",
+                                                  "pair.json", ".");
+  return scenario;
+}
+
+Bytes checkpoint_of(const Stepper& stepper) {
+  Checkpoint checkpoint;
+  checkpoint.run = R"({"run": "pair"})";
+  checkpoint.snapshot = stepper.snapshot();
+  checkpoint.recorded.resize(16);
+  return checkpoint.to_bytes();
+}
+
+/// The bytes, shorter than a head at most, with what this build writes there in front of the rest, so
+/// that the members are reached.
+Bytes repaired(const Bytes& bytes, const Bytes& genuine) {
+  if (bytes.size() < kFileHead + kHead) return bytes;
+  Bytes out = bytes;
+  std::copy_n(genuine.begin(), kFileChecksum, out.begin());
+  std::copy_n(genuine.begin() + kFileVersion, 16, out.begin() + kFileVersion);
+  const std::uint64_t rest = out.size() - kFileHead;
+  const auto run = get<std::uint64_t>(out, kFileSizes) % (rest - kHead + 1);
+  const auto recorded = get<std::uint64_t>(out, kFileSizes + 8) % (rest - kHead - run + 1);
+  put(out, kFileSizes, run);
+  put(out, kFileSizes + 8, recorded);
+  put(out, kFileSizes + 16, rest - run - recorded);
+  const std::size_t at = kFileHead + static_cast<std::size_t>(run + recorded);
+  const auto sizes =
+      get<std::uint64_t>(genuine, kFileSizes) + get<std::uint64_t>(genuine, kFileSizes + 8);
+  const std::size_t from = kFileHead + static_cast<std::size_t>(sizes);
+  std::copy_n(genuine.begin() + static_cast<std::ptrdiff_t>(from), kChecksum,
+              out.begin() + static_cast<std::ptrdiff_t>(at));
+  put(out, at + kFits, get<std::uint64_t>(genuine, from + kFits));
+  put(out, at + kChecksum, snapshot_checksum(std::span(out).subspan(at)));
+  const auto* const checked = reinterpret_cast<const unsigned char*>(out.data()) + kFileVersion;
+  put(out, kFileChecksum,
+      static_cast<std::uint32_t>(::crc32_z(0, checked, out.size() - kFileVersion)));
+  return out;
+}
+
+/// Whether they were accepted.
+bool read(const Bytes& bytes, Stepper& stepper) {
+  try {
+    const Checkpoint checkpoint = Checkpoint::from_bytes(bytes);
+    fuzz::expect(checkpoint.to_bytes() == bytes, "what is accepted has the same bytes again");
+    try {
+      stepper.restore(checkpoint.snapshot);
+      stepper.step();
+    } catch (const StepError&) {
+      // Numbers that are none.
+    }
+    return true;
+  } catch (const std::invalid_argument& error) {
+    fuzz::expect(*error.what() != '\0', "an error says what is wrong");
+  }
+  return false;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Stepper origin(scenario().system, scenario().options);
+  static const Bytes genuine = checkpoint_of(origin);
+  static const bool is_control = [] {
+    Stepper stepper = origin.clone();
+    fuzz::expect(read(genuine, stepper), "a checkpoint is accepted");
+    fuzz::expect(repaired(genuine, genuine) == genuine, "the layout is the one described here");
+    return true;
+  }();
+  (void)is_control;
+  const auto* const first = reinterpret_cast<const std::byte*>(data);
+  const Bytes bytes(first, first + size);
+  auto stepper = std::make_unique<Stepper>(scenario().system, scenario().options);
+  read(bytes, *stepper);
+  read(repaired(bytes, genuine), *stepper);
+  return 0;
+}
