@@ -1,5 +1,5 @@
-// What recording costs the thread that steps: 100 quantities of every step as text in a file, beside the
-// same run without. The text is made by another thread.
+// What recording costs the thread that steps: 100 quantities of every step as text, or as numbers that become
+// an HDF5 file at the end, beside the same run without. Another thread writes.
 
 #include <cmath>
 #include <cstdio>
@@ -15,7 +15,7 @@
 
 #include "chain_system.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
-#include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/output/file_recorder.hpp"
 #include "report.hpp"
 
 namespace {
@@ -54,7 +54,7 @@ void check(const System& system, const StepperOptions& options) {
   const Folder folder;
   Stepper stepper(system, options);
   const std::vector<Observable> observed = channels(system);
-  CsvRecorder recorder(folder.path(), observed, 1);
+  FileRecorder recorder(folder.path(), {.observables = observed});
   recorder.record_initial(stepper);
   for (int i = 0; i < 5000; ++i) recorder.record(stepper, stepper.step());
   recorder.finish();
@@ -67,26 +67,27 @@ void check(const System& system, const StepperOptions& options) {
   if (rows != 5001 || last != expected) throw std::runtime_error("rows are missing, or others");
 }
 
-void measure(const Report& report, int blocks) {
+void measure(const Report& report, int blocks, ResultFormat format) {
   const System system = chain_system(equal_chain(static_cast<std::size_t>(blocks)));
   StepperOptions options;
   options.step_s = 0.01;
   check(system, options);
   Stepper bare(system, options), recorded(system, options);
   const Folder folder;
-  CsvRecorder recorder(folder.path(), channels(system), 1);
+  FileRecorder recorder(folder.path(), {.observables = channels(system), .format = format});
   recorder.record_initial(recorded);
   std::vector<Timer> contenders = {
       timed([&] { bare.step(); }),
       timed([&] { recorder.record(recorded, recorded.step()); }),
   };
   const Contest contest = take_turns(contenders, {.rounds = 21, .turn_s = 5e-2});
-  report.add({.name = fmt::format("recording/chain_{}/recorded_over_unrecorded", blocks),
-              .sense = Sense::at_most,
-              .goal = 1.05,
-              .note = fmt::format("{} quantities of steps of {:.0f} us; the run waited {:.3g} s",
-                                  kChannels, contest.median_us(0), recorder.waited_s())},
-             contest, 1, 0);
+  report.add(
+      {.name = fmt::format("recording/chain_{}/{}_over_unrecorded", blocks, to_string(format)),
+       .sense = Sense::at_most,
+       .goal = 1.05,
+       .note = fmt::format("{} quantities of steps of {:.0f} us; the run waited {:.3g} s",
+                           kChannels, contest.median_us(0), recorder.waited_s())},
+      contest, 1, 0);
 }
 
 }  // namespace
@@ -94,7 +95,10 @@ void measure(const Report& report, int blocks) {
 int main(int argc, char** argv) try {
   const Report report("recording", 1);
   if (report.only_lists(argc, argv)) return 0;
-  for (const int blocks : {100, 1000}) measure(report, blocks);
+  for (const int blocks : {100, 300, 1000}) {
+    measure(report, blocks, ResultFormat::csv);
+    if (has_hdf5()) measure(report, blocks, ResultFormat::hdf5);
+  }
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "recording: {}\n", error.what());

@@ -35,6 +35,7 @@ install(FILES
   "${PROJECT_BINARY_DIR}/portwaveConfig.cmake"
   "${PROJECT_BINARY_DIR}/portwaveConfigVersion.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/FindMETIS.cmake"
+  "${CMAKE_CURRENT_LIST_DIR}/FindHDF5Serial.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/portwave_plugins.cmake"
   DESTINATION ${portwave_package_dir} COMPONENT development)
 
@@ -43,6 +44,9 @@ install(FILES
 set(portwave_pc_public "eigen3, nlohmann_json >= 3.9")
 set(portwave_pc_private "fmt, tbb, zlib")
 set(portwave_pc_libs "-lmetis -pthread")
+if(HDF5Serial_FOUND)
+  string(PREPEND portwave_pc_libs "${HDF5Serial_HL_LIBRARY} ${HDF5Serial_LIBRARY} ")
+endif()
 if(CMAKE_DL_LIBS)
   string(APPEND portwave_pc_libs " -l${CMAKE_DL_LIBS}")
 endif()

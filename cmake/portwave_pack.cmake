@@ -95,7 +95,7 @@ if(TARGET portwave_python)
 endif()
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-  "libeigen3-dev (>= 3.4), nlohmann-json3-dev (>= 3.9), libfmt-dev, libtbb-dev, zlib1g-dev, libmetis-dev")
+  "libeigen3-dev (>= 3.4), nlohmann-json3-dev (>= 3.9), libfmt-dev, libtbb-dev, zlib1g-dev, libmetis-dev, libhdf5-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "portwave, cmake, pkg-config")
 
 set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_CURRENT_LIST_DIR}/pack_for_debian.cmake")

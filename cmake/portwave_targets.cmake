@@ -189,7 +189,8 @@ function(portwave_gather target kind)
   # The public headers include those of Eigen and of JSON, and no others.
   target_link_libraries(${target}
     PUBLIC Eigen3::Eigen nlohmann_json::nlohmann_json
-    PRIVATE fmt::fmt TBB::tbb Threads::Threads ZLIB::ZLIB METIS::METIS ${CMAKE_DL_LIBS})
+    PRIVATE fmt::fmt TBB::tbb Threads::Threads ZLIB::ZLIB METIS::METIS ${CMAKE_DL_LIBS}
+      $<$<BOOL:${HDF5Serial_FOUND}>:HDF5Serial::HDF5>)
   # Before 1.0 each minor version may change the interface.
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME portwave EXPORT_NAME portwave LINKER_LANGUAGE CXX

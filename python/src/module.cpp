@@ -295,7 +295,7 @@ class PyStepper {
   }
   std::vector<std::string> observables() const {
     std::vector<std::string> out;
-    for (const Observable& one : scenario_->observables) out.push_back(one.label);
+    for (const Observable& one : scenario_->recording.observables) out.push_back(one.label);
     return out;
   }
 

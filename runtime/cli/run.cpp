@@ -11,7 +11,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/output/summary.hpp>
 #include <portwave/subsystems/base/printable.hpp>
 #include <portwave/subsystems/descriptor/descriptor_part.hpp>
@@ -36,8 +36,7 @@ Recorders recorders_for(const Scenario& scenario, const RunArguments& arguments,
                         CheckpointFolder* folder) {
   Recorders recorders;
   const auto add = [&](auto&& where) {
-    recorders.push_back(std::make_unique<CsvRecorder>(
-        where, scenario.observables, scenario.record_every, scenario.record_every_s));
+    recorders.push_back(std::make_unique<FileRecorder>(where, scenario.recording));
   };
   if (folder != nullptr) {
     add(*folder);

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <portwave/runtime/execution/stepper.hpp>
-#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 
 #include "differential/families.hpp"
@@ -28,7 +28,7 @@ EngineRun recorded_run(const Network& network, const testing::TemporaryFolder& f
   {
     const Scenario scenario = load_scenario(folder / "case.json");
     Stepper stepper(scenario.system, scenario.options);
-    CsvRecorder recorder(folder / "out", scenario.observables, scenario.record_every);
+    FileRecorder recorder(folder / "out", scenario.recording);
     recorder.record_initial(stepper);
     for (std::int64_t n = 0; n < scenario.steps; ++n) {
       const StepReport report = stepper.step();

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <portwave/runtime/execution/stepper.hpp>
-#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
 
 #include "support/source_folder.hpp"
@@ -42,11 +42,11 @@ TEST_P(Regression, RunsRightWithDefaultSettings) {
   const Scenario scenario = load_scenario(folder_of_cases() / GetParam());
   Stepper stepper(scenario.system, scenario.options);
   const testing::TemporaryFolder folder;
-  CsvRecorder recorder(folder / "out", scenario.observables, scenario.record_every);
+  FileRecorder recorder(folder / "out", scenario.recording);
   recorder.record_initial(stepper);
   for (std::int64_t n = 0; n < scenario.steps; ++n) {
     const StepReport report = stepper.step();
-    if ((n + 1) % scenario.record_every == 0) recorder.record(stepper, report);
+    if ((n + 1) % scenario.recording.every == 0) recorder.record(stepper, report);
   }
   recorder.finish();
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);

@@ -17,7 +17,8 @@ constexpr const char* kScenario = R"({
       {"name": "B", "type": "linear_oscillator",
        "parameters": {"mass_kg": 4, "stiffness_N_per_m": 50, "damping_Ns_per_m": 0}}],
     "couplings": [{"kind": "connection", "ports": ["A.coupling", "B.coupling"]}],
-    "method": {"kind": "douglas-rachford", "iterations": 5},
+    "method": {"kind": "douglas-rachford", "iterations": 5,
+               "impedance": {"kind": "uniform", "value": 0.4}},
     "outputs": {"observe": ["A.q1"], "every": 1}
   })";
 

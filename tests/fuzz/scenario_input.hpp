@@ -11,16 +11,13 @@
 
 namespace portwave::fuzz {
 
-inline void expect_readable(const Issues& issues) {
+inline void expect_readable(const Issues& issues, const std::string& told) {
   expect(!issues.empty(), "an error says what is wrong");
-  for (const Issue& issue : issues) {
-    expect(!issue.what.empty(), "a defect has a text");
-    for (const std::string* text : {&issue.where, &issue.what}) {
-      const bool printable = std::ranges::all_of(
-          *text, [](unsigned char c) { return c == '\n' || (c >= 0x20 && c != 0x7f); });
-      expect(printable, "what is told can be printed");
-    }
-  }
+  for (const Issue& issue : issues) expect(!issue.what.empty(), "a defect has a text");
+  const bool printable = std::ranges::all_of(
+      told, [](unsigned char c) { return c == '\n' || (c >= 0x20 && c != 0x7f); });
+  if (!printable) std::fprintf(stderr, "%s\n", told.c_str());
+  expect(printable, "what is told can be printed");
 }
 
 /// Whether two steps take no time worth speaking of.
@@ -52,9 +49,9 @@ inline void read_and_step(const std::string& text, const std::vector<Override>& 
       }
     }
   } catch (const ScenarioError& error) {
-    expect_readable(error.issues());
+    expect_readable(error.issues(), error.report());
   } catch (const ConfigError& error) {
-    expect_readable(error.issues());
+    expect_readable(error.issues(), error.what());
   } catch (const StepError& error) {
     expect(*error.what() != '\0', "an error says what is wrong");
   }

@@ -41,7 +41,7 @@ inline Scenario pair_scenario() {
           .system = std::move(system),
           .options = pair_options(20),
           .steps = 1000,
-          .observables = std::move(positions)};
+          .recording = {.observables = std::move(positions)}};
 }
 
 }  // namespace portwave::testing

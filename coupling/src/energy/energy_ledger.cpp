@@ -396,6 +396,15 @@ double EnergyLedger::storage(int part) const {
   return column(kStorageBefore)[waves_.slot(part).entry];
 }
 
+PartEnergies EnergyLedger::part_energies(int part) const {
+  if (steps_ == 0) return {};
+  const int entry = waves_.slot(part).entry;
+  return {.changed_J = column(kChange)[entry],
+          .supplied_J = column(kSupply)[entry],
+          .through_ports_J = -column(kMismatch)[entry],
+          .dissipated_J = column(kDissipated)[entry]};
+}
+
 double EnergyLedger::tank_sum() const {
   double sum = 0.0;
   for (const CompensatedSum& tank : tank_) sum += tank.value();

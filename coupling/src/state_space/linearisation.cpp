@@ -163,7 +163,8 @@ class Elimination {
         }
       }
       std::ranges::sort(wanted);
-      wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());  // not ranges::unique: Clang 14
+      wanted.erase(std::unique(wanted.begin(), wanted.end()),
+                   wanted.end());  // not ranges::unique: Clang 14
       const auto rows = static_cast<Eigen::Index>(cluster.rows.size());
       const auto columns = static_cast<Eigen::Index>(cluster.columns.size());
       if (rows == 0 || columns == 0) continue;

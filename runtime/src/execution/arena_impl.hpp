@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include <oneapi/tbb/task_arena.h>
 
@@ -9,6 +10,8 @@
 namespace portwave {
 
 struct Arena::Impl {
+  explicit Impl(tbb::task_arena given) : arena(std::move(given)) {}
+
   tbb::task_arena arena;
 };
 

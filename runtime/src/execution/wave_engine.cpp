@@ -279,6 +279,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     return guard_ ? guard_->uses() : std::span<const GuardUse>{};
   }
   const GuardStatistics* guard() const override { return guard_ ? &guard_->statistics() : nullptr; }
+  PartEnergies energies_of(int part) const override { return ledger_.part_energies(part); }
   double tank(int island) const override { return ledger_.tank(island); }
   int iterations_of_island(int island) const override {
     return outcomes_[static_cast<std::size_t>(island)].iterations;

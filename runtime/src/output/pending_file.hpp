@@ -39,6 +39,8 @@ class PendingFile {
 
   /// Writes out and closes the hidden file; no more appending. One that stays is put on the disk.
   void close();
+  /// Where the contents are until then.
+  const std::filesystem::path& path_meanwhile() const { return hidden_; }
   /// Gives the closed file its name, in place of what had it before.
   void publish();
 

@@ -83,7 +83,7 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
   if (const auto outputs = object.find("outputs")) {
     read_observables(*outputs, names, settings);
   } else {
-    settings.observables = names.all_states();
+    settings.recording.observables = names.all_states();
   }
 }
 
@@ -126,10 +126,8 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
                   *std::move(system),
                   std::move(settings.options),
                   settings.steps,
-                  std::move(settings.observables),
-                  settings.record_every,
                   settings.end_s,
-                  settings.record_every_s,
+                  std::move(settings.recording),
                   std::move(notes),
                   std::move(draft.recipes)};
 }

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "output/observable.hpp"
+#include "portwave/runtime/output/file_recorder.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_patterns.hpp"
@@ -119,20 +120,75 @@ void read_time(const Node& node, RunSettings& settings) {
   if (steps) settings.end_s = static_cast<double>(settings.steps) * step_s;
 }
 
+namespace {
+
+/// Rows at a fixed grid of times: with steps of one size, at every so many of them.
+void read_grid(const Node& node, RunSettings& settings) {
+  const auto every_s = node.number(NumberRange::positive());
+  if (!every_s) return;
+  if (settings.options.sizes) {
+    settings.recording.every_s = *every_s;
+    return;
+  }
+  const double h = settings.options.step_s;
+  const auto steps = whole_steps(*every_s, h);
+  if (steps && *steps <= scenario_limits::kRecordEvery) {
+    settings.recording.every = static_cast<int>(*steps);
+    return;
+  }
+  const double below = std::max(std::floor(*every_s / h), 1.0);
+  node.fail(fmt::format("must be a whole number of steps of {} s, got {}.\n{} or {} would do.", h,
+                        *every_s, below * h, (below + 1.0) * h));
+}
+
+void read_format(const Node& node, RecordingOptions& recording) {
+  const auto name = node.text();
+  if (!name) return;
+  for (const ResultFormat format : {ResultFormat::csv, ResultFormat::hdf5, ResultFormat::none}) {
+    if (*name == to_string(format)) recording.format = format;
+  }
+  if (*name != to_string(recording.format)) {
+    return node.fail(
+        fmt::format("must be \"csv\", \"hdf5\" or \"none\", got {}", in_quotes(*name)));
+  }
+  if (recording.format == ResultFormat::hdf5 && !has_hdf5()) {
+    node.fail("portwave was built without HDF5: results can be written as \"csv\"");
+  }
+}
+
+}  // namespace
+
 void read_outputs(const Node& node, RunSettings& settings) {
-  const ObjectReader object(node, {"observe", "every", "every_s"});
+  const ObjectReader object(
+      node, {"observe", "every", "every_s", "envelope", "last_s", "energies", "format"});
+  RecordingOptions& recording = settings.recording;
   if (const auto every_s = object.find("every_s")) {
-    settings.record_every_s = every_s->number(NumberRange::positive()).value_or(0.0);
-    if (!settings.options.sizes) {
-      every_s->fail("is for steps that choose their size; with steps of one size give \"every\"");
-    } else if (object.find("every")) {
+    if (object.find("every")) {
       every_s->fail("either every so many steps or every so many seconds: not both");
+    } else {
+      read_grid(*every_s, settings);
     }
   }
   if (const auto every = object.find("every")) {
-    settings.record_every =
+    recording.every =
         static_cast<int>(every->integer(1, scenario_limits::kRecordEvery).value_or(1));
   }
+  if (const auto envelope = object.find("envelope")) {
+    recording.envelope = envelope->boolean().value_or(false);
+  }
+  if (const auto last = object.find("last_s")) {
+    recording.last_s = last->number(NumberRange::positive()).value_or(0.0);
+  }
+  if (const auto energies = object.find("energies")) {
+    recording.energies = energies->boolean().value_or(false);
+    if (recording.energies && !settings.options.method.couples_by_waves()) {
+      energies->fail(
+          fmt::format("the method \"{}\" couples without waves: what each part does with "
+                      "energy is not known",
+                      to_string(settings.options.method.kind())));
+    }
+  }
+  if (const auto format = object.find("format")) read_format(*format, recording);
   const auto observe = object.find("observe");
   if (!observe || !observe->is_array("an array of quantities \"part.state\"")) return;
   std::map<std::string, std::size_t> places;
@@ -176,10 +232,10 @@ bool read_many(const Node& element, const std::string& label, Names& names, RunS
     return is_like;
   }
   std::unordered_set<std::string> present;
-  for (const Observable& own : settings.observables) present.insert(own.label);
+  for (const Observable& own : settings.recording.observables) present.insert(own.label);
   for (Observable& one : found) {
     if (is_refused_wave(one, method)) return refuse_wave(element, method.waves(), one.label), true;
-    if (present.insert(one.label).second) settings.observables.push_back(std::move(one));
+    if (present.insert(one.label).second) settings.recording.observables.push_back(std::move(one));
   }
   return true;
 }
@@ -190,7 +246,7 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
   const ObjectReader object(node);
   const auto observe = object.find("observe");
   if (!observe) {
-    settings.observables = names.all_states();
+    settings.recording.observables = names.all_states();
     return;
   }
   if (!observe->json().is_array()) return;
@@ -203,7 +259,7 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
     if (read_many(element, label, names, settings)) continue;
     if (const SignalGraph* const graph = settings.options.signals.get()) {
       if (const int signal = graph->find_signal(label); signal >= 0) {
-        settings.observables.push_back({label, Observable::Kind::signal, 0, signal, ""});
+        settings.recording.observables.push_back({label, Observable::Kind::signal, 0, signal, ""});
         continue;
       }
     }
@@ -223,7 +279,7 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
       continue;
     }
     if (observable) {
-      settings.observables.push_back(*std::move(observable));
+      settings.recording.observables.push_back(*std::move(observable));
     } else {
       element.fail(std::move(defect));
     }

@@ -16,10 +16,8 @@ namespace portwave::scenario_file {
 struct RunSettings {
   StepperOptions options;
   std::int64_t steps = 0;
-  std::vector<Observable> observables;
-  int record_every = 1;
   double end_s = 0.0;
-  double record_every_s = 0.0;
+  RecordingOptions recording = {};
   std::set<std::string> signal_names = {};  ///< of "signals", sound or not
 };
 

@@ -327,9 +327,20 @@ Json outputs_schema() {
        {"every",
         with_default(
             described(integer(1, scenario_limits::kRecordEvery), "record every so many steps"), 1)},
-       {"every_s", described(positive(),
-                             "record every so many seconds, between the steps too; "
-                             "for steps that choose their size")}},
+       {"every_s",
+        described(positive(),
+                  "record every so many seconds: a whole number of steps or, where steps "
+                  "choose their size, between them too")},
+       {"envelope", with_default(described(boolean(),
+                                           "also the smallest and the largest value of "
+                                           "each quantity since the row before"),
+                                 false)},
+       {"last_s", described(positive(), "keep the last so many seconds of the run only")},
+       {"energies", with_default(described(boolean(),
+                                           "also what each part and each junction does "
+                                           "with energy"),
+                                 false)},
+       {"format", with_default(choice({"csv", "hdf5", "none"}), "csv")}},
       {});
 }
 

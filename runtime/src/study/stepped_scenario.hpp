@@ -41,12 +41,7 @@ class SteppedScenario {
     StagedRun run(scenario.system, options);
     options = run.options();
     options.method.waves().stages = 1;
-    staged_.emplace(Scenario{scenario.name,
-                             run.take_stepped(),
-                             std::move(options),
-                             scenario.steps,
-                             {},
-                             scenario.record_every,
+    staged_.emplace(Scenario{scenario.name, run.take_stepped(), std::move(options), scenario.steps,
                              scenario.end_s});
   }
 

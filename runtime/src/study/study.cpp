@@ -183,18 +183,18 @@ double memory_of_machine_B() {
 /// Room for all samples, so that memory runs out here or not at all.
 Samples room_for_samples(const Scenario& scenario) {
   const double rows = static_cast<double>(scenario.steps) + 1.0;
-  const auto columns = static_cast<double>(scenario.observables.size());
+  const auto columns = static_cast<double>(scenario.recording.observables.size());
   const double size_B = rows * columns * sizeof(double);
   const std::string wanted = fmt::format(
       "not enough memory: the study would keep {} samples of {} state{} ({:.3g} GB)",
-      scenario.steps + 1, scenario.observables.size(), columns == 1.0 ? "" : "s", size_B / 1e9);
+      scenario.steps + 1, scenario.recording.observables.size(), columns == 1.0 ? "" : "s", size_B / 1e9);
   // Asked here, because systems grant memory that they do not have.
   if (const double there_B = memory_of_machine_B(); there_B > 0.0 && size_B > there_B) {
     throw std::runtime_error(fmt::format("{}; this machine has {:.3g} GB", wanted, there_B / 1e9));
   }
   try {
     Samples samples;
-    samples.reserve(static_cast<std::size_t>(scenario.steps + 1) * scenario.observables.size());
+    samples.reserve(static_cast<std::size_t>(scenario.steps + 1) * scenario.recording.observables.size());
     return samples;
   } catch (const std::bad_alloc&) {
     throw std::runtime_error(wanted);
@@ -228,7 +228,7 @@ void run_budget(const Scenario& scenario, const Samples& reference, const Coupli
   options.threads = threads;
   Stepper stepper(scenario.system, options);
 
-  Deviation deviation(scenario.observables, reference);
+  Deviation deviation(scenario.recording.observables, reference);
   deviation.compare(stepper);
   for (std::int64_t n = 0; n < scenario.steps; ++n) {
     stepper.step();
@@ -283,7 +283,7 @@ template <class Reference>
 Samples samples_of(Reference reference, const Scenario& scenario) {
   Samples samples = room_for_samples(scenario);
   const auto sample = [&] {
-    for (const Observable& observable : scenario.observables) {
+    for (const Observable& observable : scenario.recording.observables) {
       samples.push_back(
           reference.state(observable.part)[static_cast<std::size_t>(observable.index)]);
     }
@@ -297,7 +297,7 @@ Samples samples_of(Reference reference, const Scenario& scenario) {
 }
 
 Samples samples_for(const Scenario& scenario, int stages, const PhaseCallback& listener) {
-  throw_if_any(check_observables(scenario.observables));
+  throw_if_any(check_observables(scenario.recording.observables));
   tell(listener, {"stepping the monolithic reference"});
   if (stages > 1) {
     return samples_of(GaussReference(scenario.system, scenario.options.step_s, stages), scenario);
@@ -315,7 +315,7 @@ std::vector<BudgetRow> study_budget_axes(const Scenario& scenario, const BudgetA
                                          int threads, const PhaseCallback& listener) {
   refuse_chosen_steps(scenario);
   refuse_signals(scenario);
-  Issues issues = check_observables(scenario.observables);
+  Issues issues = check_observables(scenario.recording.observables);
   append(issues, "", check_axes(scenario.options.method, axes));
   throw_if_any(std::move(issues));
 

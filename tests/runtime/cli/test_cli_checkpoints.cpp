@@ -44,7 +44,8 @@ using Path = std::filesystem::path;
 /// The summary without what time has to do with.
 Json timeless_summary(const Path& out) {
   Json summary = Json::parse(read_text(out / "summary.json"));
-  for (const char* name : {"wall_s", "recording_wait_s", "steps_per_s", "real_time_factor", "times"}) {
+  for (const char* name :
+       {"wall_s", "recording_wait_s", "steps_per_s", "real_time_factor", "times"}) {
     summary.erase(name);
   }
   return summary;

@@ -1,5 +1,5 @@
 // A recorder of one's own: the interface has all it needs. This one keeps the run in memory, and
-// what it keeps is what CsvRecorder writes.
+// what it keeps is what FileRecorder writes.
 
 #include <cstring>
 #include <filesystem>
@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <portwave/runtime/output/recorder.hpp>
+#include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/output/summary.hpp>
 
 #include "support/linear_networks.hpp"
@@ -79,7 +79,8 @@ TEST(Recorder, InMemoryKeepsWhatTheFilesHold) {
                                                observable(system, "B.coupling.incident"),
                                                observable(system, "A.storage")};
   MemoryRecorder memory(observables);
-  const auto csv = std::make_unique<CsvRecorder>(folder / "out", observables, 1);
+  const auto csv =
+      std::make_unique<FileRecorder>(folder / "out", RecordingOptions{.observables = observables});
   const StepperOptions options = pair_options(5);
   const RunSummary summary = run(system, options, 60, {csv.get(), &memory});
 
@@ -119,7 +120,7 @@ TEST(Recorder, LeavesNothingOfARunThatIsNotFinished) {
   const System system = testing::duffing_linear_pair();
   {
     const std::unique_ptr<Recorder> recorder =
-        std::make_unique<CsvRecorder>(folder / "out", std::vector<Observable>{}, 1);
+        std::make_unique<FileRecorder>(folder / "out", RecordingOptions{});
     Stepper stepper(system, pair_options(5));
     recorder->record_initial(stepper);
     const StepReport report = stepper.step();

@@ -79,7 +79,7 @@ TEST(Scenario, HoldsWhatTheFileSays) {
   const Scenario scenario = parse(base_text());
   EXPECT_EQ(scenario.name, "base");
   EXPECT_EQ(scenario.steps, 100);
-  EXPECT_EQ(scenario.record_every, 2);
+  EXPECT_EQ(scenario.recording.every, 2);
   EXPECT_EQ(scenario.options.step_s, 0.01);
   EXPECT_EQ(scenario.options.method.waves().iterations, 20);
   EXPECT_EQ(scenario.options.method.waves().tolerance, 0.0);
@@ -96,10 +96,10 @@ TEST(Scenario, HoldsWhatTheFileSays) {
   EXPECT_EQ(part_of(scenario, "motor").component->signature().ports[1].domain, Domain::rotation);
   EXPECT_TRUE(part_of(scenario, "motor.terminals").is_termination);
   EXPECT_EQ(scenario.system.junctions().size(), 4U);
-  ASSERT_EQ(scenario.observables.size(), 3U);
-  EXPECT_EQ(scenario.observables[0].label, "A.q1");
-  EXPECT_EQ(scenario.observables[1].kind, Observable::Kind::effort);
-  EXPECT_EQ(scenario.observables[2].kind, Observable::Kind::storage);
+  ASSERT_EQ(scenario.recording.observables.size(), 3U);
+  EXPECT_EQ(scenario.recording.observables[0].label, "A.q1");
+  EXPECT_EQ(scenario.recording.observables[1].kind, Observable::Kind::effort);
+  EXPECT_EQ(scenario.recording.observables[2].kind, Observable::Kind::storage);
 }
 
 TEST(Scenario, TakesAnEnergyTolerance) {
@@ -212,12 +212,13 @@ TEST(Scenario, EveryOptionalKeyHasItsDefault) {
   EXPECT_EQ(method.tank.initial_fraction, 0.0);
   EXPECT_TRUE(std::isinf(method.tank.cap_J));
   EXPECT_TRUE(method.initial_waves.empty());
-  EXPECT_EQ(scenario.record_every, 1);
+  EXPECT_EQ(scenario.recording.every, 1);
   EXPECT_EQ(part_of(scenario, "A").initial_state, (std::vector<double>{0, 0, 0}));
   EXPECT_FALSE(part_of(scenario, "A").input_is_driven[0]);
 
   std::vector<std::string> labels;
-  for (const Observable& observable : scenario.observables) labels.push_back(observable.label);
+  for (const Observable& observable : scenario.recording.observables)
+    labels.push_back(observable.label);
   EXPECT_EQ(labels, (std::vector<std::string>{"A.q1", "A.v1", "A.delta", "B.q2", "B.v2",
                                               "motor.flux", "motor.momentum", "C.q1", "C.v1",
                                               "C.q2", "C.v2", "C.right_elongation"}));
@@ -451,8 +452,8 @@ TEST(Scenario, OverridesReplaceAndAddValues) {
   EXPECT_EQ(scenario.options.method.waves().iterations, 35);
   EXPECT_EQ(scenario.name, "renamed");
   EXPECT_EQ(part_of(scenario, "A").initial_state, (std::vector<double>{0.4, 0.25, -0.4}));
-  ASSERT_EQ(scenario.observables.size(), 1U);
-  EXPECT_EQ(scenario.observables[0].label, "A.v1");
+  ASSERT_EQ(scenario.recording.observables.size(), 1U);
+  EXPECT_EQ(scenario.recording.observables[0].label, "A.v1");
   const std::vector<double> moving = {0.0, 1.0};
   EXPECT_EQ(part_of(scenario, "B").port_hamiltonian()->storage(moving.data()),
             3.0);  // the last one counts
@@ -491,7 +492,7 @@ TEST(Scenario, EveryExampleLoadsAndRuns) {
   for (const auto& file : files) {
     const Scenario scenario = load_scenario(file);
     EXPECT_EQ(scenario.name, file.stem().string());
-    EXPECT_FALSE(scenario.observables.empty()) << file;
+    EXPECT_FALSE(scenario.recording.observables.empty()) << file;
     Stepper stepper(scenario.system, scenario.options);
     stepper.run(std::min<std::int64_t>(scenario.steps, 50));
     EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds) << file;

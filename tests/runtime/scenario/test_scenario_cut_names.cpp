@@ -83,7 +83,7 @@ Observed observed_after_run(const Json& scenario, int threads = 1) {
   Stepper stepper(loaded.system, options);
   stepper.run(loaded.steps);
   Observed out;
-  for (const Observable& observable : loaded.observables) {
+  for (const Observable& observable : loaded.recording.observables) {
     out.labels.push_back(observable.label);
     out.values.push_back(observe(stepper, observable));
   }

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "portwave/runtime/output/file_recorder.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "portwave/runtime/study/order_study.hpp"
 #include "portwave/runtime/study/rate_study.hpp"
@@ -89,7 +90,7 @@ TEST(ScenarioTime, StepsThatChooseTheirSize) {
   EXPECT_EQ(scenario.options.step_s, 0.5);
   EXPECT_EQ(scenario.end_s, 4.0);
   EXPECT_EQ(scenario.steps, 0);
-  EXPECT_EQ(scenario.record_every_s, 0.25);
+  EXPECT_EQ(scenario.recording.every_s, 0.25);
 }
 
 TEST(ScenarioTime, EveryDefectOfStepsThatChooseTheirSize) {
@@ -129,7 +130,7 @@ TEST(ScenarioTime, RowsOnAGridOfTheirOwn) {
       pair_with(R"({"step": {"kind": "adaptive", "tolerance": 1e-6}, "end_s": 1})",
                 R"({"every_s": 0.1, "observe": ["A.q1", "A.storage", "A.coupling.effort"]})");
   const testing::TemporaryFolder folder;
-  CsvRecorder recorder(folder.path() / "out", scenario.observables, 1, scenario.record_every_s);
+  FileRecorder recorder(folder.path() / "out", scenario.recording);
   Stepper stepper(scenario.system, scenario.options);
   StepperOptions fine_options = scenario.options;
   fine_options.method.waves().stages = 3;

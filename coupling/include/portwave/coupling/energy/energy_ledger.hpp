@@ -92,6 +92,8 @@ class EnergyLedger final : public GuardedAccounts {
 
   /// H of a part as the ledger has it: at the start and the sum of its changes since [J].
   double storage(int part) const;
+  /// Of the step that was tallied last; zeros before the first.
+  PartEnergies part_energies(int part) const;
   /// The parts that do not know their energy.
   std::span<const int> metered_parts() const { return metered_; }
   const EnergyTotals& totals() const { return totals_; }

@@ -22,6 +22,15 @@ struct StepLedger {
   double withheld_J = 0.0;
 };
 
+/// What a part did with energy in the last step [J]. Up to rounding
+///   changed = supplied + through_ports − dissipated.
+struct PartEnergies {
+  double changed_J = 0.0;
+  double supplied_J = 0.0;       ///< through its external inputs
+  double through_ports_J = 0.0;  ///< ½(|a|² − |b|²): into it through its ports
+  double dissipated_J = 0.0;
+};
+
 /// Where the stored energy of an island exceeded what was there and what was supplied, by more than
 /// rounding.
 struct EnergyGrowth {

@@ -55,6 +55,17 @@ class WaveView {
   virtual const GuardStatistics* guard() const = 0;
   /// What the guard did in the last step, island by island; empty where it did not act.
   virtual std::span<const GuardUse> guard_uses() const = 0;
+  /// What a part did with energy in the last step [J]; with a ledger only, and after a step.
+  virtual PartEnergies energies_of(int part) const = 0;
+  /// What went into the part through a port in the last step [J]: ½(a² − b²), of all stages.
+  double energy_through(int scalar_port) const {
+    double energy_J = 0.0;
+    for (int stage = 0; stage < stages(); ++stage) {
+      const WavePair wave = waves_at(scalar_port, stage);
+      energy_J += 0.5 * (wave.incident - wave.outgoing) * (wave.incident + wave.outgoing);
+    }
+    return energy_J;
+  }
   /// T of an island [J]; with a ledger only.
   virtual double tank(int island) const = 0;
 

@@ -2,9 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
-#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "portwave/runtime/execution/stepper.hpp"
@@ -44,7 +43,30 @@ double observe(const Stepper& stepper, const Observable& observable);
 /// steppers whose steps choose their size.
 double observe_at(const Stepper& stepper, const Observable& observable, double time_s);
 
-class CheckpointFolder;
+/// In which form a run writes its tables.
+enum class ResultFormat {
+  csv,   ///< a text file for each
+  hdf5,  ///< results.h5, a group for each
+  none,  ///< not at all: the summary alone
+};
+
+std::string_view to_string(ResultFormat format);
+
+/// What of a run is kept in tables (docs/reference/results.md).
+struct RecordingOptions {
+  std::vector<Observable> observables = {};
+  int every = 1;  ///< a row for so many steps, ≥ 1
+  double every_s =
+      0.0;  ///< steps that choose their size: rows at the multiples of it [s]; 0: `every`
+  /// With each quantity the smallest and the largest value since the row before, that row's included.
+  bool envelope = false;
+  /// Rows of the last so many seconds of the run only, which are in memory until it ends; 0: all.
+  double last_s = 0.0;
+  /// Also what each part and each junction does with energy. Wave coupling with a ledger only.
+  bool energies = false;
+  ResultFormat format = ResultFormat::csv;
+};
+
 class StateArchive;
 struct RunSummary;
 
@@ -68,81 +90,6 @@ class Recorder {
   virtual void archive(const Stepper& stepper, StateArchive& archive);
   /// How long steps have waited for it so far [s], because it takes in less than there is.
   virtual double waited_s() const;
-};
-
-/// A folder for results, made with its parents if missing. Unless kept it goes again, if it was
-/// made here and is empty. One at a time has a folder, over all processes.
-class OutputFolder {
- public:
-  /// Finds out before the work whether the files can be written: the folder takes files, and no
-  /// name of theirs is taken by a folder.
-  /// Errors: std::runtime_error naming the folder or file and the system's reason; also where
-  /// somebody else writes to the folder.
-  OutputFolder(std::filesystem::path path, std::initializer_list<const char*> names_of_files);
-  ~OutputFolder();
-  OutputFolder(const OutputFolder&) = delete;
-  OutputFolder& operator=(const OutputFolder&) = delete;
-
-  std::filesystem::path file(const char* name) const { return path_ / name; }
-  void keep() { created_ = false; }
-
- private:
-  explicit OutputFolder(std::filesystem::path path);
-
-  void lock();
-
-  std::filesystem::path path_;
-  bool created_;
-  int lock_ = -1;  // the folder itself, so that no file is left behind
-};
-
-/// Writes trajectory.csv (time_s and the observables) and energy.csv (the ledger) of a run, a row
-/// for the state at t = 0 and one for every `every`-th step. A row of energy.csv holds the sums of
-/// supplied_J, dissipated_J, mismatch_J, guard_withheld_J and iterations, the largest passivity
-/// residual and the smallest alpha of the guard over the steps since the row before, so that the
-/// ledger closes row by row at any `every`. What is not known is left empty.
-///
-/// With `every_s` > 0, for steps that choose their size, trajectory.csv has a row for every multiple
-/// of it instead, the quantities taken from the polynomials of the stages, and energy.csv one for
-/// every step.
-///
-/// Where something is watched, events.csv has a row for every event: time_s, event (the name of the
-/// watch) and direction ("rising", "closes").
-///
-/// The folder is made if missing. Rows go to hidden temporary files in it; `finish` moves them to
-/// their names when all are complete, so a name never holds half a file. Numbers have 17
-/// significant digits and read back to the same double. Recording does not allocate: rows go to a
-/// thread that makes them text, and where that cannot keep up the run waits, and no row is lost.
-/// Errors: std::runtime_error naming the file and the system's reason.
-class CsvRecorder final : public Recorder {
- public:
-  CsvRecorder(std::filesystem::path folder, std::vector<Observable> observables, int every,
-              double every_s = 0.0);
-  /// Of a run with checkpoints: temporary files are in that folder, which outlives the recorder.
-  CsvRecorder(CheckpointFolder& folder, std::vector<Observable> observables, int every,
-              double every_s = 0.0);
-  /// Without finish: removes the temporary files, and the folder if it was made here. With
-  /// checkpoints all stays as it is.
-  ~CsvRecorder() override;
-  CsvRecorder(const CsvRecorder&) = delete;
-  CsvRecorder& operator=(const CsvRecorder&) = delete;
-
-  /// The state at t = 0.
-  void record_initial(const Stepper& stepper) override;
-  void record(const Stepper& stepper, const StepReport& report) override;
-  void archive(const Stepper& stepper, StateArchive& archive) override;
-  double waited_s() const override;
-  /// With the summary as summary.json. It takes its name last and an earlier one is removed first:
-  /// where there is a summary.json, the files beside it are of the same run.
-  void finish(const RunSummary& summary) override;
-  /// The same, with `json` as what is written to summary.json.
-  void finish(const std::string& json);
-  /// Without summary.json.
-  void finish();
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
 };
 
 /// Writes `text` to `path` by way of a temporary file in the same folder and a rename.

@@ -33,10 +33,8 @@ struct Scenario {
   System system;
   StepperOptions options;  ///< step, method; threads and certify stay at their defaults
   std::int64_t steps = 0;  ///< 0: to `end_s`, by steps that choose their size
-  std::vector<Observable> observables;
-  int record_every = 1;
   double end_s = 0.0;
-  double record_every_s = 0.0;  ///< 0: every `record_every` steps
+  RecordingOptions recording = {};
   /// What is allowed but probably not meant, such as shafts that turn against each other.
   Issues notes = {};
   /// What the parts were built from (set_parameter); not null.

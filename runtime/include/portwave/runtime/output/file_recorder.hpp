@@ -1,0 +1,93 @@
+#pragma once
+
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <string>
+
+#include "portwave/runtime/output/recorder.hpp"
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
+
+class CheckpointFolder;
+
+/// A folder for results, made with its parents if missing. Unless kept it goes again, if it was
+/// made here and is empty. One at a time has a folder, over all processes.
+class OutputFolder {
+ public:
+  /// Finds out before the work whether the files can be written: the folder takes files, and no
+  /// name of theirs is taken by a folder.
+  /// Errors: std::runtime_error naming the folder or file and the system's reason; also where
+  /// somebody else writes to the folder.
+  OutputFolder(std::filesystem::path path, std::initializer_list<const char*> names_of_files);
+  ~OutputFolder();
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+  std::filesystem::path file(const char* name) const { return path_ / name; }
+  void keep() { created_ = false; }
+
+ private:
+  explicit OutputFolder(std::filesystem::path path);
+
+  void lock();
+
+  std::filesystem::path path_;
+  bool created_;
+  int lock_ = -1;  // the folder itself, so that no file is left behind
+};
+
+/// Whether results can be written as HDF5: whether portwave was built with it.
+bool has_hdf5();
+
+/// Writes the tables of a run into a folder (docs/reference/results.md):
+///
+///   trajectory        time_s and the quantities, for the state at t = 0 and for every `every`-th step
+///                     or, with `every_s`, at the multiples of it, the quantities then being taken from
+///                     the polynomials of the stages.
+///   energy            the ledger, a row for t = 0 and for every `every`-th step. Supplied, dissipated
+///                     and withheld energies, the mismatch and iterations are sums, the residual is the
+///                     largest and alpha the smallest of the steps since the row before, so that the
+///                     ledger closes row by row. With `every_s` a row for every step. What is not known
+///                     is left empty (NaN).
+///   events            time_s, name and direction of every event, where something is watched.
+///   energy_parts, energy_junctions   with RecordingOptions::energies, likewise.
+///
+/// The folder is made if missing. Rows go to hidden temporary files in it; `finish` moves them to
+/// their names when all are complete, so a name never holds half a file. Texts of numbers have 17
+/// significant digits and read back to the same double. Recording does not allocate: rows go to a
+/// thread that writes them, and where that cannot keep up the run waits, and no row is lost.
+/// Errors: std::runtime_error naming the file and the system's reason; std::invalid_argument for a
+/// format that this build does not have.
+class FileRecorder final : public Recorder {
+ public:
+  FileRecorder(std::filesystem::path folder, RecordingOptions options);
+  /// Of a run with checkpoints: temporary files are in that folder, which outlives the recorder.
+  FileRecorder(CheckpointFolder& folder, RecordingOptions options);
+  /// Without finish: removes the temporary files, and the folder if it was made here. With
+  /// checkpoints all stays as it is.
+  ~FileRecorder() override;
+  FileRecorder(const FileRecorder&) = delete;
+  FileRecorder& operator=(const FileRecorder&) = delete;
+
+  /// The state at t = 0.
+  /// Errors: std::invalid_argument where energies of parts are asked for and not known.
+  void record_initial(const Stepper& stepper) override;
+  void record(const Stepper& stepper, const StepReport& report) override;
+  void archive(const Stepper& stepper, StateArchive& archive) override;
+  double waited_s() const override;
+  /// With the summary as summary.json. It takes its name last and an earlier one is removed first:
+  /// where there is a summary.json, the files beside it are of the same run.
+  void finish(const RunSummary& summary) override;
+  /// The same, with `json` as what is written to summary.json.
+  void finish(const std::string& json);
+  /// Without summary.json.
+  void finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace portwave

@@ -1,0 +1,228 @@
+#include "portwave/runtime/output/file_recorder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "output/durable_file.hpp"
+#include "output/hdf5_file.hpp"
+#include "output/pending_file.hpp"
+#include "output/result_rows.hpp"
+#include "output/result_table.hpp"
+#include "output/row_writer.hpp"
+#include "portwave/runtime/output/checkpoint.hpp"
+#include "portwave/runtime/output/summary.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+
+namespace portwave {
+namespace {
+
+constexpr const char* kSummary = "summary.json";
+constexpr const char* kHdf5 = "results.h5";
+/// Of tables, by number; in either form, or none at all, a run may leave these files.
+constexpr std::array kTexts = {"trajectory.csv", "energy.csv", "events.csv", "energy_parts.csv",
+                               "energy_junctions.csv"};
+constexpr std::array kRows = {"trajectory.rows", "energy.rows", "events.rows", "energy_parts.rows",
+                              "energy_junctions.rows"};
+
+}  // namespace
+
+void Recorder::archive(const Stepper&, StateArchive&) {}
+double Recorder::waited_s() const { return 0.0; }
+
+struct FileRecorder::Impl {
+  Impl(std::filesystem::path path, CheckpointFolder* unfinished_files, RecordingOptions given)
+      : folder(std::move(path), {kSummary}),
+        unfinished(unfinished_files),
+        format(given.format),
+        last_s(given.last_s),
+        rows(std::move(given)) {
+    if (format == ResultFormat::hdf5 && !has_hdf5()) {
+      throw std::invalid_argument("portwave was built without HDF5: results can be written as CSV");
+    }
+    if (format == ResultFormat::none) return;
+    // Found out before the work.
+    if (format == ResultFormat::hdf5) PendingFile probe(folder.file(kHdf5));
+    for (const char* name : {name_of(ResultRows::trajectory), name_of(ResultRows::energy)}) {
+      pending.push_back(make_file(name));
+    }
+  }
+
+  const char* name_of(std::size_t table) const {
+    return format == ResultFormat::csv ? kTexts[table] : kRows[table];
+  }
+
+  std::unique_ptr<PendingFile> make_file(const char* name) const {
+    if (unfinished == nullptr) return std::make_unique<PendingFile>(folder.file(name));
+    return std::make_unique<PendingFile>(folder.file(name), unfinished->meanwhile(name),
+                                         unfinished->goes_on());
+  }
+
+  /// What is known of the tables only when there is a stepper.
+  void begin(const Stepper& stepper) {
+    if (format == ResultFormat::none) return;
+    std::vector<ResultLayout> layouts = rows.layouts(stepper);
+    const auto form =
+        format == ResultFormat::csv ? ResultTable::Form::csv : ResultTable::Form::doubles;
+    std::size_t longest = 0;
+    tables.resize(layouts.size());
+    for (std::size_t i = 0; i < layouts.size(); ++i) {
+      if (layouts[i].columns.empty()) continue;
+      longest = std::max(longest, 1 + layouts[i].columns.size());
+      tables[i] = std::make_unique<ResultTable>(
+          layouts[i].columns, i < pending.size() ? std::move(pending[i]) : make_file(name_of(i)),
+          form, layouts[i].time, last_s);
+    }
+    names = std::move(layouts);
+    pending.clear();
+    rows.begin(stepper);
+    writer =
+        std::make_unique<RowWriter>(longest, [this](std::span<const double> some) { write(some); });
+  }
+
+  /// On the thread of the writer.
+  void write(std::span<const double> numbers) {
+    while (!numbers.empty()) {
+      ResultTable& table = *tables[static_cast<std::size_t>(numbers[0])];
+      table.append(numbers.subspan(1, table.width()));
+      numbers = numbers.subspan(1 + table.width());
+    }
+  }
+
+  template <typename Act>
+  void for_each_table(Act act) {
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      if (tables[i] != nullptr) act(i, *tables[i]);
+    }
+  }
+
+  /// Brings all rows to the disk; with HDF5 into its file.
+  void close(const std::string& title) {
+    if (writer != nullptr) writer->drain();
+    for_each_table([](std::size_t, ResultTable& table) { table.close(); });
+    if (format != ResultFormat::hdf5) return;
+    std::vector<SpilledTable> spilled;
+    for_each_table([&](std::size_t i, ResultTable& table) {
+      spilled.push_back({names[i], table.file().path_meanwhile()});
+    });
+    // What a process left that stopped here is written over.
+    hdf5 = unfinished == nullptr ? std::make_unique<PendingFile>(folder.file(kHdf5))
+                                 : std::make_unique<PendingFile>(
+                                       folder.file(kHdf5), unfinished->meanwhile(kHdf5), false);
+    write_hdf5(hdf5->path_meanwhile(), spilled, title);
+    hdf5->close();
+  }
+
+  /// Files that take their names, and those that an earlier run may have left.
+  struct Names {
+    std::vector<std::string> published, obsolete;
+  };
+  Names names_of_files() const {
+    Names out;
+    for (std::size_t i = 0; i < kTexts.size(); ++i) {
+      const bool is_text = format == ResultFormat::csv && i < tables.size() && tables[i] != nullptr;
+      (is_text ? out.published : out.obsolete).emplace_back(kTexts[i]);
+    }
+    (hdf5 != nullptr ? out.published : out.obsolete).emplace_back(kHdf5);
+    return out;
+  }
+
+  void publish() {
+    folder.keep();
+    if (format == ResultFormat::csv) {
+      for_each_table([](std::size_t, ResultTable& table) { table.file().publish(); });
+    }
+    if (hdf5 != nullptr) hdf5->publish();
+  }
+
+  /// All at once, so that whoever goes on with the run brings that to its end.
+  void publish_checkpointed(const std::string& json) {
+    PendingFile summary(folder.file(kSummary), unfinished->meanwhile(kSummary), false);
+    summary.append(json);
+    summary.close();
+    folder.keep();
+    Names files = names_of_files();
+    files.obsolete.emplace_back(kSummary);
+    files.published.emplace_back(kSummary);
+    unfinished->publish(files.published, files.obsolete, json);
+  }
+
+  OutputFolder folder;           // before the files, so that they are gone when it is tidied up
+  CheckpointFolder* unfinished;  // null: nobody will go on with the run
+  ResultFormat format;
+  double last_s;
+  ResultRows rows;
+  std::vector<std::unique_ptr<PendingFile>>
+      pending;  // of the tables that every run has, until begin
+  std::vector<ResultLayout> names;
+  std::vector<std::unique_ptr<ResultTable>> tables;  // by number; null where a run has none
+  std::unique_ptr<PendingFile> hdf5;
+  std::unique_ptr<RowWriter> writer;  // the last one: its thread uses the tables
+};
+
+FileRecorder::FileRecorder(std::filesystem::path folder, RecordingOptions options)
+    : impl_(std::make_unique<Impl>(std::move(folder), nullptr, std::move(options))) {}
+
+FileRecorder::FileRecorder(CheckpointFolder& folder, RecordingOptions options)
+    : impl_(std::make_unique<Impl>(folder.results(), &folder, std::move(options))) {}
+
+FileRecorder::~FileRecorder() = default;
+
+void FileRecorder::record_initial(const Stepper& stepper) {
+  impl_->begin(stepper);
+  if (impl_->writer != nullptr) impl_->rows.take_initial(stepper, *impl_->writer);
+}
+
+void FileRecorder::record(const Stepper& stepper, const StepReport& report) {
+  if (impl_->writer != nullptr) impl_->rows.take(stepper, report, *impl_->writer);
+}
+
+void FileRecorder::archive(const Stepper& stepper, StateArchive& archive) {
+  if (archive.reads()) impl_->begin(stepper);
+  if (impl_->writer == nullptr) return;
+  impl_->writer->drain();
+  impl_->for_each_table([&](std::size_t, ResultTable& table) { table.archive(archive); });
+  impl_->rows.archive(archive);
+}
+
+double FileRecorder::waited_s() const {
+  return impl_->writer != nullptr ? impl_->writer->waited_s() : 0.0;
+}
+
+void FileRecorder::finish() {
+  impl_->close("");
+  impl_->publish();
+}
+
+void FileRecorder::finish(const RunSummary& summary) {
+  finish(summary_json(summary).dump(2) + "\n");
+}
+
+void FileRecorder::finish(const std::string& json) {
+  const nlohmann::json summary = nlohmann::json::parse(json, nullptr, false);
+  impl_->close(summary.is_object() ? summary.value("scenario", std::string()) : std::string());
+  if (impl_->unfinished != nullptr) return impl_->publish_checkpointed(json);
+  const std::filesystem::path path = impl_->folder.file(kSummary);
+  PendingFile file(path);
+  file.append(json);
+  file.close();
+  remove_if_there(path);
+  for (const std::string& name : impl_->names_of_files().obsolete) {
+    remove_if_there(impl_->folder.file(name.c_str()));
+  }
+  impl_->publish();
+  file.publish();
+}
+
+void write_file_atomically(const std::filesystem::path& path, const std::string& text) {
+  PendingFile file(path);
+  file.append(text);
+  file.close();
+  file.publish();
+}
+
+}  // namespace portwave

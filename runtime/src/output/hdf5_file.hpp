@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "output/result_rows.hpp"
+
+namespace portwave {
+
+/// A table whose rows are in a file, as doubles one after the other.
+struct SpilledTable {
+  ResultLayout layout;
+  std::filesystem::path rows;
+};
+
+/// Writes tables into an HDF5 file, which is made anew: a group for each, with a dataset for each
+/// column. That of the time is the dimension scale of the others; the attributes are `units` and,
+/// where the dataset cannot have the name of the column, `long_name`. A table of more than
+/// `kMostColumns` columns beside the time has one dataset "values" instead, time by quantity, with
+/// the scales "time_s" and "quantity" and the texts "units". The bytes depend on the tables alone.
+///
+/// Memory does not grow with the rows.
+/// Errors: std::runtime_error, with the reasons of HDF5; std::invalid_argument where portwave was
+/// built without it.
+void write_hdf5(const std::filesystem::path& path, const std::vector<SpilledTable>& tables,
+                const std::string& name);
+
+inline constexpr std::size_t kMostColumns = 1000;
+
+}  // namespace portwave

@@ -1,0 +1,60 @@
+#include <cerrno>
+#include <fcntl.h>
+#include <stdexcept>
+#include <sys/file.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "output/pending_file.hpp"
+#include "portwave/runtime/output/file_recorder.hpp"
+
+namespace portwave {
+namespace {
+
+/// Creates the folder and its parents; false when it was there.
+bool make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  const bool created = std::filesystem::create_directories(folder, error);
+  if (!error && !std::filesystem::is_directory(folder, error) && !error) {
+    error = std::make_error_code(std::errc::not_a_directory);
+  }
+  if (error) {
+    throw std::runtime_error(
+        fmt::format("cannot create folder \"{}\": {}", folder.string(), error.message()));
+  }
+  return created;
+}
+
+}  // namespace
+
+OutputFolder::OutputFolder(std::filesystem::path path)
+    : path_(std::move(path)), created_(make_folder(path_)) {
+  lock();
+}
+
+void OutputFolder::lock() {
+  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // File systems without locks have to do without.
+  if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(lock_);
+  throw std::runtime_error(
+      fmt::format("another run writes to \"{}\": two would mix their files", path_.string()));
+}
+
+OutputFolder::OutputFolder(std::filesystem::path path,
+                           std::initializer_list<const char*> names_of_files)
+    : OutputFolder(std::move(path)) {
+  // Opening is the only sure way to know whether files can be made.
+  for (const char* name : names_of_files) PendingFile probe(path_ / name);
+}
+
+OutputFolder::~OutputFolder() {
+  if (lock_ >= 0) ::close(lock_);
+  std::error_code ignored;
+  if (created_) std::filesystem::remove(path_, ignored);
+}
+
+}  // namespace portwave

@@ -1,0 +1,297 @@
+#include "output/result_rows.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+
+namespace portwave {
+namespace {
+
+using Kind = TableColumn::Kind;
+
+constexpr std::size_t kPartColumns = 4, kEnergyColumns = 11;
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+TableColumn time_column() { return {"time_s", "s"}; }
+
+std::vector<TableColumn> trajectory_columns(const RecordingOptions& options) {
+  std::vector<TableColumn> columns = {time_column()};
+  for (const Observable& one : options.observables) {
+    columns.push_back({one.label, one.unit});
+    if (!options.envelope) continue;
+    columns.push_back({one.label + ".min", one.unit});
+    columns.push_back({one.label + ".max", one.unit});
+  }
+  return columns;
+}
+
+std::vector<TableColumn> energy_columns() {
+  const auto joules = [](const char* name) { return TableColumn{name, "J", Kind::known_number}; };
+  return {{"step", "", Kind::integer},
+          time_column(),
+          joules("stored_J"),
+          joules("supplied_J"),
+          joules("dissipated_J"),
+          joules("mismatch_J"),
+          joules("tank_J"),
+          joules("max_passivity_residual_J"),
+          {"iterations", "", Kind::integer},
+          {"guard_alpha", ""},
+          {"guard_withheld_J", "J"}};
+}
+
+std::vector<TableColumn> event_columns(std::span<const Watch> watches) {
+  std::vector<std::string> names, directions;
+  for (const Watch& watch : watches) {
+    for (const std::string& direction : {watch.falling, watch.rising}) {
+      names.push_back(watch.name);
+      directions.push_back(direction);
+    }
+  }
+  return {time_column(),
+          {"event", "", Kind::text, std::move(names)},
+          {"direction", "", Kind::text, std::move(directions)}};
+}
+
+std::vector<TableColumn> part_columns(const System& system) {
+  std::vector<TableColumn> columns = {time_column()};
+  for (const Part& part : system.parts()) {
+    for (const char* what : {"stored_J", "supplied_J", "through_ports_J", "dissipated_J"}) {
+      columns.push_back({fmt::format("{}.{}", part.name, what), "J"});
+    }
+  }
+  return columns;
+}
+
+/// "A.coupling~B.coupling", of many ports the first and how many more.
+std::string label_of(const System& system, const Junction& junction) {
+  constexpr std::size_t kNamed = 3;
+  std::string label;
+  for (std::size_t i = 0; i < std::min(junction.waves.size(), kNamed); ++i) {
+    label += (i == 0 ? "" : "~") + system.port_label(junction.waves[i]);
+  }
+  if (junction.waves.size() > kNamed) label += fmt::format("~+{}", junction.waves.size() - kNamed);
+  return label;
+}
+
+std::vector<TableColumn> junction_columns(const System& system) {
+  std::vector<TableColumn> columns = {time_column()};
+  for (const Junction& junction : system.junctions()) {
+    columns.push_back({label_of(system, junction) + ".mismatch_J", "J"});
+    for (const int port : junction.waves) {
+      columns.push_back({system.port_label(port) + ".through_J", "J"});
+    }
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::string_view to_string(ResultFormat format) {
+  constexpr std::string_view kNames[] = {"csv", "hdf5", "none"};
+  return kNames[static_cast<std::size_t>(format)];
+}
+
+void ResultRows::Sums::add(const StepReport& report) {
+  const StepLedger& step = report.energy;
+  supplied_J += step.supplied_J;
+  dissipated_J += step.dissipated_J;
+  mismatch_J += step.mismatch_J;
+  alpha = std::min(alpha, step.alpha);
+  withheld_J += step.withheld_J;
+  max_passivity_residual_J =
+      empty ? step.max_passivity_residual_J
+            : std::max(max_passivity_residual_J, step.max_passivity_residual_J);
+  if (report.begins_window) iterations += report.iterations;
+  empty = false;
+}
+
+ResultRows::ResultRows(RecordingOptions options) : options_(std::move(options)) {
+  options_.every = std::max(options_.every, 1);
+}
+
+std::vector<ResultLayout> ResultRows::layouts(const Stepper& stepper) const {
+  if (options_.energies && stepper.waves() == nullptr) {
+    throw std::invalid_argument(
+        fmt::format("energies of parts are those of wave coupling: the method \"{}\" couples "
+                    "without waves",
+                    to_string(stepper.method().method.kind())));
+  }
+  if (options_.energies && !stepper.keeps_ledger()) {
+    throw std::invalid_argument("energies of parts are not known without a ledger");
+  }
+  std::vector<ResultLayout> tables = {{"trajectory", trajectory_columns(options_)},
+                                      {"energy", energy_columns(), 1},
+                                      {"events", {}},
+                                      {"energy_parts", {}},
+                                      {"energy_junctions", {}}};
+  if (!stepper.watches().empty()) tables[events].columns = event_columns(stepper.watches());
+  if (options_.energies) {
+    tables[energy_parts].columns = part_columns(stepper.system());
+    tables[energy_junctions].columns = junction_columns(stepper.system());
+  }
+  return tables;
+}
+
+void ResultRows::begin(const Stepper& stepper) {
+  has_events_ = !stepper.watches().empty();
+  if (options_.energies) {
+    parts_.assign(stepper.system().parts().size(), {});
+    ports_.assign(stepper.system().scalar_ports().size(), 0.0);
+  }
+  if (!options_.envelope) return;
+  smallest_.assign(options_.observables.size(), 0.0);
+  largest_.assign(options_.observables.size(), 0.0);
+}
+
+/// `value`: of an observable, at the time of the row.
+template <typename Value>
+void ResultRows::take_trajectory(double time_s, RowWriter& writer, Value value) {
+  const std::size_t per_quantity = options_.envelope ? 3 : 1;
+  double* number = writer.row(2 + per_quantity * options_.observables.size()).data();
+  *number++ = static_cast<double>(trajectory);
+  *number++ = time_s;
+  for (std::size_t i = 0; i < options_.observables.size(); ++i) {
+    const double present = value(options_.observables[i]);
+    *number++ = present;
+    if (!options_.envelope) continue;
+    *number++ = std::min(smallest_[i], present);
+    *number++ = std::max(largest_[i], present);
+    smallest_[i] = largest_[i] = present;
+  }
+}
+
+template <typename Value>
+void ResultRows::widen(Value value) {
+  for (std::size_t i = 0; i < options_.observables.size(); ++i) {
+    const double present = value(options_.observables[i]);
+    smallest_[i] = std::min(smallest_[i], present);
+    largest_[i] = std::max(largest_[i], present);
+  }
+}
+
+/// Rows for the multiples of every_s in the last step.
+void ResultRows::take_trajectory_within(const Stepper& stepper, double step_s, RowWriter& writer) {
+  // What rounding has put beyond the end of the step belongs to it.
+  const double end_s = stepper.time_s() + 1e-9 * step_s;
+  for (; static_cast<double>(rows_) * options_.every_s <= end_s; ++rows_) {
+    const double time_s = static_cast<double>(rows_) * options_.every_s;
+    take_trajectory(time_s, writer, [&](const Observable& one) {
+      return observe_at(stepper, one, std::min(time_s, stepper.time_s()));
+    });
+  }
+}
+
+void ResultRows::take_energy(const Stepper& stepper, double stored_J, double tank_J,
+                             RowWriter& writer) {
+  const auto known = [is_known = stepper.keeps_ledger()](double value) {
+    return is_known ? value : kUnknown;
+  };
+  const double numbers[] = {static_cast<double>(energy),
+                            static_cast<double>(stepper.step_index()),
+                            stepper.time_s(),
+                            known(stored_J),
+                            known(sums_.supplied_J),
+                            known(sums_.dissipated_J),
+                            known(sums_.mismatch_J),
+                            known(tank_J),
+                            known(sums_.max_passivity_residual_J),
+                            static_cast<double>(sums_.iterations),
+                            sums_.alpha,
+                            sums_.withheld_J};
+  static_assert(std::size(numbers) == 1 + kEnergyColumns);
+  std::ranges::copy(numbers, writer.row(std::size(numbers)).begin());
+  sums_ = {};
+}
+
+void ResultRows::take_events(const Stepper& stepper, RowWriter& writer) {
+  for (const Event& event : stepper.events()) {
+    const double number = 2.0 * event.watch + (event.rising ? 1.0 : 0.0);
+    std::ranges::copy(
+        std::initializer_list<double>{static_cast<double>(events), event.time_s, number, number},
+        writer.row(4).begin());
+  }
+}
+
+void ResultRows::add_energies(const Stepper& stepper) {
+  const WaveView& waves = *stepper.waves();
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const PartEnergies step = waves.energies_of(static_cast<int>(i));
+    parts_[i].supplied_J += step.supplied_J;
+    parts_[i].through_ports_J += step.through_ports_J;
+    parts_[i].dissipated_J += step.dissipated_J;
+  }
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    ports_[i] += waves.energy_through(static_cast<int>(i));
+  }
+}
+
+void ResultRows::take_energies(const Stepper& stepper, RowWriter& writer) {
+  double* number = writer.row(2 + kPartColumns * parts_.size()).data();
+  *number++ = static_cast<double>(energy_parts);
+  *number++ = stepper.time_s();
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    *number++ = stepper.storage(static_cast<int>(i));
+    *number++ = parts_[i].supplied_J;
+    *number++ = parts_[i].through_ports_J;
+    *number++ = parts_[i].dissipated_J;
+    parts_[i] = {};
+  }
+  const std::span<const Junction> junctions = stepper.system().junctions();
+  number = writer.row(2 + junctions.size() + ports_.size()).data();
+  *number++ = static_cast<double>(energy_junctions);
+  *number++ = stepper.time_s();
+  for (const Junction& junction : junctions) {
+    double& mismatch = *number++;
+    mismatch = 0.0;
+    for (const int port : junction.waves) {
+      mismatch -= ports_[at(port)];
+      *number++ = ports_[at(port)];
+    }
+  }
+  std::ranges::fill(ports_, 0.0);
+}
+
+void ResultRows::take_initial(const Stepper& stepper, RowWriter& writer) {
+  const auto present = [&](const Observable& one) { return observe(stepper, one); };
+  for (std::size_t i = 0; i < smallest_.size(); ++i) {
+    smallest_[i] = largest_[i] = present(options_.observables[i]);
+  }
+  take_trajectory(stepper.time_s(), writer, present);
+  take_energy(stepper, stepper.energy().initial_J, stepper.energy().initial_tank_J, writer);
+  if (options_.energies) take_energies(stepper, writer);
+}
+
+void ResultRows::take(const Stepper& stepper, const StepReport& report, RowWriter& writer) {
+  const auto present = [&](const Observable& one) { return observe(stepper, one); };
+  sums_.add(report);
+  if (has_events_) take_events(stepper, writer);
+  if (options_.energies) add_energies(stepper);
+  if (options_.every_s > 0.0) take_trajectory_within(stepper, report.step_s, writer);
+  const bool is_row = stepper.step_index() % options_.every == 0;
+  if (is_row && options_.every_s == 0.0) {
+    take_trajectory(stepper.time_s(), writer, present);
+  } else if (options_.envelope) {
+    widen(present);
+  }
+  if (!is_row) return;
+  take_energy(stepper, report.energy.stored_J, report.energy.tank_J, writer);
+  if (options_.energies) take_energies(stepper, writer);
+}
+
+void ResultRows::archive(StateArchive& archive) {
+  archive.values(rows_, sums_);
+  archive.array(smallest_);
+  archive.array(largest_);
+  archive.array(parts_);
+  archive.array(ports_);
+}
+
+}  // namespace portwave
