@@ -84,6 +84,18 @@ std::vector<std::string> Scope::names() const {
   return all;
 }
 
+bool Scope::has_names(std::span<const std::string> names) const {
+  for (const Scope* scope = this; scope != nullptr; scope = scope->outer_) {
+    const std::size_t count = scope->variables_.size();
+    if (names.size() < count ||
+        !std::ranges::equal(scope->variables_, names.first(count), {}, &Variable::name)) {
+      return false;
+    }
+    names = names.subspan(count);
+  }
+  return names.empty();
+}
+
 const Json& Scope::value(std::size_t number) const {
   const Scope* scope = this;
   for (; number >= scope->variables_.size(); scope = scope->outer_) {
@@ -175,16 +187,16 @@ const TemplateFiller::Compiled& TemplateFiller::compiled(const Node& node, std::
                                                          const Scope& scope) {
   const auto [found, is_new] = compiled_.try_emplace(text.data());
   Compiled& own = found->second;
-  if (!is_new) return own;
-  const std::vector<std::string> names = scope.names();
-  own.variables = names.size();
+  // Another text may stand where one stood that was made and is gone.
+  if (!is_new && own.text == text && scope.has_names(own.names)) return own;
+  own = {std::string(text), scope.names(), std::nullopt, {}};
   try {
-    own.expression = Expression::parse(text, names);
+    own.expression = Expression::parse(text, own.names);
   } catch (const ConfigError& error) {
     for (const Issue& issue : error.issues()) fail(node, issue.what);
     return own;
   }
-  for (std::size_t i = 0; i < names.size(); ++i) {
+  for (std::size_t i = 0; i < own.names.size(); ++i) {
     if (own.expression->uses(static_cast<int>(i))) own.used.push_back(i);
   }
   return own;
@@ -194,12 +206,12 @@ std::optional<double> TemplateFiller::computed(const Node& node, std::string_vie
                                                const Scope& scope) {
   const Compiled& own = compiled(node, text, scope);
   if (!own.expression) return std::nullopt;
-  values_.assign(own.variables, 0.0);
+  values_.assign(own.names.size(), 0.0);
   for (const std::size_t number : own.used) {
     const Json& given = scope.value(number);
     if (!given.is_number()) {
       fail(node, fmt::format("in the expression {}: {} is no number but {}", in_quotes(text),
-                             in_quotes(scope.names()[number]), describe(given)));
+                             in_quotes(own.names[number]), describe(given)));
       return std::nullopt;
     }
     values_[number] = given.get<double>();

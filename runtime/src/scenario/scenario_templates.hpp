@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,6 +30,8 @@ class Scope {
   const Json* find(std::string_view name) const;
   /// The innermost first.
   std::vector<std::string> names() const;
+  /// Whether names() would be these.
+  bool has_names(std::span<const std::string> names) const;
   /// By number in names().
   const Json& value(std::size_t number) const;
 
@@ -69,9 +72,10 @@ class TemplateFiller {
   static constexpr std::size_t kMostValues = 20'000'000;
 
   struct Compiled {
+    std::string text;
+    std::vector<std::string> names;        ///< of the scope's variables, the own ones first
     std::optional<Expression> expression;  ///< nothing: it has a defect, which is noted
     std::vector<std::size_t> used;         ///< variables, by number in the scope
-    std::size_t variables = 0;
   };
 
   Json fill(const Node& node, const Scope& scope, bool is_formula);
@@ -85,7 +89,7 @@ class TemplateFiller {
   Defects& defects_;
   std::string use_;
   std::size_t spent_ = 0;
-  std::unordered_map<const char*, Compiled> compiled_;  ///< by where they stand in the document
+  std::unordered_map<const char*, Compiled> compiled_;  ///< by where the text stands
   std::vector<double> values_;
 };
 

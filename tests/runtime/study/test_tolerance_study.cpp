@@ -120,7 +120,7 @@ TEST(ScenarioTime, EveryDefectOfStepsThatChooseTheirSize) {
   const std::string small = defects_of(
       R"({"step": {"kind": "adaptive", "tolerance": 1e-5, "smallest_s": 3}, "end_s": 4})");
   EXPECT_TRUE(has(small, "/time/step/smallest_s")) << small;
-  const std::string rows = defects_of(R"({"step_s": 0.01, "end_s": 4})", R"({"every_s": 0.25})");
+  const std::string rows = defects_of(R"({"step_s": 0.01, "end_s": 4})", R"({"every_s": 0.255})");
   EXPECT_TRUE(has(rows, "/outputs/every_s")) << rows;
 }
 
