@@ -24,6 +24,7 @@ namespace {
 /// What the options are read into, whichever verb they belong to.
 struct Draft {
   RunArguments run;
+  ReportArguments report;
   ValidateArguments validate;
   ListArguments list;
   SchemaArguments schema;
@@ -187,13 +188,24 @@ void add_checkpoint_every(Verb& verb, std::optional<CheckpointEvery>& every) {
 std::vector<std::string> options_beside_resume(const CLI::App& verb) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options()) {
-    const std::vector<std::string> may = {"--resume", "--strict", "--json", "--quiet", "--help"};
+    const std::vector<std::string> may = {"--resume", "--strict", "--report",
+                                          "--json",   "--quiet",  "--help"};
     const std::string name = option->get_name();
     if (option->count() > 0 && std::find(may.begin(), may.end(), name) == may.end()) {
       names.push_back(name);
     }
   }
   return names;
+}
+
+constexpr const char* kReportNeedsOut = "--report needs --out: the page lies with the results";
+
+/// The page of a study.
+void add_study_report(Verb& verb, const std::optional<std::filesystem::path>& out, bool& report) {
+  verb.flag("--report", "Also draw it: report.html in DIR", report);
+  verb.check([&out, &report] {
+    return report && !out ? std::vector<std::string>{kReportNeedsOut} : std::vector<std::string>{};
+  });
 }
 
 /// What does not go together.
@@ -211,13 +223,14 @@ std::vector<std::string> run_defects(const CLI::App& verb, const RunArguments& r
   if (run.checkpoint_every && !run.out) {
     defects.push_back("--checkpoint-every needs --out: checkpoints lie with the results");
   }
+  if (run.report && !run.out && !run.resume) defects.emplace_back(kReportNeedsOut);
   return defects;
 }
 
 void add_run(Verb& top, RunArguments& run) {
   Verb verb = top.add("run", "Step a scenario and certify it");
   add_scenario(verb, run.scenario)->required(false);
-  add_out(verb, run.out, "summary.json, trajectory.csv and energy.csv");
+  add_out(verb, run.out, "summary.json, network.json, trajectory.csv and energy.csv");
   add_checkpoint_every(verb, run.checkpoint_every);
   verb.path("--resume", "DIR", "Go on with a run from its last checkpoint, in place of SCENARIO",
             run.resume);
@@ -229,10 +242,23 @@ void add_run(Verb& top, RunArguments& run) {
   verb.flag("--strict",
             "Exit code 1 also where the certificate is conditional or steps missed the tolerance",
             run.strict);
+  verb.flag("--report", "Also make a page of it: report.html in DIR", run.report);
   add_json(verb, run.json, "the summary");
   verb.flag("--quiet", "No progress and no summary on stderr", run.quiet);
   verb.app().footer(std::string(kRunExamples));
   verb.check([&app = verb.app(), &run] { return run_defects(app, run); });
+}
+
+void add_report(Verb& top, ReportArguments& report) {
+  Verb verb = top.add("report", "Make a page of what a run has left, or compare two runs");
+  verb.app()
+      .add_option("DIR", report.folders, "Folder of results; of two the runs are compared")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("");
+  verb.path("--out", "FILE", "File to write, in place of report.html or comparison.html in DIR",
+            report.out);
+  verb.app().footer(std::string(kReportExamples));
 }
 
 void add_tune(Verb& top, TuneArguments& tune) {
@@ -288,6 +314,7 @@ void add_study_budget(Verb& group, StudyBudgetArguments& study) {
       ->default_str("0,3,8,20,35,50");
   add_budget_axes(verb, study);
   add_out(verb, study.out, "study.json and budget.csv");
+  add_study_report(verb, study.out, study.report);
   add_threads(verb, study.threads);
   add_steps(verb, study.scenario.steps);
   add_json(verb, study.json, "the rows");
@@ -301,6 +328,7 @@ void add_study_rate(Verb& group, StudyRateArguments& study) {
                [&study](std::int64_t steps) { study.options.steps = static_cast<int>(steps); })
       ->default_str(std::to_string(study.options.steps));
   add_out(verb, study.out, "rate.json");
+  add_study_report(verb, study.out, study.report);
   add_json(verb, study.json, "the rows");
   verb.app().footer(std::string(kRateExamples));
 }
@@ -333,6 +361,7 @@ void add_study_order(Verb& group, StudyOrderArguments& study) {
       ->default_str(std::to_string(study.options.repeat));
   add_threads(verb, study.options.threads);
   add_out(verb, study.out, "study.json and order.csv");
+  add_study_report(verb, study.out, study.report);
   add_json(verb, study.json, "the study");
   verb.app().footer(std::string(kOrderExamples));
 }
@@ -355,6 +384,7 @@ void add_study_tolerance(Verb& group, StudyToleranceArguments& study) {
       ->default_str(std::to_string(study.options.repeat));
   add_threads(verb, study.options.threads);
   add_out(verb, study.out, "study.json and tolerance.csv");
+  add_study_report(verb, study.out, study.report);
   add_json(verb, study.json, "the study");
   verb.app().footer(std::string(kToleranceExamples));
 }
@@ -388,6 +418,7 @@ void add_study_iteration(Verb& group, StudyIterationArguments& study) {
               study.options.start_error = StartError{real(entries[0]), real(entries[1])};
             });
   add_out(verb, study.out, "study.json and iteration.csv");
+  add_study_report(verb, study.out, study.report);
   add_json(verb, study.json, "the study");
   verb.app().footer(std::string(kIterationExamples));
 }
@@ -420,6 +451,7 @@ void add_study_scaling(Verb& group, StudyScalingArguments& study) {
   verb.integer("--steps", "Macro-steps of one measurement; otherwise chosen by what they take",
                {1, kMostSteps}, [&study](std::int64_t steps) { study.options.steps = steps; });
   add_out(verb, study.out, "scaling.json");
+  add_study_report(verb, study.out, study.report);
   add_json(verb, study.json, "the rows");
   verb.app().footer(std::string(kScalingExamples));
 }
@@ -460,6 +492,7 @@ void add_verbs(Verb& top, Draft& draft) {
   top.app().footer(std::string(kExamples));
 
   add_run(top, draft.run);
+  add_report(top, draft.report);
   Verb validate = top.add("validate", "Check a scenario and run nothing");
   add_scenario(validate, draft.validate.scenario);
   Verb list = top.add("list", "Show the catalogue, or one type of part in full");
@@ -552,6 +585,7 @@ std::string leftovers(const CLI::App& verb) {
 
 Command command_of(const CLI::App& verb, Draft& draft) {
   if (verb.get_name() == "run") return std::move(draft.run);
+  if (verb.get_name() == "report") return std::move(draft.report);
   if (verb.get_name() == "validate") return std::move(draft.validate);
   if (verb.get_name() == "list") return std::move(draft.list);
   if (verb.get_name() == "schema") return std::move(draft.schema);

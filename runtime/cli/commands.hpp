@@ -50,8 +50,15 @@ struct RunArguments {
   TimeBudget time;
   Certify certify = Certify::energy;
   bool strict = false;
+  bool report = false;  ///< also as a page
   bool json = false;
   bool quiet = false;
+};
+
+/// What runs have left in one folder, or in two that are compared.
+struct ReportArguments {
+  std::vector<std::filesystem::path> folders;
+  std::optional<std::filesystem::path> out;  ///< none: in the first folder
 };
 
 struct ValidateArguments {
@@ -88,6 +95,7 @@ struct StudyBudgetArguments {
   std::vector<std::string> impedances;                   ///< of impedance_words()
   std::optional<std::filesystem::path> out;
   int threads = 1;
+  bool report = false;
   bool json = false;
 };
 
@@ -95,6 +103,7 @@ struct StudyRateArguments {
   ScenarioArguments scenario;
   RateOptions options;
   std::optional<std::filesystem::path> out;
+  bool report = false;
   bool json = false;
 };
 
@@ -102,6 +111,7 @@ struct StudyToleranceArguments {
   ScenarioArguments scenario;
   ToleranceOptions options;
   std::optional<std::filesystem::path> out;
+  bool report = false;
   bool json = false;
 };
 
@@ -109,6 +119,7 @@ struct StudyOrderArguments {
   ScenarioArguments scenario;
   OrderOptions options;
   std::optional<std::filesystem::path> out;
+  bool report = false;
   bool json = false;
 };
 
@@ -117,6 +128,7 @@ struct StudyIterationArguments {
   std::optional<int> iterations;  ///< none: the scenario's
   IterationOptions options;       ///< but for the iterations
   std::optional<std::filesystem::path> out;
+  bool report = false;
   bool json = false;
 };
 
@@ -127,6 +139,7 @@ struct StudyScalingArguments {
   std::vector<int> sizes;
   ScalingOptions options;
   std::optional<std::filesystem::path> out;
+  bool report = false;
   bool json = false;
 };
 
@@ -136,14 +149,15 @@ struct GenerateArguments {
   std::optional<std::filesystem::path> out;  ///< none: stdout
 };
 
-using Command = std::variant<RunArguments, ValidateArguments, ListArguments, SchemaArguments,
-                             TuneArguments, StudyBudgetArguments, StudyRateArguments,
-                             StudyOrderArguments, StudyToleranceArguments, StudyIterationArguments,
-                             StudyScalingArguments, GenerateArguments>;
+using Command = std::variant<RunArguments, ReportArguments, ValidateArguments, ListArguments,
+                             SchemaArguments, TuneArguments, StudyBudgetArguments,
+                             StudyRateArguments, StudyOrderArguments, StudyToleranceArguments,
+                             StudyIterationArguments, StudyScalingArguments, GenerateArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const ReportArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const ValidateArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const ListArguments& arguments, std::ostream& out, std::ostream& err);
 /// Of `arguments.blocks`.

@@ -8,6 +8,7 @@ namespace portwave::cli {
 inline constexpr std::string_view kExamples = R"(Examples:
   portwave run examples/two_oscillators.json --out results
   portwave run examples/two_oscillators.json --set /method/iterations=8 --certify full
+  portwave report results
   portwave validate examples/two_oscillators.json
   portwave list duffing_oscillator
   portwave tune examples/two_oscillators.json
@@ -29,9 +30,17 @@ inline constexpr std::string_view kRunExamples = R"(Examples:
 With --deadline-us or --pace the inner iteration ends when time runs out: the results then depend on
 the clock, and differ from run to run. Without, they are the same for any threads, grain and executor.
 
-With --out the folder gets summary.json, trajectory.csv and energy.csv. Ctrl-C stops after the
-current step and keeps what was recorded. With --checkpoint-every a run that was killed goes on with
+With --out the folder gets summary.json, network.json, trajectory.csv and energy.csv, with --report
+also report.html, a page for any browser. Ctrl-C stops after the current step and keeps what was recorded. With --checkpoint-every a run that was killed goes on with
 --resume, as if it had not been.)";
+
+inline constexpr std::string_view kReportExamples = R"(Examples:
+  portwave report results
+  portwave report results --out pair.html
+  portwave report before after
+
+The page is one file that needs no network. It shows the verdict in words, what to try, trajectories,
+energy, iterations, the network and how it was run; of two folders how far the runs differ, and in what.)";
 
 inline constexpr std::string_view kStudyExamples = R"(Examples:
   portwave study budget examples/two_oscillators.json --budgets 0,3,8,20,35,50

@@ -18,6 +18,7 @@
 
 #include "commands.hpp"
 #include "interrupt.hpp"
+#include "report.hpp"
 #include "run_checkpoints.hpp"
 #include "run_record.hpp"
 #include "status_line.hpp"
@@ -160,6 +161,7 @@ Begun go_on(const RunArguments& terminal, std::unique_ptr<CheckpointFolder> fold
   const RunRecord record = RunRecord::from_json(checkpoint.run);
   RunArguments arguments = record.arguments;
   arguments.out = terminal.resume;
+  arguments.report = terminal.report;
   arguments.strict = terminal.strict;
   arguments.json = terminal.json;
   arguments.quiet = terminal.quiet;
@@ -179,6 +181,7 @@ int tell_finished(const std::string& outcome, const RunArguments& arguments, std
     err << fmt::format("the run had come to its end; its results are in {}\n",
                        arguments.resume->string());
   }
+  if (arguments.report) write_run_report(*arguments.resume, arguments.quiet, err);
   if (!summary.at("failure").is_null()) return kFailed;
   const bool violated = summary.at("certificate").at("status") == "violated";
   const bool all_well = summary.at("certificate").at("status") == "holds" &&
@@ -262,12 +265,14 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
     tell_notes(scenario, err);
     if (arguments.out) err << fmt::format("  written to   {}\n", arguments.out->string());
   }
+  if (arguments.report) write_run_report(*arguments.out, arguments.quiet, err);
   return exit_code_of(summary, signal, arguments.strict);
 }
 
 }  // namespace
 
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
+  expect_report(arguments.report);
   const bool live = !arguments.quiet && stderr_is_terminal();
   if (!arguments.resume) {
     StatusLine status(err, live);

@@ -15,6 +15,7 @@
 #include <portwave/runtime/output/recorder.hpp>
 
 #include "commands.hpp"
+#include "report.hpp"
 #include "status_line.hpp"
 #include "study_text.hpp"
 #include "thread_allowance.hpp"
@@ -121,6 +122,7 @@ int exit_code_of(const std::vector<BudgetRow>& rows) {
 }  // namespace
 
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err) {
+  expect_report(arguments.report);
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
@@ -139,6 +141,9 @@ int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::o
     write_file_atomically(folder->file(kBudgetTable), rows_csv(rows));
     folder->keep();
     err << fmt::format("written to {} and {}\n", folder->file(kBudgetFile).string(), kBudgetTable);
+    if (arguments.report) {
+      write_study_report(arguments.out, json, "budget", scenario.name, err);
+    }
   }
   return exit_code_of(rows);
 }

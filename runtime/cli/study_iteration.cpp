@@ -13,6 +13,7 @@
 #include <portwave/runtime/study/iteration_study.hpp>
 
 #include "commands.hpp"
+#include "report.hpp"
 #include "status_line.hpp"
 #include "study_text.hpp"
 
@@ -188,6 +189,7 @@ int report_failures(const IterationStudy& study, std::ostream& err) {
 }  // namespace
 
 int run_command(const StudyIterationArguments& arguments, std::ostream& out, std::ostream& err) {
+  expect_report(arguments.report);
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
@@ -207,6 +209,9 @@ int run_command(const StudyIterationArguments& arguments, std::ostream& out, std
     folder->keep();
     err << fmt::format("written to {} and {}\n", folder->file(kIterationFile).string(),
                        kIterationTable);
+    if (arguments.report) {
+      write_study_report(arguments.out, json, "iteration", scenario.name, err);
+    }
   }
   return exit_code;
 }

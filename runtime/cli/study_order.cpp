@@ -13,6 +13,7 @@
 #include <portwave/subsystems/base/printable.hpp>
 
 #include "commands.hpp"
+#include "report.hpp"
 #include "status_line.hpp"
 #include "study_text.hpp"
 #include "thread_allowance.hpp"
@@ -131,6 +132,7 @@ int report_failures(const OrderStudy& study, std::ostream& err) {
 }  // namespace
 
 int run_command(const StudyOrderArguments& arguments, std::ostream& out, std::ostream& err) {
+  expect_report(arguments.report);
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
@@ -149,6 +151,9 @@ int run_command(const StudyOrderArguments& arguments, std::ostream& out, std::os
     write_file_atomically(folder->file(kOrderTable), rows_csv(study));
     folder->keep();
     err << fmt::format("written to {} and {}\n", folder->file(kOrderFile).string(), kOrderTable);
+    if (arguments.report) {
+      write_study_report(arguments.out, json, "order", scenario.name, err);
+    }
   }
   return exit_code;
 }

@@ -13,6 +13,7 @@
 
 #include "commands.hpp"
 #include "rate_text.hpp"
+#include "report.hpp"
 #include "status_line.hpp"
 
 namespace portwave::cli {
@@ -88,6 +89,7 @@ std::vector<RateRow> rows_of(const Scenario& scenario, const StudyRateArguments&
 }  // namespace
 
 int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ostream& err) {
+  expect_report(arguments.report);
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
@@ -100,6 +102,9 @@ int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ost
     write_file_atomically(folder->file(kRateFile), json);
     folder->keep();
     err << fmt::format("written to {}\n", folder->file(kRateFile).string());
+    if (arguments.report) {
+      write_study_report(arguments.out, json, "rate", scenario.name, err);
+    }
   }
   return kOk;
 }

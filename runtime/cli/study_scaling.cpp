@@ -18,6 +18,7 @@
 #include <portwave/subsystems/base/instruction_set.hpp>
 
 #include "commands.hpp"
+#include "report.hpp"
 #include "status_line.hpp"
 #include "thread_allowance.hpp"
 
@@ -234,6 +235,7 @@ const std::vector<std::string>& scaling_kinds() {
 }
 
 int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::ostream& err) {
+  expect_report(arguments.report);
   throw_if_any(check(arguments));
   std::optional<OutputFolder> folder;
   if (arguments.out)
@@ -250,6 +252,9 @@ int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::
     write_file_atomically(folder->file(kScalingFile), json);
     folder->keep();
     err << fmt::format("written to {}\n", folder->file(kScalingFile).string());
+    if (arguments.report) {
+      write_study_report(arguments.out, json, "scaling", result.name, err);
+    }
   }
   return kOk;
 }

@@ -13,6 +13,7 @@
 #include <portwave/subsystems/base/printable.hpp>
 
 #include "commands.hpp"
+#include "report.hpp"
 #include "status_line.hpp"
 #include "study_text.hpp"
 #include "thread_allowance.hpp"
@@ -92,6 +93,7 @@ int report_failures(const ToleranceStudy& study, std::ostream& err) {
 }  // namespace
 
 int run_command(const StudyToleranceArguments& arguments, std::ostream& out, std::ostream& err) {
+  expect_report(arguments.report);
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
@@ -116,6 +118,9 @@ int run_command(const StudyToleranceArguments& arguments, std::ostream& out, std
     write_file_atomically(folder->file(kTable), rows_csv(study));
     folder->keep();
     err << fmt::format("written to {} and {}\n", folder->file(kFile).string(), kTable);
+    if (arguments.report) {
+      write_study_report(arguments.out, json, "tolerance", scenario.name, err);
+    }
   }
   return exit_code;
 }

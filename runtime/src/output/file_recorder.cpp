@@ -10,6 +10,7 @@
 
 #include "output/durable_file.hpp"
 #include "output/hdf5_file.hpp"
+#include "output/network_json.hpp"
 #include "output/pending_file.hpp"
 #include "output/result_rows.hpp"
 #include "output/result_table.hpp"
@@ -23,6 +24,7 @@ namespace {
 
 constexpr const char* kSummary = "summary.json";
 constexpr const char* kHdf5 = "results.h5";
+constexpr const char* kNetwork = "network.json";
 /// Of tables, by number; in either form, or none at all, a run may leave these files.
 constexpr std::array kTexts = {"trajectory.csv", "energy.csv", "events.csv", "energy_parts.csv",
                                "energy_junctions.csv"};
@@ -36,10 +38,11 @@ double Recorder::waited_s() const { return 0.0; }
 
 struct FileRecorder::Impl {
   Impl(std::filesystem::path path, CheckpointFolder* unfinished_files, RecordingOptions given)
-      : folder(std::move(path), {kSummary}),
+      : folder(std::move(path), {kSummary, kNetwork}),
         unfinished(unfinished_files),
         format(given.format),
         last_s(given.last_s),
+        quantities(given.observables),
         rows(std::move(given)) {
     if (format == ResultFormat::hdf5 && !has_hdf5()) {
       throw std::invalid_argument("portwave was built without HDF5: results can be written as CSV");
@@ -62,9 +65,16 @@ struct FileRecorder::Impl {
                                          unfinished->goes_on());
   }
 
+  /// The same; what a process left that stopped there is written over.
+  std::unique_ptr<PendingFile> make_anew(const char* name) const {
+    if (unfinished == nullptr) return make_file(name);
+    return std::make_unique<PendingFile>(folder.file(name), unfinished->meanwhile(name), false);
+  }
+
   /// What is known of the tables only when there is a stepper.
   void begin(const Stepper& stepper) {
     if (format == ResultFormat::none) return;
+    network = network_json(stepper.system(), quantities) + "\n";
     std::vector<ResultLayout> layouts = rows.layouts(stepper);
     const auto form =
         format == ResultFormat::csv ? ResultTable::Form::csv : ResultTable::Form::doubles;
@@ -104,15 +114,17 @@ struct FileRecorder::Impl {
   void close(const std::string& title) {
     if (writer != nullptr) writer->drain();
     for_each_table([](std::size_t, ResultTable& table) { table.close(); });
+    if (!network.empty()) {
+      described = make_anew(kNetwork);
+      described->append(network);
+      described->close();
+    }
     if (format != ResultFormat::hdf5) return;
     std::vector<SpilledTable> spilled;
     for_each_table([&](std::size_t i, ResultTable& table) {
       spilled.push_back({names[i], table.file().path_meanwhile()});
     });
-    // What a process left that stopped here is written over.
-    hdf5 = unfinished == nullptr ? std::make_unique<PendingFile>(folder.file(kHdf5))
-                                 : std::make_unique<PendingFile>(
-                                       folder.file(kHdf5), unfinished->meanwhile(kHdf5), false);
+    hdf5 = make_anew(kHdf5);
     write_hdf5(hdf5->path_meanwhile(), spilled, title);
     hdf5->close();
   }
@@ -128,6 +140,8 @@ struct FileRecorder::Impl {
       (is_text ? out.published : out.obsolete).emplace_back(kTexts[i]);
     }
     (hdf5 != nullptr ? out.published : out.obsolete).emplace_back(kHdf5);
+    (described != nullptr ? out.published : out.obsolete).emplace_back(kNetwork);
+    out.obsolete.emplace_back("report.html");  // of the run before
     return out;
   }
 
@@ -137,13 +151,14 @@ struct FileRecorder::Impl {
       for_each_table([](std::size_t, ResultTable& table) { table.file().publish(); });
     }
     if (hdf5 != nullptr) hdf5->publish();
+    if (described != nullptr) described->publish();
   }
 
   /// All at once, so that whoever goes on with the run brings that to its end.
   void publish_checkpointed(const std::string& json) {
-    PendingFile summary(folder.file(kSummary), unfinished->meanwhile(kSummary), false);
-    summary.append(json);
-    summary.close();
+    const std::unique_ptr<PendingFile> summary = make_anew(kSummary);
+    summary->append(json);
+    summary->close();
     folder.keep();
     Names files = names_of_files();
     files.obsolete.emplace_back(kSummary);
@@ -155,13 +170,15 @@ struct FileRecorder::Impl {
   CheckpointFolder* unfinished;  // null: nobody will go on with the run
   ResultFormat format;
   double last_s;
+  std::vector<Observable> quantities;
+  std::string network;  // what is known of it only when there is a stepper
   ResultRows rows;
   std::vector<std::unique_ptr<PendingFile>>
       pending;  // of the tables that every run has, until begin
   std::vector<ResultLayout> names;
   std::vector<std::unique_ptr<ResultTable>> tables;  // by number; null where a run has none
-  std::unique_ptr<PendingFile> hdf5;
-  std::unique_ptr<RowWriter> writer;  // the last one: its thread uses the tables
+  std::unique_ptr<PendingFile> hdf5, described;      // results.h5, network.json
+  std::unique_ptr<RowWriter> writer;                 // the last one: its thread uses the tables
 };
 
 FileRecorder::FileRecorder(std::filesystem::path folder, RecordingOptions options)

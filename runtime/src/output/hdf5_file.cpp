@@ -15,6 +15,10 @@ void write_hdf5(const std::filesystem::path&, const std::vector<SpilledTable>&,
   throw std::invalid_argument("portwave was built without HDF5: results can be written as CSV");
 }
 
+std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path&, const std::string&) {
+  throw std::invalid_argument("portwave was built without HDF5: it reads results as CSV only");
+}
+
 }  // namespace portwave
 
 #else
@@ -33,6 +37,7 @@ void write_hdf5(const std::filesystem::path&, const std::vector<SpilledTable>&,
 #include <fmt/format.h>
 
 #include "output/durable_file.hpp"
+#include "output/hdf5_handle.hpp"
 #include "portwave/subsystems/base/version.hpp"
 
 namespace portwave {
@@ -43,57 +48,6 @@ namespace {
 
 /// Numbers of a table in memory at once.
 constexpr std::size_t kNumbersAtOnce = std::size_t{1} << 22;
-
-/// The reasons of HDF5, the deepest first.
-herr_t note_reason(unsigned, const H5E_error2_t* error, void* texts) {
-  if (error->desc != nullptr && *error->desc != '\0') {
-    static_cast<std::vector<std::string>*>(texts)->emplace_back(error->desc);
-  }
-  return 0;
-}
-
-/// Something of HDF5, closed when it is no more needed.
-class Handle {
- public:
-  Handle(hid_t id, herr_t (*closes)(hid_t), const char* what) : id_(id), close_(closes) {
-    if (id >= 0) return;
-    std::vector<std::string> reasons;
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, note_reason, &reasons);
-    throw std::runtime_error(fmt::format("cannot {}: {}", what, fmt::join(reasons, "; ")));
-  }
-  ~Handle() {
-    if (id_ >= 0) close_(id_);
-  }
-  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-  Handle& operator=(Handle&&) = delete;
-  operator hid_t() const { return id_; }
-  /// With a look at whether that went well.
-  void close() { expect(close_(std::exchange(id_, -1)), "close"); }
-
-  static void expect(herr_t result, const char* what) {
-    if (result < 0) Handle(-1, H5Fclose, what);
-  }
-
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-};
-
-/// HDF5 prints what goes wrong unless it is told not to.
-class Silence {
- public:
-  Silence() {
-    H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  }
-  ~Silence() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
-
- private:
-  H5E_auto2_t function_ = nullptr;
-  void* data_ = nullptr;
-};
 
 Handle text_type() {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "make a type");

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "output/result_rows.hpp"
+#include "output/table_reader.hpp"
 
 namespace portwave {
 
@@ -25,6 +27,12 @@ struct SpilledTable {
 /// built without it.
 void write_hdf5(const std::filesystem::path& path, const std::vector<SpilledTable>& tables,
                 const std::string& name);
+
+/// Opens a table of such a file, columns that hold texts left out. Null where it has no such table.
+/// Errors: std::runtime_error, with the reasons of HDF5, also for a file of another make;
+/// std::invalid_argument where portwave was built without it.
+std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path,
+                                             const std::string& table);
 
 inline constexpr std::size_t kMostColumns = 1000;
 

@@ -16,7 +16,7 @@ namespace {
 
 using Kind = TableColumn::Kind;
 
-constexpr std::size_t kPartColumns = 4, kEnergyColumns = 11;
+constexpr std::size_t kPartColumns = 4, kEnergyColumns = 13;
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 TableColumn time_column() { return {"time_s", "s"}; }
@@ -32,19 +32,23 @@ std::vector<TableColumn> trajectory_columns(const RecordingOptions& options) {
   return columns;
 }
 
-std::vector<TableColumn> energy_columns() {
+std::vector<TableColumn> energy_columns(bool has_deadline) {
   const auto joules = [](const char* name) { return TableColumn{name, "J", Kind::known_number}; };
-  return {{"step", "", Kind::integer},
-          time_column(),
-          joules("stored_J"),
-          joules("supplied_J"),
-          joules("dissipated_J"),
-          joules("mismatch_J"),
-          joules("tank_J"),
-          joules("max_passivity_residual_J"),
-          {"iterations", "", Kind::integer},
-          {"guard_alpha", ""},
-          {"guard_withheld_J", "J"}};
+  std::vector<TableColumn> columns = {{"step", "", Kind::integer},
+                                      time_column(),
+                                      joules("stored_J"),
+                                      joules("supplied_J"),
+                                      joules("dissipated_J"),
+                                      joules("mismatch_J"),
+                                      joules("tank_J"),
+                                      joules("max_passivity_residual_J"),
+                                      {"iterations", "", Kind::integer},
+                                      {"guard_alpha", ""},
+                                      {"guard_withheld_J", "J"},
+                                      {"residual", ""},
+                                      {"step_s", "s"}};
+  if (has_deadline) columns.push_back({"slack_s", "s"});
+  return columns;
 }
 
 std::vector<TableColumn> event_columns(std::span<const Watch> watches) {
@@ -110,6 +114,9 @@ void ResultRows::Sums::add(const StepReport& report) {
       empty ? step.max_passivity_residual_J
             : std::max(max_passivity_residual_J, step.max_passivity_residual_J);
   if (report.begins_window) iterations += report.iterations;
+  residual = std::max(residual, report.residual);
+  step_s = empty ? report.step_s : std::min(step_s, report.step_s);
+  slack_s = empty ? report.slack_s : std::min(slack_s, report.slack_s);
   empty = false;
 }
 
@@ -128,7 +135,7 @@ std::vector<ResultLayout> ResultRows::layouts(const Stepper& stepper) const {
     throw std::invalid_argument("energies of parts are not known without a ledger");
   }
   std::vector<ResultLayout> tables = {{"trajectory", trajectory_columns(options_)},
-                                      {"energy", energy_columns(), 1},
+                                      {"energy", energy_columns(stepper.deadline().has_value()), 1},
                                       {"events", {}},
                                       {"energy_parts", {}},
                                       {"energy_junctions", {}}};
@@ -142,6 +149,7 @@ std::vector<ResultLayout> ResultRows::layouts(const Stepper& stepper) const {
 
 void ResultRows::begin(const Stepper& stepper) {
   has_events_ = !stepper.watches().empty();
+  has_deadline_ = stepper.deadline().has_value();
   if (options_.energies) {
     parts_.assign(stepper.system().parts().size(), {});
     ports_.assign(stepper.system().scalar_ports().size(), 0.0);
@@ -205,9 +213,13 @@ void ResultRows::take_energy(const Stepper& stepper, double stored_J, double tan
                             known(sums_.max_passivity_residual_J),
                             static_cast<double>(sums_.iterations),
                             sums_.alpha,
-                            sums_.withheld_J};
-  static_assert(std::size(numbers) == 1 + kEnergyColumns);
-  std::ranges::copy(numbers, writer.row(std::size(numbers)).begin());
+                            sums_.withheld_J,
+                            sums_.residual,
+                            sums_.step_s,
+                            sums_.slack_s};
+  static_assert(std::size(numbers) == 1 + kEnergyColumns + 1);
+  const auto row = std::span(numbers).first(1 + kEnergyColumns + (has_deadline_ ? 1 : 0));
+  std::ranges::copy(row, writer.row(row.size()).begin());
   sums_ = {};
 }
 

@@ -47,6 +47,9 @@ class ResultRows {
     double withheld_J = 0.0;
     double max_passivity_residual_J = 0.0;
     std::int64_t iterations = 0;
+    double residual = 0.0;
+    double step_s = 0.0;
+    double slack_s = 0.0;
     bool empty = true;
 
     void add(const StepReport& report);
@@ -66,6 +69,7 @@ class ResultRows {
   std::int64_t rows_ = 1;  // of the trajectory, with every_s
   Sums sums_;
   bool has_events_ = false;
+  bool has_deadline_ = false;
   // With an envelope: by quantity, since the last row.
   std::vector<double> smallest_, largest_;
   // With energies: sums since the last row, of parts one after the other, and by scalar port.

@@ -85,7 +85,8 @@ TEST(CliInterrupt, KeepsWhatWasRecorded) {
     const ProcessResult result = run.process.wait();
     EXPECT_EQ(result.exit_code, 128 + signal) << said(result);
     EXPECT_TRUE(contains(result.err, "interrupted")) << said(result);
-    ASSERT_EQ(names_in(out), (Words{"energy.csv", "summary.json", "trajectory.csv"}));
+    ASSERT_EQ(names_in(out),
+              (Words{"energy.csv", "network.json", "summary.json", "trajectory.csv"}));
     const Json summary = Json::parse(read_text(out / "summary.json"));
     EXPECT_EQ(summary["completed"], false);
     const auto steps = summary["steps"].get<std::size_t>();
@@ -103,7 +104,7 @@ TEST(CliFolder, TwoRunsDoNotWriteToOne) {
   EXPECT_TRUE(contains(second.err, "another run writes to")) << said(second);
   first.process.send(SIGTERM);
   EXPECT_EQ(first.process.wait().exit_code, 128 + SIGTERM);
-  EXPECT_EQ(names_in(out), (Words{"energy.csv", "summary.json", "trajectory.csv"}));
+  EXPECT_EQ(names_in(out), (Words{"energy.csv", "network.json", "summary.json", "trajectory.csv"}));
   // Then it is free again.
   EXPECT_EQ(portwave_cli({"run", kPair, "--out", out.string()}).exit_code, 0);
 }

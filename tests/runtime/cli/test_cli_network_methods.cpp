@@ -53,7 +53,8 @@ TEST(CliNetworkMethods, RunTheSameScenarioWithOnlyTheMethodChanged) {
     EXPECT_NE(json["certificate"]["status"], "violated") << method;
     EXPECT_FALSE(contains(result.err, "impedance ")) << said(result);
     EXPECT_TRUE(contains(result.err, json["method_description"])) << said(result);
-    EXPECT_EQ(names_in(folder / "out"), (Words{"energy.csv", "summary.json", "trajectory.csv"}));
+    EXPECT_EQ(names_in(folder / "out"),
+              (Words{"energy.csv", "network.json", "summary.json", "trajectory.csv"}));
     const auto energy = read_csv(folder / "out/energy.csv");
     EXPECT_EQ(energy.rows.size(), 11U) << "the start and every second of 20 steps";
     const auto column = std::find(energy.names.begin(), energy.names.end(), "iterations");

@@ -74,7 +74,7 @@ TEST(CliRun, WritesCompleteFiles) {
   const ProcessResult result =
       portwave_cli({"run", kPair, "--steps", "30", "--out", out.string(), "--json"});
   ASSERT_EQ(result.exit_code, 0) << said(result);
-  EXPECT_EQ(names_in(out), (Words{"energy.csv", "summary.json", "trajectory.csv"}));
+  EXPECT_EQ(names_in(out), (Words{"energy.csv", "network.json", "summary.json", "trajectory.csv"}));
   EXPECT_EQ(read_text(out / "summary.json"), result.out);
 
   const Json summary = Json::parse(result.out);
@@ -116,8 +116,8 @@ TEST(CliRun, EventsAreWrittenAndMayEndTheRun) {
   EXPECT_LE(json["events"][0]["last_s"], json["time_s"]);
   // Where nothing is watched, none are left of a run before.
   ASSERT_EQ(portwave_cli(run + Words{"--steps", "5"}).exit_code, 0);
-  EXPECT_EQ(names_in(out),
-            (std::vector<std::string>{"energy.csv", "summary.json", "trajectory.csv"}));
+  EXPECT_EQ(names_in(out), (std::vector<std::string>{"energy.csv", "network.json", "summary.json",
+                                                     "trajectory.csv"}));
 }
 
 TEST(CliRun, ThreadsDoNotChangeAByte) {
@@ -312,7 +312,7 @@ TEST(CliRun, ViolatedCertificateIsExitCodeOneWithFiles) {
       portwave_cli(Words{"run", kPair, "--steps", "50", "--json", "--out", out.string()} +
                    kNegativeDamper + kAllowActive);
   EXPECT_EQ(result.exit_code, 1) << said(result);
-  EXPECT_EQ(names_in(out), (Words{"energy.csv", "summary.json", "trajectory.csv"}));
+  EXPECT_EQ(names_in(out), (Words{"energy.csv", "network.json", "summary.json", "trajectory.csv"}));
   const Json json = Json::parse(result.out);
   EXPECT_EQ(json["certificate"]["status"], "violated");
   EXPECT_EQ(json["certificate"]["worst_passivity_part"], "B");
@@ -340,7 +340,8 @@ TEST(CliRun, FailureWhileSteppingKeepsWhatWasRecorded) {
   for (const char* word : {"part \"", "step ", "what was recorded is in"}) {
     EXPECT_TRUE(contains(result.err, word)) << word << "\n" << said(result);
   }
-  ASSERT_EQ(names_in(folder.path()), (Words{"energy.csv", "summary.json", "trajectory.csv"}));
+  ASSERT_EQ(names_in(folder.path()),
+            (Words{"energy.csv", "network.json", "summary.json", "trajectory.csv"}));
   const Json summary = Json::parse(read_text(folder / "summary.json"));
   EXPECT_EQ(Json::parse(result.out), summary);
   EXPECT_EQ(summary["completed"], false);
@@ -388,13 +389,13 @@ TEST(CliRun, FolderThatCannotBeWrittenIsExitCodeThree) {
 
 /// What a run of before left: a set of files that belong together.
 void write_earlier_results(const std::filesystem::path& folder) {
-  for (const char* name : {"energy.csv", "summary.json", "trajectory.csv"}) {
+  for (const char* name : {"energy.csv", "network.json", "summary.json", "trajectory.csv"}) {
     write_text(folder / name, "earlier\n");
   }
 }
 
 TEST(CliRun, NamesTakenByFoldersAreToldBeforeTheRun) {
-  for (const std::string name : {"summary.json", "trajectory.csv", "energy.csv"}) {
+  for (const std::string name : {"summary.json", "network.json", "trajectory.csv", "energy.csv"}) {
     const TemporaryFolder folder;
     write_earlier_results(folder.path());
     std::filesystem::remove(folder / name);
@@ -410,11 +411,12 @@ TEST(CliRun, NamesTakenByFoldersAreToldBeforeTheRun) {
     EXPECT_EQ(result.exit_code, 3) << said(result);
     EXPECT_TRUE(contains(result.err, (folder / name).string())) << said(result);
     EXPECT_TRUE(contains(result.err, "Is a directory")) << said(result);
-    for (const std::string other : {"summary.json", "trajectory.csv", "energy.csv"}) {
+    for (const std::string other :
+         {"summary.json", "network.json", "trajectory.csv", "energy.csv"}) {
       if (other == name) continue;
       EXPECT_EQ(read_text(folder / other), "earlier\n") << name;
     }
-    EXPECT_EQ(names_in(folder.path()).size(), 3u) << name;
+    EXPECT_EQ(names_in(folder.path()).size(), 4u) << name;
   }
 }
 
@@ -431,7 +433,8 @@ TEST(CliRun, FilesThatMayNotGrowAreExitCodeThree) {
         full.bytes, {"run", kPair, "--steps", full.steps, "--out", folder.path().string()});
     EXPECT_EQ(result.exit_code, 3) << said(result);
     EXPECT_TRUE(contains(result.err, "File too large")) << said(result);
-    EXPECT_EQ(names_in(folder.path()), (Words{"energy.csv", "summary.json", "trajectory.csv"}));
+    EXPECT_EQ(names_in(folder.path()),
+              (Words{"energy.csv", "network.json", "summary.json", "trajectory.csv"}));
     for (const std::string& name : names_in(folder.path())) {
       EXPECT_EQ(read_text(folder / name), "earlier\n") << name << " at " << full.bytes;
     }

@@ -182,7 +182,8 @@ TEST(FileRecorder, WritesWhatTheStepperHadBitByBit) {
   for (const int every : {1, 2, 7}) {
     const TemporaryFolder folder;
     const Recorded expected = record_pair(folder / "deep/out", 42, every);
-    EXPECT_EQ(names_in(folder / "deep/out"), (Names{"energy.csv", "trajectory.csv"}));
+    EXPECT_EQ(names_in(folder / "deep/out"),
+              (Names{"energy.csv", "network.json", "trajectory.csv"}));
 
     const auto table = read_csv(folder / "deep/out/trajectory.csv");
     EXPECT_EQ(table.names, (Names{"time_s", "A.q1", "B.coupling.flow", "A.storage"}));
@@ -203,7 +204,7 @@ TEST(FileRecorder, EnergyRowsCloseTheLedgerAtAnyInterval) {
     const auto table = read_csv(folder / "energy.csv");
     EXPECT_EQ(table.names, (Names{"step", "time_s", "stored_J", "supplied_J", "dissipated_J",
                                   "mismatch_J", "tank_J", "max_passivity_residual_J", "iterations",
-                                  "guard_alpha", "guard_withheld_J"}));
+                                  "guard_alpha", "guard_withheld_J", "residual", "step_s"}));
     ASSERT_EQ(table.rows.size(), expected.stored_J.size());
     EXPECT_DOUBLE_EQ(table.rows[0][table.column("stored_J")], testing::kPairEnergy_J);
     double mismatch_J = 0.0;
@@ -352,7 +353,7 @@ TEST(FileRecorder, LeavesEarlierResultsAloneWithoutFinish) {
     recorder.record_initial(stepper);
     recorder.finish();
   }
-  EXPECT_EQ(names_in(folder.path()), (Names{"energy.csv", "trajectory.csv"}));
+  EXPECT_EQ(names_in(folder.path()), (Names{"energy.csv", "network.json", "trajectory.csv"}));
   EXPECT_EQ(read_csv(folder / "trajectory.csv").rows.size(), 1u);
 }
 
@@ -426,14 +427,15 @@ TEST(FileRecorder, SummaryIsThereOnlyBesideItsOwnFiles) {
   const Stepper stepper(system, pair_options(1));
   for (const std::string taken : {"", "energy.csv", "trajectory.csv"}) {
     const TemporaryFolder folder;
-    for (const char* name : {"energy.csv", "summary.json", "trajectory.csv"}) {
+    for (const char* name : {"energy.csv", "network.json", "summary.json", "trajectory.csv"}) {
       write_text(folder / name, "earlier\n");
     }
     FileRecorder recorder(folder.path(), {.observables = {observable(system, "A.q1")}});
     recorder.record_initial(stepper);
     if (taken.empty()) {
       recorder.finish("{}\n");
-      EXPECT_EQ(names_in(folder.path()), (Names{"energy.csv", "summary.json", "trajectory.csv"}));
+      EXPECT_EQ(names_in(folder.path()),
+                (Names{"energy.csv", "network.json", "summary.json", "trajectory.csv"}));
       EXPECT_EQ(read_text(folder / "summary.json"), "{}\n");
       EXPECT_EQ(read_csv(folder / "trajectory.csv").rows.size(), 1u);
       continue;
@@ -448,7 +450,7 @@ TEST(FileRecorder, SummaryIsThereOnlyBesideItsOwnFiles) {
 
 TEST(FileRecorder, KeepsEarlierFilesWhenTheSummaryCannotBeWritten) {
   const TemporaryFolder folder;
-  for (const char* name : {"energy.csv", "summary.json", "trajectory.csv"}) {
+  for (const char* name : {"energy.csv", "network.json", "summary.json", "trajectory.csv"}) {
     write_text(folder / name, "earlier\n");
   }
   {
@@ -458,7 +460,8 @@ TEST(FileRecorder, KeepsEarlierFilesWhenTheSummaryCannotBeWritten) {
     ASSERT_TRUE(message);
     EXPECT_NE(message->find("summary.json"), std::string::npos) << *message;
   }
-  EXPECT_EQ(names_in(folder.path()), (Names{"energy.csv", "summary.json", "trajectory.csv"}));
+  EXPECT_EQ(names_in(folder.path()),
+            (Names{"energy.csv", "network.json", "summary.json", "trajectory.csv"}));
   for (const std::string& name : names_in(folder.path())) {
     EXPECT_EQ(read_text(folder / name), "earlier\n") << name;
   }

@@ -47,12 +47,14 @@ bool has_hdf5();
 ///                     or, with `every_s`, at the multiples of it, the quantities then being taken from
 ///                     the polynomials of the stages.
 ///   energy            the ledger, a row for t = 0 and for every `every`-th step. Supplied, dissipated
-///                     and withheld energies, the mismatch and iterations are sums, the residual is the
-///                     largest and alpha the smallest of the steps since the row before, so that the
-///                     ledger closes row by row. With `every_s` a row for every step. What is not known
-///                     is left empty (NaN).
+///                     and withheld energies, the mismatch and iterations are sums, the residuals are the
+///                     largest, alpha, the step size and the slack the smallest of the steps since the
+///                     row before, so that the ledger closes row by row. With `every_s` a row for every
+///                     step. What is not known is left empty (NaN).
 ///   events            time_s, name and direction of every event, where something is watched.
 ///   energy_parts, energy_junctions   with RecordingOptions::energies, likewise.
+///
+/// and beside them `network.json`: the parts, how they are joined and the units of the quantities.
 ///
 /// The folder is made if missing. Rows go to hidden temporary files in it; `finish` moves them to
 /// their names when all are complete, so a name never holds half a file. Texts of numbers have 17

@@ -1,0 +1,290 @@
+#include "report/advice.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "report/run_folder.hpp"
+
+namespace portwave::report {
+namespace {
+
+using Json = nlohmann::json;
+
+double count(const Json& json) { return number_or(json, 0.0); }
+
+/// Windows in which an inner iteration did not meet its tolerance, as a share.
+double missed_share(const Json& summary) {
+  const double windows = count(at(summary, "iterations", "windows"));
+  return windows > 0.0 ? count(at(summary, "iterations", "not_converged")) / windows : 0.0;
+}
+
+bool has_tolerance(const Json& summary) {
+  const Json& options = at(summary, "method_options");
+  return count(at(options, "tolerance")) > 0.0 || count(at(options, "energy_tolerance_J")) > 0.0;
+}
+
+bool has_deadline(const Json& summary) { return at(summary, "time_budget").is_object(); }
+
+bool has_waves(const Json& summary) {
+  return at(summary, "method_options", "impedance").is_object();
+}
+
+/// Impedances that somebody has written down.
+bool has_given_impedance(const Json& summary) {
+  const std::string kind = text_or(at(summary, "method_options", "impedance", "kind"), "");
+  return kind == "uniform" || kind == "per_port";
+}
+
+constexpr const char* kLetChoose =
+    "Let the impedances be chosen: `\"impedance\": {\"kind\": \"auto\"}` in the scenario's method, "
+    "or "
+    "the method `\"auto\"`, which also chooses the iteration; `portwave tune SCENARIO` shows what "
+    "each promises.";
+
+std::optional<Advice> failed(const Json& summary) {
+  const std::string failure = text_or(at(summary, "failure"), "");
+  if (failure.empty()) return {};
+  return Advice{Level::bad, "The run failed",
+                failure +
+                    ". What was recorded up to there is drawn below. Where a part is at its "
+                    "limits, a smaller `step_s` often helps; `\"last_s\"` with `\"every\": 1` "
+                    "in the outputs keeps what led to it."};
+}
+
+std::optional<Advice> violated(const Json& summary) {
+  if (text_or(at(summary, "certificate", "status"), "") != "violated") return {};
+  const std::string law = text_or(at(summary, "certificate", "broken_law", "law"), "");
+  const std::string part = text_or(at(summary, "certificate", "worst_passivity_part"), "");
+  if (!law.empty()) {
+    return Advice{
+        Level::bad, "A law of the guard did not hold",
+        fmt::format("{}, first in step {:.0f}. This is a defect of the program or of a "
+                    "part of yours: please report it with the scenario.",
+                    law, number_or(at(summary, "certificate", "broken_law", "step"), 0.0))};
+  }
+  return Advice{
+      Level::bad, "A part creates energy",
+      fmt::format("{} gives more than it has and gets: look for a negative resistance, a force in "
+                  "its interior that should be an input, or a discretisation that is not passive.",
+                  part.empty() ? "One of them" : "`" + part + "`")};
+}
+
+std::optional<Advice> coupling_creates_energy(const Json& summary) {
+  if (text_or(at(summary, "certificate", "status"), "") != "conditional") return {};
+  if (text_or(at(summary, "certificate", "energy_safety", "status"), "") != "not_kept") return {};
+  if (!at(summary, "guard").is_null() || !has_waves(summary)) return {};
+  return Advice{Level::warn, "The coupling created energy",
+                "The iteration is stopped before it has converged, and nobody watches: turn the "
+                "guard on (`\"guard\": true`), or give it more iterations."};
+}
+
+std::optional<Advice> budget_too_small(const Json& summary) {
+  if (!has_tolerance(summary) || has_deadline(summary) || missed_share(summary) <= 0.02) return {};
+  const double budget = count(at(summary, "method_options", "iterations"));
+  std::string text = fmt::format(
+      "{:.0f} % of the {} ended with {:.0f} iterations before the tolerance was met.",
+      100.0 * missed_share(summary),
+      count(at(summary, "method_options", "window_steps")) > 1.0 ? "windows" : "steps", budget);
+  text += has_waves(summary) && has_given_impedance(summary)
+              ? std::string(" ") + kLetChoose + " Or allow more: `--set /method/iterations=" +
+                    fmt::format("{:.0f}", std::max(2.0 * budget, 10.0)) + "`."
+              : fmt::format(
+                    " Allow more: `--set /method/iterations={:.0f}`; `portwave study "
+                    "budget SCENARIO` shows the error by budget.",
+                    std::max(2.0 * budget, 10.0));
+  return Advice{Level::warn, "The budget of iterations is too small", std::move(text)};
+}
+
+std::optional<Advice> wrong_impedance(const Json& summary) {
+  const double mean = count(at(summary, "iterations", "mean"));
+  if (!has_waves(summary) || !has_given_impedance(summary) || mean < 12.0) return {};
+  if (missed_share(summary) > 0.02) return {};  // told with the budget
+  return Advice{Level::warn, "The iteration converges slowly",
+                fmt::format("A step takes {:.3g} iterations on average, with impedances that the "
+                            "scenario gives. ",
+                            mean) +
+                    kLetChoose};
+}
+
+std::optional<Advice> not_looked_at(const Json& summary) {
+  if (!has_waves(summary) || has_tolerance(summary) || has_deadline(summary)) return {};
+  const double mismatch = std::abs(count(at(summary, "energy", "mismatch_J")));
+  const double largest = std::abs(count(at(summary, "energy", "max_J")));
+  if (mismatch <= 1e-3 * largest || largest == 0.0) return {};
+  return Advice{
+      Level::warn, "The coupling takes part in the energy",
+      fmt::format(
+          "It took {:.3g} J, {:.2g} % of the largest stored energy, because every step ends "
+          "after its budget whatever the residual. Set a tolerance and allow more: "
+          "`--set /method/tolerance=1e-8 --set /method/iterations={:.0f}`.",
+          mismatch, 100.0 * mismatch / largest,
+          std::max(50.0, 4.0 * count(at(summary, "method_options", "iterations"))))};
+}
+
+std::optional<Advice> guard_acts_often(const Json& summary) {
+  const double steps = count(at(summary, "steps"));
+  const double used = count(at(summary, "guard", "steps"));
+  if (steps == 0.0 || used <= 0.05 * steps) return {};
+  return Advice{
+      Level::warn, "The guard acts often",
+      fmt::format(
+          "In {:.0f} % of the steps it withheld energy that had no source ({:.3g} J in all): "
+          "the run is safe, and less accurate than it could be. More iterations, better "
+          "impedances, or a tank (`\"tank\": {{\"initial_fraction\": 0.01}}`) let it rest.",
+          100.0 * used / steps, count(at(summary, "guard", "withheld_J")))};
+}
+
+std::optional<Advice> deadline_missed(const Json& summary) {
+  const double steps = count(at(summary, "time_budget", "steps"));
+  const double misses = count(at(summary, "time_budget", "misses"));
+  const double unexplained = count(at(summary, "time_budget", "unexplained_misses"));
+  if (steps == 0.0 || misses <= 0.001 * steps) return {};
+  return Advice{
+      Level::warn, "Deadlines are missed",
+      fmt::format(
+          "{:.2g} % of the steps were late, {:.0f} of {:.0f} misses not because others took "
+          "the processor. A larger `step_s`, a later deadline, or cheaper parts; "
+          "real-time priority and a core of its own against preemption.",
+          100.0 * misses / steps, unexplained, misses)};
+}
+
+std::optional<Advice> waits_for_files(const Json& summary) {
+  const double wall = count(at(summary, "wall_s"));
+  const double waited = count(at(summary, "recording_wait_s"));
+  if (wall <= 0.0 || waited <= 0.1 * wall) return {};
+  return Advice{
+      Level::warn, "Steps wait for the files",
+      fmt::format("{:.0f} % of the time. Record fewer rows (`\"every\"`), fewer quantities "
+                  "(`\"observe\"`), or numbers in place of texts (`\"format\": \"hdf5\"`).",
+                  100.0 * waited / wall)};
+}
+
+std::optional<Advice> steps_rejected(const Json& summary) {
+  const double steps = count(at(summary, "steps"));
+  const double rejected = count(at(summary, "step_sizes", "rejected"));
+  if (steps == 0.0 || rejected <= 0.2 * steps) return {};
+  const double for_coupling = count(at(summary, "step_sizes", "rejected_for_coupling"));
+  return Advice{
+      Level::warn, "Many steps are taken back",
+      fmt::format("{:.0f} for {:.0f} that stand. {}", rejected, steps,
+                  for_coupling > 0.5 * rejected
+                      ? "Most because the coupling did not converge: allow more iterations."
+                      : "Something changes faster than the steps can foresee: watch it as an "
+                        "event, or ask for more stages.")};
+}
+
+std::optional<Advice> far_impedances(const Json& summary) {
+  if (count(at(summary, "certificate", "uncomputable_islands")) == 0.0) return {};
+  return Advice{
+      Level::warn, "Impedances are far from those of the parts",
+      std::string("Waves are so large that the energy drowns in their rounding. ") + kLetChoose};
+}
+
+std::optional<Advice> unjudged(const Json& summary) {
+  const Json& parts = at(summary, "certificate", "unjudged_parts");
+  if (!parts.is_array() || parts.empty()) return {};
+  return Advice{Level::good, "Not all parts are judged",
+                fmt::format("{} of them do not know their energy; what went through their ports is "
+                            "metered, and whether they are passive is theirs to say.",
+                            parts.size())};
+}
+
+struct Rule {
+  std::string_view name;
+  std::optional<Advice> (*look)(const Json& summary);
+};
+
+/// The worst first.
+constexpr Rule kRules[] = {
+    {"failed", failed},
+    {"violated", violated},
+    {"coupling_creates_energy", coupling_creates_energy},
+    {"budget_too_small", budget_too_small},
+    {"wrong_impedance", wrong_impedance},
+    {"not_looked_at", not_looked_at},
+    {"guard_acts_often", guard_acts_often},
+    {"deadline_missed", deadline_missed},
+    {"steps_rejected", steps_rejected},
+    {"far_impedances", far_impedances},
+    {"waits_for_files", waits_for_files},
+    {"unjudged", unjudged},
+};
+
+std::string conditional_text(const Json& certificate) {
+  if (count(at(certificate, "uncomputable_islands")) > 0.0) {
+    return "an account could not be computed";
+  }
+  if (text_or(at(certificate, "energy_safety", "status"), "") == "not_kept") {
+    return "energy came from the coupling, which no guard watches";
+  }
+  if (at(certificate, "unjudged_parts").is_array() && !at(certificate, "unjudged_parts").empty()) {
+    return "some part does not know its energy";
+  }
+  if (count(at(certificate, "steps_with_excess")) > 0.0) {
+    return "the error of the iteration created energy";
+  }
+  return "a sampled margin was negative";
+}
+
+}  // namespace
+
+Verdict verdict_of(const Json& summary) {
+  const Json& certificate = at(summary, "certificate");
+  const std::string status = text_or(at(certificate, "status"), "not_checked");
+  if (!text_or(at(summary, "failure"), "").empty()) {
+    return {Level::bad,
+            fmt::format("The run failed after {:.0f} steps.", count(at(summary, "steps")))};
+  }
+  std::string text;
+  Level level = Level::good;
+  if (status == "holds") {
+    text = "The certificate holds: every part gave at most the energy that it had and got";
+    text += at(summary, "guard").is_object()
+                ? ", and with the guard the stored energy never exceeded the start and what was "
+                  "supplied."
+                : ".";
+  } else if (status == "conditional") {
+    level = Level::warn;
+    text = "The certificate is conditional: parts were passive as far as they can be judged, but " +
+           conditional_text(certificate) + ".";
+  } else if (status == "violated") {
+    level = Level::bad;
+    text =
+        "The certificate is violated: a part created energy, or a law of the guard did not hold.";
+  } else {
+    level = Level::warn;
+    text = "Energy was not checked: no ledger was kept.";
+  }
+  const double missed = count(at(summary, "iterations", "not_converged"));
+  if (missed > 0.0 && has_tolerance(summary)) {
+    level = std::max(level, Level::warn);
+    text += fmt::format(" In {:.0f} of {:.0f} steps the coupling did not meet its tolerance.",
+                        missed, count(at(summary, "iterations", "windows")));
+  }
+  if (at(summary, "completed").is_boolean() && !at(summary, "completed").get<bool>()) {
+    level = std::max(level, Level::warn);
+    text += " The run was interrupted.";
+  }
+  return {level, std::move(text)};
+}
+
+std::vector<Advice> advice_for(const Json& summary) {
+  std::vector<Advice> out;
+  for (const Rule& rule : kRules) {
+    if (auto advice = rule.look(summary)) out.push_back(std::move(*advice));
+  }
+  return out;
+}
+
+std::vector<std::string_view> advice_rules() {
+  std::vector<std::string_view> names;
+  for (const Rule& rule : kRules) names.push_back(rule.name);
+  return names;
+}
+
+}  // namespace portwave::report

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace portwave::report {
+
+// What the build has put into the program (cmake/embed_report.cmake); empty without uPlot.
+extern const std::string_view kPageHtml, kPageCss, kPageJs, kUplotCss, kUplotJs;
+
+}  // namespace portwave::report
