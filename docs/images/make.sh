@@ -67,3 +67,9 @@ if [[ -n $rows ]]; then
   } >docs/images/precision.csv
 fi
 gnuplot docs/images/precision.gp >docs/images/precision.svg
+
+# A report, as a browser shows it.
+build/release/bin/portwave run examples/robot_arm.json --out "$out/results" --report \
+  --set /outputs/energies=true --quiet
+chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --virtual-time-budget=4000 \
+  --window-size=1100,1500 --screenshot=docs/images/report.png "file://$out/results/report.html"

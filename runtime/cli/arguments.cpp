@@ -254,11 +254,16 @@ void add_report(Verb& top, ReportArguments& report) {
   verb.app()
       .add_option("DIR", report.folders, "Folder of results; of two the runs are compared")
       ->required()
-      ->expected(1, 2)
+      ->expected(1, -1)
       ->type_name("");
   verb.path("--out", "FILE", "File to write, in place of report.html or comparison.html in DIR",
             report.out);
   verb.app().footer(std::string(kReportExamples));
+  verb.check([&report] {
+    return report.folders.size() > 2
+               ? std::vector<std::string>{"a page is of one folder, or compares two"}
+               : std::vector<std::string>{};
+  });
 }
 
 void add_tune(Verb& top, TuneArguments& tune) {

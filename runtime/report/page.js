@@ -90,7 +90,12 @@
         const stride = Math.max(1, Math.ceil((last - first + 1) / (index === 0 ? 8 : 7)));
         const all = [];
         for (let power = first; power <= last; power += stride) all.push(10 ** power);
-        return all.length > 0 ? all : [low, high];
+        if (all.length > 1) return all;
+        const fine = [];
+        for (let power = first - 1; power <= last + 1; ++power) {
+          for (const digit of [1, 2, 5]) fine.push(digit * 10 ** power);
+        }
+        return fine.filter((value) => value >= low * 0.999 && value <= high * 1.001);
       };
       const ticks = (is_log) => (is_log ? { splits: powers, filter: (self, splits) => splits } : {});
       const options = {

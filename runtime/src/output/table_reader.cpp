@@ -41,14 +41,16 @@ class LineReader {
       buffer_.resize(old + count);
       if (count > 0) continue;
       if (std::ferror(file_.get()) != 0) fail_at("read", path_, errno);
-      if (!buffer_.empty()) fail("ends within a line");
+      if (!buffer_.empty()) fail(number_ + 1, "ends within a line");
       return false;
     }
   }
 
-  [[noreturn]] void fail(std::string_view what) const {
+  std::size_t number() const { return number_; }  ///< of the last one
+
+  [[noreturn]] void fail(std::size_t line, std::string_view what) const {
     throw std::runtime_error(
-        fmt::format("cannot read \"{}\": line {} {}", path_.string(), number_ + 1, what));
+        fmt::format("cannot read \"{}\": line {} {}", path_.string(), line, what));
   }
 
  private:
@@ -73,7 +75,7 @@ void for_each_cell(std::string_view line, Take take) {
 
 std::vector<std::string> header_of(LineReader& lines) {
   std::string_view line;
-  if (!lines.next(line)) lines.fail("is missing: there are no names of columns");
+  if (!lines.next(line)) lines.fail(1, "is missing: there are no names of columns");
   std::vector<std::string> columns;
   for_each_cell(line, [&](std::string_view cell) { columns.emplace_back(cell); });
   return columns;

@@ -147,7 +147,7 @@ Table table_of(const Json& rows, std::vector<std::string> columns) {
       const Json& value = cut == std::string::npos ? at(row, column.c_str())
                                                    : at(row, column.substr(0, cut).c_str(),
                                                         column.substr(cut + 3).c_str());
-      cells.push_back(value.is_number() ? value : Json(text_of(value)));
+      cells.push_back(value.is_number() || value.is_null() ? value : Json(text_of(value)));
     }
     table.rows.push_back(std::move(cells));
   }
