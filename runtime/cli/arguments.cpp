@@ -223,6 +223,7 @@ std::vector<std::string> run_defects(const CLI::App& verb, const RunArguments& r
   if (run.checkpoint_every && !run.out) {
     defects.push_back("--checkpoint-every needs --out: checkpoints lie with the results");
   }
+  if (run.live && run.quiet) defects.emplace_back("--live shows what --quiet hides");
   if (run.report && !run.out && !run.resume) defects.emplace_back(kReportNeedsOut);
   return defects;
 }
@@ -243,6 +244,10 @@ void add_run(Verb& top, RunArguments& run) {
             "Exit code 1 also where the certificate is conditional or steps missed the tolerance",
             run.strict);
   verb.flag("--report", "Also make a page of it: report.html in DIR", run.report);
+  verb.flag("--live", "Show how the run goes on: its rate, energy, residual, guard and worst part",
+            run.live);
+  verb.integer("--serve", "Show the run to browsers on this machine, on that port; 0: any",
+               {0, 65535}, [&run](std::int64_t port) { run.serve = static_cast<int>(port); });
   add_json(verb, run.json, "the summary");
   verb.flag("--quiet", "No progress and no summary on stderr", run.quiet);
   verb.app().footer(std::string(kRunExamples));

@@ -50,7 +50,9 @@ struct RunArguments {
   TimeBudget time;
   Certify certify = Certify::energy;
   bool strict = false;
-  bool report = false;  ///< also as a page
+  bool report = false;       ///< also as a page
+  bool live = false;         ///< shown while it goes on
+  std::optional<int> serve;  ///< to browsers, on that port; 0: one that is free
   bool json = false;
   bool quiet = false;
 };

@@ -18,6 +18,8 @@
 
 #include "commands.hpp"
 #include "interrupt.hpp"
+#include "live_feed.hpp"
+#include "live_server.hpp"
 #include "report.hpp"
 #include "run_checkpoints.hpp"
 #include "run_record.hpp"
@@ -61,6 +63,7 @@ struct Running {
   RunCheckpoints* checkpoints;  // null: none are made
   RunClock& clock;
   StatusLine& status;
+  LiveFeed* live;  // null: nobody looks
   const InterruptWatch& interrupt;
 };
 
@@ -87,6 +90,7 @@ int step_through(const Running& run) {
     for (const auto& recorder : run.recorders) recorder->record(stepper, report);
     run.status.steps_done(is_chosen ? done_of(stepper.time_s() / scenario.end_s)
                                     : stepper.step_index());
+    if (run.live != nullptr) run.live->step(stepper, report);
     if (run.checkpoints != nullptr && run.checkpoints->is_due(stepper.step_index())) {
       run.checkpoints->save(stepper, run.recorders, run.clock);
     }
@@ -162,6 +166,8 @@ Begun go_on(const RunArguments& terminal, std::unique_ptr<CheckpointFolder> fold
   RunArguments arguments = record.arguments;
   arguments.out = terminal.resume;
   arguments.report = terminal.report;
+  arguments.live = terminal.live;
+  arguments.serve = terminal.serve;
   arguments.strict = terminal.strict;
   arguments.json = terminal.json;
   arguments.quiet = terminal.quiet;
@@ -194,6 +200,39 @@ void tell_how_to_go_on(const RunCheckpoints& checkpoints, std::ostream& err) {
                      checkpoints.step_index(), checkpoints.folder().results().string());
 }
 
+/// What shows a run while it goes on, to people at the terminal and at browsers.
+struct LiveView {
+  std::optional<LiveReport> page;
+  std::optional<LiveServer> server;
+  std::optional<LiveFeed> feed;
+
+  void begin(const RunArguments& arguments, const Scenario& scenario, const Stepper& stepper,
+             StatusLine& status, std::ostream& err) {
+    if (!arguments.live && !arguments.serve) return;
+    const double end_s = scenario.end_s > 0.0
+                             ? scenario.end_s
+                             : static_cast<double>(scenario.steps) * scenario.options.step_s;
+    if (arguments.serve) {
+      page.emplace(stepper, scenario.name, end_s, scenario.recording.observables);
+      server.emplace(*arguments.serve, *page);
+      status.finish();
+      if (!arguments.quiet) err << fmt::format("the run is shown at {}\n", server->address());
+    }
+    LiveFeed::Show show = LiveFeed::Show::nothing;
+    if (arguments.live) {
+      status.finish();
+      show = stderr_is_terminal() ? LiveFeed::Show::panel : LiveFeed::Show::lines;
+    }
+    const bool is_chosen = stepper.step_sizes() != nullptr;
+    feed.emplace(err, show, scenario.name, is_chosen ? 0 : scenario.steps, end_s,
+                 stepper.step_index(), page ? &*page : nullptr);
+  }
+  void end(const RunSummary& summary) {
+    if (feed) feed->finish();
+    if (page) page->end(summary);
+  }
+};
+
 int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   const RunArguments& arguments = begun.arguments;
   const Scenario& scenario = begun.scenario;
@@ -217,6 +256,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   }
   int signal = 0;
   std::string failure;
+  LiveView live;
   try {
     if (begun.checkpoint) {
       RunCheckpoints::restore(*begun.checkpoint, stepper, recorders, clock);
@@ -226,10 +266,12 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
     }
     // From the first instant on there is something to go on from.
     if (checkpoints) checkpoints->save(stepper, recorders, clock);
+    live.begin(arguments, scenario, stepper, status, err);
     signal = step_through({scenario, stepper, recorders, checkpoints ? &*checkpoints : nullptr,
-                           clock, status, interrupt});
+                           clock, status, live.feed ? &*live.feed : nullptr, interrupt});
     if (signal != 0 && checkpoints) {
       checkpoints->save(stepper, recorders, clock);
+      if (live.feed) live.feed->finish();
       status.finish();
       tell_how_to_go_on(*checkpoints, err);
       return 128 + signal;
@@ -237,6 +279,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   } catch (const StepError& error) {
     failure = error.what();
   } catch (const std::runtime_error& error) {
+    if (live.feed) live.feed->finish();
     if (!checkpoints || !begun.folder->has_checkpoint()) throw;
     status.finish();
     err << "portwave: " << error.what() << '\n';
@@ -247,6 +290,8 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   summary.completed = signal == 0 && failure.empty();
   summary.failure = failure;
   for (const auto& recorder : recorders) summary.recording_wait_s += recorder->waited_s();
+
+  live.end(summary);
 
   status.show({"writing the results"});
   for (const auto& recorder : recorders) recorder->finish(summary);
@@ -272,7 +317,8 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
 }  // namespace
 
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
-  expect_report(arguments.report);
+  expect_report(arguments.report || arguments.serve);
+  expect_live_server(arguments.serve.has_value());
   const bool live = !arguments.quiet && stderr_is_terminal();
   if (!arguments.resume) {
     StatusLine status(err, live);

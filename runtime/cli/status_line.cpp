@@ -1,7 +1,6 @@
 #include "status_line.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <new>
 #include <ostream>
 #include <sys/ioctl.h>
@@ -12,6 +11,8 @@
 #include <fmt/format.h>
 
 #include <portwave/subsystems/base/printable.hpp>
+
+#include "signals_blocked.hpp"
 
 namespace portwave::cli {
 namespace {
@@ -30,23 +31,6 @@ std::size_t width_of_terminal() {
   const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
   return (is_known ? size.ws_col : kUsual) - 1;
 }
-
-/// While alive, threads that are made leave all signals to the others: a signal is to end what the
-/// main thread waits for.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_ = {};
-};
 
 std::string shortened(const std::string& text, std::size_t width) {
   constexpr std::size_t kDots = 3;

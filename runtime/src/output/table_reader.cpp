@@ -95,8 +95,8 @@ class CsvTableReader final : public TableReader {
       row.push_back(number);
     });
     if (row.size() != columns().size()) {
-      lines_.fail(
-          fmt::format("has {} cells, and there are {} columns", row.size(), columns().size()));
+      lines_.fail(lines_.number(), fmt::format("has {} cells, and there are {} columns", row.size(),
+                                               columns().size()));
     }
     return true;
   }
