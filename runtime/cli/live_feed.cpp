@@ -182,7 +182,9 @@ LiveProgress LiveFeed::progress(const LiveFacts& facts, double now_s) {
       iterations_ = static_cast<double>(facts.iterations - shown_->iterations) /
                     static_cast<double>(facts.step - shown_->step);
     }
-  } else if (facts.step > 0) {
+  } else if (facts.step > first_ && now_s > 0.0) {
+    if (!out.rate) out.rate = static_cast<double>(facts.step - first_) / now_s;
+    out.real_time_factor = *out.rate * facts.time_s / static_cast<double>(facts.step);
     iterations_ = static_cast<double>(facts.iterations) / static_cast<double>(facts.step);
   }
   out.iterations = iterations_;

@@ -209,9 +209,9 @@ struct LiveView {
   void begin(const RunArguments& arguments, const Scenario& scenario, const Stepper& stepper,
              StatusLine& status, std::ostream& err) {
     if (!arguments.live && !arguments.serve) return;
-    const double end_s = scenario.end_s > 0.0
-                             ? scenario.end_s
-                             : static_cast<double>(scenario.steps) * scenario.options.step_s;
+    const bool is_chosen = stepper.step_sizes() != nullptr;
+    const double end_s =
+        is_chosen ? scenario.end_s : static_cast<double>(scenario.steps) * scenario.options.step_s;
     if (arguments.serve) {
       page.emplace(stepper, scenario.name, end_s, scenario.recording.observables);
       server.emplace(*arguments.serve, *page);
@@ -223,7 +223,6 @@ struct LiveView {
       status.finish();
       show = stderr_is_terminal() ? LiveFeed::Show::panel : LiveFeed::Show::lines;
     }
-    const bool is_chosen = stepper.step_sizes() != nullptr;
     feed.emplace(err, show, scenario.name, is_chosen ? 0 : scenario.steps, end_s,
                  stepper.step_index(), page ? &*page : nullptr);
   }

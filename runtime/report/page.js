@@ -333,7 +333,6 @@
     drawn.length = 0;
     root.replaceChildren();
     root.append(make('h1', { text: data.title }));
-    if (data.subtitle) root.append(make('p', { class: 'soft', text: data.subtitle }));
     const head = make('div');
     renewed.head = head;
     root.append(head);
@@ -351,6 +350,7 @@
   }
   function draw_head(data) {
     renewed.head.replaceChildren();
+    if (data.subtitle) renewed.head.append(make('p', { class: 'soft', text: data.subtitle }));
     if (data.verdict) renewed.head.append(verdict_line(data.verdict));
     renewed.head.append(facts_list(data.facts));
     if (data.advice.length > 0) renewed.head.append(make('h2', { text: 'What to try' }), advice_list(data.advice));
