@@ -188,7 +188,7 @@ void add_checkpoint_every(Verb& verb, std::optional<CheckpointEvery>& every) {
 std::vector<std::string> options_beside_resume(const CLI::App& verb) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options()) {
-    const std::vector<std::string> may = {"--resume", "--strict", "--report",
+    const std::vector<std::string> may = {"--resume", "--strict", "--report", "--profile",
                                           "--json",   "--quiet",  "--help"};
     const std::string name = option->get_name();
     if (option->count() > 0 && std::find(may.begin(), may.end(), name) == may.end()) {
@@ -244,6 +244,8 @@ void add_run(Verb& top, RunArguments& run) {
             "Exit code 1 also where the certificate is conditional or steps missed the tolerance",
             run.strict);
   verb.flag("--report", "Also make a page of it: report.html in DIR", run.report);
+  verb.flag("--profile", "Say where the time goes; with --out also trace.json for ui.perfetto.dev",
+            run.profile);
   verb.flag("--live", "Show how the run goes on: its rate, energy, residual, guard and worst part",
             run.live);
   verb.integer("--serve", "Show the run to browsers on this machine, on that port; 0: any",

@@ -51,6 +51,7 @@ struct RunArguments {
   Certify certify = Certify::energy;
   bool strict = false;
   bool report = false;       ///< also as a page
+  bool profile = false;      ///< where the time goes
   bool live = false;         ///< shown while it goes on
   std::optional<int> serve;  ///< to browsers, on that port; 0: one that is free
   bool json = false;

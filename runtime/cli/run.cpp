@@ -49,6 +49,8 @@ Recorders recorders_for(const Scenario& scenario, const RunArguments& arguments,
   return recorders;
 }
 
+constexpr const char* kTraceFile = "trace.json";
+
 /// Steps that choose their size are not counted but what they have covered, in so many parts.
 constexpr std::int64_t kPartsOfRun = 100000;
 std::int64_t done_of(double share) {
@@ -111,6 +113,7 @@ StepperOptions options_of(const Scenario& scenario, const RunArguments& argument
   options.grain = arguments.grain;
   options.executor = arguments.executor;
   options.time = arguments.time;
+  if (arguments.profile) options.profile.emplace();
   return options;
 }
 
@@ -166,6 +169,7 @@ Begun go_on(const RunArguments& terminal, std::unique_ptr<CheckpointFolder> fold
   RunArguments arguments = record.arguments;
   arguments.out = terminal.resume;
   arguments.report = terminal.report;
+  arguments.profile = terminal.profile;
   arguments.live = terminal.live;
   arguments.serve = terminal.serve;
   arguments.strict = terminal.strict;
@@ -231,6 +235,15 @@ struct LiveView {
     if (page) page->end(summary);
   }
 };
+
+void tell_profile(const Profile& profile, const RunArguments& arguments, std::ostream& err) {
+  err << profile_text(profile);
+  if (!arguments.out) return;
+  const std::filesystem::path path = *arguments.out / kTraceFile;
+  write_file_atomically(path, trace_json(profile));
+  err << fmt::format("  trace: {} (open it in ui.perfetto.dev or chrome://tracing)\n",
+                     path.string());
+}
 
 int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   const RunArguments& arguments = begun.arguments;
@@ -309,6 +322,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
     tell_notes(scenario, err);
     if (arguments.out) err << fmt::format("  written to   {}\n", arguments.out->string());
   }
+  if (arguments.profile) tell_profile(stepper.profile(), arguments, err);
   if (arguments.report) write_run_report(*arguments.out, arguments.quiet, err);
   return exit_code_of(summary, signal, arguments.strict);
 }

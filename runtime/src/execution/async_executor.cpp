@@ -2,11 +2,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "execution/async_schedule.hpp"
 #include "execution/solo_step.hpp"
+#include "execution/step_trace.hpp"
 #include "execution/worker_team.hpp"
 
 namespace portwave {
@@ -17,12 +19,14 @@ using Schedule = AsyncSchedule<StandardAtomics>;
 /// Checks of one's own tasks that find nothing, before those of others are taken.
 constexpr int kFruitlessChecks = 24;
 
-/// Tasks are claimed, phase by phase, by whoever is there (AsyncSchedule).
+/// Tasks are claimed, phase by phase, by whoever is there (AsyncSchedule). `Follow`: NoTrace, or a trace.
+template <class Follow>
 class AsyncExecutor final : public Executor, private WorkerTeam::Work {
  public:
   AsyncExecutor(const WaveDiscretisation& waves, const Partition& partition, int threads,
-                const std::shared_ptr<Arena>& arena)
-      : threads_(threads),
+                const std::shared_ptr<Arena>& arena, Follow follow)
+      : follow_(follow),
+        threads_(threads),
         graph_(waves, partition),
         first_of_island_group_(static_cast<std::size_t>(waves.island_group_count()), nullptr),
         schedule_(graph_.size(), tasks_of_groups()),
@@ -127,6 +131,39 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   }
 
  private:
+  /// The same for the schedule, and what the task does is noted.
+  struct Followed {
+    AsyncExecutor& all;
+    int worker, index;
+
+    template <class Act>
+    auto noted(ProfileEvent::Kind kind, Act act) {
+      if (!all.follow_.is_on()) return act();
+      struct Note {
+        Followed& own;
+        ProfileEvent::Kind kind;
+        std::int64_t begin_ns = StepTrace::now_ns();
+        ~Note() { own.all.follow_.trace->note(own.worker, own.index, kind, begin_ns); }
+      } const note{*this, kind};
+      return act();
+    }
+    Task& task(int i) { return all.task(i); }
+    int allowed(int done, int budget) { return all.allowed(done, budget); }
+    void iterate(Task& task, std::int64_t k, std::uint64_t number) {
+      noted(ProfileEvent::Kind::iterate, [&] { all.iterate(task, k, number); });
+    }
+    void measure(Task& task, std::uint64_t number) {
+      noted(ProfileEvent::Kind::exchange, [&] { all.measure(task, number); });
+    }
+    bool judge(Task& task, std::int64_t k) { return all.judge(task, k); }
+    void commit(Task& task, std::int64_t k, std::uint64_t number) {
+      noted(ProfileEvent::Kind::commit, [&] { all.commit(task, k, number); });
+    }
+    bool run_alone(int number, Task& task, int to) {
+      return noted(ProfileEvent::Kind::iterate, [&] { return all.run_alone(number, task, to); });
+    }
+  };
+
   /// A worker's own tasks, [first, last). Where more workers come than there are of these, some
   /// share one.
   struct alignas(128) WorkerState {
@@ -178,6 +215,15 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
     }
   }
 
+  bool try_task(int worker, int index, std::uint64_t limit) {
+    if constexpr (std::is_same_v<Follow, FollowTasks>) {
+      Followed followed{*this, worker, index};
+      return schedule_.try_task(followed, index, limit);
+    } else {
+      return schedule_.try_task(*this, index, limit);
+    }
+  }
+
   bool try_work(int number) noexcept override {
     const std::uint64_t limit = schedule_.limit();
     const int count = graph_.size();
@@ -185,17 +231,17 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
     // Where the last task was found, so that a sweep over many tasks is one pass, not one per task.
     const int cursor = worker.cursor.load(std::memory_order_relaxed);
     for (int i = cursor; i < worker.last; ++i) {
-      if (schedule_.try_task(*this, i, limit)) return found(worker, i + 1);
+      if (try_task(number, i, limit)) return found(worker, i + 1);
     }
     for (int i = worker.first; i < cursor; ++i) {
-      if (schedule_.try_task(*this, i, limit)) return found(worker, i + 1);
+      if (try_task(number, i, limit)) return found(worker, i + 1);
     }
     // Others' tasks only after a while, unless those others are not there.
     const int fruitless = worker.fruitless.load(std::memory_order_relaxed) + 1;
     worker.fruitless.store(fruitless, std::memory_order_relaxed);
     if (fruitless < kFruitlessChecks && team_.present() == threads_ - 1) return false;
     for (int i = worker.last; i < worker.last + count - (worker.last - worker.first); ++i) {
-      if (schedule_.try_task(*this, i % count, limit)) return true;
+      if (try_task(number, i % count, limit)) return true;
     }
     return false;
   }
@@ -233,6 +279,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
         DeadlineScheduler::Clock::duration(inner_end_ns_.load(std::memory_order_relaxed)));
   }
 
+  [[no_unique_address]] Follow follow_;
   int threads_;
   TaskGraph graph_;
   std::vector<const Task*> first_of_island_group_;
@@ -252,8 +299,13 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
 
 std::unique_ptr<Executor> make_async_executor(const WaveDiscretisation& waves,
                                               const Partition& partition, int threads,
-                                              const std::shared_ptr<Arena>& arena) {
-  return std::make_unique<AsyncExecutor>(waves, partition, threads, arena);
+                                              const std::shared_ptr<Arena>& arena,
+                                              StepTrace* trace) {
+  if (trace != nullptr) {
+    return std::make_unique<AsyncExecutor<FollowTasks>>(waves, partition, threads, arena,
+                                                        FollowTasks{trace});
+  }
+  return std::make_unique<AsyncExecutor<NoTrace>>(waves, partition, threads, arena, NoTrace{});
 }
 
 }  // namespace portwave

@@ -12,6 +12,8 @@
 
 namespace portwave {
 
+class StepTrace;
+
 /// A macro-step's inner iteration and commit, as asked for.
 struct StepPlan {
   IterationRule rule;
@@ -54,9 +56,11 @@ class Executor {
 /// The failure to report: the earliest iteration, and of that the part with the lowest number.
 void take_failure(const TaskGraph& graph, StepResult& result);
 
-/// Everything on the calling thread, island group by island group.
+/// Everything on the calling thread, island group by island group. `trace`: what its tasks do is noted
+/// there, as tasks −1, −2, …; null: nobody looks.
 std::unique_ptr<Executor> make_serial_executor(const WaveDiscretisation& waves,
-                                               const Partition& island_groups);
+                                               const Partition& island_groups,
+                                               StepTrace* trace = nullptr);
 /// One barrier per phase: tbb::parallel_for over the tasks.
 std::unique_ptr<Executor> make_barrier_executor(const WaveDiscretisation& waves,
                                                 const Partition& partition, int threads);
@@ -67,7 +71,8 @@ std::unique_ptr<Executor> make_graph_executor(const WaveDiscretisation& waves,
 /// `arena`: whose workers they are; null: its own.
 std::unique_ptr<Executor> make_async_executor(const WaveDiscretisation& waves,
                                               const Partition& partition, int threads,
-                                              const std::shared_ptr<Arena>& arena = nullptr);
+                                              const std::shared_ptr<Arena>& arena = nullptr,
+                                              StepTrace* trace = nullptr);
 /// The serial one or the async executor, whichever the clock has lately found faster.
 std::unique_ptr<Executor> make_automatic_executor(std::unique_ptr<Executor> serial,
                                                   std::unique_ptr<Executor> parallel);

@@ -19,6 +19,7 @@
 #include "execution/parallel_for_each.hpp"
 #include "execution/run_certificate.hpp"
 #include "execution/step_engine.hpp"
+#include "execution/step_profiler.hpp"
 #include "portwave/coupling/state_space/condensed.hpp"
 #include "portwave/coupling/state_space/dynamic_iteration.hpp"
 #include "portwave/coupling/state_space/network_method.hpp"
@@ -48,6 +49,7 @@ class NetworkEngine final : public StepEngine {
     method_->set_interrupted(given.interrupted);
     refuse_non_finite_start();
     open_ledger();
+    if (given.profile) profiler_.emplace(*given.profile, 0);
     if (given.time.pace > 0.0) {
       late_.emplace(std::numeric_limits<double>::infinity(), 0.0, 1e-9 * method_->shared_cost_ns());
     }
@@ -101,7 +103,7 @@ class NetworkEngine final : public StepEngine {
     if (step_s != this->step_s()) {
       throw std::logic_error("the method couples without waves: all steps are of one size");
     }
-    const bool timed = options_.timed || late_.has_value();
+    const bool timed = options_.timed || profiler_ || late_.has_value();
     Clock::time_point start{}, ready{}, stepped{};
     if (timed) start = await_turn(step_s);
     if (timed) ready = Clock::now();
@@ -128,10 +130,17 @@ class NetworkEngine final : public StepEngine {
       const Clock::time_point end = Clock::now();
       report.times = {seconds(ready - start), seconds(stepped - ready), seconds(end - stepped)};
       if (late_) report.slack_s = late_->finish(0, start, end);
+      if (profiler_) {
+        profiler_->end(clock().steps() - 1, {start, ready, stepped, end}, report.iterations);
+      }
     }
     return report;
   }
 
+  Profile profile() override {
+    if (!profiler_) throw std::logic_error("StepperOptions::profile was not asked for");
+    return profiler_->profile(nullptr, nullptr, nullptr, nullptr);
+  }
   void archive(StateArchive& archive) override {
     method_->archive(archive);
     archive.values(begins_window_, totals_, worst_ratio_);
@@ -282,6 +291,7 @@ class NetworkEngine final : public StepEngine {
   std::vector<double> effort_, flow_;
   std::int64_t ports_step_ = 0;
   Pace pace_;
+  std::optional<StepProfiler> profiler_;
   std::optional<DeadlineScheduler> late_;  ///< with a pace: says how late steps were
   bool begins_window_ = true;              ///< the next step does
   IterationStatistics statistics_;

@@ -24,41 +24,49 @@ constexpr double kWorthThreads_ns = 4000.0;
 }  // namespace
 
 Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& options, int iterations,
-                   const double* record, LaneCosts& costs) {
+                   const double* record, LaneCosts& costs, StepTrace* trace) {
   const int threads = options.threads;
   const bool automatic = options.executor == ExecutorKind::automatic;
   const auto serial = [&] {
-    return make_serial_executor(waves, whole_island_groups(waves, costs));
+    return make_serial_executor(waves, whole_island_groups(waves, costs), trace);
   };
-  if (options.executor == ExecutorKind::serial) return {serial(), "serial"};
+  // Costs do not change what these hold.
+  const auto serial_runner = [&](std::string description) {
+    return Runner{serial(), std::move(description), {}, whole_island_groups(waves, costs)};
+  };
+  if (options.executor == ExecutorKind::serial) return serial_runner("serial");
   if (const int part = find_single_threaded(waves); part >= 0 && threads > 1) {
     const std::string& name = waves.system().parts()[static_cast<std::size_t>(part)].name;
-    return {serial(), fmt::format("serial (subsystem \"{}\" is not thread-safe)", name)};
+    return serial_runner(fmt::format("serial (subsystem \"{}\" is not thread-safe)", name));
   }
-  if (automatic && threads == 1) return {serial(), "serial"};
+  if (automatic && threads == 1) return serial_runner("serial");
   costs = measured_costs(waves, record);
   const Partition partition = make_partition(waves, costs, options.grain, threads, iterations);
   const double step_ns = partition.iteration_cost_ns * iterations + partition.commit_cost_ns;
   if (automatic && step_ns < kWorthThreads_ns) {
-    return {serial(), fmt::format("serial (a step of about {:.2g} us is too short for {} threads)",
-                                  step_ns * 1e-3, threads)};
+    return serial_runner(fmt::format(
+        "serial (a step of about {:.2g} us is too short for {} threads)", step_ns * 1e-3, threads));
   }
   if (automatic && partition.tasks.size() == 1) {
-    return {serial(), "serial (one task: nothing to share)"};
+    return serial_runner("serial (one task: nothing to share)");
   }
   const std::string tasks =
       fmt::format("{} task{}", partition.tasks.size(), partition.tasks.size() == 1 ? "" : "s");
   switch (options.executor) {
     case ExecutorKind::graph:
-      return {make_graph_executor(waves, partition, threads), "graph, " + tasks};
+      return {make_graph_executor(waves, partition, threads), "graph, " + tasks, {}, {}};
     case ExecutorKind::barrier:
-      return {make_barrier_executor(waves, partition, threads), "barrier, " + tasks};
+      return {make_barrier_executor(waves, partition, threads), "barrier, " + tasks, {}, {}};
     case ExecutorKind::async:
-      return {make_async_executor(waves, partition, threads, options.arena), "async, " + tasks};
+      return {make_async_executor(waves, partition, threads, options.arena, trace),
+              "async, " + tasks,
+              partition,
+              {}};
     default:
       return {make_automatic_executor(
-                  serial(), make_async_executor(waves, partition, threads, options.arena)),
-              "serial or async, whichever is faster, " + tasks};
+                  serial(), make_async_executor(waves, partition, threads, options.arena, trace)),
+              "serial or async, whichever is faster, " + tasks, partition,
+              whole_island_groups(waves, costs)};
   }
 }
 

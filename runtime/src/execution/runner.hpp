@@ -13,12 +13,14 @@ namespace portwave {
 struct Runner {
   std::unique_ptr<Executor> executor;
   std::string description;
+  /// As the executor has cut it, of its serial one too; empty where it does not.
+  Partition partition, serial;
 };
 
 /// The executor that `options` ask for. Where that depends on costs they are measured, from
 /// `record`, and left in `costs`. `iterations`: what a step is expected to take.
 Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& options, int iterations,
-                   const double* record, LaneCosts& costs);
+                   const double* record, LaneCosts& costs, StepTrace* trace = nullptr);
 
 WaveDiscretisation::Grouping grouping_for(const StepperOptions& options);
 

@@ -1,14 +1,19 @@
+#include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "execution/solo_step.hpp"
+#include "execution/step_trace.hpp"
 
 namespace portwave {
 namespace {
 
+/// `Follow`: NoTrace, or a trace.
+template <class Follow>
 class SerialExecutor final : public Executor {
  public:
-  SerialExecutor(const WaveDiscretisation& waves, const Partition& island_groups)
-      : graph_(waves, island_groups) {
+  SerialExecutor(const WaveDiscretisation& waves, const Partition& island_groups, Follow follow)
+      : graph_(waves, island_groups), follow_(follow) {
     for (int i = 0; i < graph_.size(); ++i) steps_.emplace_back(graph_.task(i), waves, exchanged_);
   }
 
@@ -28,19 +33,34 @@ class SerialExecutor final : public Executor {
     }
     for (SoloStep& step : steps_) step.begin(s, plan.rule, outcomes);
     if (plan.deadline == nullptr) {
-      for (SoloStep& step : steps_) step.iterate(s, plan.rule, plan.rule.budget, outcomes);
+      for_steps(ProfileEvent::Kind::iterate,
+                [&](SoloStep& step) { step.iterate(s, plan.rule, plan.rule.budget, outcomes); });
     } else {
       iterate_until_deadline(s, plan, outcomes, result);
     }
     if (plan.timed) result.inner_end = DeadlineScheduler::Clock::now();
     if (!has_failed()) {
-      for (SoloStep& step : steps_) step.commit(s, plan.rule);
+      for_steps(ProfileEvent::Kind::commit, [&](SoloStep& step) { step.commit(s, plan.rule); });
     }
     if (has_failed()) take_failure(graph_, result);
     return result;
   }
 
  private:
+  template <class Act>
+  void for_steps(ProfileEvent::Kind kind, Act act) {
+    if constexpr (std::is_same_v<Follow, FollowTasks>) {
+      if (follow_.is_on()) {
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+          const std::int64_t begin_ns = StepTrace::now_ns();
+          act(steps_[i]);
+          follow_.trace->note(0, -1 - static_cast<int>(i), kind, begin_ns);
+        }
+        return;
+      }
+    }
+    for (SoloStep& step : steps_) act(step);
+  }
   bool has_failed() const {
     for (int i = 0; i < graph_.size(); ++i) {
       if (graph_.task(i).outcome.failed_at >= 0) return true;
@@ -58,7 +78,9 @@ class SerialExecutor final : public Executor {
         return;
       }
       bool open = false;
-      for (SoloStep& step : steps_) open = step.iterate(s, plan.rule, horizon, outcomes) || open;
+      for_steps(ProfileEvent::Kind::iterate, [&](SoloStep& step) {
+        open = step.iterate(s, plan.rule, horizon, outcomes) || open;
+      });
       done = horizon;
       if (!open) return;
     }
@@ -67,6 +89,7 @@ class SerialExecutor final : public Executor {
   TaskGraph graph_;
   AlignedVector exchanged_;  // of SoloStep
   std::vector<SoloStep> steps_;
+  [[no_unique_address]] Follow follow_;
 };
 
 }  // namespace
@@ -80,8 +103,11 @@ void take_failure(const TaskGraph& graph, StepResult& result) {
 }
 
 std::unique_ptr<Executor> make_serial_executor(const WaveDiscretisation& waves,
-                                               const Partition& island_groups) {
-  return std::make_unique<SerialExecutor>(waves, island_groups);
+                                               const Partition& island_groups, StepTrace* trace) {
+  if (trace != nullptr) {
+    return std::make_unique<SerialExecutor<FollowTasks>>(waves, island_groups, FollowTasks{trace});
+  }
+  return std::make_unique<SerialExecutor<NoTrace>>(waves, island_groups, NoTrace{});
 }
 
 }  // namespace portwave

@@ -67,6 +67,8 @@ class StepEngine {
   virtual const IterationStatistics& iterations() const = 0;
   virtual std::optional<DeadlineScheduler::Statistics> deadline() const = 0;
   virtual std::size_t overhead_bytes() const = 0;
+  /// Errors: std::logic_error without StepperOptions::profile.
+  virtual Profile profile() = 0;
   /// All that the steps to come and the accounts of the run depend on. Times on the clock of the
   /// wall are not among it.
   virtual void archive(StateArchive& archive) = 0;

@@ -425,6 +425,8 @@ const StepSizeStatistics* Stepper::step_sizes() const { return engine_->step_siz
 std::optional<DeadlineScheduler::Statistics> Stepper::deadline() const {
   return engine_->deadline();
 }
+Profile Stepper::profile() const { return engine_->profile(); }
+
 std::size_t Stepper::overhead_bytes() const {
   return engine_->overhead_bytes() + (events_ == nullptr ? 0 : events_->bytes());
 }

@@ -26,6 +26,7 @@
 #include "execution/state_view.hpp"
 #include "execution/step_engine.hpp"
 #include "execution/step_levels.hpp"
+#include "execution/step_profiler.hpp"
 #include "execution/tuner.hpp"
 #include "execution/wave_start.hpp"
 #include "portwave/coupling/energy/energy_ledger.hpp"
@@ -94,7 +95,14 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     is_repeatable_ = unrepeatable.empty();
     certificate_.emplace(waves_, update(), ledger_, options_.certify == Certify::full,
                          unrepeatable);
-    runner_ = make_runner(waves_, options_, tuner().expected_iterations(), record_.data(), costs_);
+    if (options_.profile) {
+      options_.timed = true;
+      const bool follows =
+          options_.executor != ExecutorKind::graph && options_.executor != ExecutorKind::barrier;
+      profiler_.emplace(*options_.profile, follows ? options_.threads : 0);
+    }
+    runner_ = make_runner(waves_, options_, tuner().expected_iterations(), record_.data(), costs_,
+                          profiler_ ? profiler_->trace() : nullptr);
     runner_.executor->bind(arrays());
     runner_.executor->bind(next_arrays());
     if (options_.time.active()) {
@@ -186,6 +194,11 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
            states_.bytes();
   }
 
+  Profile profile() override {
+    if (!profiler_) throw std::logic_error("StepperOptions::profile was not asked for");
+    const LaneCosts costs = measured_costs(waves_, record_.data());
+    return profiler_->profile(&waves_, &costs, &runner_.partition, &runner_.serial);
+  }
   void archive(StateArchive& archive) override {
     archive_levels(archive);
     archive.values(clock_, stale_, options_.method.waves().iterations, tuning_);
@@ -304,7 +317,10 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   /// Steps into the next record, from `time_s`.
   StepReport make_attempt(double time_s, Attempt& attempt) {
     freeze(time_s);
-    if (is_timed()) attempt.ready = Clock::now();
+    if (is_timed()) {
+      attempt.ready = Clock::now();
+      if (profiler_) profiler_->begin(clock_.steps());
+    }
     const StepResult result = run(is_timed());
     attempt.inner_end = result.inner_end;
     return summarise(result);
@@ -345,6 +361,10 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     const Clock::time_point end = Clock::now();
     report.times = {seconds(attempt.ready - attempt.start),
                     seconds(attempt.inner_end - attempt.ready), seconds(end - attempt.inner_end)};
+    if (profiler_) {
+      profiler_->end(clock_.steps() - 1, {attempt.start, attempt.ready, attempt.inner_end, end},
+                     report.iterations);
+    }
     if (scheduler_) {
       const bool guarded = guard_ && !guard_->uses().empty();
       const int evaluations = report.iterations + report.linearisations;
@@ -714,6 +734,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   IslandWatch watch_;
   TuningStatistics tuning_;
   LaneCosts costs_;
+  std::optional<StepProfiler> profiler_;  // before the runner, whose executor writes to it
   Runner runner_;
   std::optional<DeadlineScheduler> scheduler_;  // with a time budget
   Pace pace_;

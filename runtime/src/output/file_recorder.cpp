@@ -141,7 +141,9 @@ struct FileRecorder::Impl {
     }
     (hdf5 != nullptr ? out.published : out.obsolete).emplace_back(kHdf5);
     (described != nullptr ? out.published : out.obsolete).emplace_back(kNetwork);
-    out.obsolete.emplace_back("report.html");  // of the run before
+    for (const char* name : {"report.html", "trace.json"}) {  // of the run before
+      out.obsolete.emplace_back(name);
+    }
     return out;
   }
 

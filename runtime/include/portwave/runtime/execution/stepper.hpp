@@ -23,6 +23,7 @@
 #include "portwave/runtime/execution/budget.hpp"
 #include "portwave/runtime/execution/events.hpp"
 #include "portwave/runtime/execution/partition.hpp"
+#include "portwave/runtime/execution/profile.hpp"
 #include "portwave/runtime/execution/snapshot.hpp"
 #include "portwave/runtime/execution/wave_view.hpp"
 #include "portwave/runtime/signals/signal_graph.hpp"
@@ -135,6 +136,8 @@ struct StepperOptions {
   /// which then fails.
   std::function<bool()> interrupted = {};
   bool timed = false;  ///< fill StepReport::times; always so with a time budget
+  /// Look at some steps, for Stepper::profile. Steps are then `timed`; without, it costs nothing.
+  std::optional<ProfileOptions> profile = {};
 };
 
 /// Wall time of the phases of one macro-step [s]; zeros unless timed.
@@ -353,6 +356,9 @@ class Stepper {
   const StepSizeStatistics* step_sizes() const;
   /// How steps kept to the time budget; nothing without one.
   std::optional<DeadlineScheduler::Statistics> deadline() const;
+  /// Where the time of the steps went so far. Measures the parts, one type after the other: a few
+  /// milliseconds. Errors: std::logic_error without StepperOptions::profile.
+  Profile profile() const;
   /// Bytes held beside states and step maps: waves, ledger, places, junctions, tasks. Without
   /// waves: waveforms, scratch, and the states that they are computed in.
   std::size_t overhead_bytes() const;

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
+
+/// StepperOptions::profile: where the time of steps goes. Some of them are looked at: at first all, and
+/// every second of these from then on whenever there are more events than are kept.
+struct ProfileOptions {
+  std::size_t most_events = 100'000;  ///< of the trace
+};
+
+/// What a thread did in the steps that were looked at [s].
+struct ProfileWorker {
+  double iterate_s = 0.0;   ///< port solves and updates of tasks
+  double exchange_s = 0.0;  ///< exchange and residuals, where a tolerance is checked
+  double commit_s = 0.0;    ///< commits of tasks
+  double waiting_s = 0.0;   ///< the rest of the time between begin and ledger
+  double working_s() const { return iterate_s + exchange_s + commit_s; }
+};
+
+struct ProfileTask {
+  int number = 0;  ///< of the executor; below 0: a task of the serial one, −1 being its first
+  int parts = 0;
+  std::string first_part;
+  double iterate_s = 0.0, exchange_s = 0.0, commit_s = 0.0;
+  std::int64_t events = 0;
+  double all_s() const { return iterate_s + exchange_s + commit_s; }
+};
+
+/// Parts that are solved together, measured alone where the run stands.
+struct ProfileBatch {
+  std::string type;
+  int parts = 0;
+  double iterate_s = 0.0;  ///< one port solve of each
+  double commit_s = 0.0;   ///< one commit of each
+};
+
+/// What happened on a thread; times from the first step that was looked at [s].
+struct ProfileEvent {
+  enum class Kind : std::uint8_t { iterate, exchange, commit, begin, inner, ledger };
+  double begin_s = 0.0, end_s = 0.0;
+  std::int64_t step = 0;
+  int worker = 0;
+  int task = 0;  ///< of no meaning for the last three kinds, which are of the whole step
+  Kind kind = Kind::iterate;
+};
+
+/// Sums are over the steps that were looked at.
+struct Profile {
+  std::int64_t steps = 0, sampled = 0;
+  double step_s = 0.0;        ///< within Stepper::step
+  double between_s = 0.0;     ///< between steps: recording, and what else the caller does
+  double other_step_s = 0.0;  ///< mean of the steps that were not looked at; 0: there are none
+  double begin_s = 0.0;       ///< inputs and freezing
+  double inner_s = 0.0;       ///< iteration
+  double ledger_s = 0.0;      ///< commits, guard and ledger
+  std::int64_t iterations = 0;
+  /// Empty where tasks are not followed: executors `graph` and `barrier`, methods without waves.
+  std::vector<ProfileWorker> workers = {};
+  std::vector<ProfileTask> tasks = {};  ///< those that ran, the longest first
+  std::vector<ProfileBatch> batches = {};
+  std::vector<ProfileEvent> events = {};  ///< in the order of steps
+  std::int64_t dropped_events = 0;        ///< beyond what is kept of a step
+
+  double mean_step_s() const { return sampled > 0 ? step_s / static_cast<double>(sampled) : 0.0; }
+  /// Of the threads' time within steps: those of all that waited, or had nothing to do.
+  double waiting_s() const;
+  double working_s() const;
+  /// Time of the busiest thread over the mean; 1 without threads.
+  double imbalance() const;
+};
+
+/// As people read it: some tables, each line ended by a newline.
+std::string profile_text(const Profile& profile);
+/// As Chrome and Perfetto read it: the trace event format.
+std::string trace_json(const Profile& profile);
+
+}  // namespace portwave
