@@ -44,6 +44,15 @@ Json phases_json(const std::optional<StepTimes>& phases) {
           {"commit_s", number(phases->commit_s)}};
 }
 
+Json loss_json(const std::optional<ScalingLoss>& loss) {
+  if (!loss) return nullptr;
+  return {{"one_thread", number(loss->one_thread)},
+          {"waiting", number(loss->waiting)},
+          {"more_work", number(loss->more_work)},
+          {"imbalance", number(loss->imbalance)},
+          {"steps", loss->steps}};
+}
+
 Json row_json(const ScalingRow& row) {
   return {{"source", std::string(source_of(row))},
           {"size", row.size},
@@ -59,7 +68,8 @@ Json row_json(const ScalingRow& row) {
           {"tasks", row.tasks},
           {"imbalance", number(row.imbalance)},
           {"execution", row.execution},
-          {"fell_back_to_serial", row.fell_back ? Json(*row.fell_back) : Json(nullptr)}};
+          {"fell_back_to_serial", row.fell_back ? Json(*row.fell_back) : Json(nullptr)},
+          {"loss", loss_json(row.loss)}};
 }
 
 Json rows_json(const std::vector<ScalingRow>& rows) {
@@ -120,6 +130,25 @@ std::string row_line(const ScalingRow& row) {
                      fmt::format("{:.3f}", row.imbalance), executor_cell(row));
 }
 
+/// Where the time of the threads goes, or nothing.
+std::string loss_table(const ScalingStudy& study) {
+  constexpr std::string_view kLossLine = "{:>9} {:>8} {:>10} {:>13} {:>10} {:>12} {:>10}\n";
+  std::string text;
+  for (const ScalingRow& row : study.rows) {
+    if (!row.loss) continue;
+    if (text.empty()) {
+      text = "\nWhere the time of the threads goes (executor async, tasks followed):\n" +
+             fmt::format(kLossLine, "parts", "threads", "steps", "one_thread", "waiting",
+                         "more_work", "imbalance");
+    }
+    const auto percent = [](double share) { return fmt::format("{:.1f} %", 100.0 * share); };
+    text += fmt::format(kLossLine, row.size, row.threads, row.loss->steps,
+                        percent(row.loss->one_thread), percent(row.loss->waiting),
+                        percent(row.loss->more_work), fmt::format("{:.3f}", row.loss->imbalance));
+  }
+  return text;
+}
+
 /// Measured and asked-for rows, then the predicted curve, columns aligned.
 std::string study_table(const ScalingStudy& study) {
   std::string text = fmt::format(kLine, "source", "parts", "threads", "step_us", "spread",
@@ -127,7 +156,7 @@ std::string study_table(const ScalingStudy& study) {
                                  "commit_us", "tasks", "imbalance", "executor");
   for (const ScalingRow& row : study.rows) text += row_line(row);
   for (const ScalingRow& row : study.curve) text += row_line(row);
-  return text;
+  return text + loss_table(study);
 }
 
 /// Rows and columns of a grid of so many nodes, as square as can be.

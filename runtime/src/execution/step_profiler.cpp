@@ -68,12 +68,15 @@ void StepProfiler::thin() {
 void StepProfiler::take_tasks(std::int64_t step, const Times& times) {
   trace_->end();
   const double span_s = seconds(times.end - times.ready);
+  const std::int64_t ready_ns = nanoseconds(times.ready);
+  std::int64_t last_ns = ready_ns;
   for (int w = 0; w < trace_->workers(); ++w) {
     ProfileWorker& worker = sums_.workers[static_cast<std::size_t>(w)];
     double working_s = 0.0;
     for (const StepTrace::Event& event : trace_->events(w)) {
       const double time_s = 1e-9 * static_cast<double>(event.end_ns - event.begin_ns);
       working_s += time_s;
+      last_ns = std::max(last_ns, event.end_ns);
       if (event.kind == ProfileEvent::Kind::iterate) worker.iterate_s += time_s;
       if (event.kind == ProfileEvent::Kind::exchange) worker.exchange_s += time_s;
       if (event.kind == ProfileEvent::Kind::commit) worker.commit_s += time_s;
@@ -87,6 +90,7 @@ void StepProfiler::take_tasks(std::int64_t step, const Times& times) {
     worker.waiting_s += std::max(0.0, span_s - working_s);
     sums_.dropped_events += trace_->dropped(w);
   }
+  sums_.tasks_s += 1e-9 * static_cast<double>(last_ns - ready_ns);
 }
 
 void StepProfiler::end(std::int64_t step, const Times& times, int iterations) {

@@ -433,6 +433,9 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
         if (own_s != in_force_s && interface_) exchange_interface(in_force_s);
         is_changed = is_changed || own_s != in_force_s;
         in_force_s = own_s;
+        if (wanted.size() != waves_.system().scalar_ports().size()) {
+          throw StateArchive::Mismatch("impedances of another system");
+        }
         if (!has_impedance(wanted)) {
           waves_.set_impedance(wanted);
           if (interface_) interface_->take_over_maps();

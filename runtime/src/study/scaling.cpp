@@ -233,6 +233,50 @@ std::int64_t measure(std::vector<Network>& networks, const ScalingOptions& optio
   return steps;
 }
 
+/// A few steps with tasks followed.
+Profile followed(const Scenario& scenario, const ScalingOptions& options, ExecutorKind executor,
+                 int threads, std::int64_t steps) {
+  StepperOptions own = scenario.options;
+  own.executor = executor;
+  own.grain = options.grain;
+  own.threads = threads;
+  own.time = {};
+  own.profile.emplace();
+  Stepper stepper(scenario.system, own);
+  stepper.run(steps);
+  return stepper.profile();
+}
+
+/// `alone`: of one thread.
+ScalingLoss loss_of(const Profile& profile, const Profile& alone, int threads) {
+  const auto steps = static_cast<double>(std::max<std::int64_t>(profile.sampled, 1));
+  const auto steps_alone = static_cast<double>(std::max<std::int64_t>(alone.sampled, 1));
+  const double step_s = profile.step_s / steps, tasks_s = profile.tasks_s / steps;
+  const double all_s = threads * step_s;
+  if (!(all_s > 0.0)) return {};
+  return {(threads - 1) * (step_s - tasks_s) / all_s,
+          (threads * tasks_s - profile.working_s() / steps) / all_s,
+          (profile.working_s() / steps - alone.working_s() / steps_alone) / all_s,
+          profile.imbalance(), profile.sampled};
+}
+
+/// Why rows of more than one thread are not as efficient as one.
+void explain(const Scenario& scenario, const ScalingOptions& options, std::int64_t steps,
+             std::span<ScalingRow> rows) {
+  constexpr std::int64_t kMostFollowed = 300;
+  const bool has_tasks = scenario.options.method.couples_by_waves() &&
+                         options.executor != ExecutorKind::serial && !scenario.options.sizes;
+  if (!has_tasks) return;
+  const std::int64_t count = std::min(steps, kMostFollowed);
+  std::optional<Profile> alone;
+  for (ScalingRow& row : rows) {
+    if (row.predicted || row.threads < 2) continue;
+    if (!alone) alone = followed(scenario, options, ExecutorKind::serial, 1, count);
+    const Profile own = followed(scenario, options, ExecutorKind::async, row.threads, count);
+    row.loss = loss_of(own, *alone, row.threads);
+  }
+}
+
 std::optional<bool> fell_back(const Stepper& stepper, int threads) {
   const std::string& what = stepper.execution();
   if (threads == 1) return false;
@@ -325,6 +369,8 @@ ScalingStudy study_strong_scaling(const Scenario& scenario, const ScalingOptions
         subject != nullptr ? ratio(*network.serial, *subject) : model.serial_step_s / row.step_s;
     row.efficiency = row.speed_up / count;
   }
+  tell(listener, {"following tasks"});
+  explain(scenario, options, study.steps, study.rows);
   study.curve = curve_of(predictor, model);
   study.models.push_back(model);
   return study;
@@ -360,6 +406,10 @@ ScalingStudy study_weak_scaling(const std::vector<SizedScenario>& scenarios,
                                                         : study.rows.front().step_s / row.step_s;
     row.speed_up = row.threads * row.efficiency;
     if (i + 1 == networks.size()) study.curve = curve_of(predictor, model);
+  }
+  tell(listener, {"following tasks"});
+  for (std::size_t i = 0; i < networks.size(); ++i) {
+    explain(scenarios[i].scenario, options, study.steps, std::span(study.rows).subspan(i, 1));
   }
   return study;
 }

@@ -60,6 +60,8 @@ struct Profile {
   double begin_s = 0.0;       ///< inputs and freezing
   double inner_s = 0.0;       ///< iteration
   double ledger_s = 0.0;      ///< commits, guard and ledger
+  /// From the first task to the last, where tasks are followed; the rest of the step is one thread's.
+  double tasks_s = 0.0;
   std::int64_t iterations = 0;
   /// Empty where tasks are not followed: executors `graph` and `barrier`, methods without waves.
   std::vector<ProfileWorker> workers = {};

@@ -46,6 +46,15 @@ struct ScalingOptions {
   int cores = 0;  ///< of this machine: more threads are predicted, not measured; 0: ask the system
 };
 
+/// What becomes of the time of all threads, as shares of it. With the efficiency they come to about 1.
+struct ScalingLoss {
+  double one_thread = 0.0;  ///< while one thread freezes inputs or keeps the ledger
+  double waiting = 0.0;     ///< among the tasks: too few of them, or one for another
+  double more_work = 0.0;   ///< tasks take longer than on one thread: caches, messages, cut batches
+  double imbalance = 1.0;   ///< work of the busiest thread over the mean
+  std::int64_t steps = 0;   ///< that were looked at
+};
+
 /// One configuration: measured, or predicted where the machine has too few cores.
 struct ScalingRow {
   std::int64_t size = 0;  ///< parts
@@ -67,6 +76,8 @@ struct ScalingRow {
   /// One thread does all although more were asked for. Nothing where the clock decides step by
   /// step.
   std::optional<bool> fell_back;
+  /// Of two threads and more, only if measured, by the executor `async`, tasks being followed.
+  std::optional<ScalingLoss> loss = {};
 };
 
 /// What the predictions for one network rest on.
