@@ -5,7 +5,8 @@ headers by doxygen, formulas by KaTeX, all from Debian's packages, without a net
     docs/site/build.py [SOURCE [BUILD]]
 
 A failure is a warning of any of the programs, a page that the navigation does not have, a link that leads
-nowhere, and a page or style that asks another machine for anything.
+nowhere, and a page or style that asks another machine for anything. Exit code 77 where these packages are not
+installed: ./dev docs installs them.
 """
 
 import html.parser
@@ -18,6 +19,7 @@ import urllib.parse
 from pathlib import Path
 
 KATEX = Path("/usr/share/javascript/katex")
+MATERIAL = Path("/usr/share/mkdocs/themes/material")
 KATEX_FONTS = [KATEX / "fonts", Path("/usr/share/fonts/truetype/katex")]
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
 
@@ -195,6 +197,11 @@ def check_links(site):
 
 
 def main():
+    missing = [name for name in ["mkdocs", "doxygen"] if not shutil.which(name)]
+    missing += [str(path) for path in [KATEX, MATERIAL] if not path.is_dir()]
+    if missing:
+        print(f"docs: not here: {', '.join(missing)}", file=sys.stderr)
+        sys.exit(77)
     source = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[2]).resolve()
     build = Path(sys.argv[2] if len(sys.argv) > 2 else source / "build" / "site").resolve()
     shutil.rmtree(build, ignore_errors=True)
@@ -204,6 +211,10 @@ def main():
 
     here = source / "docs" / "site"
     (build / "Doxyfile").write_text((here / "Doxyfile").read_text().replace("@SOURCE@", str(source)))
+    run(["doxygen", "-l", "layout.xml"], build)  # the usual one, with a way back to the other pages
+    layout = (build / "layout.xml").read_text()
+    back = '<tab type="user" url="../index.html" title="Documentation"/>'
+    (build / "layout.xml").write_text(layout.replace("<navindex>", "<navindex>" + back))
     run(["doxygen", "Doxyfile"], build)
     log = (build / "doxygen.log").read_text().strip()
     if log:

@@ -4,7 +4,7 @@ of another machine, the search finds, and there is a dark scheme.
 
     check_in_browser.py SITE [--break]
 
-With --break a formula is damaged first, and that must be noticed. Exit code 77 without a browser.
+With --break a formula is damaged first, and that must be noticed. Exit code 77 without a browser, or a site.
 """
 
 import http.server
@@ -121,8 +121,8 @@ class Server(http.server.SimpleHTTPRequestHandler):
 def main():
     site = Path(sys.argv[1]).resolve()
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if not program:
-        print("no browser here")
+    if not program or not (site / "index.html").is_file():
+        print("no browser here" if not program else "no site here")
         return 77
     Server.site, Server.damage = site, "--break" in sys.argv
     pages = sorted(str(path.relative_to(site)) for path in site.rglob("*.html"))

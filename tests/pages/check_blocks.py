@@ -99,11 +99,11 @@ class Page:
         self.name, self.scratch = name, scratch
         sources = given.sources
         self.text = (sources / name).read_text(encoding="utf-8")
-        self.until = time.monotonic() + TIME_S
+        self.until = time.monotonic() + (TIME_S if not given.installed else 3 * TIME_S)  # which are compiled
         self.printed = ""
         self.counts = dict.fromkeys(["run", "compared", "excused", "left out"], 0)
         shutil.copytree(sources / "examples", scratch / "examples", ignore=shutil.ignore_patterns("__pycache__"))
-        for folder in ["docs/reference", "tests/pages"]:
+        for folder in ["docs/reference", "docs/site", "tests/pages"]:
             shutil.copytree(sources / folder, scratch / folder)
         programs = scratch / ".programs"
         programs.mkdir()
