@@ -75,7 +75,9 @@ class Soak {
         folder_(std::move(folder)),
         stepper_(setup_.scenario.system, setup_.scenario.options),
         chooses_(stepper_.step_sizes() != nullptr) {
-    setup_.scenario.recording.every = static_cast<int>(std::max<std::int64_t>(1, steps / kRows));
+    if (!chooses_) {
+      setup_.scenario.recording.every = static_cast<int>(std::max<std::int64_t>(1, steps / kRows));
+    }
     subnormal_ns_.reserve(kLooks + 1);
     normal_ns_.reserve(kLooks + 1);
     const std::int64_t looks = std::min<std::int64_t>(kLooks, steps);
