@@ -181,6 +181,10 @@ class EnergyLedger final : public GuardedAccounts {
   CompensatedSum stored_, metered_J_;
   std::unique_ptr<StepRounding> rounding_;
   EnergyTotals totals_;
+  /// What its members are the values of: sums over all steps of terms of one sign.
+  struct {
+    CompensatedSum supplied, dissipated, mismatch, given_up;
+  } run_;
   double per_initial_energy_ = 0.0;  ///< 1/(H₀ + T₀)
   std::int64_t steps_ = 0;
   double max_residual_;
