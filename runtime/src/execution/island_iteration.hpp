@@ -31,6 +31,7 @@ struct IslandOutcome {
   bool converged = false;
   bool by_energy = false;  ///< it was the energy tolerance that was met
   bool rescued = false;    ///< it went on with the interface update within the step
+  int rejected_trials = 0;  ///< accelerated evaluations that were not kept
   InterfaceGap gap = {};   ///< at the last evaluation that stands, if gaps are judged
 };
 

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""What goes wrong on ranks: a failing part, different scenarios, a killed rank, signals, checkpoints that are gone on
+with on another number of ranks.
+
+usage: check_faults.py PORTWAVE SOURCES MPIRUN
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from compare_ranks import ENVIRONMENT, differences  # noqa: E402
+
+PORTWAVE, SOURCES, MPIRUN = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+EXAMPLES = SOURCES / "examples"
+failures = []
+
+
+def environment():
+    return dict(os.environ, **ENVIRONMENT)
+
+
+def on_ranks(count, *arguments):
+    return [MPIRUN, "-n", str(count), PORTWAVE, *map(str, arguments)]
+
+
+def call(line, seconds=120):
+    return subprocess.run(line, capture_output=True, text=True, env=environment(), timeout=seconds)
+
+
+def expect(holds, what):
+    if not holds:
+        failures.append(what)
+        print("FAILED:", what)
+
+
+def a_part_fails(folder):
+    """The same message as in one process, the same exit code, the same rows up to there."""
+    scenario = json.loads((EXAMPLES / "chain_64.json").read_text())
+    scenario.pop("$schema", None)
+    path = folder / "failing.json"
+    path.write_text(json.dumps(scenario))
+    change = ["--set", '/subsystems/20/initial_state={"q1": 1e200}']
+    one = call([PORTWAVE, "run", path, *change, "--out", folder / "one"])
+    for ranks in (2, 3):
+        many = call(on_ranks(ranks, "run", path, *change, "--out", folder / f"many{ranks}"))
+        expect(many.returncode == one.returncode and one.returncode != 0,
+               f"a failing part: exit codes {one.returncode} and {many.returncode}")
+        told = [line for line in one.stderr.splitlines() if "failed in step" in line or "portwave:" in line]
+        expect(bool(told) and all(line in many.stderr for line in told),
+               f"a failing part: {one.stderr!r} and {many.stderr!r}")
+
+
+def bad_input_is_told_once(folder):
+    done = call(on_ranks(3, "run", EXAMPLES / "chain_64.json", "--set", "/method/kindd=auto"))
+    expect(done.returncode == 2, f"bad input ends with {done.returncode}")
+    expect(done.stderr.count("kindd") == 1, f"bad input is told once: {done.stderr}")
+
+
+def ranks_differ(folder):
+    """Rank 1 reads another scenario."""
+    other = folder / "other.json"
+    text = (EXAMPLES / "chain_64.json").read_text()
+    (folder / "first.json").write_text(text)
+    scenario = json.loads(text)
+    scenario["time"]["step_s"] *= 2
+    other.write_text(json.dumps(scenario))
+    script = folder / "run.sh"
+    script.write_text("#!/bin/sh\nfile=first.json\n"
+                      '[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK}}" = 1 ] && file=other.json\n'
+                      f'exec "{PORTWAVE}" run "{folder}/$file"\n')
+    script.chmod(0o755)
+    done = call([MPIRUN, "-n", "3", script])
+    expect(done.returncode == 3 and "rank 1" in done.stderr, f"different scenarios: {done.returncode} {done.stderr}")
+
+
+def a_rank_is_killed(folder):
+    """All end, soon; the run goes on with from its checkpoint on another number of ranks, to the same files."""
+    scenario = EXAMPLES / "chain_64.json"
+    whole = folder / "whole"
+    steps = ["--steps", "60000"]
+    expect(call([PORTWAVE, "run", scenario, *steps, "--out", whole, "--quiet"]).returncode == 0, "the whole run")
+    for how in (signal.SIGKILL, signal.SIGTERM):
+        out = folder / f"killed{int(how)}"
+        line = on_ranks(3, "run", scenario, *steps, "--out", out, "--checkpoint-every", "500", "--quiet")
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+        time.sleep(1.5)
+        ranks = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+        expect(len(ranks) == 3, f"three ranks: {ranks}")
+        os.kill(int(ranks[-1]) if how == signal.SIGKILL else process.pid, how)
+        try:
+            process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            expect(False, f"signal {int(how)}: the ranks do not end")
+            continue
+        expect(process.returncode != 0, f"signal {int(how)}: ended as if nothing had been")
+        if not (out / "checkpoint").exists():
+            expect(False, f"signal {int(how)}: no checkpoint was left; the run was too short to be stopped")
+            continue
+        for ranks_after in (2, 1):
+            copy = folder / f"resumed{int(how)}-{ranks_after}"
+            shutil.copytree(out, copy)
+            done = call(on_ranks(ranks_after, "run", "--resume", copy, "--quiet"))
+            expect(done.returncode == 0, f"resumed on {ranks_after}: {done.returncode} {done.stderr}")
+            for what in differences(whole, copy):
+                expect(False, f"signal {int(how)}, resumed on {ranks_after}: {what}")
+
+
+def what_is_refused(folder):
+    for line, word in ((["--deadline-us", "100"], "deadline"), (["--executor", "barrier"], "barrier")):
+        done = call(on_ranks(2, "run", EXAMPLES / "chain_64.json", "--steps", "10", *line))
+        expect(done.returncode == 2 and word in done.stderr, f"{line}: {done.returncode} {done.stderr}")
+
+
+def other_commands_are_one_process(folder):
+    done = call(on_ranks(3, "list", "mass"))
+    expect(done.returncode == 0 and done.stdout.count("mass_kg") == call([PORTWAVE, "list", "mass"]).stdout.count("mass_kg"),
+           "list says it once")
+
+
+def main():
+    if call([MPIRUN, "-n", "2", "true"]).returncode != 0:
+        print("MPI cannot start here")
+        return 77
+    for check in (a_part_fails, bad_input_is_told_once, ranks_differ, a_rank_is_killed, what_is_refused,
+                  other_commands_are_one_process):
+        with tempfile.TemporaryDirectory() as folder:
+            check(Path(folder))
+    print(f"{len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
