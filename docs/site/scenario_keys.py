@@ -29,7 +29,6 @@ LINKS = {  # of definitions: what a value is called, and where it is explained
     "matrix": ("matrix", "matrices"), "port": ("port", "ports-states-and-inputs-of-matrices"),
     "named": ("name", "ports-states-and-inputs-of-matrices"), "signal_name": ("signal", "what-a-block-takes"),
 }
-PLURALS = {"text": "texts", "number": "numbers", "object": "objects"}
 
 
 def plain(schema):
@@ -71,6 +70,10 @@ def code(value):
     return f"`{json.dumps(value, ensure_ascii=False)}`"
 
 
+def plural(value):
+    return re.sub(r"^(text|number|object|integer)\b", r"\1s", value)
+
+
 def list_of(schema):
     items, few, many = schema.get("items", {}), schema.get("minItems", 0), schema.get("maxItems")
     if isinstance(items, list):
@@ -79,18 +82,22 @@ def list_of(schema):
     if few == many == 2 and inner.startswith(("number", "integer")):
         return f"[{inner.split(',')[0]}, {inner.split(',')[0]}]"
     if few == many:
-        return f"array of {few} {inner if few == 1 else PLURALS.get(inner, inner)}"
-    return f"array of {f'{few} or more ' if few > 1 else ''}{PLURALS.get(inner, inner)}"
+        return f"array of {few} {inner if few == 1 else plural(inner)}"
+    return f"array of {f'{few} or more ' if few > 1 else ''}{plural(inner)}"
 
 
 def object_of(schema):
     if isinstance(schema.get("additionalProperties"), dict):
-        return f"object: a name, and {value_of(schema['additionalProperties'])}"
+        inner = value_of(schema["additionalProperties"])
+        return f"object of {inner}, by name" if ", or" in inner else f"object of {plural(inner)} by name"
     if "properties" not in schema:
         return "object"
-    required = schema.get("required", [])
-    keys = [f"`{key}`" if key in required else f"`{key}` (not required)" for key in schema["properties"]]
-    return "object of " + ", ".join(keys)
+
+    def told(key, value):
+        unless = f"; {value['default']} unless given" if "default" in value else ""
+        return f"`{key}` ({value_of(value)}{unless if key not in schema.get('required', []) else ''})"
+
+    return "object of " + " and ".join(told(key, value) for key, value in schema["properties"].items())
 
 
 def value_of(schema):
@@ -120,7 +127,9 @@ def table(properties, required=(), links=None):
             sys.exit(f"scenario_keys: the schema does not describe {key}")
         unit = re.search(r" \[([^\[\]]+)\](?=$|[;,])", meaning)
         if unit and re.match(r"number|integer", value):
-            value, meaning = f"{value} [{unit.group(1)}]", meaning[:unit.start()] + meaning[unit.end():]
+            number, *words = value.split(", or ")
+            value = ", or ".join([f"{number} [{unit.group(1)}]", *words])
+            meaning = meaning[:unit.start()] + meaning[unit.end():]
         absent = re.search(r"(?:^|; )absent: ([^;]*)", meaning)
         default = "**required**" if key in required else code(schema["default"]) if "default" in schema else ""
         if absent and not default:
@@ -131,7 +140,7 @@ def table(properties, required=(), links=None):
 
 
 def sentence(text):
-    return (text[0].upper() + text[1:] if re.match(r"[a-z]+[ ,]", text) else text) + ".\n\n"
+    return (text[0].upper() + text[1:] if re.match(r"(a|[a-z]{2,})[ ,]", text) else text) + ".\n\n"
 
 
 def by_kind(schema, level, common_title="", elsewhere=None, definition=""):
@@ -144,7 +153,7 @@ def by_kind(schema, level, common_title="", elsewhere=None, definition=""):
     if common:
         required = [key for key in common if all(key in each["required"] for each in kinds.values())]
         out += f"{common_title}\n\n" + table({key: first[key] for key in common}, required)
-    laws = dict(piece.split(": ", 1) for piece in definition.split("; ") if piece.split(": ")[0] in kinds)
+    laws = dict(piece.split(": ", 1) for piece in definition.split("; ") if ": " in piece and piece.split(": ")[0] in kinds)
     groups = {}
     for kind, each in kinds.items():
         own = {key: value for key, value in each["properties"].items() if key not in common + ["kind"]}
@@ -202,7 +211,8 @@ def page(schema):
         "events": told(objects, "passages of a level that are noted", **objects),
         "outputs": told(top["outputs"], "what is recorded"),
         "assemblies": told(top["assemblies"], "groups of parts that are used many times"),
-        "subsystems": told(objects, "the parts", **objects), "couplings": told(objects, "how their ports are joined", **objects)}
+        "subsystems": told(objects, "the parts", **objects),
+        "couplings": told(objects, "how their ports are joined", **objects)}
     sections = {key: key for key in file if key in
                 ("time", "assemblies", "subsystems", "couplings", "method", "signals", "events", "outputs")}
     step = top["time"]["properties"]["step"]["allOf"][0]["then"]
@@ -216,9 +226,12 @@ def page(schema):
     tank = top["method"]["properties"]["tank"]
     blocks = top["signals"]["properties"]["blocks"]["items"]
     signals = top["signals"]["properties"] | {"blocks": told(objects, "what is computed at each sample", **objects)}
-    inputs = {each["if"]["properties"]["kind"]["const"]:
-              {key: value for key, value in each["then"]["properties"].items() if key != "kind"}
-              for each in defined["signal"]["allOf"]}
+    inputs = {}
+    for each in defined["signal"]["allOf"]:
+        own = each["then"]["properties"]
+        if "$ref" in own.get("signal", {}):
+            own["signal"]["description"] = defined["signal_name"]["description"]
+        inputs[each["if"]["properties"]["kind"]["const"]] = {key: value for key, value in own.items() if key != "kind"}
     assembly = top["assemblies"]["additionalProperties"]
     inside = assembly["properties"] | {
         "description": told({"type": "string"}, "a text for people"),
@@ -238,7 +251,8 @@ def page(schema):
         table(defined["port"]["properties"], defined["port"]["required"]),
         "A state or an input is a name, or an object of `name` and `unit`.\n\n",
         "## couplings\n\n",
-        by_kind(defined["coupling"], "###", "Every coupling has its `kind`, the keys of that, and", definition=defined["coupling"]["description"]),
+        by_kind(defined["coupling"], "###", "Every coupling has its `kind`, the keys of that, and",
+                definition=defined["coupling"]["description"]),
         "## method\n\n", table(method, links={"impedance": "impedances", "tank": "methodtank"}),
         "Each kind has its own keys, and those of others are refused:\n\n", keys_of_methods(top["method"]),
         "### method.tank\n\n", table(tank["properties"]),

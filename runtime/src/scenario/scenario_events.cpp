@@ -106,7 +106,8 @@ Json events_schema() {
                       "what is watched: \"part.state\", \"part.storage\", \"part.port.effort\" or "
                       "\".flow\", or a signal");
   return list(object(
-      {{"name", described({{"type", "string"}, {"minLength", 1}}, "absent: as \"of\"")},
+      {{"name",
+        described({{"type", "string"}, {"minLength", 1}}, "name of the event; absent: as \"of\"")},
        {"of", std::move(of)},
        {"level", with_default(described(number(), "an event where it passes this"), 0)},
        {"direction", with_default(described(choice(direction_names()), "of the passage"), "both")},
