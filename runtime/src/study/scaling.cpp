@@ -262,7 +262,7 @@ ScalingLoss loss_of(const Profile& profile, const Profile& alone, int threads) {
 
 /// Why rows of more than one thread are not as efficient as one.
 void explain(const Scenario& scenario, const ScalingOptions& options, std::int64_t steps,
-             std::span<ScalingRow> rows, const ProgressListener& listener) {
+             std::span<ScalingRow> rows, const PhaseCallback& listener) {
   constexpr std::int64_t kMostFollowed = 300;
   const bool has_tasks = scenario.options.method.couples_by_waves() &&
                          options.executor != ExecutorKind::serial && !scenario.options.sizes;
