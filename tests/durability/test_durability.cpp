@@ -69,7 +69,9 @@ TEST_F(Durability, ACheckpointIsOnTheDiskBeforeItHasItsNameAndItsNameBeforeSaveR
     const std::size_t named = place_of(calls, DiskCall::Kind::rename, at / "next.checkpoint");
     EXPECT_LT(named, calls.size());
     // The one before is kept first: between the two names there is always a whole one.
-    if (i > 0) EXPECT_LT(place_of(calls, DiskCall::Kind::rename, at / "last.checkpoint"), named);
+    if (i > 0) {
+      EXPECT_LT(place_of(calls, DiskCall::Kind::rename, at / "last.checkpoint"), named);
+    }
   }
 }
 
@@ -101,7 +103,7 @@ TEST_F(Durability, ResultsAreOnTheDiskWithTheirCheckpointAndBeforeTheyHaveTheirN
 
   begin_disk_trace();
   for (int i = 0; i < 50; ++i) recorder.record(stepper_, stepper_.step());
-  recorder.finish();
+  recorder.finish(std::string("{}"));
   calls = end_disk_trace();
   EXPECT_EQ(renamed_unsynced(calls), Names());
   // Checkpoints go when the results are where they belong, on the disk too.

@@ -61,15 +61,15 @@ def copy_tree(tree):
 
 
 class Build:
-    def __init__(self, folder, jobs):
-        self.tree = folder / "tree"
+    def __init__(self, folder, tree, jobs):
+        self.tree = tree
         self.build = self.tree / "build" / "dev"
         self.jobs = jobs
         self.log = folder / "build.log"
 
     def configure(self, alone):
         self.run(["cmake", "--preset", "dev", "-DPORTWAVE_BUILD_PYTHON=OFF", "-DPORTWAVE_BUILD_C=OFF",
-                  "-DPORTWAVE_BUILD_BENCHMARKS=OFF", 
+                  "-DPORTWAVE_BUILD_BENCHMARKS=OFF",
                   "-DPORTWAVE_COMPILE_ALONE=" + ";".join(sorted(alone))], check=True)
 
     def make(self, targets):
@@ -86,7 +86,7 @@ class Build:
 
     def first_failure(self, suite):
         """What fails first in a suite; empty: nothing."""
-        command = [str(self.build / "bin" / suite["program"]), *suite.get("arguments", [])]
+        command = ["./build/dev/bin/" + suite["program"], *suite.get("arguments", [])]
         if "filter" in suite:
             command += ["--gtest_filter=" + suite["filter"], "--gtest_fail_fast", "--gtest_brief=1"]
         try:
@@ -133,6 +133,7 @@ def main():
     arguments.add_argument("--check", action="store_true")
     arguments.add_argument("--root", type=pathlib.Path, default=ROOT, help="the sources that --check looks at")
     arguments.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "mutation")
+    arguments.add_argument("--tree", type=pathlib.Path, help="the copy of the sources, FOLDER/tree")
     arguments.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments.add_argument("names", nargs="*")
     given = arguments.parse_args()
@@ -143,7 +144,8 @@ def main():
         return 1 if wrong else 0
 
     chosen = [m for m in mutants if not given.names or any(name in m["name"] for name in given.names)]
-    build = Build(given.folder.resolve(), given.jobs)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    build = Build(given.folder.resolve(), (given.tree or given.folder / "tree").resolve(), given.jobs)
     copy_tree(build.tree)
     build.configure({m["file"] for m in mutants if m["file"].endswith(".cpp")})
     used = {name for mutant in chosen for name in mutant["tests"]}

@@ -30,7 +30,7 @@ System one_part() {
 class Book {
  public:
   explicit Book(double b0, const TankOptions& tank = {}, bool guarded = true)
-      : waves_(system_, 0.1, {1.0}),
+      : waves_(system_, 0.1, std::vector<double>{1.0}),
         b_(static_cast<std::size_t>(waves_.wave_size()), b0),
         a_(b_.size(), 0.0),
         record_(waves_.initial_record()),
@@ -92,7 +92,9 @@ TEST(LedgerLimits, ATankMayBeBelowZeroByItsRounding) {
     book.ledger().close({});
     const auto law = book.ledger().broken_law();
     ASSERT_EQ(law.has_value(), below > allowed) << share;
-    if (law) EXPECT_EQ(law->law, BrokenLaw::Law::tank);
+    if (law) {
+      EXPECT_EQ(law->law, BrokenLaw::Law::tank);
+    }
   }
 }
 
@@ -122,7 +124,6 @@ TEST(LedgerLimits, EnergyFromNowhereIsFoundBeforeItIsMoreThanItsAccountCanBeWron
     // 1e-12 of what was there at the start, and 16ε of the terms in every step.
     const double expected = 1e-12 / ((created - 16.0) * kEps * 2.0);
     EXPECT_NEAR(steps, expected, 2.0 + 0.01 * expected) << created;
-    EXPECT_TRUE(book.ledger().growth());
   }
 }
 
@@ -164,7 +165,7 @@ TEST(LedgerLimits, ATankHoldsWhatItsCapAllows) {
 // As many terms as a run of 2·10⁹ steps has, as if most of them had been added already.
 TEST(CompensatedSum, DoesNotDriftHoweverManyTermsThereAre) {
   constexpr std::int64_t kMore = 1000000;
-  for (const double term : {0.1, 1.0 / 3.0, 1e-9, 7e8}) {
+  for (const double term : {0.1, 1.0 / 3.0, 1e-9, 1e9 / 7.0}) {
     for (const double before : {0.0, 2e9}) {
       CompensatedSum sum(before * term);
       double plain = before * term;
