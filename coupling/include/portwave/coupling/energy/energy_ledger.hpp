@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -147,6 +148,10 @@ class EnergyLedger final : public GuardedAccounts {
     CompensatedSum gained;  ///< Σ (H⁺ − H − supply)
     double moved = 0.0;     ///< Σ |supply|
     double rounding = 0.0;  ///< what rounding may have left in this sum and the tank
+
+    friend constexpr std::array<std::size_t, 1> archive_flags(const Account*) {
+      return {offsetof(Account, passive)};
+    }
   };
 
   double* column(Column c) { return columns_[c].data(); }
