@@ -86,11 +86,15 @@ void add_plugins(Verb& verb, std::vector<std::filesystem::path>& plugins) {
       });
 }
 
-void add_plugins(Verb& verb, ScenarioArguments& scenario) {
+/// What a scenario may have beside its own text.
+void add_permissions(Verb& verb, ScenarioArguments& scenario) {
   add_plugins(verb, scenario.plugins);
   verb.app().add_flag_callback(
       "--allow-plugins", [&scenario] { scenario.plugins_of_scenario = Plugins::allowed; },
       "Load the plugins of the scenario: code that may do all that you may");
+  verb.app().add_flag_callback(
+      "--allow-outside-files", [&scenario] { scenario.outside_files = OutsideFiles::allowed; },
+      "Read tables and matrices that lie outside of the scenario's folder");
 }
 
 CLI::Option* add_scenario(Verb& verb, ScenarioArguments& scenario) {
@@ -98,7 +102,7 @@ CLI::Option* add_scenario(Verb& verb, ScenarioArguments& scenario) {
       verb.app().add_option("SCENARIO", scenario.file, "Scenario file (JSON)");
   file->required()->type_name("");
   add_overrides(verb, scenario.overrides);
-  add_plugins(verb, scenario);
+  add_permissions(verb, scenario);
   return file;
 }
 
@@ -466,7 +470,7 @@ void add_study_scaling(Verb& group, StudyScalingArguments& study) {
       .add_option("SCENARIO", study.scenario.file, "Scenario file (JSON): strong scaling")
       ->type_name("");
   add_overrides(verb, study.scenario.overrides);
-  add_plugins(verb, study.scenario);
+  add_permissions(verb, study.scenario);
   verb.choice("--generate", scaling_kinds(), "A generated network in place of a file",
               [&study](std::size_t i) { study.kind = scaling_kinds()[i]; });
   verb.integers("--sizes", "N,N,...",

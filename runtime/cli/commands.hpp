@@ -31,6 +31,7 @@ struct ScenarioArguments {
   std::vector<Override> overrides;
   std::vector<std::filesystem::path> plugins;  ///< beside those of the scenario
   Plugins plugins_of_scenario = Plugins::refused;
+  OutsideFiles outside_files = OutsideFiles::refused;
   std::optional<std::int64_t> steps;
 };
 

@@ -151,7 +151,10 @@ struct Begun {
 };
 
 Begun begin(const RunArguments& arguments, StatusLine& status) {
-  if (!arguments.checkpoint_every) return {arguments, load(arguments.scenario, status), {}, {}, {}};
+  if (!arguments.checkpoint_every) {
+    if (arguments.out) CheckpointFolder::refuse_unfinished(*arguments.out);
+    return {arguments, load(arguments.scenario, status), {}, {}, {}};
+  }
   RunRecord record = {.arguments = arguments,
                       .text = read_scenario_text(arguments.scenario.file),
                       .folder = std::filesystem::absolute(arguments.scenario.file).parent_path()};
@@ -246,12 +249,17 @@ void tell_profile(const Profile& profile, const RunArguments& arguments, std::os
                      path.string());
 }
 
+/// Those of the files, of the line or panel that shows the run, and of the server.
+int threads_beside(const RunArguments& arguments) {
+  return 2 + (arguments.serve ? LiveServer::kThreads : 0);
+}
+
 int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   const RunArguments& arguments = begun.arguments;
   const Scenario& scenario = begun.scenario;
   StepperOptions options = options_of(scenario, arguments);
-  options.threads = threads_allowed(options.threads);
-  const ThreadAllowance allowance(options.threads);
+  const ThreadAllowance allowance(options.threads, threads_beside(arguments));
+  options.threads = allowance.threads();
   const InterruptWatch interrupt;
   options.interrupted = [&interrupt] { return interrupt.signal() != 0; };
   options.ranks = ranks();
@@ -321,10 +329,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
         arguments.out ? "; what was recorded is in " + arguments.out->string() : std::string());
   } else if (!arguments.quiet) {
     err << summary_text(summary);
-    if (options.threads < arguments.threads) {
-      err << fmt::format("note: {} threads were asked for, and {} can be had here\n",
-                         arguments.threads, options.threads);
-    }
+    allowance.tell(err);
     tell_notes(scenario, err);
     if (arguments.out) err << fmt::format("  written to   {}\n", arguments.out->string());
   }

@@ -14,6 +14,7 @@
 #include "execution/step_engine.hpp"
 #include "execution/stepper_options.hpp"
 #include "portwave/coupling/system/exchange.hpp"
+#include "portwave/runtime/execution/arena.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 #include "signals/signal_run.hpp"
@@ -27,11 +28,13 @@ bool is_shared(const StepperOptions& options) {
 
 std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptions& options) {
   checked(system, options);
-  if (is_shared(options)) expect_same_inputs(system, options);
-  if (!options.method.couples_by_waves()) return make_network_engine(system, options);
-  if (options.method.waves().stages != 0) return make_wave_engine(system, options);
   StepperOptions chosen = options;
-  chosen.method.waves().stages = chosen_stages(system, options);
+  if (options.arena == nullptr) chosen.threads = threads_allowed(options.threads);
+  if (is_shared(options)) expect_same_inputs(system, chosen);
+  if (!options.method.couples_by_waves()) return make_network_engine(system, chosen);
+  if (options.method.waves().stages == 0) {
+    chosen.method.waves().stages = chosen_stages(system, options);
+  }
   return make_wave_engine(system, chosen);
 }
 

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/runtime/execution/arena.hpp"
 #include "study/scaling_model.hpp"
 
 namespace portwave {
@@ -308,7 +309,7 @@ ScalingRow row_of(const Network& network, const ScalingPredictor& predictor, int
 
 int cores_of(const ScalingOptions& options) {
   if (options.cores > 0) return options.cores;
-  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+  return threads_allowed(std::max(static_cast<int>(std::thread::hardware_concurrency()), 1));
 }
 
 void check(const ScalingOptions& options) {

@@ -126,7 +126,8 @@ struct StepperOptions {
   /// What is watched for events, beside what parts watch of themselves (Subsystem::state_levels).
   std::vector<Watch> watches = {};
   Certify certify = Certify::energy;
-  int threads = 1;  ///< ≥ 1; with 1, `automatic` is `serial`
+  int threads =
+      1;  ///< ≥ 1; with 1, `automatic` is `serial`. Fewer where this user may not have so many
   Grain grain = {};
   ExecutorKind executor = ExecutorKind::automatic;
   /// Whose workers help, as many as `threads` and the arena say at most; null: its own. Not of
