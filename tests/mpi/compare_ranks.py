@@ -62,7 +62,7 @@ def main():
     parser.add_argument("--grain", default="2", help="small, so that small examples are cut, too")
     parser.add_argument("--break", dest="spoil", action="store_true")
     parser.add_argument("scenarios", nargs="*", type=Path)
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     scenarios = arguments.scenarios or sorted((arguments.sources / "examples").glob("*.json"))
     failures, count = 0, 0
     with tempfile.TemporaryDirectory() as scratch:
