@@ -33,6 +33,7 @@ Every block that is none of these is a defect, as is one without a language or i
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -268,7 +269,7 @@ class Page:
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--python", type=os.path.abspath, default=sys.executable)
     folder = lambda text: Path(text).resolve()
     parser.add_argument("--installed", type=folder)
     parser.add_argument("portwave", type=folder)
