@@ -63,7 +63,6 @@ def copy_tree(tree):
 class Build:
     def __init__(self, folder, tree, jobs):
         self.tree = tree
-        self.build = self.tree / "build" / "dev"
         self.jobs = jobs
         self.log = folder / "build.log"
 
@@ -74,7 +73,7 @@ class Build:
 
     def make(self, targets):
         """Whether it could be built."""
-        return self.run(["cmake", "--build", str(self.build), "--parallel", str(self.jobs),
+        return self.run(["cmake", "--build", "build/dev", "--parallel", str(self.jobs),
                          "--target", *sorted(targets)])
 
     def run(self, command, check=False):
