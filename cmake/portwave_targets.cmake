@@ -55,6 +55,9 @@ function(portwave_kernels target)
       target_compile_options(${objects} PRIVATE -Wno-pass-failed)
     endif()
     target_compile_definitions(${objects} PRIVATE PORTWAVE_ISA=${name})
+    if(PORTWAVE_LIBFUZZER)
+      target_compile_options(${objects} PRIVATE -O1 -fno-sanitize=all)  # as in portwave_add_room
+    endif()
     portwave_unity(${objects} ${kernels})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${objects}>)
     set_property(GLOBAL APPEND PROPERTY PORTWAVE_OBJECTS $<TARGET_OBJECTS:${objects}>)
@@ -156,6 +159,11 @@ function(portwave_add_room room)
   target_sources(${target} PUBLIC
     FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}/include" FILES ${headers})
   portwave_library_defaults(${target} ${sources})
+  if(PORTWAVE_LIBFUZZER AND NOT room STREQUAL runtime)
+    # What reads is in runtime. The others are checked in the preset asan; with all checks it would take
+    # Clang three times as long to build the fuzz targets.
+    target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
+  endif()
 
   foreach(header IN LISTS arg_INTERNAL)
     list(REMOVE_ITEM headers "${CMAKE_CURRENT_SOURCE_DIR}/include/portwave/${room}/${header}")

@@ -31,6 +31,8 @@ std::string LiveServer::address() const { return {}; }
 
 #include <fmt/format.h>
 
+#include <portwave/runtime/execution/arena.hpp>
+
 #include "signals_blocked.hpp"
 
 namespace portwave::cli {
@@ -39,7 +41,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* kLoopback = "127.0.0.1";
-constexpr int kMostReaders = 6;  // of news; each has a thread
+constexpr int kMostReaders = LiveServer::kMostReaders;
 constexpr std::chrono::milliseconds kLook = 50ms, kNewsEvery = 500ms, kBeatEvery = 5s,
                                     kLastNewsWithin = 1500ms;
 
@@ -49,7 +51,13 @@ void expect_live_server(bool) {}
 
 struct LiveServer::Impl {
   Impl(int wanted, const LiveReport& shown) : report(shown) {
-    server.new_task_queue = [] { return new httplib::ThreadPool(kMostReaders + 3); };
+    // Beside these the one that listens, in which it could not be said that there is none for them.
+    server.new_task_queue = [] { return new httplib::ThreadPool(kThreads - 1); };
+    if (threads_to_be_had(kThreads) < kThreads) {
+      throw std::runtime_error(fmt::format(
+          "cannot show the run: --serve needs {} threads, and this user may not have as many",
+          kThreads));
+    }
     server.set_payload_max_length(1 << 16);
     server.set_read_timeout(5);
     server.set_write_timeout(5);

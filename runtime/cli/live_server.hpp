@@ -16,7 +16,10 @@ void expect_live_server(bool is_wanted);
 /// address or as localhost, so that no foreign page reads it. A few at a time.
 class LiveServer {
  public:
-  /// `port` 0: one that is free. Errors: std::runtime_error where the port cannot be had.
+  static constexpr int kMostReaders = 6;             ///< of news; each has a thread
+  static constexpr int kThreads = kMostReaders + 4;  ///< that it begins
+
+  /// `port` 0: one that is free. Errors: std::runtime_error where the port or the threads cannot be had.
   LiveServer(int port, const LiveReport& report);
   /// Waits a moment until browsers have the last news.
   ~LiveServer();

@@ -20,6 +20,7 @@
 #include "interrupt.hpp"
 #include "live_feed.hpp"
 #include "live_server.hpp"
+#include "ranks.hpp"
 #include "report.hpp"
 #include "run_checkpoints.hpp"
 #include "run_record.hpp"
@@ -150,7 +151,10 @@ struct Begun {
 };
 
 Begun begin(const RunArguments& arguments, StatusLine& status) {
-  if (!arguments.checkpoint_every) return {arguments, load(arguments.scenario, status), {}, {}, {}};
+  if (!arguments.checkpoint_every) {
+    if (arguments.out) CheckpointFolder::refuse_unfinished(*arguments.out);
+    return {arguments, load(arguments.scenario, status), {}, {}, {}};
+  }
   RunRecord record = {.arguments = arguments,
                       .text = read_scenario_text(arguments.scenario.file),
                       .folder = std::filesystem::absolute(arguments.scenario.file).parent_path()};
@@ -245,15 +249,25 @@ void tell_profile(const Profile& profile, const RunArguments& arguments, std::os
                      path.string());
 }
 
+/// Those of the files, of the line or panel that shows the run, and of the server.
+int threads_beside(const RunArguments& arguments) {
+  return 2 + (arguments.serve ? LiveServer::kThreads : 0);
+}
+
 int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   const RunArguments& arguments = begun.arguments;
   const Scenario& scenario = begun.scenario;
   StepperOptions options = options_of(scenario, arguments);
-  options.threads = threads_allowed(options.threads);
-  const ThreadAllowance allowance(options.threads);
+  const ThreadAllowance allowance(options.threads, threads_beside(arguments));
+  options.threads = allowance.threads();
   const InterruptWatch interrupt;
   options.interrupted = [&interrupt] { return interrupt.signal() != 0; };
+  options.ranks = ranks();
   Stepper stepper = make_stepper(scenario, options, arguments.scenario.file, status);
+  if (!is_first_rank()) {
+    stepper.follow();
+    return kOk;
+  }
   Recorders recorders = recorders_for(scenario, arguments, begun.folder.get());
 
   RunClock clock;
@@ -315,10 +329,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
         arguments.out ? "; what was recorded is in " + arguments.out->string() : std::string());
   } else if (!arguments.quiet) {
     err << summary_text(summary);
-    if (options.threads < arguments.threads) {
-      err << fmt::format("note: {} threads were asked for, and {} can be had here\n",
-                         arguments.threads, options.threads);
-    }
+    allowance.tell(err);
     tell_notes(scenario, err);
     if (arguments.out) err << fmt::format("  written to   {}\n", arguments.out->string());
   }
@@ -329,7 +340,45 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
 
 }  // namespace
 
+namespace {
+
+/// What rank 0 begins and the others take part in: they read the scenario, or are told it, and write nothing.
+int run_on_ranks(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
+  StatusLine status(err, !arguments.quiet && stderr_is_terminal());
+  std::unique_ptr<CheckpointFolder> folder;
+  std::optional<Checkpoint> checkpoint;
+  std::string record = together([&]() -> std::string {
+    if (!arguments.resume || !is_first_rank()) return {};
+    folder = std::make_unique<CheckpointFolder>(*arguments.resume, CheckpointFolder::For::going_on);
+    if (std::string outcome; folder->finish(outcome)) {
+      tell_finished(outcome, arguments, out, err);
+      return {};
+    }
+    std::vector<std::string> refused;
+    checkpoint = folder->load(refused);
+    for (const std::string& why : refused) err << why << '\n';
+    return checkpoint->run;
+  });
+  record = told_by_first(record);
+  if (arguments.resume && record.empty()) return kOk;  // it had come to its end
+  Begun begun = together([&] {
+    if (arguments.resume) {
+      if (!checkpoint) checkpoint.emplace().run = record;
+      Begun resumed = go_on(arguments, std::move(folder), std::move(*checkpoint), status);
+      if (!is_first_rank()) resumed.checkpoint.reset();
+      return resumed;
+    }
+    RunArguments own = arguments;
+    if (!is_first_rank()) own.checkpoint_every.reset();
+    return begin(own, status);
+  });
+  return run(std::move(begun), status, out, err);
+}
+
+}  // namespace
+
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
+  if (ranks() != nullptr) return run_on_ranks(arguments, out, err);
   expect_report(arguments.report || arguments.serve);
   expect_live_server(arguments.serve.has_value());
   const bool live = !arguments.quiet && stderr_is_terminal();

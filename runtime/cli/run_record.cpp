@@ -38,6 +38,7 @@ Json arguments_json(const RunArguments& run) {
       {"overrides", overrides},
       {"plugins", absolute(run.scenario.plugins)},
       {"allow_plugins", run.scenario.plugins_of_scenario == Plugins::allowed},
+      {"allow_outside_files", run.scenario.outside_files == OutsideFiles::allowed},
       {"steps", run.scenario.steps ? Json(*run.scenario.steps) : Json(nullptr)},
       {"checkpoint_steps", run.checkpoint_every->steps},
       {"checkpoint_wall_s", run.checkpoint_every->wall_s},
@@ -59,6 +60,9 @@ RunArguments arguments_of(const Json& json) {
   for (const Json& own : json.at("plugins"))
     run.scenario.plugins.emplace_back(own.get<std::string>());
   if (json.at("allow_plugins").get<bool>()) run.scenario.plugins_of_scenario = Plugins::allowed;
+  if (json.at("allow_outside_files").get<bool>()) {
+    run.scenario.outside_files = OutsideFiles::allowed;
+  }
   if (!json.at("steps").is_null()) run.scenario.steps = json.at("steps").get<std::int64_t>();
   run.checkpoint_every = CheckpointEvery{json.at("checkpoint_steps").get<std::int64_t>(),
                                          json.at("checkpoint_wall_s").get<double>()};
@@ -117,8 +121,9 @@ RunRecord RunRecord::from_json(const std::string& text) {
 
 Scenario RunRecord::scenario(const PhaseCallback& listener) const {
   load_plugins(arguments.scenario.plugins);
-  Scenario out = parse_scenario(text, arguments.scenario.file, folder, arguments.scenario.overrides,
-                                listener, arguments.scenario.plugins_of_scenario);
+  Scenario out =
+      parse_scenario(text, arguments.scenario.file, folder, arguments.scenario.overrides, listener,
+                     arguments.scenario.plugins_of_scenario, arguments.scenario.outside_files);
   if (arguments.scenario.steps) out.steps = *arguments.scenario.steps;
   return out;
 }

@@ -79,7 +79,7 @@ std::vector<std::string> load_plugins(const std::vector<std::filesystem::path>& 
 Scenario load(const ScenarioArguments& arguments, StatusLine& status) {
   load_plugins(arguments.plugins);
   Scenario scenario = load_scenario(arguments.file, arguments.overrides, status.listener(),
-                                    arguments.plugins_of_scenario);
+                                    arguments.plugins_of_scenario, arguments.outside_files);
   if (arguments.steps) scenario.steps = *arguments.steps;
   return scenario;
 }

@@ -133,6 +133,7 @@ int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::o
 
   const std::vector<BudgetRow> rows = rows_of(scenario, arguments, status);
   status.finish();
+  allowance.tell(err);
   const std::string json = rows_json(rows).dump(2) + "\n";
   out << (arguments.json ? json : rows_table(rows));  // before the file, which may fail
   report_failures(rows, err);

@@ -143,6 +143,7 @@ int run_command(const StudyOrderArguments& arguments, std::ostream& out, std::os
 
   const OrderStudy study = study_of(scenario, arguments, status);
   status.finish();
+  allowance.tell(err);
   const std::string json = study_json(study, scenario).dump(2) + "\n";
   out << (arguments.json ? json : rows_table(study) + costs_text(study));
   const int exit_code = report_failures(study, err);

@@ -271,6 +271,7 @@ int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::
     folder.emplace(*arguments.out, std::initializer_list<const char*>{kScalingFile});
   const std::vector<int>& threads = arguments.options.threads;
   const ThreadAllowance allowance(*std::max_element(threads.begin(), threads.end()));
+  allowance.tell(err);
 
   StatusLine status(err, stderr_is_terminal());
   const ScalingStudy result = study(arguments, status);

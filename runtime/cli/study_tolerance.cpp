@@ -110,6 +110,7 @@ int run_command(const StudyToleranceArguments& arguments, std::ostream& out, std
   };
   const ToleranceStudy study = study_of();
   status.finish();
+  allowance.tell(err);
   const std::string json = study_json(study, scenario).dump(2) + "\n";
   out << (arguments.json ? json : rows_table(study));
   const int exit_code = report_failures(study, err);

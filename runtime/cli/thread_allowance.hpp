@@ -2,42 +2,40 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <latch>
-#include <system_error>
-#include <thread>
-#include <vector>
+#include <ostream>
 
+#include <fmt/core.h>
 #include <oneapi/tbb/global_control.h>
+
+#include <portwave/runtime/execution/arena.hpp>
 
 namespace portwave::cli {
 
-/// As many of the threads that are wanted as this user may have, at least 1. oneTBB ends the program
-/// where it is refused one, so that has to be found out before: by having them for a moment, and one
-/// more for the files.
-inline int threads_allowed(int wanted) {
-  if (wanted <= 1) return wanted;
-  std::latch end(1);
-  std::vector<std::thread> had;
-  try {
-    while (static_cast<int>(had.size()) < wanted) had.emplace_back([&end] { end.wait(); });
-  } catch (const std::system_error&) {
-  }
-  end.count_down();
-  for (std::thread& thread : had) thread.join();
-  return std::max(1, static_cast<int>(had.size()));
-}
-
-/// While alive, oneTBB gives as many threads as were asked for, also beyond the number of cores;
-/// else it gives fewer and warns on stderr.
+/// While alive, oneTBB gives as many threads as were asked for, also beyond the number of cores, but
+/// for those that this user may not have; else it gives fewer and warns on stderr.
 class ThreadAllowance {
  public:
-  explicit ThreadAllowance(int threads)
-      : control_(kParameter, std::max(static_cast<std::size_t>(threads),
+  /// `others`: threads that the program begins meanwhile.
+  explicit ThreadAllowance(int wanted, int others = 0)
+      : wanted_(wanted),
+        threads_(threads_allowed(wanted, others)),
+        control_(kParameter, std::max(static_cast<std::size_t>(threads_),
                                       tbb::global_control::active_value(kParameter))) {}
+
+  int threads() const { return threads_; }
+
+  /// Says so where they are fewer.
+  void tell(std::ostream& err) const {
+    if (threads_ == wanted_) return;
+    err << fmt::format("note: {} threads were asked for, and {} can be had here\n", wanted_,
+                       threads_);
+  }
 
  private:
   static constexpr auto kParameter = tbb::global_control::max_allowed_parallelism;
 
+  int wanted_;
+  int threads_;
   tbb::global_control control_;
 };
 

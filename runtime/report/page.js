@@ -127,7 +127,7 @@
       const swatch = make('span', { class: 'swatch', 'aria-hidden': 'true' });
       const output = make('output');
       outputs.push(output);
-      legend.append(make('label', {}, box, swatch, make('span', { text: series.label }), output));
+      legend.append(make('label', {}, box, swatch, make('span', { class: 'name', text: series.label, title: series.label }), output));
     });
     function paint_swatches() {
       legend.querySelectorAll('.swatch').forEach((swatch, i) => {

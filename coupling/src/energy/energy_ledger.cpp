@@ -85,6 +85,11 @@ void EnergyLedger::set_uncomputable(std::vector<char> islands) {
   drowned_.resize(mismatch_.size(), 0);
 }
 
+std::vector<std::span<double>> EnergyLedger::examined() {
+  return {columns_[kChange],   columns_[kSupply],    columns_[kDissipated], columns_[kStorage],
+          columns_[kResidual], columns_[kTolerance], columns_[kMismatch]};
+}
+
 EnergyColumns EnergyLedger::columns() {
   return {column(kChange), column(kSupply), column(kDissipated)};
 }
@@ -135,6 +140,7 @@ bool EnergyLedger::tally(const CommittedStep& step) {
 
 /// Forms H⁺ − H again where it does not balance; whether it did anywhere.
 bool EnergyLedger::refine(const CommittedStep& step) {
+  if (fetch_) fetch_();
   return parts_.fold_all(false, [&](bool& any, int part) {
     const int entry = waves_.slot(part).entry;
     const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
@@ -190,6 +196,7 @@ double EnergyLedger::rounding_of_step(int island) const {
 }
 
 double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
+  if (fetch_) fetch_();
   return rounding_->of_states(part, step, column(kTolerance)[waves_.slot(part).entry]);
 }
 

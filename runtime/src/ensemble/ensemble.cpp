@@ -24,6 +24,7 @@
 #include "execution/tuner.hpp"
 #include "execution/wave_start.hpp"
 #include "portwave/coupling/system/gathered_system.hpp"
+#include "portwave/runtime/execution/arena.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
@@ -131,6 +132,7 @@ struct Ensemble::Impl {
     }
     inputs = static_cast<int>(one.settable_inputs().size());
     threads = allows_threads(one) ? ensemble.threads : 1;
+    if (ensemble.arena == nullptr) threads = threads_allowed(threads);
     options.threads = 1;
     options.executor = ExecutorKind::serial;
     obstacle = find_obstacle(one, options);

@@ -116,6 +116,18 @@ void refuse_substeps(const System& system, const StepperOptions& options, Issues
   }
 }
 
+void check_ranks(const StepperOptions& options, Issues& issues) {
+  const bool is_local = options.executor != ExecutorKind::automatic &&
+                        options.executor != ExecutorKind::serial;
+  if (is_local) {
+    issues.push_back({"/executor", fmt::format("\"{}\" runs in one process: several ranks take \"auto\"",
+                                               to_string(options.executor))});
+  }
+  if (options.time.active()) {
+    issues.push_back({"/time", "deadlines and a pace go by the clock of one process: several ranks have none"});
+  }
+}
+
 void check_signals(const StepperOptions& options, Issues& issues) {
   const double every_s = options.signals_every_s;
   if (options.sizes && !(every_s > 0.0 && std::isfinite(every_s))) {
@@ -169,8 +181,8 @@ bool is_up_to(Enum value, Enum last) {
 /// Numbers that were cast to enumerations: what they are is undefined from here on.
 Issues check_enumerations(const StepperOptions& options) {
   Issues issues;
-  const auto expect = [&](bool good, const char* where) {
-    if (!good) issues.push_back({where, "is none of the enumerators"});
+  const auto expect = [&](bool good, std::string where) {
+    if (!good) issues.push_back({std::move(where), "is none of the enumerators"});
   };
   expect(is_up_to(options.executor, ExecutorKind::barrier), "/executor");
   expect(is_up_to(options.certify, Certify::full), "/certify");
@@ -179,6 +191,21 @@ Issues check_enumerations(const StepperOptions& options) {
     expect(is_up_to(waves->kind, WaveUpdate::automatic), "/method/kind");
     expect(is_up_to(waves->impedance_kind, ImpedanceKind::automatic), "/method/impedance");
     expect(is_up_to(waves->start, InnerStart::extrapolated), "/method/start");
+  }
+  if (const auto* const dynamic = options.method.as<DynamicIteration>(); dynamic != nullptr) {
+    expect(is_up_to(dynamic->kind, IterationKind::gauss_seidel), "/method/kind");
+    expect(is_up_to(dynamic->integrator, Integrator::radau_iia), "/method/integrator");
+    expect(is_up_to(dynamic->metric, IterationMetric::energy), "/method/metric");
+  }
+  if (const auto* const splitting = options.method.as<Splitting>(); splitting != nullptr) {
+    expect(is_up_to(splitting->kind, SplittingKind::impulse), "/method/kind");
+    expect(is_up_to(splitting->coupling_flow, CouplingFlow::low_rank), "/method/coupling_flow");
+  }
+  for (std::size_t i = 0; i < options.watches.size(); ++i) {
+    const Watch& watch = options.watches[i];
+    expect(is_up_to(watch.direction, Watch::Direction::both),
+           fmt::format("/events/{}/direction", i));
+    expect(is_up_to(watch.of.kind, Sensor::Kind::storage), fmt::format("/events/{}/of", i));
   }
   return issues;
 }
@@ -195,6 +222,7 @@ Issues check(const System& system, const StepperOptions& options) {
   expect(options.time.deadline_s >= 0.0 && std::isfinite(options.time.deadline_s), "/deadline",
          "must be finite and >= 0");
   if (options.sizes) check_sizes(options, issues);
+  if (options.ranks != nullptr) check_ranks(options, issues);
   if (options.signals != nullptr) check_signals(options, issues);
   check_watches(system, options, issues);
   expect(options.time.pace >= 0.0 && std::isfinite(options.time.pace), "/pace",

@@ -57,11 +57,18 @@ void WorkerTeam::keep_for_late_calls(std::shared_ptr<State> state) {
 }
 
 WorkerTeam::~WorkerTeam() {
+  if (!process_.is_own()) {
+    // What oneTBB's threads held when the process forked is held forever: nothing of it is touched.
+    new auto(std::move(state_));
+    new auto(std::move(arena_));
+    return;
+  }
   dismiss();
   if (state_->called.load(std::memory_order_relaxed) > 0) keep_for_late_calls(std::move(state_));
 }
 
 void WorkerTeam::dismiss() {
+  if (!process_.is_own()) return;
   // Both sides write first and read then, in one total order: either a worker sees `closed`, or it
   // is seen here to be present.
   state_->closed.store(true, std::memory_order_seq_cst);
@@ -69,6 +76,7 @@ void WorkerTeam::dismiss() {
 }
 
 void WorkerTeam::summon() {
+  if (!process_.is_own()) return;
   int called = state_->called.load(std::memory_order_relaxed);
   while (called < threads_ - 1) {
     if (!state_->called.compare_exchange_weak(called, called + 1, std::memory_order_relaxed))

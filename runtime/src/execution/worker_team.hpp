@@ -9,12 +9,14 @@
 
 #include "execution/arena_impl.hpp"
 #include "execution/fork_join.hpp"
+#include "execution/process_stamp.hpp"
 
 namespace portwave {
 
 /// Worker threads of a oneTBB arena that come when they are called, help while there is work and
 /// leave when there has been none for a while. Nobody waits for a worker to come: the caller does
-/// the work with however many are there. The threads are oneTBB's and go back to it.
+/// the work with however many are there. The threads are oneTBB's and go back to it. In a child of the
+/// process that made the team there are none, and the caller works alone.
 class WorkerTeam {
  public:
   /// What a worker does. `try_work` returns true when it found something; several workers call it
@@ -38,7 +40,9 @@ class WorkerTeam {
   void summon();
   /// Sends all home and waits until they have left `try_work`.
   void dismiss();
-  int present() const { return state_->present.load(std::memory_order_relaxed); }
+  int present() const {
+    return process_.is_own() ? state_->present.load(std::memory_order_relaxed) : 0;
+  }
 
  private:
   /// Outlives the team: a task that oneTBB starts late must find it closed.
@@ -74,6 +78,7 @@ class WorkerTeam {
   static void serve(State& state, int threads);
   static void keep_for_late_calls(std::shared_ptr<State> state);
 
+  ProcessStamp process_;
   int threads_;
   std::shared_ptr<State> state_;
   std::shared_ptr<tbb::task_arena> arena_;

@@ -23,6 +23,7 @@
 namespace portwave {
 namespace {
 
+constexpr const char* kFolder = "checkpoint";
 constexpr const char* kLast = "last.checkpoint";
 constexpr const char* kBefore = "before.checkpoint";
 constexpr const char* kNext = "next.checkpoint";
@@ -44,6 +45,11 @@ std::uint32_t checksum_of(std::span<const std::byte> bytes) {
 }
 
 constexpr std::size_t kCheckedFrom = offsetof(Head, checksum) + sizeof(Head::checksum);
+
+/// One that was not finished, whatever its checkpoints are worth.
+bool holds_a_run(const std::filesystem::path& folder) {
+  return is_there(folder / kLast) || is_there(folder / kBefore) || is_there(folder / kComplete);
+}
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
@@ -106,7 +112,8 @@ Checkpoint Checkpoint::from_bytes(std::span<const std::byte> bytes) {
 
 CheckpointFolder::CheckpointFolder(std::filesystem::path results, For what)
     : results_(std::move(results)),
-      folder_(results_ / "checkpoint"),
+      folder_(results_ / kFolder),
+      process_(::getpid()),
       goes_on_(what == For::going_on) {
   std::error_code error;
   if (goes_on_ && !std::filesystem::is_directory(folder_, error)) {
@@ -117,16 +124,26 @@ CheckpointFolder::CheckpointFolder(std::filesystem::path results, For what)
     throw std::runtime_error(
         fmt::format("cannot create folder \"{}\": {}", folder_.string(), error.message()));
   }
+  if (!goes_on_ && !is_there(folder_ / kLock) && !std::filesystem::is_empty(folder_, error)) {
+    throw std::runtime_error(fmt::format(
+        "\"{}\" is no folder of checkpoints, and would be removed at the end of the run",
+        folder_.string()));
+  }
   lock();
-  has_checkpoint_ =
-      is_there(folder_ / kLast) || is_there(folder_ / kBefore) || is_there(folder_ / kComplete);
+  has_checkpoint_ = holds_a_run(folder_);
   if (goes_on_ == has_checkpoint_) return;
   ::close(std::exchange(lock_, -1));
   if (goes_on_) throw nothing_to_go_on_with("there is no checkpoint yet");
+  refuse_unfinished(results_);
+}
+
+void CheckpointFolder::refuse_unfinished(const std::filesystem::path& results) {
+  const std::filesystem::path folder = results / kFolder;
+  if (!holds_a_run(folder)) return;
   throw std::runtime_error(
       fmt::format("\"{}\" is that of a run that was not finished: go on with it (--resume), or "
                   "remove the folder",
-                  folder_.string()));
+                  folder.string()));
 }
 
 std::runtime_error CheckpointFolder::nothing_to_go_on_with(const char* why) const {
@@ -137,7 +154,7 @@ std::runtime_error CheckpointFolder::nothing_to_go_on_with(const char* why) cons
 
 CheckpointFolder::~CheckpointFolder() {
   if (lock_ < 0) return;
-  if (!goes_on_ && !has_checkpoint_) {
+  if (!goes_on_ && !has_checkpoint_ && process_ == ::getpid()) {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }

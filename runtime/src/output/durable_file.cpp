@@ -72,7 +72,7 @@ bool is_there(const std::filesystem::path& path) {
 }
 
 std::vector<std::byte> read_all(const std::filesystem::path& path) {
-  const Descriptor descriptor(path, O_RDONLY);
+  const Descriptor descriptor(path, O_RDONLY | O_NONBLOCK);  // what is no file makes nobody wait
   if (!descriptor.is_open()) fail_at("read", path, errno);
   struct stat status = {};
   if (::fstat(descriptor.number(), &status) != 0) fail_at("read", path, errno);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "output/durable_file.hpp"
@@ -17,6 +19,7 @@
 #include "output/row_writer.hpp"
 #include "portwave/runtime/output/checkpoint.hpp"
 #include "portwave/runtime/output/summary.hpp"
+#include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
@@ -30,6 +33,29 @@ constexpr std::array kTexts = {"trajectory.csv", "energy.csv", "events.csv", "en
                                "energy_junctions.csv"};
 constexpr std::array kRows = {"trajectory.rows", "energy.rows", "events.rows", "energy_parts.rows",
                               "energy_junctions.rows"};
+
+/// What reading a scenario has made sure of, a program may get wrong.
+RecordingOptions checked(RecordingOptions options) {
+  Issues issues;
+  const auto expect = [&](bool good, std::string where, const char* what) {
+    if (!good) issues.push_back({std::move(where), what});
+  };
+  const auto is_up_to = [](auto value, auto last) {
+    return static_cast<int>(value) >= 0 && static_cast<int>(value) <= static_cast<int>(last);
+  };
+  constexpr const char* kNone = "is none of the enumerators";
+  expect(is_up_to(options.format, ResultFormat::none), "/outputs/format", kNone);
+  for (std::size_t i = 0; i < options.observables.size(); ++i) {
+    expect(is_up_to(options.observables[i].kind, Observable::Kind::signal),
+           fmt::format("/outputs/observe/{}", i), kNone);
+  }
+  expect(options.every_s >= 0.0 && std::isfinite(options.every_s), "/outputs/every_s",
+         "must be finite and >= 0");
+  expect(options.last_s >= 0.0 && std::isfinite(options.last_s), "/outputs/last_s",
+         "must be finite and >= 0");
+  throw_if_any(std::move(issues));
+  return options;
+}
 
 }  // namespace
 
@@ -184,10 +210,10 @@ struct FileRecorder::Impl {
 };
 
 FileRecorder::FileRecorder(std::filesystem::path folder, RecordingOptions options)
-    : impl_(std::make_unique<Impl>(std::move(folder), nullptr, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(std::move(folder), nullptr, checked(std::move(options)))) {}
 
 FileRecorder::FileRecorder(CheckpointFolder& folder, RecordingOptions options)
-    : impl_(std::make_unique<Impl>(folder.results(), &folder, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(folder.results(), &folder, checked(std::move(options)))) {}
 
 FileRecorder::~FileRecorder() = default;
 

@@ -31,7 +31,7 @@ bool make_folder(const std::filesystem::path& folder) {
 }  // namespace
 
 OutputFolder::OutputFolder(std::filesystem::path path)
-    : path_(std::move(path)), created_(make_folder(path_)) {
+    : path_(std::move(path)), created_(make_folder(path_)), process_(::getpid()) {
   lock();
 }
 
@@ -54,7 +54,7 @@ OutputFolder::OutputFolder(std::filesystem::path path,
 OutputFolder::~OutputFolder() {
   if (lock_ >= 0) ::close(lock_);
   std::error_code ignored;
-  if (created_) std::filesystem::remove(path_, ignored);
+  if (created_ && process_ == ::getpid()) std::filesystem::remove(path_, ignored);
 }
 
 }  // namespace portwave

@@ -45,7 +45,7 @@ PendingFile::PendingFile(std::filesystem::path path, std::filesystem::path meanw
 
 PendingFile::~PendingFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!published_ && !stays_) ::unlink(hidden_.c_str());
+  if (!published_ && !stays_ && process_.is_own()) ::unlink(hidden_.c_str());
 }
 
 void PendingFile::append(std::string_view text) {

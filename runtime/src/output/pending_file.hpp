@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "execution/process_stamp.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
@@ -14,7 +15,8 @@ namespace portwave {
 /// hidden file ".<name>.<pid>.part" of the same folder, which the destructor removes, or in one that
 /// is said, which stays if it is not published.
 ///
-/// Appending fills a fixed buffer and allocates nothing.
+/// Appending fills a fixed buffer and allocates nothing. A child of the process that made it leaves the
+/// file alone.
 /// Errors   std::runtime_error naming the file and the system's reason.
 class PendingFile {
  public:
@@ -54,6 +56,7 @@ class PendingFile {
   void write(std::string_view text);
   [[noreturn]] void fail(int error) const;
 
+  ProcessStamp process_;
   std::filesystem::path path_;
   std::filesystem::path hidden_;
   std::unique_ptr<char[]> buffer_;

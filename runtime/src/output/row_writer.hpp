@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
+
+#include "execution/process_stamp.hpp"
 
 namespace portwave {
 
@@ -17,6 +20,7 @@ namespace portwave {
 /// Rows lie in a few blocks: filling one takes no lock, and a block that is full is handed over. Where
 /// the writer cannot keep up, the thread that steps waits for a block; no row is lost. Memory is that of
 /// the blocks, and is taken at construction. Where no thread can be had the thread that steps writes.
+/// In a child of the process that made it rows are refused.
 class RowWriter {
  public:
   /// Writes the rows of a block, in order, on the thread of the writer. What it throws is thrown from
@@ -55,6 +59,7 @@ class RowWriter {
   void hand_over();
   void run();
   void throw_failure();
+  void refuse_in_child() const;
 
   Write write_;
   std::vector<double> blocks_[kBlocks];
@@ -63,8 +68,9 @@ class RowWriter {
   std::int64_t waits_ = 0;
   double waited_s_ = 0.0;
 
+  ProcessStamp process_;
   std::mutex mutex_;  // of what follows
-  std::condition_variable changed_;
+  std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
   std::vector<std::vector<double>*> free_;
   std::vector<Full> full_;  // in order
   bool writing_ = false;

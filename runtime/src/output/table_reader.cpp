@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <limits>
 #include <stdexcept>
 #include <string_view>
@@ -12,35 +11,40 @@
 
 #include "output/durable_file.hpp"
 #include "output/hdf5_file.hpp"
+#include "output/input_file.hpp"
 
 namespace portwave {
 namespace {
 
+void expect_readable(const std::filesystem::path& path, const InputFile& file) {
+  if (file.problem().empty()) return;
+  throw std::runtime_error(fmt::format("\"{}\" {}", path.string(), file.problem()));
+}
+
 class LineReader {
  public:
-  explicit LineReader(std::filesystem::path path)
-      : path_(std::move(path)), file_(std::fopen(path_.c_str(), "rb"), std::fclose) {
-    if (file_ == nullptr) fail_at("read", path_, errno);
+  explicit LineReader(std::filesystem::path path) : path_(std::move(path)), file_(path_) {
+    expect_readable(path_, file_);
   }
 
   /// Without its end; false where there is none. Valid until the next call.
   bool next(std::string_view& line) {
-    for (;;) {
-      const auto rest = std::string_view(buffer_).substr(at_);
-      if (const auto end = rest.find('\n'); end != std::string_view::npos) {
-        line = rest.substr(0, end);
-        at_ += end + 1;
+    for (std::size_t sought = at_;;) {
+      if (const auto end = buffer_.find('\n', sought); end != std::string::npos) {
+        line = std::string_view(buffer_).substr(at_, end - at_);
+        at_ = end + 1;
         ++number_;
         return true;
       }
       buffer_.erase(0, at_);
       at_ = 0;
-      const std::size_t old = buffer_.size();
+      const std::size_t old = sought = buffer_.size();
+      if (old > kLongestLine) fail(number_ + 1, "is too long for a row of results");
       buffer_.resize(old + kPiece);
-      const std::size_t count = std::fread(buffer_.data() + old, 1, kPiece, file_.get());
-      buffer_.resize(old + count);
+      const ssize_t count = file_.read(buffer_.data() + old, kPiece);
+      if (count < 0) fail_at("read", path_, errno);
+      buffer_.resize(old + static_cast<std::size_t>(count));
       if (count > 0) continue;
-      if (std::ferror(file_.get()) != 0) fail_at("read", path_, errno);
       if (!buffer_.empty()) fail(number_ + 1, "ends within a line");
       return false;
     }
@@ -55,9 +59,10 @@ class LineReader {
 
  private:
   static constexpr std::size_t kPiece = std::size_t{1} << 18;
+  static constexpr std::size_t kLongestLine = std::size_t{1} << 28;
 
   std::filesystem::path path_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  InputFile file_;
   std::string buffer_;
   std::size_t at_ = 0;
   std::size_t number_ = 0;  // of lines read
@@ -115,7 +120,10 @@ std::unique_ptr<TableReader> open_table(const std::filesystem::path& folder,
   const std::filesystem::path text = folder / (name + ".csv"), hdf5 = folder / "results.h5";
   std::error_code ignored;
   if (std::filesystem::exists(text, ignored)) return std::make_unique<CsvTableReader>(text);
-  if (std::filesystem::exists(hdf5, ignored)) return open_hdf5_table(hdf5, name);
+  if (std::filesystem::exists(hdf5, ignored)) {
+    expect_readable(hdf5, InputFile(hdf5));
+    return open_hdf5_table(hdf5, name);
+  }
   return nullptr;
 }
 

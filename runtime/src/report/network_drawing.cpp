@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -34,6 +35,11 @@ struct Topology {
   std::vector<DrawnJunction> junctions;
 };
 
+int island_of(const Json& part) {
+  const double number = number_or(at(part, "island"), 0.0);
+  return number >= 0.0 && number <= std::numeric_limits<int>::max() ? static_cast<int>(number) : 0;
+}
+
 /// Nothing where it is not as it should be.
 std::optional<Topology> topology_of(const Json& network) {
   const Json& parts = at(network, "parts");
@@ -41,8 +47,8 @@ std::optional<Topology> topology_of(const Json& network) {
   if (!parts.is_array() || parts.empty() || !junctions.is_array()) return {};
   Topology out;
   for (const Json& part : parts) {
-    out.parts.push_back({text_or(at(part, "name"), "?"), text_or(at(part, "type"), "?"),
-                         static_cast<int>(number_or(at(part, "island"), 0.0))});
+    out.parts.push_back(
+        {text_or(at(part, "name"), "?"), text_or(at(part, "type"), "?"), island_of(part)});
   }
   for (const Json& junction : junctions) {
     if (!junction.is_array()) return {};

@@ -1,25 +1,50 @@
 #include "report/run_folder.hpp"
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "output/input_file.hpp"
+
 namespace portwave::report {
 namespace {
 
-nlohmann::json read_json(const std::filesystem::path& path) {
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in.is_open() || in.bad()) {
-    throw std::runtime_error(fmt::format("cannot read \"{}\": {}", path.string(),
-                                         std::generic_category().message(errno)));
+/// What runs write is far from these.
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+constexpr int kNesting = 64;
+struct TooDeep {};
+
+std::string read_text(const std::filesystem::path& path) {
+  const auto fail = [&](const std::string& why) {
+    throw std::runtime_error(fmt::format("\"{}\" {}", path.string(), why));
+  };
+  const InputFile file(path);
+  if (!file.problem().empty()) fail(file.problem());
+  std::string text;
+  std::string block(std::size_t{1} << 20, '\0');
+  for (;;) {
+    const ssize_t count = file.read(block.data(), block.size());
+    if (count == 0) return text;
+    if (count < 0) fail("cannot be read: " + std::generic_category().message(errno));
+    text.append(block, 0, static_cast<std::size_t>(count));
+    if (text.size() > kMostBytes) fail(fmt::format("is larger than {} MiB", kMostBytes >> 20));
   }
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+}
+
+nlohmann::json read_json(const std::filesystem::path& path) {
+  const std::string text = read_text(path);
+  const auto is_sound = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    if (depth > kNesting) throw TooDeep();
+    return true;
+  };
+  nlohmann::json json;
+  try {
+    json = nlohmann::json::parse(text, is_sound, false);
+  } catch (const TooDeep&) {
+    json = nlohmann::json::value_t::discarded;
+  }
   if (json.is_discarded() || !json.is_object()) {
     throw std::runtime_error(
         fmt::format("\"{}\" is not what a run writes: it is no JSON object", path.string()));

@@ -8,6 +8,7 @@
 
 #include "output/table_reader.hpp"
 #include "portwave/runtime/report/report.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "report/advice.hpp"
 #include "report/network_drawing.hpp"
 #include "report/run_curves.hpp"
@@ -58,9 +59,8 @@ void add_rows(Table& table, const std::string& name, const Json& value) {
   } else if (value.is_string()) {
     table.rows.push_back({name, value});
   } else if (!value.is_null()) {
-    std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (text.size() > 200) text = text.substr(0, 200) + " …";
-    table.rows.push_back({name, std::move(text)});
+    const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    table.rows.push_back({name, printable(text, 200)});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/expression.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/core/component.hpp"
 #include "scenario/scenario_templates.hpp"
 
@@ -69,12 +70,14 @@ std::vector<AssemblyList::Parameter> AssemblyList::read_parameters(const Node& n
     return parameters;
   }
   for (const auto& [name, otherwise] : node.json().get_ref<const Json::object_t&>()) {
-    if (Expression::is_name(name)) {
+    const Node parameter = node.member(name, otherwise);
+    if (!Expression::is_name(name)) {
+      parameter.fail(fmt::format("the name of a parameter {}", kVariableNameRule));
+    } else if (Expression::is_reserved(name)) {
+      parameter.fail(fmt::format("{} has a meaning of its own in expressions", in_quotes(name)));
+    } else {
       parameters.push_back({name, otherwise.is_null() ? nullptr : &otherwise,
                             TemplateFiller::is_computed(otherwise)});
-    } else {
-      const Node parameter = node.member(name, otherwise);
-      parameter.fail(fmt::format("the name of a parameter {}", kVariableNameRule));
     }
   }
   return parameters;

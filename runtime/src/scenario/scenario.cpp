@@ -134,9 +134,9 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
 
 Scenario parse(std::string text, const std::string& file, const std::filesystem::path& folder,
                const std::vector<Override>& overrides, const PhaseCallback& listener,
-               Plugins plugins) {
+               Plugins plugins, OutsideFiles outside) {
   tell(listener, {"reading " + file});
-  FilesRead read;
+  FilesRead read(folder, outside);
   Document document = parse_document(std::move(text));
   if (document.readable) apply_overrides(document, overrides);
   Defects defects(document);
@@ -148,6 +148,7 @@ Scenario parse(std::string text, const std::string& file, const std::filesystem:
     if (!expanded.is_too_large) {
       scenario =
           read_scenario(Node(expanded.root, defects), expanded.is_whole, folder, plugins, listener);
+      if (scenario) append(scenario->notes, "", expanded.notes);
     }
   } else if (document.readable) {
     scenario = read_scenario(Node(document.root, defects), true, folder, plugins, listener);
@@ -180,8 +181,8 @@ std::string ScenarioError::report() const {
 
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder, const std::vector<Override>& overrides,
-                        const PhaseCallback& listener, Plugins plugins) {
-  return scenario_file::parse(text, file, folder, overrides, listener, plugins);
+                        const PhaseCallback& listener, Plugins plugins, OutsideFiles outside) {
+  return scenario_file::parse(text, file, folder, overrides, listener, plugins, outside);
 }
 
 std::string read_scenario_text(const std::filesystem::path& file) {
@@ -192,9 +193,9 @@ std::string read_scenario_text(const std::filesystem::path& file) {
 }
 
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides,
-                       const PhaseCallback& listener, Plugins plugins) {
+                       const PhaseCallback& listener, Plugins plugins, OutsideFiles outside) {
   return scenario_file::parse(read_scenario_text(file), file.string(), file.parent_path(),
-                              overrides, listener, plugins);
+                              overrides, listener, plugins, outside);
 }
 
 }  // namespace portwave

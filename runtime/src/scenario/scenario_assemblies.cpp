@@ -6,6 +6,7 @@
 #include <deque>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -70,6 +71,7 @@ class Expander {
     if (joints == nullptr && !couplings_.empty()) {
       members.emplace_back("couplings", std::move(couplings_));
     }
+    note_unused();
     out_.is_too_large = filler_.is_exhausted();
     out_.is_whole = defects_.count() == before_;
     return std::move(out_);
@@ -82,6 +84,14 @@ class Expander {
     std::deque<Json> computed;
     bool is_sound = true;
   };
+
+  void note_unused() {
+    for (const std::string& name : assemblies_.names()) {
+      if (used_.contains(name)) continue;
+      out_.notes.push_back({"/assemblies/" + escape_key(name),
+                            "is not used, so that what is in it was not checked"});
+    }
+  }
 
   /// Those of the scenario itself.
   void read_parameters() {
@@ -278,6 +288,7 @@ class Expander {
       filler_.fail(node, fmt::format("more than {} assemblies within one another", kMostLevels));
       return nullptr;
     }
+    used_.insert(found->name);
     return found->json == nullptr ? nullptr : found;
   }
 
@@ -376,9 +387,12 @@ class Expander {
     }
     bool is_sound = true;
     for (const auto& [name, range] : ranges.json().get_ref<const Json::object_t&>()) {
-      if (Expression::is_name(name)) continue;
+      const bool is_name = Expression::is_name(name);
+      if (is_name && !Expression::is_reserved(name)) continue;
       const Node node = ranges.member(name, range);
-      filler_.fail(node, fmt::format("the name of an index {}", kVariableNameRule));
+      filler_.fail(
+          node, is_name ? fmt::format("{} has a meaning of its own in expressions", in_quotes(name))
+                        : fmt::format("the name of an index {}", kVariableNameRule));
       is_sound = false;
     }
     return is_sound;
@@ -522,6 +536,7 @@ class Expander {
   Scope top_;                           ///< of the scenario itself
   std::deque<Json> computed_;           ///< values in it
   std::vector<std::string_view> open_;  ///< assemblies that are being written out
+  std::unordered_set<std::string_view> used_;
 };
 
 namespace {

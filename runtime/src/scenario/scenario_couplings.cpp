@@ -370,8 +370,11 @@ void read_couplings(const Node& node, const std::filesystem::path& folder, Syste
     return;
   }
   const PortSizes sizes(draft.parts);
-  draft.couplings.reserve(node.size());
   for (std::size_t i = 0; i < node.size(); ++i) {
+    if (node.defects().is_full()) {
+      draft.knows_all_ports = false;
+      return;
+    }
     const Node element = node.at(i);
     draft.couplings.push_back(read_coupling(element, folder, sizes, draft.knows_all_ports));
   }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "scenario/scenario_document.hpp"
+#include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_text.hpp"
 
 namespace portwave::scenario_file {
@@ -26,6 +27,11 @@ std::optional<std::string> unescape_key(std::string_view token) {
     ++i;
   }
   return key;
+}
+
+// Deeper than a document may be, where nothing can be.
+bool is_too_deep(std::string_view pointer) {
+  return std::count(pointer.begin(), pointer.end(), '/') > scenario_limits::kNesting;
 }
 
 // The keys of a JSON pointer; nothing when its syntax is wrong or it names the whole document.
@@ -86,6 +92,10 @@ void apply(Document& document, const Override& setting) {
   const auto fail = [&](std::string where, const std::string& what) {
     document.issues.push_back({std::move(where), "--set " + what});
   };
+  if (is_too_deep(setting.pointer)) {
+    return fail("", fmt::format("{}: leads deeper than {} levels", in_quotes(setting.pointer),
+                                scenario_limits::kNesting));
+  }
   const auto keys = split_pointer(setting.pointer);
   if (!keys) {
     return fail("", fmt::format("{}: must be a JSON pointer such as /time/step_s",
@@ -94,8 +104,10 @@ void apply(Document& document, const Override& setting) {
   Json* place = &document.root;
   std::string where;
   for (std::size_t i = 0; i < keys->size(); ++i) {
+    // A new parameter of the scenario would be one that nothing uses.
+    const bool may_create = i + 1 == keys->size() && where != "/parameters";
     std::string problem;
-    Json* const next = descend(*place, (*keys)[i], i + 1 == keys->size(), problem);
+    Json* const next = descend(*place, (*keys)[i], may_create, problem);
     if (next == nullptr) {
       return fail(setting.pointer,
                   fmt::format("does not fit: {} {}", where.empty() ? "the file" : where, problem));

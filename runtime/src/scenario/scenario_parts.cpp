@@ -377,8 +377,11 @@ void read_parts(const Node& node, const std::filesystem::path& folder, SystemDra
   SizeCount sizes;
   PartModels models(*draft.recipes);
   const std::vector<std::string> types = type_names();
-  draft.parts.reserve(node.size());
   for (std::size_t i = 0; i < node.size() && draft.knows_all_parts; ++i) {
+    if (node.defects().is_full()) {  // of what follows nothing would be told
+      draft.knows_all_parts = false;
+      return;
+    }
     tell(listener, {"building subsystem", static_cast<std::int64_t>(i) + 1,
                     static_cast<std::int64_t>(node.size())});
     const Node element = node.at(i);

@@ -176,6 +176,7 @@ bool Node::is_object(std::string_view expected) const {
 ObjectReader::ObjectReader(const Node& node, Keys keys) : node_(node) {
   if (!node.is_object("an object")) return;
   for (const auto& [key, value] : node.json().get_ref<const Json::object_t&>()) {
+    if (node.defects().is_full()) return;
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
     const std::vector<std::string> known(keys.begin(), keys.end());
     node.member(key, value)

@@ -216,9 +216,10 @@ bool is_refused_wave(const Observable& observable, const CouplingMethod& method)
   return is_wave(observable.kind) && method.waves().stages > 1;
 }
 
-/// Takes what a pattern or the name of a part stands for, but what is there already; false where
+/// Takes what a pattern or the name of a part stands for, but what is `present` already; false where
 /// the label is neither.
-bool read_many(const Node& element, const std::string& label, Names& names, RunSettings& settings) {
+bool read_many(const Node& element, const std::string& label, Names& names,
+               std::unordered_set<std::string>& present, RunSettings& settings) {
   const SignalGraph* const signals = settings.options.signals.get();
   const CouplingMethod& method = settings.options.method;
   if (signals != nullptr && signals->find_signal(label) >= 0) return false;
@@ -231,8 +232,6 @@ bool read_many(const Node& element, const std::string& label, Names& names, RunS
     }
     return is_like;
   }
-  std::unordered_set<std::string> present;
-  for (const Observable& own : settings.recording.observables) present.insert(own.label);
   for (Observable& one : found) {
     if (is_refused_wave(one, method)) return refuse_wave(element, method.waves(), one.label), true;
     if (present.insert(one.label).second) settings.recording.observables.push_back(std::move(one));
@@ -250,16 +249,18 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
     return;
   }
   if (!observe->json().is_array()) return;
+  std::unordered_set<std::string> present;  // labels of what is observed
   for (std::size_t i = 0; i < observe->size(); ++i) {
     const Node element = observe->at(i);
     if (!element.json().is_string()) continue;
     const auto& label = element.json().get_ref<const std::string&>();
     if (node.defects().is_full()) return;
     if (names.is_missing(label) || node.defects().has(element.where())) continue;
-    if (read_many(element, label, names, settings)) continue;
+    if (read_many(element, label, names, present, settings)) continue;
     if (const SignalGraph* const graph = settings.options.signals.get()) {
       if (const int signal = graph->find_signal(label); signal >= 0) {
         settings.recording.observables.push_back({label, Observable::Kind::signal, 0, signal, ""});
+        present.insert(label);
         continue;
       }
     }
@@ -278,6 +279,7 @@ void read_observables(const Node& node, Names& names, RunSettings& settings) {
       refuse_wave(element, method.waves(), label);
       continue;
     }
+    if (observable && !present.insert(observable->label).second) continue;  // by a name before
     if (observable) {
       settings.recording.observables.push_back(*std::move(observable));
     } else {

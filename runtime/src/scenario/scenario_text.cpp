@@ -3,28 +3,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <fstream>
 #include <system_error>
 #include <utility>
 #include <zlib.h>
 
 #include <fmt/format.h>
 
+#include "output/input_file.hpp"
 #include "scenario/scenario_limits.hpp"
 
 namespace portwave::scenario_file {
 namespace {
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
-
-// What a path leads to when it is there and no regular file; "" otherwise.
-std::string_view other_than_file(std::filesystem::file_type type) {
-  using Type = std::filesystem::file_type;
-  if (type == Type::directory) return "a folder";
-  if (type == Type::fifo) return "a pipe";
-  if (type == Type::socket) return "a socket";
-  return type == Type::character || type == Type::block ? "a device" : "";
-}
 
 // True for the name of an open descriptor, such as the shell's <(...) gives.
 bool is_descriptor(const std::filesystem::path& file) {
@@ -74,34 +65,48 @@ void note(const std::filesystem::path& file, const std::string& text) {
 
 }  // namespace
 
-FilesRead::FilesRead() : outer_(std::exchange(noting, this)) {}
+FilesRead::FilesRead(const std::filesystem::path& folder, OutsideFiles outside)
+    : outer_(std::exchange(noting, this)) {
+  if (outside == OutsideFiles::allowed) return;
+  std::error_code error;
+  folder_ = std::filesystem::weakly_canonical(folder.empty() ? "." : folder, error);
+  if (error) folder_ = folder.lexically_normal();
+  if (!folder_.has_filename()) folder_ = folder_.parent_path();  // "folder/"
+}
 FilesRead::~FilesRead() { noting = outer_; }
 
-FileText read_text_file(const std::filesystem::path& file, Pipes pipes, std::size_t most_bytes) {
-  const auto failed = [](std::string problem) { return FileText{{}, std::move(problem)}; };
-  std::error_code ignored;
-  const std::filesystem::file_type type = std::filesystem::status(file, ignored).type();
-  const bool is_handed_over = pipes == Pipes::handed_over && is_descriptor(file);
-  if (const std::string_view other = other_than_file(type); !other.empty()) {
-    const bool is_pipe = type == std::filesystem::file_type::fifo;
-    if (!is_pipe || !is_handed_over) return failed(fmt::format("is {}, not a file", other));
-  }
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream)
-    return failed(fmt::format("cannot be opened: {}", std::generic_category().message(errno)));
+bool FilesRead::refuses(const std::filesystem::path& path) const {
+  if (folder_.empty()) return false;
+  std::error_code error;
+  const std::filesystem::path plain = std::filesystem::weakly_canonical(path, error);
+  if (error || path.native().find('\0') != std::string::npos)
+    return true;  // links in a circle, and folders that may not be entered
+  const auto [in_folder, in_path] = std::ranges::mismatch(folder_, plain);
+  return in_folder != folder_.end();
+}
 
+FileText read_text_file(const std::filesystem::path& path, Pipes pipes, std::size_t most_bytes) {
+  if (noting != nullptr && noting->refuses(path)) {
+    return {{},
+            "lies outside of the folder of the scenario.\nIf you trust the scenario, give "
+            "--allow-outside-files; in C++ OutsideFiles::allowed"};
+  }
+  const InputFile file(path, pipes == Pipes::handed_over && is_descriptor(path));
+  if (!file.problem().empty()) return {{}, file.problem()};
   std::string text;
   std::string block(std::size_t{1} << 20, '\0');
-  while (stream) {
-    stream.read(block.data(), static_cast<std::streamsize>(block.size()));
-    text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
+  for (;;) {
+    const ssize_t count = file.read(block.data(), block.size());
+    if (count == 0) break;
+    if (count < 0) {
+      return {{}, fmt::format("cannot be read: {}", std::generic_category().message(errno))};
+    }
+    text.append(block, 0, static_cast<std::size_t>(count));
     if (text.size() > most_bytes) {
-      return failed(fmt::format("is larger than {} MiB", most_bytes >> 20));
+      return {{}, fmt::format("is larger than {} MiB", most_bytes >> 20)};
     }
   }
-  if (stream.bad()) return failed("cannot be read");
-  note(file, text);
+  note(path, text);
   return {std::move(text), {}};
 }
 

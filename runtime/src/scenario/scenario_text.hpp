@@ -33,23 +33,28 @@ struct FileText {
 /// <(...) or as /dev/stdin. A pipe by name has no end, or may wait for a writer forever.
 enum class Pipes { refused, handed_over };
 
-/// While alive, notes the files that are read in this thread. Readers are many calls deep, and none of
-/// them but this has to know.
+/// While alive, notes the files that are read in this thread, and refuses those outside of a folder.
+/// Readers are many calls deep, and none of them but this has to know.
 class FilesRead {
  public:
-  FilesRead();
+  /// `folder`: empty for the present one.
+  FilesRead(const std::filesystem::path& folder, OutsideFiles outside);
   ~FilesRead();
   FilesRead(const FilesRead&) = delete;
   FilesRead& operator=(const FilesRead&) = delete;
 
   std::vector<ScenarioFile> files;
 
+  /// Whether it lies outside, wherever links lead.
+  bool refuses(const std::filesystem::path& path) const;
+
  private:
+  std::filesystem::path folder_;  ///< without links; empty: any will do
   FilesRead* outer_;
 };
 
 /// Reads a whole regular file of at most `most_bytes`.
-FileText read_text_file(const std::filesystem::path& file, Pipes pipes = Pipes::refused,
+FileText read_text_file(const std::filesystem::path& path, Pipes pipes = Pipes::refused,
                         std::size_t most_bytes = scenario_limits::kFileBytes);
 
 }  // namespace portwave::scenario_file

@@ -37,7 +37,7 @@ std::optional<std::vector<T>> read_list(const Node& node, std::string_view expec
   if (!node.is_array(expected)) return std::nullopt;
   std::vector<T> values;
   values.reserve(node.size());
-  for (std::size_t i = 0; i < node.size(); ++i) {
+  for (std::size_t i = 0; i < node.size() && !node.defects().is_full(); ++i) {
     const Node element = node.at(i);
     if (std::optional<T> value = read(element)) values.push_back(*std::move(value));
   }

@@ -189,6 +189,7 @@ class SignalGraphBuilder::Draft {
     enum class Mark { unseen, open, done };
     std::vector<Mark> marks(at(count), Mark::unseen);
     std::vector<std::pair<int, std::size_t>> path;  // nodes on the way, with the next input
+    std::vector<bool> is_told(at(count), false);    // nodes of loops
     for (int root = 0; root < count; ++root) {
       if (marks[at(root)] != Mark::unseen) continue;
       path.assign(1, {root, 0});
@@ -205,17 +206,23 @@ class SignalGraphBuilder::Draft {
         const int signal = inputs[next++];
         if (signal < 0) continue;  // of a block that could not be made
         const int from = owner[at(signal)];
-        if (marks[at(from)] == Mark::open) return fail_loop(graph, path, from);
-        if (marks[at(from)] == Mark::done) continue;
+        if (marks[at(from)] == Mark::open) fail_loop(graph, path, from, is_told);
+        if (marks[at(from)] != Mark::unseen) continue;
         marks[at(from)] = Mark::open;
         path.emplace_back(from, 0);
       }
     }
   }
 
+  /// Loops that have no block in common are all told.
   void fail_loop(const SignalGraph& graph, const std::vector<std::pair<int, std::size_t>>& path,
-                 int first) {
+                 int first, std::vector<bool>& is_told) {
+    if (is_told[at(first)]) return;
     const auto begin = std::ranges::find(path, first, &std::pair<int, std::size_t>::first);
+    if (std::any_of(begin, path.end(), [&](const auto& step) { return is_told[at(step.first)]; })) {
+      return;
+    }
+    for (auto i = begin; i != path.end(); ++i) is_told[at(i->first)] = true;
     // The path leads against the signals.
     std::string loop = graph.nodes_[at(first)].name;
     for (auto i = path.end(); i != begin;) {

@@ -13,6 +13,7 @@
 #include "portwave/coupling/state_space/collocation.hpp"
 #include "portwave/coupling/state_space/dynamic_iteration.hpp"
 #include "portwave/coupling/state_space/splitting.hpp"
+#include "portwave/runtime/execution/arena.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
@@ -77,7 +78,7 @@ class SparseCollocation final : public OrderRun {
 class NetworkRun final : public OrderRun {
  public:
   NetworkRun(const OrderSetting& setting, double step_s, const CouplingMethod& method)
-      : each_(setting.threads > 1 ? make_team_for_each(setting.threads)
+      : each_(setting.threads > 1 ? make_team_for_each(threads_allowed(setting.threads))
                                   : std::make_unique<ForEach>()) {
     const auto* const options = method.as<Splitting>();
     if (options == nullptr) {

@@ -227,8 +227,24 @@ TEST(CliCheckpoints, ANewRunDoesNotTakeThePlaceOfOneThatIsNotFinished) {
       portwave_cli(run.line + Words{"--out", run.out().string(), "--checkpoint-every", "50"});
   EXPECT_EQ(other.exit_code, 3);
   EXPECT_TRUE(contains(other.err, "was not finished")) << said(other);
+  const ProcessResult plain = portwave_cli(run.line + Words{"--out", run.out().string()});
+  EXPECT_EQ(plain.exit_code, 3);
+  EXPECT_TRUE(contains(plain.err, "was not finished")) << said(plain);
   EXPECT_EQ(run.go_on().exit_code, 0);
   run.expect_whole();
+}
+
+TEST(CliCheckpoints, AFolderOfThatNameThatIsSomebodyElsesStays) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "checkpoint");
+  write_text(folder / "checkpoint" / "weights", "years of work");
+  const Words line = {"run", kPair, "--quiet", "--out", folder.path().string()};
+  const ProcessResult refused = portwave_cli(line + Words{"--checkpoint-every", "50"});
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_TRUE(contains(refused.err, "is no folder of checkpoints")) << said(refused);
+  EXPECT_EQ(names_in(folder / "checkpoint"), (std::vector<std::string>{"weights"}));
+  EXPECT_EQ(portwave_cli(line).exit_code, 0);  // writes nothing there
+  EXPECT_EQ(read_text(folder / "checkpoint" / "weights"), "years of work");
 }
 
 TEST(CliCheckpoints, AFullDiskLeavesTheLastOne) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <sys/stat.h>
 #include <utility>
 #include <vector>
 
@@ -349,6 +350,44 @@ TEST(ReportLine, DamagedTablesAreToldByTheirLine) {
 }
 
 /// A page beside results of another run would lie.
+// A folder that somebody else has made: the program ends, and says what it makes of it.
+TEST(ReportLine, NeitherWaitsNorFailsForWhatIsNoResult) {
+  SKIP_WITHOUT_REPORTS();
+  const TemporaryFolder folder;
+  const auto out = folder / "out";
+  run_into(out);
+  const std::string summary = read_text(out / "summary.json");
+  const std::string table = read_text(out / "trajectory.csv");
+  const auto told = [&] {
+    const auto result = portwave_cli({"report", out.string()});
+    EXPECT_EQ(result.signal, 0) << said(result);
+    EXPECT_EQ(result.exit_code, 3) << said(result);
+    return result.err;
+  };
+  for (const char* const name : {"trajectory.csv", "energy.csv", "network.json", "summary.json"}) {
+    const std::string before = read_text(out / name);
+    std::filesystem::remove(out / name);
+    ASSERT_EQ(::mkfifo((out / name).c_str(), 0600), 0);
+    EXPECT_TRUE(contains(told(), "is a pipe, not a file")) << name;
+    std::filesystem::remove(out / name);
+    std::filesystem::create_symlink("/dev/zero", out / name);
+    EXPECT_TRUE(contains(told(), "is a device, not a file")) << name;
+    std::filesystem::remove(out / name);
+    write_text(out / name, before);
+  }
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  write_text(out / "summary.json", "{\"scenario\": " + deep + "," + summary.substr(1));
+  EXPECT_TRUE(contains(told(), "is not what a run writes"));
+  write_text(out / "summary.json", summary);
+  std::filesystem::remove(out / "trajectory.csv");
+  ASSERT_EQ(::mkfifo((out / "results.h5").c_str(), 0600), 0);
+  EXPECT_TRUE(contains(told(), "is a pipe, not a file"));
+  std::filesystem::remove(out / "results.h5");
+  // Control: with all put back the page is made.
+  write_text(out / "trajectory.csv", table);
+  EXPECT_EQ(portwave_cli({"report", out.string()}).exit_code, 0);
+}
+
 TEST(ReportLine, ARunTakesThePageOfTheRunBeforeAway) {
   SKIP_WITHOUT_REPORTS();
   const TemporaryFolder folder;

@@ -70,6 +70,16 @@ TEST(ScenarioPatterns, AWholePart) {
   EXPECT_EQ(std::find(labels.begin(), labels.end(), "B.coupling.incident"), labels.end());
 }
 
+// Two columns of one name could not be told apart, and HDF5 has no such thing.
+TEST(ScenarioPatterns, WhatIsThereAlreadyIsNotTakenAgain) {
+  const Labels once = observed("two_oscillators.json", R"({"observe": ["B"]})");
+  EXPECT_EQ(observed("two_oscillators.json", R"({"observe": ["B", "B.storage", "B.q2", "B.*"]})"),
+            once);
+  const Labels other = observed("two_oscillators.json", R"({"observe": ["B.q2", "B"]})");
+  EXPECT_EQ(other.size(), once.size());
+  EXPECT_EQ(other.front(), "B.q2");
+}
+
 TEST(ScenarioPatterns, PartsOfAssembliesAndSignals) {
   const Labels motors = observed("robot_arm.json", R"({"observe": ["*/motor.speed"]})");
   EXPECT_GT(motors.size(), 2U);

@@ -327,6 +327,24 @@ TEST(SignalGraphBuilder, NamesAlgebraicLoopsAndLetsDelaysBreakThem) {
   EXPECT_TRUE(loop(block::integrator({})).check().empty());
 }
 
+TEST(SignalGraphBuilder, TellsOfEveryLoopThatHasBlocksOfItsOwn) {
+  const System system = masses(1);
+  SignalGraphBuilder builder(system);
+  builder.block("a", block::gain(0.5), {"b"});
+  builder.block("b", block::gain(0.5), {"a"});
+  builder.block("alone", block::gain(0.5), {"alone"});
+  builder.block("c", block::sum({1.0, 1.0}), {"d", "a"});
+  builder.block("d", block::sum({1.0, 1.0}), {"c", "e"});
+  builder.block("e", block::gain(0.5), {"c"});  // c -> e -> d -> c: told when the other is gone
+  std::vector<std::string> loops;
+  for (const Issue& issue : builder.check()) {
+    loops.push_back(issue.what.substr(0, issue.what.find('.')));
+  }
+  EXPECT_EQ(loops, (std::vector<std::string>{"algebraic loop: a -> b -> a",
+                                             "algebraic loop: alone -> alone",
+                                             "algebraic loop: c -> d -> c"}));
+}
+
 TEST(SettableInputs, AreHeldUntilTheyAreSetAgain) {
   const System system = masses(2);
   StepperOptions options = options_with({}, 1e-2);

@@ -14,7 +14,8 @@ namespace PORTWAVE_EXPORT portwave {
 /// Several threads may step steppers of one arena at a time, each its own.
 class Arena {
  public:
-  /// `threads` ≥ 1: a caller, and workers that help it. Errors: std::invalid_argument.
+  /// `threads` ≥ 1: a caller, and workers that help it; fewer of them where this user may not have as
+  /// many. Errors: std::invalid_argument.
   explicit Arena(int threads);
   /// The arena that the calling thread is in: inside a oneTBB task that of the task.
   static std::shared_ptr<Arena> current();
@@ -32,5 +33,15 @@ class Arena {
 
   std::unique_ptr<Impl> impl_;
 };
+
+/// Of the threads that are wanted, the calling one among them, as many as oneTBB may have: at least 1.
+/// It ends the program where it is refused one, so that has to be found out before. That is done once,
+/// and for more than were found: while it is being found out oneTBB must not need any.
+/// `others`: further threads that are begun later; those come first.
+int threads_allowed(int wanted, int others = 0);
+
+/// Of so many threads beside those that there are as many as this user may have. Costs some 20 us each,
+/// because for a moment they are there.
+int threads_to_be_had(int most);
 
 }  // namespace portwave

@@ -39,6 +39,8 @@ class CheckpointFolder {
   /// another process has it, where it is taken by a run that was not finished, or where there is none
   /// to go on with.
   CheckpointFolder(std::filesystem::path results, For what);
+  /// Errors: std::runtime_error where a run that was not finished is in the folder of these results.
+  static void refuse_unfinished(const std::filesystem::path& results);
   /// Leaves all as it is; of a new run without a checkpoint nothing.
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder&) = delete;
@@ -74,6 +76,7 @@ class CheckpointFolder {
   std::filesystem::path results_;
   std::filesystem::path folder_;
   int lock_ = -1;
+  int process_;  // that made it: a child of that leaves the folder as it is
   bool goes_on_ = false;
   bool has_checkpoint_ = false;  // whatever it is worth
   bool last_is_whole_ = false;

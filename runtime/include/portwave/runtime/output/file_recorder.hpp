@@ -36,6 +36,7 @@ class OutputFolder {
   std::filesystem::path path_;
   bool created_;
   int lock_ = -1;  // the folder itself, so that no file is left behind
+  int process_;    // that made it: a child of that leaves the folder as it is
 };
 
 /// Whether results can be written as HDF5: whether portwave was built with it.
@@ -60,7 +61,8 @@ bool has_hdf5();
 /// their names when all are complete, so a name never holds half a file. Texts of numbers have 17
 /// significant digits and read back to the same double. Recording does not allocate: rows go to a
 /// thread that writes them, and where that cannot keep up the run waits, and no row is lost.
-/// Errors: std::runtime_error naming the file and the system's reason; std::invalid_argument for a
+/// Errors: ConfigError for options that are none; std::runtime_error naming the file and the system's
+/// reason; std::invalid_argument for a
 /// format that this build does not have.
 class FileRecorder final : public Recorder {
  public:

@@ -61,21 +61,28 @@ class ScenarioError : public ConfigError {
   std::string file_;
 };
 
+/// Whether tables and matrices may lie elsewhere than in the folder of the scenario or below, links
+/// followed: a scenario of somebody else may name any file, and what is in it shows in errors and
+/// results.
+enum class OutsideFiles { refused, allowed };
+
 /// Reads, overrides, checks and builds. Relative paths inside (tables, matrices, plugins) are
 /// relative to the file. Plugins that were loaded stay, also where the scenario has defects.
 /// Errors: ScenarioError with every defect; nothing is written anywhere.
 Scenario load_scenario(const std::filesystem::path& file,
                        const std::vector<Override>& overrides = {},
-                       const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused);
+                       const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused,
+                       OutsideFiles outside = OutsideFiles::refused);
 
 /// The text of a scenario file. Errors: ScenarioError.
 std::string read_scenario_text(const std::filesystem::path& file);
 
-/// The same from text; `file` names it in errors, `folder` resolves relative paths.
+/// The same from text; `file` names it in errors, `folder` resolves relative paths and holds all files.
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder,
                         const std::vector<Override>& overrides = {},
-                        const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused);
+                        const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused,
+                        OutsideFiles outside = OutsideFiles::refused);
 
 /// The JSON Schema (draft 7) of scenario files, generated from the catalogue.
 nlohmann::ordered_json scenario_schema();

@@ -1,0 +1,61 @@
+#include "output/input_file.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <string_view>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace portwave {
+namespace {
+
+/// What a path leads to when it is there and no regular file; empty otherwise.
+std::string_view other_than_file(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "";
+}
+
+}  // namespace
+
+InputFile::InputFile(const std::filesystem::path& path, bool pipe) {
+  struct stat status = {};
+  const auto is_refused = [&] {
+    const bool is_pipe = S_ISFIFO(status.st_mode);
+    const std::string_view other =
+        pipe && is_pipe ? std::string_view() : other_than_file(status.st_mode);
+    if (!other.empty()) problem_ = fmt::format("is {}, not a file", other);
+    return !other.empty();
+  };
+  // Before it is opened, which some devices notice.
+  if (::stat(path.c_str(), &status) == 0 && is_refused()) return;
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) {
+    problem_ = fmt::format("cannot be opened: {}", std::generic_category().message(errno));
+    return;
+  }
+  if (is_refused()) return;  // what is there may be another by now
+  if (S_ISFIFO(status.st_mode)) ::fcntl(descriptor_, F_SETFL, 0);
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : problem_(std::move(other.problem_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+ssize_t InputFile::read(char* to, std::size_t most) const {
+  ssize_t count = 0;
+  do {
+    count = ::read(descriptor_, to, most);
+  } while (count < 0 && errno == EINTR);
+  return count;
+}
+
+}  // namespace portwave

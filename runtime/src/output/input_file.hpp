@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <sys/types.h>
+
+namespace portwave {
+
+/// Reads a regular file from its beginning on, and waits for nobody: what has no end, or nobody writes
+/// to, is refused.
+class InputFile {
+ public:
+  /// `pipe`: whether a pipe will do; then whoever reads waits for those that write to it.
+  explicit InputFile(const std::filesystem::path& path, bool pipe = false);
+  ~InputFile();
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&&) = delete;
+
+  /// Why it cannot be read, such as "is a device, not a file"; empty where it can.
+  const std::string& problem() const { return problem_; }
+  /// How many bytes came, 0 at the end; negative where reading failed, with errno set.
+  ssize_t read(char* to, std::size_t most) const;
+
+ private:
+  std::string problem_;
+  int descriptor_ = -1;
+};
+
+}  // namespace portwave
