@@ -63,7 +63,6 @@ def copy_tree(tree):
 class Build:
     def __init__(self, folder, tree, jobs):
         self.tree = tree
-        self.build = self.tree / "build" / "dev"
         self.jobs = jobs
         self.log = folder / "build.log"
 
@@ -74,7 +73,7 @@ class Build:
 
     def make(self, targets):
         """Whether it could be built."""
-        return self.run(["cmake", "--build", str(self.build), "--parallel", str(self.jobs),
+        return self.run(["cmake", "--build", "build/dev", "--parallel", str(self.jobs),
                          "--target", *sorted(targets)])
 
     def run(self, command, check=False):
@@ -134,6 +133,7 @@ def main():
     arguments.add_argument("--root", type=pathlib.Path, default=ROOT, help="the sources that --check looks at")
     arguments.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "mutation")
     arguments.add_argument("--tree", type=pathlib.Path, help="the copy of the sources, FOLDER/tree")
+    arguments.add_argument("--trust", action="store_true", help="the suites are known to pass without a defect")
     arguments.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments.add_argument("names", nargs="*")
     given = arguments.parse_args()
@@ -151,7 +151,7 @@ def main():
     used = {name for mutant in chosen for name in mutant["tests"]}
     if not build.make({suites[name]["program"] for name in used}):
         sys.exit(f"the sources themselves cannot be built, see {build.log}")
-    for name in sorted(used):
+    for name in sorted(used) if not given.trust else []:
         if failure := build.first_failure(suites[name]):
             sys.exit(f"without a defect, too, the suite {name} fails: {failure}")
 

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 
+#include <portwave/coupling/energy/compensated_sum.hpp>
 #include <portwave/coupling/reference/monolithic.hpp>
 #include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/output/recorder.hpp>
@@ -233,14 +234,17 @@ TEST_P(NetworkMethods, TheLedgerClosesAndTheCertificateHolds) {
   set_iterations(options.method, 4000);
   set_tolerance(options.method, 1e-15);
   Stepper stepper(system, options);
-  double supplied = 0.0, dissipated = 0.0, mismatch = 0.0, stored = 0.0;
+  CompensatedSum supplied_sum, dissipated_sum, mismatch_sum;
+  double stored = 0.0;
   for (int n = 0; n < 100; ++n) {
     const StepReport report = stepper.step();
-    supplied += report.energy.supplied_J;
-    dissipated += report.energy.dissipated_J;
-    mismatch += report.energy.mismatch_J;
+    supplied_sum.add(report.energy.supplied_J);
+    dissipated_sum.add(report.energy.dissipated_J);
+    mismatch_sum.add(report.energy.mismatch_J);
     stored = report.energy.stored_J;
   }
+  const double supplied = supplied_sum.value(), dissipated = dissipated_sum.value(),
+               mismatch = mismatch_sum.value();
   const EnergyTotals& energy = stepper.energy();
   EXPECT_TRUE(stepper.keeps_ledger());
   EXPECT_DOUBLE_EQ(energy.initial_J, 0.5 * 0.1 * 0.1 / 2.0);
