@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Builds the site of the documentation into build/site/html: pages of docs/ by mkdocs, the interface of the
-headers by doxygen, formulas by KaTeX, all from Debian's packages, without a network. Then every link of
-every page is followed, and no page may ask another machine for anything.
+headers by doxygen, formulas by KaTeX, all from Debian's packages, without a network.
 
     docs/site/build.py [SOURCE [BUILD]]
 
-A warning of any of the programs, or a link that leads nowhere, is a failure.
+A failure is a warning of any of the programs, a page that the navigation does not have, a link that leads
+nowhere, and a page or style that asks another machine for anything. Exit code 77 where these packages are not
+installed: ./dev docs installs them.
 """
 
 import html.parser
@@ -18,6 +19,7 @@ import urllib.parse
 from pathlib import Path
 
 KATEX = Path("/usr/share/javascript/katex")
+MATERIAL = Path("/usr/share/mkdocs/themes/material")
 KATEX_FONTS = [KATEX / "fonts", Path("/usr/share/fonts/truetype/katex")]
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
 
@@ -55,7 +57,8 @@ class Pages:
             self.write(target, page.read_text(encoding="utf-8"), page.parent)
         assets = self.pages / "assets"
         assets.mkdir()
-        shutil.copy(here / "draw_math.js", assets)
+        for name in ["draw_math.js", "extra.css"]:
+            shutil.copy(here / name, assets)
         katex = assets / "katex"
         katex.mkdir()
         for name in ["katex.min.css", "katex.min.js"]:
@@ -123,6 +126,17 @@ class Pages:
         return target
 
 
+def check_navigation(source):
+    """Every page is in the navigation, but decisions: their index has them."""
+    docs = source / "docs"
+    listed = set(re.findall(r"^ +- (?:.*: )?(\S+\.md)$", (docs / "site" / "mkdocs.yml").read_text(), re.M))
+    index = (docs / "decisions" / "README.md").read_text(encoding="utf-8")
+    pages = {str(path.relative_to(docs)) for path in docs.rglob("*.md") if docs / "site" not in path.parents}
+    lost = {page for page in pages - listed if not (page.startswith("decisions/") and page.split("/")[1] in index)}
+    if lost:
+        fail(f"no entry of docs/site/mkdocs.yml leads to {', '.join(sorted(lost))}")
+
+
 class Links(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
@@ -145,6 +159,9 @@ class Links(html.parser.HTMLParser):
 def check_links(site):
     """Every link within the site leads somewhere, and nothing is loaded from elsewhere."""
     pages, defects, count = {}, [], 0
+    for path in site.rglob("*.css"):
+        defects += [f"{path.relative_to(site)} loads {link}"
+                    for link in re.findall(r"(?:url\(|@import )['\"]?(https?:[^'\")]+)", path.read_text(encoding="utf-8"))]
     for path in site.rglob("*.html"):
         page = Links()
         page.feed(path.read_text(encoding="utf-8", errors="replace"))
@@ -180,14 +197,24 @@ def check_links(site):
 
 
 def main():
+    missing = [name for name in ["mkdocs", "doxygen"] if not shutil.which(name)]
+    missing += [str(path) for path in [KATEX, MATERIAL] if not path.is_dir()]
+    if missing:
+        print(f"docs: not here: {', '.join(missing)}", file=sys.stderr)
+        sys.exit(77)
     source = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[2]).resolve()
     build = Path(sys.argv[2] if len(sys.argv) > 2 else source / "build" / "site").resolve()
     shutil.rmtree(build, ignore_errors=True)
     build.mkdir(parents=True)
+    check_navigation(source)
     Pages(source, build / "pages").assemble()
 
     here = source / "docs" / "site"
     (build / "Doxyfile").write_text((here / "Doxyfile").read_text().replace("@SOURCE@", str(source)))
+    run(["doxygen", "-l", "layout.xml"], build)  # the usual one, with a way back to the other pages
+    layout = (build / "layout.xml").read_text()
+    back = '<tab type="user" url="../index.html" title="Documentation"/>'
+    (build / "layout.xml").write_text(layout.replace("<navindex>", "<navindex>" + back))
     run(["doxygen", "Doxyfile"], build)
     log = (build / "doxygen.log").read_text().strip()
     if log:

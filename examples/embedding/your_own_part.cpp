@@ -1,5 +1,5 @@
 // A pendulum as a part of one's own, whose torque moves a sprung mass through a lever of constant
-// ratio. See docs/tutorial.
+// ratio. See docs/tutorial/your-own-part.md.
 
 #include <cmath>
 #include <cstdio>

@@ -29,6 +29,7 @@ struct Draft {
   ListArguments list;
   SchemaArguments schema;
   TuneArguments tune;
+  PartitionArguments partition;
   StudyBudgetArguments budget;
   StudyRateArguments rate;
   StudyOrderArguments order;
@@ -43,6 +44,7 @@ constexpr std::int64_t kMostIterations = 1'000'000;
 constexpr std::int64_t kMostParts = 1'000'000'000;
 constexpr std::int64_t kMostObservedSteps = 1'000'000;
 constexpr std::int64_t kMostRepetitions = 10'000;
+constexpr std::int64_t kMostRanks = 100'000;
 
 void add_json(Verb& verb, bool& json, const std::string& what) {
   verb.flag("--json", "Write " + what + " as JSON to stdout", json);
@@ -292,6 +294,28 @@ void add_tune(Verb& top, TuneArguments& tune) {
   verb.app().footer(std::string(kTuneExamples));
 }
 
+void add_partition(Verb& top, PartitionArguments& partition) {
+  Verb verb = top.add("partition", "Show how a scenario would be dealt out to several processes");
+  add_scenario(verb, partition.scenario);
+  RankPlanOptions& plan = partition.plan;
+  verb.integer("--ranks", "Processes", {1, kMostRanks},
+               [&plan](std::int64_t count) { plan.ranks = static_cast<int>(count); })
+      ->default_str(std::to_string(plan.ranks));
+  verb.integer("--threads", "Threads of each", {1, kMaxThreads},
+               [&plan](std::int64_t count) { plan.threads = static_cast<int>(count); })
+      ->default_str(std::to_string(plan.threads));
+  verb.real("--latency-us", "US", "Latency of a message", {0.0, 1e9},
+            [&plan](double us) { plan.latency_s = 1e-6 * us; })
+      ->default_str("2");
+  verb.real("--bandwidth-GBs", "GBS", "Bandwidth of the network in 10^9 bytes per second",
+            {1e-6, 1e9}, [&plan](double gigabytes) { plan.bandwidth_B_per_s = 1e9 * gigabytes; })
+      ->default_str("10");
+  verb.integer("--show", "Ranks to show; --json has them all", {0, kMostRanks},
+               [&partition](std::int64_t count) { partition.shown = static_cast<int>(count); })
+      ->default_str(std::to_string(partition.shown));
+  add_json(verb, partition.json, "the plan");
+}
+
 std::vector<std::string> names_of(const std::vector<MethodKind>& kinds) {
   std::vector<std::string> names;
   names.reserve(kinds.size());
@@ -524,6 +548,7 @@ void add_verbs(Verb& top, Draft& draft) {
   add_json(list, draft.list.json, "the catalogue");
   add_plugins(list, draft.list.plugins);
   add_tune(top, draft.tune);
+  add_partition(top, draft.partition);
   Verb schema = top.add("schema", "Write the JSON Schema of scenario files to stdout");
   add_plugins(schema, draft.schema.plugins);
   add_study(top, draft);
@@ -610,6 +635,7 @@ Command command_of(const CLI::App& verb, Draft& draft) {
     return std::move(draft.generate);
   }
   if (verb.get_name() == "tune") return std::move(draft.tune);
+  if (verb.get_name() == "partition") return std::move(draft.partition);
   if (verb.get_name() == "rate") return std::move(draft.rate);
   if (verb.get_name() == "order") return std::move(draft.order);
   if (verb.get_name() == "tolerance") return std::move(draft.tolerance);

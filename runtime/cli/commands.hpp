@@ -12,6 +12,7 @@
 #include <portwave/runtime/scenario/scenario.hpp>
 #include <portwave/runtime/study/iteration_study.hpp>
 #include <portwave/runtime/study/order_study.hpp>
+#include <portwave/runtime/study/rank_plan.hpp>
 #include <portwave/runtime/study/rate_study.hpp>
 #include <portwave/runtime/study/scaling.hpp>
 #include <portwave/runtime/study/study.hpp>
@@ -93,6 +94,14 @@ struct TuneArguments {
   bool json = false;
 };
 
+/// How a scenario would be dealt out to ranks.
+struct PartitionArguments {
+  ScenarioArguments scenario;
+  RankPlanOptions plan;
+  int shown = 16;  ///< ranks
+  bool json = false;
+};
+
 struct StudyBudgetArguments {
   ScenarioArguments scenario;
   BudgetAxes axes = {.budgets = {0, 3, 8, 20, 35, 50}};  ///< but for the impedances
@@ -156,7 +165,8 @@ struct GenerateArguments {
 using Command = std::variant<RunArguments, ReportArguments, ValidateArguments, ListArguments,
                              SchemaArguments, TuneArguments, StudyBudgetArguments,
                              StudyRateArguments, StudyOrderArguments, StudyToleranceArguments,
-                             StudyIterationArguments, StudyScalingArguments, GenerateArguments>;
+                             StudyIterationArguments, StudyScalingArguments, GenerateArguments,
+                             PartitionArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
@@ -170,6 +180,7 @@ int list_blocks(const ListArguments& arguments, std::ostream& out, std::ostream&
 int list_methods(const ListArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const SchemaArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const TuneArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const PartitionArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyOrderArguments& arguments, std::ostream& out, std::ostream& err);

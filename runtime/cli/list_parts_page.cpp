@@ -131,7 +131,7 @@ std::string part_section(const PartType& type) {
 std::string parts_page() {
   std::string text =
       "# Types of parts\n\n"
-      "<!-- Written by `portwave list --markdown > docs/reference/parts.md`. -->\n\n"
+      "<!-- generated: portwave list --markdown -->\n\n"
       "All types that `portwave list` shows, with their equations. e and f are effort and flow of "
       "a\n"
       "port; flows count into the part. In a drawing the part takes what points at it and gives "

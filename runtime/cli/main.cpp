@@ -16,6 +16,7 @@
 
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "ranks.hpp"
 
 namespace portwave::cli {
 namespace {
@@ -66,13 +67,32 @@ int write_to_stdout(std::string_view text) {
 
 int run_program(const std::vector<std::string>& arguments) {
   std::ostringstream out;
-  CommandLine line = parse_arguments(arguments, out, std::cerr);
-  const int exit_code = line.command ? execute(*line.command, out, std::cerr) : line.exit_code;
+  std::ostream silent(nullptr);
+  std::ostream& err = is_first_rank() ? std::cerr : silent;
+  CommandLine line = parse_arguments(arguments, out, err);
+  const bool takes_part =
+      is_first_rank() || (line.command && std::holds_alternative<RunArguments>(*line.command));
+  const int exit_code =
+      line.command && takes_part ? execute(*line.command, out, err) : line.exit_code;
+  if (!is_first_rank()) return exit_code;
   if (const int error = write_to_stdout(out.view()); error != 0) {
     std::cerr << "portwave: cannot write to stdout: " << std::generic_category().message(error)
               << '\n';
     return kFailed;
   }
+  return exit_code;
+}
+
+int run_on_all_ranks(const std::vector<std::string>& arguments) {
+  try {
+    ranks() = join_ranks();
+  } catch (const std::exception& error) {
+    std::cerr << "portwave: " << error.what() << '\n';
+    return kFailed;
+  }
+  const int exit_code = run_program(arguments);
+  if (ranks() != nullptr) ranks()->end(exit_code);
+  ranks().reset();
   return exit_code;
 }
 
@@ -83,5 +103,5 @@ int main(int argc, char** argv) {
   // A pipe that breaks and a file that may not grow are seen in the result of the write.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  return portwave::cli::run_program({argv + 1, argv + argc});
+  return portwave::cli::run_on_all_ranks({argv + 1, argv + argc});
 }

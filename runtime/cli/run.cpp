@@ -20,6 +20,7 @@
 #include "interrupt.hpp"
 #include "live_feed.hpp"
 #include "live_server.hpp"
+#include "ranks.hpp"
 #include "report.hpp"
 #include "run_checkpoints.hpp"
 #include "run_record.hpp"
@@ -261,7 +262,12 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   options.threads = allowance.threads();
   const InterruptWatch interrupt;
   options.interrupted = [&interrupt] { return interrupt.signal() != 0; };
+  options.ranks = ranks();
   Stepper stepper = make_stepper(scenario, options, arguments.scenario.file, status);
+  if (!is_first_rank()) {
+    stepper.follow();
+    return kOk;
+  }
   Recorders recorders = recorders_for(scenario, arguments, begun.folder.get());
 
   RunClock clock;
@@ -334,7 +340,45 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
 
 }  // namespace
 
+namespace {
+
+/// What rank 0 begins and the others take part in: they read the scenario, or are told it, and write nothing.
+int run_on_ranks(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
+  StatusLine status(err, !arguments.quiet && stderr_is_terminal());
+  std::unique_ptr<CheckpointFolder> folder;
+  std::optional<Checkpoint> checkpoint;
+  std::string record = together([&]() -> std::string {
+    if (!arguments.resume || !is_first_rank()) return {};
+    folder = std::make_unique<CheckpointFolder>(*arguments.resume, CheckpointFolder::For::going_on);
+    if (std::string outcome; folder->finish(outcome)) {
+      tell_finished(outcome, arguments, out, err);
+      return {};
+    }
+    std::vector<std::string> refused;
+    checkpoint = folder->load(refused);
+    for (const std::string& why : refused) err << why << '\n';
+    return checkpoint->run;
+  });
+  record = told_by_first(record);
+  if (arguments.resume && record.empty()) return kOk;  // it had come to its end
+  Begun begun = together([&] {
+    if (arguments.resume) {
+      if (!checkpoint) checkpoint.emplace().run = record;
+      Begun resumed = go_on(arguments, std::move(folder), std::move(*checkpoint), status);
+      if (!is_first_rank()) resumed.checkpoint.reset();
+      return resumed;
+    }
+    RunArguments own = arguments;
+    if (!is_first_rank()) own.checkpoint_every.reset();
+    return begin(own, status);
+  });
+  return run(std::move(begun), status, out, err);
+}
+
+}  // namespace
+
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
+  if (ranks() != nullptr) return run_on_ranks(arguments, out, err);
   expect_report(arguments.report || arguments.serve);
   expect_live_server(arguments.serve.has_value());
   const bool live = !arguments.quiet && stderr_is_terminal();

@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <stdexcept>
+#include <string>
 
 #include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/runtime/scenario/scenario.hpp>
@@ -8,8 +9,9 @@
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   try {
-    portwave::load_plugin(argv[1]);
-    const portwave::Scenario scenario = portwave::load_scenario(argv[2], {{"/plugins/0", argv[1]}});
+    const std::string plugin = argv[1], file = argv[2];
+    portwave::load_plugin(plugin);  // <portwave/runtime/scenario/plugins.hpp>
+    const portwave::Scenario scenario = portwave::load_scenario(file);
     portwave::Stepper stepper(scenario.system, scenario.options);
     stepper.run(1000);
     std::printf("armature at %.4f mm\n", 1e3 * stepper.state("coil")[1]);

@@ -85,6 +85,11 @@ void EnergyLedger::set_uncomputable(std::vector<char> islands) {
   drowned_.resize(mismatch_.size(), 0);
 }
 
+std::vector<std::span<double>> EnergyLedger::examined() {
+  return {columns_[kChange],   columns_[kSupply],    columns_[kDissipated], columns_[kStorage],
+          columns_[kResidual], columns_[kTolerance], columns_[kMismatch]};
+}
+
 EnergyColumns EnergyLedger::columns() {
   return {column(kChange), column(kSupply), column(kDissipated)};
 }
@@ -135,6 +140,7 @@ bool EnergyLedger::tally(const CommittedStep& step) {
 
 /// Forms H⁺ − H again where it does not balance; whether it did anywhere.
 bool EnergyLedger::refine(const CommittedStep& step) {
+  if (fetch_) fetch_();
   return parts_.fold_all(false, [&](bool& any, int part) {
     const int entry = waves_.slot(part).entry;
     const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
@@ -190,6 +196,7 @@ double EnergyLedger::rounding_of_step(int island) const {
 }
 
 double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
+  if (fetch_) fetch_();
   return rounding_->of_states(part, step, column(kTolerance)[waves_.slot(part).entry]);
 }
 
@@ -240,7 +247,8 @@ void EnergyLedger::revalue(int part, double more_J) {
   column(kStorageBefore)[waves_.slot(part).entry] += more_J;
   stored_.add(more_J);
   revalued_J_ += more_J;
-  totals_.supplied_J += more_J;
+  run_.supplied.add(more_J);
+  totals_.supplied_J = run_.supplied.value();
   totals_.final_J = stored_.value();
   totals_.max_J = std::max(totals_.max_J, totals_.final_J);
   Account& account = accounts_[static_cast<std::size_t>(waves_.system().island_of_part(part))];
@@ -257,21 +265,28 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   stored_.add(ledger.changed_J);
   ledger.stored_J = stored_.value();
   totals_.rounding_J = 0.0;
-  for (int island = 0; island < parts_.island_count(); ++island) judge_island(island, step);
+  for (int island = 0; island < parts_.island_count(); ++island) {
+    judge_island(island, step);
+    totals_.rounding_J += accounts_[static_cast<std::size_t>(island)].rounding;
+  }
   for (std::size_t i = 0; i < tank_.size(); ++i) {
     tank_[i].add(mismatch_[i]);
     const double full = tank_[i].value();
     if (full <= cap_) continue;
-    totals_.given_up_J += full - cap_;
+    run_.given_up.add(full - cap_);
     tank_[i] = CompensatedSum(cap_);
   }
   std::swap(columns_[kStorage], columns_[kStorageBefore]);
   ledger.tank_J = tank_sum();
   totals_.final_J = ledger.stored_J;
   totals_.max_J = std::max(totals_.max_J, ledger.stored_J);
-  totals_.supplied_J += ledger.supplied_J;
-  totals_.dissipated_J += ledger.dissipated_J;
-  totals_.mismatch_J += ledger.mismatch_J;
+  run_.supplied.add(ledger.supplied_J);
+  run_.dissipated.add(ledger.dissipated_J);
+  run_.mismatch.add(ledger.mismatch_J);
+  totals_.supplied_J = run_.supplied.value();
+  totals_.dissipated_J = run_.dissipated.value();
+  totals_.mismatch_J = run_.mismatch.value();
+  totals_.given_up_J = run_.given_up.value();
   totals_.tank_J = ledger.tank_J;
   update_energy_ratio();
   ++steps_;
@@ -295,7 +310,6 @@ void EnergyLedger::judge_island(int island, const CommittedStep& step) {
     drowned_[i] = 1;
     ++drowned_count_;
   }
-  totals_.rounding_J += account.rounding;
   const double gained = account.gained.value();
   if (!guarded_) return see_growth(island, account, gained - account.tank);
   const double after = prospect(island);
@@ -387,7 +401,7 @@ void EnergyLedger::archive(StateArchive& archive) {
   archive.array(drowned_);
   archive.array(mismatch_);
   archive.array(accounts_);
-  archive.values(drowned_count_, tallied_, is_beyond_, stored_, metered_J_, totals_,
+  archive.values(drowned_count_, tallied_, is_beyond_, stored_, metered_J_, totals_, run_,
                  per_initial_energy_, steps_, max_residual_, worst_ratio_, worst_part_, worst_step_,
                  revalued_J_, violated_, broken_law_, growth_);
 }

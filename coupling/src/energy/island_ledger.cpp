@@ -54,13 +54,16 @@ IslandLedger::IslandLedger(const WaveDiscretisation& waves, const TankOptions& t
                              &stored_lost_,
                              &moved_,
                              &rounding_,
-                             &told_rounding_,
                              &max_residual_,
                              &max_stored_,
                              &supplied_,
-                             &lost_,
+                             &supplied_lost_,
+                             &dissipated_in_all_,
+                             &dissipated_lost_,
                              &mismatched_,
+                             &mismatched_lost_,
                              &given_up_,
+                             &given_up_lost_,
                              &max_ratio_}) {
     own->assign(islands_, 0.0);
   }
@@ -97,8 +100,9 @@ void IslandLedger::begin(const double* record, const double* b) {
     mismatch_of_[entry(part)] = energy;
   }
   for (AlignedVector* own :
-       {&gained_, &gained_lost_, &tank_lost_, &stored_lost_, &moved_, &rounding_, &told_rounding_,
-        &supplied_, &lost_, &mismatched_, &given_up_}) {
+       {&gained_, &gained_lost_, &tank_lost_, &stored_lost_, &moved_, &rounding_, &supplied_,
+        &supplied_lost_, &dissipated_in_all_, &dissipated_lost_, &mismatched_, &mismatched_lost_,
+        &given_up_, &given_up_lost_}) {
     std::ranges::fill(*own, 0.0);
   }
   for (int island = 0; island < static_cast<int>(islands_); ++island) {
@@ -269,33 +273,33 @@ void IslandLedger::close(const CommittedStep& step) {
     if (excess_[at(island)] <= 0.0 || closed_[at(island)] != 0) continue;
     judge_passivity(island, step);
   }
-  const IslandAccountsTask task{.islands = static_cast<int>(islands_),
-                                .guarded = guarded_,
-                                .cap = options_.cap_J,
-                                .rounding_per_tolerance = {kTermsPerTolerance, kRoundingPerJoule},
-                                .change = change_.data(),
-                                .supply = supply_.data(),
-                                .dissipated = dissipated_.data(),
-                                .mismatch = mismatch_.data(),
-                                .tolerance = tolerance_.data(),
-                                .largest_residual = largest_residual_.data(),
-                                .tank_at_start = tank_at_start_.data(),
-                                .size = size_.data(),
-                                .per_initial_energy = per_initial_energy_.data(),
-                                .gained = {gained_.data(), gained_lost_.data()},
-                                .tank = {tank_.data(), tank_lost_.data()},
-                                .stored = {stored_.data(), stored_lost_.data()},
-                                .moved = moved_.data(),
-                                .rounding = rounding_.data(),
-                                .told_rounding = told_rounding_.data(),
-                                .max_residual = max_residual_.data(),
-                                .max_stored = max_stored_.data(),
-                                .supplied = supplied_.data(),
-                                .lost_to_parts = lost_.data(),
-                                .mismatched = mismatched_.data(),
-                                .given_up = given_up_.data(),
-                                .max_ratio = max_ratio_.data(),
-                                .remarkable = remarkable_.data()};
+  const IslandAccountsTask task{
+      .islands = static_cast<int>(islands_),
+      .guarded = guarded_,
+      .cap = options_.cap_J,
+      .rounding_per_tolerance = {kTermsPerTolerance, kRoundingPerJoule},
+      .change = change_.data(),
+      .supply = supply_.data(),
+      .dissipated = dissipated_.data(),
+      .mismatch = mismatch_.data(),
+      .tolerance = tolerance_.data(),
+      .largest_residual = largest_residual_.data(),
+      .tank_at_start = tank_at_start_.data(),
+      .size = size_.data(),
+      .per_initial_energy = per_initial_energy_.data(),
+      .gained = {gained_.data(), gained_lost_.data()},
+      .tank = {tank_.data(), tank_lost_.data()},
+      .stored = {stored_.data(), stored_lost_.data()},
+      .moved = moved_.data(),
+      .rounding = rounding_.data(),
+      .max_residual = max_residual_.data(),
+      .max_stored = max_stored_.data(),
+      .supplied = {supplied_.data(), supplied_lost_.data()},
+      .dissipated_in_all = {dissipated_in_all_.data(), dissipated_lost_.data()},
+      .mismatched = {mismatched_.data(), mismatched_lost_.data()},
+      .given_up = {given_up_.data(), given_up_lost_.data()},
+      .max_ratio = max_ratio_.data(),
+      .remarkable = remarkable_.data()};
   kernels_->judge_islands(task);
   for (int island = 0; island < static_cast<int>(islands_); ++island) {
     if (remarkable_[at(island)] == 0.0 || closed_[at(island)] != 0) continue;
@@ -377,14 +381,14 @@ EnergyTotals IslandLedger::totals(int island) const {
   return {.initial_J = stored_at_start_[i],
           .final_J = stored_[i] + stored_lost_[i],
           .max_J = max_stored_[i],
-          .supplied_J = supplied_[i],
-          .dissipated_J = lost_[i],
-          .mismatch_J = mismatched_[i],
+          .supplied_J = supplied_[i] + supplied_lost_[i],
+          .dissipated_J = dissipated_in_all_[i] + dissipated_lost_[i],
+          .mismatch_J = mismatched_[i] + mismatched_lost_[i],
           .initial_tank_J = tank_at_start_[i],
           .tank_J = tank(island),
-          .given_up_J = given_up_[i],
+          .given_up_J = given_up_[i] + given_up_lost_[i],
           .metered_J = 0.0,
-          .rounding_J = told_rounding_[i],
+          .rounding_J = rounding_[i],
           .max_energy_ratio = max_ratio_[i]};
 }
 
@@ -405,7 +409,7 @@ Certificate IslandLedger::certificate(int island) const {
 }
 
 std::size_t IslandLedger::bytes() const {
-  return (8 * before_.capacity() + 29 * tank_.capacity()) * sizeof(double) + closed_.capacity() +
+  return (8 * before_.capacity() + 32 * tank_.capacity()) * sizeof(double) + closed_.capacity() +
          findings_.capacity() * sizeof(Finding) + kept_.capacity() * sizeof(void*) +
          2 * first_.capacity() * sizeof(int) + rounding_of_->bytes();
 }

@@ -251,21 +251,25 @@ inline void add_to(double& sum, double& lost, double term) {
   sum = next;
 }
 
+inline double add_at(const SumColumns& column, int i, double term) {
+  double sum = column.sum[i], lost = column.lost[i];
+  add_to(sum, lost, term);
+  column.sum[i] = sum;
+  column.lost[i] = lost;
+  return sum + lost;
+}
+
 inline double larger(double a, double b) { return a < b ? b : a; }
 
 template <bool Guarded>
 void judge_accounts(const IslandAccountsTask& t) {
   PORTWAVE_INDEPENDENT
   for (int i = 0; i < t.islands; ++i) {
-    double sum = t.gained.sum[i], lost = t.gained.lost[i];
-    add_to(sum, lost, t.change[i] - t.supply[i]);
-    t.gained.sum[i] = sum;
-    t.gained.lost[i] = lost;
+    const double gained = add_at(t.gained, i, t.change[i] - t.supply[i]);
     t.moved[i] += magnitude_of(t.supply[i]);
     const double rounding = t.rounding[i] + t.rounding_per_tolerance[1] *
                                                 (t.rounding_per_tolerance[0] * t.tolerance[i]);
-    t.rounding[i] = t.told_rounding[i] = rounding;
-    const double gained = sum + lost;
+    t.rounding[i] = rounding;
     const double small = 1e-12 * t.size[i];
     double found = gained - t.tank_at_start[i] <= small + 2.0 * rounding ? 0.0 : 1.0;
     if (Guarded) {
@@ -290,21 +294,16 @@ void settle_islands(const IslandAccountsTask& t) {
     add_to(tank, tank_lost, t.mismatch[i]);
     const double full = tank + tank_lost;
     const bool is_over = full > t.cap;
-    t.given_up[i] += is_over ? full - t.cap : 0.0;
+    add_at(t.given_up, i, is_over ? full - t.cap : 0.0);
     tank = is_over ? t.cap : tank;
     tank_lost = is_over ? 0.0 : tank_lost;
     t.tank.sum[i] = tank;
     t.tank.lost[i] = tank_lost;
-    double stored = t.stored.sum[i], stored_lost = t.stored.lost[i];
-    add_to(stored, stored_lost, t.change[i]);
-    t.stored.sum[i] = stored;
-    t.stored.lost[i] = stored_lost;
-    const double energy = stored + stored_lost;
-    const double supplied = t.supplied[i] + t.supply[i];
+    const double energy = add_at(t.stored, i, t.change[i]);
+    const double supplied = add_at(t.supplied, i, t.supply[i]);
     t.max_stored[i] = larger(t.max_stored[i], energy);
-    t.supplied[i] = supplied;
-    t.lost_to_parts[i] += t.dissipated[i];
-    t.mismatched[i] += t.mismatch[i];
+    add_at(t.dissipated_in_all, i, t.dissipated[i]);
+    add_at(t.mismatched, i, t.mismatch[i]);
     t.max_residual[i] = larger(t.max_residual[i], t.largest_residual[i]);
     const double held = tank + tank_lost;
     const double reserve = held < 0.0 ? 0.0 : held;

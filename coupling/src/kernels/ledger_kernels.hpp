@@ -103,13 +103,9 @@ struct IslandAccountsTask {
   SumColumns gained, tank, stored;
   double* moved = nullptr;
   double* rounding = nullptr;
-  double* told_rounding = nullptr;
   double* max_residual = nullptr;
   double* max_stored = nullptr;
-  double* supplied = nullptr;
-  double* lost_to_parts = nullptr;  ///< dissipated
-  double* mismatched = nullptr;
-  double* given_up = nullptr;
+  SumColumns supplied, dissipated_in_all, mismatched, given_up;
   double* max_ratio = nullptr;
   /// Out of `judge`: not 0 where an account has to be looked at.
   double* remarkable = nullptr;

@@ -5,7 +5,8 @@
 namespace portwave {
 
 PhaseStatus commit_within_tanks(PassivityGuard& guard, EnergyLedger& ledger, Executor& executor,
-                                const StepArrays& arrays, std::span<IslandOutcome> outcomes) {
+                                const StepArrays& arrays, std::span<IslandOutcome> outcomes,
+                                const std::function<void()>& committed_anew) {
   const System& system = guard.waves().system();
   for (;;) {
     guard.propose(arrays.a);
@@ -17,6 +18,7 @@ PhaseStatus commit_within_tanks(PassivityGuard& guard, EnergyLedger& ledger, Exe
       if (!guard.reject(island)) return result.failure;
       continue;
     }
+    committed_anew();
     if (!ledger.tally(committed_in(arrays))) return energy_overflow(ledger);
     if (guard.review(ledger, committed_in(arrays))) return {};
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "execution/executor.hpp"
@@ -9,9 +10,11 @@ namespace portwave {
 
 /// Commits again, until the guard is content, what would overdraw a tank: with the nearest waves
 /// that there is energy for. `guard` has begun on the step in `arrays`, which is tallied in
-/// `ledger`. Returns what failed where no commit can be had.
+/// `ledger`. `committed_anew` is called after each commit, before anybody looks at it. Returns what
+/// failed where no commit can be had.
 PhaseStatus commit_within_tanks(PassivityGuard& guard, EnergyLedger& ledger, Executor& executor,
-                                const StepArrays& arrays, std::span<IslandOutcome> outcomes);
+                                const StepArrays& arrays, std::span<IslandOutcome> outcomes,
+                                const std::function<void()>& committed_anew);
 
 /// The step in `arrays`, before it is accepted.
 inline CommittedStep committed_in(const StepArrays& arrays) {

@@ -30,6 +30,7 @@ bool IslandIteration::judge(const StepArrays& s, const IterationRule& rule, int 
   } else if (s.acceleration != nullptr) {
     s.acceleration->judge(island_, square);
     stands = s.acceleration->sequence(island_).stands();
+    outcome.rejected_trials = s.acceleration->sequence(island_).rejections();
   }
   outcome.iterations = evaluations;
   if (stands) {

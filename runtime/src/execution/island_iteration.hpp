@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,8 +32,14 @@ struct IslandOutcome {
   bool converged = false;
   bool by_energy = false;  ///< it was the energy tolerance that was met
   bool rescued = false;    ///< it went on with the interface update within the step
+  int rejected_trials = 0;  ///< accelerated evaluations that were not kept
   InterfaceGap gap = {};   ///< at the last evaluation that stands, if gaps are judged
 };
+
+constexpr std::array<std::size_t, 3> archive_flags(const IslandOutcome*) {
+  return {offsetof(IslandOutcome, converged), offsetof(IslandOutcome, by_energy),
+          offsetof(IslandOutcome, rescued)};
+}
 
 /// What is decided about one island, as a whole, in the course of a macro-step: whether an
 /// evaluation of S stands, what the next one starts from where that is more than the plain update

@@ -2,22 +2,49 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <utility>
 
 namespace portwave {
 
+namespace {
+
+std::vector<int> all_tasks_of(const Partition& partition) {
+  std::vector<int> all(partition.tasks.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+}  // namespace
+
 LayeredExecutor::LayeredExecutor(const WaveDiscretisation& waves, const Partition& partition,
                                  int threads)
+    : LayeredExecutor(waves, partition, threads, all_tasks_of(partition)) {}
+
+LayeredExecutor::LayeredExecutor(const WaveDiscretisation& waves, const Partition& partition,
+                                 int threads, std::vector<int> own)
     : threads_(threads),
       graph_(waves, partition),
+      own_(std::move(own)),
       stopped_(static_cast<std::size_t>(waves.island_group_count()), 0),
       first_of_island_group_(stopped_.size(), -1) {
   for (int i = graph_.size() - 1; i >= 0; --i) {
     first_of_island_group_[static_cast<std::size_t>(graph_.task(i).island_group())] = i;
   }
-  for (int i = 0; i < graph_.size(); ++i) {
+  solo_.resize(static_cast<std::size_t>(graph_.size()));
+  for (const int i : own_) {
     Task& task = graph_.task(i);
-    solo_.push_back(task.alone() ? std::make_unique<SoloStep>(task, waves, exchanged_) : nullptr);
+    if (!task.alone()) continue;
+    solo_[static_cast<std::size_t>(i)] = std::make_unique<SoloStep>(task, waves, exchanged_);
   }
+}
+
+bool LayeredExecutor::is_any_cut_open() const {
+  for (std::size_t island_group = 0; island_group < stopped_.size(); ++island_group) {
+    const int first = first_of_island_group_[island_group];
+    if (first >= 0 && stopped_[island_group] == 0 && !graph_.task(first).alone()) return true;
+  }
+  return false;
 }
 
 StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
@@ -26,9 +53,10 @@ StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
   plan_ = plan;
   if (!plan.recommit.empty()) {
     StepResult result;
-    for (int i = 0; i < graph_.size(); ++i) graph_.task(i).outcome = {};
+    for (const int i : own_) graph_.task(i).outcome = {};
     for_tasks([&](int i) { graph_.task(i).recommit(arrays_, plan_.recommit); });
     take_failure(graph_, result);
+    complete(result);
     return result;
   }
   outcomes_ = outcomes;
@@ -36,7 +64,7 @@ StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
   std::fill(outcomes.begin(), outcomes.end(), IslandOutcome{});
   failed_at_.store(TaskOutcome::kCommit, std::memory_order_relaxed);
   StepResult result;
-  for (int i = 0; i < graph_.size(); ++i) {
+  for (const int i : own_) {
     graph_.task(i).outcome = {};
     if (auto& solo = solo_[static_cast<std::size_t>(i)]) solo->begin(arrays, plan.rule, outcomes);
   }
@@ -54,17 +82,19 @@ StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
           break;
         }
       }
-      for_tasks([&](int i) { iterate(i, done); });
+      iterate_all(done);
       if (rule.checked()) for_tasks([&](int i) { check(i, done); });
-      ++done;
       take_failure(graph_, result);
-      if (result.failed_at >= 0 || judge(done)) break;
+      const bool goes_on = complete_gaps(done, result);
+      ++done;
+      if (!goes_on || result.failed_at >= 0 || judge(done)) break;
     }
   }
   take_failure(graph_, result);
   if (plan.timed) result.inner_end = DeadlineScheduler::Clock::now();
   if (result.failed_at < 0) for_tasks([&](int i) { commit(i, done); });
   take_failure(graph_, result);
+  complete(result);
   base_ += static_cast<std::uint64_t>(rule.budget) + 2;
   return result;
 }
@@ -79,7 +109,7 @@ void LayeredExecutor::iterate(int index, int k) {
     return;
   }
   if (stopped_[static_cast<std::size_t>(task.island_group())] != 0) return;
-  const std::uint64_t number = base_ + static_cast<std::uint64_t>(k) + 1;
+  const std::uint64_t number = number_of(k);
   if (k == 0) task.start(arrays_, arrays_.u);
   task.iterate(arrays_, k, plan_.rule.update, number, [&](PhaseStatus&& failure) {
     note_failure(k);
@@ -98,7 +128,7 @@ void LayeredExecutor::note_failure(int k) {
 void LayeredExecutor::check(int index, int k) {
   Task& task = graph_.task(index);
   if (task.alone() || stopped_[static_cast<std::size_t>(task.island_group())] != 0) return;
-  task.exchange(arrays_, base_ + static_cast<std::uint64_t>(k) + 1, arrays_.a);
+  task.exchange(arrays_, number_of(k), arrays_.a);
   task.measure(arrays_, arrays_.a);
 }
 
@@ -111,6 +141,7 @@ bool LayeredExecutor::judge(int done) {
     if (first < 0 || stopped_[island_group] != 0) continue;
     Task& task = graph_.task(first);
     if (task.alone()) {
+      if (solo_[static_cast<std::size_t>(first)] == nullptr) continue;  // another process's
       for (const int island : task.islands()) {
         open = open || !outcomes_[static_cast<std::size_t>(island)].converged;
       }

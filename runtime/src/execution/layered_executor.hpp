@@ -15,6 +15,9 @@ namespace portwave {
 class LayeredExecutor : public Executor {
  public:
   LayeredExecutor(const WaveDiscretisation& waves, const Partition& partition, int threads);
+  /// `own`: the tasks that this process steps.
+  LayeredExecutor(const WaveDiscretisation& waves, const Partition& partition, int threads,
+                  std::vector<int> own);
 
   int threads() const override { return threads_; }
   int tasks() const override { return graph_.size(); }
@@ -25,14 +28,32 @@ class LayeredExecutor : public Executor {
                  std::span<IslandOutcome> outcomes) override;
 
  protected:
-  /// body(i) for every task, all done on return.
+  /// body(i) for every own task, all done on return.
   virtual void for_tasks(const std::function<void(int)>& body) = 0;
   /// All iterations of a fixed budget; true when the executor has a way of its own.
   virtual bool run_fixed([[maybe_unused]] int iterations) { return false; }
+  /// Iteration k of all tasks.
+  virtual void iterate_all(int k) {
+    for_tasks([&](int i) { iterate(i, k); });
+  }
+  /// The gaps of iteration k are measured and about to be judged. False where another process has
+  /// failed, and nothing is to be judged any more.
+  virtual bool complete_gaps([[maybe_unused]] int k, [[maybe_unused]] const StepResult& result) {
+    return true;
+  }
+  /// The step, or the commit once more of some islands, is done here.
+  virtual void complete([[maybe_unused]] StepResult& result) {}
 
-  /// Iteration k of a task; cut tasks use messages `k + 1` of this step.
+  /// Iteration k of a task; cut tasks use messages `number_of(k)`.
   void iterate(int index, int k);
+  std::uint64_t number_of(int k) const { return base_ + static_cast<std::uint64_t>(k) + 1; }
   TaskGraph& graph() { return graph_; }
+  std::span<const int> own() const { return own_; }
+  const StepArrays& arrays() const { return arrays_; }
+  const StepPlan& plan() const { return plan_; }
+  std::span<IslandOutcome> outcomes() const { return outcomes_; }
+  /// Some island that is cut into tasks goes on, whoever steps them.
+  bool is_any_cut_open() const;
 
  private:
   void note_failure(int k);
@@ -42,6 +63,7 @@ class LayeredExecutor : public Executor {
 
   int threads_;
   TaskGraph graph_;
+  std::vector<int> own_;
   AlignedVector exchanged_;  // of SoloStep
   std::vector<std::unique_ptr<SoloStep>> solo_;
   std::atomic<int> failed_at_{0};  ///< the earliest iteration that failed

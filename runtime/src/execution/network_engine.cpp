@@ -20,6 +20,7 @@
 #include "execution/run_certificate.hpp"
 #include "execution/step_engine.hpp"
 #include "execution/step_profiler.hpp"
+#include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/state_space/condensed.hpp"
 #include "portwave/coupling/state_space/dynamic_iteration.hpp"
 #include "portwave/coupling/state_space/network_method.hpp"
@@ -143,7 +144,7 @@ class NetworkEngine final : public StepEngine {
   }
   void archive(StateArchive& archive) override {
     method_->archive(archive);
-    archive.values(begins_window_, totals_, worst_ratio_);
+    archive.values(begins_window_, totals_, run_, worst_ratio_);
     archive_findings(archive, certificate_);
     portwave::archive(archive, statistics_);
     if (!archive.reads()) return;
@@ -233,9 +234,12 @@ class NetworkEngine final : public StepEngine {
     const StepLedger& energy = done.energy;
     totals_.final_J = energy.stored_J;
     totals_.max_J = std::max(totals_.max_J, energy.stored_J);
-    totals_.supplied_J += energy.supplied_J;
-    totals_.dissipated_J += energy.dissipated_J;
-    totals_.mismatch_J += energy.mismatch_J;
+    run_.supplied.add(energy.supplied_J);
+    run_.dissipated.add(energy.dissipated_J);
+    run_.mismatch.add(energy.mismatch_J);
+    totals_.supplied_J = run_.supplied.value();
+    totals_.dissipated_J = run_.dissipated.value();
+    totals_.mismatch_J = run_.mismatch.value();
     if (totals_.initial_J > 0.0) {
       totals_.max_energy_ratio = std::max(
           totals_.max_energy_ratio, (totals_.final_J - totals_.supplied_J) / totals_.initial_J);
@@ -296,6 +300,9 @@ class NetworkEngine final : public StepEngine {
   bool begins_window_ = true;              ///< the next step does
   IterationStatistics statistics_;
   EnergyTotals totals_;
+  struct {
+    CompensatedSum supplied, dissipated, mismatch;
+  } run_;  ///< what its sums are the values of
   Certificate certificate_;
   double worst_ratio_ = -std::numeric_limits<double>::infinity();
 };

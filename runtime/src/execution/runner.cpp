@@ -1,9 +1,14 @@
 #include "execution/runner.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+
+#include "execution/rank_shares.hpp"
 
 namespace portwave {
 namespace {
@@ -18,13 +23,56 @@ int find_single_threaded(const WaveDiscretisation& waves) {
   return first;
 }
 
+/// Of the first rank, for all: every rank cuts the system alike.
+LaneCosts costs_of_first_rank(Ranks& ranks, LaneCosts own) {
+  const auto agree = [&](std::vector<double>& costs) {
+    const std::size_t bytes = costs.size() * sizeof(double);
+    std::vector<std::size_t> sizes(static_cast<std::size_t>(ranks.size()), 0);
+    sizes[0] = bytes;
+    std::vector<double> all(costs.size());
+    const std::span<const double> given =
+        ranks.rank() == 0 ? std::span<const double>(costs) : std::span<const double>();
+    ranks.gather(std::as_bytes(given), sizes, std::as_writable_bytes(std::span(all)));
+    costs = std::move(all);
+  };
+  agree(own.scatter_ns);
+  agree(own.advance_ns);
+  return own;
+}
+
+/// An island of one task is one rank's; where its interface equation may be solved, which takes all of
+/// the island, that is every rank's work.
+Runner make_rank_runner(const WaveDiscretisation& waves, const StepperOptions& options,
+                        int iterations, bool may_solve, const double* record, LaneCosts& costs) {
+  const std::shared_ptr<Ranks>& ranks = options.ranks;
+  const int threads = find_single_threaded(waves) >= 0 ? 1 : options.threads;
+  costs = costs_of_first_rank(*ranks, measured_costs(waves, record));
+  const Partition partition =
+      make_partition(waves, costs, options.grain, threads * ranks->size(), iterations);
+  auto shares = std::make_shared<RankShares>(
+      waves, partition, whole_groups(waves, partition, may_solve), ranks);
+  std::string description = fmt::format("{} tasks on {} ranks, {} of them on the first",
+                                        partition.tasks.size(), ranks->size(),
+                                        std::ranges::count_if(shares->ranks_of_tasks(), [](int rank) {
+                                          return rank == 0 || rank == RankShares::kEvery;
+                                        }));
+  return {make_rank_executor(waves, partition, threads, shares),
+          std::move(description),
+          partition,
+          {},
+          shares};
+}
+
 /// Below this a step is over before a second thread could help.
 constexpr double kWorthThreads_ns = 4000.0;
 
 }  // namespace
 
 Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& options, int iterations,
-                   const double* record, LaneCosts& costs, StepTrace* trace) {
+                   bool may_solve, const double* record, LaneCosts& costs, StepTrace* trace) {
+  if (options.ranks != nullptr && options.ranks->size() > 1) {
+    return make_rank_runner(waves, options, iterations, may_solve, record, costs);
+  }
   const int threads = options.threads;
   const bool automatic = options.executor == ExecutorKind::automatic;
   const auto serial = [&] {

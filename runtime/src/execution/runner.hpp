@@ -15,12 +15,16 @@ struct Runner {
   std::string description;
   /// As the executor has cut it, of its serial one too; empty where it does not.
   Partition partition, serial;
+  /// What of the step is whose, where there are several ranks.
+  std::shared_ptr<RankShares> shares = {};
 };
 
 /// The executor that `options` ask for. Where that depends on costs they are measured, from
-/// `record`, and left in `costs`. `iterations`: what a step is expected to take.
+/// `record`, and left in `costs`. `iterations`: what a step is expected to take. `may_solve`: the interface
+/// equation of an island may be solved as a whole.
 Runner make_runner(const WaveDiscretisation& waves, const StepperOptions& options, int iterations,
-                   const double* record, LaneCosts& costs, StepTrace* trace = nullptr);
+                   bool may_solve, const double* record, LaneCosts& costs,
+                   StepTrace* trace = nullptr);
 
 WaveDiscretisation::Grouping grouping_for(const StepperOptions& options);
 

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "execution/event_watch.hpp"
+#include "execution/input_hash.hpp"
 #include "execution/step_engine.hpp"
 #include "portwave/coupling/system/gathered_system.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
@@ -35,25 +36,7 @@ struct SnapshotHead {
   std::int64_t step_index = 0;
 };
 
-/// FNV-1a.
-class Hash {
- public:
-  void add(std::string_view text) {
-    for (const char c : text) add_byte(static_cast<unsigned char>(c));
-    add_byte(0);
-  }
-  void add(double number) {
-    unsigned char bytes[sizeof(double)];
-    std::memcpy(bytes, &number, sizeof(double));
-    for (const unsigned char byte : bytes) add_byte(byte);
-  }
-  std::uint64_t value() const { return value_; }
-
- private:
-  void add_byte(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001b3U; }
-
-  std::uint64_t value_ = 0xcbf29ce484222325U;
-};
+}  // namespace
 
 void add(Hash& hash, const System& system) {
   for (const Part& part : system.parts()) {
@@ -95,8 +78,6 @@ void add(Hash& hash, const StepperOptions& options, const CouplingMethod& method
   hash.add(static_cast<int>(waves.start));
   hash.add(waves.tank.cap_J);
 }
-
-}  // namespace
 
 std::uint64_t Stepper::fingerprint() const {
   if (fingerprint_ != 0) return fingerprint_;
@@ -217,6 +198,7 @@ Snapshot Snapshot::from_bytes(std::span<const std::byte> bytes) {
 Stepper Stepper::clone(int threads) const {
   StepperOptions options = options_;
   if (threads > 0) options.threads = threads;
+  options.ranks = nullptr;  // the others know nothing of it
   const auto made = [&] {
     if (own_system_ == nullptr) return Stepper(system(), options);
     const System* const one[] = {own_system_.get()};

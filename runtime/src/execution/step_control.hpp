@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace portwave {
@@ -44,6 +46,10 @@ class StepControl {
   }
   /// What went before says nothing of what comes: an input jumps, or nothing went before.
   void forget() { last_error_ = -1.0; }
+
+  friend constexpr std::array<std::size_t, 1> archive_flags(const StepControl*) {
+    return {offsetof(StepControl, has_grown_)};
+  }
 
  private:
   void take_back_growth();

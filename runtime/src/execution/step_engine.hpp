@@ -31,6 +31,10 @@ class StepEngine {
   virtual StepReport step(double step_s) = 0;
   /// One macro-step, not beyond `limit_s` where steps choose their size: as Stepper says.
   virtual StepReport step_towards([[maybe_unused]] double limit_s) { return step(step_s_); }
+  /// As Stepper::follow.
+  virtual void follow() {}
+  /// The stepper is complete: from now on rank 0 tells the others what to do.
+  virtual void lead() {}
   /// StepperOptions::step_s.
   double step_s() const { return step_s_; }
   /// Time and number of the committed steps. Steps are moved on by it, inputs sampled by it.

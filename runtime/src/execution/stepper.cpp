@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "execution/event_watch.hpp"
+#include "execution/rank_agreement.hpp"
 #include "execution/step_engine.hpp"
 #include "execution/stepper_options.hpp"
 #include "portwave/coupling/system/exchange.hpp"
@@ -21,10 +22,15 @@
 namespace portwave {
 namespace {
 
+bool is_shared(const StepperOptions& options) {
+  return options.ranks != nullptr && options.ranks->size() > 1;
+}
+
 std::unique_ptr<StepEngine> make_engine(const System& system, const StepperOptions& options) {
   checked(system, options);
   StepperOptions chosen = options;
   if (options.arena == nullptr) chosen.threads = threads_allowed(options.threads);
+  if (is_shared(options)) expect_same_inputs(system, chosen);
   if (!options.method.couples_by_waves()) return make_network_engine(system, chosen);
   if (options.method.waves().stages == 0) {
     chosen.method.waves().stages = chosen_stages(system, options);
@@ -106,16 +112,22 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
     signals_ = std::make_unique<SignalRun>(options.signals, period_s, reader_of(*engine_));
     sample_if_possible();
   }
-  std::vector<Watch> watches = watches_of(system, options);
-  if (watches.empty()) return;
-  const SignalRun* const signals = signals_.get();
-  events_ = std::make_unique<EventWatch>(
-      std::move(watches),
-      [read = reader_of(*engine_), signals](const Watch& watch) {
-        return watch.signal >= 0 ? signals->values()[at(watch.signal)] : read(watch.of);
-      },
-      system);
+  if (std::vector<Watch> watches = watches_of(system, options); !watches.empty()) {
+    const SignalRun* const signals = signals_.get();
+    events_ = std::make_unique<EventWatch>(
+        std::move(watches),
+        [read = reader_of(*engine_), signals](const Watch& watch) {
+          return watch.signal >= 0 ? signals->values()[at(watch.signal)] : read(watch.of);
+        },
+        system);
+  }
+  if (!is_shared(options)) return;
+  expect_same_stepper(*this, *options.ranks);
+  engine_->lead();
 }
+
+void Stepper::follow() { engine_->follow(); }
+
 Stepper::Stepper(System&& system, const StepperOptions& options)
     : Stepper(std::make_unique<System>(std::move(system)), options) {}
 Stepper::Stepper(std::unique_ptr<System> system, const StepperOptions& options)

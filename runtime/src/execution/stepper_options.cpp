@@ -116,6 +116,18 @@ void refuse_substeps(const System& system, const StepperOptions& options, Issues
   }
 }
 
+void check_ranks(const StepperOptions& options, Issues& issues) {
+  const bool is_local = options.executor != ExecutorKind::automatic &&
+                        options.executor != ExecutorKind::serial;
+  if (is_local) {
+    issues.push_back({"/executor", fmt::format("\"{}\" runs in one process: several ranks take \"auto\"",
+                                               to_string(options.executor))});
+  }
+  if (options.time.active()) {
+    issues.push_back({"/time", "deadlines and a pace go by the clock of one process: several ranks have none"});
+  }
+}
+
 void check_signals(const StepperOptions& options, Issues& issues) {
   const double every_s = options.signals_every_s;
   if (options.sizes && !(every_s > 0.0 && std::isfinite(every_s))) {
@@ -210,6 +222,7 @@ Issues check(const System& system, const StepperOptions& options) {
   expect(options.time.deadline_s >= 0.0 && std::isfinite(options.time.deadline_s), "/deadline",
          "must be finite and >= 0");
   if (options.sizes) check_sizes(options, issues);
+  if (options.ranks != nullptr) check_ranks(options, issues);
   if (options.signals != nullptr) check_signals(options, issues);
   check_watches(system, options, issues);
   expect(options.time.pace >= 0.0 && std::isfinite(options.time.pace), "/pace",

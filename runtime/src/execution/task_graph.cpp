@@ -415,6 +415,7 @@ class TaskGraph::Builder {
       Channel* const channel = graph_.channels_.back().get();
       std::vector<int> sent;
       for (const int number : local) sent.push_back(to.shared_.offsets[at(number)]);
+      graph_.links_.push_back({from, t, channel, sent});
       to.neighbours_.push_back(from);
       to.inbound_.push_back({channel, std::move(local)});
       task(from).outbound_.push_back({channel, std::move(sent)});

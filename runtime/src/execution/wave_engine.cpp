@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <map>
@@ -20,6 +21,7 @@
 #include "execution/guard_commit.hpp"
 #include "execution/island_watch.hpp"
 #include "execution/pace.hpp"
+#include "execution/rank_shares.hpp"
 #include "execution/run_certificate.hpp"
 #include "execution/runner.hpp"
 #include "execution/staged_run.hpp"
@@ -97,12 +99,13 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
                          unrepeatable);
     if (options_.profile) {
       options_.timed = true;
-      const bool follows =
-          options_.executor != ExecutorKind::graph && options_.executor != ExecutorKind::barrier;
+      const bool follows = options_.executor != ExecutorKind::graph &&
+                           options_.executor != ExecutorKind::barrier && options_.ranks == nullptr;
       profiler_.emplace(*options_.profile, follows ? options_.threads : 0);
     }
-    runner_ = make_runner(waves_, options_, tuner().expected_iterations(), record_.data(), costs_,
-                          profiler_ ? profiler_->trace() : nullptr);
+    runner_ = make_runner(waves_, options_, tuner().expected_iterations(), interface_ != nullptr,
+                          record_.data(), costs_, profiler_ ? profiler_->trace() : nullptr);
+    if (shares() != nullptr) ledger_.before_states([this] { fetch_step(); });
     runner_.executor->bind(arrays());
     runner_.executor->bind(next_arrays());
     if (options_.time.active()) {
@@ -117,6 +120,30 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     }
   }
 
+  ~WaveEngine() override {
+    if (!is_leading()) return;
+    try {
+      send({Order::end});
+    } catch (const RankError&) {  // then nobody waits for it
+    }
+  }
+  WaveEngine(const WaveEngine&) = delete;
+  WaveEngine& operator=(const WaveEngine&) = delete;
+
+  void lead() override { leads_ = shares() != nullptr && shares()->rank() == 0; }
+  void follow() override {
+    while (shares() != nullptr && shares()->rank() != 0) {
+      const Order order = receive();
+      if (order.kind == Order::end) return;
+      const Common common(*this);
+      try {
+        carry_out(order);
+      } catch (const StepError&) {  // rank 0 tells of it
+      } catch (const ConfigError&) {
+      }
+    }
+  }
+
   const StepClock& clock() const override { return clock_; }
   const System& system() const override { return run_.given(); }
   int threads() const override { return runner_.executor->threads(); }
@@ -126,9 +153,13 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   const MethodChoice& method() const override { return tuner().choice(); }
   WaveView* waves() override { return this; }
 
-  std::span<const double> state(int part) override { return states_.of(part, record_.data()); }
+  std::span<const double> state(int part) override {
+    fetch();
+    return states_.of(part, record_.data());
+  }
   EffortFlow effort_flow(int scalar_port) override {
     if (clock_.steps() == 0) return {0.0, 0.0};
+    fetch();
     if (run_.stages() == 1) return at_stage(scalar_port, 0);
     EffortFlow mean{0.0, 0.0};
     for (int i = 0; i < run_.stages(); ++i) {
@@ -145,10 +176,12 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
 
   std::span<double> settings() override { return settings_; }
   void settings_changed() override {
+    if (is_leading()) send({Order::settings_changed});
     if (sizes_) sizes_->begin_anew();
   }
 
   void component_changed(int part, double more_J) override {
+    if (shares() != nullptr) throw std::invalid_argument("several ranks step the system");
     run_.component_changed(part);
     const int number = waves_.slot(part).batch;
     const BatchSlot& slot = waves_.batch(number);
@@ -200,6 +233,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     return profiler_->profile(&waves_, &costs, &runner_.partition, &runner_.serial);
   }
   void archive(StateArchive& archive) override {
+    fetch();
     archive_levels(archive);
     archive.values(clock_, stale_, options_.method.waves().iterations, tuning_);
     archive.array(record_);
@@ -215,13 +249,17 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     if (sizes_) sizes_->archive(archive);
     if (extrapolated_) extrapolated_->archive(archive);
     if (!archive.reads()) return;
+    has_all_ = true;
     plan_.rule.budget = options_.method.waves().iterations;
     goes_on_ = false;
     states_.forget();
     pace_.begin_anew();
+    if (is_leading()) send_state();
   }
 
   StepReport step(double step_s) override {
+    if (is_leading()) send({Order::step, step_s});
+    const Common common(*this);
     if (step_s != waves_.step_s()) use(step_s);
     retune();  // not on the step's time
     Attempt attempt;
@@ -232,7 +270,10 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     return report;
   }
   StepReport step_towards(double limit_s) override {
-    return sizes_ ? sizes_->step(limit_s) : step(step_s());
+    if (!sizes_) return step(step_s());
+    if (is_leading()) send({Order::step_towards, limit_s});
+    const Common common(*this);
+    return sizes_->step(limit_s);
   }
   const StepSizeStatistics* step_sizes() const override {
     return sizes_ ? &sizes_->statistics() : nullptr;
@@ -242,10 +283,12 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     return std::clamp(1.0 - (clock_.time_s() - time_s) / clock_.last_step_s(), 0.0, 1.0);
   }
   void state_at(int part, double time_s, std::span<double> state) override {
+    fetch();
     sizes_->estimate().state_at(part, this->state(part).data(), share_of_step(time_s),
                                 state.data());
   }
   EffortFlow port_at(int scalar_port, double time_s) override {
+    fetch();
     const GaussStages& stages = gauss_stages(run_.stages());
     EffortFlow sum{0.0, 0.0};
     for (int i = 0; i < run_.stages(); ++i) {
@@ -261,15 +304,18 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   // As a WaveView.
   int stages() const override { return run_.stages(); }
   WavePair waves_at(int scalar_port, int stage) const override {
+    fetch();
     const std::size_t offset = offset_of(scalar_port, stage);
     return {a_[offset], b_[offset]};
   }
   void set_iterations(int iterations) override {
+    refuse_with_ranks();
     if (iterations < 0) throw ConfigError("/method/iterations", "must be >= 0");
     options_.method.waves().iterations = plan_.rule.budget = iterations;
     levels_.set_iterations(iterations);
   }
   void set_impedance(std::span<const double> by_port) override {
+    refuse_with_ranks();
     const std::vector<double> own = run_.at_all_stages(by_port);
     scatter_anew(own);
     levels_.leave(own);
@@ -277,6 +323,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     ledger_.set_uncomputable(islands_at_risk(waves_, tuner().choice().method.waves()));
   }
   void tune_anew() override {
+    refuse_with_ranks();
     const std::vector<double> chosen = levels_.chosen_anew();
     scatter_anew(chosen);
     levels_.accept(chosen);
@@ -321,15 +368,17 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
       attempt.ready = Clock::now();
       if (profiler_) profiler_->begin(clock_.steps());
     }
+    if (looks_at_all()) fetch();
     const StepResult result = run(is_timed());
+    has_step_ = shares() == nullptr;
     attempt.inner_end = result.inner_end;
     return summarise(result);
   }
   /// Sums up what was attempted, and keeps it within the tanks.
   void tally() {
-    if (!uses_ledger_) return;
-    if (!ledger_.tally(committed())) refuse(energy_overflow(ledger_));
-    if (guard_) keep_within_tanks();
+    if (uses_ledger_ && !ledger_.tally(committed())) refuse(energy_overflow(ledger_));
+    if (uses_ledger_ && guard_) keep_within_tanks();
+    if (looks_at_all()) fetch_step();
   }
   /// Books what was attempted and tallied: a step of `step_s` that leads to `end_s`.
   void finish(StepReport& report, const Attempt& attempt, double end_s, double step_s) {
@@ -375,6 +424,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   // As StepTrials: steps that choose their size.
   void use(double step_s) override {
     if (step_s == waves_.step_s()) return;
+    fetch();
     const std::vector<double> old(waves_.impedance().begin(), waves_.impedance().end());
     const double old_step_s = waves_.step_s();
     levels_.switch_to(step_s, waves_);
@@ -384,7 +434,9 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   StepReport attempt(double time_s) override {
     Attempt attempt;
-    return make_attempt(time_s, attempt);
+    const StepReport report = make_attempt(time_s, attempt);
+    fetch_step();
+    return report;
   }
   StepReport attempt_to_book(double time_s) override {
     retune();
@@ -399,9 +451,11 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   void go_on() override {
     swap_arrays();
+    has_all_ = has_step_;
     goes_on_ = true;
   }
   void save() override {
+    fetch();
     saved_.record.assign(record_.begin(), record_.end());
     saved_.a.assign(a_.begin(), a_.end());
     saved_.b.assign(b_.begin(), b_.end());
@@ -409,6 +463,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     saved_.step_s = waves_.step_s();
   }
   void restore() override {
+    has_all_ = true;
     std::ranges::copy(saved_.record, record_.begin());
     std::ranges::copy(saved_.a, a_.begin());
     std::ranges::copy(saved_.b, b_.begin());
@@ -531,6 +586,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   /// The step has happened.
   void accept(double end_s, double step_s) {
     swap_arrays();
+    has_all_ = has_step_;
     states_.forget();
     if (sizes_) {
       clock_.advance_to(end_s, step_s);
@@ -553,10 +609,123 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
 
   void keep_within_tanks() {
+    if (shares() != nullptr && is_any_overdrawn()) fetch_step();
     if (!guard_->begin(ledger_, record_.data(), committed())) return;
-    PhaseStatus failure =
-        commit_within_tanks(*guard_, ledger_, *runner_.executor, arrays(), outcomes_);
+    const auto committed_anew = [this] {
+      has_step_ = shares() == nullptr;
+      fetch_step();
+    };
+    PhaseStatus failure = commit_within_tanks(*guard_, ledger_, *runner_.executor, arrays(),
+                                              outcomes_, committed_anew);
     if (!failure.ok()) refuse(failure);
+  }
+  bool is_any_overdrawn() const {
+    for (int i = 0; i < waves_.system().island_count(); ++i) {
+      if (ledger_.overdraws(i, committed())) return true;
+    }
+    return false;
+  }
+
+  // With several ranks: rank 0 leads. What it is asked to do that takes the others, they are told.
+
+  struct Order {
+    enum Kind { step, step_towards, fetch, settings_changed, take_state, end };
+    Kind kind = end;
+    double value = 0.0;  ///< of `step` the size, of `step_towards` the limit, of `take_state` the bytes
+  };
+  /// All ranks are at it.
+  class Common {
+   public:
+    explicit Common(const WaveEngine& engine) : depth_(engine.depth_) { ++depth_; }
+    ~Common() { --depth_; }
+    Common(const Common&) = delete;
+    Common& operator=(const Common&) = delete;
+
+   private:
+    int& depth_;
+  };
+  bool is_leading() const { return leads_ && depth_ == 0; }
+  /// With the settings, which only rank 0 is told.
+  void send(const Order& order) const {
+    order_.resize(sizeof(Order) + settings_.size() * sizeof(double));
+    std::memcpy(order_.data(), &order, sizeof(Order));
+    std::ranges::copy(std::as_bytes(std::span(settings_)), order_.begin() + sizeof(Order));
+    shares()->ranks().broadcast(order_);
+  }
+  Order receive() {
+    order_.resize(sizeof(Order) + settings_.size() * sizeof(double));
+    shares()->ranks().broadcast(order_);
+    Order order;
+    std::memcpy(&order, order_.data(), sizeof(Order));
+    std::copy(order_.begin() + sizeof(Order), order_.end(),
+              std::as_writable_bytes(std::span(settings_)).begin());
+    return order;
+  }
+  void carry_out(const Order& order) {
+    switch (order.kind) {
+      case Order::step:
+        step(order.value);
+        break;
+      case Order::step_towards:
+        step_towards(order.value);
+        break;
+      case Order::fetch:
+        fetch();
+        break;
+      case Order::settings_changed:
+        settings_changed();
+        break;
+      case Order::take_state:
+        receive_state(static_cast<std::size_t>(order.value));
+        break;
+      case Order::end:
+        break;
+    }
+  }
+  void send_state() {
+    std::vector<std::byte> bytes;
+    StateArchive writer = StateArchive::writer(bytes);
+    archive(writer);
+    writer.finish();
+    send({Order::take_state, static_cast<double>(bytes.size())});
+    shares()->ranks().broadcast(bytes);
+  }
+  void receive_state(std::size_t size) {
+    std::vector<std::byte> bytes(size);
+    shares()->ranks().broadcast(bytes);
+    StateArchive reader = StateArchive::reader(bytes);
+    archive(reader);
+    reader.finish();
+  }
+  void refuse_with_ranks() const {
+    if (shares() == nullptr) return;
+    throw std::logic_error("several ranks step the system: its method cannot be changed");
+  }
+
+  // This rank has its own lanes of the arrays, and the others' when it needs them.
+  RankShares* shares() const { return runner_.shares.get(); }
+  /// Every step looks at the states or waves of all parts.
+  bool looks_at_all() const {
+    return shares() != nullptr &&
+           (sizes_ || extrapolated_ || options_.certify == Certify::full);
+  }
+  /// What was committed last, of all lanes. Changes nothing that can be seen.
+  void fetch() const {
+    if (has_all_) return;
+    if (is_leading()) send({Order::fetch});
+    shares()->share({{RankShares::Array::record, record_.data()},
+                     {RankShares::Array::waves, a_.data()},
+                     {RankShares::Array::waves, b_.data()}});
+    has_all_ = true;
+  }
+  /// What is being committed, of all lanes.
+  void fetch_step() const {
+    if (has_step_) return;
+    shares()->share({{RankShares::Array::record, record_.data()},
+                     {RankShares::Array::record, next_.data()},
+                     {RankShares::Array::waves, a_next_.data()},
+                     {RankShares::Array::waves, b_next_.data()}});
+    has_step_ = true;
   }
 
   /// Where impedances follow the state: sets them anew if they are off.
@@ -577,6 +746,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   /// Other impedances between two steps: effort and flow of the last step stay, and so do the
   /// tanks.
   void scatter_anew(std::span<const double> by_port) {
+    fetch();
     const std::vector<double> old(waves_.impedance().begin(), waves_.impedance().end());
     const double before = half_square(waves_, b_);
     try {
@@ -625,8 +795,21 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
       if (!waves_.sample_inputs(time_s, input_.data(), failure, settings_)) fail(failure, -1);
       driven = input_.data();
     }
-    fail_if(waves_.freeze_all(record_.data(), driven, /*driven_only=*/!stale_), -1);
+    fail_if(freeze_own(driven, /*driven_only=*/!stale_), -1);
     stale_ = false;
+  }
+  PhaseStatus freeze_own(const double* driven, bool driven_only) {
+    if (shares() == nullptr) return waves_.freeze_all(record_.data(), driven, driven_only);
+    PhaseStatus failure;
+    for (const TaskSlice& slice : shares()->own_slices()) {
+      if (driven_only && !waves_.batch(slice.batch).driven) continue;
+      PhaseStatus own;
+      if (!waves_.freeze(slice.batch, slice.lanes, record_.data(), driven, own)) {
+        failure.merge(std::move(own));
+      }
+    }
+    has_all_ = false;
+    return shares()->merged(std::move(failure));
   }
 
   /// What of the plan of a step does not change from one to the next.
@@ -668,12 +851,10 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
       converged = converged && outcome.converged;
       by_energy = by_energy || outcome.by_energy;
       report.rescues += outcome.rescued ? 1 : 0;
+      report.rejected_trials += outcome.rejected_trials;
     }
     if (interface_) report.linearisations = interface_->linearisation_evaluations();
     report.converged = converged;
-    for (int i = 0; acceleration_ && i < static_cast<int>(outcomes_.size()); ++i) {
-      report.rejected_trials += acceleration_->sequence(i).rejections();
-    }
     if (converged) {
       report.reason = by_energy ? StopReason::energy_tolerance : StopReason::tolerance;
     } else if (result.out_of_time) {
@@ -708,6 +889,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   /// when none did before, or when steps do not repeat.
   void replay(int noticed_at) {
     if (!is_repeatable_) return;
+    has_all_ = shares() == nullptr;
+    fetch();
     const double* driven = waves_.driven() ? input_.data() : nullptr;
     const auto found = find_non_finite(waves_, update(), record_.data(), driven,
                                        {start_of(b_), b_.size()}, noticed_at, outcomes_);
@@ -756,6 +939,11 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   bool has_tolerance_ = false;
   bool uses_ledger_ = false;
   bool is_repeatable_ = true;  // so are all parts
+  // Whether the arrays of the last step and of the one that is being made have all lanes.
+  mutable bool has_all_ = true, has_step_ = true;
+  bool leads_ = false;
+  mutable int depth_ = 0;                  // of what all ranks are at
+  mutable std::vector<std::byte> order_;  // to and from the others
   bool stale_ = false;         // the record has seen port solves of a step that failed
   IterationStatistics statistics_;
   std::optional<RunCertificate> certificate_;

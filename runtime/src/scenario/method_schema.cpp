@@ -109,8 +109,9 @@ class OptionSchema {
 
 /// The keys of "method", of all kinds. A key that several families have stands with its first.
 Json method_properties() {
-  Json properties = {{"kind", with_default(choice(method_names()),
-                                           std::string(to_string(CouplingMethod().kind())))}};
+  Json properties = {
+      {"kind", with_default(described(choice(method_names()), "how the parts are brought to agree"),
+                            std::string(to_string(CouplingMethod().kind())))}};
   std::vector<std::pair<std::string_view, std::string_view>> summaries;  // by key
   for (const MethodFamily* const family : method_families()) {
     const CouplingMethod defaults = CouplingMethod::of_kind(family->kinds.front().kind);

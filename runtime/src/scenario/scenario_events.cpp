@@ -105,13 +105,14 @@ Json events_schema() {
   Json of = described(text(),
                       "what is watched: \"part.state\", \"part.storage\", \"part.port.effort\" or "
                       "\".flow\", or a signal");
-  return list(
-      object({{"name", described({{"type", "string"}, {"minLength", 1}}, "absent: as \"of\"")},
-              {"of", std::move(of)},
-              {"level", with_default(described(number(), "an event where it passes this"), 0)},
-              {"direction", with_default(choice(direction_names()), "both")},
-              {"end_run", with_default(described(boolean(), "the run ends there"), false)}},
-             {"of"}));
+  return list(object(
+      {{"name",
+        described({{"type", "string"}, {"minLength", 1}}, "name of the event; absent: as \"of\"")},
+       {"of", std::move(of)},
+       {"level", with_default(described(number(), "an event where it passes this"), 0)},
+       {"direction", with_default(described(choice(direction_names()), "of the passage"), "both")},
+       {"end_run", with_default(described(boolean(), "the run ends there"), false)}},
+      {"of"}));
 }
 
 }  // namespace portwave::scenario_file

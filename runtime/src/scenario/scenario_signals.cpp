@@ -500,11 +500,12 @@ std::set<std::string> read_signals(const Node* node, const std::vector<DrivenInp
 }
 
 Json signals_schema() {
-  const Json name = {{"type", "string"}, {"minLength", 1}};
+  const Json name = described({{"type", "string"}, {"minLength", 1}}, "name of its signal");
   const Json every = integer(1, kMostEvery);
   const auto with_name = [&](Json properties) {
     properties["name"] = name;
-    properties["every"] = every;
+    properties["every"] =
+        described(every, "sample it before every so many macro-steps; absent: as all blocks");
     properties["count"] = count_schema();
     return properties;
   };

@@ -50,11 +50,15 @@ Json named_schema() {
 Json port_schema() {
   return object(
       {{"name", described(text(), "name of the port")},
-       {"domain", with_default(choice(domain_names()), "generic")},
+       {"domain", with_default(described(choice(domain_names()),
+                                         "what effort and flow are; generic meets every domain"),
+                               "generic")},
        {"causality",
         described(choice(causality_names()),
                   "effort_in: the effort acts on the part; flow_in: the flow drives the part")},
-       {"dimension", with_default(integer(1, scenario_limits::kPortDimension), 1)}},
+       {"dimension",
+        with_default(described(integer(1, scenario_limits::kPortDimension), "number of components"),
+                     1)}},
       {"name", "causality"});
 }
 
@@ -67,8 +71,10 @@ Json signal_schema() {
   }
   variants.emplace_back("signal",
                         variant("signal", {{"signal", reference("signal_name")}}, {"signal"}));
-  variants.emplace_back("settable",
-                        variant("settable", {{"initial", with_default(number(), 0)}}, {}));
+  variants.emplace_back(
+      "settable",
+      variant("settable", {{"initial", with_default(described(number(), "until it is set"), 0)}},
+              {}));
   return described(by_kind(variants),
                    "external input u(t): constant; offset + amplitude times the product of sines; "
                    "linear between the knots of a table; chirp; noise; an expression in t; a "
@@ -243,6 +249,10 @@ Json ports_of_coupling(std::size_t fewest, std::size_t most) {
   return described(std::move(ports), "ports, each \"part.port\"");
 }
 
+Json described_matrix(const std::string& description) {
+  return described({{"allOf", Json::array({reference("matrix")})}}, description);
+}
+
 Json coupling_variant(const std::string& kind) {
   constexpr std::size_t kMany = scenario_limits::kCouplingPorts;
   if (kind == "transformer" || kind == "gyrator") {
@@ -253,18 +263,22 @@ Json coupling_variant(const std::string& kind) {
                    {"ports", "ratio"});
   }
   if (kind == "skew_gain") {
-    return variant(kind, {{"ports", ports_of_coupling(1, kMany)}, {"gain", reference("matrix")}},
+    return variant(kind,
+                   {{"ports", ports_of_coupling(1, kMany)},
+                    {"gain", described_matrix("skew, of the inputs by the outputs")}},
                    {"ports", "gain"});
   }
   if (kind == "kernel") {
     return variant(kind,
                    {{"ports", ports_of_coupling(1, kMany)},
-                    {"E", reference("matrix")},
-                    {"F", reference("matrix")}},
+                    {"E", described_matrix("of the efforts")},
+                    {"F", described_matrix("of the flows")}},
                    {"ports", "E", "F"});
   }
   if (kind == "resistive") {
-    return variant(kind, {{"ports", ports_of_coupling(1, 1)}, {"resistance", non_negative()}},
+    return variant(kind,
+                   {{"ports", ports_of_coupling(1, 1)},
+                    {"resistance", described(non_negative(), "effort per flow")}},
                    {"ports", "resistance"});
   }
   const bool is_end = kind == "free" || kind == "fixed";
@@ -299,7 +313,8 @@ Json time_schema() {
         variant("adaptive",
                 {{"tolerance", described(std::move(tolerance), "of the local error, relative")},
                  {"largest_s", described(positive(), "largest step [s]; absent: end_s/8")},
-                 {"smallest_s", described(positive(), "smallest step [s]")},
+                 {"smallest_s",
+                  described(positive(), "no shorter step is tried [s]; absent: largest_s/2^40")},
                  {"event_tolerance_s",
                   described(positive(),
                             "a step ends at most so long after an event [s]; absent: 1e-9 of the "
@@ -340,27 +355,30 @@ Json outputs_schema() {
                                            "also what each part and each junction does "
                                            "with energy"),
                                  false)},
-       {"format", with_default(choice({"csv", "hdf5", "none"}), "csv")}},
+       {"format", with_default(described(choice({"csv", "hdf5", "none"}),
+                                         "texts, one file results.h5, or the summary alone"),
+                               "csv")}},
       {});
 }
 
 Json whole_schema() {
   Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                  {"title", "portwave scenario"}};
-  schema.update(object({{"$schema", described(text(), "this schema")},
-                        {"name", {{"type", "string"}, {"minLength", 1}}},
-                        {"description", text()},
-                        {"plugins", plugins_schema()},
-                        {"time", time_schema()},
-                        {"parameters", variables_schema("values by name")},
-                        {"assemblies", assemblies_schema()},
-                        {"subsystems", list(Json::object(), 1)},
-                        {"couplings", list(reference("coupling"))},
-                        {"method", method_schema()},
-                        {"signals", signals_schema()},
-                        {"events", events_schema()},
-                        {"outputs", outputs_schema()}},
-                       {"name", "time", "subsystems", "method"}));
+  schema.update(
+      object({{"$schema", described(text(), "this schema")},
+              {"name", described({{"type", "string"}, {"minLength", 1}}, "name of the scenario")},
+              {"description", described(text(), "a text for people")},
+              {"plugins", plugins_schema()},
+              {"time", time_schema()},
+              {"parameters", variables_schema("values by name")},
+              {"assemblies", assemblies_schema()},
+              {"subsystems", list(Json::object(), 1)},
+              {"couplings", list(reference("coupling"))},
+              {"method", method_schema()},
+              {"signals", signals_schema()},
+              {"events", events_schema()},
+              {"outputs", outputs_schema()}},
+             {"name", "time", "subsystems", "method"}));
   // Types that a plugin may bring are taken only where there are plugins.
   const auto entries = [](Json items) -> Json {
     Json within = {{"properties", {{"subsystems", {{"items", std::move(items)}}}}}};
@@ -392,14 +410,19 @@ Json whole_schema() {
 
 const std::vector<SignalKindSchema>& signal_kind_schemas() {
   static const std::vector<SignalKindSchema> all = [] {
-    const Json sine = object({{"frequency_Hz", number()}, {"phase_rad", with_default(number(), 0)}},
-                             {"frequency_Hz"});
+    const Json sine =
+        object({{"frequency_Hz", described(number(), "frequency [Hz]")},
+                {"phase_rad", with_default(described(number(), "phase at t = 0 [rad]"), 0)}},
+               {"frequency_Hz"});
     const Json knot = {{"type", "array"}, {"items", number()}, {"minItems", 2}, {"maxItems", 2}};
-    const Json offset = with_default(number(), 0);
+    const Json offset = with_default(described(number(), "added to it"), 0);
     return std::vector<SignalKindSchema>{
-        {"constant", {{"value", number()}}, {"value"}},
+        {"constant", {{"value", described(number(), "the value")}}, {"value"}},
         {"sine_product",
-         {{"amplitude", number()}, {"offset", offset}, {"sines", list(sine, 1)}},
+         {{"amplitude", described(number(), "factor of the product")},
+          {"offset", offset},
+          {"sines",
+           described(list(sine, 1), "factors sin(2 pi f t + phase); one is the usual case")}},
          {"amplitude", "sines"}},
         {"table",
          {{"file",
@@ -409,18 +432,20 @@ const std::vector<SignalKindSchema>& signal_kind_schemas() {
          {{"oneOf", Json::array({{{"required", Json::array({"file"})}},
                                  {{"required", Json::array({"knots"})}}})}}},
         {"chirp",
-         {{"amplitude", number()},
-          {"from_Hz", number()},
-          {"to_Hz", number()},
+         {{"amplitude", described(number(), "of the sine")},
+          {"from_Hz", described(number(), "frequency at t = 0 [Hz]")},
+          {"to_Hz", described(number(), "frequency from duration_s on [Hz]")},
           {"duration_s", described(positive(), "time in which the frequency changes [s]")},
-          {"phase_rad", with_default(number(), 0)},
+          {"phase_rad", with_default(described(number(), "phase at t = 0 [rad]"), 0)},
           {"offset", offset}},
          {"amplitude", "from_Hz", "to_Hz", "duration_s"}},
         {"noise",
-         {{"standard_deviation", non_negative()},
+         {{"standard_deviation", described(non_negative(), "of the values, which are Gaussian")},
           {"interval_s", described(positive(), "between independent values [s]")},
-          {"seed", with_default(integer(0, scenario_limits::kInteger), 1)},
-          {"mean", with_default(number(), 0)}},
+          {"seed", with_default(described(integer(0, scenario_limits::kInteger),
+                                          "the same seed gives the same values"),
+                                1)},
+          {"mean", with_default(described(number(), "of the values"), 0)}},
          {"standard_deviation", "interval_s"}},
         {"expression",
          {{"expression", described(text(), "in t [s], such as \"5*sin(2*pi*t)\"")}},

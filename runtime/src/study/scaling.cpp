@@ -263,7 +263,7 @@ ScalingLoss loss_of(const Profile& profile, const Profile& alone, int threads) {
 
 /// Why rows of more than one thread are not as efficient as one.
 void explain(const Scenario& scenario, const ScalingOptions& options, std::int64_t steps,
-             std::span<ScalingRow> rows) {
+             std::span<ScalingRow> rows, const PhaseCallback& listener) {
   constexpr std::int64_t kMostFollowed = 300;
   const bool has_tasks = scenario.options.method.couples_by_waves() &&
                          options.executor != ExecutorKind::serial && !scenario.options.sizes;
@@ -272,6 +272,7 @@ void explain(const Scenario& scenario, const ScalingOptions& options, std::int64
   std::optional<Profile> alone;
   for (ScalingRow& row : rows) {
     if (row.predicted || row.threads < 2) continue;
+    if (!alone) tell(listener, {"following tasks"});
     if (!alone) alone = followed(scenario, options, ExecutorKind::serial, 1, count);
     const Profile own = followed(scenario, options, ExecutorKind::async, row.threads, count);
     row.loss = loss_of(own, *alone, row.threads);
@@ -370,8 +371,7 @@ ScalingStudy study_strong_scaling(const Scenario& scenario, const ScalingOptions
         subject != nullptr ? ratio(*network.serial, *subject) : model.serial_step_s / row.step_s;
     row.efficiency = row.speed_up / count;
   }
-  tell(listener, {"following tasks"});
-  explain(scenario, options, study.steps, study.rows);
+  explain(scenario, options, study.steps, study.rows, listener);
   study.curve = curve_of(predictor, model);
   study.models.push_back(model);
   return study;
@@ -408,9 +408,9 @@ ScalingStudy study_weak_scaling(const std::vector<SizedScenario>& scenarios,
     row.speed_up = row.threads * row.efficiency;
     if (i + 1 == networks.size()) study.curve = curve_of(predictor, model);
   }
-  tell(listener, {"following tasks"});
   for (std::size_t i = 0; i < networks.size(); ++i) {
-    explain(scenarios[i].scenario, options, study.steps, std::span(study.rows).subspan(i, 1));
+    explain(scenarios[i].scenario, options, study.steps, std::span(study.rows).subspan(i, 1),
+            listener);
   }
   return study;
 }

@@ -299,6 +299,7 @@ class StagedDuffingBatch final : public StepBatch {
   std::size_t record_size() const override {
     return static_cast<std::size_t>(group_count()) * group_size();
   }
+  std::vector<RecordRegion> record_regions() const override { return {{0, group_size()}}; }
   void set_state(int lane, const double* x, double* record) const override {
     double* const own = record + offset(lane, kernels_.state_slot);
     for (int i = 0; i < state_size(); ++i) own[i * width_] = x[i];

@@ -148,6 +148,11 @@ class DenseLinearBatch final : public StepBatch {
   std::size_t record_size() const override {
     return scratch() + static_cast<std::size_t>(group_count()) * scratch_size();
   }
+  std::vector<RecordRegion> record_regions() const override {
+    return {{0, static_cast<std::size_t>(shape_.p * width_)},
+            {states(), group_size()},
+            {scratch(), scratch_size()}};
+  }
   void set_state(int lane, const double* x, double* record) const override {
     double* own = record + offset_in_record(lane);
     for (int i = 0; i < shape_.n; ++i) own[i * width_] = x[i];

@@ -11,6 +11,7 @@
 
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/summary.hpp"
+#include "portwave/subsystems/catalogue/chain.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 #include "support/guard_of.hpp"
 #include "support/systems.hpp"
@@ -121,6 +122,44 @@ TEST(IdleGuard, LeavesChainsThatCoastFarFromTheOriginAlone) {
       }
     }
   }
+}
+
+// Where an account is out by more than waves explain, its bound is raised; the bound that is told is the
+// one that the step was judged by.
+TEST(IdleGuard, TellsTheRoundingThatItJudgesBy) {
+  SystemBuilder builder;
+  constexpr int kBlocks = 8;
+  for (int i = 0; i < kBlocks; ++i) {
+    ChainParameters block{.masses = 5, .mass_kg = 0.3, .stiffness_N_per_m = 50.0};
+    block.coupling_stiffness_N_per_m = 50.0;
+    block.left_end = ChainEnd::mass;
+    block.right_end = i + 1 < kBlocks ? ChainEnd::spring : ChainEnd::mass;
+    std::vector<double> x;
+    for (int k = 0; k < block.masses; ++k) x.insert(x.end(), {1e6, 10.0});
+    if (i == 0) x[0] -= 0.125;
+    if (block.right_end == ChainEnd::spring) x.push_back(0.0);
+    builder.add("b" + std::to_string(i), mass_spring_damper_chain(block), {.initial_state = x});
+  }
+  for (int i = 0; i + 1 < kBlocks; ++i) {
+    builder.connect("b" + std::to_string(i) + ".right", "b" + std::to_string(i + 1) + ".left");
+  }
+  builder.join(joint::Free{}, {"b0.left"});
+  builder.join(joint::Free{}, {"b7.right"});
+  const System system = builder.build();
+  Stepper stepper(system, {.step_s = 0.01, .method = CouplingMethod::automatic()});
+  double before = 0.0, least = 1e300, most = 0.0;
+  for (int n = 0; n < 3000; ++n) {
+    stepper.step();
+    const EnergyTotals& e = stepper.energy();
+    const double excess = (e.final_J - e.initial_J) - e.supplied_J + (e.tank_J - e.initial_tank_J);
+    const double size = e.initial_J + e.initial_tank_J;
+    ASSERT_LE(excess, 1.0001e-12 * size + e.rounding_J) << "step " << n;
+    least = std::min(least, e.rounding_J - before);
+    most = std::max(most, e.rounding_J - before);
+    before = e.rounding_J;
+  }
+  EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
+  EXPECT_GT(most, 10.0 * least);  // it was raised
 }
 
 /// A spring with a free end, pulled at a constant velocity at the other: nothing is stored, all

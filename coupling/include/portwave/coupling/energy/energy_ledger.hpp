@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,6 +59,11 @@ class EnergyLedger final : public GuardedAccounts {
   /// Looks at lanes that committed incident waves `a` and outgoing waves `b`; `columns` are
   /// written.
   void examine(int batch, LaneRange lanes, const double* a, const double* b);
+  /// What `advance` and `examine` write, by entry: whoever examines only some lanes fills in the others.
+  std::vector<std::span<double>> examined();
+  /// Is called before a step's records are looked into, which is rare: whoever has only some lanes of
+  /// them fetches the others.
+  void before_states(std::function<void()> fetch) { fetch_ = std::move(fetch); }
   /// Sums up. False when an energy is not finite. Where a linear part does not balance up to
   /// round-off, its H⁺ − H is formed again from the states of `step` in extended precision: far
   /// from the origin the terms of even ½(x⁺ + x)ᵀQ(x⁺ − x) may cancel.
@@ -141,6 +148,10 @@ class EnergyLedger final : public GuardedAccounts {
     CompensatedSum gained;  ///< Σ (H⁺ − H − supply)
     double moved = 0.0;     ///< Σ |supply|
     double rounding = 0.0;  ///< what rounding may have left in this sum and the tank
+
+    friend constexpr std::array<std::size_t, 1> archive_flags(const Account*) {
+      return {offsetof(Account, passive)};
+    }
   };
 
   double* column(Column c) { return columns_[c].data(); }
@@ -181,6 +192,10 @@ class EnergyLedger final : public GuardedAccounts {
   CompensatedSum stored_, metered_J_;
   std::unique_ptr<StepRounding> rounding_;
   EnergyTotals totals_;
+  /// What its members are the values of: sums over all steps of terms of one sign.
+  struct {
+    CompensatedSum supplied, dissipated, mismatch, given_up;
+  } run_;
   double per_initial_energy_ = 0.0;  ///< 1/(H₀ + T₀)
   std::int64_t steps_ = 0;
   double max_residual_;
@@ -190,6 +205,7 @@ class EnergyLedger final : public GuardedAccounts {
   bool violated_ = false;
   std::optional<BrokenLaw> broken_law_;
   std::optional<EnergyGrowth> growth_;
+  std::function<void()> fetch_;
 };
 
 }  // namespace portwave

@@ -95,9 +95,9 @@ class IslandLedger final : public GuardedAccounts {
   // of the start,
   AlignedVector stored_at_start_, tank_at_start_, size_, per_initial_energy_;
   // and of the run.
-  AlignedVector gained_, gained_lost_, tank_, tank_lost_, stored_, stored_lost_, moved_, rounding_,
-      told_rounding_, max_residual_, max_stored_, supplied_, lost_, mismatched_, given_up_,
-      max_ratio_;
+  AlignedVector gained_, gained_lost_, tank_, tank_lost_, stored_, stored_lost_, supplied_,
+      supplied_lost_, dissipated_in_all_, dissipated_lost_, mismatched_, mismatched_lost_,
+      given_up_, given_up_lost_, moved_, rounding_, max_residual_, max_stored_, max_ratio_;
   std::vector<char> closed_;
   struct Finding {
     double worst_ratio = 0.0;

@@ -100,6 +100,8 @@ class Acceleration {
 
   /// Products of the gap of these lanes with all that is kept.
   void measure(int batch, LaneRange lanes, const double* u, const double* exchanged);
+  /// What `measure` writes, by slot and entry: whoever measures only some lanes fills in the others.
+  std::span<const std::span<double>> measured() { return products_; }
   /// Sums them up in part order and decides; `square` is |g|².
   void judge(int island, double square);
   std::size_t bytes() const;

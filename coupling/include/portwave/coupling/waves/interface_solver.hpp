@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -89,6 +90,11 @@ class InterfaceSolver {
     bool active = false;
     bool trial = false;
     bool stands = true;
+
+    friend constexpr std::array<std::size_t, 5> archive_flags(const Flags*) {
+      return {offsetof(Flags, used), offsetof(Flags, engaged), offsetof(Flags, active),
+              offsetof(Flags, trial), offsetof(Flags, stands)};
+    }
   };
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }

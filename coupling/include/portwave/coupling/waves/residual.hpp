@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 
@@ -43,6 +45,9 @@ class InterfaceResidual {
   /// Takes the norms of some lanes. `exchanged` is P b̂; arrays are the whole system's.
   void measure(int batch, LaneRange lanes, const double* u, const double* b,
                const double* exchanged);
+
+  /// What `measure` writes, by entry: whoever measures only some lanes fills in the others.
+  std::array<std::span<double>, 3> measured() { return {gap_, incident_, outgoing_}; }
 
   /// From norms that are all measured. `per_part`: the largest over the parts too, so that a weak
   /// part does not hide behind a strong one. NaN when a wave is NaN.

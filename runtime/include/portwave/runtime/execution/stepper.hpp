@@ -24,6 +24,7 @@
 #include "portwave/runtime/execution/events.hpp"
 #include "portwave/runtime/execution/partition.hpp"
 #include "portwave/runtime/execution/profile.hpp"
+#include "portwave/runtime/execution/ranks.hpp"
 #include "portwave/runtime/execution/snapshot.hpp"
 #include "portwave/runtime/execution/wave_view.hpp"
 #include "portwave/runtime/signals/signal_graph.hpp"
@@ -132,6 +133,9 @@ struct StepperOptions {
   /// Whose workers help, as many as `threads` and the arena say at most; null: its own. Not of
   /// `graph` and `barrier`, which are for comparison.
   std::shared_ptr<Arena> arena = {};
+  /// Processes that step the system together, this one being one of them; null: this one alone. Results
+  /// do not depend on them. Needs `automatic` or `serial`, no `time`, and the same options everywhere.
+  std::shared_ptr<Ranks> ranks = {};
   TimeBudget time = {};
   /// Asked while a step waits for its pace, which then begins, and between iterations of a window,
   /// which then fails.
@@ -246,6 +250,10 @@ class Stepper {
   void run_until(double end_s);
   /// One step of `run_until`; empty where it is `end_s` already. Errors: as run_until.
   std::optional<StepReport> step_if_before(double end_s);
+
+  /// On other ranks than 0: steps its share whenever rank 0 steps, until rank 0's stepper is gone. Nothing
+  /// else is to be called there. Errors: RankError.
+  void follow();
 
   /// Calls `observer` after every step that is made, in the order of their coming. What it throws is
   /// passed on; the step stands. It may not step.

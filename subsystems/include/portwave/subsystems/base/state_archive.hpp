@@ -37,7 +37,7 @@ class StateArchive {
     constexpr std::size_t kSize = (sizeof(T) + ... + 0);
     if (reads()) {
       const std::byte* from = take(kSize);
-      ((std::memcpy(&members, from, sizeof(T)), from += sizeof(T)), ...);
+      ((read_one(members, from), from += sizeof(T)), ...);
     } else {
       std::byte* to = room(kSize);
       ((std::memcpy(to, &members, sizeof(T)), to += sizeof(T)), ...);
@@ -54,7 +54,9 @@ class StateArchive {
     const std::size_t size = members.size() * sizeof(T);
     if (size == 0) return;
     if (reads()) {
-      std::memcpy(members.data(), take(size), size);
+      const std::byte* const from = take(size);
+      for (std::size_t i = 0; HasFlags<T> && i < members.size(); ++i) check<T>(from + i * sizeof(T));
+      std::memcpy(members.data(), from, size);
     } else {
       std::memcpy(room(size), members.data(), size);
     }
@@ -98,6 +100,35 @@ class StateArchive {
       : cursor_(
             const_cast<std::byte*>(in.data())),  // NOLINT(cppcoreguidelines-pro-type-const-cast)
         end_(cursor_ + in.size()) {}
+
+  /// Bytes that are read need not be what was written, and a bool is 0 or 1: the flags of a type are
+  /// itself, or those that its function `archive_flags` gives as offsets.
+  template <class T>
+  static constexpr bool HasFlags =
+      std::is_same_v<T, bool> || requires { archive_flags(static_cast<const T*>(nullptr)); };
+  template <class T>
+  static void check(const std::byte* bytes) {
+    if constexpr (std::is_same_v<T, bool>) {
+      if (bytes[0] > std::byte{1}) throw_mismatch();
+    } else if constexpr (HasFlags<T>) {
+      for (const std::size_t flag : archive_flags(static_cast<const T*>(nullptr))) {
+        if (bytes[flag] > std::byte{1}) throw_mismatch();
+      }
+    }
+  }
+  template <class T>
+  static void read_one(T& member, const std::byte* from) {
+    check<T>(from);
+    std::memcpy(&member, from, sizeof(T));
+  }
+  /// Behind the value of an optional stands whether there is one.
+  template <class T>
+  static void read_one(std::optional<T>& member, const std::byte* from) {
+    static_assert(sizeof(std::optional<T>) > sizeof(T));
+    if (from[sizeof(T)] > std::byte{1}) throw_mismatch();
+    check<T>(from);
+    std::memcpy(&member, from, sizeof(member));
+  }
 
   std::size_t rest() const { return static_cast<std::size_t>(end_ - cursor_); }
   const std::byte* take(std::size_t size) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/base/lane_group.hpp"
@@ -85,6 +86,13 @@ struct BoundCall {
   alignas(16) unsigned char task[kTaskBytes];
 };
 
+/// What a record holds of each lane group: `doubles` of them at `begin`, and as many after them for each
+/// lane group that follows.
+struct RecordRegion {
+  std::size_t begin = 0;
+  std::size_t doubles = 0;
+};
+
 /// An exception that a part's callback threw inside a batch, with the lane it came from.
 class LaneException : public std::runtime_error {
  public:
@@ -160,6 +168,9 @@ class StepBatch {
 
   /// Doubles in a record of the whole batch.
   virtual std::size_t record_size() const = 0;
+  /// Where in a record everything about a lane group lies, so that it can be copied from a record of
+  /// another process. Empty where a state is more than its record (a foreign program) or nobody said.
+  virtual std::vector<RecordRegion> record_regions() const { return {}; }
   /// The committed state of one lane, in signature order.
   virtual void set_state(int lane, const double* x, double* record) const = 0;
   virtual void get_state(int lane, const double* record, double* x) const = 0;
@@ -251,6 +262,7 @@ class LanewiseBatch : public StepBatch {
 
   int lane_group() const final { return 1; }
   std::size_t record_size() const final;
+  std::vector<RecordRegion> record_regions() const final { return {{0, lane_size_}}; }
   void set_state(int lane, const double* x, double* record) const final;
   void get_state(int lane, const double* record, double* x) const final;
   void freeze(LaneRange lanes, double* record, const double* input) const final;

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
+
+/// What ranks told one another disagrees, or one of them is gone.
+class RankError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Doubles that neighbouring ranks send one another over and over, in messages that are numbered
+/// through the whole run. Sizes never change. Two messages may be under way: what is written for
+/// one number is free again when the second after it is written.
+class NeighbourMessages {
+ public:
+  virtual ~NeighbourMessages() = default;
+  /// Where message `number` to neighbour i is to be written; waits until that is free.
+  virtual std::span<double> outgoing(int i, std::uint64_t number) = 0;
+  /// Sends it to all neighbours, and returns at once.
+  virtual void send(std::uint64_t number) = 0;
+  /// Waits until message `number` of all neighbours is here.
+  virtual void receive(std::uint64_t number) = 0;
+  virtual std::span<const double> incoming(int i, std::uint64_t number) = 0;
+  /// It has been read.
+  virtual void release(std::uint64_t number) = 0;
+};
+
+/// What ranks have sent since the start.
+struct RankTraffic {
+  std::int64_t messages = 0;       ///< to neighbours
+  std::int64_t message_bytes = 0;
+  std::int64_t gathers = 0;        ///< Ranks::gather
+  std::int64_t gathered_bytes = 0; ///< that this rank gave
+};
+
+/// Processes that step one system together (docs/guides/cluster.md). Every rank makes a Stepper of the
+/// same system with the same options. Rank 0 then uses its own like any other; all others call
+/// Stepper::follow. One thread of a rank calls, and all ranks make the calls below in the same order.
+/// Errors of all functions: RankError.
+class Ranks {
+ public:
+  virtual ~Ranks() = default;
+  virtual int rank() const = 0;  ///< of this process, from 0
+  virtual int size() const = 0;
+
+  /// Gives `own` to every rank, and takes what each of them gives, `bytes[r]` of rank r, one after
+  /// another into `all`. All ranks call it.
+  virtual void gather(std::span<const std::byte> own, std::span<const std::size_t> bytes,
+                      std::span<std::byte> all) = 0;
+
+  /// Gives what rank 0 has to all.
+  virtual void broadcast(std::span<std::byte> bytes) = 0;
+
+  struct Neighbour {
+    int rank = 0;
+    std::size_t sent = 0, received = 0;  ///< doubles in a message
+  };
+  /// All ranks call it; neighbours name each other. What it gives must not outlive this.
+  virtual std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours) = 0;
+
+  virtual RankTraffic traffic() const = 0;
+
+  /// This rank has come to its end, with that exit code. Waits some seconds for the others to do so too;
+  /// where they do not, something failed here alone, and all are ended.
+  virtual void end([[maybe_unused]] int exit_code) {}
+};
+
+/// One rank is told something by each: `own` of rank r is entry r. All ranks call it.
+template <class Value>
+std::vector<Value> gather_values(Ranks& ranks, const Value& own) {
+  std::vector<Value> all(static_cast<std::size_t>(ranks.size()));
+  const std::vector<std::size_t> bytes(all.size(), sizeof(Value));
+  ranks.gather(std::as_bytes(std::span(&own, 1)), bytes, std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
+}  // namespace portwave

@@ -1,0 +1,217 @@
+#include "portwave/mpi/mpi_ranks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include <mpi.h>
+
+namespace portwave {
+namespace {
+
+/// MPI as it was found, or initialised and to be finalised.
+class Library {
+ public:
+  Library() {
+    int is_initialised = 0;
+    MPI_Initialized(&is_initialised);
+    if (is_initialised != 0) return;
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    is_own_ = true;
+    if (provided < MPI_THREAD_FUNNELED) {
+      throw RankError("this MPI does not allow threads within a rank (MPI_THREAD_FUNNELED)");
+    }
+  }
+  ~Library() {
+    int is_finalised = 0;
+    MPI_Finalized(&is_finalised);
+    if (is_own_ && is_finalised == 0) MPI_Finalize();
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+ private:
+  bool is_own_ = false;
+};
+
+/// Persistent requests, two for each neighbour and direction: the slots of messages of even and of odd
+/// number.
+class MpiMessages final : public NeighbourMessages {
+ public:
+  MpiMessages(MPI_Comm communicator, std::span<const Ranks::Neighbour> neighbours,
+              RankTraffic& traffic)
+      : traffic_(traffic), neighbours_(neighbours.begin(), neighbours.end()) {
+    for (int slot = 0; slot < 2; ++slot) {
+      Slot& own = slots_[slot];
+      own.sent.resize(neighbours.size());
+      own.received.resize(neighbours.size());
+      own.sends.resize(neighbours.size(), MPI_REQUEST_NULL);
+      own.receives.resize(neighbours.size(), MPI_REQUEST_NULL);
+      for (std::size_t i = 0; i < neighbours.size(); ++i) {
+        own.sent[i].resize(neighbours[i].sent);
+        own.received[i].resize(neighbours[i].received);
+        MPI_Send_init(own.sent[i].data(), static_cast<int>(own.sent[i].size()), MPI_DOUBLE,
+                      neighbours[i].rank, kTag + slot, communicator, &own.sends[i]);
+        MPI_Recv_init(own.received[i].data(), static_cast<int>(own.received[i].size()), MPI_DOUBLE,
+                      neighbours[i].rank, kTag + slot, communicator, &own.receives[i]);
+      }
+      start(own.receives);
+    }
+  }
+  ~MpiMessages() override {
+    int is_finalised = 0;
+    MPI_Finalized(&is_finalised);
+    if (is_finalised != 0) return;
+    for (Slot& slot : slots_) {
+      for (MPI_Request& request : slot.receives) {
+        MPI_Cancel(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+      }
+      for (MPI_Request& request : slot.sends) MPI_Request_free(&request);
+    }
+  }
+  MpiMessages(const MpiMessages&) = delete;
+  MpiMessages& operator=(const MpiMessages&) = delete;
+
+  std::span<double> outgoing(int i, std::uint64_t number) override {
+    Slot& slot = slots_[number % 2];
+    MPI_Wait(&slot.sends[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE);
+    return slot.sent[static_cast<std::size_t>(i)];
+  }
+  void send(std::uint64_t number) override {
+    start(slots_[number % 2].sends);
+    traffic_.messages += static_cast<std::int64_t>(neighbours_.size());
+    for (const Ranks::Neighbour& own : neighbours_) {
+      traffic_.message_bytes += static_cast<std::int64_t>(own.sent * sizeof(double));
+    }
+  }
+  void receive(std::uint64_t number) override {
+    auto& requests = slots_[number % 2].receives;
+    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+  }
+  std::span<const double> incoming(int i, std::uint64_t number) override {
+    return slots_[number % 2].received[static_cast<std::size_t>(i)];
+  }
+  void release(std::uint64_t number) override { start(slots_[number % 2].receives); }
+
+ private:
+  static constexpr int kTag = 7100;
+  struct Slot {
+    std::vector<std::vector<double>> sent, received;  // by neighbour
+    std::vector<MPI_Request> sends, receives;
+  };
+
+  static void start(std::vector<MPI_Request>& requests) {
+    if (!requests.empty()) MPI_Startall(static_cast<int>(requests.size()), requests.data());
+  }
+
+  RankTraffic& traffic_;
+  std::vector<Ranks::Neighbour> neighbours_;
+  std::array<Slot, 2> slots_;
+};
+
+class MpiRanks final : public Ranks {
+ public:
+  MpiRanks() {
+    MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
+    MPI_Comm_rank(communicator_, &rank_);
+    MPI_Comm_size(communicator_, &size_);
+  }
+  ~MpiRanks() override {
+    int is_finalised = 0;
+    MPI_Finalized(&is_finalised);
+    if (is_finalised == 0) MPI_Comm_free(&communicator_);
+  }
+  MpiRanks(const MpiRanks&) = delete;
+  MpiRanks& operator=(const MpiRanks&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  void gather(std::span<const std::byte> own, std::span<const std::size_t> bytes,
+              std::span<std::byte> all) override {
+    if (all.size() > INT_MAX) {
+      throw RankError("ranks share more than 2 GiB at once, which MPI 3.1 cannot count");
+    }
+    counts_.clear();
+    begins_.clear();
+    int begin = 0;
+    for (const std::size_t count : bytes) {
+      begins_.push_back(begin);
+      counts_.push_back(static_cast<int>(count));
+      begin += counts_.back();
+    }
+    MPI_Allgatherv(own.data(), static_cast<int>(own.size()), MPI_BYTE, all.data(), counts_.data(),
+                   begins_.data(), MPI_BYTE, communicator_);
+    ++traffic_.gathers;
+    traffic_.gathered_bytes += static_cast<std::int64_t>(own.size());
+  }
+
+  void broadcast(std::span<std::byte> bytes) override {
+    while (!bytes.empty()) {
+      const std::size_t count = std::min<std::size_t>(bytes.size(), INT_MAX);
+      MPI_Bcast(bytes.data(), static_cast<int>(count), MPI_BYTE, 0, communicator_);
+      bytes = bytes.subspan(count);
+    }
+    ++traffic_.gathers;
+  }
+
+  std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours) override {
+    for (const Neighbour& own : neighbours) {
+      if (std::max(own.sent, own.received) > INT_MAX) {
+        throw RankError("a message between two ranks has more than 2^31 waves");
+      }
+    }
+    return std::make_unique<MpiMessages>(communicator_, neighbours, traffic_);
+  }
+
+  RankTraffic traffic() const override { return traffic_; }
+
+  void end(int exit_code) override {
+    using Clock = std::chrono::steady_clock;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibarrier(communicator_, &request);
+    const auto until = Clock::now() + std::chrono::seconds(kPatience_s);
+    int is_done = 0;
+    while (is_done == 0 && Clock::now() < until) {
+      MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
+      if (is_done == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (is_done != 0) return;
+    std::fprintf(stderr, "portwave: rank %d ended alone; all ranks are ended\n", rank_);
+    std::fflush(nullptr);
+    MPI_Abort(communicator_, exit_code == 0 ? 3 : exit_code);
+  }
+
+ private:
+  static constexpr int kPatience_s = 10;
+
+  Library library_;  // first, so that it goes last
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+  RankTraffic traffic_;
+  std::vector<int> counts_, begins_;
+};
+
+}  // namespace
+
+std::shared_ptr<Ranks> mpi_ranks() { return std::make_shared<MpiRanks>(); }
+
+}  // namespace portwave
+
+/// For programs that load this library at run time. Null, and a text, where it failed.
+extern "C" PORTWAVE_EXPORT void* portwave_mpi_ranks(char* text, std::size_t size) {
+  try {
+    return new std::shared_ptr<portwave::Ranks>(portwave::mpi_ranks());
+  } catch (const std::exception& error) {
+    std::snprintf(text, size, "%s", error.what());
+    return nullptr;
+  }
+}

@@ -1,0 +1,61 @@
+#include "execution/rank_agreement.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "execution/input_hash.hpp"
+#include "portwave/subsystems/base/version.hpp"
+
+namespace portwave {
+namespace {
+
+/// `own` is the same everywhere, or it is said which ranks have another than the first.
+void expect_same(Ranks& ranks, std::uint64_t own, const char* what) {
+  const std::vector<std::uint64_t> all = gather_values(ranks, own);
+  std::string others;
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    if (all[r] != all[0]) others += fmt::format("{}{}", others.empty() ? "" : ", ", r);
+  }
+  if (!others.empty()) {
+    throw RankError(
+        fmt::format("{} differ between ranks: rank 0 has not the same as rank {}", what, others));
+  }
+}
+
+}  // namespace
+
+void expect_same_inputs(const System& system, const StepperOptions& options) {
+  Hash program;
+  program.add(kVersion);
+  expect_same(*options.ranks, program.value(), "the versions of portwave");
+  Hash inputs;
+  add(inputs, system);
+  for (const Part& part : system.parts()) {
+    for (const double x : part.initial_state) inputs.add(x);
+  }
+  add(inputs, options, options.method);
+  inputs.add(options.threads);
+  inputs.add(static_cast<int>(options.grain.kind));
+  inputs.add(options.grain.count);
+  if (options.method.couples_by_waves()) {
+    inputs.add(options.method.waves().iterations);
+    for (const double gamma : options.method.waves().impedance) inputs.add(gamma);
+  }
+  expect_same(*options.ranks, inputs.value(), "the systems, or the options of their steps,");
+}
+
+void expect_same_stepper(const Stepper& stepper, Ranks& ranks) {
+  Hash hash;
+  if (stepper.method().method.couples_by_waves()) {
+    for (const double gamma : stepper.method().method.waves().impedance) hash.add(gamma);
+  }
+  const EnergyTotals& energy = stepper.energy();
+  hash.add(energy.initial_J);
+  hash.add(energy.initial_tank_J);
+  expect_same(ranks, hash.value(), "the parameters of parts");
+}
+
+}  // namespace portwave

@@ -1,0 +1,283 @@
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "execution/executor.hpp"
+#include "execution/fork_join.hpp"
+#include "execution/layered_executor.hpp"
+#include "execution/rank_shares.hpp"
+#include "portwave/subsystems/base/index.hpp"
+
+namespace portwave {
+namespace {
+
+/// Iteration by iteration: first the tasks that other ranks wait for, then, while their messages
+/// travel, all others.
+class RankExecutor final : public LayeredExecutor {
+ public:
+  RankExecutor(const WaveDiscretisation& waves, const Partition& partition, int threads,
+               std::shared_ptr<RankShares> shares)
+      : LayeredExecutor(waves, partition, threads,
+                        {shares->own_tasks().begin(), shares->own_tasks().end()}),
+        shares_(std::move(shares)),
+        fork_join_(threads) {
+    connect();
+    list_outcomes();
+    for (const int task : own()) {
+      const bool is_awaited = std::ranges::any_of(graph().task(task).neighbours(), [&](int other) {
+        return !shares_->is_own(other);
+      });
+      (is_awaited ? edge_ : core_).push_back(task);
+    }
+  }
+
+ private:
+  using Link = TaskGraph::Link;
+  using Array = RankShares::Array;
+
+  /// What is exchanged with another rank, message by message.
+  struct Peer {
+    int rank = 0;
+    std::vector<const Link*> sent, received;
+  };
+
+  /// How the step went on a rank, in front of the outcomes of the islands that it alone knows of.
+  struct Head {
+    int failed_at = -1;
+    int part = -1;
+    StepFault fault = StepFault::none;
+    std::uint64_t detail_bytes = 0;
+  };
+  static_assert(std::is_trivially_copyable_v<Head> && std::is_trivially_copyable_v<IslandOutcome>);
+
+  void connect() {
+    std::map<int, Peer> peers;
+    for (const Link& link : graph().links()) {
+      const int from = shares_->rank_of_task(link.from), to = shares_->rank_of_task(link.to);
+      if (from == to || from == RankShares::kEvery || to == RankShares::kEvery) continue;
+      if (from == shares_->rank()) peers[to].sent.push_back(&link);
+      if (to == shares_->rank()) peers[from].received.push_back(&link);
+    }
+    std::vector<Ranks::Neighbour> neighbours;
+    for (auto& [rank, peer] : peers) {
+      Ranks::Neighbour& own = neighbours.emplace_back();
+      own.rank = peer.rank = rank;
+      for (const Link* link : peer.sent) own.sent += link->offsets.size();
+      for (const Link* link : peer.received) own.received += link->offsets.size();
+      peers_.push_back(std::move(peer));
+    }
+    messages_ = shares_->ranks().connect(neighbours);
+  }
+
+  /// Islands that are whole within a task: only the rank of that task knows what becomes of them.
+  void list_outcomes() {
+    islands_.resize(at(shares_->ranks().size()));
+    for (int t = 0; t < graph().size(); ++t) {
+      const int rank = shares_->rank_of_task(t);
+      const Task& task = graph().task(t);
+      if (!task.alone()) {
+        cut_.insert(cut_.end(), task.islands().begin(), task.islands().end());
+      } else if (rank != RankShares::kEvery) {
+        islands_[at(rank)].insert(islands_[at(rank)].end(), task.islands().begin(),
+                                  task.islands().end());
+      }
+    }
+    const auto repeated = std::ranges::unique(cut_);
+    cut_.erase(repeated.begin(), repeated.end());
+    for (const auto& islands : islands_) {
+      note_bytes_.push_back(sizeof(Head) + islands.size() * sizeof(IslandOutcome));
+    }
+    note_.resize(note_bytes_[at(shares_->rank())]);
+  }
+
+  void for_some(const std::vector<int>& tasks, const std::function<void(int)>& body) {
+    if (threads() == 1) {
+      for (const int task : tasks) body(task);
+    } else if (!tasks.empty()) {
+      fork_join_.run(static_cast<int>(tasks.size()), [&](int i) { body(tasks[at(i)]); });
+    }
+  }
+  void for_tasks(const std::function<void(int)>& body) override {
+    for_some(edge_, body);
+    for_some(core_, body);
+  }
+
+  void iterate_all(int k) override {
+    const bool is_exchanging = is_any_cut_open();
+    const std::uint64_t number = number_of(k);
+    for_some(edge_, [&](int task) { iterate(task, k); });
+    if (is_exchanging) send(number);
+    for_some(core_, [&](int task) { iterate(task, k); });
+    if (is_exchanging) receive(number);
+  }
+  bool run_fixed(int iterations) override {
+    // Also after a failure: others wait for the messages.
+    for (int k = 0; k < iterations; ++k) iterate_all(k);
+    return true;
+  }
+
+  /// Messages `number` to all peers: pack(link, to) writes the waves of a link.
+  template <class Pack>
+  void send_packed(std::uint64_t number, const Pack& pack) {
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      double* to = messages_->outgoing(static_cast<int>(i), number).data();
+      for (const Link* link : peers_[i].sent) {
+        pack(*link, to);
+        to += link->offsets.size();
+      }
+    }
+    messages_->send(number);
+  }
+  template <class Unpack>
+  void receive_packed(std::uint64_t number, const Unpack& unpack) {
+    messages_->receive(number);
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      const double* from = messages_->incoming(static_cast<int>(i), number).data();
+      for (const Link* link : peers_[i].received) {
+        unpack(*link, from);
+        from += link->offsets.size();
+      }
+    }
+    messages_->release(number);
+  }
+  void send(std::uint64_t number) {
+    send_packed(number, [number](const Link& link, double* to) {
+      std::copy_n(link.channel->waves(number), link.offsets.size(), to);
+    });
+  }
+  void receive(std::uint64_t number) {
+    receive_packed(number, [number](const Link& link, const double* from) {
+      std::copy_n(from, link.offsets.size(), link.channel->waves(number));
+      link.channel->publish(number);
+    });
+  }
+  /// The next step begins with the committed waves of neighbours.
+  void send_committed(std::uint64_t number) {
+    send_packed(number, [b = arrays().b_next](const Link& link, double* to) {
+      for (std::size_t i = 0; i < link.offsets.size(); ++i) to[i] = b[link.offsets[i]];
+    });
+  }
+  void receive_committed(std::uint64_t number) {
+    receive_packed(number, [b = arrays().b_next](const Link& link, const double* from) {
+      for (std::size_t i = 0; i < link.offsets.size(); ++i) b[link.offsets[i]] = from[i];
+    });
+  }
+
+  bool complete_gaps(int k, const StepResult& result) override {
+    if (!plan().rule.checked() || !is_any_cut_open()) return true;
+    const StepArrays& s = arrays();
+    shared_.clear();
+    for (const std::span<double> column : s.residual->measured()) add(column);
+    if (s.acceleration != nullptr) {
+      for (const std::span<double> column : s.acceleration->measured()) add(column);
+    }
+    if (needs_waves(k + 1)) {
+      shared_.push_back({Array::waves, s.u});
+      shared_.push_back({Array::waves, s.a});
+      shared_.push_back({Array::record, s.record});
+    }
+    const auto own = static_cast<char>(result.failed_at >= 0 ? 1 : 0);
+    const std::vector<std::size_t> bytes(islands_.size(), 1);
+    const auto all = shares_->share(shared_, std::as_bytes(std::span(&own, 1)), bytes);
+    return std::ranges::all_of(all, [](std::byte failed) { return failed == std::byte{0}; });
+  }
+  /// The interface equation of an island that is cut may be solved next: by every rank, from all of it.
+  bool needs_waves(int evaluations) const {
+    const StepArrays& s = arrays();
+    if (s.interface == nullptr) return false;
+    const int rescue_after = plan().rule.rescue_after;
+    if (rescue_after > 0 && evaluations >= rescue_after) return true;
+    return std::ranges::any_of(cut_, [&](int island) { return s.interface->engaged(island); });
+  }
+  void add(std::span<double> by_entry) { shared_.push_back({Array::entries, by_entry.data()}); }
+
+  void complete(StepResult& result) override {
+    const StepArrays& s = arrays();
+    shared_.clear();
+    if (s.ledger != nullptr) {
+      for (const std::span<double> column : s.ledger->examined()) add(column);
+    }
+    if (plan().recommit.empty()) {
+      if (plan().rule.checked()) {
+        for (const std::span<double> column : s.residual->measured()) add(column);
+      } else {
+        for (const int island : cut_) outcomes()[at(island)] = {.iterations = plan().rule.budget};
+      }
+    }
+    write_note(result);
+    const bool is_first = plan().recommit.empty();
+    const std::uint64_t number = number_of(is_first ? plan().rule.budget : -1);
+    send_committed(number);
+    read_notes(shares_->share(shared_, note_, note_bytes_), result);
+    receive_committed(number);
+  }
+  void write_note(const StepResult& result) {
+    const Head head{result.failed_at, result.failure.part, result.failure.fault,
+                    result.failure.detail.size()};
+    std::memcpy(note_.data(), &head, sizeof(Head));
+    std::byte* to = note_.data() + sizeof(Head);
+    for (const int island : islands_[at(shares_->rank())]) {
+      std::memcpy(to, &outcomes()[at(island)], sizeof(IslandOutcome));
+      to += sizeof(IslandOutcome);
+    }
+  }
+  void read_notes(std::span<const std::byte> notes, StepResult& result) {
+    std::vector<Head> heads;
+    bool is_sound = true;
+    const std::byte* from = notes.data();
+    for (const auto& islands : islands_) {
+      std::memcpy(&heads.emplace_back(), from, sizeof(Head));
+      is_sound = is_sound && heads.back().failed_at < 0;
+      from += sizeof(Head);
+      for (const int island : islands) {
+        std::memcpy(&outcomes()[at(island)], from, sizeof(IslandOutcome));
+        from += sizeof(IslandOutcome);
+      }
+    }
+    if (!is_sound) merge_failures(heads, result);
+  }
+  /// The earliest one, and of that the lowest part, with its text.
+  void merge_failures(const std::vector<Head>& heads, StepResult& result) {
+    std::vector<std::size_t> bytes;
+    for (const Head& head : heads) bytes.push_back(head.detail_bytes);
+    const std::string own = result.failure.detail;
+    const auto all = shares_->share({}, std::as_bytes(std::span(own)), bytes);
+    const char* text = reinterpret_cast<const char*>(all.data());
+    StepResult merged = result;
+    merged.failed_at = -1;
+    merged.failure = {};
+    for (const Head& head : heads) {
+      PartOrderReduction::take_failure(merged.failed_at, merged.failure, head.failed_at,
+                                       {head.part, head.fault, std::string(text, head.detail_bytes)});
+      text += head.detail_bytes;
+    }
+    result = std::move(merged);
+  }
+
+  std::shared_ptr<RankShares> shares_;
+  ForkJoin fork_join_;
+  std::vector<int> edge_, core_;  // own tasks: with a neighbour on another rank, and the others
+  std::vector<Peer> peers_;
+  std::unique_ptr<NeighbourMessages> messages_;
+  std::vector<int> cut_;                   // islands that are cut into tasks
+  std::vector<std::vector<int>> islands_;  // by rank: those that are not
+  std::vector<std::size_t> note_bytes_;    // by rank
+  std::vector<std::byte> note_;
+  std::vector<Array> shared_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_rank_executor(const WaveDiscretisation& waves,
+                                             const Partition& partition, int threads,
+                                             std::shared_ptr<RankShares> shares) {
+  return std::make_unique<RankExecutor>(waves, partition, threads, std::move(shares));
+}
+
+}  // namespace portwave
