@@ -248,7 +248,8 @@ def test_the_lock_is_released_while_it_steps():
         counted += 1
         time.sleep(0)
     thread.join()
-    assert counted > 100
+    # With the lock held this thread would count a few before the other begins, and then none.
+    assert counted > 10
 
 
 def test_ctrl_c_ends_a_run():

@@ -52,13 +52,15 @@ class FewThreads {
   ProcessResult run(int threads, const Words& line) const {
     Words words = {kPrlimit, "--nproc=" + std::to_string(threads)};
     if (::geteuid() == 0) {
-      words = words + Words{kSetpriv, "--reuid=61234", "--regid=61234", "--clear-groups"};
+      words = words + Words{kSetpriv, "--reuid=" + user_, "--regid=" + user_, "--clear-groups"};
     }
     return run_process(words + Words{program_} + line);
   }
 
  private:
   TemporaryFolder folder_;
+  /// Not that of another test which runs at the same time.
+  std::string user_ = std::to_string(61000 + ::getpid() % 3000);
   std::string program_;
   bool is_possible_ = false;
 };

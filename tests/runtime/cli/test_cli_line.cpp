@@ -49,7 +49,7 @@ TEST(CliLine, RefusesWhatItDoesNotKnow) {
            Case{{"rnu", kPair}, "Did you mean \"run\"?"},
            Case{{"validat", kPair}, "Did you mean \"validate\"?"},
            Case{{"--quiet", "lst"}, "Did you mean \"list\"?"},
-           Case{{"xyzzy"}, "Commands: run, report, validate, list, tune, schema, study, generate"},
+           Case{{"xyzzy"}, "Commands: run, report, validate, list, tune, partition, schema, study, generate"},
            Case{{"study"}, "\"portwave study\" needs one of: budget, rate, order, tolerance"},
            Case{{"study", "budgte", kPair}, "Did you mean \"budget\"?"},
            Case{{"study", "budgte", kPair}, "See \"portwave study --help\"."},

@@ -322,9 +322,14 @@ TEST(ScenarioErrors, APipeByNameIsRefused) {
         ScenarioError);
     Json scenario = base_scenario();
     scenario["subsystems"][0]["inputs"]["force"] = {{"kind", "table"}, {"file", file}};
-    const Issues issues = issues_of(scenario.dump());
-    ASSERT_EQ(issues.size(), 1U);
-    EXPECT_TRUE(issues.front().what.ends_with(problem)) << issues.front().what;
+    try {
+      parse_scenario(scenario.dump(), "s.json", folder.path(), {}, {}, Plugins::refused,
+                     OutsideFiles::allowed);
+      ADD_FAILURE() << file << " was read";
+    } catch (const ScenarioError& error) {
+      ASSERT_EQ(error.issues().size(), 1U);
+      EXPECT_TRUE(error.issues().front().what.ends_with(problem)) << error.issues().front().what;
+    }
   }
 }
 
