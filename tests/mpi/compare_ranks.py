@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-LEFT_OUT = {"execution", "wall_s", "times", "steps_per_s", "recording_wait_s", "overhead_bytes_per_part",
+LEFT_OUT = {"execution", "threads", "wall_s", "times", "steps_per_s", "recording_wait_s", "overhead_bytes_per_part",
             "overhead_bytes", "real_time_factor"}
 FILES = ["trajectory.csv", "energy.csv", "events.csv", "energy_parts.csv", "energy_junctions.csv", "network.json"]
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

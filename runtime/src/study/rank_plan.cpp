@@ -31,6 +31,12 @@ struct MeasuredStep {
   bool may_solve = false;
 };
 
+double median_of(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
 MeasuredStep measure_steps(const Scenario& scenario, int steps) {
   StepperOptions options = scenario.options;
   options.threads = 1;
@@ -39,13 +45,16 @@ MeasuredStep measure_steps(const Scenario& scenario, int steps) {
   options.timed = true;
   Stepper stepper(scenario.system, options);
   MeasuredStep sum;
+  std::vector<double> begin_s, iterate_s, commit_s;
   for (int n = 0; n < steps; ++n) {
     const StepReport report = stepper.step();
-    sum.times.begin_s += report.times.begin_s / steps;
-    sum.times.iterate_s += report.times.iterate_s / steps;
-    sum.times.commit_s += report.times.commit_s / steps;
+    begin_s.push_back(report.times.begin_s);
+    iterate_s.push_back(report.times.iterate_s);
+    commit_s.push_back(report.times.commit_s);
     sum.iterations += static_cast<double>(report.iterations) / steps;
   }
+  // Others use the machine, too.
+  sum.times = {median_of(begin_s), median_of(iterate_s), median_of(commit_s)};
   sum.step_s = sum.times.begin_s + sum.times.iterate_s + sum.times.commit_s;
   const WaveCoupling& method = stepper.method().method.waves();
   sum.impedance = method.impedance;
