@@ -268,7 +268,7 @@ TEST(Ranks, GoBackToASnapshot) {
   const System system = testing::chain_of_blocks(24, 3);
   const StepperOptions options = options_of(methods()[4].method);
   std::vector<double> first, second, alone;
-  std::vector<std::byte> bytes, expected_bytes;
+  std::vector<std::byte> bytes;
   const auto drive = [](Stepper& stepper, std::vector<double>& out) {
     stepper.run(12);
     testing::append_interface(stepper, out);
@@ -276,7 +276,6 @@ TEST(Ranks, GoBackToASnapshot) {
   {
     Stepper stepper(system, options);
     stepper.run(5);
-    expected_bytes = stepper.snapshot().to_bytes();
     drive(stepper, alone);
   }
   ThreadRanks::run(3, [&](const std::shared_ptr<Ranks>& own) {
@@ -293,8 +292,12 @@ TEST(Ranks, GoBackToASnapshot) {
   });
   EXPECT_TRUE(testing::same_bits(first, alone));
   EXPECT_TRUE(testing::same_bits(second, alone));
-  // It is good for any number of ranks.
-  EXPECT_EQ(bytes, expected_bytes);
+  // It is good for any number of ranks. (Its bytes may differ in what lies between members.)
+  std::vector<double> resumed;
+  Stepper stepper(system, options);
+  stepper.restore(Snapshot::from_bytes(bytes));
+  drive(stepper, resumed);
+  EXPECT_TRUE(testing::same_bits(resumed, alone));
 }
 
 TEST(Ranks, TakeInputsFromTheFirst) {
