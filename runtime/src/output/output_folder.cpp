@@ -1,6 +1,9 @@
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <fcntl.h>
 #include <stdexcept>
+#include <string_view>
 #include <sys/file.h>
 #include <system_error>
 #include <unistd.h>
@@ -28,11 +31,37 @@ bool make_folder(const std::filesystem::path& folder) {
   return created;
 }
 
+/// Whether a name is that of a hidden file of results (PendingFile), of a process that is gone.
+bool is_left_behind(std::string_view name) {
+  constexpr std::string_view kEnd = ".part";
+  if (!name.starts_with('.') || !name.ends_with(kEnd)) return false;
+  name = name.substr(1, name.size() - 1 - kEnd.size());
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view digits = name.substr(dot + 1), file = name.substr(0, dot);
+  int process = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), process);
+  if (error != std::errc{} || end != digits.data() + digits.size() || process <= 0) return false;
+  const bool is_of_results = file.ends_with(".csv") || file.ends_with(".rows") ||
+                             file.ends_with(".json") || file.ends_with(".h5");
+  return is_of_results && ::kill(process, 0) != 0 && errno == ESRCH;
+}
+
+/// A process that was killed could not tidy up.
+void remove_what_was_left_behind(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (is_left_behind(entry.path().filename().string())) ::unlink(entry.path().c_str());
+  }
+}
+
 }  // namespace
 
 OutputFolder::OutputFolder(std::filesystem::path path)
     : path_(std::move(path)), created_(make_folder(path_)), process_(::getpid()) {
   lock();
+  remove_what_was_left_behind(path_);
 }
 
 void OutputFolder::lock() {

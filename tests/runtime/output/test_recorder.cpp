@@ -5,6 +5,9 @@
 #include <numbers>
 #include <optional>
 #include <sys/resource.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -478,6 +481,27 @@ TEST(OutputFolder, TellsBeforehandThatANameIsTaken) {
   EXPECT_FALSE(std::filesystem::exists(folder / "new"));
   OutputFolder(folder / "new", {"a.json"}).keep();
   EXPECT_TRUE(std::filesystem::is_empty(folder / "new"));
+}
+
+/// A process that was killed leaves hidden files. Those of processes that live, and of other things, stay.
+TEST(OutputFolder, IsTidiedOfWhatKilledProcessesLeft) {
+  const TemporaryFolder folder;
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ASSERT_GT(gone, 0);
+  ASSERT_EQ(::waitpid(gone, nullptr, 0), gone);
+  const std::string left = "." + std::to_string(gone) + ".part";
+  const std::string alive = "." + std::to_string(::getppid()) + ".part";
+  const Names staying = {".energy.csv" + alive, ".notes.txt" + left, ".summary.json.12x.part",
+                         "network.json" + left};
+  for (const std::string& name : staying) write_text((folder / name).string(), "x");
+  for (const char* name : {".network.json", ".summary.json", ".trajectory.csv", ".results.h5"}) {
+    write_text((folder / (name + left)).string(), "x");
+  }
+  { const OutputFolder own(folder.path(), {"summary.json"}); }
+  Names found = names_in(folder.path());
+  std::ranges::sort(found);
+  EXPECT_EQ(found, staying);
 }
 
 TEST(WriteFileAtomically, ReplacesOrLeavesAlone) {
