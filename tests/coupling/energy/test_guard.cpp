@@ -393,6 +393,43 @@ TEST(PassivityGuard, EndsWithinTheTankWhereAPartIsNotNonexpansive) {
   EXPECT_LE(tally.most_commits, PassivityGuard::kMaxTrials + 1);
 }
 
+/// Says of every trial that it takes more than is in the tank.
+struct NeverContent final : GuardedAccounts {
+  double tank_J;
+
+  explicit NeverContent(double tank) : tank_J(tank) {}
+  bool overdraws(int, const CommittedStep&) const override { return true; }
+  double tank(int) const override { return tank_J; }
+  double mismatch(int) const override { return -1.0 - tank_J; }
+};
+
+// Whatever parts give back, at least 0, the tank can pay for waves of no more than its energy.
+TEST(PassivityGuard, EndsWithWavesThatNeedNoTrial) {
+  const System system = testing::duffing_linear_pair();
+  const WaveDiscretisation waves(system, 0.01, std::vector<double>(2, 0.4));
+  const AlignedVector record = waves.initial_record();
+  const auto size = static_cast<std::size_t>(waves.wave_size());
+  for (const double tank : {0.0, 1e-6, 0.3, 2.0}) {
+    const NeverContent accounts(tank);
+    AlignedVector a(size, 3.0), b(size, 0.5);
+    PassivityGuard guard(waves);
+    const CommittedStep step{record.data(), record.data(), a.data(), b.data()};
+    ASSERT_TRUE(guard.begin(accounts, record.data(), step));
+    int commits = 0;
+    do {
+      guard.propose(a.data());
+      ++commits;
+    } while (!guard.review(accounts, step) && commits < 100);
+    EXPECT_LE(commits, PassivityGuard::kMaxTrials + 3);
+    double energy = 0.0;
+    for (int port = 0; port < 2; ++port) {
+      const double wave = a[static_cast<std::size_t>(waves.wave_of_port(port))];
+      energy += 0.5 * wave * wave;
+    }
+    EXPECT_NEAR(energy, tank, 1e-12 * tank) << "tank " << tank;
+  }
+}
+
 TEST(PassivityGuard, TouchesNoIslandButTheOneThatOverdraws) {
   SystemBuilder builder;
   for (const char* island : {"a", "b"}) {
