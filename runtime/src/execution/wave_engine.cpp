@@ -42,6 +42,9 @@
 namespace portwave {
 namespace {
 
+/// Evaluations of S in a step, where it was not made for more: longer than anybody waits.
+constexpr int kMostIterations = 10'000'000;
+
 /// A macro-step in order: freeze, iterate, commit, guard, ledger. Arrays with a `next` are written
 /// by the step and become current only when all of it has succeeded.
 class WaveEngine final : public StepEngine, public WaveView, private StepTrials {
@@ -234,6 +237,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   void archive(StateArchive& archive) override {
     fetch();
+    const int most_iterations = std::max(options_.method.waves().iterations, kMostIterations);
     archive_levels(archive);
     archive.values(clock_, stale_, options_.method.waves().iterations, tuning_);
     archive.array(record_);
@@ -249,6 +253,10 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     if (sizes_) sizes_->archive(archive);
     if (extrapolated_) extrapolated_->archive(archive);
     if (!archive.reads()) return;
+    const int budget = options_.method.waves().iterations;
+    if (budget < 0 || budget > most_iterations) {
+      throw StateArchive::Mismatch("a budget that nobody gives");
+    }
     has_all_ = true;
     plan_.rule.budget = options_.method.waves().iterations;
     goes_on_ = false;
