@@ -1,5 +1,7 @@
 #include "durability/disk_trace.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <filesystem>
 #include <mutex>
@@ -12,6 +14,7 @@ namespace {
 
 std::mutex mutex;
 bool tracing = false;
+long room = -1;  // bytes
 std::vector<DiskCall> trace;
 
 std::string path_of(int descriptor) {
@@ -23,6 +26,15 @@ std::string path_of(int descriptor) {
 void note(DiskCall call) {
   const std::lock_guard lock(mutex);
   if (tracing) trace.push_back(std::move(call));
+}
+
+/// How much of a write there is room for.
+size_t take_room(size_t count) {
+  const std::lock_guard lock(mutex);
+  if (room < 0) return count;
+  const size_t taken = std::min(count, static_cast<size_t>(room));
+  room -= static_cast<long>(taken);
+  return taken;
 }
 
 using Kind = DiskCall::Kind;
@@ -39,6 +51,11 @@ std::vector<DiskCall> end_disk_trace() {
   const std::lock_guard lock(mutex);
   tracing = false;
   return std::exchange(trace, {});
+}
+
+void limit_disk(long bytes) {
+  const std::lock_guard lock(mutex);
+  room = bytes;
 }
 
 std::vector<std::string> renamed_unsynced(const std::vector<DiskCall>& calls) {
@@ -87,7 +104,10 @@ int __real_unlink(const char* path);
 
 ssize_t __wrap_write(int descriptor, const void* bytes, size_t count) {
   portwave::testing::note({DiskCall::Kind::write, portwave::testing::path_of(descriptor), {}});
-  return __real_write(descriptor, bytes, count);
+  const size_t taken = portwave::testing::take_room(count);
+  if (taken > 0 || count == 0) return __real_write(descriptor, bytes, taken);
+  errno = ENOSPC;
+  return -1;
 }
 int __wrap_fsync(int descriptor) {
   portwave::testing::note({DiskCall::Kind::sync, portwave::testing::path_of(descriptor), {}});

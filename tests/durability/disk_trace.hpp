@@ -17,6 +17,9 @@ struct DiskCall {
 void begin_disk_trace();
 std::vector<DiskCall> end_disk_trace();
 
+/// From now on the disk takes so many bytes, and is full then; negative: as many as there are.
+void limit_disk(long bytes);
+
 /// Files that were given a name while something of them was only in the memory of the system, that is
 /// written since the last sync.
 std::vector<std::string> renamed_unsynced(const std::vector<DiskCall>& calls);

@@ -115,6 +115,26 @@ TEST_F(Durability, ResultsAreOnTheDiskWithTheirCheckpointAndBeforeTheyHaveTheirN
   EXPECT_LT(place_of(calls, DiskCall::Kind::rename, results_ / "checkpoint" / "energy.csv"), gone);
 }
 
+TEST_F(Durability, WhatADiskHasNoRoomForTakesNone) {
+  const std::filesystem::path next = results_ / "checkpoint" / "next.checkpoint";
+  CheckpointFolder folder(results_, For::a_new_run);
+  stepper_.run(3);
+  folder.save(checkpoint());
+  stepper_.run(4);
+  const Checkpoint later = checkpoint();
+  for (const long room : {0L, 1L, 100L, 700L}) {
+    testing::limit_disk(room);
+    EXPECT_THROW(folder.save(later), std::runtime_error) << room;
+    testing::limit_disk(-1);
+    EXPECT_FALSE(std::filesystem::exists(next)) << room;
+    std::vector<std::string> refused;
+    EXPECT_EQ(folder.load(refused).snapshot.step_index(), 3) << room;
+  }
+  folder.save(later);
+  std::vector<std::string> refused;
+  EXPECT_EQ(folder.load(refused).snapshot.step_index(), 7);
+}
+
 // A program that forgets to sync is seen.
 TEST_F(Durability, ControlSeesWhatIsNotSynced) {
   std::filesystem::create_directories(results_);

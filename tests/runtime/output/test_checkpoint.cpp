@@ -1,5 +1,8 @@
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -8,6 +11,7 @@
 
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/checkpoint.hpp"
+#include "portwave/subsystems/base/version.hpp"
 #include "support/oscillator_pair.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
@@ -82,6 +86,33 @@ TEST(CheckpointBytes, SayWhatTheyAre) {
   other = bytes;
   other[24] = std::byte{9};  // the form, after the magic word
   EXPECT_NE(why_refused(other).find("form is number 9"), std::string::npos);
+}
+
+/// Reflected, of polynomial 0x04C11DB7.
+std::uint32_t crc32_of(std::span<const std::byte> bytes) {
+  std::uint32_t crc = 0xffffffffU;
+  for (const std::byte byte : bytes) {
+    crc ^= std::to_integer<std::uint32_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1U) != 0 ? 0xedb88320U : 0U);
+  }
+  return ~crc;
+}
+
+// Also where its checksum fits, as that of another version's does.
+TEST(CheckpointBytes, OfAnotherVersionAreRefused) {
+  constexpr std::size_t kChecksum = 28, kVersionAt = 32;
+  const std::vector<std::byte> bytes = checkpoint_after(1).to_bytes();
+  const auto with_version = [&](std::size_t place, char digit) {
+    std::vector<std::byte> other = bytes;
+    other[kVersionAt + place] = static_cast<std::byte>(digit);
+    const std::uint32_t checksum = crc32_of(std::span(other).subspan(kVersionAt));
+    std::memcpy(other.data() + kChecksum, &checksum, sizeof(checksum));
+    return other;
+  };
+  EXPECT_EQ(why_refused(with_version(0, kVersion[0])), "");  // nothing is changed
+  for (std::size_t place = 0; kVersion[place] != '\0'; ++place) {
+    EXPECT_NE(why_refused(with_version(place, 'x')).find("of version"), std::string::npos) << place;
+  }
 }
 
 TEST(CheckpointFolderFiles, TheLastAndTheOneBeforeAreThere) {
