@@ -134,6 +134,8 @@ def main():
     pages = sorted(str(path.relative_to(site)) for path in site.rglob("*.html"))
     Server.pages = [page for page in pages if not page.startswith(("api/", "source/", "decisions/"))] + \
         [page for page in pages if page.startswith("decisions/")] + ["api/index.html", "api/annotated.html"]
+    if Server.damage:
+        Server.pages = ["concepts/order.html"]
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
