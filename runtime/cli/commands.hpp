@@ -162,11 +162,11 @@ struct GenerateArguments {
   std::optional<std::filesystem::path> out;  ///< none: stdout
 };
 
-using Command = std::variant<RunArguments, ReportArguments, ValidateArguments, ListArguments,
-                             SchemaArguments, TuneArguments, StudyBudgetArguments,
-                             StudyRateArguments, StudyOrderArguments, StudyToleranceArguments,
-                             StudyIterationArguments, StudyScalingArguments, GenerateArguments,
-                             PartitionArguments>;
+using Command =
+    std::variant<RunArguments, ReportArguments, ValidateArguments, ListArguments, SchemaArguments,
+                 TuneArguments, StudyBudgetArguments, StudyRateArguments, StudyOrderArguments,
+                 StudyToleranceArguments, StudyIterationArguments, StudyScalingArguments,
+                 GenerateArguments, PartitionArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.

@@ -54,9 +54,10 @@ std::string microseconds(double time_s) { return fmt::format("{:.3g} us", 1e6 * 
 
 std::string plan_text(const Scenario& scenario, const RankPlanOptions& options,
                       const RankPlan& plan, int shown) {
-  std::string text = fmt::format(
-      "{}: {} parts on {} rank{} of {} thread{}\n", printable(scenario.name), plan.parts,
-      options.ranks, options.ranks == 1 ? "" : "s", options.threads, options.threads == 1 ? "" : "s");
+  std::string text =
+      fmt::format("{}: {} parts on {} rank{} of {} thread{}\n", printable(scenario.name),
+                  plan.parts, options.ranks, options.ranks == 1 ? "" : "s", options.threads,
+                  options.threads == 1 ? "" : "s");
   const auto add = [&](std::string_view name, const std::string& what) {
     text += fmt::format("  {:<12} {}\n", name, what);
   };
@@ -74,13 +75,12 @@ std::string plan_text(const Scenario& scenario, const RankPlanOptions& options,
                               plan.whole_parts));
   }
   add("one thread", microseconds(plan.serial_step_s) + " a step, measured here");
-  add("predicted",
-      fmt::format("{} a step, {} of it waiting, {} what every rank does for all parts",
-                  microseconds(plan.step_s), microseconds(plan.waiting_s),
-                  microseconds(plan.common_s)));
-  add("speed-up", fmt::format("{:.2f} beside one thread, with {:g} us and {:g} GB/s",
-                              plan.speed_up(), 1e6 * options.latency_s,
-                              1e-9 * options.bandwidth_B_per_s));
+  add("predicted", fmt::format("{} a step, {} of it waiting, {} what every rank does for all parts",
+                               microseconds(plan.step_s), microseconds(plan.waiting_s),
+                               microseconds(plan.common_s)));
+  add("speed-up",
+      fmt::format("{:.2f} beside one thread, with {:g} us and {:g} GB/s", plan.speed_up(),
+                  1e6 * options.latency_s, 1e-9 * options.bandwidth_B_per_s));
   const auto count = std::min<std::size_t>(plan.ranks.size(), static_cast<std::size_t>(shown));
   constexpr std::string_view kLine = "{:>6} {:>10} {:>7} {:>12} {:>11} {:>11}\n";
   if (count > 0) {

@@ -1,11 +1,10 @@
 #include "ranks.hpp"
 
 #include <cstdlib>
+#include <dlfcn.h>
 #include <filesystem>
 #include <span>
 #include <system_error>
-
-#include <dlfcn.h>
 
 #include <fmt/format.h>
 
@@ -60,9 +59,10 @@ std::shared_ptr<Ranks> join_ranks() {
       static_cast<std::shared_ptr<Ranks>*>(make(text, sizeof(text))));
   if (made == nullptr) throw RankError(text);
   if ((*made)->size() != launched) {
-    throw RankError(fmt::format("{} processes were started together, and MPI knows of {}: is this "
-                                "the mpirun of the MPI that portwave was built with?",
-                                launched, (*made)->size()));
+    throw RankError(
+        fmt::format("{} processes were started together, and MPI knows of {}: is this "
+                    "the mpirun of the MPI that portwave was built with?",
+                    launched, (*made)->size()));
   }
   return *made;
 #else

@@ -5,11 +5,10 @@
 #include <chrono>
 #include <climits>
 #include <cstdio>
+#include <mpi.h>
 #include <numeric>
 #include <thread>
 #include <utility>
-
-#include <mpi.h>
 
 namespace portwave {
 namespace {

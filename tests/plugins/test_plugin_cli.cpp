@@ -53,9 +53,8 @@ TEST(PluginCli, APluginWithItsOwnCopyOfPortwaveGivesTheSame) {
     const std::string file =
         folder.write("s.json", solenoid_scenario("[\"" + built_plugin(name).string() + "\"]"));
     const std::string out = folder.path() / name;
-    const ProcessResult run =
-        portwave_cli({"run", file, "--allow-plugins", "--allow-outside-files", "--steps", "1500",
-                      "--out", out});
+    const ProcessResult run = portwave_cli(
+        {"run", file, "--allow-plugins", "--allow-outside-files", "--steps", "1500", "--out", out});
     ASSERT_EQ(run.exit_code, 0) << said(run);
     trajectories[i++] = testing::read_text(std::filesystem::path(out) / "trajectory.csv");
   }

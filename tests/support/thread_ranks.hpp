@@ -54,7 +54,9 @@ class ThreadRanks {
   class Rank final : public Ranks {
    public:
     Rank(std::shared_ptr<World> world, int rank)
-        : world_(std::move(world)), rank_(rank), random_(world_->seed + 17U * static_cast<unsigned>(rank)) {}
+        : world_(std::move(world)),
+          rank_(rank),
+          random_(world_->seed + 17U * static_cast<unsigned>(rank)) {}
 
     int rank() const override { return rank_; }
     int size() const override { return world_->size; }

@@ -30,10 +30,10 @@ struct IterationRule {
 struct IslandOutcome {
   int iterations = 0;  ///< evaluations of S
   bool converged = false;
-  bool by_energy = false;  ///< it was the energy tolerance that was met
-  bool rescued = false;    ///< it went on with the interface update within the step
+  bool by_energy = false;   ///< it was the energy tolerance that was met
+  bool rescued = false;     ///< it went on with the interface update within the step
   int rejected_trials = 0;  ///< accelerated evaluations that were not kept
-  InterfaceGap gap = {};   ///< at the last evaluation that stands, if gaps are judged
+  InterfaceGap gap = {};    ///< at the last evaluation that stands, if gaps are judged
 };
 
 constexpr std::array<std::size_t, 3> archive_flags(const IslandOutcome*) {

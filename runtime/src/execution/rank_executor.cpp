@@ -30,9 +30,8 @@ class RankExecutor final : public LayeredExecutor {
     connect();
     list_outcomes();
     for (const int task : own()) {
-      const bool is_awaited = std::ranges::any_of(graph().task(task).neighbours(), [&](int other) {
-        return !shares_->is_own(other);
-      });
+      const bool is_awaited = std::ranges::any_of(
+          graph().task(task).neighbours(), [&](int other) { return !shares_->is_own(other); });
       (is_awaited ? edge_ : core_).push_back(task);
     }
   }
@@ -252,8 +251,9 @@ class RankExecutor final : public LayeredExecutor {
     merged.failed_at = -1;
     merged.failure = {};
     for (const Head& head : heads) {
-      PartOrderReduction::take_failure(merged.failed_at, merged.failure, head.failed_at,
-                                       {head.part, head.fault, std::string(text, head.detail_bytes)});
+      PartOrderReduction::take_failure(
+          merged.failed_at, merged.failure, head.failed_at,
+          {head.part, head.fault, std::string(text, head.detail_bytes)});
       text += head.detail_bytes;
     }
     result = std::move(merged);

@@ -18,7 +18,6 @@ RankShares::RankShares(const WaveDiscretisation& waves, const Partition& partiti
     : waves_(waves),
       ranks_(std::move(ranks)),
       rank_of_task_(deal_out(partition, is_whole, ranks_->size())),
-      rank_of_entry_(at(waves.entry_count()), kEvery),
       runs_(at(ranks_->size())),
       bytes_(runs_.size()) {
   Issues issues;
@@ -32,17 +31,15 @@ RankShares::RankShares(const WaveDiscretisation& waves, const Partition& partiti
     if (rank == kEvery) continue;
     for (const TaskSlice& slice : slices) {
       const BatchSlot& batch = waves.batch(slice.batch);
-      for (int l = slice.lanes.first; l < slice.lanes.last; ++l) {
-        rank_of_entry_[at(batch.entry + l)] = rank;
-      }
       if (ranks_->size() > 1 && batch.batch->record_size() > 0 &&
           batch.batch->record_regions().empty()) {
         const int part = batch.parts[at(slice.lanes.first)];
         issues.push_back(
             {fmt::format("/subsystems/{}", part),
-             fmt::format("subsystem {} keeps its state elsewhere than in its record, so that no other "
-                         "rank can be told of it: run it in one process",
-                         in_quotes(waves.system().parts()[at(part)].name))});
+             fmt::format(
+                 "subsystem {} keeps its state elsewhere than in its record, so that no other "
+                 "rank can be told of it: run it in one process",
+                 in_quotes(waves.system().parts()[at(part)].name))});
       }
       add_slice(runs_[at(rank)], slice);
     }
@@ -76,10 +73,6 @@ void RankShares::add_slice(Runs& runs, const TaskSlice& slice) const {
   }
 }
 
-int RankShares::rank_of_part(int part) const {
-  return rank_of_entry_[at(waves_.slot(part).entry)];
-}
-
 PhaseStatus RankShares::merged(PhaseStatus own) {
   struct Head {
     int part;
@@ -87,7 +80,8 @@ PhaseStatus RankShares::merged(PhaseStatus own) {
     std::size_t detail_bytes;
   };
   const auto heads = gather_values(*ranks_, Head{own.part, own.fault, own.detail.size()});
-  if (std::ranges::all_of(heads, [](const Head& h) { return h.fault == StepFault::none; })) return {};
+  if (std::ranges::all_of(heads, [](const Head& h) { return h.fault == StepFault::none; }))
+    return {};
   std::vector<std::size_t> bytes;
   for (const Head& head : heads) bytes.push_back(head.detail_bytes);
   const auto texts = share(std::span<const Array>(), std::as_bytes(std::span(own.detail)), bytes);

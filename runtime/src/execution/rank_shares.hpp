@@ -37,8 +37,6 @@ class RankShares {
   /// Tasks of this rank in the order of their numbers, and what they are made of.
   std::span<const int> own_tasks() const { return own_tasks_; }
   std::span<const TaskSlice> own_slices() const { return own_slices_; }
-  /// The rank that steps a part, or kEvery.
-  int rank_of_part(int part) const;
 
   /// An array of a step, by how it is laid out.
   struct Array {
@@ -75,7 +73,6 @@ class RankShares {
   std::vector<int> rank_of_task_;
   std::vector<int> own_tasks_;
   std::vector<TaskSlice> own_slices_;
-  std::vector<int> rank_of_entry_;
   std::vector<Runs> runs_;  // by rank
   // Of a gather.
   std::vector<std::byte> sent_, received_, notes_;

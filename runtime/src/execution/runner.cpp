@@ -49,13 +49,12 @@ Runner make_rank_runner(const WaveDiscretisation& waves, const StepperOptions& o
   costs = costs_of_first_rank(*ranks, measured_costs(waves, record));
   const Partition partition =
       make_partition(waves, costs, options.grain, threads * ranks->size(), iterations);
-  auto shares = std::make_shared<RankShares>(
-      waves, partition, whole_groups(waves, partition, may_solve), ranks);
-  std::string description = fmt::format("{} tasks on {} ranks, {} of them on the first",
-                                        partition.tasks.size(), ranks->size(),
-                                        std::ranges::count_if(shares->ranks_of_tasks(), [](int rank) {
-                                          return rank == 0 || rank == RankShares::kEvery;
-                                        }));
+  auto shares = std::make_shared<RankShares>(waves, partition,
+                                             whole_groups(waves, partition, may_solve), ranks);
+  std::string description = fmt::format(
+      "{} tasks on {} ranks, {} of them on the first", partition.tasks.size(), ranks->size(),
+      std::ranges::count_if(shares->ranks_of_tasks(),
+                            [](int rank) { return rank == 0 || rank == RankShares::kEvery; }));
   return {make_rank_executor(waves, partition, threads, shares),
           std::move(description),
           partition,

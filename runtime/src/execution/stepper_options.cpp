@@ -117,14 +117,16 @@ void refuse_substeps(const System& system, const StepperOptions& options, Issues
 }
 
 void check_ranks(const StepperOptions& options, Issues& issues) {
-  const bool is_local = options.executor != ExecutorKind::automatic &&
-                        options.executor != ExecutorKind::serial;
+  const bool is_local =
+      options.executor != ExecutorKind::automatic && options.executor != ExecutorKind::serial;
   if (is_local) {
-    issues.push_back({"/executor", fmt::format("\"{}\" runs in one process: several ranks take \"auto\"",
-                                               to_string(options.executor))});
+    issues.push_back(
+        {"/executor", fmt::format("\"{}\" runs in one process: several ranks take \"auto\"",
+                                  to_string(options.executor))});
   }
   if (options.time.active()) {
-    issues.push_back({"/time", "deadlines and a pace go by the clock of one process: several ranks have none"});
+    issues.push_back(
+        {"/time", "deadlines and a pace go by the clock of one process: several ranks have none"});
   }
 }
 

@@ -639,7 +639,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   struct Order {
     enum Kind { step, step_towards, fetch, settings_changed, take_state, end };
     Kind kind = end;
-    double value = 0.0;  ///< of `step` the size, of `step_towards` the limit, of `take_state` the bytes
+    double value =
+        0.0;  ///< of `step` the size, of `step_towards` the limit, of `take_state` the bytes
   };
   /// All ranks are at it.
   class Common {
@@ -714,8 +715,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   RankShares* shares() const { return runner_.shares.get(); }
   /// Every step looks at the states or waves of all parts.
   bool looks_at_all() const {
-    return shares() != nullptr &&
-           (sizes_ || extrapolated_ || options_.certify == Certify::full);
+    return shares() != nullptr && (sizes_ || extrapolated_ || options_.certify == Certify::full);
   }
   /// What was committed last, of all lanes. Changes nothing that can be seen.
   void fetch() const {
@@ -950,9 +950,9 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   // Whether the arrays of the last step and of the one that is being made have all lanes.
   mutable bool has_all_ = true, has_step_ = true;
   bool leads_ = false;
-  mutable int depth_ = 0;                  // of what all ranks are at
+  mutable int depth_ = 0;                 // of what all ranks are at
   mutable std::vector<std::byte> order_;  // to and from the others
-  bool stale_ = false;         // the record has seen port solves of a step that failed
+  bool stale_ = false;                    // the record has seen port solves of a step that failed
   IterationStatistics statistics_;
   std::optional<RunCertificate> certificate_;
   StateView states_;

@@ -40,8 +40,7 @@ bool is_left_behind(std::string_view name) {
   if (dot == std::string_view::npos) return false;
   const std::string_view digits = name.substr(dot + 1), file = name.substr(0, dot);
   int process = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), process);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), process);
   if (error != std::errc{} || end != digits.data() + digits.size() || process <= 0) return false;
   const bool is_of_results = file.ends_with(".csv") || file.ends_with(".rows") ||
                              file.ends_with(".json") || file.ends_with(".h5");

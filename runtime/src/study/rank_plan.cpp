@@ -121,8 +121,8 @@ RankPlan plan_ranks(const Scenario& scenario, const RankPlanOptions& options) {
                                  grouping_for(s.options));
   LaneCosts costs = measured_costs(waves, waves.initial_record().data());
   const int iterations = std::max(static_cast<int>(std::round(measured.iterations)), 0);
-  const Partition partition = make_partition(waves, costs, s.options.grain,
-                                             options.ranks * options.threads, iterations);
+  const Partition partition =
+      make_partition(waves, costs, s.options.grain, options.ranks * options.threads, iterations);
   const std::vector<char> is_whole = whole_groups(waves, partition, measured.may_solve);
   const std::vector<int> rank_of_task = deal_out(partition, is_whole, options.ranks);
 
@@ -144,7 +144,8 @@ RankPlan plan_ranks(const Scenario& scenario, const RankPlanOptions& options) {
     for (const TaskSlice& slice : partition.tasks[t].slices) {
       const int lanes = slice.lanes.last - slice.lanes.first;
       parts += lanes;
-      iterate_s += 1e-9 * lanes * costs.scatter_ns[at(slice.batch)] * measured.iterations * per_solve;
+      iterate_s +=
+          1e-9 * lanes * costs.scatter_ns[at(slice.batch)] * measured.iterations * per_solve;
       commit_s += 1e-9 * lanes * costs.advance_ns[at(slice.batch)];
     }
     if (rank_of_task[t] == RankShares::kEvery) {
@@ -166,8 +167,8 @@ RankPlan plan_ranks(const Scenario& scenario, const RankPlanOptions& options) {
   double work_s = 0.0;
   for (const PlannedRank& rank : plan.ranks) {
     const double bytes = 8.0 * static_cast<double>(rank.waves_sent);
-    const double message_s = rank.neighbours > 0 ? options.latency_s + bytes / options.bandwidth_B_per_s
-                                                 : 0.0;
+    const double message_s =
+        rank.neighbours > 0 ? options.latency_s + bytes / options.bandwidth_B_per_s : 0.0;
     plan.waiting_s = std::max(plan.waiting_s, measured.iterations * message_s);
     work_s = std::max(work_s, (rank.iterate_s + rank.commit_s) / options.threads);
   }

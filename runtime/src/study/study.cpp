@@ -185,16 +185,18 @@ Samples room_for_samples(const Scenario& scenario) {
   const double rows = static_cast<double>(scenario.steps) + 1.0;
   const auto columns = static_cast<double>(scenario.recording.observables.size());
   const double size_B = rows * columns * sizeof(double);
-  const std::string wanted = fmt::format(
-      "not enough memory: the study would keep {} samples of {} state{} ({:.3g} GB)",
-      scenario.steps + 1, scenario.recording.observables.size(), columns == 1.0 ? "" : "s", size_B / 1e9);
+  const std::string wanted =
+      fmt::format("not enough memory: the study would keep {} samples of {} state{} ({:.3g} GB)",
+                  scenario.steps + 1, scenario.recording.observables.size(),
+                  columns == 1.0 ? "" : "s", size_B / 1e9);
   // Asked here, because systems grant memory that they do not have.
   if (const double there_B = memory_of_machine_B(); there_B > 0.0 && size_B > there_B) {
     throw std::runtime_error(fmt::format("{}; this machine has {:.3g} GB", wanted, there_B / 1e9));
   }
   try {
     Samples samples;
-    samples.reserve(static_cast<std::size_t>(scenario.steps + 1) * scenario.recording.observables.size());
+    samples.reserve(static_cast<std::size_t>(scenario.steps + 1) *
+                    scenario.recording.observables.size());
     return samples;
   } catch (const std::bad_alloc&) {
     throw std::runtime_error(wanted);

@@ -56,8 +56,8 @@ const std::vector<std::pair<ExecutorKind, int>>& followed_executors() {
 
 TEST(Profile, LookingChangesNoResult) {
   const System system = testing::chain_of_blocks(24, 3);
-  for (const ExecutorKind executor : {ExecutorKind::serial, ExecutorKind::async,
-                                      ExecutorKind::automatic, ExecutorKind::graph}) {
+  for (const ExecutorKind executor :
+       {ExecutorKind::serial, ExecutorKind::async, ExecutorKind::automatic, ExecutorKind::graph}) {
     for (const int threads : {1, 2}) {
       StepperOptions options = options_for(executor, threads);
       const std::vector<double> expected = testing::trace(system, options, 60);

@@ -64,9 +64,9 @@ System islands() {
                                     .cubic_stiffness_N_per_m3 = 300,
                                     .coupling_stiffness_N_per_m = 10}),
                 {.initial_state = {0.1 * i, 1.0, 0.05}});
-    builder.add("l" + n, linear_oscillator({.mass_kg = 2, .stiffness_N_per_m = 8}),
-                {.initial_state = {},
-                 .inputs = {{"force", Signal::sine_product(2.0 + i, {{1.5, 0.2}})}}});
+    builder.add(
+        "l" + n, linear_oscillator({.mass_kg = 2, .stiffness_N_per_m = 8}),
+        {.initial_state = {}, .inputs = {{"force", Signal::sine_product(2.0 + i, {{1.5, 0.2}})}}});
     builder.connect("d" + n + ".coupling", "l" + n + ".coupling");
   }
   return builder.build();

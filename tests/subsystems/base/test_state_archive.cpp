@@ -71,10 +71,12 @@ TEST(StateArchive, RefusesFlagsThatAreNone) {
     }
   }
   // Of the bool; of the member; behind the value of the optional; of both in the list.
-  constexpr std::size_t kSecond = 1 + sizeof(Flagged), kList = kSecond + sizeof(std::optional<double>);
-  EXPECT_EQ(refused, (std::set<std::size_t>{0, 1 + offsetof(Flagged, flag), kSecond + sizeof(double),
-                                            kList + offsetof(Flagged, flag),
-                                            kList + sizeof(Flagged) + offsetof(Flagged, flag)}));
+  constexpr std::size_t kSecond = 1 + sizeof(Flagged),
+                        kList = kSecond + sizeof(std::optional<double>);
+  EXPECT_EQ(refused,
+            (std::set<std::size_t>{0, 1 + offsetof(Flagged, flag), kSecond + sizeof(double),
+                                   kList + offsetof(Flagged, flag),
+                                   kList + sizeof(Flagged) + offsetof(Flagged, flag)}));
 }
 
 }  // namespace

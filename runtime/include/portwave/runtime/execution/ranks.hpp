@@ -37,10 +37,10 @@ class NeighbourMessages {
 
 /// What ranks have sent since the start.
 struct RankTraffic {
-  std::int64_t messages = 0;       ///< to neighbours
+  std::int64_t messages = 0;  ///< to neighbours
   std::int64_t message_bytes = 0;
-  std::int64_t gathers = 0;        ///< Ranks::gather
-  std::int64_t gathered_bytes = 0; ///< that this rank gave
+  std::int64_t gathers = 0;         ///< Ranks::gather
+  std::int64_t gathered_bytes = 0;  ///< that this rank gave
 };
 
 /// Processes that step one system together (docs/guides/cluster.md). Every rank makes a Stepper of the

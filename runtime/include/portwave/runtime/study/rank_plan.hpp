@@ -36,12 +36,13 @@ struct RankPlan {
   std::int64_t messages = 0;     ///< per evaluation
   std::int64_t waves_sent = 0;   ///< per evaluation
   double iterations = 0.0;       ///< evaluations of a step, as measured
-  std::int64_t gathered_bytes_per_evaluation = 0;  ///< that every rank receives, where gaps are judged
-  std::int64_t gathered_bytes_per_step = 0;        ///< likewise, for the ledger
-  double serial_step_s = 0.0;   ///< measured here, on one thread
-  double common_s = 0.0;        ///< of a step, what every rank does for all parts: sums, guard
-  double step_s = 0.0;          ///< predicted
-  double waiting_s = 0.0;       ///< of that, for messages
+  std::int64_t gathered_bytes_per_evaluation =
+      0;                                     ///< that every rank receives, where gaps are judged
+  std::int64_t gathered_bytes_per_step = 0;  ///< likewise, for the ledger
+  double serial_step_s = 0.0;                ///< measured here, on one thread
+  double common_s = 0.0;   ///< of a step, what every rank does for all parts: sums, guard
+  double step_s = 0.0;     ///< predicted
+  double waiting_s = 0.0;  ///< of that, for messages
 
   /// Work of the busiest rank over the mean.
   double imbalance() const;

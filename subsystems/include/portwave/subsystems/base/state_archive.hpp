@@ -55,7 +55,8 @@ class StateArchive {
     if (size == 0) return;
     if (reads()) {
       const std::byte* const from = take(size);
-      for (std::size_t i = 0; HasFlags<T> && i < members.size(); ++i) check<T>(from + i * sizeof(T));
+      for (std::size_t i = 0; HasFlags<T> && i < members.size(); ++i)
+        check<T>(from + i * sizeof(T));
       std::memcpy(members.data(), from, size);
     } else {
       std::memcpy(room(size), members.data(), size);
@@ -104,8 +105,9 @@ class StateArchive {
   /// Bytes that are read need not be what was written, and a bool is 0 or 1: the flags of a type are
   /// itself, or those that its function `archive_flags` gives as offsets.
   template <class T>
-  static constexpr bool HasFlags =
-      std::is_same_v<T, bool> || requires { archive_flags(static_cast<const T*>(nullptr)); };
+  static constexpr bool HasFlags = std::is_same_v<T, bool> || requires {
+    archive_flags(static_cast<const T*>(nullptr));
+  };
   template <class T>
   static void check(const std::byte* bytes) {
     if constexpr (std::is_same_v<T, bool>) {
