@@ -106,19 +106,19 @@ def interrupted_run(line, out, how):
 
 def a_rank_is_killed(folder):
     """All end, soon; the run goes on with from its checkpoint on another number of ranks, to the same files."""
-    scenario = ["run", EXAMPLES / "chain_64.json", "--steps", "5000", "--set", "/method/tolerance=0", "--set",
-                "/method/iterations=2", "--grain", "4", "--quiet"]
-    whole = folder / "whole"
-    expect(call([PORTWAVE, *map(str, scenario), "--out", str(whole)]).returncode == 0, "the whole run")
     for how in (signal.SIGKILL, signal.SIGTERM):
+        steps, stopped = 5000, False
         out = folder / f"killed{int(how)}"
-        line = on_ranks(3, *scenario, "--out", out, "--checkpoint-every", "100")
-        tries = [interrupted_run(line, out, how)]
-        while tries[-1] is False and len(tries) < 8:  # it was done before
-            tries.append(interrupted_run(line, out, how))
-        if not tries[-1]:
-            expect(False, f"signal {int(how)}: the ranks {'do not end' if tries[-1] is None else 'were not stopped'}")
+        while stopped is False and steps < 10_000_000:  # else it was done before the signal came: a longer one
+            steps *= 2
+            scenario = ["run", EXAMPLES / "chain_64.json", "--steps", steps, "--set", "/method/tolerance=0", "--set",
+                        "/method/iterations=2", "--grain", "4", "--quiet"]
+            stopped = interrupted_run(on_ranks(3, *scenario, "--out", out, "--checkpoint-every", "100"), out, how)
+        if not stopped:
+            expect(False, f"signal {int(how)}: the ranks {'do not end' if stopped is None else 'were not stopped'}")
             continue
+        whole = folder / f"whole{int(how)}"
+        expect(call([PORTWAVE, *map(str, scenario), "--out", str(whole)]).returncode == 0, "the whole run")
         for ranks_after in (2, 1):
             copy = folder / f"resumed{int(how)}-{ranks_after}"
             shutil.copytree(out, copy)
