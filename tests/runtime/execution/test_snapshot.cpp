@@ -178,6 +178,8 @@ std::vector<Case> cases() {
       {"quarter_car", "quarter_car", {}},
       {"crane", "crane", {}, 60, 60},
       {"robot_arm", "robot_arm", {}, 5, 15},
+      // Within the limits of its output, where its integral moves on with every sample.
+      {"controller", "drive_pid", {{"/signals/blocks/1/maximum", "1e6"}}, 300, 60},
       {"splitting", "msd_chains", {{"/method", R"({"kind": "strang"})"}}},
       {"splitting_multirate", "msd_multirate", {}},
       {"dynamic_iteration",
