@@ -1,7 +1,6 @@
 #include "portwave/mpi/mpi_ranks.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <climits>
 #include <cstdio>
@@ -39,15 +38,16 @@ class Library {
   bool is_own_ = false;
 };
 
-/// Persistent requests, two for each neighbour and direction: the slots of messages of even and of odd
-/// number.
+/// Persistent requests, one for each slot, neighbour and direction.
 class MpiMessages final : public NeighbourMessages {
  public:
-  MpiMessages(MPI_Comm communicator, std::span<const Ranks::Neighbour> neighbours,
+  MpiMessages(MPI_Comm communicator, std::span<const Ranks::Neighbour> neighbours, int slots,
               RankTraffic& traffic)
-      : traffic_(traffic), neighbours_(neighbours.begin(), neighbours.end()) {
-    for (int slot = 0; slot < 2; ++slot) {
-      Slot& own = slots_[slot];
+      : traffic_(traffic),
+        neighbours_(neighbours.begin(), neighbours.end()),
+        slots_(static_cast<std::size_t>(slots)) {
+    for (int slot = 0; slot < slots; ++slot) {
+      Slot& own = slots_[static_cast<std::size_t>(slot)];
       own.sent.resize(neighbours.size());
       own.received.resize(neighbours.size());
       own.sends.resize(neighbours.size(), MPI_REQUEST_NULL);
@@ -80,25 +80,33 @@ class MpiMessages final : public NeighbourMessages {
   MpiMessages& operator=(const MpiMessages&) = delete;
 
   std::span<double> outgoing(int i, std::uint64_t number) override {
-    Slot& slot = slots_[number % 2];
+    Slot& slot = slot_of(number);
     MPI_Wait(&slot.sends[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE);
     return slot.sent[static_cast<std::size_t>(i)];
   }
   void send(std::uint64_t number) override {
-    start(slots_[number % 2].sends);
+    start(slot_of(number).sends);
     traffic_.messages += static_cast<std::int64_t>(neighbours_.size());
     for (const Ranks::Neighbour& own : neighbours_) {
       traffic_.message_bytes += static_cast<std::int64_t>(own.sent * sizeof(double));
     }
   }
   void receive(std::uint64_t number) override {
-    auto& requests = slots_[number % 2].receives;
+    auto& requests = slot_of(number).receives;
     MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
   }
   std::span<const double> incoming(int i, std::uint64_t number) override {
-    return slots_[number % 2].received[static_cast<std::size_t>(i)];
+    return slot_of(number).received[static_cast<std::size_t>(i)];
   }
-  void release(std::uint64_t number) override { start(slots_[number % 2].receives); }
+  bool arrived(int i, std::uint64_t number, std::uint64_t /*now*/) override {
+    int is_here = 0;
+    MPI_Test(&slot_of(number).receives[static_cast<std::size_t>(i)], &is_here, MPI_STATUS_IGNORE);
+    return is_here != 0;
+  }
+  void release(std::uint64_t number) override { start(slot_of(number).receives); }
+  void release(int i, std::uint64_t number) override {
+    MPI_Start(&slot_of(number).receives[static_cast<std::size_t>(i)]);
+  }
 
  private:
   static constexpr int kTag = 7100;
@@ -107,13 +115,14 @@ class MpiMessages final : public NeighbourMessages {
     std::vector<MPI_Request> sends, receives;
   };
 
+  Slot& slot_of(std::uint64_t number) { return slots_[number % slots_.size()]; }
   static void start(std::vector<MPI_Request>& requests) {
     if (!requests.empty()) MPI_Startall(static_cast<int>(requests.size()), requests.data());
   }
 
   RankTraffic& traffic_;
   std::vector<Ranks::Neighbour> neighbours_;
-  std::array<Slot, 2> slots_;
+  std::vector<Slot> slots_;
 };
 
 class MpiRanks final : public Ranks {
@@ -162,13 +171,14 @@ class MpiRanks final : public Ranks {
     ++traffic_.gathers;
   }
 
-  std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours) override {
+  std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours,
+                                             int slots) override {
     for (const Neighbour& own : neighbours) {
       if (std::max(own.sent, own.received) > INT_MAX) {
         throw RankError("a message between two ranks has more than 2^31 waves");
       }
     }
-    return std::make_unique<MpiMessages>(communicator_, neighbours, traffic_);
+    return std::make_unique<MpiMessages>(communicator_, neighbours, slots, traffic_);
   }
 
   RankTraffic traffic() const override { return traffic_; }

@@ -19,6 +19,8 @@ constexpr std::array<std::string_view, 6> kImpedanceNames = {"given", "fne",    
 
 constexpr std::array<std::string_view, 2> kStartNames = {"last", "extrapolated"};
 
+constexpr std::array<std::string_view, 2> kExchangeNames = {"synchronous", "asynchronous"};
+
 bool has_rule(const WaveCoupling& waves) {
   return waves.kind != WaveUpdate::automatic && waves.kind != WaveUpdate::interface;
 }
@@ -52,6 +54,46 @@ void check_impedance(const CouplingMethod& method, Issues& issues) {
   if (factor == 0.0 || (factor > 1.0 && std::isfinite(factor))) return;
   issues.push_back({"/method/impedance/retune_factor",
                     fmt::format("must be {}, got {}", kRetuneFactorRange, factor)});
+}
+
+/// Whoever looks at the gap, or at earlier evaluations, waits for all ranks.
+void check_exchange(const CouplingMethod& method, Issues& issues) {
+  const WaveCoupling& waves = method.waves();
+  if (waves.exchange.kind == ExchangeKind::synchronous) return;
+  const auto refuse = [&](const std::string& why) {
+    issues.push_back({"/method/exchange/kind", "\"asynchronous\" " + why});
+  };
+  if (!has_rule(waves)) {
+    refuse(
+        fmt::format("is for \"douglas-rachford\" and \"peaceman-rachford\": \"{}\" looks at the "
+                    "waves of all ranks at once",
+                    to_string(waves.kind)));
+    return;
+  }
+  if (waves.tolerance > 0.0 || waves.energy_tolerance_J > 0.0) {
+    refuse(
+        "needs a fixed budget: to compare gaps with a tolerance, ranks wait for one another; "
+        "leave the tolerances out");
+  }
+  if (waves.acceleration > 0) {
+    refuse("needs an acceleration of 0: Anderson acceleration compares evaluations of all ranks");
+  }
+}
+
+std::span<const OptionInfo> exchange_options() {
+  static const std::array options = {
+      OptionInfo{
+          .key = "kind",
+          .value = option_choice<&WaveCoupling::exchange, &ExchangeOptions::kind>(kExchangeNames),
+          .summary = "whether an evaluation waits for the waves of the one before it",
+          .note = " or takes the newest that have come",
+          .check = check_exchange},
+      OptionInfo{.key = "max_delay",
+                 .value = option_at<&WaveCoupling::exchange, &ExchangeOptions::max_delay>(),
+                 .range = {.minimum = 1.0, .maximum = ExchangeOptions::kMostDelay},
+                 .summary = "evaluations that waves may be late",
+                 .note = ", of the asynchronous one"}};
+  return options;
 }
 
 std::span<const OptionInfo> tank_options() {
@@ -131,6 +173,9 @@ std::span<const OptionInfo> wave_options() {
                  .value = option_choice<&WaveCoupling::start>(kStartNames),
                  .summary = "where the inner iteration of a step starts",
                  .note = ": from the waves of the last one, or from where they would have gone on"},
+      OptionInfo{.key = "exchange",
+                 .value = OptionGroup{exchange_options},
+                 .summary = "how several ranks exchange waves"},
       OptionInfo{.key = "guard",
                  .value = option_at<&WaveCoupling::guard>(),
                  .summary = "no step takes more energy from an island's tank than is in it"},
@@ -152,6 +197,10 @@ std::string_view to_string(ImpedanceKind kind) {
 
 std::string_view to_string(InnerStart start) {
   return kStartNames[static_cast<std::size_t>(start)];
+}
+
+std::string_view to_string(ExchangeKind kind) {
+  return kExchangeNames[static_cast<std::size_t>(kind)];
 }
 
 std::string_view to_string(WaveUpdate kind) { return to_string(MethodKind(kind)); }

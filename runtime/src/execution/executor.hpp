@@ -76,10 +76,11 @@ std::unique_ptr<Executor> make_async_executor(const WaveDiscretisation& waves,
                                               StepTrace* trace = nullptr);
 /// The tasks of this rank, on the calling thread and others; the tasks of other ranks elsewhere. What all
 /// need to know at the end of a step is then known to all: energies by part, outcomes, and how it
-/// failed.
+/// failed. `max_delay`: evaluations that waves of other ranks may be late; then only for fixed budgets.
 std::unique_ptr<Executor> make_rank_executor(const WaveDiscretisation& waves,
                                              const Partition& partition, int threads,
-                                             std::shared_ptr<RankShares> shares);
+                                             std::shared_ptr<RankShares> shares,
+                                             int max_delay = 0);
 /// The serial one or the async executor, whichever the clock has lately found faster.
 std::unique_ptr<Executor> make_automatic_executor(std::unique_ptr<Executor> serial,
                                                   std::unique_ptr<Executor> parallel);

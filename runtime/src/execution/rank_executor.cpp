@@ -11,6 +11,7 @@
 #include "execution/executor.hpp"
 #include "execution/fork_join.hpp"
 #include "execution/layered_executor.hpp"
+#include "execution/newest_waves.hpp"
 #include "execution/rank_shares.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
@@ -18,16 +19,17 @@ namespace portwave {
 namespace {
 
 /// Iteration by iteration: first the tasks that other ranks wait for, then, while their messages
-/// travel, all others.
+/// travel, all others. With an asynchronous exchange nobody waits then either: an iteration takes the
+/// newest waves there are. Commits, and the waves that they give, are exchanged by all in any case.
 class RankExecutor final : public LayeredExecutor {
  public:
   RankExecutor(const WaveDiscretisation& waves, const Partition& partition, int threads,
-               std::shared_ptr<RankShares> shares)
+               std::shared_ptr<RankShares> shares, int max_delay)
       : LayeredExecutor(waves, partition, threads,
                         {shares->own_tasks().begin(), shares->own_tasks().end()}),
         shares_(std::move(shares)),
         fork_join_(threads) {
-    connect();
+    connect(max_delay);
     list_outcomes();
     for (const int task : own()) {
       const bool is_awaited = std::ranges::any_of(
@@ -55,7 +57,7 @@ class RankExecutor final : public LayeredExecutor {
   };
   static_assert(std::is_trivially_copyable_v<Head> && std::is_trivially_copyable_v<IslandOutcome>);
 
-  void connect() {
+  void connect(int max_delay) {
     std::map<int, Peer> peers;
     for (const Link& link : graph().links()) {
       const int from = shares_->rank_of_task(link.from), to = shares_->rank_of_task(link.to);
@@ -71,7 +73,11 @@ class RankExecutor final : public LayeredExecutor {
       for (const Link* link : peer.received) own.received += link->offsets.size();
       peers_.push_back(std::move(peer));
     }
-    messages_ = shares_->ranks().connect(neighbours);
+    messages_ = shares_->ranks().connect(neighbours, NewestWaves::slots(max_delay));
+    if (max_delay == 0) return;
+    std::vector<std::size_t> sizes;
+    for (const Ranks::Neighbour& own : neighbours) sizes.push_back(own.received);
+    newest_ = std::make_unique<NewestWaves>(sizes, max_delay);
   }
 
   /// Islands that are whole within a task: only the rank of that task knows what becomes of them.
@@ -109,10 +115,12 @@ class RankExecutor final : public LayeredExecutor {
   void iterate_all(int k) override {
     const bool is_exchanging = is_any_cut_open();
     const std::uint64_t number = number_of(k);
+    if (k == 0 && newest_ != nullptr) begin_newest();
     for_some(edge_, [&](int task) { iterate(task, k); });
     if (is_exchanging) send(number);
     for_some(core_, [&](int task) { iterate(task, k); });
-    if (is_exchanging) receive(number);
+    if (!is_exchanging) return;
+    newest_ == nullptr ? receive(number) : take_newest(number);
   }
   bool run_fixed(int iterations) override {
     // Also after a failure: others wait for the messages.
@@ -154,6 +162,27 @@ class RankExecutor final : public LayeredExecutor {
       std::copy_n(from, link.offsets.size(), link.channel->waves(number));
       link.channel->publish(number);
     });
+  }
+  /// Before anything of a step has come there are the waves of the commit before it.
+  void begin_newest() {
+    newest_->begin(number_of(0));
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      double* to = newest_->waves(static_cast<int>(i)).data();
+      for (const Link* link : peers_[i].received) {
+        for (const int offset : link->offsets) *to++ = arrays().b[offset];
+      }
+    }
+  }
+  void take_newest(std::uint64_t number) {
+    newest_->take(*messages_, number, number_of(plan().rule.budget - 1));
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      const double* from = newest_->waves(static_cast<int>(i)).data();
+      for (const Link* link : peers_[i].received) {
+        std::copy_n(from, link->offsets.size(), link->channel->waves(number));
+        link->channel->publish(number);
+        from += link->offsets.size();
+      }
+    }
   }
   /// The next step begins with the committed waves of neighbours.
   void send_committed(std::uint64_t number) {
@@ -211,6 +240,9 @@ class RankExecutor final : public LayeredExecutor {
     write_note(result);
     const bool is_first = plan().recommit.empty();
     const std::uint64_t number = number_of(is_first ? plan().rule.budget : -1);
+    if (newest_ != nullptr && is_first && plan().rule.budget > 0 && !peers_.empty()) {
+      newest_->drain(*messages_, number - 1);
+    }
     send_committed(number);
     read_notes(shares_->share(shared_, note_, note_bytes_), result);
     receive_committed(number);
@@ -264,6 +296,7 @@ class RankExecutor final : public LayeredExecutor {
   std::vector<int> edge_, core_;  // own tasks: with a neighbour on another rank, and the others
   std::vector<Peer> peers_;
   std::unique_ptr<NeighbourMessages> messages_;
+  std::unique_ptr<NewestWaves> newest_;    // null: every evaluation waits for the one before
   std::vector<int> cut_;                   // islands that are cut into tasks
   std::vector<std::vector<int>> islands_;  // by rank: those that are not
   std::vector<std::size_t> note_bytes_;    // by rank
@@ -275,8 +308,8 @@ class RankExecutor final : public LayeredExecutor {
 
 std::unique_ptr<Executor> make_rank_executor(const WaveDiscretisation& waves,
                                              const Partition& partition, int threads,
-                                             std::shared_ptr<RankShares> shares) {
-  return std::make_unique<RankExecutor>(waves, partition, threads, std::move(shares));
+                                             std::shared_ptr<RankShares> shares, int max_delay) {
+  return std::make_unique<RankExecutor>(waves, partition, threads, std::move(shares), max_delay);
 }
 
 }  // namespace portwave

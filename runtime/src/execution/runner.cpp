@@ -55,7 +55,9 @@ Runner make_rank_runner(const WaveDiscretisation& waves, const StepperOptions& o
       "{} tasks on {} ranks, {} of them on the first", partition.tasks.size(), ranks->size(),
       std::ranges::count_if(shares->ranks_of_tasks(),
                             [](int rank) { return rank == 0 || rank == RankShares::kEvery; }));
-  return {make_rank_executor(waves, partition, threads, shares),
+  const int max_delay = options.method.waves().exchange.delay();
+  if (max_delay > 0) description += fmt::format(", waves up to {} late", max_delay);
+  return {make_rank_executor(waves, partition, threads, shares, max_delay),
           std::move(description),
           partition,
           {},

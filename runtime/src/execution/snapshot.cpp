@@ -76,6 +76,7 @@ void add(Hash& hash, const StepperOptions& options, const CouplingMethod& method
   hash.add(waves.rescue_after);
   hash.add(waves.guard ? 1.0 : 0.0);
   hash.add(static_cast<int>(waves.start));
+  if (waves.exchange.delay() > 0) hash.add(waves.exchange.delay());
   hash.add(waves.tank.cap_J);
 }
 

@@ -193,6 +193,7 @@ Issues check_enumerations(const StepperOptions& options) {
     expect(is_up_to(waves->kind, WaveUpdate::automatic), "/method/kind");
     expect(is_up_to(waves->impedance_kind, ImpedanceKind::automatic), "/method/impedance");
     expect(is_up_to(waves->start, InnerStart::extrapolated), "/method/start");
+    expect(is_up_to(waves->exchange.kind, ExchangeKind::asynchronous), "/method/exchange/kind");
   }
   if (const auto* const dynamic = options.method.as<DynamicIteration>(); dynamic != nullptr) {
     expect(is_up_to(dynamic->kind, IterationKind::gauss_seidel), "/method/kind");

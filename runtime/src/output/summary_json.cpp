@@ -37,6 +37,12 @@ Json tank_json(const TankOptions& tank) {
           {"cap_J", number(tank.cap_J)}};
 }
 
+Json exchange_json(const ExchangeOptions& exchange) {
+  Json json = {{"kind", std::string(to_string(exchange.kind))}};
+  if (exchange.kind == ExchangeKind::asynchronous) json["max_delay"] = exchange.max_delay;
+  return json;
+}
+
 Json options_json(const Splitting& splitting) {
   if (splitting.kind == SplittingKind::strang) {
     return {{"coupling_flow", std::string(to_string(splitting.coupling_flow))},
@@ -74,6 +80,7 @@ Json options_json(const WaveCoupling& waves) {
           {"acceleration", chooses ? Json(nullptr) : Json(waves.acceleration)},
           {"impedance", impedance_json(waves)},
           {"start", std::string(to_string(waves.start))},
+          {"exchange", exchange_json(waves.exchange)},
           {"guard", waves.guard},
           {"tank", tank_json(waves.tank)}};
 }

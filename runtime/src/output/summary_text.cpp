@@ -49,6 +49,16 @@ std::string guard_text(const RunSummary& summary) {
   return text;
 }
 
+/// Nothing where waves are never late.
+std::string exchange_text(const RunSummary& summary) {
+  const ExchangeOptions& exchange = summary.method.waves().exchange;
+  if (exchange.kind == ExchangeKind::synchronous) return {};
+  return fmt::format(
+      "asynchronous, waves at most {} evaluation{} late: on several ranks results depend on "
+      "timing",
+      exchange.max_delay, exchange.max_delay == 1 ? "" : "s");
+}
+
 /// What was asked for, and what that came to.
 std::string network_method_text(const RunSummary& summary) {
   std::string text(to_string(summary.method.kind()));
@@ -419,6 +429,9 @@ std::string summary_text(const RunSummary& summary) {
   text += line("method", method_text(summary));
   if (has_waves(summary)) {
     text += line("impedance", impedance_text(summary)) + line("guard", guard_text(summary));
+    if (const std::string exchange = exchange_text(summary); !exchange.empty()) {
+      text += line("exchange", exchange);
+    }
   }
   text += step_sizes_text(summary) + events_text(summary);
   if (!summary.method.is<Splitting>()) text += line("iterations", iterations_text(summary));

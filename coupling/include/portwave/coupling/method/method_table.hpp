@@ -134,8 +134,8 @@ Issues check_method(const CouplingMethod& method);
 /// option_at<&WaveCoupling::tank, &TankOptions::cap_J>().
 template <auto First, auto... Rest>
 constexpr OptionValue option_at();
-/// The place of an enumeration, by the names of its values.
-template <auto Member>
+/// The place of an enumeration, likewise, by the names of its values.
+template <auto First, auto... Rest>
 constexpr OptionValue option_choice(std::span<const std::string_view> names);
 
 namespace detail {
@@ -166,17 +166,18 @@ constexpr OptionValue option_at() {
                             }};
 }
 
-template <auto Member>
+template <auto First, auto... Rest>
 constexpr OptionValue option_choice(std::span<const std::string_view> names) {
-  using Family = decltype(detail::family_of_member(Member));
-  using Value = std::remove_cvref_t<decltype(std::declval<Family&>().*Member)>;
-  return OptionChoice{names,
-                      [](CouplingMethod& m, int value) {
-                        detail::options_of<Family>(m).*Member = static_cast<Value>(value);
-                      },
-                      [](const CouplingMethod& m) {
-                        return static_cast<int>(detail::options_of<Family>(m).*Member);
-                      }};
+  using Family = decltype(detail::family_of_member(First));
+  using Value = std::remove_cvref_t<decltype(((std::declval<Family&>().*First).*....*Rest))>;
+  return OptionChoice{
+      names,
+      [](CouplingMethod& m, int value) {
+        ((detail::options_of<Family>(m).*First).*....*Rest) = static_cast<Value>(value);
+      },
+      [](const CouplingMethod& m) {
+        return static_cast<int>(((detail::options_of<Family>(m).*First).*....*Rest));
+      }};
 }
 
 }  // namespace portwave

@@ -57,6 +57,24 @@ enum class InnerStart {
 
 std::string_view to_string(InnerStart start);
 
+/// How a rank gets the waves of others. Within one process they are never late.
+enum class ExchangeKind {
+  synchronous,   ///< an evaluation waits for the waves of the one before it
+  asynchronous,  ///< it takes the newest waves that have come (docs/guides/cluster.md)
+};
+
+std::string_view to_string(ExchangeKind kind);
+
+struct ExchangeOptions {
+  ExchangeKind kind = ExchangeKind::synchronous;
+  /// Of the asynchronous one: by how many evaluations waves may be older than synchronous ones
+  /// are, 1 to kMostDelay. The waves that the last step committed count as those before the first.
+  int max_delay = 1;
+
+  static constexpr int kMostDelay = 64;
+  int delay() const { return kind == ExchangeKind::asynchronous ? max_delay : 0; }
+};
+
 inline constexpr int kMaxAcceleration = 10;
 /// What WaveCoupling::retune_factor may be.
 inline constexpr std::string_view kRetuneFactorRange = "0 or a number > 1";
@@ -105,6 +123,8 @@ struct WaveCoupling {
   int rescue_after = 0;
   /// Not with a budget of 0, which commits what it starts from.
   InnerStart start = InnerStart::last;
+  /// Asynchronous: needs a fixed budget, and results depend on timing where there are several ranks.
+  ExchangeOptions exchange = {};
   /// The passivity guard: no committed step takes more from an island's tank than is in it.
   bool guard = true;
   TankOptions tank = {};

@@ -19,8 +19,8 @@ class RankError : public std::runtime_error {
 };
 
 /// Doubles that neighbouring ranks send one another over and over, in messages that are numbered
-/// through the whole run. Sizes never change. Two messages may be under way: what is written for
-/// one number is free again when the second after it is written.
+/// through the whole run. Sizes never change. `slots` messages, two if nothing else was asked for, may be
+/// under way: message n takes the place of message n − slots, which must have been released.
 class NeighbourMessages {
  public:
   virtual ~NeighbourMessages() = default;
@@ -30,9 +30,15 @@ class NeighbourMessages {
   virtual void send(std::uint64_t number) = 0;
   /// Waits until message `number` of all neighbours is here.
   virtual void receive(std::uint64_t number) = 0;
+  /// Whether message `number` of neighbour i is here, at once; not to be asked again when it was.
+  /// `now` is the message that it is wanted for: a transport that is late on purpose goes by it.
+  virtual bool arrived(int i, std::uint64_t number, std::uint64_t now) = 0;
+  /// As `now`: whatever is here.
+  static constexpr std::uint64_t kWhatever = UINT64_MAX;
   virtual std::span<const double> incoming(int i, std::uint64_t number) = 0;
-  /// It has been read.
+  /// Message `number` of all neighbours, or of one, has been read.
   virtual void release(std::uint64_t number) = 0;
+  virtual void release(int i, std::uint64_t number) = 0;
 };
 
 /// What ranks have sent since the start.
@@ -66,7 +72,8 @@ class Ranks {
     std::size_t sent = 0, received = 0;  ///< doubles in a message
   };
   /// All ranks call it; neighbours name each other. What it gives must not outlive this.
-  virtual std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours) = 0;
+  virtual std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours,
+                                                     int slots = 2) = 0;
 
   virtual RankTraffic traffic() const = 0;
 
