@@ -32,6 +32,7 @@ struct Draft {
   PartitionArguments partition;
   StudyBudgetArguments budget;
   StudyRateArguments rate;
+  StudyDelayArguments delay;
   StudyOrderArguments order;
   StudyToleranceArguments tolerance;
   StudyIterationArguments iteration;
@@ -373,6 +374,29 @@ void add_study_rate(Verb& group, StudyRateArguments& study) {
   verb.app().footer(std::string(kRateExamples));
 }
 
+void add_study_delay(Verb& group, StudyDelayArguments& study) {
+  Verb verb = group.add("delay", "Error of an asynchronous exchange, by how late waves are");
+  add_scenario(verb, study.scenario);
+  verb.integers("--delays", "D,D,...",
+                "Evaluations that waves of other ranks are late, one run each",
+                {0, ExchangeOptions::kMostDelay},
+                [&study](std::vector<int> delays) { study.options.delays = std::move(delays); })
+      ->default_str("0,1,2,4");
+  verb.integers("--budgets", "K,K,...", "Inner iterations per step, in place of the scenario's",
+                {0, kMostIterations},
+                [&study](std::vector<int> budgets) { study.options.budgets = std::move(budgets); });
+  verb.integer("--ranks", "Ranks, as threads of this process", {2, 256},
+               [&study](std::int64_t n) { study.options.ranks = static_cast<int>(n); })
+      ->default_str(std::to_string(study.options.ranks));
+  verb.flag("--scattered", "Messages are late at random, up to the delay, and overtake one another",
+            study.options.scattered);
+  add_out(verb, study.out, "delay.json");
+  add_study_report(verb, study.out, study.report);
+  add_steps(verb, study.scenario.steps);
+  add_json(verb, study.json, "the rows");
+  verb.app().footer(std::string(kDelayExamples));
+}
+
 void add_study_order(Verb& group, StudyOrderArguments& study) {
   Verb verb = group.add("order", "Error, order and cost of a method, by step size");
   add_scenario(verb, study.scenario);
@@ -501,6 +525,7 @@ void add_study(Verb& top, Draft& draft) {
   group.app().require_subcommand(1);
   add_study_budget(group, draft.budget);
   add_study_rate(group, draft.rate);
+  add_study_delay(group, draft.delay);
   add_study_order(group, draft.order);
   add_study_tolerance(group, draft.tolerance);
   add_study_iteration(group, draft.iteration);
@@ -637,6 +662,7 @@ Command command_of(const CLI::App& verb, Draft& draft) {
   if (verb.get_name() == "tune") return std::move(draft.tune);
   if (verb.get_name() == "partition") return std::move(draft.partition);
   if (verb.get_name() == "rate") return std::move(draft.rate);
+  if (verb.get_name() == "delay") return std::move(draft.delay);
   if (verb.get_name() == "order") return std::move(draft.order);
   if (verb.get_name() == "tolerance") return std::move(draft.tolerance);
   if (verb.get_name() == "iteration") return std::move(draft.iteration);

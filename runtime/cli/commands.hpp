@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <portwave/runtime/scenario/scenario.hpp>
+#include <portwave/runtime/study/delay_study.hpp>
 #include <portwave/runtime/study/iteration_study.hpp>
 #include <portwave/runtime/study/order_study.hpp>
 #include <portwave/runtime/study/rank_plan.hpp>
@@ -120,6 +121,14 @@ struct StudyRateArguments {
   bool json = false;
 };
 
+struct StudyDelayArguments {
+  ScenarioArguments scenario;
+  DelayOptions options;
+  std::optional<std::filesystem::path> out;
+  bool report = false;
+  bool json = false;
+};
+
 struct StudyToleranceArguments {
   ScenarioArguments scenario;
   ToleranceOptions options;
@@ -166,7 +175,7 @@ using Command =
     std::variant<RunArguments, ReportArguments, ValidateArguments, ListArguments, SchemaArguments,
                  TuneArguments, StudyBudgetArguments, StudyRateArguments, StudyOrderArguments,
                  StudyToleranceArguments, StudyIterationArguments, StudyScalingArguments,
-                 GenerateArguments, PartitionArguments>;
+                 StudyDelayArguments, GenerateArguments, PartitionArguments>;
 
 /// Each writes data to `out` and talk to `err`, and returns the exit code. Bad input and failures
 /// are thrown: ConfigError, StepError, std::runtime_error.
@@ -183,6 +192,7 @@ int run_command(const TuneArguments& arguments, std::ostream& out, std::ostream&
 int run_command(const PartitionArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ostream& err);
+int run_command(const StudyDelayArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyOrderArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyToleranceArguments& arguments, std::ostream& out, std::ostream& err);
 int run_command(const StudyIterationArguments& arguments, std::ostream& out, std::ostream& err);

@@ -59,6 +59,13 @@ Contraction is the mean factor by which an evaluation reduces the residual. Pred
 iteration linearised at the initial state. Observed: of the iteration itself, frozen step by step.
 Both start from waves that are zero; a run starts from those of the step before, and needs fewer.)";
 
+inline constexpr std::string_view kDelayExamples = R"(Examples:
+  portwave study delay examples/two_oscillators.json --delays 0,1,2,4 --budgets 4,8,16
+  portwave study delay examples/two_oscillators_safe.json --scattered --json
+
+Several ranks, here threads, iterate on the newest waves that have come: so many evaluations old. The
+error is that of the observed states against the monolithic reference.)";
+
 inline constexpr std::string_view kOrderExamples = R"(Examples:
   portwave study order examples/msd_singlerate.json --steps 0.0078125,0.001953125,0.00048828125
   portwave study order examples/msd_multirate.json --steps 0.001953125,0.00048828125 \

@@ -5,6 +5,7 @@ with on another number of ranks.
 usage: check_faults.py PORTWAVE SOURCES MPIRUN
 """
 
+import csv
 import json
 import os
 import shutil
@@ -128,6 +129,25 @@ def a_rank_is_killed(folder):
                 expect(False, f"signal {int(how)}, resumed on {ranks_after}: {what}")
 
 
+def waves_that_are_late(folder):
+    """Energy and tank of every recorded step stay below those of the start; the summary says what results depend on."""
+    out = folder / "late"
+    done = call(on_ranks(3, "run", EXAMPLES / "chain_64.json", "--steps", "400", "--grain", "4",
+                         "--out", out, "--set", "/method/tolerance=0", "--set", "/method/iterations=3", "--set",
+                         '/method/exchange={"kind": "asynchronous", "max_delay": 2}'))
+    expect(done.returncode == 0, f"late waves: {done.returncode} {done.stderr}")
+    expect("results depend on timing" in done.stdout + done.stderr, f"late waves: {done.stdout} {done.stderr}")
+    with open(out / "energy.csv", encoding="utf-8") as file:
+        rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+    expect(len(rows) > 100, f"late waves: {len(rows)} rows")
+    start = rows[0]["stored_J"] + rows[0]["tank_J"]
+    for row in rows:  # nothing is supplied to the chain
+        if row["stored_J"] + row["tank_J"] > start * (1 + 1e-12) or row["tank_J"] < -1e-14 * start:
+            expect(False, f"late waves: energy from nowhere in step {row['step']}")
+            break
+    expect(rows[-1]["stored_J"] < start, "late waves: nothing moved")
+
+
 def what_is_refused(folder):
     for line, word in ((["--deadline-us", "100"], "deadline"), (["--executor", "barrier"], "barrier")):
         done = call(on_ranks(2, "run", EXAMPLES / "chain_64.json", "--steps", "10", *line))
@@ -150,7 +170,7 @@ def main():
     if call([MPIRUN, "-n", "2", "true"]).returncode != 0:
         print("MPI cannot start here")
         return 77
-    for check in (a_part_fails, bad_input_is_told_once, ranks_differ, a_rank_is_killed, what_is_refused,
+    for check in (a_part_fails, bad_input_is_told_once, ranks_differ, a_rank_is_killed, waves_that_are_late, what_is_refused,
                   other_commands_are_one_process, a_program_of_ones_own):
         with tempfile.TemporaryDirectory() as folder:
             check(Path(folder))

@@ -1,10 +1,12 @@
 // The wave exchange as it is shipped, by its own code: no interleaving and no value that a load may
 // return breaks it. See docs/concepts/wave-exchange.md.
 
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "execution/channel.hpp"
 #include "scenarios.hpp"
 
 namespace portwave::weak_memory {
@@ -111,6 +113,28 @@ TEST(WaveExchange, HoldsWhenTheClockStopsIt) {
   }
   expect_holds(timed(line_of_three(2, {2})), Interrupt::before_reads);
   expect_holds(timed(deciding(pair_of_tasks(2, {2}), {2})), Interrupt::before_reads);
+}
+
+// An iteration by itself: who reads waves of an evaluation that has failed finds that noted.
+TEST(WaveExchange, ReportsAFailureBeforeItSends) {
+  for (const bool is_sound : {true, false}) {
+    std::vector<std::string> done;
+    iterate_edge_first(
+        true,
+        [&] {
+          done.emplace_back("edge");
+          return is_sound;
+        },
+        [&] {
+          done.emplace_back("core");
+          return is_sound;
+        },
+        [&] { done.emplace_back("note"); }, [&] { done.emplace_back("send"); });
+    const std::vector<std::string> expected =
+        is_sound ? std::vector<std::string>{"edge", "send", "core"}
+                 : std::vector<std::string>{"edge", "note", "send", "core", "note"};
+    EXPECT_EQ(done, expected);
+  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "portwave/coupling/reference/gauss_reference.hpp"
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/runtime/study/tune.hpp"
+#include "study/deviation.hpp"
 #include "study/stepped_scenario.hpp"
 
 namespace portwave {
@@ -45,19 +46,19 @@ Issues check_observables(const std::vector<Observable>& observables) {
   Issues issues;
   if (observables.empty()) {
     issues.push_back(
-        {"/outputs/observe", "study budget compares states, and the scenario observes none"});
+        {"/outputs/observe", "this study compares states, and the scenario observes none"});
   }
   for (std::size_t i = 0; i < observables.size(); ++i) {
     if (observables[i].kind == Observable::Kind::state) continue;
     if (observables[i].kind == Observable::Kind::signal) {
       issues.push_back(
           {fmt::format("/outputs/observe/{}", i),
-           fmt::format("study budget compares states; \"{}\" is a signal", observables[i].label)});
+           fmt::format("this study compares states; \"{}\" is a signal", observables[i].label)});
       continue;
     }
     issues.push_back(
         {fmt::format("/outputs/observe/{}", i),
-         fmt::format("study budget compares states; \"{}\" is the {} of a {}", observables[i].label,
+         fmt::format("this study compares states; \"{}\" is the {} of a {}", observables[i].label,
                      name_of(observables[i].kind),
                      observables[i].kind == Observable::Kind::storage ? "part" : "port")});
   }
@@ -140,39 +141,6 @@ std::vector<CouplingMethod> methods_of(const CouplingMethod& method, const Budge
   }
   return methods;
 }
-
-/// Euclidean distances ‖Δ_n‖ to the reference, sample by sample.
-class Deviation {
- public:
-  explicit Deviation(const std::vector<Observable>& observables, const Samples& reference)
-      : observables_(observables), reference_(reference) {}
-
-  void compare(const Stepper& stepper) {
-    const double* const row =
-        reference_.data() + static_cast<std::size_t>(samples_) * observables_.size();
-    double sum = 0.0;
-    for (std::size_t i = 0; i < observables_.size(); ++i) {
-      const double difference = observe(stepper, observables_[i]) - row[i];
-      sum += difference * difference;
-    }
-    sum_of_squares_ += sum;
-    last_ = std::sqrt(sum);
-    max_ = std::max(max_, last_);
-    ++samples_;
-  }
-
-  double rms() const { return std::sqrt(sum_of_squares_ / static_cast<double>(samples_)); }
-  double max() const { return max_; }
-  double last() const { return last_; }
-
- private:
-  std::span<const Observable> observables_;
-  const Samples& reference_;
-  std::int64_t samples_ = 0;
-  double sum_of_squares_ = 0.0;
-  double max_ = 0.0;
-  double last_ = 0.0;
-};
 
 /// Not positive where the system does not tell.
 double memory_of_machine_B() {

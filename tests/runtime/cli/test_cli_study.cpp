@@ -217,9 +217,29 @@ TEST(CliStudy, ComparesStatesOnly) {
       portwave_cli({"study", "budget", kPair, "--out", (folder / "out").string(), "--set",
                     "/outputs/observe=[\"A.q1\", \"A.coupling.effort\"]"});
   EXPECT_EQ(result.exit_code, 2) << said(result);
-  EXPECT_TRUE(contains(result.err, "study budget compares states")) << said(result);
+  EXPECT_TRUE(contains(result.err, "this study compares states")) << said(result);
   EXPECT_TRUE(contains(result.err, "A.coupling.effort")) << said(result);
   EXPECT_EQ(names_in(folder.path()), Words{});
+}
+
+TEST(CliStudy, TellsHowLateWavesMayBe) {
+  const TemporaryFolder folder;
+  const ProcessResult result =
+      portwave_cli({"study", "delay", kPair, "--delays", "0,2", "--budgets", "4", "--steps", "50",
+                    "--out", (folder / "out").string(), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_EQ(names_in(folder / "out"), Words{"delay.json"});
+  EXPECT_EQ(read_text(folder / "out/delay.json"), result.out);
+  const Json rows = Json::parse(result.out);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[1]["delay"], 2);
+  EXPECT_NE(rows[0]["rms"], rows[1]["rms"]);
+
+  const ProcessResult bad =
+      portwave_cli({"study", "delay", kPair, "--delays", "65,x", "--budgets", "-1"});
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_TRUE(contains(bad.err, "--delays")) << said(bad);
+  EXPECT_TRUE(contains(bad.err, "--budgets")) << said(bad);
 }
 
 }  // namespace

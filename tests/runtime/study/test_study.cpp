@@ -187,7 +187,7 @@ TEST(BudgetStudyErrors, TellWhichObservablesAreNoStates) {
     FAIL() << "accepted";
   } catch (const ConfigError& error) {
     ASSERT_EQ(error.issues().size(), 2u);
-    EXPECT_NE(error.issues()[0].what.find("study budget compares states"), std::string::npos);
+    EXPECT_NE(error.issues()[0].what.find("this study compares states"), std::string::npos);
     EXPECT_NE(error.issues()[0].what.find("A.coupling.effort"), std::string::npos);
     EXPECT_NE(error.issues()[1].what.find("B.storage"), std::string::npos);
   }
