@@ -6,6 +6,7 @@
 #include <queue>
 #include <utility>
 
+#include "portwave/coupling/system/graph_cut.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
@@ -16,12 +17,13 @@ using GraphEdges = GraphMatrix::InnerIterator;
 
 std::size_t index_of(Eigen::Index i) { return static_cast<std::size_t>(i); }
 
-// The graph of the groups: the weight of a vertex is the size of its group, that of an edge the
-// number of edges between two groups.
+// A graph as METIS has it. Weights are of vertices and of edges.
 struct QuotientGraph {
   std::vector<idx_t> begin = {0};
   std::vector<idx_t> neighbour, edge_weight, weight;
 
+  // Of groups: the weight of a vertex is the size of its group, that of an edge the number of edges
+  // between two groups.
   QuotientGraph(const GraphMatrix& graph, const std::vector<int>& groups) {
     const int count = groups.empty() ? 0 : *std::max_element(groups.begin(), groups.end()) + 1;
     std::vector<Eigen::Triplet<double>> edges;
@@ -32,10 +34,50 @@ struct QuotientGraph {
         if (a != b) edges.emplace_back(a, b, 1.0);
       }
     }
-    SparseMatrix sums(count, count);
-    sums.setFromTriplets(edges.begin(), edges.end());
     weight.assign(at(count), 0);
     for (const int group : groups) ++weight[at(group)];
+    add(count, edges);
+  }
+
+  QuotientGraph(std::span<const double> weights, std::span<const GraphEdge> edges) {
+    const int count = static_cast<int>(weights.size());
+    // Sums fit METIS's integers.
+    double sum = 0.0;
+    for (const double own : weights) sum += own;
+    const double scale = sum > 0.0 ? 1e9 / sum : 0.0;
+    for (const double own : weights) weight.push_back(static_cast<idx_t>(own * scale));
+    std::vector<Eigen::Triplet<double>> entries;
+    for (const GraphEdge& edge : edges) {
+      if (edge.a == edge.b) continue;
+      entries.emplace_back(edge.a, edge.b, edge.weight);
+      entries.emplace_back(edge.b, edge.a, edge.weight);
+    }
+    add(count, entries);
+  }
+
+  // By vertex. Recursive bisection cuts better, k ways are faster and need less memory.
+  std::vector<idx_t> partition(int parts) {
+    constexpr int kMostBisected = 64;
+    auto count = static_cast<idx_t>(weight.size());
+    std::vector<idx_t> part(weight.size(), 0);
+    if (parts <= 1 || count <= 1) return part;
+    idx_t options[METIS_NOPTIONS];
+    METIS_SetDefaultOptions(options);
+    options[METIS_OPTION_SEED] = 1;
+    options[METIS_OPTION_NUMBERING] = 0;
+    idx_t constraints = 1, wanted = parts, cut = 0;
+    const auto method = parts <= kMostBisected ? METIS_PartGraphRecursive : METIS_PartGraphKway;
+    const int state =
+        method(&count, &constraints, begin.data(), neighbour.data(), weight.data(), nullptr,
+               edge_weight.data(), &wanted, nullptr, nullptr, options, &cut, part.data());
+    if (state != METIS_OK) throw ConfigError("", "the graph partitioner METIS failed");
+    return part;
+  }
+
+ private:
+  void add(int count, const std::vector<Eigen::Triplet<double>>& edges) {
+    SparseMatrix sums(count, count);
+    sums.setFromTriplets(edges.begin(), edges.end());
     for (int j = 0; j < count; ++j) {
       for (SparseMatrix::InnerIterator it(sums, j); it; ++it) {
         neighbour.push_back(static_cast<idx_t>(it.row()));
@@ -134,22 +176,22 @@ GraphMatrix graph_of(const SparseMatrix& M) {
 std::vector<int> partition_graph(const GraphMatrix& graph, const std::vector<int>& groups,
                                  int parts) {
   QuotientGraph quotient(graph, groups);
-  auto count = static_cast<idx_t>(quotient.weight.size());
-  std::vector<idx_t> of_group(at(count), 0);
-  if (parts > 1 && count > 1) {
-    idx_t options[METIS_NOPTIONS];
-    METIS_SetDefaultOptions(options);
-    options[METIS_OPTION_SEED] = 1;
-    options[METIS_OPTION_NUMBERING] = 0;
-    idx_t constraints = 1, wanted = parts, cut = 0;
-    const int state = METIS_PartGraphRecursive(&count, &constraints, quotient.begin.data(),
-                                               quotient.neighbour.data(), quotient.weight.data(),
-                                               nullptr, quotient.edge_weight.data(), &wanted,
-                                               nullptr, nullptr, options, &cut, of_group.data());
-    if (state != METIS_OK) throw ConfigError("", "the graph partitioner METIS failed");
-  }
+  const std::vector<idx_t> of_group = quotient.partition(parts);
   std::vector<int> part(groups.size());
   for (std::size_t v = 0; v < groups.size(); ++v) part[v] = of_group[at(groups[v])];
+  return part;
+}
+
+std::vector<int> cut_graph(std::span<const double> weights, std::span<const GraphEdge> edges,
+                           int parts) {
+  QuotientGraph graph(weights, edges);
+  const std::vector<idx_t> found = graph.partition(parts);
+  std::vector<int> number(at(std::max(parts, 1)), -1), part;
+  int next = 0;
+  for (const idx_t own : found) {
+    if (number[at(own)] < 0) number[at(own)] = next++;
+    part.push_back(number[at(own)]);
+  }
   return part;
 }
 

@@ -10,43 +10,12 @@
 #include <utility>
 
 #include "execution/clock.hpp"
+#include "execution/lane_groups.hpp"
 
 namespace portwave {
 namespace {
 
-/// A lane group with what it costs.
-struct Item {
-  int island_group;
-  int rank;  ///< of its first part
-  TaskSlice slice;
-  int parts;
-  double scatter_ns;
-  double advance_ns;
-};
-
-std::vector<Item> lane_groups(const WaveDiscretisation& waves, const LaneCosts& costs) {
-  std::vector<Item> items;
-  for (int b = 0; b < static_cast<int>(waves.batches().size()); ++b) {
-    const BatchSlot& slot = waves.batch(b);
-    const int group = slot.batch->lane_group();
-    for (int first = 0; first < slot.batch->lanes(); first += group) {
-      const int last = std::min(first + group, slot.batch->lanes());
-      const int part = slot.parts[static_cast<std::size_t>(first)];
-      const double count = last - first;
-      items.push_back({slot.island_group,
-                       waves.rank_of_part(part),
-                       {b, {first, last}},
-                       last - first,
-                       count * costs.scatter_ns[static_cast<std::size_t>(b)],
-                       count * costs.advance_ns[static_cast<std::size_t>(b)]});
-    }
-  }
-  std::sort(items.begin(), items.end(), [](const Item& x, const Item& y) {
-    return std::tie(x.island_group, x.rank, x.slice.batch) <
-           std::tie(y.island_group, y.rank, y.slice.batch);
-  });
-  return items;
-}
+using Item = LaneGroupCost;
 
 void append(Partition::Task& task, const Item& item) {
   task.cost_ns += item.scatter_ns;
@@ -63,18 +32,6 @@ void append(Partition::Task& task, const Item& item) {
   task.slices.push_back(item.slice);
 }
 
-std::vector<bool> groups_of_one_island(const WaveDiscretisation& waves) {
-  std::vector<int> island(static_cast<std::size_t>(waves.island_group_count()), -1);
-  std::vector<bool> single(island.size(), true);
-  for (int part = 0; part < static_cast<int>(waves.slots().size()); ++part) {
-    const auto island_group = static_cast<std::size_t>(waves.island_group_of_part(part));
-    const int own = waves.system().island_of_part(part);
-    if (island[island_group] >= 0 && island[island_group] != own) single[island_group] = false;
-    island[island_group] = own;
-  }
-  return single;
-}
-
 /// Puts an item into the task in which the middle of it lies, tasks being `wanted` long.
 template <class Size>
 Partition cut(const WaveDiscretisation& waves, const std::vector<Item>& items, double wanted,
@@ -82,20 +39,22 @@ Partition cut(const WaveDiscretisation& waves, const std::vector<Item>& items, d
   const std::vector<bool> divisible = groups_of_one_island(waves);
   Partition out;
   double gathered = 0.0;
-  int previous_island_group = -1;
+  int previous_island_group = -1, previous_owner = 0;
   double previous_task = 0.0;
   for (const Item& item : items) {
     const double own = size(item);
-    if (item.island_group != previous_island_group) gathered = 0.0;
+    const bool begins = item.island_group != previous_island_group || item.owner != previous_owner;
+    if (begins) gathered = 0.0;
     const double task = divisible[static_cast<std::size_t>(item.island_group)] && wanted > 0.0
                             ? std::floor((gathered + 0.5 * own) / wanted)
                             : 0.0;
-    if (item.island_group != previous_island_group || task != previous_task) {
+    if (begins || task != previous_task) {
       out.tasks.push_back({item.island_group, {}, 0.0});
     }
     append(out.tasks.back(), item);
     gathered += own;
     previous_island_group = item.island_group;
+    previous_owner = item.owner;
     previous_task = task;
     out.iteration_cost_ns += item.scatter_ns;
     out.commit_cost_ns += item.advance_ns;
@@ -129,6 +88,47 @@ std::size_t message_count(const WaveDiscretisation& waves, const Partition& part
 }
 
 }  // namespace
+
+std::vector<LaneGroupCost> lane_groups(const WaveDiscretisation& waves, const LaneCosts& costs) {
+  std::vector<Item> items;
+  for (int b = 0; b < static_cast<int>(waves.batches().size()); ++b) {
+    const BatchSlot& slot = waves.batch(b);
+    const int group = slot.batch->lane_group();
+    for (int first = 0; first < slot.batch->lanes(); first += group) {
+      const int last = std::min(first + group, slot.batch->lanes());
+      const int part = slot.parts[static_cast<std::size_t>(first)];
+      const double count = last - first;
+      items.push_back({slot.island_group,
+                       0,
+                       waves.rank_of_part(part),
+                       {b, {first, last}},
+                       last - first,
+                       count * costs.scatter_ns[static_cast<std::size_t>(b)],
+                       count * costs.advance_ns[static_cast<std::size_t>(b)]});
+    }
+  }
+  sort_by_owner(items);
+  return items;
+}
+
+void sort_by_owner(std::vector<LaneGroupCost>& groups) {
+  std::sort(groups.begin(), groups.end(), [](const Item& x, const Item& y) {
+    return std::tie(x.island_group, x.owner, x.place, x.slice.batch) <
+           std::tie(y.island_group, y.owner, y.place, y.slice.batch);
+  });
+}
+
+std::vector<bool> groups_of_one_island(const WaveDiscretisation& waves) {
+  std::vector<int> island(static_cast<std::size_t>(waves.island_group_count()), -1);
+  std::vector<bool> single(island.size(), true);
+  for (int part = 0; part < static_cast<int>(waves.slots().size()); ++part) {
+    const auto island_group = static_cast<std::size_t>(waves.island_group_of_part(part));
+    const int own = waves.system().island_of_part(part);
+    if (island[island_group] >= 0 && island[island_group] != own) single[island_group] = false;
+    island[island_group] = own;
+  }
+  return single;
+}
 
 std::string to_string(Grain grain) {
   switch (grain.kind) {
@@ -187,7 +187,11 @@ Partition whole_island_groups(const WaveDiscretisation& waves, const LaneCosts& 
 
 Partition make_partition(const WaveDiscretisation& waves, const LaneCosts& costs, Grain grain,
                          int threads, int iterations) {
-  const std::vector<Item> items = lane_groups(waves, costs);
+  return cut_into_tasks(waves, lane_groups(waves, costs), grain, threads, iterations);
+}
+
+Partition cut_into_tasks(const WaveDiscretisation& waves, const std::vector<LaneGroupCost>& items,
+                         Grain grain, int threads, int iterations) {
   const std::size_t most_messages = 64 + 16 * static_cast<std::size_t>(waves.wave_size());
   if (grain.kind != Grain::Kind::automatic) {
     double wanted = std::max(grain.count, 1);
@@ -198,7 +202,7 @@ Partition make_partition(const WaveDiscretisation& waves, const LaneCosts& costs
       wanted *= 2.0;
     }
   }
-  const auto cost = [&](const Item& i) { return iterations * i.scatter_ns + i.advance_ns; };
+  const auto cost = [&](const Item& i) { return i.step_ns(iterations); };
   double total = 0.0, iteration = 0.0;
   for (const Item& item : items) {
     total += cost(item);

@@ -58,4 +58,17 @@ void expect_same_stepper(const Stepper& stepper, Ranks& ranks) {
   expect_same(ranks, hash.value(), "the parameters of parts");
 }
 
+void expect_same_cut(const RankCut& cut, Ranks& ranks) {
+  Hash hash;
+  for (std::size_t t = 0; t < cut.partition.tasks.size(); ++t) {
+    hash.add(cut.rank_of_task[t]);
+    for (const TaskSlice& slice : cut.partition.tasks[t].slices) {
+      hash.add(slice.batch);
+      hash.add(slice.lanes.first);
+      hash.add(slice.lanes.last);
+    }
+  }
+  expect_same(ranks, hash.value(), "the cuts into tasks");
+}
+
 }  // namespace portwave

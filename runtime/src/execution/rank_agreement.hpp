@@ -1,5 +1,6 @@
 #pragma once
 
+#include "execution/rank_cut.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 
 namespace portwave {
@@ -11,5 +12,8 @@ namespace portwave {
 void expect_same_inputs(const System& system, const StepperOptions& options);
 /// Whether all have made the same of them: impedances and energies, which parameters show in.
 void expect_same_stepper(const Stepper& stepper, Ranks& ranks);
+
+/// Whether all have cut the system alike.
+void expect_same_cut(const RankCut& cut, Ranks& ranks);
 
 }  // namespace portwave

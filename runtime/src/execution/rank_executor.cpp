@@ -93,6 +93,7 @@ class RankExecutor final : public LayeredExecutor {
                                   task.islands().end());
       }
     }
+    std::ranges::sort(cut_);
     cut_.erase(std::unique(cut_.begin(), cut_.end()), cut_.end());
     for (const auto& islands : islands_) {
       note_bytes_.push_back(sizeof(Head) + islands.size() * sizeof(IslandOutcome));

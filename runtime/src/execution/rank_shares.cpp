@@ -13,17 +13,17 @@
 
 namespace portwave {
 
-RankShares::RankShares(const WaveDiscretisation& waves, const Partition& partition,
-                       std::span<const char> is_whole, std::shared_ptr<Ranks> ranks)
+RankShares::RankShares(const WaveDiscretisation& waves, const RankCut& cut,
+                       std::shared_ptr<Ranks> ranks)
     : waves_(waves),
       ranks_(std::move(ranks)),
-      rank_of_task_(deal_out(partition, is_whole, ranks_->size())),
+      rank_of_task_(cut.rank_of_task),
       runs_(at(ranks_->size())),
       bytes_(runs_.size()) {
   Issues issues;
-  for (std::size_t t = 0; t < partition.tasks.size(); ++t) {
+  for (std::size_t t = 0; t < cut.partition.tasks.size(); ++t) {
     const int rank = rank_of_task_[t];
-    const auto& slices = partition.tasks[t].slices;
+    const auto& slices = cut.partition.tasks[t].slices;
     if (is_own(static_cast<int>(t))) {
       own_tasks_.push_back(static_cast<int>(t));
       own_slices_.insert(own_slices_.end(), slices.begin(), slices.end());
@@ -133,34 +133,6 @@ std::span<const std::byte> RankShares::share(std::span<const Array> arrays,
     from = end;
   }
   return notes_;
-}
-
-std::vector<char> whole_groups(const WaveDiscretisation& waves, const Partition& partition,
-                               bool may_solve) {
-  std::vector<int> tasks(at(waves.island_group_count()), 0);
-  for (const Partition::Task& task : partition.tasks) ++tasks[at(task.island_group)];
-  std::vector<char> is_whole;
-  for (const int count : tasks) is_whole.push_back(may_solve && count == 1 ? 1 : 0);
-  return is_whole;
-}
-
-std::vector<int> deal_out(const Partition& partition, std::span<const char> is_whole, int ranks) {
-  double total = 0.0, gathered = 0.0;
-  for (const Partition::Task& task : partition.tasks) {
-    if (is_whole[at(task.island_group)] == 0) total += task.cost_ns;
-  }
-  std::vector<int> rank_of_task;
-  for (const Partition::Task& task : partition.tasks) {
-    if (is_whole[at(task.island_group)] != 0) {
-      rank_of_task.push_back(RankShares::kEvery);
-      continue;
-    }
-    const double middle = gathered + 0.5 * task.cost_ns;
-    const int rank = total > 0.0 ? static_cast<int>(ranks * (middle / total)) : 0;
-    rank_of_task.push_back(std::clamp(rank, 0, ranks - 1));
-    gathered += task.cost_ns;
-  }
-  return rank_of_task;
 }
 
 }  // namespace portwave

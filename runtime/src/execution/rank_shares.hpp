@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "execution/rank_cut.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/execution/partition.hpp"
 #include "portwave/runtime/execution/ranks.hpp"
@@ -18,13 +19,10 @@ namespace portwave {
 /// rank from the same numbers, in the order of the parts, and are the same bit by bit.
 class RankShares {
  public:
-  /// As rank of a task: every rank steps it.
-  static constexpr int kEvery = -1;
+  static constexpr int kEvery = RankCut::kEvery;
 
-  /// `is_whole`: by island group, whether every rank is to step it. Errors: ConfigError where a part
-  /// of one rank keeps its state elsewhere than in its record.
-  RankShares(const WaveDiscretisation& waves, const Partition& partition,
-             std::span<const char> is_whole, std::shared_ptr<Ranks> ranks);
+  /// Errors: ConfigError where a part of one rank keeps its state elsewhere than in its record.
+  RankShares(const WaveDiscretisation& waves, const RankCut& cut, std::shared_ptr<Ranks> ranks);
 
   Ranks& ranks() const { return *ranks_; }
   int rank() const { return ranks_->rank(); }
@@ -78,13 +76,5 @@ class RankShares {
   std::vector<std::byte> sent_, received_, notes_;
   std::vector<std::size_t> bytes_;
 };
-
-/// The island groups that every rank steps, by number: where the interface equation of an island may be
-/// solved and the island is not cut.
-std::vector<char> whole_groups(const WaveDiscretisation& waves, const Partition& partition,
-                               bool may_solve);
-/// The rank of each task, or RankShares::kEvery: neighbouring tasks go to one rank, so that each has its
-/// share of the cost.
-std::vector<int> deal_out(const Partition& partition, std::span<const char> is_whole, int ranks);
 
 }  // namespace portwave

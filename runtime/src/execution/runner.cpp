@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "execution/rank_agreement.hpp"
 #include "execution/rank_shares.hpp"
 
 namespace portwave {
@@ -47,10 +48,11 @@ Runner make_rank_runner(const WaveDiscretisation& waves, const StepperOptions& o
   const std::shared_ptr<Ranks>& ranks = options.ranks;
   const int threads = find_single_threaded(waves) >= 0 ? 1 : options.threads;
   costs = costs_of_first_rank(*ranks, measured_costs(waves, record));
-  const Partition partition =
-      make_partition(waves, costs, options.grain, threads * ranks->size(), iterations);
-  auto shares = std::make_shared<RankShares>(waves, partition,
-                                             whole_groups(waves, partition, may_solve), ranks);
+  const RankCut cut = cut_for_ranks(waves, costs, options.grain, ranks->size(), threads, iterations,
+                                    may_solve, ranks.get());
+  expect_same_cut(cut, *ranks);
+  const Partition& partition = cut.partition;
+  auto shares = std::make_shared<RankShares>(waves, cut, ranks);
   std::string description = fmt::format(
       "{} tasks on {} ranks, {} of them on the first", partition.tasks.size(), ranks->size(),
       std::ranges::count_if(shares->ranks_of_tasks(),

@@ -121,10 +121,10 @@ RankPlan plan_ranks(const Scenario& scenario, const RankPlanOptions& options) {
                                  grouping_for(s.options));
   LaneCosts costs = measured_costs(waves, waves.initial_record().data());
   const int iterations = std::max(static_cast<int>(std::round(measured.iterations)), 0);
-  const Partition partition =
-      make_partition(waves, costs, s.options.grain, options.ranks * options.threads, iterations);
-  const std::vector<char> is_whole = whole_groups(waves, partition, measured.may_solve);
-  const std::vector<int> rank_of_task = deal_out(partition, is_whole, options.ranks);
+  const RankCut cut = cut_for_ranks(waves, costs, s.options.grain, options.ranks, options.threads,
+                                    iterations, measured.may_solve);
+  const Partition& partition = cut.partition;
+  const std::vector<int>& rank_of_task = cut.rank_of_task;
 
   RankPlan plan;
   plan.ranks.resize(at(options.ranks));

@@ -15,6 +15,8 @@
 
 #include <portwave/runtime/execution/stepper.hpp>
 
+#include "execution/rank_cut.hpp"
+#include "support/coupled_systems.hpp"
 #include "support/networks.hpp"
 #include "support/systems.hpp"
 #include "support/thread_ranks.hpp"
@@ -148,6 +150,25 @@ TEST(Ranks, GiveTheBitsOfOneProcess) {
 
 /// Whoever looks at a step has all of it shared: what a step itself needs of the others shows where
 /// nobody does.
+/// Its tasks are cut by the graph of exchanges: those of a rank are not one after another.
+TEST(Ranks, GiveTheBitsOfOneProcessWhereBlocksOfAGridAreTheirs) {
+  const System system = testing::duffing_grid(48, 48);
+  CouplingMethod method;
+  method.waves().iterations = 3;
+  StepperOptions options = options_of(method);
+  options.grain = Grain::automatic();
+  const WaveDiscretisation waves(system, options.step_s,
+                                 std::vector<double>(system.scalar_ports().size(), 1.0));
+  ASSERT_TRUE(
+      cut_for_ranks(waves, declared_costs(waves), options.grain, 9, 1, 3, false).is_by_graph);
+  const std::vector<double> expected = testing::trace(system, options, 6);
+  EXPECT_TRUE(testing::same_bits(expected, trace_on_ranks(9, system, options, 6)));
+  options.method.waves().tolerance = 1e-3;
+  options.method.waves().iterations = 20;
+  EXPECT_TRUE(testing::same_bits(testing::trace(system, options, 4),
+                                 trace_on_ranks(9, system, options, 4)));
+}
+
 TEST(Ranks, GiveTheSameBitsWhereNobodyLooksInBetween) {
   for (const auto& [name, system] : systems()) {
     for (const Case& method : methods()) {
