@@ -1,0 +1,262 @@
+// Waves beside partitioned implicit coupling with quasi-Newton acceleration, the way of preCICE
+// (peers/quasi_newton_coupling.hpp, written from its publications): a chain of masses, springs and
+// dampers, cut into pieces of five masses that are dealt out to two participants in turn. Both
+// sides take implicit midpoint steps.
+//
+// Rows of a case and a method, means over the steps of a run:
+//   iterations  calls of each participant; of the engine the evaluations and the commit
+//   messages    through each cut, both directions counted
+//   latencies   messages that wait for one another: two per iteration of the serial scheme; one
+//               where both participants send at once, supposing that both accelerate alike (preCICE
+//               accelerates on one side and sends back, which takes two)
+//   error       at the end, against implicit midpoint of the chain as a whole; 1 stands for all
+//               that is larger
+// and, timed in turns, time: the engine's steps against a peer's. All participants are in one
+// process, so that a message costs nothing. Quantities have no goals where the method settles them:
+// the peers need as few iterations, or fewer, wherever their columns span the interface, and their
+// time is that of loops for this chain alone.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cut_chain.hpp"
+#include "report.hpp"
+
+namespace {
+
+using namespace portwave::bench;
+using portwave::Stepper;
+
+constexpr int kSteps = 200;
+constexpr int kMostIterations = 200;
+
+struct Case {
+  CutAt cut = CutAt::spring;
+  std::size_t pieces = 2;
+  double mass_ratio = 1.0, step_s = 1e-2, tolerance = 1e-8;
+
+  std::string name() const {
+    return fmt::format("{}/{}_pieces/mass_ratio={:g}/h={:g}/tolerance={:g}",
+                       cut == CutAt::spring ? "at_springs" : "through_masses", pieces, mass_ratio,
+                       step_s, tolerance);
+  }
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const CutAt cut : {CutAt::spring, CutAt::mass}) {
+    for (const double ratio : {1e-2, 1.0, 1e2}) {
+      for (const double tolerance : {1e-4, 1e-8}) all.push_back({cut, 4, ratio, 1e-2, tolerance});
+      all.push_back({cut, 2, ratio, 1e-2, 1e-8});
+    }
+    for (const double step_s : {1e-3, 1e-1}) all.push_back({cut, 4, 1e-2, step_s, 1e-8});
+  }
+  return all;
+}
+
+/// What a run came to, per step.
+struct Outcome {
+  double iterations = 0.0, messages = 0.0, latencies = 0.0, error = 0.0;
+  double not_converged = 0.0;  ///< share of the steps
+  std::string how = {};
+};
+
+struct Peer {
+  std::string name;
+  PartitionedOptions options;
+};
+
+const std::vector<Peer> kPeers = {
+    {"relaxation", {.quasi_newton = false}},
+    {"iqn_serial", {}},
+    {"iqn_serial_reuse_8", {.reused_steps = 8}},
+    {"iqn_parallel_reuse_8", {.serial = false, .reused_steps = 8}},
+};
+
+struct Method {
+  std::string name;
+  std::function<portwave::CouplingMethod(double tolerance)> make;
+};
+
+const std::vector<Method> kMethods = {
+    {"engine_douglas_rachford",
+     [](double tolerance) -> portwave::CouplingMethod {
+       return portwave::WaveCoupling{.iterations = kMostIterations,
+                                     .tolerance = tolerance,
+                                     .impedance_kind = portwave::ImpedanceKind::matched};
+     }},
+    {"engine_auto", portwave::CouplingMethod::automatic},
+};
+
+std::unique_ptr<PartitionedChain> make(const CutChain& chain, const Peer& peer, double step_s,
+                                       double tolerance) {
+  PartitionedOptions options = peer.options;
+  options.tolerance = tolerance;
+  options.most_iterations = kMostIterations;
+  return partitioned_chain(chain, step_s, options);
+}
+
+/// Without ledger and guard, as the peers.
+portwave::StepperOptions engine_options(const Method& method, double step_s, double tolerance) {
+  portwave::StepperOptions options;
+  options.step_s = step_s;
+  options.certify = portwave::Certify::none;
+  options.method = method.make(tolerance);
+  options.method.waves().guard = false;
+  return options;
+}
+
+Outcome run(const CutChain& chain, const Peer& peer, double step_s, double tolerance,
+            const Trajectory& expected) {
+  const auto solver = make(chain, peer, step_s, tolerance);
+  Outcome outcome;
+  for (int n = 0; n < kSteps; ++n) {
+    outcome.iterations += solver->step();
+    if (!solver->converged()) outcome.not_converged += 1.0 / kSteps;
+  }
+  outcome.iterations /= kSteps;
+  outcome.messages = 2.0 * outcome.iterations;
+  outcome.latencies = (peer.options.serial ? 2.0 : 1.0) * outcome.iterations;
+  Trajectory end = expected;
+  solver->read(end.q, end.v);
+  outcome.error = difference(end, expected);
+  return outcome;
+}
+
+Outcome run(const portwave::System& system, const CutChain& chain, const Method& method,
+            double step_s, double tolerance, const Trajectory& expected) {
+  Stepper engine(system, engine_options(method, step_s, tolerance));
+  engine.run(kSteps);
+  const portwave::IterationStatistics& statistics = engine.iterations();
+  Outcome outcome;
+  outcome.iterations = statistics.per_step() + 1.0;
+  outcome.messages = 2.0 * outcome.iterations;
+  outcome.latencies = outcome.iterations;
+  outcome.not_converged = static_cast<double>(statistics.not_converged) / kSteps;
+  outcome.error = difference(read_engine(engine, chain), expected);
+  const portwave::WaveCoupling& chosen = engine.method().method.waves();
+  outcome.how = chosen.interface_islands.empty()
+                    ? fmt::format("{}, impedances {}", to_string(chosen.kind),
+                                  to_string(chosen.impedance_kind))
+                    : "interface equation";
+  return outcome;
+}
+
+void require(const std::string& name, double difference, bool agrees) {
+  constexpr double kTolerance = 1e-10;
+  if ((difference <= kTolerance) == agrees) return;
+  throw std::runtime_error(fmt::format("{}: {}, off by {:.1e}", name,
+                                       agrees ? "wrong answer" : "the check saw nothing wrong",
+                                       difference));
+}
+
+/// All converged as far as numbers allow, and a chain that is slightly wrong to see that the check
+/// can fail.
+void check_answers(const Case& c, const CutChain& chain, const portwave::System& system,
+                   const Trajectory& expected) {
+  constexpr double kTight = 1e-13;
+  for (const Peer& peer : kPeers) {
+    if (!peer.options.quasi_newton) continue;
+    require(c.name() + " " + peer.name, run(chain, peer, c.step_s, kTight, expected).error, true);
+  }
+  for (const Method& method : kMethods) {
+    require(c.name() + " " + method.name,
+            run(system, chain, method, c.step_s, kTight, expected).error, true);
+  }
+  WholeChain wrong(chain);
+  wrong.add_spring(1, 1e-6 * chain.pieces[0].stiffness_N_per_m);
+  require(c.name() + " one spring 1e-6 stiffer",
+          difference(wrong.midpoint(c.step_s, kSteps), expected), false);
+}
+
+void tell(const Report& report, const std::string& name, const Outcome& outcome,
+          double midpoint_error) {
+  fmt::print(stderr, "  {:24} {:8.2f} {:8.2f} {:8.2f}   {:8.1e}  {:5.1f} %  {}\n",
+             name.substr(name.rfind('/') + 1), outcome.iterations, outcome.messages,
+             outcome.latencies, outcome.error, 100.0 * outcome.not_converged, outcome.how);
+  std::string note = outcome.how;
+  if (outcome.not_converged > 0.0) {
+    note += fmt::format("{}{:.3g} % of the steps do not converge within {} iterations",
+                        note.empty() ? "" : "; ", 100.0 * outcome.not_converged, kMostIterations);
+  }
+  const auto row = [&](const char* quantity, double value, const std::string& unit,
+                       const std::string& text) {
+    report.add({.name = name + "/" + quantity, .sense = Sense::at_most, .note = text}, {value},
+               unit);
+  };
+  row("iterations", outcome.iterations, "per step", note);
+  row("messages", outcome.messages, "per step and cut", note);
+  row("latencies", outcome.latencies, "per step", note);
+  row("error", std::min(outcome.error, 1.0), "relative",
+      fmt::format("{}{}midpoint itself is {:.1e} from the exact solution", note,
+                  note.empty() ? "" : "; ", midpoint_error));
+}
+
+void compare_times(const Report& report, const Case& c, const std::string& name,
+                   const CutChain& chain, const portwave::System& system,
+                   const std::vector<std::size_t>& peers) {
+  // From the start again and again: a chain that has come to rest measures something else.
+  Stepper engine(system, engine_options(kMethods.back(), c.step_s, c.tolerance));
+  const portwave::Snapshot start = engine.snapshot();
+  std::vector<Timer> contenders = {processor_timed([&] {
+    engine.restore(start);
+    engine.run(kSteps);
+  })};
+  std::vector<std::unique_ptr<PartitionedChain>> solvers;
+  for (const std::size_t p : peers) {
+    solvers.push_back(make(chain, kPeers[p], c.step_s, c.tolerance));
+    contenders.push_back(processor_timed([&solver = *solvers.back()] {
+      solver.restart();
+      for (int n = 0; n < kSteps; ++n) solver.step();
+    }));
+  }
+  const Contest contest = take_turns(contenders, {.rounds = 21, .turn_s = 1e-3});
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    report.add({.name = fmt::format("{}/{}/time", name, kPeers[peers[i]].name),
+                .sense = Sense::at_most,
+                .note = fmt::format("{} steps", kSteps)},
+               contest, 0, i + 1);
+  }
+}
+
+void compare(const Report& report, const Case& c) {
+  const CutChain chain = cut_chain(c.pieces, c.cut, c.mass_ratio);
+  const portwave::System system = cut_chain_system(chain);
+  const WholeChain whole(chain);
+  const Trajectory expected = whole.midpoint(c.step_s, kSteps);
+  check_answers(c, chain, system, expected);
+  const double midpoint_error = difference(expected, whole.exact(c.step_s, kSteps));
+  const std::string name = "quasi_newton/" + c.name();
+  fmt::print(stderr, "{}\n", name);
+
+  std::vector<std::size_t> fit;  // peers that converge
+  for (std::size_t p = 0; p < kPeers.size(); ++p) {
+    const Outcome outcome = run(chain, kPeers[p], c.step_s, c.tolerance, expected);
+    tell(report, name + "/" + kPeers[p].name, outcome, midpoint_error);
+    if (outcome.not_converged == 0.0) fit.push_back(p);
+  }
+  for (const Method& method : kMethods) {
+    tell(report, name + "/" + method.name,
+         run(system, chain, method, c.step_s, c.tolerance, expected), midpoint_error);
+  }
+  compare_times(report, c, name, chain, system, fit);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Report report("quasi_newton", 3);
+  if (report.only_lists(argc, argv)) return 0;
+  for (const Case& c : cases()) compare(report, c);
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "quasi_newton: {}\n", error.what());
+  return 1;
+}
