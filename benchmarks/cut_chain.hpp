@@ -3,10 +3,12 @@
 // The cut chain of peers/quasi_newton_coupling.hpp as the engine sees it, and whole: as one system
 // of masses that is never cut. The two share nothing but the numbers of the pieces.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <stdexcept>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Dense>
@@ -16,33 +18,52 @@
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/subsystems/catalogue/chain.hpp"
+#include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
+#include "precision_reference.hpp"
 
 namespace portwave::bench {
 
-/// Masses of odd pieces are `mass_ratio` times those of even ones. At rest, every mass displaced by
-/// up to 0.1 m.
-inline CutChain cut_chain(std::size_t pieces, CutAt cut, double mass_ratio) {
+/// At rest, every mass displaced by up to 0.1 m.
+inline CutChain at_rest(std::vector<Piece> pieces, CutAt cut) {
   CutChain chain;
+  chain.pieces = std::move(pieces);
   chain.cut = cut;
-  for (std::size_t p = 0; p < pieces; ++p) {
-    Piece piece;
-    if (p % 2 == 1) piece.mass_kg *= mass_ratio;
-    for (std::size_t i = 0; i < piece.masses; ++i) {
+  for (std::size_t p = 0; p < chain.pieces.size(); ++p) {
+    for (std::size_t i = 0; i < chain.pieces[p].masses; ++i) {
       const bool shared = cut == CutAt::mass && p > 0 && i == 0;
       chain.q.push_back(shared ? chain.q.back() : 0.2 * evenly(chain.q.size(), 2) - 0.1);
       chain.v.push_back(0.0);
     }
-    chain.pieces.push_back(piece);
   }
   return chain;
 }
+
+/// Masses of odd pieces are `mass_ratio` times those of even ones.
+inline CutChain cut_chain(std::size_t count, CutAt cut, double mass_ratio) {
+  std::vector<Piece> pieces(count);
+  for (std::size_t p = 1; p < count; p += 2) pieces[p].mass_kg *= mass_ratio;
+  return at_rest(std::move(pieces), cut);
+}
+
+/// The same of single masses on hardening springs, those of the Duffing–linear pair of arXiv
+/// 2603.16424.
+inline CutChain duffing_chain(std::size_t count, double mass_ratio) {
+  std::vector<Piece> pieces(count, {.masses = 1,
+                                    .mass_kg = 8,
+                                    .ground_stiffness_N_per_m = 100,
+                                    .cubic_stiffness_N_per_m3 = 8000,
+                                    .coupling_stiffness_N_per_m = 120});
+  for (std::size_t p = 1; p < count; p += 2) pieces[p].mass_kg *= mass_ratio;
+  return at_rest(std::move(pieces), CutAt::spring);
+}
+
+inline std::string piece_name(std::size_t p) { return "piece" + std::to_string(p); }
 
 /// One part per piece.
 inline System cut_chain_system(const CutChain& chain) {
   SystemBuilder builder;
   const std::size_t last = chain.cuts();
   const ChainEnd even = chain.cut == CutAt::spring ? ChainEnd::spring : ChainEnd::mass;
-  const auto name = [](std::size_t p) { return "piece" + std::to_string(p); };
   std::size_t at = 0;
   for (std::size_t p = 0; p <= last; ++p) {
     const Piece& piece = chain.pieces[p];
@@ -57,7 +78,7 @@ inline System cut_chain_system(const CutChain& chain) {
     at += piece.masses;
     if (right == ChainEnd::spring) state.push_back(chain.q[at] - chain.q[at - 1]);
     builder.add(
-        name(p),
+        piece_name(p),
         mass_spring_damper_chain({.masses = static_cast<int>(piece.masses),
                                   .mass_kg = piece.mass_kg,
                                   .stiffness_N_per_m = piece.stiffness_N_per_m,
@@ -69,12 +90,83 @@ inline System cut_chain_system(const CutChain& chain) {
         {.initial_state = state});
   }
   for (std::size_t c = 0; c < last; ++c) {
-    const std::vector<std::string> ports = {name(c) + ".right", name(c + 1) + ".left"};
+    const std::vector<std::string> ports = {piece_name(c) + ".right", piece_name(c + 1) + ".left"};
     if (chain.cut == CutAt::spring) builder.connect(ports[0], ports[1]);
     if (chain.cut == CutAt::mass) builder.join(joint::CommonFlow{}, ports);
   }
-  builder.join(joint::Free{}, {name(0) + ".left"});
-  builder.join(joint::Free{}, {name(last) + ".right"});
+  builder.join(joint::Free{}, {piece_name(0) + ".left"});
+  builder.join(joint::Free{}, {piece_name(last) + ".right"});
+  return builder.build();
+}
+
+/// A mass on a hardening spring, as a user would write it, with a port for every neighbour: at the
+/// end of a spring, or at the mass itself.
+///   H = ½ m v² + ½ k q² + ¼ k₃ q⁴ + ½ k_c Σ δ²,  state (q, v, δ of every spring)
+inline std::shared_ptr<const Subsystem> duffing_piece(const Piece& piece, bool springs,
+                                                      const std::vector<std::string>& ports) {
+  const double m = piece.mass_kg, k = piece.ground_stiffness_N_per_m,
+               k3 = piece.cubic_stiffness_N_per_m3, kc = piece.coupling_stiffness_N_per_m;
+  const int count = static_cast<int>(ports.size()), states = springs ? 2 + count : 2;
+  Signature signature;
+  signature.type = springs ? "duffing_with_springs" : "duffing";
+  signature.states = {{"q", "m"}, {"v", "m/s"}};
+  Structure structure = Structure::zero(states, count);
+  structure.J.insert(0, 1) = 1.0 / m;
+  structure.J.insert(1, 0) = -1.0 / m;
+  structure.R.insert(1, 1) = piece.damping_Ns_per_m / (m * m);
+  for (int i = 0; i < count; ++i) {
+    const std::string& port = ports[static_cast<std::size_t>(i)];
+    signature.ports.push_back(
+        {port, springs ? Causality::flow_in : Causality::effort_in, Domain::translation, 1});
+    if (!springs) structure.G.insert(1, i) = -1.0 / m;
+    if (!springs) continue;
+    signature.states.push_back({port + "_elongation", "m"});
+    structure.J.insert(1, 2 + i) = 1.0 / m;
+    structure.J.insert(2 + i, 1) = -1.0 / m;
+    structure.G.insert(2 + i, i) = 1.0;
+  }
+  Hamiltonian energy;
+  energy.value = [=](const double* x) {
+    double twice = m * x[1] * x[1] + (k + 0.5 * k3 * x[0] * x[0]) * x[0] * x[0];
+    for (int i = 2; i < states; ++i) twice += kc * x[i] * x[i];
+    return 0.5 * twice;
+  };
+  energy.gradient = [=](const double* x, double* g) {
+    g[0] = (k + k3 * x[0] * x[0]) * x[0];
+    g[1] = m * x[1];
+    for (int i = 2; i < states; ++i) g[i] = kc * x[i];
+  };
+  energy.hessian = [=](const double* x, double* hessian) {
+    std::fill_n(hessian, states * states, 0.0);
+    hessian[0] = k + 3.0 * k3 * x[0] * x[0];
+    hessian[states + 1] = m;
+    for (int i = 2; i < states; ++i) hessian[i * states + i] = kc;
+  };
+  return std::make_shared<NonlinearPortHamiltonian>(
+      std::move(signature), std::move(structure), std::move(energy),
+      NonlinearPortHamiltonian::Options{.discrete_gradient = DiscreteGradient::mean_value,
+                                        .polynomial_degree = 4,
+                                        .typical_state = {}});
+}
+
+/// One part per mass.
+inline System duffing_chain_system(const CutChain& chain) {
+  SystemBuilder builder;
+  const std::size_t last = chain.cuts();
+  for (std::size_t p = 0; p <= last; ++p) {
+    const bool springs = p % 2 == 0;
+    std::vector<std::string> ports;
+    std::vector<double> state = {chain.q[p], chain.v[p]};
+    if (p > 0) ports.emplace_back("left");
+    if (p > 0 && springs) state.push_back(chain.q[p - 1] - chain.q[p]);
+    if (p < last) ports.emplace_back("right");
+    if (p < last && springs) state.push_back(chain.q[p + 1] - chain.q[p]);
+    builder.add(piece_name(p), duffing_piece(chain.pieces[p], springs, ports),
+                {.initial_state = state});
+  }
+  for (std::size_t c = 0; c < last; ++c) {
+    builder.connect(piece_name(c) + ".right", piece_name(c + 1) + ".left");
+  }
   return builder.build();
 }
 
@@ -94,7 +186,7 @@ inline Trajectory read_engine(const Stepper& engine, const CutChain& chain) {
   return end;
 }
 
-/// The chain whole: M q'' + R q' + K q = 0.
+/// The chain whole: M q″ + R q′ + K q + k₃ q³ = 0.
 class WholeChain {
  public:
   explicit WholeChain(const CutChain& chain) {
@@ -106,6 +198,7 @@ class WholeChain {
       }
     }
     M_ = R_ = K_ = Eigen::MatrixXd::Zero(size_, size_);
+    cubic_ = Eigen::ArrayXd::Zero(size_);
     std::size_t at = 0;
     for (std::size_t p = 0; p < chain.pieces.size(); ++p) {
       const Piece& piece = chain.pieces[p];
@@ -113,6 +206,7 @@ class WholeChain {
         M_(place_[i], place_[i]) += piece.mass_kg;
         R_(place_[i], place_[i]) += piece.damping_Ns_per_m;
         K_(place_[i], place_[i]) += piece.ground_stiffness_N_per_m;
+        cubic_[place_[i]] += piece.cubic_stiffness_N_per_m3;
         if (i > at) add_spring(i - 1, piece.stiffness_N_per_m);
       }
       at += piece.masses;
@@ -136,35 +230,48 @@ class WholeChain {
     K_(j, i) -= stiffness_N_per_m;
   }
 
-  /// After so many steps of the implicit midpoint rule.
+  /// After so many steps of the implicit midpoint rule, with the mean of the cubic force over the
+  /// line from q to q⁺.
   Trajectory midpoint(double h, int steps) const {
-    const Eigen::PartialPivLU<Eigen::MatrixXd> matrix(2.0 / h * M_ + R_ + 0.5 * h * K_);
+    const Eigen::MatrixXd linear = 2.0 / h * M_ + R_ + 0.5 * h * K_;
+    Eigen::PartialPivLU<Eigen::MatrixXd> matrix(linear);
+    const bool is_linear = (cubic_ == 0.0).all();
     Eigen::VectorXd q = q_, v = v_;
     for (int n = 0; n < steps; ++n) {
-      const Eigen::VectorXd mean = matrix.solve(2.0 / h * M_ * v - K_ * q);
+      const Eigen::VectorXd rhs = 2.0 / h * M_ * v - K_ * q;
+      Eigen::VectorXd mean = is_linear ? Eigen::VectorXd(matrix.solve(rhs)) : v;
+      for (int i = 0; !is_linear && i < kNewton; ++i) {
+        const Eigen::ArrayXd a = q.array(), b = a + h * mean.array();
+        const Eigen::ArrayXd force =
+            0.25 * cubic_ * (a * a * a + a * a * b + a * b * b + b * b * b);
+        Eigen::MatrixXd slope = linear;
+        slope.diagonal() += (0.25 * h * cubic_ * (a * a + 2.0 * a * b + 3.0 * b * b)).matrix();
+        matrix.compute(slope);
+        mean += matrix.solve(rhs - linear * mean - force.matrix());
+      }
       q += h * mean;
       v = 2.0 * mean - v;
     }
     return piece_by_piece(q, v);
   }
 
-  /// By the exponential of one step: a Taylor series of a small part of it, squared.
-  Trajectory exact(double h, int steps) const {
-    constexpr int kSquarings = 12, kTerms = 18;
-    Eigen::MatrixXd A = Eigen::MatrixXd::Zero(2 * size_, 2 * size_);
-    A.topRightCorner(size_, size_).setIdentity();
-    A.bottomLeftCorner(size_, size_) = -M_.inverse() * K_;
-    A.bottomRightCorner(size_, size_) = -M_.inverse() * R_;
-    Eigen::MatrixXd term = Eigen::MatrixXd::Identity(2 * size_, 2 * size_), flow = term;
-    for (int order = 1; order <= kTerms; ++order) {
-      term = term * A * std::ldexp(h, -kSquarings) / order;
-      flow += term;
-    }
-    for (int i = 0; i < kSquarings; ++i) flow = (flow * flow).eval();
-    Eigen::VectorXd x(2 * size_);
-    x << q_, v_;
-    for (int n = 0; n < steps; ++n) x = (flow * x).eval();
-    return piece_by_piece(x.head(size_), x.tail(size_));
+  /// At a time, nearly exactly: by extrapolation, in steps of about a sixth of the shortest period.
+  Trajectory exact(double end_s) const {
+    const Eigen::ArrayXd mass = M_.diagonal().array();
+    const auto slope = [&](double, const double* x, double* x_dot) {
+      const Eigen::Map<const Eigen::VectorXd> q(x, size_), v(x + size_, size_);
+      Eigen::Map<Eigen::VectorXd>(x_dot, size_) = v;
+      const Eigen::ArrayXd cubic = cubic_ * q.array() * q.array() * q.array();
+      Eigen::Map<Eigen::VectorXd>(x_dot + size_, size_) =
+          ((-(K_ * q + R_ * v)).array() - cubic) / mass;
+    };
+    const double fastest_per_s =
+        std::sqrt((2.0 * (K_.diagonal().array() + cubic_ * q_.array().square()) / mass).maxCoeff());
+    std::vector<double> x(q_.begin(), q_.end());
+    x.insert(x.end(), v_.begin(), v_.end());
+    x = extrapolated(slope, x, end_s, static_cast<int>(std::ceil(end_s * fastest_per_s)));
+    return piece_by_piece(Eigen::Map<const Eigen::VectorXd>(x.data(), size_),
+                          Eigen::Map<const Eigen::VectorXd>(x.data() + size_, size_));
   }
 
  private:
@@ -177,9 +284,12 @@ class WholeChain {
     return end;
   }
 
+  static constexpr int kNewton = 8;
+
   Eigen::Index size_ = 0;
   std::vector<Eigen::Index> place_;  // of every mass, piece by piece
   Eigen::MatrixXd M_, R_, K_;
+  Eigen::ArrayXd cubic_;
   Eigen::VectorXd q_, v_;
 };
 

@@ -18,12 +18,15 @@ enum class End {
 };
 
 /// Implicit midpoint of one piece, in the mean velocities w of a step:
-///   (2M/h + R + hK/2) w = 2M v/h − K q + forces,  tridiagonal, factorised once.
+///   (2M/h + R + hK/2) w = 2M v/h − K q + forces,  tridiagonal, factorised once; by Newton where
+/// there are cubic springs.
 class PieceStep {
  public:
   PieceStep(const Piece& piece, double h, std::array<End, 2> ends)
       : piece_(piece), h_(h), ends_(ends), size_(piece.masses), end_{0, size_ - 1} {
-    if (size_ < 3) throw std::invalid_argument("a piece has at least three masses");
+    if (size_ < (std::ranges::count(ends, End::moved) > 0 ? 3 : 1)) {
+      throw std::invalid_argument("a piece has too few masses");
+    }
     off_ = -0.5 * h * piece.stiffness_N_per_m;
     diagonal_.assign(size_, 2.0 * piece.mass_kg / h + piece.damping_Ns_per_m +
                                 0.5 * h * piece.ground_stiffness_N_per_m - 2.0 * off_);
@@ -33,13 +36,8 @@ class PieceStep {
     }
     first_ = ends[0] == End::moved ? 1 : 0;
     last_ = ends[1] == End::moved ? size_ - 2 : size_ - 1;
-    inverse_pivot_.assign(size_, 0.0);
-    inverse_pivot_[first_] = 1.0 / diagonal_[first_];
-    for (std::size_t i = first_ + 1; i <= last_; ++i) {
-      inverse_pivot_[i] = 1.0 / (diagonal_[i] - off_ * off_ * inverse_pivot_[i - 1]);
-    }
-    base_.resize(size_);
-    w_.resize(size_);
+    for (auto* vector : {&inverse_pivot_, &base_, &forces_, &slope_, &w_}) vector->resize(size_);
+    factorise();
   }
 
   void start(std::span<const double> q, std::span<const double> v,
@@ -57,6 +55,7 @@ class PieceStep {
       if (i > 0) base_[i] -= k * (q_[i] - q_[i - 1]);
       if (i + 1 < size_) base_[i] -= k * (q_[i] - q_[i + 1]);
     }
+    w_ = v_;  // where Newton begins
     for (std::size_t side = 0; side < 2; ++side) {
       if (ends_[side] != End::spring) continue;
       base_[end_[side]] += piece_.coupling_stiffness_N_per_m * elongation_[side];
@@ -66,19 +65,19 @@ class PieceStep {
   /// Left and right: what is given at the ends; what they answer.
   std::array<double, 2> evaluate(std::array<double, 2> given) {
     given_ = given;
-    std::ranges::copy(base_, w_.begin());
+    std::ranges::copy(base_, forces_.begin());
     for (std::size_t side = 0; side < 2; ++side) {
       const double in = given[side];
-      if (ends_[side] == End::pushed) w_[end_[side]] += in;
-      if (ends_[side] == End::spring) w_[end_[side]] += half_spring() * in;
-      if (ends_[side] == End::moved) w_[inner(side)] -= off_ * in;
+      if (ends_[side] == End::pushed) forces_[end_[side]] += in;
+      if (ends_[side] == End::spring) forces_[end_[side]] += half_spring() * in;
+      if (ends_[side] == End::moved) forces_[inner(side)] -= off_ * in;
     }
-    for (std::size_t i = first_ + 1; i <= last_; ++i) {
-      w_[i] -= off_ * inverse_pivot_[i - 1] * w_[i - 1];
+    if (piece_.cubic_stiffness_N_per_m3 == 0.0) {
+      std::ranges::copy(forces_, w_.begin());
+      substitute();
+    } else {
+      newton();
     }
-    w_[last_] *= inverse_pivot_[last_];
-    for (std::size_t i = last_; i-- > first_;)
-      w_[i] = (w_[i] - off_ * w_[i + 1]) * inverse_pivot_[i];
     return {answer(0), answer(1)};
   }
 
@@ -101,6 +100,55 @@ class PieceStep {
   double half_spring() const { return 0.5 * h_ * piece_.coupling_stiffness_N_per_m; }
   std::size_t inner(std::size_t side) const { return side == 0 ? 1 : size_ - 2; }
 
+  /// Of the tridiagonal matrix and the slope of the cubic forces.
+  void factorise() {
+    for (std::size_t i = first_; i <= last_; ++i) {
+      const double before = i > first_ ? off_ * off_ * inverse_pivot_[i - 1] : 0.0;
+      inverse_pivot_[i] = 1.0 / (diagonal_[i] + slope_[i] - before);
+    }
+  }
+
+  void substitute() {
+    for (std::size_t i = first_ + 1; i <= last_; ++i) {
+      w_[i] -= off_ * inverse_pivot_[i - 1] * w_[i - 1];
+    }
+    w_[last_] *= inverse_pivot_[last_];
+    for (std::size_t i = last_; i-- > first_;) {
+      w_[i] = (w_[i] - off_ * w_[i + 1]) * inverse_pivot_[i];
+    }
+  }
+
+  /// ¼ k₃ (q³ + q² q⁺ + q q⁺² + q⁺³),  q⁺ = q + h w.
+  double cubic(std::size_t i) const {
+    const double q = q_[i], next = q + h_ * w_[i];
+    return 0.25 * piece_.cubic_stiffness_N_per_m3 * (q + next) * (q * q + next * next);
+  }
+
+  void newton() {
+    constexpr int kMost = 50;
+    for (int n = 0; n < kMost; ++n) {
+      double change = 0.0, size = 0.0;
+      before_ = w_;
+      for (std::size_t i = first_; i <= last_; ++i) {
+        const double q = q_[i], next = q + h_ * w_[i];
+        slope_[i] = 0.25 * piece_.cubic_stiffness_N_per_m3 * h_ *
+                    (q * q + 2.0 * q * next + 3.0 * next * next);
+      }
+      for (std::size_t i = first_; i <= last_; ++i) {
+        w_[i] = forces_[i] - cubic(i) + slope_[i] * before_[i];
+      }
+      factorise();
+      substitute();
+      for (std::size_t i = first_; i <= last_; ++i) {
+        change = std::max(change, std::abs(w_[i] - before_[i]));
+        size = std::max(size, std::abs(w_[i]));
+      }
+      if (!(change > 1e-14 * size)) return;
+      // What is left is of second order in the change.
+      if (n > 0 && change < 1e-9 * size) return;
+    }
+  }
+
   double answer(std::size_t side) {
     const std::size_t end = end_[side];
     switch (ends_[side]) {
@@ -113,7 +161,7 @@ class PieceStep {
                  half_spring() * (given_[side] - w_[end]));
       case End::moved:
         w_[end] = given_[side];
-        return base_[end] - diagonal_[end] * w_[end] - off_ * w_[inner(side)];
+        return base_[end] - diagonal_[end] * w_[end] - off_ * w_[inner(side)] - cubic(end);
     }
     return 0.0;
   }
@@ -124,7 +172,7 @@ class PieceStep {
   std::size_t size_, first_ = 0, last_ = 0;
   std::array<std::size_t, 2> end_;
   std::array<double, 2> elongation_{}, given_{};
-  std::vector<double> diagonal_, inverse_pivot_, base_, w_, q_, v_;
+  std::vector<double> diagonal_, inverse_pivot_, base_, forces_, slope_, w_, before_, q_, v_;
 };
 
 /// |x̃ − x| ≤ tolerance |x̃|.

@@ -16,10 +16,11 @@ namespace portwave::bench {
 
 /// A row of equal masses, joined by springs.
 struct Piece {
-  std::size_t masses = 5;  ///< ≥ 3
+  std::size_t masses = 5;  ///< ≥ 1; ≥ 3 of pieces that are cut through masses
   double mass_kg = 0.3;
   double stiffness_N_per_m = 50;           ///< between the masses
   double ground_stiffness_N_per_m = 5;     ///< each mass to ground
+  double cubic_stiffness_N_per_m3 = 0;     ///< of the same springs: force k q + k₃ q³
   double damping_Ns_per_m = 0.1;           ///< each mass to ground
   double coupling_stiffness_N_per_m = 50;  ///< of the springs that an even piece has at its cuts
 };
@@ -54,7 +55,7 @@ struct PartitionedOptions {
 };
 
 /// A participant takes an implicit midpoint step of its pieces at every call, from the state at the
-/// beginning of the step.
+/// beginning of the step; of the cubic springs the mean of the force over the line from q to q⁺.
 class PartitionedChain {
  public:
   virtual ~PartitionedChain() = default;
