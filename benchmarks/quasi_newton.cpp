@@ -17,12 +17,15 @@
 // and of a case
 //   best_peer   the fewest latencies of a peer that converges, beside those of the engine's auto
 //   time        of auto's steps, beside a peer's, timed in turns in one process: a message costs
-//               nothing there. The peers are loops for this chain alone; with many cuts their time
-//               is that of the decomposition of their columns, which is made anew each time.
+//               nothing there. The peers are loops for this chain alone. Only with few cuts: with
+//               many, their time is that of the decomposition of their columns, which could be
+//               updated in place of being made anew
 //
 // Many rows have no goal because the peers are as good there, or better. Where columns of earlier
 // steps tell all about few linear cuts they need two iterations, and end the step with the last of
-// them; waves need two evaluations and the commit. Weakly coupled nonlinear pieces are similar.
+// them; waves need two evaluations and the commit. Weakly coupled nonlinear pieces are similar. The
+// filter of 0.01 is the usual one. With 1e-4 they need up to a third less where there are many
+// linear cuts, but diverge in the hardest nonlinear case, where 0.1 is better.
 //
 // An argument restricts the cases: a part of their names.
 
@@ -109,6 +112,7 @@ const std::vector<Peer> kPeers = {
     {"iqn_serial", {}},
     {"iqn_serial_reuse_8", {.reused_steps = 8}},
     {"iqn_parallel_reuse_8", {.serial = false, .reused_steps = 8}},
+    {"iqn_parallel_reuse_8_filter_0.1", {.serial = false, .reused_steps = 8, .filter = 0.1}},
 };
 
 struct Method {
@@ -205,6 +209,23 @@ void check_answers(const Case& c, const CutChain& chain, const portwave::System&
           difference(wrong.midpoint(c.step_s, kSteps), expected), false);
 }
 
+/// The reference itself: midpoint comes four times as close to the exact solution with half the
+/// step.
+void check_reference() {
+  constexpr int kFine = 4000;
+  constexpr double kStep_s = 1.0 / kFine;
+  for (const Kind kind : {Kind::at_springs, Kind::through_masses, Kind::duffing}) {
+    const Case c{.kind = kind, .pieces = 4};
+    const WholeChain whole(c.chain());
+    const Trajectory exact = whole.exact(1.0);
+    const double gain = difference(whole.midpoint(kStep_s, kFine), exact) /
+                        difference(whole.midpoint(0.5 * kStep_s, 2 * kFine), exact);
+    if (!(std::abs(gain - 4.0) < 0.1)) {
+      throw std::runtime_error(fmt::format("{}: half the step gains {:.2f}", c.name(), gain));
+    }
+  }
+}
+
 /// Both directions through each cut.
 double messages(const Outcome& outcome) { return 2.0 * outcome.iterations; }
 
@@ -214,7 +235,7 @@ struct Goals {
 
 void tell(const Report& report, const std::string& name, const Outcome& outcome, const Goals& goals,
           double midpoint_error) {
-  fmt::print(stderr, "  {:24} {:8.2f} {:8.2f} {:8.2f}   {:8.1e}  {:5.1f} %  {}\n",
+  fmt::print(stderr, "  {:32} {:8.2f} {:8.2f} {:8.2f}   {:8.1e}  {:5.1f} %  {}\n",
              name.substr(name.rfind('/') + 1), outcome.iterations, messages(outcome),
              outcome.latencies, outcome.error, 100.0 * outcome.not_converged, outcome.how);
   std::string note = outcome.how.empty() ? "" : outcome.how + "; ";
@@ -293,11 +314,11 @@ void compare(const Report& report, const Case& c) {
     if (!is_auto) continue;
     report.add({.name = name + "/best_peer",
                 .sense = Sense::at_least,
-                .goal = c.hard() ? std::optional(2.0) : std::nullopt,
+                .goal = c.hard() ? std::optional(1.5) : std::nullopt,
                 .note = "latencies of " + best},
                {fewest / outcome.latencies}, "times as many latencies");
   }
-  compare_times(report, c, name, chain, system, fit);
+  if (c.pieces <= 4) compare_times(report, c, name, chain, system, fit);
 }
 
 }  // namespace
@@ -307,6 +328,7 @@ int main(int argc, char** argv) try {
   if (report.only_lists(argc, argv)) return 0;
   const std::string_view asked = argc > 1 ? argv[1] : "";
   const std::string_view wanted = asked.starts_with("--") ? "" : asked;
+  check_reference();
   for (const Case& c : cases()) {
     if (c.name().find(wanted) != std::string::npos) compare(report, c);
   }
