@@ -62,7 +62,8 @@ class System:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], folder: Union[str, "os.PathLike[str]"] = ".") -> "System":
-        """A scenario as a dictionary. ``folder``: what relative paths in it are relative to."""
+        """A scenario as a dictionary. ``folder``: what relative paths in it are relative to; files that it
+        names must lie there or below."""
         system = cls.__new__(cls)
         system.folder = Path(folder)
         system._document = copy.deepcopy(dict(document))

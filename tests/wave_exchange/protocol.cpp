@@ -154,8 +154,9 @@ class Protocol::Machine {
         true, [&] { return !fails(task, int(k), /*late=*/false); },
         [&] { return !fails(task, int(k), /*late=*/true); }, note,
         [&] {
-          write_messages(task, failed ? kSpoiled : stamp(number), number);
-          send(task, number);
+          const std::uint64_t own = failed ? kSpoiled : stamp(number);
+          send(
+              task, [own](auto* waves) { waves->set(own); }, number);
         });
     if (failed && late) fail(task, k);
   }
@@ -208,7 +209,9 @@ class Protocol::Machine {
     /// Behind a fault.
     void publish(std::uint64_t number) {
       machine.hold(*this, kAnyStamp, 2 * int(number));
-      if (machine.s_.defect != Defect::no_drain) machine.send(*this, number);
+      if (machine.s_.defect != Defect::no_drain)
+        machine.send(
+            *this, [](auto*) {}, number);
     }
   };
 
@@ -329,21 +332,20 @@ class Protocol::Machine {
       if (found != stamp(number)) wrong("payload", int(found), int(stamp(number)));
     }
   }
-  static void write_messages(const Task& task, std::uint64_t stamp, std::uint64_t number) {
-    for (auto* channel : task.outbound) channel->waves(number)->set(stamp);
-  }
   /// Never twice, even if the number is.
   std::uint64_t stamp(std::uint64_t number) const {
     return s_.defect == Defect::epochs_restart || s_.defect == Defect::words_restart
                ? 100 * std::uint64_t(step_) + number
                : number + 1;
   }
-  void send(const Task& task, std::uint64_t number) {
+  template <class Write>
+  void send(const Task& task, const Write& write, std::uint64_t number) {
     for (std::size_t i = 0; i < task.outbound.size(); ++i) {
       if (s_.defect == Defect::arrivals_counted) {
+        write(task.outbound[i]->waves(number));
         arrivals_[task.neighbours[i]].fetch_add(1, std::memory_order_release);
       } else {
-        task.outbound[i]->publish(number);
+        task.outbound[i]->send(number, write);
       }
     }
   }

@@ -78,6 +78,12 @@ class BasicChannel {
   /// arrived and until it sends its own next message.
   auto waves(std::uint64_t number) { return slots_.waves(number % 2); }
   auto waves(std::uint64_t number) const { return slots_.waves(number % 2); }
+  /// A message: write(waves(number)), then it is published.
+  template <class Write>
+  void send(std::uint64_t number, const Write& write) {
+    write(waves(number));
+    publish(number);
+  }
   void publish(std::uint64_t number) {
     slots_.epoch(number % 2).store(number, std::memory_order_release);
   }

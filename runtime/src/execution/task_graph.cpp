@@ -102,9 +102,9 @@ bool Task::solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first)
 
 void Task::send(const StepArrays& s, std::uint64_t number) {
   for (const Outbound& out : outbound_) {
-    double* waves = out.channel->waves(number);
-    for (std::size_t i = 0; i < out.offsets.size(); ++i) waves[i] = s.b_trial[out.offsets[i]];
-    out.channel->publish(number);
+    out.channel->send(number, [&](double* waves) {
+      for (std::size_t i = 0; i < out.offsets.size(); ++i) waves[i] = s.b_trial[out.offsets[i]];
+    });
   }
 }
 
