@@ -1,0 +1,65 @@
+// The gap of an iteration, of waves that are given.
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <portwave/coupling/waves/residual.hpp>
+
+#include "support/systems.hpp"
+
+namespace portwave {
+namespace {
+
+class InterfaceResidualOfAChain : public ::testing::Test {
+ protected:
+  InterfaceResidualOfAChain()
+      : system_(testing::chain_of_blocks(12, 3)),
+        waves_(system_, 0.01, std::vector<double>(system_.scalar_ports().size(), 1.0)),
+        u_(static_cast<std::size_t>(waves_.wave_size()), 1.0),
+        b_(u_),
+        exchanged_(u_) {}
+
+  InterfaceGap gap(bool per_part) {
+    InterfaceResidual residual(waves_);
+    for (int i = 0; i < static_cast<int>(waves_.batches().size()); ++i) {
+      residual.measure(i, waves_.batch(i).all(), u_.data(), b_.data(), exchanged_.data());
+    }
+    return residual.gap(0, per_part);
+  }
+  double& wave(AlignedVector& waves, int port) {
+    return waves[static_cast<std::size_t>(waves_.wave_of_port(port))];
+  }
+
+  System system_;
+  WaveDiscretisation waves_;
+  AlignedVector u_, b_, exchanged_;
+};
+
+TEST_F(InterfaceResidualOfAChain, IsTheNormOfWhatIsOff) {
+  const auto ports = static_cast<double>(system_.scalar_ports().size());
+  EXPECT_EQ(gap(false).residual, 0.0);
+  wave(exchanged_, 0) = 1.5;
+  EXPECT_DOUBLE_EQ(gap(false).residual, 0.5 / std::sqrt(ports));
+  EXPECT_DOUBLE_EQ(gap(false).energy_J, 0.125);
+  // The first block, by itself, is off by as much of less.
+  EXPECT_GT(gap(true).residual, 2.0 * gap(false).residual);
+}
+
+TEST_F(InterfaceResidualOfAChain, IsNaNWhereverAWaveIs) {
+  for (int port = 0; port < static_cast<int>(system_.scalar_ports().size()); ++port) {
+    for (AlignedVector* const waves : {&u_, &exchanged_}) {
+      const double before = wave(*waves, port);
+      wave(*waves, port) = std::numeric_limits<double>::quiet_NaN();
+      EXPECT_TRUE(std::isnan(gap(false).residual)) << port;
+      EXPECT_TRUE(std::isnan(gap(true).residual)) << port;
+      wave(*waves, port) = before;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace portwave
