@@ -171,6 +171,12 @@ std::vector<Case> cases() {
        "two_oscillators",
        {{"/time", R"({"step": {"kind": "adaptive", "tolerance": 1e-4}, "end_s": 10})"},
         {"/method", R"({"kind": "auto"})"}}},
+      // Passes the level several times before and after.
+      {"events",
+       "two_oscillators",
+       {{"/events", R"([{"name": "middle", "of": "A.q1", "level": 0}])"}},
+       150,
+       150},
       {"chain", "chain_64", {}},
       {"chain_threads", "chain_64", {}, 7, 40, parallel},
       {"rings", "ring_junctions", {}},
