@@ -79,5 +79,21 @@ TEST(StateArchive, RefusesFlagsThatAreNone) {
                                    kList + sizeof(Flagged) + offsetof(Flagged, flag)}));
 }
 
+TEST(StateArchive, IsReadToItsEndOrRefused) {
+  std::vector<std::byte> bytes;
+  StateArchive writer = StateArchive::writer(bytes);
+  double first = 1.5, second = 2.5;
+  writer.value(first);
+  writer.value(second);
+  writer.finish();
+  StateArchive whole = StateArchive::reader(bytes);
+  whole.value(first);
+  whole.value(second);
+  EXPECT_NO_THROW(whole.finish());
+  StateArchive half = StateArchive::reader(bytes);
+  half.value(first);
+  EXPECT_THROW(half.finish(), StateArchive::Mismatch);
+}
+
 }  // namespace
 }  // namespace portwave
