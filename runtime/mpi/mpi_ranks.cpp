@@ -120,9 +120,10 @@ class MpiRanks final : public Ranks {
  public:
   MpiRanks() {
     MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
-    MPI_Comm_rank(communicator_, &rank_);
-    MPI_Comm_size(communicator_, &size_);
+    look();
   }
+  /// Takes the communicator over.
+  explicit MpiRanks(MPI_Comm communicator) : communicator_(communicator) { look(); }
   ~MpiRanks() override {
     int is_finalised = 0;
     MPI_Finalized(&is_finalised);
@@ -171,26 +172,43 @@ class MpiRanks final : public Ranks {
     return std::make_unique<MpiMessages>(communicator_, neighbours, traffic_);
   }
 
+  std::shared_ptr<Ranks> first(int count) override {
+    MPI_Comm some = MPI_COMM_NULL;
+    MPI_Comm_split(communicator_, rank_ < count ? 0 : MPI_UNDEFINED, rank_, &some);
+    return some == MPI_COMM_NULL ? nullptr : std::make_shared<MpiRanks>(some);
+  }
+
+  void rest() override { wait_asleep(Clock::time_point::max()); }
+
   RankTraffic traffic() const override { return traffic_; }
 
   void end(int exit_code) override {
-    using Clock = std::chrono::steady_clock;
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Ibarrier(communicator_, &request);
-    const auto until = Clock::now() + std::chrono::seconds(kPatience_s);
-    int is_done = 0;
-    while (is_done == 0 && Clock::now() < until) {
-      MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
-      if (is_done == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    if (is_done != 0) return;
+    if (wait_asleep(Clock::now() + std::chrono::seconds(kPatience_s))) return;
     std::fprintf(stderr, "portwave: rank %d ended alone; all ranks are ended\n", rank_);
     std::fflush(nullptr);
     MPI_Abort(communicator_, exit_code == 0 ? 3 : exit_code);
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   static constexpr int kPatience_s = 10;
+
+  void look() {
+    MPI_Comm_rank(communicator_, &rank_);
+    MPI_Comm_size(communicator_, &size_);
+  }
+  /// For all ranks to come here; false where they have not by then.
+  bool wait_asleep(Clock::time_point until) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibarrier(communicator_, &request);
+    for (;;) {
+      int is_done = 0;
+      MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
+      if (is_done != 0) return true;
+      if (Clock::now() >= until) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
 
   Library library_;  // first, so that it goes last
   MPI_Comm communicator_ = MPI_COMM_NULL;

@@ -49,6 +49,7 @@ class ThreadRanks {
     int arrived = 0, left = 0;
     std::uint64_t round = 0;
     std::map<std::pair<int, int>, Mail> mail;  // by sender and receiver
+    std::vector<std::shared_ptr<World>> parts;  // in the order of the calls of `first`
   };
 
   class Rank final : public Ranks {
@@ -83,6 +84,18 @@ class ThreadRanks {
     }
     std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours) override {
       return std::make_unique<Messages>(*this, neighbours);
+    }
+    std::shared_ptr<Ranks> first(int count) override {
+      const std::lock_guard lock(world_->mutex);
+      if (called_ == world_->parts.size()) {
+        world_->parts.push_back(std::make_shared<World>(count, world_->seed));
+      }
+      const auto& part = world_->parts[called_++];
+      if (part->size != count) throw RankError("counts differ");
+      return rank_ < count ? std::make_shared<Rank>(part, rank_) : nullptr;
+    }
+    void rest() override {
+      collect({}, [] {});
     }
 
    private:
@@ -155,6 +168,7 @@ class ThreadRanks {
     int rank_;
     std::mt19937 random_;
     RankTraffic traffic_;
+    std::size_t called_ = 0;  // `first`
   };
 };
 

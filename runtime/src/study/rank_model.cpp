@@ -1,0 +1,118 @@
+#include "portwave/runtime/study/rank_model.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <queue>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "study/rank_notes.hpp"
+
+namespace portwave {
+namespace {
+
+/// By rank: when its neighbours' messages are here, after they were sent [s]; 0 without neighbours.
+std::vector<double> arrivals_s(const RankStepModel& model, const Interconnect& network) {
+  std::vector<double> arrivals(model.ranks.size(), 0.0);
+  for (const RankWork& rank : model.ranks) {
+    double bytes = 0.0;
+    for (const RankWork::Message& message : rank.messages) {
+      bytes += static_cast<double>(message.bytes);
+      double& arrival = arrivals[at(message.to)];
+      arrival = std::max(arrival, network.message_s(bytes));
+    }
+  }
+  return arrivals;
+}
+
+double own_s(const RankWork& rank, int iterations) {
+  return iterations * (rank.edge_s + rank.core_s) + rank.commit_s;
+}
+
+}  // namespace
+
+std::int64_t RankStepModel::parts() const {
+  std::int64_t sum = 0;
+  for (const RankWork& rank : ranks) sum += rank.parts;
+  return sum;
+}
+
+int rounds_of(int ranks) {
+  return ranks <= 1 ? 0 : static_cast<int>(std::bit_width(static_cast<unsigned>(ranks) - 1U));
+}
+
+void check_messages(const RankStepModel& model) {
+  const int count = static_cast<int>(model.ranks.size());
+  for (int r = 0; r < count; ++r) {
+    for (const RankWork::Message& message : model.ranks[at(r)].messages) {
+      if (message.to >= 0 && message.to < count && message.to != r) continue;
+      throw std::invalid_argument(
+          fmt::format("rank {} of {} sends to rank {}", r, count, message.to));
+    }
+  }
+}
+
+double gather_s(double bytes, int ranks, const Interconnect& network) {
+  if (ranks <= 1) return 0.0;
+  const double received = bytes * (ranks - 1.0) / ranks;
+  return rounds_of(ranks) * network.latency_s + received / network.bandwidth_B_per_s;
+}
+
+double broadcast_s(double bytes, int ranks, const Interconnect& network) {
+  if (ranks <= 1) return 0.0;
+  // The longest way down the tree; and rank 0 sends to all that are a power of two, one after another.
+  const int longest = static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))) - 1;
+  return std::max(longest * network.message_s(bytes),
+                  network.message_s(rounds_of(ranks) * bytes));
+}
+
+double list_schedule_s(std::span<const double> tasks_s, int threads) {
+  std::priority_queue<double, std::vector<double>, std::greater<>> free_at;
+  for (int i = 0; i < std::max(threads, 1); ++i) free_at.push(0.0);
+  double last = 0.0;
+  for (const double task_s : tasks_s) {
+    const double end = free_at.top() + task_s;
+    free_at.pop();
+    free_at.push(end);
+    last = std::max(last, end);
+  }
+  return last;
+}
+
+RankStepTime rank_step_time(const RankStepModel& model, const Interconnect& network) {
+  check_messages(model);
+  const int ranks = static_cast<int>(model.ranks.size());
+  const std::vector<double> arrival_s = arrivals_s(model, network);
+  double own = 0.0, busiest = 0.0, solve = 0.0, slowest = 0.0, commit = 0.0, last_arrival = 0.0;
+  double notes = 0.0;
+  for (std::size_t r = 0; r < model.ranks.size(); ++r) {
+    const RankWork& rank = model.ranks[r];
+    own += own_s(rank, model.iterations) / ranks;
+    solve = std::max(solve, rank.edge_s + rank.core_s);
+    slowest = std::max(slowest, rank.edge_s + std::max(rank.core_s, arrival_s[r]));
+    commit = std::max(commit, rank.commit_s);
+    last_arrival = std::max(last_arrival, arrival_s[r]);
+    notes += static_cast<double>(rank.note_bytes);
+  }
+  busiest = model.iterations * solve + commit;
+  RankStepTime time;
+  time.work_s = own;
+  time.imbalance_s = std::max(busiest - own, 0.0);
+  time.common_s = model.begin_s + model.common_s;
+  const auto parts = static_cast<double>(model.parts());
+  const double at_end_s = gather_s(notes + model.step_bytes_per_part * parts, ranks, network);
+  time.messages_s =
+      model.iterations * (slowest - solve) + std::max(last_arrival - at_end_s, 0.0);
+  time.gathers_s = broadcast_s(static_cast<double>(model.order_bytes), ranks, network) + at_end_s;
+  if (model.is_driven) time.gathers_s += gather_s(kStatusBytes * ranks, ranks, network);
+  if (model.evaluation_bytes_per_part > 0.0) {
+    const double bytes = model.evaluation_bytes_per_part * parts + ranks;
+    time.gathers_s += model.iterations * gather_s(bytes, ranks, network);
+  }
+  return time;
+}
+
+}  // namespace portwave
