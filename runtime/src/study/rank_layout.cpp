@@ -11,6 +11,7 @@
 #include "execution/runner.hpp"
 #include "execution/task_graph.hpp"
 #include "portwave/subsystems/base/index.hpp"
+#include "study/scaling_model.hpp"
 
 namespace portwave {
 namespace {
@@ -19,10 +20,6 @@ namespace {
 constexpr std::int64_t kHeadBytes = 24;
 /// What rank 0 tells the others to do, without the settings.
 constexpr std::int64_t kOrderBytes = 16;
-
-void multiply(std::vector<double>& values, double factor) {
-  for (double& value : values) value *= factor;
-}
 
 std::int64_t parts_of(const Partition::Task& task) {
   std::int64_t parts = 0;
@@ -56,15 +53,12 @@ RankLayout::RankLayout(const Scenario& scenario, MeasuredStep measured)
       costs_(measured_costs(waves_, waves_.initial_record().data())),
       iterations_(std::max(static_cast<int>(std::round(measured_.iterations)), 0)) {
   const Partition whole = whole_island_groups(waves_, costs_);
-  // Port solves stand for the junctions, too, and commits for their share of the ledger.
-  const double solves_s = 1e-9 * whole.iteration_cost_ns * iterations_;
-  if (solves_s > 0.0) multiply(costs_.scatter_ns, measured_.times.iterate_s / solves_s);
-  const double advances_s = 1e-9 * whole.commit_cost_ns;
   if (measured_.commit_tail_s < 0.0) {
-    measured_.commit_tail_s = std::max(measured_.times.commit_s - advances_s, 0.0);
+    measured_.commit_tail_s =
+        std::max(measured_.times.commit_s - 1e-9 * whole.commit_cost_ns, 0.0);
   }
-  const double own_s = std::max(measured_.times.commit_s - measured_.commit_tail_s, 0.0);
-  if (advances_s > 0.0) multiply(costs_.advance_ns, own_s / advances_s);
+  scale_costs(costs_, whole, iterations_, measured_.times.iterate_s,
+              std::max(measured_.times.commit_s - measured_.commit_tail_s, 0.0));
 }
 
 std::int64_t RankLayout::waves() const {

@@ -14,7 +14,8 @@
 namespace portwave {
 namespace {
 
-/// By rank: when its neighbours' messages are here, after they were sent [s]; 0 without neighbours.
+/// By rank: when its neighbours' messages are here, all having begun an evaluation together [s]; 0
+/// without neighbours.
 std::vector<double> arrivals_s(const RankStepModel& model, const Interconnect& network) {
   std::vector<double> arrivals(model.ranks.size(), 0.0);
   for (const RankWork& rank : model.ranks) {
@@ -22,10 +23,18 @@ std::vector<double> arrivals_s(const RankStepModel& model, const Interconnect& n
     for (const RankWork::Message& message : rank.messages) {
       bytes += static_cast<double>(message.bytes);
       double& arrival = arrivals[at(message.to)];
-      arrival = std::max(arrival, network.message_s(bytes));
+      arrival = std::max(arrival, rank.edge_s + network.message_s(bytes));
     }
   }
   return arrivals;
+}
+
+double bytes_sent(const RankWork& rank) {
+  double bytes = 0.0;
+  for (const RankWork::Message& message : rank.messages) {
+    bytes += static_cast<double>(message.bytes);
+  }
+  return bytes;
 }
 
 double own_s(const RankWork& rank, int iterations) {
@@ -63,10 +72,9 @@ double gather_s(double bytes, int ranks, const Interconnect& network) {
 
 double broadcast_s(double bytes, int ranks, const Interconnect& network) {
   if (ranks <= 1) return 0.0;
-  // The longest way down the tree; and rank 0 sends to all that are a power of two, one after another.
+  // The longest way down the tree, on which ranks may have sent to others before.
   const int longest = static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))) - 1;
-  return std::max(longest * network.message_s(bytes),
-                  network.message_s(rounds_of(ranks) * bytes));
+  return longest * network.latency_s + rounds_of(ranks) * bytes / network.bandwidth_B_per_s;
 }
 
 double list_schedule_s(std::span<const double> tasks_s, int threads) {
@@ -86,27 +94,26 @@ RankStepTime rank_step_time(const RankStepModel& model, const Interconnect& netw
   check_messages(model);
   const int ranks = static_cast<int>(model.ranks.size());
   const std::vector<double> arrival_s = arrivals_s(model, network);
-  double own = 0.0, busiest = 0.0, solve = 0.0, slowest = 0.0, commit = 0.0, last_arrival = 0.0;
-  double notes = 0.0;
+  double own = 0.0, solve = 0.0, slowest = 0.0, commit = 0.0, notes = 0.0, most_sent = 0.0;
   for (std::size_t r = 0; r < model.ranks.size(); ++r) {
     const RankWork& rank = model.ranks[r];
     own += own_s(rank, model.iterations) / ranks;
     solve = std::max(solve, rank.edge_s + rank.core_s);
-    slowest = std::max(slowest, rank.edge_s + std::max(rank.core_s, arrival_s[r]));
+    slowest = std::max({slowest, rank.edge_s + rank.core_s, arrival_s[r]});
     commit = std::max(commit, rank.commit_s);
-    last_arrival = std::max(last_arrival, arrival_s[r]);
     notes += static_cast<double>(rank.note_bytes);
+    most_sent = std::max(most_sent, bytes_sent(rank));
   }
-  busiest = model.iterations * solve + commit;
   RankStepTime time;
   time.work_s = own;
-  time.imbalance_s = std::max(busiest - own, 0.0);
+  time.imbalance_s = std::max(model.iterations * solve + commit - own, 0.0);
   time.common_s = model.begin_s + model.common_s;
-  const auto parts = static_cast<double>(model.parts());
-  const double at_end_s = gather_s(notes + model.step_bytes_per_part * parts, ranks, network);
+  // Committed waves travel while everyone gathers, but leave before that.
   time.messages_s =
-      model.iterations * (slowest - solve) + std::max(last_arrival - at_end_s, 0.0);
-  time.gathers_s = broadcast_s(static_cast<double>(model.order_bytes), ranks, network) + at_end_s;
+      model.iterations * (slowest - solve) + most_sent / network.bandwidth_B_per_s;
+  const auto parts = static_cast<double>(model.parts());
+  time.gathers_s = broadcast_s(static_cast<double>(model.order_bytes), ranks, network) +
+                   gather_s(notes + model.step_bytes_per_part * parts, ranks, network);
   if (model.is_driven) time.gathers_s += gather_s(kStatusBytes * ranks, ranks, network);
   if (model.evaluation_bytes_per_part > 0.0) {
     const double bytes = model.evaluation_bytes_per_part * parts + ranks;
