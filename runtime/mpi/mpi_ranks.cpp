@@ -44,7 +44,7 @@ class Library {
 class MpiMessages final : public NeighbourMessages {
  public:
   MpiMessages(MPI_Comm communicator, std::span<const Ranks::Neighbour> neighbours,
-              RankTraffic& traffic)
+              int tag, RankTraffic& traffic)
       : traffic_(traffic), neighbours_(neighbours.begin(), neighbours.end()) {
     for (int slot = 0; slot < 2; ++slot) {
       Slot& own = slots_[slot];
@@ -56,9 +56,9 @@ class MpiMessages final : public NeighbourMessages {
         own.sent[i].resize(neighbours[i].sent);
         own.received[i].resize(neighbours[i].received);
         MPI_Send_init(own.sent[i].data(), static_cast<int>(own.sent[i].size()), MPI_DOUBLE,
-                      neighbours[i].rank, kTag + slot, communicator, &own.sends[i]);
+                      neighbours[i].rank, tag + slot, communicator, &own.sends[i]);
         MPI_Recv_init(own.received[i].data(), static_cast<int>(own.received[i].size()), MPI_DOUBLE,
-                      neighbours[i].rank, kTag + slot, communicator, &own.receives[i]);
+                      neighbours[i].rank, tag + slot, communicator, &own.receives[i]);
       }
       start(own.receives);
     }
@@ -101,7 +101,6 @@ class MpiMessages final : public NeighbourMessages {
   void release(std::uint64_t number) override { start(slots_[number % 2].receives); }
 
  private:
-  static constexpr int kTag = 7100;
   struct Slot {
     std::vector<std::vector<double>> sent, received;  // by neighbour
     std::vector<MPI_Request> sends, receives;
@@ -169,7 +168,9 @@ class MpiRanks final : public Ranks {
         throw RankError("a message between two ranks has more than 2^31 waves");
       }
     }
-    return std::make_unique<MpiMessages>(communicator_, neighbours, traffic_);
+    // Receives are posted ahead: each connection has tags of its own, so that it takes no other's.
+    const int tag = kTag + 2 * (connections_++ % kTags);
+    return std::make_unique<MpiMessages>(communicator_, neighbours, tag, traffic_);
   }
 
   std::shared_ptr<Ranks> first(int count) override {
@@ -192,6 +193,7 @@ class MpiRanks final : public Ranks {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr int kPatience_s = 10;
+  static constexpr int kTag = 7100, kTags = 10'000;  // MPI allows them up to 32767 at least
 
   void look() {
     MPI_Comm_rank(communicator_, &rank_);
@@ -213,6 +215,7 @@ class MpiRanks final : public Ranks {
   Library library_;  // first, so that it goes last
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
+  int connections_ = 0;
   RankTraffic traffic_;
   std::vector<int> counts_, begins_;
 };

@@ -65,7 +65,8 @@ class Ranks {
     int rank = 0;
     std::size_t sent = 0, received = 0;  ///< doubles in a message
   };
-  /// All ranks call it; neighbours name each other. What it gives must not outlive this.
+  /// All ranks call it; neighbours name each other. What it gives must not outlive this. There may be
+  /// several at a time.
   virtual std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours) = 0;
 
   /// The first `count` ranks as ranks of their own, under the same numbers; 1 ≤ count ≤ size(). All ranks
