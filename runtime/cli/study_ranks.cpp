@@ -93,8 +93,7 @@ Json study_json(const RankScalingStudy& study, const RankScalingOptions& options
           {"serial_step_s", study.serial_step_s},
           {"iterations", study.iterations},
           {"begin_s", study.begin_s},
-          {"commit_tail_s", study.commit_tail_s},
-          {"ledger_tail_s", study.ledger_tail_s},
+          {"ledger_s", study.ledger_s},
           {"rows", rows_json(study.rows)},
           {"predicted_curve", rows_json(study.curve)},
           {"protocols", std::move(protocols)}};
@@ -146,12 +145,11 @@ std::string assumptions(const RankScalingStudy& study) {
   std::string text = fmt::format(
       "\nPredictions assume: {:.3g} us and {:.3g} GB/s between any two ranks ({}); costs of the parts "
       "as\nmeasured here on one thread, scaled so that one thread takes {} us a step with {:.3g} "
-      "evaluations; every\nrank has a core for each thread and the caches and memory of one alone; all "
-      "begin together. On every rank\n{} us of a step are for all parts, {} us with a ledger more than "
-      "without. Summing up gathered gaps is not\ncounted.\n",
+      "evaluations; a core\nfor each thread, with the caches and memory of one alone. Every rank takes "
+      "inputs for all parts ({} us)\nand sums up the ledger where it is kept ({} us). What it "
+      "takes to measure and to sum up gaps is not\ncounted.\n",
       1e6 * study.network.latency_s, 1e-9 * study.network.bandwidth_B_per_s, study.network_source,
-      us(study.serial_step_s), study.iterations, us(study.begin_s + study.commit_tail_s),
-      us(study.ledger_tail_s));
+      us(study.serial_step_s), study.iterations, us(study.begin_s), us(study.ledger_s));
   if (study.weak) {
     text +=
         "Of weak scaling: every rank is like the busiest of the last network, and has neighbours as "

@@ -1,8 +1,11 @@
 #include "study/rank_layout.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -10,6 +13,7 @@
 #include "execution/rank_shares.hpp"
 #include "execution/runner.hpp"
 #include "execution/task_graph.hpp"
+#include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "study/scaling_model.hpp"
 
@@ -25,6 +29,38 @@ std::int64_t parts_of(const Partition::Task& task) {
   std::int64_t parts = 0;
   for (const TaskSlice& slice : task.slices) parts += slice.lanes.last - slice.lanes.first;
   return parts;
+}
+
+/// What it takes to sum up the entries of all parts [s].
+double tally_s(const WaveDiscretisation& waves) {
+  constexpr int kRepetitions = 5;
+  const std::vector<double> b(at(waves.wave_size()), 0.0);
+  EnergyLedger ledger(waves, waves.initial_record().data(), b.data());
+  double best_s = std::numeric_limits<double>::infinity();
+  for (int k = 0; k < kRepetitions; ++k) {
+    const auto start = std::chrono::steady_clock::now();
+    ledger.tally();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    best_s = std::min(best_s, taken.count());
+  }
+  return best_s;
+}
+
+/// Of memory that no cache holds [s/B].
+double measured_copy_s_per_B() {
+  constexpr std::size_t kBytes = std::size_t{16} << 20U;
+  constexpr int kRepetitions = 3;
+  const std::vector<char> from(kBytes, 1);
+  std::vector<char> to(kBytes, 0);
+  double best_s = std::numeric_limits<double>::infinity();
+  for (int k = 0; k < kRepetitions; ++k) {
+    const auto start = std::chrono::steady_clock::now();
+    std::memcpy(to.data(), from.data(), kBytes);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    best_s = std::min(best_s, taken.count());
+  }
+  // Looked at, so that the copy is made.
+  return to[kBytes / 2] == 1 ? best_s / static_cast<double>(kBytes) : 0.0;
 }
 
 /// What the tasks of a rank take, by phase.
@@ -51,14 +87,12 @@ RankLayout::RankLayout(const Scenario& scenario, MeasuredStep measured)
       waves_(stepped_.get().system, stepped_.get().options.step_s, measured_.impedance,
              grouping_for(stepped_.get().options)),
       costs_(measured_costs(waves_, waves_.initial_record().data())),
-      iterations_(std::max(static_cast<int>(std::round(measured_.iterations)), 0)) {
+      iterations_(std::max(static_cast<int>(std::round(measured_.iterations)), 0)),
+      copy_s_per_B_(measured_copy_s_per_B()) {
   const Partition whole = whole_island_groups(waves_, costs_);
-  if (measured_.commit_tail_s < 0.0) {
-    measured_.commit_tail_s =
-        std::max(measured_.times.commit_s - 1e-9 * whole.commit_cost_ns, 0.0);
-  }
+  if (measured_.has_ledger) ledger_s_ = std::min(tally_s(waves_), measured_.times.commit_s);
   scale_costs(costs_, whole, iterations_, measured_.times.iterate_s,
-              std::max(measured_.times.commit_s - measured_.commit_tail_s, 0.0));
+              measured_.times.commit_s - ledger_s_);
 }
 
 std::int64_t RankLayout::waves() const {
@@ -115,7 +149,8 @@ RankStepModel RankLayout::frame(int ranks, bool is_any_cut) const {
   model.ranks.resize(at(ranks));
   model.iterations = iterations_;
   model.begin_s = measured_.times.begin_s;
-  model.common_s = measured_.commit_tail_s;
+  model.common_s = ledger_s_;
+  model.copy_s_per_B = copy_s_per_B_;
   model.order_bytes = kOrderBytes + 8 * static_cast<std::int64_t>(system.initial_settings().size());
   model.is_driven = waves_.driven();
   if (measured_.is_judged && is_any_cut) model.evaluation_bytes_per_part = kGapBytes;

@@ -20,8 +20,6 @@ struct MeasuredStep {
   StepTimes times;
   std::vector<double> impedance;  ///< as the method has chosen them
   double iterations = 0.0;        ///< per step, the mean
-  /// Share of the commit that every rank does for all parts; < 0: what of it is not the parts' own.
-  double commit_tail_s = -1.0;
   bool is_judged = false;   ///< gaps, after every evaluation
   bool has_ledger = false;  ///< entries of all parts, after the commit
   bool may_solve = false;   ///< the interface equation of an island, by every rank
@@ -34,7 +32,8 @@ struct MeasuredStep {
 /// Deals a scenario out to any number of ranks, as the program does, and says what a step would be.
 class RankLayout {
  public:
-  /// Measures what the parts cost alone, and takes them so that one thread needs what was measured.
+  /// Measures what the parts cost alone, and what it takes to sum up the ledger, and takes them so that
+  /// one thread needs what was measured.
   /// `scenario` must outlive it. Errors: ConfigError.
   RankLayout(const Scenario& scenario, MeasuredStep measured);
 
@@ -47,6 +46,7 @@ class RankLayout {
   Dealt deal(int ranks, int threads) const;
 
   const MeasuredStep& measured() const { return measured_; }
+  double ledger_s() const { return ledger_s_; }  ///< its sums, over all parts; 0 where there is none
   std::int64_t waves() const;  ///< scalar ports, of all stages
 
  private:
@@ -60,6 +60,8 @@ class RankLayout {
   WaveDiscretisation waves_;
   LaneCosts costs_;
   int iterations_;
+  double copy_s_per_B_;
+  double ledger_s_ = 0.0;
 };
 
 }  // namespace portwave

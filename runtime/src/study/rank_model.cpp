@@ -107,11 +107,14 @@ RankStepTime rank_step_time(const RankStepModel& model, const Interconnect& netw
   RankStepTime time;
   time.work_s = own;
   time.imbalance_s = std::max(model.iterations * solve + commit - own, 0.0);
+  const auto parts = static_cast<double>(model.parts());
+  const double gathered_per_part =
+      model.iterations * model.evaluation_bytes_per_part + model.step_bytes_per_part;
   time.common_s = model.begin_s + model.common_s;
+  if (ranks > 1) time.common_s += model.copy_s_per_B * gathered_per_part * parts;
   // Committed waves travel while everyone gathers, but leave before that.
   time.messages_s =
       model.iterations * (slowest - solve) + most_sent / network.bandwidth_B_per_s;
-  const auto parts = static_cast<double>(model.parts());
   time.gathers_s = broadcast_s(static_cast<double>(model.order_bytes), ranks, network) +
                    gather_s(notes + model.step_bytes_per_part * parts, ranks, network);
   if (model.is_driven) time.gathers_s += gather_s(kStatusBytes * ranks, ranks, network);

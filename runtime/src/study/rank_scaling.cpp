@@ -22,65 +22,46 @@ constexpr int kMostRanks = 10'000;
 /// Of sums that a protocol which is not built would share.
 constexpr int kPartsPerBlock = 4096;
 
-/// A network on one thread of rank 0: as it is, and in tasks, which says what of a commit every rank
-/// would do.
-struct OneThread {
-  OneThread(const Scenario& scenario, const RankScalingOptions& options, Certify certify) {
-    const auto subject = [&](ExecutorKind executor, Grain grain) {
-      StepperOptions settings = Subject::settings(scenario, executor, grain, 1);
-      settings.certify = certify;
-      return std::make_unique<Subject>(scenario, settings);
-    };
-    whole = subject(ExecutorKind::serial, options.grain);
-    if (scenario.system.parts().size() < 2) return;
-    cut = subject(ExecutorKind::async, grain_of_many_tasks(scenario, options.grain));
-  }
+/// A network on one thread of rank 0.
+std::unique_ptr<Subject> on_one_thread(const Scenario& scenario, const RankScalingOptions& options,
+                                       Certify certify) {
+  StepperOptions settings = Subject::settings(scenario, ExecutorKind::serial, options.grain, 1);
+  settings.certify = certify;
+  return std::make_unique<Subject>(scenario, settings);
+}
 
-  MeasuredStep measured() const {
-    MeasuredStep step;
-    step.times = whole->phases();
-    step.iterations = whole->stepper().iterations().per_step();
-    step.take_method_of(whole->stepper());
-    step.commit_tail_s = cut && cut->stepper().tasks() > 1 ? commit_tail_s(*whole, *cut) : 0.0;
-    return step;
-  }
+MeasuredStep measured_step(const Subject& subject) {
+  MeasuredStep step;
+  step.times = subject.phases();
+  step.iterations = subject.stepper().iterations().per_step();
+  step.take_method_of(subject.stepper());
+  return step;
+}
 
-  std::unique_ptr<Subject> whole, cut;
-};
-
-/// A network of the study. Only rank 0 steps it on one thread.
+/// A network of the study, on one thread of rank 0: as it is, and with or without the ledger.
 struct RankNetwork {
   RankNetwork(const Scenario& given, const RankScalingOptions& options, bool is_leading)
       : scenario(&given) {
     if (!is_leading) return;
-    own = std::make_unique<OneThread>(given, options, given.options.certify);
-    keeps_ledger = own->whole->stepper().keeps_ledger();
-    const Certify other_level = keeps_ledger ? Certify::none : Certify::energy;
-    other = std::make_unique<OneThread>(given, options, other_level);
+    own = on_one_thread(given, options, given.options.certify);
+    keeps_ledger = own->stepper().keeps_ledger();
+    other = on_one_thread(given, options, keeps_ledger ? Certify::none : Certify::energy);
     // A guard keeps the ledger whatever is certified.
-    if (other->whole->stepper().keeps_ledger() == keeps_ledger) other.reset();
-  }
-
-  void collect(std::vector<Subject*>& subjects) const {
-    for (const OneThread* one : {own.get(), other.get()}) {
-      if (one == nullptr) continue;
-      subjects.push_back(one->whole.get());
-      if (one->cut) subjects.push_back(one->cut.get());
-    }
+    if (other->stepper().keeps_ledger() == keeps_ledger) other.reset();
   }
 
   MeasuredNetwork measured() const {
     MeasuredNetwork network;
     network.scenario = scenario;
     network.keeps_ledger = keeps_ledger;
-    (keeps_ledger ? network.with_ledger : network.without) = own->measured();
-    if (other) (keeps_ledger ? network.without : network.with_ledger) = other->measured();
-    network.memory_bytes = static_cast<double>(own->whole->stepper().overhead_bytes());
+    (keeps_ledger ? network.with_ledger : network.without) = measured_step(*own);
+    if (other) (keeps_ledger ? network.without : network.with_ledger) = measured_step(*other);
+    network.memory_bytes = static_cast<double>(own->stepper().overhead_bytes());
     return network;
   }
 
   const Scenario* scenario;
-  std::unique_ptr<OneThread> own, other;
+  std::unique_ptr<Subject> own, other;
   bool keeps_ledger = false;
 };
 
@@ -108,11 +89,14 @@ void check(const RankScalingOptions& options, const std::vector<int>& ranks) {
   throw_if_any(std::move(issues));
 }
 
-/// What is asked for: a network with so many ranks and threads, and which entrant measures it.
+/// What is asked for: a network with so many ranks and threads, and which entrant measures it. One
+/// thread of one rank is the network's own.
 struct Asked {
   std::size_t network;
   int ranks, threads;
   std::optional<std::size_t> entrant = {};
+
+  bool is_plain() const { return ranks == 1 && threads == 1; }
 };
 
 /// All that is measured, and the loop that does so.
@@ -129,12 +113,17 @@ class Measurement {
       }
     });
     for (Asked& one : asked_) {
-      if (one.ranks > entrants_.started()) continue;
+      if (one.ranks > entrants_.started() || one.is_plain()) continue;
       one.entrant = entrants_.add(*scenarios[one.network], one.ranks, one.threads);
     }
   }
 
   RankEntrants& entrants() { return entrants_; }
+  /// What measured it; null: nothing did.
+  const Subject* subject_of(const Asked& one) const {
+    if (one.is_plain()) return networks_[one.network].own.get();
+    return one.entrant ? &entrants_.subject(*one.entrant) : nullptr;
+  }
   const std::vector<Asked>& asked() const { return asked_; }
   const std::vector<RankNetwork>& networks() const { return networks_; }
 
@@ -142,10 +131,13 @@ class Measurement {
   std::int64_t run() {
     tell(listener_, {"warming up"});
     std::vector<Subject*> alone;
-    for (const RankNetwork& network : networks_) network.collect(alone);
+    for (const RankNetwork& network : networks_) {
+      alone.push_back(network.own.get());
+      if (network.other) alone.push_back(network.other.get());
+    }
     double slowest_s = 1e-9;
     for (const RankNetwork& network : networks_) {
-      slowest_s = std::max(slowest_s, network.own->whole->warm(kFirstSteps));
+      slowest_s = std::max(slowest_s, network.own->warm(kFirstSteps));
     }
     const std::size_t count = alone.size() + entrants_.size();
     const auto with = [&](std::size_t i, const std::function<void(Subject&)>& act) {
@@ -181,7 +173,7 @@ class Measurement {
   void check_results() {
     for (const Asked& one : asked_) {
       if (!one.entrant) continue;
-      const Stepper& serial = networks_[one.network].own->whole->stepper();
+      const Stepper& serial = networks_[one.network].own->stepper();
       entrants_.with(*one.entrant, [&](Subject& subject) {
         if (equal_states(serial, subject.stepper())) return;
         throw std::runtime_error(fmt::format(
@@ -234,8 +226,9 @@ RankScalingStudy begin_study(const RankScalingOptions& options, const std::strin
 RankScalingRow row_of(const Asked& asked, Measurement& measurement,
                       const RankPredictor& predictor) {
   RankScalingRow row = predictor.strong(asked.ranks, asked.threads, predictor.own());
-  if (!asked.entrant) return row;
-  const Subject& subject = measurement.entrants().subject(*asked.entrant);
+  const Subject* const measured = measurement.subject_of(asked);
+  if (measured == nullptr) return row;
+  const Subject& subject = *measured;
   row.predicted = false;
   row.oversubscribed = measurement.entrants().is_oversubscribed(asked.ranks, asked.threads);
   row.step_s = subject.step_s();
@@ -300,19 +293,12 @@ void add_curves(const RankPredictor& predictor, std::int64_t most_ranks, const P
   }
 }
 
-void note_measured(const RankNetwork& network, RankScalingStudy& study) {
-  const MeasuredStep own = network.own->measured();
-  study.serial_step_s = network.own->whole->step_s();
-  study.begin_s = own.times.begin_s;
-  study.commit_tail_s = own.commit_tail_s;
-  study.iterations = own.iterations;
-  if (!network.other) {
-    study.ledger_tail_s = own.commit_tail_s;
-    return;
-  }
-  const double other_s = network.other->measured().commit_tail_s;
-  study.ledger_tail_s = std::max(
-      network.keeps_ledger ? own.commit_tail_s - other_s : other_s - own.commit_tail_s, 0.0);
+void note_measured(const RankNetwork& network, const RankPredictor& predictor,
+                   RankScalingStudy& study) {
+  study.serial_step_s = network.own->step_s();
+  study.iterations = network.own->stepper().iterations().per_step();
+  study.begin_s = network.own->phases().begin_s;
+  study.ledger_s = predictor.ledger_s();
 }
 
 }  // namespace
@@ -332,13 +318,13 @@ RankScalingStudy study_rank_scaling(const Scenario& scenario, const RankScalingO
   if (!has_led(measurement, study)) return study;
   tell(listener, {"predicting other numbers of ranks"});
   const RankNetwork& network = measurement.networks().front();
-  note_measured(network, study);
   const RankPredictor predictor(network.measured(), study.network);
+  note_measured(network, predictor, study);
   for (const Asked& one : measurement.asked()) {
     RankScalingRow& row = study.rows.emplace_back(row_of(one, measurement, predictor));
-    row.speed_up = one.entrant ? ratio(*network.own->whole,
-                                       measurement.entrants().subject(*one.entrant))
-                               : study.serial_step_s / row.step_s;
+    const Subject* const subject = measurement.subject_of(one);
+    row.speed_up =
+        subject != nullptr ? ratio(*network.own, *subject) : study.serial_step_s / row.step_s;
     row.efficiency = row.speed_up / (row.ranks * row.threads);
   }
   const int threads = options.threads.front();
@@ -376,13 +362,14 @@ RankScalingStudy study_weak_rank_scaling(const std::vector<RankedScenario>& scen
     const RankNetwork& network = measurement.networks()[one.network];
     const RankPredictor predictor(network.measured(), study.network);
     RankScalingRow& row = study.rows.emplace_back(row_of(one, measurement, predictor));
-    RankEntrants& entrants = measurement.entrants();
-    row.efficiency = first.entrant && one.entrant
-                         ? ratio(entrants.subject(*first.entrant), entrants.subject(*one.entrant))
+    const Subject* const own = measurement.subject_of(one);
+    const Subject* const reference = measurement.subject_of(first);
+    row.efficiency = own != nullptr && reference != nullptr
+                         ? ratio(*reference, *own)
                          : study.rows.front().step_s / row.step_s;
     row.speed_up = row.ranks * row.threads * row.efficiency;
     if (&one != &measurement.asked().back()) continue;
-    note_measured(network, study);
+    note_measured(network, predictor, study);
     add_curves(
         predictor, kMostRanks,
         [&](int count, const Agreement& agreement) {

@@ -20,6 +20,7 @@ struct Act {
     core,
     receive,
     gather,
+    copy,  ///< what was gathered
     commit,
     close,
   };
@@ -37,11 +38,13 @@ std::vector<Act> acts_of(const RankStepModel& model) {
     }
     if (model.evaluation_bytes_per_part > 0.0) {
       acts.push_back({Act::gather, model.evaluation_bytes_per_part, 1.0});
+      acts.push_back({Act::copy, model.evaluation_bytes_per_part});
     }
   }
   acts.push_back({Act::commit});
   acts.push_back({Act::send});
   acts.push_back({Act::gather, model.step_bytes_per_part, 0.0, true});
+  acts.push_back({Act::copy, model.step_bytes_per_part});
   acts.push_back({Act::receive});
   acts.push_back({Act::close});
   return acts;
@@ -188,6 +191,9 @@ class RankSimulation {
       case Act::close:
         work(rank, now_s, model_.common_s);
         break;
+      case Act::copy:
+        work(rank, now_s, copy_s(act));
+        break;
       case Act::send:
         send(rank, now_s);
         break;
@@ -252,6 +258,10 @@ class RankSimulation {
     process.round = 0;
     ++process.gathers;
     next(rank, now_s);
+  }
+  double copy_s(const Act& act) const {
+    if (count_ == 1) return 0.0;
+    return model_.copy_s_per_B * act.bytes_per_part * parts_before_[at(count_)];
   }
   double bytes_of(int rank, int count, const Act& act) const {
     const auto from = at(rank), to = at(rank + count);

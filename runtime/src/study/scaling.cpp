@@ -28,8 +28,11 @@ struct Network {
     serial = subject_of(given, ExecutorKind::serial, options.grain, 1);
     const auto parts = static_cast<int>(given.system.parts().size());
     if (parts > 1 && options.executor != ExecutorKind::serial) {
-      alone =
-          subject_of(given, ExecutorKind::async, grain_of_many_tasks(given, options.grain), 1);
+      // As many tasks as 32 threads would like.
+      const Grain grain = options.grain.kind == Grain::Kind::automatic
+                              ? Grain::of_parts(std::max(parts / (4 * kCurve), 1))
+                              : options.grain;
+      alone = subject_of(given, ExecutorKind::async, grain, 1);
     }
     for (const int count : threads) {
       if (count > cores || (count == 1 && is_plain)) continue;
@@ -71,7 +74,12 @@ struct Network {
     const double cut_s = paired(alone->steps_s(), serial->steps_s(),
                                 [](double cut, double whole) { return cut - whole; });
     model.phase_ns = std::max(1e9 * cut_s / (tasks * (model.iterations + 1.0)), 0.0);
-    model.commit_tail_s = commit_tail_s(*serial, *alone);
+    // Cut into tasks, the commit is counted from the beginning of the last one: commit = shared /
+    // tasks + tail, where it is shared + tail for one thread without tasks.
+    const double tail_s =
+        paired(alone->commits_s(), serial->commits_s(),
+               [&](double last, double all) { return (tasks * last - all) / (tasks - 1.0); });
+    model.commit_tail_s = std::clamp(tail_s, 0.0, model.serial_phases.commit_s);
     return model;
   }
 

@@ -119,25 +119,6 @@ inline bool equal_states(const Stepper& a, const Stepper& b) {
   return true;
 }
 
-/// As many tasks as 32 threads would like.
-inline Grain grain_of_many_tasks(const Scenario& scenario, Grain given) {
-  constexpr int kThreads = 32;
-  const auto parts = static_cast<int>(scenario.system.parts().size());
-  return given.kind == Grain::Kind::automatic ? Grain::of_parts(std::max(parts / (4 * kThreads), 1))
-                                              : given;
-}
-
-/// Share of the commit that stays on one thread [s], from the commits of one thread without tasks and
-/// with. Cut into tasks, the commit is counted from the beginning of the last one: commit = shared /
-/// tasks + tail, where it is shared + tail for one thread without tasks.
-inline double commit_tail_s(const Subject& serial, const Subject& cut) {
-  const double tasks = cut.stepper().tasks();
-  const double tail_s =
-      paired(cut.commits_s(), serial.commits_s(),
-             [&](double last, double all) { return (tasks * last - all) / (tasks - 1.0); });
-  return std::clamp(tail_s, 0.0, serial.phases().commit_s);
-}
-
 /// Wall time of a measurement whose steps are not given [s], and of the steps before it that call
 /// the workers in.
 inline constexpr double kMeasurement_s = 50e-3;

@@ -102,6 +102,11 @@ TEST(RankSimulation, OfTwoRanksIsAsByHand) {
   model.evaluation_bytes_per_part = 7.0;
   EXPECT_DOUBLE_EQ(rank_step_time(model, network).total_s(), 39.75 + 11.0);
   EXPECT_DOUBLE_EQ(simulate_ranks(model, network), 39.75 + 11.0);
+  // What is gathered of the two parts is copied: 14 and 8 bytes.
+  model.copy_s_per_B = 0.5;
+  EXPECT_DOUBLE_EQ(rank_step_time(model, network).common_s, 0.75 + 11.0);
+  EXPECT_DOUBLE_EQ(simulate_ranks(model, network), 39.75 + 22.0);
+  model.copy_s_per_B = 0.0;
   // No rank waits for a message that is there: all is work.
   const Interconnect free{.latency_s = 0.0, .bandwidth_B_per_s = 1e300};
   EXPECT_DOUBLE_EQ(simulate_ranks(model, free), 6.75);
@@ -115,6 +120,7 @@ TEST(RankSimulation, OfOneRankIsItsWork) {
   model.common_s = 2.0;
   model.is_driven = true;
   model.evaluation_bytes_per_part = 24.0;
+  model.copy_s_per_B = 1.0;
   model.ranks = {{0.0, 3.0, 4.0, 100, 24, {}}};
   EXPECT_DOUBLE_EQ(simulate_ranks(model, {}), 28.0);
   EXPECT_DOUBLE_EQ(rank_step_time(model, {}).total_s(), 28.0);

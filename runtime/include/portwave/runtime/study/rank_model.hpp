@@ -45,6 +45,7 @@ struct RankStepModel {
   /// Of a part, to all ranks: after an evaluation (0: nobody judges gaps), and after the commit.
   double evaluation_bytes_per_part = 0.0;
   double step_bytes_per_part = 0.0;
+  double copy_s_per_B = 0.0;  ///< to put what was gathered of parts where it belongs
   /// Inputs are sampled, and ranks tell one another whether that went well.
   bool is_driven = false;
 
@@ -55,7 +56,7 @@ struct RankStepModel {
 struct RankStepTime {
   double work_s = 0.0;       ///< own work of a rank, the mean
   double imbalance_s = 0.0;  ///< more of it on the busiest
-  double common_s = 0.0;     ///< work that every rank does for all parts
+  double common_s = 0.0;     ///< work that every rank does for all parts, with copying what is gathered
   double messages_s = 0.0;   ///< waiting for neighbours, beside the work that hides it
   double gathers_s = 0.0;    ///< orders, gaps and entries of the ledger, to everyone
 

@@ -73,8 +73,9 @@ struct RankScalingStudy {
     double time_s;
   };
   std::vector<Message> messages;
-  double serial_step_s = 0.0, begin_s = 0.0, commit_tail_s = 0.0, iterations = 0.0;
-  double ledger_tail_s = 0.0;  ///< of the last, what the ledger takes on every rank
+  double serial_step_s = 0.0, iterations = 0.0;
+  double begin_s = 0.0;   ///< inputs, of all parts on every rank
+  double ledger_s = 0.0;  ///< sums of the ledger where it is kept, likewise
   std::vector<RankScalingRow> rows;
   /// 1, 2, 4, … 10⁴ ranks of the first number of threads, as long as each has a part. Weak scaling: so
   /// many parts on each as in the last network, every rank being like the busiest there.
