@@ -487,11 +487,11 @@ void add_study_scaling(Verb& group, StudyScalingArguments& study) {
                   study.is_threads_given = true;
                 })
       ->default_str("1,2,4; with --ranks 1");
-  verb.integers("--ranks", "N,N,...",
-                "Processes, of so many threads each: those that mpirun started are measured, more are "
-                "predicted",
-                {1, kMostStudiedRanks},
-                [&study](std::vector<int> ranks) { study.ranks = std::move(ranks); });
+  verb.integers(
+      "--ranks", "N,N,...",
+      "Processes, of so many threads each: those that mpirun started are measured, more are "
+      "predicted",
+      {1, kMostStudiedRanks}, [&study](std::vector<int> ranks) { study.ranks = std::move(ranks); });
   verb.real("--latency-us", "US", "With --ranks: latency of a message; otherwise measured, or 2",
             {0.0, 1e9}, [&study](double us) { study.latency_s = 1e-6 * us; });
   verb.real("--bandwidth-GBs", "GBS",

@@ -32,9 +32,9 @@ std::string_view source_of(const RankScalingRow& row) {
 }
 
 Json time_json(const RankStepTime& time) {
-  return {{"work_s", time.work_s},         {"imbalance_s", time.imbalance_s},
-          {"common_s", time.common_s},     {"messages_s", time.messages_s},
-          {"gathers_s", time.gathers_s},   {"total_s", time.total_s()}};
+  return {{"work_s", time.work_s},       {"imbalance_s", time.imbalance_s},
+          {"common_s", time.common_s},   {"messages_s", time.messages_s},
+          {"gathers_s", time.gathers_s}, {"total_s", time.total_s()}};
 }
 
 Json row_json(const RankScalingRow& row) {
@@ -102,7 +102,8 @@ Json study_json(const RankScalingStudy& study, const RankScalingOptions& options
 std::string row_line(const RankScalingRow& row, std::string_view line) {
   const RankStepTime& time = row.prediction;
   return fmt::format(fmt::runtime(line), source_of(row), row.size, row.ranks, row.threads,
-                     us(row.step_s), row.spread ? fmt::format("{:.1f} %", 100.0 * *row.spread) : "-",
+                     us(row.step_s),
+                     row.spread ? fmt::format("{:.1f} %", 100.0 * *row.spread) : "-",
                      fmt::format("{:.4g}", row.speed_up), fmt::format("{:.3f}", row.efficiency),
                      us(time.total_s()), us(row.simulated_s), us(time.work_s), us(time.imbalance_s),
                      us(time.common_s), us(time.messages_s), us(time.gathers_s),
@@ -121,20 +122,22 @@ std::string_view dominant_of(const RankStepTime& time) {
 }
 
 std::string protocol_table(const RankScalingStudy& study) {
-  constexpr std::string_view kLine = "{:>42} {:>7} {:>12} {:>10} {:>10} {:>12} {:>11} {:>9}\n";
+  constexpr std::string_view kLine = "{:>49} {:>7} {:>12} {:>10} {:>10} {:>12} {:>11} {:>18}\n";
   std::string text = "\nPredicted with more, or less, that all ranks have to know:\n" +
                      fmt::format(kLine, "protocol", "ranks", "step_us", "efficiency", "work_us",
-                                 "gathers_us", "common_us", "then");
+                                 "gathers_us", "common_us", "most_beside_work");
   for (const RankProtocol& protocol : study.protocols) {
     for (const RankScalingRow& row : protocol.curve) {
       const bool is_shown = row.ranks == 2 || row.ranks == 16 || row.ranks == 128 ||
                             row.ranks == 1024 || &row == &protocol.curve.back();
       if (!is_shown) continue;
-      text += fmt::format(
-          kLine, protocol.is_built ? protocol.name : protocol.name + " (not built)", row.ranks,
-          us(row.step_s), fmt::format("{:.3f}", row.efficiency), us(row.prediction.work_s),
-          us(row.prediction.gathers_s), us(row.prediction.common_s),
-          row.ranks == 1 ? "-" : dominant_of(row.prediction));
+      text += fmt::format(kLine, protocol.is_built ? protocol.name : protocol.name + " (not built)",
+                          row.ranks, us(row.step_s), fmt::format("{:.3f}", row.efficiency),
+                          us(row.prediction.work_s), us(row.prediction.gathers_s),
+                          us(row.prediction.common_s),
+                          row.ranks == 1   ? std::string("-")
+                          : row.is_refused ? fmt::format("{}, refused", dominant_of(row.prediction))
+                                           : std::string(dominant_of(row.prediction)));
     }
   }
   return text;
@@ -143,23 +146,30 @@ std::string protocol_table(const RankScalingStudy& study) {
 /// What predictions rest on.
 std::string assumptions(const RankScalingStudy& study) {
   std::string text = fmt::format(
-      "\nPredictions assume: {:.3g} us and {:.3g} GB/s between any two ranks ({}); costs of the parts "
+      "\nPredictions assume: {:.3g} us and {:.3g} GB/s between any two ranks ({}); costs of the "
+      "parts "
       "as\nmeasured here on one thread, scaled so that one thread takes {} us a step with {:.3g} "
-      "evaluations; a core\nfor each thread, with the caches and memory of one alone. Every rank takes "
+      "evaluations; a core\nfor each thread, with the caches and memory of one alone. Every rank "
+      "takes "
       "inputs for all parts ({} us)\nand sums up the ledger where it is kept ({} us). What it "
       "takes to measure and to sum up gaps is not\ncounted.\n",
       1e6 * study.network.latency_s, 1e-9 * study.network.bandwidth_B_per_s, study.network_source,
       us(study.serial_step_s), study.iterations, us(study.begin_s), us(study.ledger_s));
   if (study.weak) {
     text +=
-        "Of weak scaling: every rank is like the busiest of the last network, and has neighbours as "
+        "Of weak scaling: every rank is like the busiest of the last network, and has neighbours "
+        "as "
         "ranks in the\nmiddle have; what is for all parts grows with them.\n";
   }
   const RankScalingRow& last = study.curve.back();
   text += fmt::format("Every rank holds the whole system: {:.3g} GB and its parts, on {} ranks.\n",
                       1e-9 * last.memory_bytes, last.ranks);
-  if (std::ranges::any_of(study.curve, &RankScalingRow::is_refused)) {
-    text += "\"refused\": more than 2 GiB would be gathered at once, which the transport refuses.\n";
+  const bool is_any_refused = std::ranges::any_of(study.protocols, [](const RankProtocol& own) {
+    return std::ranges::any_of(own.curve, &RankScalingRow::is_refused);
+  });
+  if (is_any_refused) {
+    text +=
+        "\"refused\": more than 2 GiB would be gathered at once, which the transport refuses.\n";
   }
   return text;
 }
@@ -168,9 +178,10 @@ std::string study_table(const RankScalingStudy& study) {
   constexpr std::string_view kLine =
       "{:>9} {:>10} {:>6} {:>7} {:>12} {:>8} {:>9} {:>10} {:>12} {:>12} {:>11} {:>12} {:>11} "
       "{:>11} {:>11} {:>14}\n";
-  std::string text = fmt::format(kLine, "source", "parts", "ranks", "threads", "step_us", "spread",
-                                 "speed_up", "efficiency", "predicted_us", "simulated_us", "work_us",
-                                 "imbalance_us", "common_us", "messages_us", "gathers_us", "note");
+  std::string text =
+      fmt::format(kLine, "source", "parts", "ranks", "threads", "step_us", "spread", "speed_up",
+                  "efficiency", "predicted_us", "simulated_us", "work_us", "imbalance_us",
+                  "common_us", "messages_us", "gathers_us", "note");
   for (const RankScalingRow& row : study.rows) text += row_line(row, kLine);
   for (const RankScalingRow& row : study.curve) text += row_line(row, kLine);
   return text + protocol_table(study) + assumptions(study);
@@ -179,8 +190,7 @@ std::string study_table(const RankScalingStudy& study) {
 RankScalingOptions options_of(const StudyScalingArguments& arguments) {
   RankScalingOptions options;
   options.ranks = arguments.ranks;
-  options.threads =
-      arguments.is_threads_given ? arguments.options.threads : std::vector<int>{1};
+  options.threads = arguments.is_threads_given ? arguments.options.threads : std::vector<int>{1};
   options.repetitions = arguments.options.repetitions;
   options.steps = arguments.options.steps;
   options.grain = arguments.options.grain;
@@ -193,8 +203,8 @@ RankScalingOptions options_of(const StudyScalingArguments& arguments) {
   return options;
 }
 
-RankScalingStudy study_of_ranks(const StudyScalingArguments& arguments, const RankScalingOptions& options,
-                       StatusLine& status) {
+RankScalingStudy study_of_ranks(const StudyScalingArguments& arguments,
+                                const RankScalingOptions& options, StatusLine& status) {
   const std::string name = arguments.kind.empty() ? arguments.scenario.file : arguments.kind;
   try {
     if (arguments.sizes.size() <= 1) {
@@ -232,8 +242,7 @@ void tell_started(const RankScalingStudy& result, const RankScalingOptions& opti
 
 }  // namespace
 
-int study_over_ranks(const StudyScalingArguments& arguments, std::ostream& out,
-                     std::ostream& err) {
+int study_over_ranks(const StudyScalingArguments& arguments, std::ostream& out, std::ostream& err) {
   std::optional<OutputFolder> folder;
   together([&] {
     if (arguments.out && is_first_rank()) {

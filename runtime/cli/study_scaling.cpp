@@ -1,5 +1,7 @@
 // portwave study scaling
 
+#include "study_scaling.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -21,7 +23,6 @@
 #include "commands.hpp"
 #include "report.hpp"
 #include "status_line.hpp"
-#include "study_scaling.hpp"
 #include "thread_allowance.hpp"
 
 namespace portwave::cli {
@@ -232,8 +233,7 @@ ScalingStudy study_of_threads(const StudyScalingArguments& arguments, StatusLine
   const std::string name = arguments.kind.empty() ? arguments.scenario.file : arguments.kind;
   try {
     if (arguments.kind.empty()) {
-      return study_strong_scaling(loaded(arguments, status), arguments.options,
-                                  status.listener());
+      return study_strong_scaling(loaded(arguments, status), arguments.options, status.listener());
     }
     if (arguments.sizes.size() == 1) {
       return study_strong_scaling(generated(arguments, arguments.sizes.front(), status),
@@ -262,10 +262,10 @@ Scenario loaded(const StudyScalingArguments& arguments, StatusLine& status) {
 
 Scenario generated(const StudyScalingArguments& arguments, int size, StatusLine& status) {
   status.show({"generating the network"});
-  Scenario scenario = parse_scenario(generate_scenario(network_of(arguments.kind, size)),
-                        fmt::format("{} of {}", arguments.kind, size),
-                        std::filesystem::current_path(), arguments.scenario.overrides,
-                        status.listener());
+  Scenario scenario =
+      parse_scenario(generate_scenario(network_of(arguments.kind, size)),
+                     fmt::format("{} of {}", arguments.kind, size), std::filesystem::current_path(),
+                     arguments.scenario.overrides, status.listener());
   scenario.options.certify = arguments.certify;
   return scenario;
 }

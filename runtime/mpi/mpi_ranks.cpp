@@ -43,8 +43,8 @@ class Library {
 /// number.
 class MpiMessages final : public NeighbourMessages {
  public:
-  MpiMessages(MPI_Comm communicator, std::span<const Ranks::Neighbour> neighbours,
-              int tag, RankTraffic& traffic)
+  MpiMessages(MPI_Comm communicator, std::span<const Ranks::Neighbour> neighbours, int tag,
+              RankTraffic& traffic)
       : traffic_(traffic), neighbours_(neighbours.begin(), neighbours.end()) {
     for (int slot = 0; slot < 2; ++slot) {
       Slot& own = slots_[slot];

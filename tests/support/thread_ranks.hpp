@@ -48,7 +48,7 @@ class ThreadRanks {
     std::vector<std::span<const std::byte>> given;
     int arrived = 0, left = 0;
     std::uint64_t round = 0;
-    std::map<std::pair<int, int>, Mail> mail;  // by sender and receiver
+    std::map<std::pair<int, int>, Mail> mail;   // by sender and receiver
     std::vector<std::shared_ptr<World>> parts;  // in the order of the calls of `first`
   };
 

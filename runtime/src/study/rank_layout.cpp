@@ -160,8 +160,8 @@ RankStepModel RankLayout::frame(int ranks, bool is_any_cut) const {
 }
 
 RankLayout::Dealt RankLayout::deal(int ranks, int threads) const {
-  const Partition partition = make_partition(waves_, costs_, stepped_.get().options.grain,
-                                             ranks * threads, iterations_);
+  const Partition partition =
+      make_partition(waves_, costs_, stepped_.get().options.grain, ranks * threads, iterations_);
   const std::vector<int> rank_of_task =
       deal_out(partition, whole_groups(waves_, partition, measured_.may_solve), ranks);
   const TaskGraph graph(waves_, partition);

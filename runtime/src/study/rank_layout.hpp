@@ -20,9 +20,9 @@ struct MeasuredStep {
   StepTimes times;
   std::vector<double> impedance;  ///< as the method has chosen them
   double iterations = 0.0;        ///< per step, the mean
-  bool is_judged = false;   ///< gaps, after every evaluation
-  bool has_ledger = false;  ///< entries of all parts, after the commit
-  bool may_solve = false;   ///< the interface equation of an island, by every rank
+  bool is_judged = false;         ///< gaps, after every evaluation
+  bool has_ledger = false;        ///< entries of all parts, after the commit
+  bool may_solve = false;         ///< the interface equation of an island, by every rank
 
   double step_s() const { return times.begin_s + times.iterate_s + times.commit_s; }
   /// What ranks have to share, from a stepper of the scenario.
@@ -46,7 +46,9 @@ class RankLayout {
   Dealt deal(int ranks, int threads) const;
 
   const MeasuredStep& measured() const { return measured_; }
-  double ledger_s() const { return ledger_s_; }  ///< its sums, over all parts; 0 where there is none
+  double ledger_s() const {
+    return ledger_s_;
+  }                            ///< its sums, over all parts; 0 where there is none
   std::int64_t waves() const;  ///< scalar ports, of all stages
 
  private:

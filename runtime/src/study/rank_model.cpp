@@ -113,8 +113,7 @@ RankStepTime rank_step_time(const RankStepModel& model, const Interconnect& netw
   time.common_s = model.begin_s + model.common_s;
   if (ranks > 1) time.common_s += model.copy_s_per_B * gathered_per_part * parts;
   // Committed waves travel while everyone gathers, but leave before that.
-  time.messages_s =
-      model.iterations * (slowest - solve) + most_sent / network.bandwidth_B_per_s;
+  time.messages_s = model.iterations * (slowest - solve) + most_sent / network.bandwidth_B_per_s;
   time.gathers_s = broadcast_s(static_cast<double>(model.order_bytes), ranks, network) +
                    gather_s(notes + model.step_bytes_per_part * parts, ranks, network);
   if (model.is_driven) time.gathers_s += gather_s(kStatusBytes * ranks, ranks, network);

@@ -80,7 +80,8 @@ RankScalingRow RankPredictor::row_of(const RankStepModel& model, int threads) co
   row.step_s = row.prediction.total_s();
   for (const RankWork& rank : model.ranks) {
     double bytes = 0.0;
-    for (const RankWork::Message& message : rank.messages) bytes += static_cast<double>(message.bytes);
+    for (const RankWork::Message& message : rank.messages)
+      bytes += static_cast<double>(message.bytes);
     row.message_bytes = std::max(row.message_bytes, bytes * (model.iterations + 1));
     row.neighbours = std::max(row.neighbours, static_cast<int>(rank.messages.size()));
     if (row.ranks > 1) row.gathered_bytes += static_cast<double>(rank.note_bytes);
@@ -90,8 +91,9 @@ RankScalingRow RankPredictor::row_of(const RankStepModel& model, int threads) co
   const auto size = static_cast<double>(row.size);
   if (row.ranks > 1) row.gathered_bytes += per_part * size;
   constexpr double kMostGathered = 2147483647.0;
-  row.is_refused = row.ranks > 1 && std::max(model.evaluation_bytes_per_part,
-                                             model.step_bytes_per_part) * size > kMostGathered;
+  row.is_refused =
+      row.ranks > 1 &&
+      std::max(model.evaluation_bytes_per_part, model.step_bytes_per_part) * size > kMostGathered;
   return row;
 }
 
@@ -119,7 +121,7 @@ RankScalingRow RankPredictor::weak(int ranks, int threads, int like,
   rank.parts = (dealt.parts + like - 1) / like;
   model.ranks = ring_of(rank, ranks);
   const double more = static_cast<double>(model.parts()) / static_cast<double>(dealt.parts);
-  model.begin_s *= more;
+  if (model.is_driven) model.begin_s *= more;  // else it is clocks
   model.common_s *= more;
   model.order_bytes = static_cast<std::int64_t>(static_cast<double>(model.order_bytes) * more);
   agree(agreement, is_cut(model), model);

@@ -288,8 +288,8 @@ void add_curves(const RankPredictor& predictor, std::int64_t most_ranks, const P
   };
   study.curve = curve_of(predictor.own());
   for (NamedAgreement& named : agreements_of(predictor)) {
-    study.protocols.push_back({std::move(named.name), named.agreement.parts_per_block == 1,
-                               curve_of(named.agreement)});
+    study.protocols.push_back(
+        {std::move(named.name), named.agreement.parts_per_block == 1, curve_of(named.agreement)});
   }
 }
 

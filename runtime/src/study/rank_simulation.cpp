@@ -98,11 +98,11 @@ class RankSimulation {
   };
   struct Process {
     std::size_t act = 0;
-    bool is_begun = false;   ///< the act
+    bool is_begun = false;     ///< the act
     double link_free_s = 0.0;  ///< what it sent before has left
-    int evaluations = 0;     ///< messages taken from each neighbour
-    int missing = 0;         ///< of those it waits for
-    int gathers = 0;         ///< that it has been through
+    int evaluations = 0;       ///< messages taken from each neighbour
+    int missing = 0;           ///< of those it waits for
+    int gathers = 0;           ///< that it has been through
     int round = 0;
     bool has_order = false;
     double done_s = 0.0;
@@ -125,8 +125,7 @@ class RankSimulation {
   }
   /// Gives a message to the rank's link; when it will arrive.
   double arrival_of(Process& process, double now_s, double bytes) const {
-    process.link_free_s =
-        std::max(process.link_free_s, now_s) + bytes / network_.bandwidth_B_per_s;
+    process.link_free_s = std::max(process.link_free_s, now_s) + bytes / network_.bandwidth_B_per_s;
     return process.link_free_s + network_.latency_s;
   }
 

@@ -95,7 +95,7 @@ TEST(RankSimulation, OfTwoRanksIsAsByHand) {
   EXPECT_DOUBLE_EQ(time.work_s, 6.0);
   EXPECT_DOUBLE_EQ(time.imbalance_s, 0.0);
   EXPECT_DOUBLE_EQ(time.common_s, 0.75);
-  EXPECT_DOUBLE_EQ(time.messages_s, 9.0 + 1.0);         // 11 behind 2 of work; and leaving at the end
+  EXPECT_DOUBLE_EQ(time.messages_s, 9.0 + 1.0);  // 11 behind 2 of work; and leaving at the end
   EXPECT_DOUBLE_EQ(time.gathers_s, 12.0 + 10.0 + 1.0);  // order; eight of sixteen bytes
   EXPECT_DOUBLE_EQ(time.total_s(), 39.75);
   // Gaps that are judged are gathered once more: two parts and a byte of each rank, half of it.
@@ -155,8 +155,8 @@ std::vector<Family> families() {
   all.push_back({"grid of 8 by 8", model_of(64, grid(8, 8))});
   all.push_back({"grid of 5 by 13", model_of(65, grid(5, 13))});
   for (unsigned seed = 1; seed <= 6; ++seed) {
-    all.push_back({"random graph " + std::to_string(seed),
-                   model_of(48, random_graph(48, 40, seed))});
+    all.push_back(
+        {"random graph " + std::to_string(seed), model_of(48, random_graph(48, 40, seed))});
   }
   return all;
 }
@@ -217,8 +217,8 @@ TEST(RankModelControl, AnotherModelDisagrees) {
     const double simulated_s = simulate_ranks(model, {});
     RankStepModel unjudged = model;
     unjudged.evaluation_bytes_per_part = 0.0;
-    for (const double closed_s :
-         {rank_step_time(model, {.latency_s = 8e-6}).total_s(), rank_step_time(unjudged, {}).total_s()}) {
+    for (const double closed_s : {rank_step_time(model, {.latency_s = 8e-6}).total_s(),
+                                  rank_step_time(unjudged, {}).total_s()}) {
       const bool is_noticed = std::abs(simulated_s - closed_s) > kBound * closed_s;
       // Behind much work a message or a gather is little.
       if (model.ranks.front().edge_s + model.ranks.front().core_s < 10e-6) {

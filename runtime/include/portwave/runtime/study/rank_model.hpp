@@ -10,7 +10,7 @@ namespace PORTWAVE_EXPORT portwave {
 
 /// What lies between ranks, by the two numbers of the α–β model: a message of n bytes takes α + n/β.
 struct Interconnect {
-  double latency_s = 2e-6;           ///< α ≥ 0
+  double latency_s = 2e-6;          ///< α ≥ 0
   double bandwidth_B_per_s = 1e10;  ///< β > 0
 
   double message_s(double bytes) const { return latency_s + bytes / bandwidth_B_per_s; }
@@ -56,9 +56,10 @@ struct RankStepModel {
 struct RankStepTime {
   double work_s = 0.0;       ///< own work of a rank, the mean
   double imbalance_s = 0.0;  ///< more of it on the busiest
-  double common_s = 0.0;     ///< work that every rank does for all parts, with copying what is gathered
-  double messages_s = 0.0;   ///< waiting for neighbours, beside the work that hides it
-  double gathers_s = 0.0;    ///< orders, gaps and entries of the ledger, to everyone
+  double common_s =
+      0.0;  ///< work that every rank does for all parts, with copying what is gathered
+  double messages_s = 0.0;  ///< waiting for neighbours, beside the work that hides it
+  double gathers_s = 0.0;   ///< orders, gaps and entries of the ledger, to everyone
 
   double total_s() const { return work_s + imbalance_s + common_s + messages_s + gathers_s; }
 };

@@ -47,9 +47,10 @@ struct RankScalingRow {
   /// What a rank sends and receives in a step, the most of any, as planned.
   int neighbours = 0;
   double message_bytes = 0.0, gathered_bytes = 0.0;
-  bool is_refused = false;    ///< more than 2 GiB gathered at once, which the transport refuses
-  double memory_bytes = 0.0;  ///< at least, of a rank: what the engine needs beside the parts themselves
-  std::string execution;      ///< as Stepper::execution, or "predicted"
+  bool is_refused = false;  ///< more than 2 GiB gathered at once, which the transport refuses
+  double memory_bytes =
+      0.0;  ///< at least, of a rank: what the engine needs beside the parts themselves
+  std::string execution;  ///< as Stepper::execution, or "predicted"
 };
 
 /// The same steps by a protocol that has more, or less, to agree upon.
