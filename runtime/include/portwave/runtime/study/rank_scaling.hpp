@@ -102,8 +102,8 @@ RankScalingStudy study_weak_rank_scaling(const std::vector<RankedScenario>& scen
                                          const RankScalingOptions& options,
                                          const PhaseCallback& listener = {});
 
-/// Half the time of a round trip between ranks 0 and 1, for several sizes, by messages as steps send
-/// them. All ranks call it, and there are two at least; only rank 0 is told.
+/// Half the time of a round trip between ranks 0 and 1 (the tenth that are fastest), for several sizes, by
+/// messages as steps send them. All ranks call it, and there are two at least; only rank 0 is told.
 std::vector<RankScalingStudy::Message> measure_messages(Ranks& ranks);
 
 /// α and β of messages, so that the relative errors are least. Errors: std::invalid_argument with fewer
