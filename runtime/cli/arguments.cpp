@@ -486,11 +486,11 @@ void add_study_scaling(Verb& group, StudyScalingArguments& study) {
                   study.options.threads = std::move(threads);
                   study.is_threads_given = true;
                 })
-      ->default_str("1,2,4; with --ranks 1");
+      ->default_str("1,2,4");
   verb.integers(
       "--ranks", "N,N,...",
-      "Processes, of so many threads each: those that mpirun started are measured, more are "
-      "predicted",
+      "Processes, of one thread each unless --threads says more: those that mpirun started "
+      "are measured, more are predicted",
       {1, kMostStudiedRanks}, [&study](std::vector<int> ranks) { study.ranks = std::move(ranks); });
   verb.real("--latency-us", "US", "With --ranks: latency of a message; otherwise measured, or 2",
             {0.0, 1e9}, [&study](double us) { study.latency_s = 1e-6 * us; });
