@@ -46,6 +46,7 @@ constexpr std::int64_t kMostParts = 1'000'000'000;
 constexpr std::int64_t kMostObservedSteps = 1'000'000;
 constexpr std::int64_t kMostRepetitions = 10'000;
 constexpr std::int64_t kMostRanks = 100'000;
+constexpr std::int64_t kMostStudiedRanks = 10'000;
 
 void add_json(Verb& verb, bool& json, const std::string& what) {
   verb.flag("--json", "Write " + what + " as JSON to stdout", json);
@@ -489,7 +490,7 @@ void add_study_iteration(Verb& group, StudyIterationArguments& study) {
 
 void add_study_scaling(Verb& group, StudyScalingArguments& study) {
   Verb verb =
-      group.add("scaling", "Time per step by threads: measured, and predicted for more cores");
+      group.add("scaling", "Time per step by threads, or ranks: measured, and predicted for more");
   verb.app()
       .add_option("SCENARIO", study.scenario.file, "Scenario file (JSON): strong scaling")
       ->type_name("");
@@ -505,9 +506,23 @@ void add_study_scaling(Verb& group, StudyScalingArguments& study) {
   verb.integers("--threads", "N,N,...",
                 "Thread counts; those beyond this machine's cores are predicted, not measured",
                 {1, kMaxThreads},
-                [&study](std::vector<int> threads) { study.options.threads = std::move(threads); })
+                [&study](std::vector<int> threads) {
+                  study.options.threads = std::move(threads);
+                  study.is_threads_given = true;
+                })
       ->default_str("1,2,4");
+  verb.integers(
+      "--ranks", "N,N,...",
+      "Processes, of one thread each unless --threads says more: those that mpirun started "
+      "are measured, more are predicted",
+      {1, kMostStudiedRanks}, [&study](std::vector<int> ranks) { study.ranks = std::move(ranks); });
+  verb.real("--latency-us", "US", "With --ranks: latency of a message; otherwise measured, or 2",
+            {0.0, 1e9}, [&study](double us) { study.latency_s = 1e-6 * us; });
+  verb.real("--bandwidth-GBs", "GBS",
+            "With --ranks: bandwidth in 10^9 bytes per second; otherwise measured, or 10",
+            {1e-6, 1e9}, [&study](double gigabytes) { study.bandwidth_B_per_s = 1e9 * gigabytes; });
   add_execution(verb, study.options.grain, study.options.executor);
+  add_certify(verb, study.certify);
   verb.integer("--repetitions", "Measurements of each configuration, taken in turn",
                {1, kMostRepetitions},
                [&study](std::int64_t n) { study.options.repetitions = static_cast<int>(n); })

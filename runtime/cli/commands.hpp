@@ -14,6 +14,7 @@
 #include <portwave/runtime/study/iteration_study.hpp>
 #include <portwave/runtime/study/order_study.hpp>
 #include <portwave/runtime/study/rank_plan.hpp>
+#include <portwave/runtime/study/rank_scaling.hpp>
 #include <portwave/runtime/study/rate_study.hpp>
 #include <portwave/runtime/study/scaling.hpp>
 #include <portwave/runtime/study/study.hpp>
@@ -160,6 +161,10 @@ struct StudyScalingArguments {
   std::string kind;  ///< one of scaling_kinds(), or "": the scenario file
   std::vector<int> sizes;
   ScalingOptions options;
+  Certify certify = Certify::energy;
+  std::vector<int> ranks;                              ///< empty: threads of one process
+  bool is_threads_given = false;                       ///< else, over ranks, 1
+  std::optional<double> latency_s, bandwidth_B_per_s;  ///< none: as measured or assumed
   std::optional<std::filesystem::path> out;
   bool report = false;
   bool json = false;

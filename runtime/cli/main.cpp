@@ -65,13 +65,19 @@ int write_to_stdout(std::string_view text) {
   return 0;
 }
 
+/// Of all other commands there is one process too many.
+bool is_of_all_ranks(const Command& command) {
+  const auto* const scaling = std::get_if<StudyScalingArguments>(&command);
+  return std::holds_alternative<RunArguments>(command) ||
+         (scaling != nullptr && !scaling->ranks.empty());
+}
+
 int run_program(const std::vector<std::string>& arguments) {
   std::ostringstream out;
   std::ostream silent(nullptr);
   std::ostream& err = is_first_rank() ? std::cerr : silent;
   CommandLine line = parse_arguments(arguments, out, err);
-  const bool takes_part =
-      is_first_rank() || (line.command && std::holds_alternative<RunArguments>(*line.command));
+  const bool takes_part = is_first_rank() || (line.command && is_of_all_ranks(*line.command));
   const int exit_code =
       line.command && takes_part ? execute(*line.command, out, err) : line.exit_code;
   if (!is_first_rank()) return exit_code;

@@ -1,5 +1,7 @@
 // portwave study scaling
 
+#include "study_scaling.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -13,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <portwave/runtime/generate/generate.hpp>
+#include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/output/recorder.hpp>
 #include <portwave/runtime/output/summary.hpp>
 #include <portwave/subsystems/base/instruction_set.hpp>
@@ -26,12 +29,6 @@ namespace portwave::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr const char* kScalingFile = "scaling.json";
-
-Json number(std::optional<double> value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
 
 std::string_view source_of(const ScalingRow& row) {
   return row.predicted ? "predicted" : "measured";
@@ -102,10 +99,6 @@ Json study_json(const ScalingStudy& study, const ScalingOptions& options) {
           {"rows", rows_json(study.rows)},
           {"predicted_curve", rows_json(study.curve)},
           {"models", std::move(models)}};
-}
-
-std::string us(std::optional<double> time_s) {
-  return time_s ? fmt::format("{:.4g}", 1e6 * *time_s) : "-";
 }
 
 std::string executor_cell(const ScalingRow& row) {
@@ -186,7 +179,16 @@ Issues check(const StudyScalingArguments& arguments) {
   Issues issues;
   const bool has_file = !arguments.scenario.file.empty();
   const std::vector<int>& sizes = arguments.sizes;
-  const std::vector<int>& threads = arguments.options.threads;
+  const bool has_ranks = !arguments.ranks.empty();
+  const std::vector<int>& counts = has_ranks ? arguments.ranks : arguments.options.threads;
+  const char* const counted = has_ranks ? "rank" : "thread";
+  if (!has_ranks && (arguments.latency_s || arguments.bandwidth_B_per_s)) {
+    issues.push_back({"--ranks", "is needed: there are messages between ranks only"});
+  }
+  if (has_ranks && arguments.options.executor != ExecutorKind::automatic &&
+      arguments.options.executor != ExecutorKind::serial) {
+    issues.push_back({"--executor", "runs in one process: ranks take \"auto\""});
+  }
   if (has_file && !arguments.kind.empty()) {
     issues.push_back({"--generate", "takes the place of the scenario file; give one of them"});
   }
@@ -199,19 +201,22 @@ Issues check(const StudyScalingArguments& arguments) {
   if (sizes.empty() && !arguments.kind.empty()) {
     issues.push_back({"--sizes", "is required with --generate"});
   }
-  if (sizes.size() > 1 && sizes.size() != threads.size()) {
-    issues.push_back({"--sizes", fmt::format("must be one size, or one for each of the {} thread "
+  if (sizes.size() > 1 && sizes.size() != counts.size()) {
+    issues.push_back({"--sizes", fmt::format("must be one size, or one for each of the {} {} "
                                              "counts, got {}",
-                                             threads.size(), sizes.size())});
+                                             counts.size(), counted, sizes.size())});
   } else if (sizes.size() > 1) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      if (std::int64_t{sizes[i]} * threads.front() == std::int64_t{sizes.front()} * threads[i]) {
+      if (std::int64_t{sizes[i]} * counts.front() == std::int64_t{sizes.front()} * counts[i]) {
         continue;
       }
       issues.push_back(
-          {"--sizes", fmt::format("must be in proportion to the threads {}: {} would do",
-                                  fmt::join(threads, ","), fitting_sizes(threads, sizes.front()))});
+          {"--sizes", fmt::format("must be in proportion to the {}s {}: {} would do", counted,
+                                  fmt::join(counts, ","), fitting_sizes(counts, sizes.front()))});
       break;
+    }
+    if (has_ranks && arguments.is_threads_given && arguments.options.threads.size() > 1) {
+      issues.push_back({"--threads", "must be one number where sizes grow with the ranks"});
     }
   }
   if (arguments.kind.empty()) return issues;
@@ -224,20 +229,11 @@ Issues check(const StudyScalingArguments& arguments) {
   return issues;
 }
 
-Scenario generated(const StudyScalingArguments& arguments, int size, StatusLine& status) {
-  status.show({"generating the network"});
-  return parse_scenario(generate_scenario(network_of(arguments.kind, size)),
-                        fmt::format("{} of {}", arguments.kind, size),
-                        std::filesystem::current_path(), arguments.scenario.overrides,
-                        status.listener());
-}
-
-ScalingStudy study(const StudyScalingArguments& arguments, StatusLine& status) {
+ScalingStudy study_of_threads(const StudyScalingArguments& arguments, StatusLine& status) {
   const std::string name = arguments.kind.empty() ? arguments.scenario.file : arguments.kind;
   try {
     if (arguments.kind.empty()) {
-      return study_strong_scaling(load(arguments.scenario, status), arguments.options,
-                                  status.listener());
+      return study_strong_scaling(loaded(arguments, status), arguments.options, status.listener());
     }
     if (arguments.sizes.size() == 1) {
       return study_strong_scaling(generated(arguments, arguments.sizes.front(), status),
@@ -258,6 +254,22 @@ ScalingStudy study(const StudyScalingArguments& arguments, StatusLine& status) {
 
 }  // namespace
 
+Scenario loaded(const StudyScalingArguments& arguments, StatusLine& status) {
+  Scenario scenario = load(arguments.scenario, status);
+  scenario.options.certify = arguments.certify;
+  return scenario;
+}
+
+Scenario generated(const StudyScalingArguments& arguments, int size, StatusLine& status) {
+  status.show({"generating the network"});
+  Scenario scenario =
+      parse_scenario(generate_scenario(network_of(arguments.kind, size)),
+                     fmt::format("{} of {}", arguments.kind, size), std::filesystem::current_path(),
+                     arguments.scenario.overrides, status.listener());
+  scenario.options.certify = arguments.certify;
+  return scenario;
+}
+
 const std::vector<std::string>& scaling_kinds() {
   static const std::vector<std::string> kinds = {"chain", "ring", "grid", "star"};
   return kinds;
@@ -266,6 +278,7 @@ const std::vector<std::string>& scaling_kinds() {
 int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::ostream& err) {
   expect_report(arguments.report);
   throw_if_any(check(arguments));
+  if (!arguments.ranks.empty()) return study_over_ranks(arguments, out, err);
   std::optional<OutputFolder> folder;
   if (arguments.out)
     folder.emplace(*arguments.out, std::initializer_list<const char*>{kScalingFile});
@@ -274,7 +287,7 @@ int run_command(const StudyScalingArguments& arguments, std::ostream& out, std::
   allowance.tell(err);
 
   StatusLine status(err, stderr_is_terminal());
-  const ScalingStudy result = study(arguments, status);
+  const ScalingStudy result = study_of_threads(arguments, status);
   status.finish();
   const std::string json = study_json(result, arguments.options).dump(2) + "\n";
   out << (arguments.json ? json : study_table(result));  // before the file, which may fail

@@ -42,7 +42,7 @@ class Library {
 class MpiMessages final : public NeighbourMessages {
  public:
   MpiMessages(MPI_Comm communicator, std::span<const Ranks::Neighbour> neighbours, int slots,
-              RankTraffic& traffic)
+              int tag, RankTraffic& traffic)
       : traffic_(traffic),
         neighbours_(neighbours.begin(), neighbours.end()),
         slots_(static_cast<std::size_t>(slots)) {
@@ -56,9 +56,9 @@ class MpiMessages final : public NeighbourMessages {
         own.sent[i].resize(neighbours[i].sent);
         own.received[i].resize(neighbours[i].received);
         MPI_Send_init(own.sent[i].data(), static_cast<int>(own.sent[i].size()), MPI_DOUBLE,
-                      neighbours[i].rank, kTag + slot, communicator, &own.sends[i]);
+                      neighbours[i].rank, tag + slot, communicator, &own.sends[i]);
         MPI_Recv_init(own.received[i].data(), static_cast<int>(own.received[i].size()), MPI_DOUBLE,
-                      neighbours[i].rank, kTag + slot, communicator, &own.receives[i]);
+                      neighbours[i].rank, tag + slot, communicator, &own.receives[i]);
       }
       start(own.receives);
     }
@@ -109,7 +109,6 @@ class MpiMessages final : public NeighbourMessages {
   }
 
  private:
-  static constexpr int kTag = 7100;
   struct Slot {
     std::vector<std::vector<double>> sent, received;  // by neighbour
     std::vector<MPI_Request> sends, receives;
@@ -129,9 +128,10 @@ class MpiRanks final : public Ranks {
  public:
   MpiRanks() {
     MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
-    MPI_Comm_rank(communicator_, &rank_);
-    MPI_Comm_size(communicator_, &size_);
+    look();
   }
+  /// Takes the communicator over.
+  explicit MpiRanks(MPI_Comm communicator) : communicator_(communicator) { look(); }
   ~MpiRanks() override {
     int is_finalised = 0;
     MPI_Finalized(&is_finalised);
@@ -178,33 +178,55 @@ class MpiRanks final : public Ranks {
         throw RankError("a message between two ranks has more than 2^31 waves");
       }
     }
-    return std::make_unique<MpiMessages>(communicator_, neighbours, slots, traffic_);
+    // Receives are posted ahead: each connection has tags of its own, so that it takes no other's.
+    if (next_tag_ + slots > kLastTag) next_tag_ = kFirstTag;
+    const int tag = std::exchange(next_tag_, next_tag_ + slots);
+    return std::make_unique<MpiMessages>(communicator_, neighbours, slots, tag, traffic_);
   }
+
+  std::shared_ptr<Ranks> first(int count) override {
+    MPI_Comm some = MPI_COMM_NULL;
+    MPI_Comm_split(communicator_, rank_ < count ? 0 : MPI_UNDEFINED, rank_, &some);
+    return some == MPI_COMM_NULL ? nullptr : std::make_shared<MpiRanks>(some);
+  }
+
+  void rest() override { wait_asleep(Clock::time_point::max()); }
 
   RankTraffic traffic() const override { return traffic_; }
 
   void end(int exit_code) override {
-    using Clock = std::chrono::steady_clock;
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Ibarrier(communicator_, &request);
-    const auto until = Clock::now() + std::chrono::seconds(kPatience_s);
-    int is_done = 0;
-    while (is_done == 0 && Clock::now() < until) {
-      MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
-      if (is_done == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    if (is_done != 0) return;
+    if (wait_asleep(Clock::now() + std::chrono::seconds(kPatience_s))) return;
     std::fprintf(stderr, "portwave: rank %d ended alone; all ranks are ended\n", rank_);
     std::fflush(nullptr);
     MPI_Abort(communicator_, exit_code == 0 ? 3 : exit_code);
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   static constexpr int kPatience_s = 10;
+  static constexpr int kFirstTag = 1, kLastTag = 32767;  // what MPI allows at least
+
+  void look() {
+    MPI_Comm_rank(communicator_, &rank_);
+    MPI_Comm_size(communicator_, &size_);
+  }
+  /// For all ranks to come here; false where they have not by then.
+  bool wait_asleep(Clock::time_point until) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibarrier(communicator_, &request);
+    for (;;) {
+      int is_done = 0;
+      MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
+      if (is_done != 0) return true;
+      if (Clock::now() >= until) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
 
   Library library_;  // first, so that it goes last
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
+  int next_tag_ = kFirstTag;
   RankTraffic traffic_;
   std::vector<int> counts_, begins_;
 };

@@ -33,6 +33,7 @@ class StepEngine {
   virtual StepReport step_towards([[maybe_unused]] double limit_s) { return step(step_s_); }
   /// As Stepper::follow.
   virtual void follow() {}
+  virtual void release_followers() {}
   /// The stepper is complete: from now on rank 0 tells the others what to do.
   virtual void lead() {}
   /// StepperOptions::step_s.

@@ -127,6 +127,7 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
 }
 
 void Stepper::follow() { engine_->follow(); }
+void Stepper::release_followers() { engine_->release_followers(); }
 
 Stepper::Stepper(System&& system, const StepperOptions& options)
     : Stepper(std::make_unique<System>(std::move(system)), options) {}

@@ -1,6 +1,7 @@
 #include "portwave/runtime/execution/thread_ranks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -28,8 +29,9 @@ struct World {
   std::vector<std::span<const std::byte>> given;
   int arrived = 0, left = 0;
   std::uint64_t round = 0;
-  /// Messages that nobody has taken, by sender and receiver, and by number.
-  std::map<std::pair<int, int>, std::map<std::uint64_t, std::vector<double>>> mail;
+  /// Messages that nobody has taken, by connection, sender and receiver, and by number.
+  std::map<std::array<int, 3>, std::map<std::uint64_t, std::vector<double>>> mail;
+  std::vector<std::shared_ptr<World>> parts;  ///< in the order of the calls of `first`
 };
 
 class ThreadRank final : public Ranks {
@@ -64,7 +66,19 @@ class ThreadRank final : public Ranks {
   }
   std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours,
                                              int slots) override {
-    return std::make_unique<Messages>(*this, neighbours, slots);
+    return std::make_unique<Messages>(*this, connections_++, neighbours, slots);
+  }
+  std::shared_ptr<Ranks> first(int count) override {
+    const std::lock_guard lock(world_->mutex);
+    if (splits_ == world_->parts.size()) {
+      world_->parts.push_back(std::make_shared<World>(count, world_->options));
+    }
+    const auto& part = world_->parts[splits_++];
+    if (part->size != count) throw RankError("counts differ");
+    return rank_ < count ? std::make_shared<ThreadRank>(part, rank_) : nullptr;
+  }
+  void rest() override {
+    collect({}, [] {});
   }
 
  private:
@@ -92,8 +106,11 @@ class ThreadRank final : public Ranks {
 
   class Messages final : public NeighbourMessages {
    public:
-    Messages(ThreadRank& rank, std::span<const Neighbour> neighbours, int slots)
-        : rank_(rank), neighbours_(neighbours.begin(), neighbours.end()), slots_(at(slots)) {
+    Messages(ThreadRank& rank, int connection, std::span<const Neighbour> neighbours, int slots)
+        : rank_(rank),
+          connection_(connection),
+          neighbours_(neighbours.begin(), neighbours.end()),
+          slots_(at(slots)) {
       for (const Neighbour& own : neighbours) {
         out_.emplace_back(own.sent);
         in_.emplace_back(slots_, std::vector<double>(own.received));
@@ -106,7 +123,7 @@ class ThreadRank final : public Ranks {
       for (std::size_t i = 0; i < neighbours_.size(); ++i) {
         ++rank_.traffic_.messages;
         rank_.traffic_.message_bytes += static_cast<std::int64_t>(8 * out_[i].size());
-        rank_.world_->mail[{rank_.rank_, neighbours_[i].rank}][number] = out_[i];
+        rank_.world_->mail[{connection_, rank_.rank_, neighbours_[i].rank}][number] = out_[i];
       }
       rank_.world_->changed.notify_all();
     }
@@ -136,7 +153,7 @@ class ThreadRank final : public Ranks {
 
    private:
     bool take(int i, std::uint64_t number) {
-      auto& mail = rank_.world_->mail[{neighbours_[at(i)].rank, rank_.rank_}];
+      auto& mail = rank_.world_->mail[{connection_, neighbours_[at(i)].rank, rank_.rank_}];
       const auto found = mail.find(number);
       if (found == mail.end()) return false;
       std::vector<double>& in = in_[at(i)][number % slots_];
@@ -147,6 +164,7 @@ class ThreadRank final : public Ranks {
     }
 
     ThreadRank& rank_;
+    int connection_;
     std::vector<Neighbour> neighbours_;
     std::size_t slots_;
     std::vector<std::vector<double>> out_;
@@ -157,6 +175,8 @@ class ThreadRank final : public Ranks {
   int rank_;
   std::mt19937 random_;
   RankTraffic traffic_;
+  int connections_ = 0;
+  std::size_t splits_ = 0;
 };
 
 }  // namespace

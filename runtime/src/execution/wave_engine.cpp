@@ -137,7 +137,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   void follow() override {
     while (shares() != nullptr && shares()->rank() != 0) {
       const Order order = receive();
-      if (order.kind == Order::end) return;
+      if (order.kind == Order::end || order.kind == Order::release) return;
       const Common common(*this);
       try {
         carry_out(order);
@@ -145,6 +145,10 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
       } catch (const ConfigError&) {
       }
     }
+  }
+
+  void release_followers() override {
+    if (is_leading()) send({Order::release});
   }
 
   const StepClock& clock() const override { return clock_; }
@@ -637,7 +641,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   // With several ranks: rank 0 leads. What it is asked to do that takes the others, they are told.
 
   struct Order {
-    enum Kind { step, step_towards, fetch, settings_changed, take_state, end };
+    enum Kind { step, step_towards, fetch, settings_changed, take_state, release, end };
     Kind kind = end;
     double value =
         0.0;  ///< of `step` the size, of `step_towards` the limit, of `take_state` the bytes
@@ -687,6 +691,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
       case Order::take_state:
         receive_state(static_cast<std::size_t>(order.value));
         break;
+      case Order::release:
       case Order::end:
         break;
     }

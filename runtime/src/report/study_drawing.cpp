@@ -33,6 +33,7 @@ struct StudyForm {
   const char* title;
   std::vector<const char*> lines;
   std::vector<ChartForm> charts;
+  const char* more = nullptr;  ///< further rows, drawn along with the others
 };
 
 const std::vector<StudyForm>& forms() {
@@ -71,6 +72,13 @@ const std::vector<StudyForm>& forms() {
        {{"Speed-up", "threads", "threads", "speed_up", "speed-up", false, false},
         {"Time per step", "threads", "threads", "step_s", "[s]", false, true},
         {"Efficiency", "threads", "threads", "efficiency", "speed-up / threads", false, false}}},
+      {"scaling --ranks",
+       "Time per step by ranks",
+       {"source", "threads", "size"},
+       {{"Speed-up", "ranks", "ranks", "speed_up", "speed-up", true, true},
+        {"Time per step", "ranks", "ranks", "step_s", "[s]", true, true},
+        {"Efficiency", "ranks", "ranks", "efficiency", "speed-up / cores", true, false}},
+       "predicted_curve"},
   };
   return kForms;
 }
@@ -269,8 +277,12 @@ Page study_page(const std::string& text, const std::string& kind, const std::str
   const StudyForm& form = form_of(kind);
   const Json& rows = rows_of(json, "rows");
   Section section = {.title = form.title};
+  Json all = rows;
+  if (form.more != nullptr) {
+    for (const Json& row : rows_of(json, form.more)) all.push_back(row);
+  }
   for (const ChartForm& chart : form.charts) {
-    Chart drawn = chart_of(chart, rows, form.lines);
+    Chart drawn = chart_of(chart, all, form.lines);
     if (!drawn.series.empty()) section.charts.push_back(std::move(drawn));
   }
   section.tables.push_back(table_of(rows, columns_of(first_row(text, "rows"))));

@@ -1,130 +1,22 @@
 #include "portwave/runtime/study/scaling.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <set>
 #include <span>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "portwave/runtime/execution/arena.hpp"
 #include "study/scaling_model.hpp"
+#include "study/scaling_subject.hpp"
 
 namespace portwave {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// Wall time of a measurement whose steps are not given [s], and of the steps before it that call
-/// the workers in.
-constexpr double kMeasurement_s = 50e-3;
-constexpr double kWarming_s = 3e-3;
-constexpr std::int64_t kFirstSteps = 8;
 constexpr int kCurve = 32;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double quantile(std::vector<double> values, double level) {
-  std::sort(values.begin(), values.end());
-  const double place = level * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - std::floor(place)) * (values[above] - values[below]);
-}
-
-/// One configuration of one network.
-class Subject {
- public:
-  Subject(const Scenario& scenario, ExecutorKind executor, Grain grain, int threads)
-      : threads_(threads),
-        stepper_(scenario.system, settings(scenario, executor, grain, threads)) {}
-
-  int threads() const { return threads_; }
-  const Stepper& stepper() const { return stepper_; }
-
-  /// Steps without looking; returns the time of one [s].
-  double warm(std::int64_t steps) {
-    const auto start = Clock::now();
-    stepper_.run(steps);
-    return seconds_since(start) / static_cast<double>(steps);
-  }
-
-  void measure(std::int64_t steps) {
-    StepTimes sum;
-    const auto start = Clock::now();
-    for (std::int64_t n = 0; n < steps; ++n) {
-      const StepTimes times = stepper_.step().times;
-      sum.begin_s += times.begin_s;
-      sum.iterate_s += times.iterate_s;
-      sum.commit_s += times.commit_s;
-    }
-    const auto count = static_cast<double>(steps);
-    step_s_.push_back(seconds_since(start) / count);
-    begin_s_.push_back(sum.begin_s / count);
-    iterate_s_.push_back(sum.iterate_s / count);
-    commit_s_.push_back(sum.commit_s / count);
-  }
-
-  /// By repetition.
-  const std::vector<double>& steps_s() const { return step_s_; }
-  const std::vector<double>& commits_s() const { return commit_s_; }
-
-  double step_s() const { return quantile(step_s_, 0.5); }
-  StepTimes phases() const {
-    return {quantile(begin_s_, 0.5), quantile(iterate_s_, 0.5), quantile(commit_s_, 0.5)};
-  }
-  double spread() const {
-    return 0.5 * (quantile(step_s_, 0.75) - quantile(step_s_, 0.25)) / step_s();
-  }
-  double fastest_s() const { return quantile(step_s_, 0.0); }
-  double slowest_s() const { return quantile(step_s_, 1.0); }
-
- private:
-  static StepperOptions settings(const Scenario& scenario, ExecutorKind executor, Grain grain,
-                                 int threads) {
-    StepperOptions options = scenario.options;
-    options.executor = executor;
-    options.grain = grain;
-    options.threads = threads;
-    options.timed = true;
-    options.time = {};  // all configurations are to do the same work
-    return options;
-  }
-
-  int threads_;
-  Stepper stepper_;
-  std::vector<double> step_s_, begin_s_, iterate_s_, commit_s_;
-};
-
-/// Median of what `of` makes of the values of each repetition: neighbours in time share what the
-/// machine was doing, so that little of it is left in their ratio or difference.
-template <class Of>
-double paired(const std::vector<double>& x, const std::vector<double>& y, const Of& of) {
-  std::vector<double> values;
-  for (std::size_t r = 0; r < x.size(); ++r) values.push_back(of(x[r], y[r]));
-  return quantile(std::move(values), 0.5);
-}
-
-double ratio(const Subject& a, const Subject& b) {
-  return paired(a.steps_s(), b.steps_s(), [](double x, double y) { return x / y; });
-}
-
-bool equal_states(const Stepper& a, const Stepper& b) {
-  for (int part = 0; part < static_cast<int>(a.system().parts().size()); ++part) {
-    const std::span<const double> x = a.state(part), y = b.state(part);
-    if (std::memcmp(x.data(), y.data(), x.size_bytes()) != 0) return false;
-  }
-  return true;
-}
 
 /// A network and all configurations it is measured in.
 struct Network {
@@ -133,19 +25,24 @@ struct Network {
       : scenario(given),
         is_plain(options.executor == ExecutorKind::automatic ||
                  options.executor == ExecutorKind::serial) {
-    serial = std::make_unique<Subject>(given, ExecutorKind::serial, options.grain, 1);
+    serial = subject_of(given, ExecutorKind::serial, options.grain, 1);
     const auto parts = static_cast<int>(given.system.parts().size());
     if (parts > 1 && options.executor != ExecutorKind::serial) {
       // As many tasks as 32 threads would like.
       const Grain grain = options.grain.kind == Grain::Kind::automatic
                               ? Grain::of_parts(std::max(parts / (4 * kCurve), 1))
                               : options.grain;
-      alone = std::make_unique<Subject>(given, ExecutorKind::async, grain, 1);
+      alone = subject_of(given, ExecutorKind::async, grain, 1);
     }
     for (const int count : threads) {
       if (count > cores || (count == 1 && is_plain)) continue;
-      others.push_back(std::make_unique<Subject>(given, options.executor, options.grain, count));
+      others.push_back(subject_of(given, options.executor, options.grain, count));
     }
+  }
+
+  static std::unique_ptr<Subject> subject_of(const Scenario& given, ExecutorKind executor,
+                                             Grain grain, int threads) {
+    return std::make_unique<Subject>(given, Subject::settings(given, executor, grain, threads));
   }
 
   void collect(std::vector<Subject*>& subjects) {
@@ -213,12 +110,7 @@ std::int64_t measure(std::vector<Network>& networks, const ScalingOptions& optio
   for (Subject* subject : subjects) {
     if (subject->stepper().step_index() == 0) subject->warm(kFirstSteps);
   }
-  const auto steps_within = [&](double time_s) {
-    return static_cast<std::int64_t>(std::clamp(time_s / slowest_s, 2.0, 1e6));
-  };
-  const std::int64_t steps = options.steps > 0 ? options.steps : steps_within(kMeasurement_s);
-  const std::int64_t warming =
-      options.steps > 0 ? std::min<std::int64_t>(steps, kFirstSteps) : steps_within(kWarming_s);
+  const auto [steps, warming] = measured_steps(options.steps, slowest_s);
   for (int r = 0; r < options.repetitions; ++r) {
     // Each begins in turn, so that no place in the order is anybody's.
     for (std::size_t i = 0; i < subjects.size(); ++i) {
@@ -307,11 +199,6 @@ ScalingRow row_of(const Network& network, const ScalingPredictor& predictor, int
   return row;
 }
 
-int cores_of(const ScalingOptions& options) {
-  if (options.cores > 0) return options.cores;
-  return threads_allowed(std::max(static_cast<int>(std::thread::hardware_concurrency()), 1));
-}
-
 void check(const ScalingOptions& options) {
   Issues issues;
   if (options.repetitions < 1) issues.push_back({"/repetitions", "must be >= 1"});
@@ -340,7 +227,7 @@ ScalingStudy begin_study(const ScalingOptions& options, const std::string& name,
   ScalingStudy study;
   study.weak = weak;
   study.name = name;
-  study.cores = cores_of(options);
+  study.cores = cores_of_process(options.cores);
   study.repetitions = options.repetitions;
   return study;
 }

@@ -27,6 +27,14 @@ bool runs_serially(ExecutorKind executor, int threads) {
 
 }  // namespace
 
+void scale_costs(LaneCosts& costs, const Partition& whole, int iterations, double iterate_s,
+                 double commit_s) {
+  const double solves_s = 1e-9 * whole.iteration_cost_ns * iterations;
+  if (solves_s > 0.0) multiply(costs.scatter_ns, iterate_s / solves_s);
+  const double advances_s = 1e-9 * whole.commit_cost_ns;
+  if (advances_s > 0.0) multiply(costs.advance_ns, commit_s / advances_s);
+}
+
 StepModel step_model(const WaveDiscretisation& waves, const LaneCosts& costs,
                      const Partition& partition, int iterations) {
   const TaskGraph graph(waves, partition);
@@ -64,15 +72,10 @@ ScalingPredictor::ScalingPredictor(const Scenario& scenario, const ScalingOption
 
 void ScalingPredictor::model_waves() {
   costs_ = measured_costs(*waves_, waves_->initial_record().data());
-  // One thread is to take what it was measured to take: the port solves stand for the junctions
-  // too, and the parts' commits for their share of the ledger.
-  const Partition whole = whole_island_groups(*waves_, costs_);
-  const double iterations = std::max(std::round(measured_.iterations), 0.0);
-  const double solves_s = 1e-9 * whole.iteration_cost_ns * iterations;
-  if (solves_s > 0.0) multiply(costs_.scatter_ns, measured_.serial_phases.iterate_s / solves_s);
-  const double advance_s = 1e-9 * whole.commit_cost_ns;
-  const double shared_s = measured_.serial_phases.commit_s - measured_.commit_tail_s;
-  if (advance_s > 0.0) multiply(costs_.advance_ns, shared_s / advance_s);
+  scale_costs(costs_, whole_island_groups(*waves_, costs_),
+              std::max(static_cast<int>(std::round(measured_.iterations)), 0),
+              measured_.serial_phases.iterate_s,
+              measured_.serial_phases.commit_s - measured_.commit_tail_s);
 }
 
 void ScalingPredictor::model_blocks(const System& system) {

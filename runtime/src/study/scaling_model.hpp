@@ -10,6 +10,11 @@
 
 namespace portwave {
 
+/// So that one thread takes what it was measured to take: port solves stand for the junctions too, and
+/// the parts' commits for their share of the ledger. `whole`: all parts, by the costs as they are.
+void scale_costs(LaneCosts& costs, const Partition& whole, int iterations, double iterate_s,
+                 double commit_s);
+
 /// The model of a partition: costs as given, neighbours as the tasks exchange messages.
 StepModel step_model(const WaveDiscretisation& waves, const LaneCosts& costs,
                      const Partition& partition, int iterations);

@@ -148,8 +148,6 @@ TEST(Ranks, GiveTheBitsOfOneProcess) {
   }
 }
 
-/// Whoever looks at a step has all of it shared: what a step itself needs of the others shows where
-/// nobody does.
 /// Its tasks are cut by the graph of exchanges: those of a rank are not one after another.
 TEST(Ranks, GiveTheBitsOfOneProcessWhereBlocksOfAGridAreTheirs) {
   const System system = testing::duffing_grid(48, 48);
@@ -169,8 +167,11 @@ TEST(Ranks, GiveTheBitsOfOneProcessWhereBlocksOfAGridAreTheirs) {
                                  trace_on_ranks(9, system, options, 4)));
 }
 
+/// Whoever looks at a step has all of it shared: what a step itself needs of the others shows where
+/// nobody does.
 TEST(Ranks, GiveTheSameBitsWhereNobodyLooksInBetween) {
-  for (const auto& [name, system] : systems()) {
+  for (const auto& named : systems()) {
+    const System& system = named.second;  // Clang 14 captures no structured binding
     for (const Case& method : methods()) {
       const StepperOptions options = options_of(method.method);
       std::vector<double> expected, found;
@@ -187,7 +188,7 @@ TEST(Ranks, GiveTheSameBitsWhereNobodyLooksInBetween) {
         stepper.run(40);
         testing::append_interface(stepper, found);
       });
-      EXPECT_TRUE(testing::same_bits(expected, found)) << name << " " << method.name;
+      EXPECT_TRUE(testing::same_bits(expected, found)) << named.first << " " << method.name;
     }
   }
 }
@@ -437,6 +438,66 @@ TEST(Ranks, RefuseWhatGoesByTheClock) {
     shared.executor = ExecutorKind::graph;
     EXPECT_THROW(Stepper(system, shared), ConfigError);
   });
+}
+
+/// Some of them are ranks of their own, and all others are not.
+TEST(Ranks, CanBeTheFirstOnly) {
+  ThreadRanks::run(4, [](const std::shared_ptr<Ranks>& own) {
+    for (const int count : {1, 3, 4}) {
+      const std::shared_ptr<Ranks> some = own->first(count);
+      EXPECT_EQ(some != nullptr, own->rank() < count);
+      if (some == nullptr) continue;
+      EXPECT_EQ(some->size(), count);
+      EXPECT_EQ(some->rank(), own->rank());
+      EXPECT_EQ(gather_values(*some, own->rank()).back(), count - 1);
+    }
+    own->rest();
+  });
+}
+
+/// Rank 0 has two steppers, one of three ranks and one of two, and the others follow them by turns.
+TEST(Ranks, FollowTwoSteppersInTurn) {
+  const System system = testing::chain_of_blocks(48, 3);
+  CouplingMethod method;
+  method.waves().iterations = 4;
+  const StepperOptions options = options_of(method);
+  constexpr int kTurns = 3, kSteps = 2;
+  Stepper alone(system, options);
+  alone.run(kTurns * kSteps);
+  const auto made = [&](const std::shared_ptr<Ranks>& ranks) {
+    StepperOptions shared = options;
+    shared.ranks = ranks;
+    return ranks == nullptr ? nullptr : std::make_unique<Stepper>(system, shared);
+  };
+  ThreadRanks::run(
+      3,
+      [&](const std::shared_ptr<Ranks>& own) {
+        std::unique_ptr<Stepper> steppers[] = {made(own), made(own->first(2))};
+        if (own->rank() != 0) {
+          // Turns, a look at the states, and the end.
+          for (int turn = 0; turn < kTurns + 2; ++turn) {
+            for (const auto& stepper : steppers) {
+              if (stepper != nullptr) stepper->follow();
+            }
+          }
+          return;
+        }
+        for (int turn = 0; turn < kTurns; ++turn) {
+          for (const auto& stepper : steppers) {
+            stepper->run(kSteps);
+            stepper->release_followers();
+          }
+        }
+        for (const auto& stepper : steppers) {
+          for (int part = 0; part < 48; ++part) {
+            EXPECT_TRUE(std::ranges::equal(stepper->state(part), alone.state(part))) << part;
+          }
+          stepper->release_followers();
+        }
+        // They end in the order in which they are followed.
+        for (auto& stepper : steppers) stepper.reset();
+      },
+      7);
 }
 
 }  // namespace

@@ -71,9 +71,18 @@ class Ranks {
     int rank = 0;
     std::size_t sent = 0, received = 0;  ///< doubles in a message
   };
-  /// All ranks call it; neighbours name each other. What it gives must not outlive this.
+  /// All ranks call it; neighbours name each other. What it gives must not outlive this. There may be
+  /// several at a time.
   virtual std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours,
                                                      int slots = 2) = 0;
+
+  /// The first `count` ranks as ranks of their own, under the same numbers; 1 ≤ count ≤ size(). All ranks
+  /// call it; null on those that are not among them. What it gives must not outlive this.
+  virtual std::shared_ptr<Ranks> first(int count) = 0;
+
+  /// Waits until all ranks have come here, and leaves the cores to others meanwhile, at the price of
+  /// some milliseconds.
+  virtual void rest() = 0;
 
   virtual RankTraffic traffic() const = 0;
 

@@ -254,6 +254,9 @@ class Stepper {
   /// On other ranks than 0: steps its share whenever rank 0 steps, until rank 0's stepper is gone. Nothing
   /// else is to be called there. Errors: RankError.
   void follow();
+  /// On rank 0: lets the others return from `follow`. Until they call it again, this is not to be used,
+  /// nor to end.
+  void release_followers();
 
   /// Calls `observer` after every step that is made, in the order of their coming. What it throws is
   /// passed on; the step stands. It may not step.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/runtime/study/rank_model.hpp"
 #include "portwave/subsystems/base/export.hpp"
 
 namespace PORTWAVE_EXPORT portwave {
@@ -38,11 +39,12 @@ struct RankPlan {
   double iterations = 0.0;       ///< evaluations of a step, as measured
   std::int64_t gathered_bytes_per_evaluation =
       0;                                     ///< that every rank receives, where gaps are judged
-  std::int64_t gathered_bytes_per_step = 0;  ///< likewise, for the ledger
+  std::int64_t gathered_bytes_per_step = 0;  ///< likewise, for the ledger and the last gap
   double serial_step_s = 0.0;                ///< measured here, on one thread
   double common_s = 0.0;   ///< of a step, what every rank does for all parts: sums, guard
   double step_s = 0.0;     ///< predicted
   double waiting_s = 0.0;  ///< of that, for messages
+  RankStepTime time;       ///< of that, all of its terms
 
   /// Work of the busiest rank over the mean.
   double imbalance() const;

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/runtime/execution/partition.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/study/rank_model.hpp"
+#include "portwave/runtime/study/rank_plan.hpp"
+#include "study/stepped_scenario.hpp"
+
+namespace portwave {
+
+/// What is shared of a part, by entries of eight bytes: by the gaps of an evaluation, by the ledger.
+inline constexpr double kGapBytes = 3 * 8, kLedgerBytes = 7 * 8;
+
+/// A step of a scenario as it was measured on one thread, and what of it ranks have to share.
+struct MeasuredStep {
+  StepTimes times;
+  std::vector<double> impedance;  ///< as the method has chosen them
+  double iterations = 0.0;        ///< per step, the mean
+  bool is_judged = false;         ///< gaps, after every evaluation
+  bool has_ledger = false;        ///< entries of all parts, after the commit
+  bool may_solve = false;         ///< the interface equation of an island, by every rank
+
+  double step_s() const { return times.begin_s + times.iterate_s + times.commit_s; }
+  /// What ranks have to share, from a stepper of the scenario.
+  void take_method_of(const Stepper& stepper);
+};
+
+/// Deals a scenario out to any number of ranks, as the program does, and says what a step would be.
+class RankLayout {
+ public:
+  /// Measures what the parts cost alone, and what it takes to sum up the ledger, and takes them so that
+  /// one thread needs what was measured.
+  /// `scenario` must outlive it. Errors: ConfigError.
+  RankLayout(const Scenario& scenario, MeasuredStep measured);
+
+  struct Dealt {
+    RankStepModel model;
+    std::vector<PlannedRank> ranks;
+    std::int64_t parts = 0, whole_parts = 0;
+    int tasks = 0;
+  };
+  Dealt deal(int ranks, int threads) const;
+
+  const MeasuredStep& measured() const { return measured_; }
+  double ledger_s() const {
+    return ledger_s_;
+  }                            ///< its sums, over all parts; 0 where there is none
+  std::int64_t waves() const;  ///< scalar ports, of all stages
+
+ private:
+  /// All but the ranks.
+  RankStepModel frame(int ranks, bool is_any_cut) const;
+  double iterate_s(const Partition::Task& task) const;
+  double commit_s(const Partition::Task& task) const;
+
+  SteppedScenario stepped_;
+  MeasuredStep measured_;
+  WaveDiscretisation waves_;
+  LaneCosts costs_;
+  int iterations_;
+  double copy_s_per_B_;
+  double ledger_s_ = 0.0;
+};
+
+}  // namespace portwave
