@@ -60,6 +60,7 @@ struct QuotientGraph {
     constexpr int kMostBisected = 64;
     auto count = static_cast<idx_t>(weight.size());
     std::vector<idx_t> part(weight.size(), 0);
+    parts = std::min(parts, static_cast<int>(count));  // or METIS says on stdout that it cannot
     if (parts <= 1 || count <= 1) return part;
     idx_t options[METIS_NOPTIONS];
     METIS_SetDefaultOptions(options);

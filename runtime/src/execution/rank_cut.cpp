@@ -165,7 +165,8 @@ RankCut cut_for_ranks(const WaveDiscretisation& waves, const LaneCosts& costs, G
   const std::vector<char> is_whole = whole_groups(waves, along.partition, may_solve);
   along.rank_of_task = deal_out(along.partition, is_whole, ranks);
   const std::int64_t waves_along = exchanged(waves, along);
-  if (waves_along == 0 || ranks == 1) return along;
+  constexpr std::size_t kFewest = 8;  // lane groups of a rank that can make a block
+  if (waves_along == 0 || ranks == 1 || groups.size() < kFewest * at(ranks)) return along;
 
   std::vector<int> owner(groups.size());
   if (agreeing == nullptr || agreeing->rank() == 0) {

@@ -47,7 +47,10 @@ Runner make_rank_runner(const WaveDiscretisation& waves, const StepperOptions& o
                         int iterations, bool may_solve, const double* record, LaneCosts& costs) {
   const std::shared_ptr<Ranks>& ranks = options.ranks;
   const int threads = find_single_threaded(waves) >= 0 ? 1 : options.threads;
-  costs = costs_of_first_rank(*ranks, measured_costs(waves, record));
+  const int max_delay = options.method.waves().exchange.delay();
+  // Which waves may be late, and so what comes of a step, is not to depend on a measurement.
+  costs = max_delay > 0 ? declared_costs(waves)
+                        : costs_of_first_rank(*ranks, measured_costs(waves, record));
   const RankCut cut = cut_for_ranks(waves, costs, options.grain, ranks->size(), threads, iterations,
                                     may_solve, ranks.get());
   expect_same_cut(cut, *ranks);
@@ -57,7 +60,6 @@ Runner make_rank_runner(const WaveDiscretisation& waves, const StepperOptions& o
       "{} tasks on {} ranks, {} of them on the first", partition.tasks.size(), ranks->size(),
       std::ranges::count_if(shares->ranks_of_tasks(),
                             [](int rank) { return rank == 0 || rank == RankShares::kEvery; }));
-  const int max_delay = options.method.waves().exchange.delay();
   if (max_delay > 0) description += fmt::format(", waves up to {} late", max_delay);
   return {make_rank_executor(waves, partition, threads, shares, max_delay),
           std::move(description),
