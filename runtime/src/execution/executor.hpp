@@ -79,8 +79,7 @@ std::unique_ptr<Executor> make_async_executor(const WaveDiscretisation& waves,
 /// failed. `max_delay`: evaluations that waves of other ranks may be late; then only for fixed budgets.
 std::unique_ptr<Executor> make_rank_executor(const WaveDiscretisation& waves,
                                              const Partition& partition, int threads,
-                                             std::shared_ptr<RankShares> shares,
-                                             int max_delay = 0);
+                                             std::shared_ptr<RankShares> shares, int max_delay = 0);
 /// The serial one or the async executor, whichever the clock has lately found faster.
 std::unique_ptr<Executor> make_automatic_executor(std::unique_ptr<Executor> serial,
                                                   std::unique_ptr<Executor> parallel);
