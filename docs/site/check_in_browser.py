@@ -62,9 +62,13 @@ const uses = async (frame) => {
   const page = frame.contentDocument, wrong = [];
   const box = page.querySelector('[data-md-component=search-query]');
   box.focus();
+  let asked = 0;
   const found = () => {
-    box.value = box.value === 'impedance' ? 'impedances' : 'impedance';
-    box.dispatchEvent(new frame.contentWindow.KeyboardEvent('keyup', { key: 'e', bubbles: true }));
+    // A new question takes the place of one that has not been answered: on a busy machine that takes seconds.
+    if (asked++ % 100 === 0) {
+      box.value = box.value === 'impedance' ? 'impedances' : 'impedance';
+      box.dispatchEvent(new frame.contentWindow.KeyboardEvent('keyup', { key: 'e', bubbles: true }));
+    }
     return page.querySelectorAll('.md-search-result__item').length > 2;
   };
   if (!await until(found)) wrong.push('the search finds nothing');

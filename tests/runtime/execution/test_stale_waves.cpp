@@ -207,6 +207,34 @@ TEST(StaleWaves, OfAGivenLatenessDoNotDependOnTiming) {
   }
 }
 
+/// Connections at which one side steps with the wave that the other committed in the step before.
+int connections_a_step_behind(const Lateness& lateness, int max_delay) {
+  const System system = row();
+  int count = 0;
+  on_ranks(2, system, options_for(1, max_delay, 3.0, false), {.lateness = lateness},
+           [&](Stepper& stepper) {
+             stepper.run(5);
+             std::vector<double> before;
+             const auto ports = static_cast<int>(system.scalar_ports().size());
+             for (int i = 0; i < ports; ++i) before.push_back(stepper.waves()->outgoing(i));
+             stepper.step();
+             for (const Junction& junction : system.junctions()) {
+               if (junction.waves.size() != 2) continue;
+               // Of equal impedance: the waves change sides.
+               const double wave = before[static_cast<std::size_t>(junction.waves[1])];
+               const double taken = stepper.waves()->incident(junction.waves[0]);
+               count += wave != 0.0 && std::abs(wave) == std::abs(taken) ? 1 : 0;
+             }
+           });
+  return count;
+}
+
+TEST(StaleWaves, OfAnEvaluationThatHasNotComeAreThoseOfTheLastStep) {
+  const Lateness one = [](int, int, std::uint64_t) { return 1; };
+  EXPECT_EQ(connections_a_step_behind(one, 1), 1) << "the one that is cut";
+  EXPECT_EQ(connections_a_step_behind(one, 0), 0);
+}
+
 /// What is iterated long enough is the same however late waves are.
 TEST(StaleWaves, ConvergeToWhatTheyConvergeToWithoutDelay) {
   const std::vector<double> expected = trace_of(1, options_for(6000, 0, 3.0, true), {}, 4);
