@@ -45,6 +45,7 @@ struct QuotientGraph {
     double sum = 0.0;
     for (const double own : weights) sum += own;
     const double scale = sum > 0.0 ? 1e9 / sum : 0.0;
+    weight.reserve(weights.size());
     for (const double own : weights) weight.push_back(static_cast<idx_t>(own * scale));
     std::vector<Eigen::Triplet<double>> entries;
     for (const GraphEdge& edge : edges) {

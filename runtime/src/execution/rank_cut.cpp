@@ -21,6 +21,7 @@ std::vector<char> whole_groups(const WaveDiscretisation& waves, const Partition&
   std::vector<int> tasks(at(waves.island_group_count()), 0);
   for (const Partition::Task& task : partition.tasks) ++tasks[at(task.island_group)];
   std::vector<char> is_whole;
+  is_whole.reserve(tasks.size());
   for (const int count : tasks) is_whole.push_back(may_solve && count == 1 ? 1 : 0);
   return is_whole;
 }

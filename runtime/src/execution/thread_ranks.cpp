@@ -186,6 +186,7 @@ void run_thread_ranks(int size, const std::function<void(const std::shared_ptr<R
   const auto world = std::make_shared<World>(size, options);
   std::vector<std::exception_ptr> failures(at(size));
   std::vector<std::thread> threads;
+  threads.reserve(at(size));
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
       try {
