@@ -73,9 +73,7 @@ Json study_json(const RankScalingStudy& study, const RankScalingOptions& options
   }
   Json protocols = Json::array();
   for (const RankProtocol& protocol : study.protocols) {
-    protocols.push_back({{"protocol", protocol.name},
-                         {"built", protocol.is_built},
-                         {"curve", rows_json(protocol.curve)}});
+    protocols.push_back({{"protocol", protocol.name}, {"curve", rows_json(protocol.curve)}});
   }
   return {{"study", study.weak ? "weak scaling over ranks" : "strong scaling over ranks"},
           {"scenario", study.name},
@@ -122,7 +120,7 @@ std::string_view dominant_of(const RankStepTime& time) {
 }
 
 std::string protocol_table(const RankScalingStudy& study) {
-  constexpr std::string_view kLine = "{:>49} {:>7} {:>12} {:>10} {:>10} {:>12} {:>11} {:>18}\n";
+  constexpr std::string_view kLine = "{:>28} {:>7} {:>12} {:>10} {:>10} {:>12} {:>11} {:>18}\n";
   std::string text = "\nPredicted with more, or less, that all ranks have to know:\n" +
                      fmt::format(kLine, "protocol", "ranks", "step_us", "efficiency", "work_us",
                                  "gathers_us", "common_us", "most_beside_work");
@@ -131,8 +129,7 @@ std::string protocol_table(const RankScalingStudy& study) {
       const bool is_shown = row.ranks == 2 || row.ranks == 16 || row.ranks == 128 ||
                             row.ranks == 1024 || &row == &protocol.curve.back();
       if (!is_shown) continue;
-      text += fmt::format(kLine, protocol.is_built ? protocol.name : protocol.name + " (not built)",
-                          row.ranks, us(row.step_s), fmt::format("{:.3f}", row.efficiency),
+      text += fmt::format(kLine, protocol.name, row.ranks, us(row.step_s), fmt::format("{:.3f}", row.efficiency),
                           us(row.prediction.work_s), us(row.prediction.gathers_s),
                           us(row.prediction.common_s),
                           row.ranks == 1   ? std::string("-")

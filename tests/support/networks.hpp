@@ -42,6 +42,32 @@ inline System line(int links, std::vector<int> number = {}) {
   return builder.build();
 }
 
+/// Lines of so many links that know nothing of one another, their ends free. The links are added in turn,
+/// one of each line after another.
+inline System lines_of(const std::vector<int>& sizes) {
+  const auto name = [](std::size_t line, int k) {
+    return std::to_string(line) + "_" + std::to_string(k);
+  };
+  SystemBuilder builder;
+  bool is_any_longer = true;
+  for (int k = 0; is_any_longer; ++k) {
+    is_any_longer = false;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (k >= sizes[i]) continue;
+      builder.add(name(i, k), line_link(k));
+      is_any_longer = true;
+    }
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    for (int k = 0; k + 1 < sizes[i]; ++k) {
+      builder.connect(name(i, k) + ".right", name(i, k + 1) + ".left");
+    }
+    builder.join(joint::Free{}, {name(i, 0) + ".left"});
+    builder.join(joint::Free{}, {name(i, sizes[i] - 1) + ".right"});
+  }
+  return builder.build();
+}
+
 /// A net of Duffing nodes that differ a little, held east and south, free west and north, one
 /// driven.
 inline System net(int rows, int columns) {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "energy/ledger_totals.hpp"
 #include "energy/step_rounding.hpp"
-#include "kernels/ledger_kernels.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
@@ -28,15 +28,22 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
       parts_(waves.reduction()),
       cap_(tank.cap_J),
       guarded_(guarded),
+      by_chunk_(static_cast<std::size_t>(parts_.chunk_count())),
+      is_summed_(by_chunk_.size(), 0),
       mismatch_(static_cast<std::size_t>(parts_.island_count()), 0.0),
       change_(mismatch_.size(), 0.0),
       supplied_(mismatch_.size(), 0.0),
+      dissipated_(mismatch_.size(), 0.0),
+      tolerance_(mismatch_.size(), 0.0),
+      largest_residual_(mismatch_.size(), 0.0),
+      largest_excess_(mismatch_.size(), 0.0),
       max_residual_(-std::numeric_limits<double>::infinity()),
       worst_ratio_(-std::numeric_limits<double>::infinity()) {
   set_uncomputable(std::move(uncomputable));
   for (std::span<double>& c : columns_) {
     c = memory_.take(static_cast<std::size_t>(waves.entry_count()));
   }
+  name_terms();
   rounding_ = std::make_unique<StepRounding>(waves);
   for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) {
     const PartSlot& slot = waves.slot(i);
@@ -53,9 +60,6 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     }
     column(kMismatch)[slot.entry] = energy;
   }
-  totals_.initial_J = parts_.sum_all(column(kStorageBefore));
-  totals_.final_J = totals_.max_J = totals_.initial_J;
-  stored_ = CompensatedSum(totals_.initial_J);
   for (int i = 0; i < parts_.island_count(); ++i) {
     Account account;
     account.start = parts_.sum(i, column(kStorageBefore));
@@ -64,12 +68,17 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     account.tank = std::min(initial, cap_);
     account.size = account.tank;
     tank_.emplace_back(account.tank);
+    change_[static_cast<std::size_t>(i)] = account.start;
     accounts_.push_back(parts_.fold(i, account, [&](Account& so_far, int part) {
       so_far.size += std::abs(column(kStorageBefore)[waves.slot(part).entry]);
       const Part& own = waves.system().parts()[static_cast<std::size_t>(part)];
       so_far.passive = so_far.passive && !own.component->is_active();
     }));
   }
+  totals_.initial_J = parts_.sum_of_islands(change_.data());
+  totals_.final_J = totals_.max_J = totals_.initial_J;
+  stored_ = CompensatedSum(totals_.initial_J);
+  std::ranges::fill(change_, 0.0);
   totals_.tank_J = totals_.initial_tank_J = tank_sum();
   // Without energy at the start there is no ratio.
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -85,9 +94,20 @@ void EnergyLedger::set_uncomputable(std::vector<char> islands) {
   drowned_.resize(mismatch_.size(), 0);
 }
 
-std::vector<std::span<double>> EnergyLedger::examined() {
-  return {columns_[kChange],   columns_[kSupply],    columns_[kDissipated], columns_[kStorage],
-          columns_[kResidual], columns_[kTolerance], columns_[kMismatch]};
+void EnergyLedger::name_terms() {
+  terms_ = {columns_[kChange],   columns_[kSupply],   columns_[kDissipated],
+            columns_[kMismatch], columns_[kResidual], columns_[kTolerance]};
+}
+
+void EnergyLedger::need_entries() const {
+  if (has_entries_) return;
+  fetch_entries_();
+  has_entries_ = true;
+}
+
+void EnergyLedger::need_states() const {
+  need_entries();
+  if (fetch_states_) fetch_states_();
 }
 
 EnergyColumns EnergyLedger::columns() {
@@ -110,12 +130,17 @@ void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const do
        column(kResidual) + entry,
        column(kTolerance) + entry,
        column(kMismatch) + entry});
+  const int first = entry + lanes.first, last = entry + lanes.last;
+  if (!slot.capabilities.knows_energy) meter(first, last);
+  parts_.for_chunks_within(first, last, [this](int chunk) {
+    by_chunk_[static_cast<std::size_t>(chunk)] = totals_of(chunk);
+    is_summed_[static_cast<std::size_t>(chunk)] = 1;
+  });
 }
 
 /// The energy of parts that do not know it is what went through their ports.
-void EnergyLedger::meter() {
-  for (const int part : metered_) {
-    const int entry = waves_.slot(part).entry;
+void EnergyLedger::meter(int first, int last) {
+  for (int entry = first; entry < last; ++entry) {
     const double change = column(kSupply)[entry] - column(kMismatch)[entry];
     column(kChange)[entry] = change;
     column(kStorage)[entry] = column(kStorageBefore)[entry] + change;
@@ -132,15 +157,20 @@ std::optional<StepLedger> EnergyLedger::account(const CommittedStep& step) {
 }
 
 bool EnergyLedger::tally(const CommittedStep& step) {
+  if (!is_taken_) sum_islands();
+  is_taken_ = false;
   sum_up();
-  if (is_beyond_ && step.record != nullptr && refine(step)) sum_up();
+  if (is_beyond_ && step.record != nullptr && refine(step)) {
+    sum_islands();
+    sum_up();
+  }
   return std::isfinite(tallied_.changed_J) && std::isfinite(tallied_.supplied_J) &&
          std::isfinite(tallied_.mismatch_J) && std::isfinite(tallied_.dissipated_J);
 }
 
 /// Forms H⁺ − H again where it does not balance; whether it did anywhere.
 bool EnergyLedger::refine(const CommittedStep& step) {
-  if (fetch_) fetch_();
+  need_states();
   return parts_.fold_all(false, [&](bool& any, int part) {
     const int entry = waves_.slot(part).entry;
     const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
@@ -155,48 +185,81 @@ bool EnergyLedger::refine(const CommittedStep& step) {
   });
 }
 
-void EnergyLedger::sum_up() {
-  if (!metered_.empty()) meter();
-  const LedgerTotals sums = parts_.sums_all([this](int shift, const int* index, int count) {
-    return kernels_->totals(
-        {column(kChange) + shift, column(kSupply) + shift, column(kDissipated) + shift,
-         column(kMismatch) + shift, column(kResidual) + shift, column(kTolerance) + shift,
-         std::min(worst_ratio_, 1.0)},
-        index, count);
-  });
-  tallied_ = {};
-  tallied_.changed_J = sums.change;
-  tallied_.supplied_J = sums.supply;
-  tallied_.dissipated_J = sums.dissipated;
-  tallied_.max_passivity_residual_J = sums.largest_residual;
-  is_beyond_ = !(sums.largest_excess <= 0.0);
-  terms_of_step_J_ = kTermsPerTolerance * sums.tolerance;
-  if (mismatch_.size() == 1) {
-    mismatch_[0] = tallied_.mismatch_J = sums.mismatch;
-    change_[0] = sums.change;
-    supplied_[0] = sums.supply;
-  } else {
-    for (int island = 0; island < parts_.island_count(); ++island) {
-      const auto i = static_cast<std::size_t>(island);
-      mismatch_[i] = parts_.sum(island, column(kMismatch));
-      change_[i] = parts_.sum(island, column(kChange));
-      supplied_[i] = parts_.sum(island, column(kSupply));
-      tallied_.mismatch_J += mismatch_[i];
-    }
+LedgerTotals EnergyLedger::totals_of(int chunk) const {
+  return totals_of_chunk(parts_, chunk, *kernels_,
+                         {column(kChange), column(kSupply), column(kDissipated), column(kMismatch),
+                          column(kResidual), column(kTolerance), std::min(worst_ratio_, 1.0)});
+}
+
+void EnergyLedger::form(int chunk, double* values) const {
+  const auto c = static_cast<std::size_t>(chunk);
+  const LedgerTotals own = is_summed_[c] != 0 ? by_chunk_[c] : totals_of(chunk);
+  std::ranges::copy(std::array{own.change, own.supply, own.dissipated, own.mismatch, own.tolerance,
+                               own.largest_residual, own.largest_excess},
+                    values);
+}
+
+void EnergyLedger::take(int island, const double* values) {
+  const auto i = static_cast<std::size_t>(island);
+  change_[i] = values[0];
+  supplied_[i] = values[1];
+  dissipated_[i] = values[2];
+  mismatch_[i] = values[3];
+  tolerance_[i] = values[4];
+  largest_residual_[i] = values[5];
+  largest_excess_[i] = values[6];
+  is_taken_ = true;
+  has_entries_ = false;
+}
+
+/// From the entries, island by island.
+void EnergyLedger::sum_islands() {
+  for (int island = 0; island < parts_.island_count(); ++island) {
+    const auto [first, last] = parts_.chunks_of(island);
+    const LedgerTotals own = PartOrderReduction::tree<LedgerTotals>(
+        first, last,
+        [this](int chunk) {
+          const auto c = static_cast<std::size_t>(chunk);
+          return is_summed_[c] != 0 ? by_chunk_[c] : totals_of(chunk);
+        },
+        added);
+    const auto i = static_cast<std::size_t>(island);
+    change_[i] = own.change;
+    supplied_[i] = own.supply;
+    dissipated_[i] = own.dissipated;
+    mismatch_[i] = own.mismatch;
+    tolerance_[i] = own.tolerance;
+    largest_residual_[i] = own.largest_residual;
+    largest_excess_[i] = own.largest_excess;
   }
+}
+
+/// From the islands.
+void EnergyLedger::sum_up() {
+  std::ranges::fill(is_summed_, 0);
+  tallied_ = {};
+  tallied_.changed_J = parts_.sum_of_islands(change_.data());
+  tallied_.supplied_J = parts_.sum_of_islands(supplied_.data());
+  tallied_.dissipated_J = parts_.sum_of_islands(dissipated_.data());
+  tallied_.mismatch_J = parts_.sum_of_islands(mismatch_.data());
+  tallied_.max_passivity_residual_J = largest_residual_[0];
+  double excess = largest_excess_[0];
+  for (std::size_t i = 1; i < mismatch_.size(); ++i) {
+    tallied_.max_passivity_residual_J =
+        larger_or_nan(tallied_.max_passivity_residual_J, largest_residual_[i]);
+    excess = larger_or_nan(excess, largest_excess_[i]);
+  }
+  is_beyond_ = !(excess <= 0.0);
 }
 
 /// What rounding may leave in the account of an island in this step, as far as waves and energies
 /// say.
 double EnergyLedger::rounding_of_step(int island) const {
-  const double terms = mismatch_.size() == 1
-                           ? terms_of_step_J_
-                           : kTermsPerTolerance * parts_.sum(island, column(kTolerance));
-  return kRoundingPerJoule * terms;
+  return kRoundingPerJoule * (kTermsPerTolerance * tolerance_[static_cast<std::size_t>(island)]);
 }
 
 double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
-  if (fetch_) fetch_();
+  need_states();
   return rounding_->of_states(part, step, column(kTolerance)[waves_.slot(part).entry]);
 }
 
@@ -217,6 +280,7 @@ bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
   if (after >= -allowed) return false;
   // Where nothing cancels, what states round off is within what is allowed already.
   constexpr double kUsual = 1000.0 * kEpsilon;
+  need_states();
   allowed = parts_.fold(island, allowed, [&](double& sum, int part) {
     const double of_states = state_rounding(part, step);
     const double terms = kTermsPerTolerance * column(kTolerance)[waves_.slot(part).entry];
@@ -227,6 +291,7 @@ bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
 
 /// What an island stores and is supplied with in this step.
 double EnergyLedger::energy_of_step(int island) const {
+  need_entries();
   const double tank_J = std::abs(tank_[static_cast<std::size_t>(island)].value());
   return parts_.fold(island, tank_J, [this](double& size, int part) {
     const int entry = waves_.slot(part).entry;
@@ -347,11 +412,13 @@ void EnergyLedger::see_growth(int island, const Account& account, double beyond)
 }
 
 void EnergyLedger::take_metered() {
+  need_entries();
   for (const int part : metered_) metered_J_.add(column(kChange)[waves_.slot(part).entry]);
   totals_.metered_J = metered_J_.value();
 }
 
 void EnergyLedger::judge_passivity(const CommittedStep& step) {
+  need_entries();
   struct Worst {
     double measure = -std::numeric_limits<double>::infinity();
     int part = -1;
@@ -376,6 +443,7 @@ void EnergyLedger::judge_passivity(const CommittedStep& step) {
 }
 
 int EnergyLedger::first_non_finite() const {
+  need_entries();
   const int spoiled = parts_.first_part([this](int part) {
     const int entry = waves_.slot(part).entry;
     return !std::isfinite(column(kChange)[entry]) || !std::isfinite(column(kSupply)[entry]) ||
@@ -390,11 +458,13 @@ int EnergyLedger::first_non_finite() const {
 
 std::size_t EnergyLedger::bytes() const {
   return memory_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
-         3 * mismatch_.capacity() * sizeof(double) + accounts_.capacity() * sizeof(Account) +
-         uncomputable_.capacity() + rounding_->bytes();
+         7 * mismatch_.capacity() * sizeof(double) +
+         by_chunk_.capacity() * (sizeof(LedgerTotals) + 1) +
+         accounts_.capacity() * sizeof(Account) + uncomputable_.capacity() + rounding_->bytes();
 }
 
 void EnergyLedger::archive(StateArchive& archive) {
+  if (archive.reads()) has_entries_ = true;
   archive.array(columns_[kStorageBefore]);
   archive.array(tank_);
   archive.array(uncomputable_);

@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "energy/ledger_totals.hpp"
 #include "energy/step_rounding.hpp"
-#include "kernels/ledger_kernels.hpp"
 
 namespace portwave {
 namespace {
@@ -70,9 +70,11 @@ IslandLedger::IslandLedger(const WaveDiscretisation& waves, const TankOptions& t
   find_entries();
 }
 
-/// Where entries of the parts of an island lie at equal distances from those of the island before.
+/// Where entries of the parts of an island lie at equal distances from those of the island before, and
+/// all of them are one chunk.
 void IslandLedger::find_entries() {
   const std::span<const int> first = parts_.entries_of(0);
+  if (first.size() > PartOrderReduction::kChunk) return;
   first_.assign(first.begin(), first.end());
   step_.assign(first.size(), 1);
   for (int island = 1; island < static_cast<int>(islands_); ++island) {
@@ -171,11 +173,13 @@ void IslandLedger::sum_up() {
 /// One island by itself.
 void IslandLedger::sum_up(int island) {
   const std::size_t i = at(island);
-  const std::span<const int> entries = parts_.entries_of(island);
-  const LedgerTotals own =
-      kernels_->totals({change_of_.data(), supply_of_.data(), dissipated_of_.data(),
-                        mismatch_of_.data(), residual_.data(), tolerance_of_.data(), accepted_[i]},
-                       entries.data(), static_cast<int>(entries.size()));
+  const LedgerColumns columns{change_of_.data(),   supply_of_.data(), dissipated_of_.data(),
+                              mismatch_of_.data(), residual_.data(),  tolerance_of_.data(),
+                              accepted_[i]};
+  const auto [first, last] = parts_.chunks_of(island);
+  const LedgerTotals own = PartOrderReduction::tree<LedgerTotals>(
+      first, last, [&](int chunk) { return totals_of_chunk(parts_, chunk, *kernels_, columns); },
+      added);
   change_[i] = own.change;
   supply_[i] = own.supply;
   dissipated_[i] = own.dissipated;

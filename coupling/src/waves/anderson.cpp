@@ -170,11 +170,26 @@ void Acceleration::measure(int batch, LaneRange lanes, const double* u, const do
 }
 
 void Acceleration::judge(int island, double square) {
+  if (!taken_.empty() && taken_[at(island)].is_taken) {
+    return sequences_[at(island)].judge(taken_[at(island)].products, square);
+  }
   std::array<double, AndersonSequence::kMaxSlots> products{};
   for (int slot = 0; slot < slots_; ++slot) {
     products[at(slot)] = waves_.reduction().sum(island, products_[at(slot)].data());
   }
   sequences_[at(island)].judge(products, square);
+}
+
+void Acceleration::form(int chunk, double* values) const {
+  for (int slot = 0; slot < slots_; ++slot) {
+    values[slot] = waves_.reduction().sum_of_chunk(chunk, products_[at(slot)].data());
+  }
+}
+
+void Acceleration::take(int island, const double* values) {
+  if (taken_.empty()) taken_.resize(sequences_.size());
+  std::copy_n(values, slots_, taken_[at(island)].products.begin());
+  taken_[at(island)].is_taken = true;
 }
 
 std::size_t Acceleration::bytes() const {

@@ -7,17 +7,11 @@
 #include "kernels/ledger_kernels.hpp"
 
 namespace portwave {
-namespace {
-
-/// max that keeps a NaN.
-double largest_or_nan(double a, double b) { return (a >= b || std::isnan(a)) ? a : b; }
-
-}  // namespace
-
 InterfaceResidual::InterfaceResidual(const WaveDiscretisation& waves) : waves_(waves) {
   for (auto* v : {&gap_, &incident_, &outgoing_}) {
     v->resize(static_cast<std::size_t>(waves.entry_count()));
   }
+  terms_ = {gap_, incident_, outgoing_};
 }
 
 void InterfaceResidual::measure(int batch, LaneRange lanes, const double* u, const double* b,
@@ -30,6 +24,11 @@ void InterfaceResidual::measure(int batch, LaneRange lanes, const double* u, con
 }
 
 InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
+  if (!taken_.empty() && taken_[static_cast<std::size_t>(island)].is_taken) {
+    const auto& [squares, largest, is_taken] = taken_[static_cast<std::size_t>(island)];
+    const InterfaceGap all{squares.residual(), 0.5 * squares.gap};
+    return per_part ? InterfaceGap{larger_or_nan(all.residual, largest), all.energy_J} : all;
+  }
   const PartOrderReduction& parts = waves_.reduction();
   const GapSquares all{parts.sum(island, gap_.data()), parts.sum(island, incident_.data()),
                        parts.sum(island, outgoing_.data())};
@@ -38,24 +37,50 @@ InterfaceGap InterfaceResidual::gap(int island, bool per_part) const {
   for (const int entry : parts.entries_of(island)) {
     const auto e = static_cast<std::size_t>(entry);
     const GapSquares own{gap_[e], incident_[e], outgoing_[e]};
-    out.residual = largest_or_nan(out.residual, own.residual());
+    out.residual = larger_or_nan(out.residual, own.residual());
   }
   return out;
 }
 
-void InterfaceResidual::take_share(Share& largest, int part) const {
-  const double own = 0.5 * gap_[static_cast<std::size_t>(waves_.slot(part).entry)];
-  if (largest.part < 0 || own > largest.energy_J) largest = {part, own};
+void InterfaceResidual::form(int chunk, double* values) const {
+  const PartOrderReduction& parts = waves_.reduction();
+  for (int i = 0; i < 3; ++i) {
+    values[i] = parts.sum_of_chunk(chunk, terms_[static_cast<std::size_t>(i)].data());
+  }
+  const auto [shift, index, count] = parts.entries_of_chunk(chunk);
+  values[3] = 0.0;
+  for (int i = 0; i < count; ++i) {
+    const auto e = static_cast<std::size_t>(index == nullptr ? shift + i : index[i]);
+    const GapSquares own{gap_[e], incident_[e], outgoing_[e]};
+    values[3] = larger_or_nan(values[3], own.residual());
+  }
+}
+
+void InterfaceResidual::take(int island, const double* values) {
+  if (taken_.empty()) taken_.resize(static_cast<std::size_t>(waves_.system().island_count()));
+  taken_[static_cast<std::size_t>(island)] = {{values[0], values[1], values[2]}, values[3], true};
+}
+
+InterfaceResidual::Share InterfaceResidual::share_of(int part) const {
+  return {part, 0.5 * gap_[static_cast<std::size_t>(waves_.slot(part).entry)]};
 }
 
 InterfaceResidual::Share InterfaceResidual::largest_share() const {
-  return waves_.reduction().fold_all(Share{},
-                                     [&](Share& largest, int part) { take_share(largest, part); });
+  return waves_.reduction().fold_all(
+      Share{}, [&](Share& largest, int part) { largest.take(share_of(part)); });
 }
 
 InterfaceResidual::Share InterfaceResidual::largest_share(int island) const {
   return waves_.reduction().fold(island, Share{},
-                                 [&](Share& largest, int part) { take_share(largest, part); });
+                                 [&](Share& largest, int part) { largest.take(share_of(part)); });
+}
+
+InterfaceResidual::Share InterfaceResidual::largest_share(int batch, LaneRange lanes) const {
+  Share largest;
+  for (int lane = lanes.first; lane < lanes.last; ++lane) {
+    largest.take(share_of(waves_.batch(batch).parts[static_cast<std::size_t>(lane)]));
+  }
+  return largest;
 }
 
 std::size_t InterfaceResidual::bytes() const { return 3 * gap_.capacity() * sizeof(double); }

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -31,6 +33,7 @@ class RankExecutor final : public LayeredExecutor {
         fork_join_(threads) {
     connect(max_delay);
     list_outcomes();
+    make_sums(waves);
     for (const int task : own()) {
       const bool is_awaited = std::ranges::any_of(
           graph().task(task).neighbours(), [&](int other) { return !shares_->is_own(other); });
@@ -99,6 +102,14 @@ class RankExecutor final : public LayeredExecutor {
       note_bytes_.push_back(sizeof(Head) + islands.size() * sizeof(IslandOutcome));
     }
     note_.resize(note_bytes_[at(shares_->rank())]);
+  }
+
+  void make_sums(const WaveDiscretisation& waves) {
+    std::vector<int> all(at(waves.system().island_count()));
+    std::iota(all.begin(), all.end(), 0);
+    const auto ranks = shares_->ranks().size(), rank = shares_->rank();
+    energies_.emplace(waves.reduction(), shares_->ranks_of_entries(), all, ranks, rank);
+    gaps_.emplace(waves.reduction(), shares_->ranks_of_entries(), cut_, ranks, rank);
   }
 
   void for_some(const std::vector<int>& tasks, const std::function<void(int)>& body) {
@@ -201,10 +212,8 @@ class RankExecutor final : public LayeredExecutor {
     if (!plan().rule.checked() || !is_any_cut_open()) return true;
     const StepArrays& s = arrays();
     shared_.clear();
-    for (const std::span<double> column : s.residual->measured()) add(column);
-    if (s.acceleration != nullptr) {
-      for (const std::span<double> column : s.acceleration->measured()) add(column);
-    }
+    add(*gaps_, *s.residual, 0);
+    if (s.acceleration != nullptr) add(*gaps_, *s.acceleration, 1);
     if (needs_waves(k + 1)) {
       shared_.push_back({Array::waves, s.u});
       shared_.push_back({Array::waves, s.a});
@@ -213,6 +222,8 @@ class RankExecutor final : public LayeredExecutor {
     const auto own = static_cast<char>(result.failed_at >= 0 ? 1 : 0);
     const std::vector<std::size_t> bytes(islands_.size(), 1);
     const auto all = shares_->share(shared_, std::as_bytes(std::span(&own, 1)), bytes);
+    gaps_->take(*s.residual, 0);
+    if (s.acceleration != nullptr) gaps_->take(*s.acceleration, 1);
     return std::ranges::all_of(all, [](std::byte failed) { return failed == std::byte{0}; });
   }
   /// The interface equation of an island that is cut may be solved next: by every rank, from all of it.
@@ -223,29 +234,31 @@ class RankExecutor final : public LayeredExecutor {
     if (rescue_after > 0 && evaluations >= rescue_after) return true;
     return std::ranges::any_of(cut_, [&](int island) { return s.interface->engaged(island); });
   }
-  void add(std::span<double> by_entry) { shared_.push_back({Array::entries, by_entry.data()}); }
+  /// What the others need of this rank's to form these sums.
+  void add(SharedSums& plan, IslandSums& sums, int place) {
+    for (const std::span<double> term : sums.terms()) {
+      shared_.push_back(RankShares::placed(plan.entries(), term.data()));
+    }
+    shared_.push_back(
+        RankShares::placed(plan.branches(sums.sums() + sums.maxima()), plan.form(sums, place)));
+  }
 
   void complete(StepResult& result) override {
     const StepArrays& s = arrays();
     shared_.clear();
-    if (s.ledger != nullptr) {
-      for (const std::span<double> column : s.ledger->examined()) add(column);
-    }
-    if (plan().recommit.empty()) {
-      if (plan().rule.checked()) {
-        for (const std::span<double> column : s.residual->measured()) add(column);
-      } else {
-        for (const int island : cut_) outcomes()[at(island)] = {.iterations = plan().rule.budget};
-      }
+    const bool is_first = plan().recommit.empty();
+    if (s.ledger != nullptr) add(*energies_, *s.ledger, 0);
+    if (is_first && !plan().rule.checked()) {
+      for (const int island : cut_) outcomes()[at(island)] = {.iterations = plan().rule.budget};
     }
     write_note(result);
-    const bool is_first = plan().recommit.empty();
     const std::uint64_t number = number_of(is_first ? plan().rule.budget : -1);
     if (newest_ != nullptr && is_first && plan().rule.budget > 0 && !peers_.empty()) {
       newest_->drain(*messages_, number - 1);
     }
     send_committed(number);
     read_notes(shares_->share(shared_, note_, note_bytes_), result);
+    if (s.ledger != nullptr) energies_->take(*s.ledger, 0);
     receive_committed(number);
   }
   void write_note(const StepResult& result) {
@@ -303,6 +316,7 @@ class RankExecutor final : public LayeredExecutor {
   std::vector<std::size_t> note_bytes_;    // by rank
   std::vector<std::byte> note_;
   std::vector<Array> shared_;
+  std::optional<SharedSums> energies_, gaps_;  // of all islands, and of those that are cut
 };
 
 }  // namespace

@@ -18,8 +18,9 @@ RankShares::RankShares(const WaveDiscretisation& waves, const RankCut& cut,
     : waves_(waves),
       ranks_(std::move(ranks)),
       rank_of_task_(cut.rank_of_task),
-      runs_(at(ranks_->size())),
-      bytes_(runs_.size()) {
+      rank_of_entry_(at(waves.entry_count()), kEvery),
+      bytes_(at(ranks_->size())) {
+  for (Places& places : places_) places.ranks.resize(bytes_.size());
   Issues issues;
   for (std::size_t t = 0; t < cut.partition.tasks.size(); ++t) {
     const int rank = rank_of_task_[t];
@@ -41,26 +42,20 @@ RankShares::RankShares(const WaveDiscretisation& waves, const RankCut& cut,
                  "rank can be told of it: run it in one process",
                  in_quotes(waves.system().parts()[at(part)].name))});
       }
-      add_slice(runs_[at(rank)], slice);
+      add_slice(rank, slice);
     }
   }
   throw_if_any(std::move(issues));
 }
 
-void RankShares::add_slice(Runs& runs, const TaskSlice& slice) const {
+void RankShares::add_slice(int rank, const TaskSlice& slice) {
   const BatchSlot& batch = waves_.batch(slice.batch);
   const auto add = [&](Array::Kind kind, std::size_t begin, std::size_t count) {
-    if (count == 0) return;
-    runs.doubles[kind] += count;
-    std::vector<Run>& list = runs.of[kind];
-    if (!list.empty() && list.back().begin + list.back().count == begin) {
-      list.back().count += count;
-    } else {
-      list.push_back({begin, count});
-    }
+    places_[kind].ranks[at(rank)].add(begin, count);
   };
   const auto first = at(slice.lanes.first), count = at(slice.lanes.last) - first;
   add(Array::entries, at(batch.entry) + first, count);
+  std::fill_n(rank_of_entry_.begin() + batch.entry + slice.lanes.first, count, rank);
   for (int j = 0; j < batch.batch->wave_size(); ++j) {
     add(Array::waves, at(batch.wave + j * batch.batch->stride()) + first, count);
   }
@@ -98,9 +93,9 @@ std::span<const std::byte> RankShares::share(std::span<const Array> arrays,
                                              std::span<const std::byte> note,
                                              std::span<const std::size_t> notes) {
   std::size_t all = 0;
-  for (std::size_t r = 0; r < runs_.size(); ++r) {
+  for (std::size_t r = 0; r < bytes_.size(); ++r) {
     bytes_[r] = notes.empty() ? 0 : notes[r];
-    for (const Array& array : arrays) bytes_[r] += runs_[r].doubles[array.kind] * sizeof(double);
+    for (const Array& array : arrays) bytes_[r] += places(array, r).doubles * sizeof(double);
     all += bytes_[r];
   }
   received_.resize(all);
@@ -112,21 +107,21 @@ std::span<const std::byte> RankShares::share(std::span<const Array> arrays,
   };
   to += copy(note.data(), note.size(), to);
   for (const Array& array : arrays) {
-    for (const Run& run : runs_[at(rank())].of[array.kind]) {
+    for (const Places::Run& run : places(array, at(rank())).runs) {
       to += copy(array.data + run.begin, run.count * sizeof(double), to);
     }
   }
   ranks_->gather(sent_, bytes_, received_);
   notes_.clear();
   const std::byte* from = received_.data();
-  for (std::size_t r = 0; r < runs_.size(); ++r) {
+  for (std::size_t r = 0; r < bytes_.size(); ++r) {
     const std::size_t own_note = notes.empty() ? 0 : notes[r];
     notes_.insert(notes_.end(), from, from + own_note);
     const std::byte* const end = from + bytes_[r];
     from += own_note;
     for (const Array& array : arrays) {
       if (r == at(rank())) break;
-      for (const Run& run : runs_[r].of[array.kind]) {
+      for (const Places::Run& run : places(array, r).runs) {
         from += copy(from, run.count * sizeof(double), array.data + run.begin);
       }
     }

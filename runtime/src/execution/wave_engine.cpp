@@ -108,7 +108,9 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     }
     runner_ = make_runner(waves_, options_, tuner().expected_iterations(), interface_ != nullptr,
                           record_.data(), costs_, profiler_ ? profiler_->trace() : nullptr);
-    if (shares() != nullptr) ledger_.before_states([this] { fetch_step(); });
+    if (shares() != nullptr) {
+      ledger_.before_entries([this] { share_entries(); }, [this] { fetch_step(); });
+    }
     runner_.executor->bind(arrays());
     runner_.executor->bind(next_arrays());
     if (options_.time.active()) {
@@ -178,7 +180,9 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   double storage(int part) override {
     const Subsystem* physics = system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
-    return physics != nullptr ? physics->storage(state(part).data()) : ledger_.storage(part);
+    if (physics != nullptr) return physics->storage(state(part).data());
+    fetch_energies();
+    return ledger_.storage(part);
   }
 
   std::span<double> settings() override { return settings_; }
@@ -241,6 +245,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   void archive(StateArchive& archive) override {
     fetch();
+    fetch_energies();
     const int most_iterations = std::max(options_.method.waves().iterations, kMostIterations);
     archive_levels(archive);
     archive.values(clock_, stale_, options_.method.waves().iterations, tuning_);
@@ -351,7 +356,10 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     return guard_ ? guard_->uses() : std::span<const GuardUse>{};
   }
   const GuardStatistics* guard() const override { return guard_ ? &guard_->statistics() : nullptr; }
-  PartEnergies energies_of(int part) const override { return ledger_.part_energies(part); }
+  PartEnergies energies_of(int part) const override {
+    fetch_energies();
+    return ledger_.part_energies(part);
+  }
   double tank(int island) const override { return ledger_.tank(island); }
   int iterations_of_island(int island) const override {
     return outcomes_[static_cast<std::size_t>(island)].iterations;
@@ -411,7 +419,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     }
     count(report, has_tolerance_, statistics_);
     if (has_tolerance_ && !report.converged) {
-      certificate_->note_miss(clock_.steps() - 1, report, residual_.largest_share());
+      certificate_->note_miss(clock_.steps() - 1, report, largest_share());
     }
     tuner().observe(clock_.steps(), report.iterations, report.converged, report.rescues > 0);
     statistics_.rejected_trials += report.rejected_trials;
@@ -641,7 +649,16 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   // With several ranks: rank 0 leads. What it is asked to do that takes the others, they are told.
 
   struct Order {
-    enum Kind { step, step_towards, fetch, settings_changed, take_state, release, end };
+    enum Kind {
+      step,
+      step_towards,
+      fetch,
+      fetch_energies,
+      settings_changed,
+      take_state,
+      release,
+      end
+    };
     Kind kind = end;
     double value =
         0.0;  ///< of `step` the size, of `step_towards` the limit, of `take_state` the bytes
@@ -684,6 +701,9 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
         break;
       case Order::fetch:
         fetch();
+        break;
+      case Order::fetch_energies:
+        fetch_energies();
         break;
       case Order::settings_changed:
         settings_changed();
@@ -730,6 +750,29 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
                      {RankShares::Array::waves, a_.data()},
                      {RankShares::Array::waves, b_.data()}});
     has_all_ = true;
+  }
+  /// What the ledger keeps by entry, of all lanes. Changes nothing that can be seen.
+  void fetch_energies() const {
+    if (ledger_.has_entries()) return;
+    if (is_leading()) send({Order::fetch_energies});
+    ledger_.need_entries();
+  }
+  void share_entries() const {
+    std::vector<RankShares::Array> arrays;
+    for (const std::span<double> column : ledger_.entries()) {
+      arrays.push_back({RankShares::Array::entries, column.data()});
+    }
+    shares()->share(arrays);
+  }
+  /// Of the last gap.
+  InterfaceResidual::Share largest_share() const {
+    if (shares() == nullptr) return residual_.largest_share();
+    InterfaceResidual::Share largest;
+    for (const TaskSlice& slice : shares()->own_slices()) {
+      largest.take(residual_.largest_share(slice.batch, slice.lanes));
+    }
+    for (const auto& other : gather_values(shares()->ranks(), largest)) largest.take(other);
+    return largest;
   }
   /// What is being committed, of all lanes.
   void fetch_step() const {

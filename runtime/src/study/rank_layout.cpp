@@ -1,18 +1,22 @@
 #include "study/rank_layout.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 #include <map>
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include "execution/island_iteration.hpp"
 #include "execution/rank_shares.hpp"
 #include "execution/runner.hpp"
 #include "execution/task_graph.hpp"
+#include "execution/shared_sums.hpp"
 #include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "study/scaling_model.hpp"
@@ -31,15 +35,18 @@ std::int64_t parts_of(const Partition::Task& task) {
   return parts;
 }
 
-/// What it takes to sum up the entries of all parts [s].
-double tally_s(const WaveDiscretisation& waves) {
+/// What it takes to book a step of which the sums over islands are known [s].
+double booking_s(const WaveDiscretisation& waves) {
   constexpr int kRepetitions = 5;
   const std::vector<double> b(at(waves.wave_size()), 0.0);
   EnergyLedger ledger(waves, waves.initial_record().data(), b.data());
+  const std::array<double, SharedSums::kMostValues> nothing{};
   double best_s = std::numeric_limits<double>::infinity();
   for (int k = 0; k < kRepetitions; ++k) {
     const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < waves.system().island_count(); ++i) ledger.take(i, nothing.data());
     ledger.tally();
+    ledger.close({});
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     best_s = std::min(best_s, taken.count());
   }
@@ -78,6 +85,7 @@ void MeasuredStep::take_method_of(const Stepper& stepper) {
   is_judged = method.tolerance > 0.0 || method.energy_tolerance_J > 0.0 ||
               method.acceleration > 0 || method.kind == WaveUpdate::interface ||
               !method.interface_islands.empty();
+  products = method.acceleration > 0 ? method.acceleration + 2 : 0;
   has_ledger = stepper.keeps_ledger();
 }
 
@@ -90,7 +98,7 @@ RankLayout::RankLayout(const Scenario& scenario, MeasuredStep measured)
       iterations_(std::max(static_cast<int>(std::round(measured_.iterations)), 0)),
       copy_s_per_B_(measured_copy_s_per_B()) {
   const Partition whole = whole_island_groups(waves_, costs_);
-  if (measured_.has_ledger) ledger_s_ = std::min(tally_s(waves_), measured_.times.commit_s);
+  if (measured_.has_ledger) ledger_s_ = std::min(booking_s(waves_), measured_.times.commit_s);
   scale_costs(costs_, whole, iterations_, measured_.times.iterate_s,
               measured_.times.commit_s - ledger_s_);
 }
@@ -143,6 +151,39 @@ void count_messages(const TaskGraph& graph, const std::vector<int>& rank_of_task
 
 }  // namespace
 
+namespace {
+
+/// What ranks give one another to form sums over islands.
+void count_sums(const WaveDiscretisation& waves, const TaskGraph& graph, const RankCut& cut,
+                const MeasuredStep& measured, RankStepModel& model) {
+  std::vector<int> rank_of_entry(at(waves.entry_count()), RankCut::kEvery);
+  std::set<int> islands;
+  for (int t = 0; t < graph.size(); ++t) {
+    const Task& task = graph.task(t);
+    if (!task.alone()) islands.insert(task.islands().begin(), task.islands().end());
+    for (const TaskSlice& slice : cut.partition.tasks[at(t)].slices) {
+      std::fill_n(rank_of_entry.begin() + waves.batch(slice.batch).entry + slice.lanes.first,
+                  slice.lanes.last - slice.lanes.first, cut.rank_of_task[at(t)]);
+    }
+  }
+  std::vector<int> all(at(waves.system().island_count()));
+  std::iota(all.begin(), all.end(), 0);
+  const auto count = static_cast<int>(model.ranks.size());
+  const std::vector<int> cut_islands(islands.begin(), islands.end());
+  const SharedSums energies(waves.reduction(), rank_of_entry, all, count, 0);
+  const SharedSums gaps(waves.reduction(), rank_of_entry, cut_islands, count, 0);
+  for (int r = 0; r < count; ++r) {
+    RankWork& rank = model.ranks[at(r)];
+    rank.evaluation_bytes = gaps.bytes_of(r, 3, 4);
+    if (measured.products > 0) {
+      rank.evaluation_bytes += gaps.bytes_of(r, measured.products, measured.products);
+    }
+    if (measured.has_ledger) rank.step_bytes = energies.bytes_of(r, 6, 7);
+  }
+}
+
+}  // namespace
+
 RankStepModel RankLayout::frame(int ranks, bool is_any_cut) const {
   const System& system = stepped_.get().system;
   RankStepModel model;
@@ -153,9 +194,7 @@ RankStepModel RankLayout::frame(int ranks, bool is_any_cut) const {
   model.copy_s_per_B = copy_s_per_B_;
   model.order_bytes = kOrderBytes + 8 * static_cast<std::int64_t>(system.initial_settings().size());
   model.is_driven = waves_.driven();
-  if (measured_.is_judged && is_any_cut) model.evaluation_bytes_per_part = kGapBytes;
-  if (measured_.is_judged) model.step_bytes_per_part += kGapBytes;
-  if (measured_.has_ledger) model.step_bytes_per_part += kLedgerBytes;
+  model.is_judged = measured_.is_judged && is_any_cut;
   return model;
 }
 
@@ -204,6 +243,7 @@ RankLayout::Dealt RankLayout::deal(int ranks, int threads) const {
     rank.note_bytes += kHeadBytes;
   }
   count_messages(graph, rank_of_task, dealt);
+  count_sums(waves_, graph, by_rank, measured_, dealt.model);
   return dealt;
 }
 

@@ -12,16 +12,14 @@
 
 namespace portwave {
 
-/// What is shared of a part, by entries of eight bytes: by the gaps of an evaluation, by the ledger.
-inline constexpr double kGapBytes = 3 * 8, kLedgerBytes = 7 * 8;
-
 /// A step of a scenario as it was measured on one thread, and what of it ranks have to share.
 struct MeasuredStep {
   StepTimes times;
   std::vector<double> impedance;  ///< as the method has chosen them
   double iterations = 0.0;        ///< per step, the mean
   bool is_judged = false;         ///< gaps, after every evaluation
-  bool has_ledger = false;        ///< entries of all parts, after the commit
+  int products = 0;               ///< of an accelerated iteration, beside each gap
+  bool has_ledger = false;        ///< energies, after the commit
   bool may_solve = false;         ///< the interface equation of an island, by every rank
 
   double step_s() const { return times.begin_s + times.iterate_s + times.commit_s; }
@@ -32,7 +30,7 @@ struct MeasuredStep {
 /// Deals a scenario out to any number of ranks, as the program does, and says what a step would be.
 class RankLayout {
  public:
-  /// Measures what the parts cost alone, and what it takes to sum up the ledger, and takes them so that
+  /// Measures what the parts cost alone, and what it takes to book the islands, and takes them so that
   /// one thread needs what was measured.
   /// `scenario` must outlive it. Errors: ConfigError.
   RankLayout(const Scenario& scenario, MeasuredStep measured);
@@ -46,9 +44,7 @@ class RankLayout {
   Dealt deal(int ranks, int threads) const;
 
   const MeasuredStep& measured() const { return measured_; }
-  double ledger_s() const {
-    return ledger_s_;
-  }                            ///< its sums, over all parts; 0 where there is none
+  double ledger_s() const { return ledger_s_; }  ///< its islands; 0 where there is none
   std::int64_t waves() const;  ///< scalar ports, of all stages
 
  private:

@@ -49,6 +49,18 @@ std::int64_t RankStepModel::parts() const {
   return sum;
 }
 
+std::int64_t RankStepModel::evaluation_bytes() const {
+  std::int64_t sum = 0;
+  for (const RankWork& rank : ranks) sum += rank.evaluation_bytes;
+  return is_judged ? sum : 0;
+}
+
+std::int64_t RankStepModel::step_bytes() const {
+  std::int64_t sum = 0;
+  for (const RankWork& rank : ranks) sum += rank.step_bytes;
+  return sum;
+}
+
 int rounds_of(int ranks) {
   return ranks <= 1 ? 0 : static_cast<int>(std::bit_width(static_cast<unsigned>(ranks) - 1U));
 }
@@ -107,19 +119,17 @@ RankStepTime rank_step_time(const RankStepModel& model, const Interconnect& netw
   RankStepTime time;
   time.work_s = own;
   time.imbalance_s = std::max(model.iterations * solve + commit - own, 0.0);
-  const auto parts = static_cast<double>(model.parts());
-  const double gathered_per_part =
-      model.iterations * model.evaluation_bytes_per_part + model.step_bytes_per_part;
+  const auto evaluation = static_cast<double>(model.evaluation_bytes());
+  const auto step = static_cast<double>(model.step_bytes());
   time.common_s = model.begin_s + model.common_s;
-  if (ranks > 1) time.common_s += model.copy_s_per_B * gathered_per_part * parts;
+  if (ranks > 1) time.common_s += model.copy_s_per_B * (model.iterations * evaluation + step);
   // Committed waves travel while everyone gathers, but leave before that.
   time.messages_s = model.iterations * (slowest - solve) + most_sent / network.bandwidth_B_per_s;
   time.gathers_s = broadcast_s(static_cast<double>(model.order_bytes), ranks, network) +
-                   gather_s(notes + model.step_bytes_per_part * parts, ranks, network);
+                   gather_s(notes + step, ranks, network);
   if (model.is_driven) time.gathers_s += gather_s(kStatusBytes * ranks, ranks, network);
-  if (model.evaluation_bytes_per_part > 0.0) {
-    const double bytes = model.evaluation_bytes_per_part * parts + ranks;
-    time.gathers_s += model.iterations * gather_s(bytes, ranks, network);
+  if (model.is_judged) {
+    time.gathers_s += model.iterations * gather_s(evaluation + ranks, ranks, network);
   }
   return time;
 }

@@ -82,11 +82,8 @@ RankPlan plan_ranks(const Scenario& scenario, const RankPlanOptions& options) {
   }
   plan.iterations = measured.iterations;
   plan.serial_step_s = measured.step_s();
-  const auto shared = static_cast<double>(plan.parts - plan.whole_parts);
-  plan.gathered_bytes_per_evaluation =
-      static_cast<std::int64_t>(dealt.model.evaluation_bytes_per_part * shared);
-  plan.gathered_bytes_per_step =
-      static_cast<std::int64_t>(dealt.model.step_bytes_per_part * shared);
+  plan.gathered_bytes_per_evaluation = dealt.model.evaluation_bytes();
+  plan.gathered_bytes_per_step = dealt.model.step_bytes();
   plan.time = rank_step_time(dealt.model, {options.latency_s, options.bandwidth_B_per_s});
   plan.common_s = plan.time.common_s;
   plan.waiting_s = plan.time.messages_s + plan.time.gathers_s;

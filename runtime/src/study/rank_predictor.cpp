@@ -10,14 +10,9 @@ namespace {
 
 /// The same step with other things to agree upon.
 void agree(const Agreement& agreement, bool is_cut, RankStepModel& model) {
-  const double blocks = 1.0 / agreement.parts_per_block;
-  const double gap_bytes = agreement.is_judged ? blocks * kGapBytes : 0.0;
-  const double ledger_bytes = agreement.has_ledger ? blocks * kLedgerBytes : 0.0;
-  model.evaluation_bytes_per_part = is_cut ? gap_bytes : 0.0;
-  model.step_bytes_per_part = gap_bytes + ledger_bytes;
-  if (agreement.parts_per_block == 1) return;
-  // A rank sums its own parts, and then the sums of all blocks.
-  model.common_s *= std::min(1.0 / static_cast<double>(model.ranks.size()) + blocks, 1.0);
+  model.is_judged = agreement.is_judged && is_cut;
+  if (agreement.has_ledger) return;
+  for (RankWork& rank : model.ranks) rank.step_bytes = 0;
 }
 
 bool is_cut(const RankStepModel& model) {
@@ -34,6 +29,8 @@ RankWork busiest(const RankStepModel& model) {
     }
     most.commit_s = std::max(most.commit_s, rank.commit_s);
     most.note_bytes = std::max(most.note_bytes, rank.note_bytes);
+    most.evaluation_bytes = std::max(most.evaluation_bytes, rank.evaluation_bytes);
+    most.step_bytes = std::max(most.step_bytes, rank.step_bytes);
     if (rank.messages.size() > most.messages.size()) most.messages = rank.messages;
   }
   return most;
@@ -86,14 +83,11 @@ RankScalingRow RankPredictor::row_of(const RankStepModel& model, int threads) co
     row.neighbours = std::max(row.neighbours, static_cast<int>(rank.messages.size()));
     if (row.ranks > 1) row.gathered_bytes += static_cast<double>(rank.note_bytes);
   }
-  const double per_part =
-      model.iterations * model.evaluation_bytes_per_part + model.step_bytes_per_part;
-  const auto size = static_cast<double>(row.size);
-  if (row.ranks > 1) row.gathered_bytes += per_part * size;
+  const auto evaluation = static_cast<double>(model.evaluation_bytes());
+  const auto step = static_cast<double>(model.step_bytes());
+  if (row.ranks > 1) row.gathered_bytes += model.iterations * evaluation + step;
   constexpr double kMostGathered = 2147483647.0;
-  row.is_refused =
-      row.ranks > 1 &&
-      std::max(model.evaluation_bytes_per_part, model.step_bytes_per_part) * size > kMostGathered;
+  row.is_refused = row.ranks > 1 && std::max(evaluation, step) > kMostGathered;
   return row;
 }
 
@@ -116,7 +110,10 @@ RankScalingRow RankPredictor::weak(int ranks, int threads, int like,
   // Ranks in the middle have neighbours on all sides; where there are few, nobody is in the middle.
   constexpr int kEnoughForAMiddle = 4;
   if (like < kEnoughForAMiddle) {
-    rank.messages = busiest(layout.deal(kEnoughForAMiddle, threads).model).messages;
+    const RankWork middle = busiest(layout.deal(kEnoughForAMiddle, threads).model);
+    rank.messages = middle.messages;
+    rank.evaluation_bytes = middle.evaluation_bytes;
+    rank.step_bytes = middle.step_bytes;
   }
   rank.parts = (dealt.parts + like - 1) / like;
   model.ranks = ring_of(rank, ranks);

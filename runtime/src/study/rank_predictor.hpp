@@ -21,7 +21,6 @@ struct MeasuredNetwork {
 struct Agreement {
   bool has_ledger = false;
   bool is_judged = false;
-  int parts_per_block = 1;  ///< that give one entry together
 };
 
 /// Predicts the steps of a network on any number of ranks.
@@ -37,7 +36,7 @@ class RankPredictor {
   /// So many ranks like the busiest of `like`, each with as many parts as those have in the mean.
   RankScalingRow weak(int ranks, int threads, int like, const Agreement& agreement) const;
   std::int64_t parts() const { return parts_; }
-  /// To sum up the ledger, where it is kept.
+  /// To book all islands, where the ledger is kept.
   double ledger_s() const { return with_ ? with_->ledger_s() : 0.0; }
 
  private:

@@ -19,8 +19,6 @@ namespace portwave {
 namespace {
 
 constexpr int kMostRanks = 10'000;
-/// Of sums that a protocol which is not built would share.
-constexpr int kPartsPerBlock = 4096;
 
 /// A network on one thread of rank 0.
 std::unique_ptr<Subject> on_one_thread(const Scenario& scenario, const RankScalingOptions& options,
@@ -261,8 +259,6 @@ std::vector<NamedAgreement> agreements_of(const RankPredictor& predictor) {
   }
   all.push_back({"fixed budget, ledger", {.has_ledger = true}});
   all.push_back({"tolerance, ledger", {.has_ledger = true, .is_judged = true}});
-  all.push_back({fmt::format("tolerance, ledger, sums of {} parts", kPartsPerBlock),
-                 {.has_ledger = true, .is_judged = true, .parts_per_block = kPartsPerBlock}});
   return all;
 }
 
@@ -288,8 +284,7 @@ void add_curves(const RankPredictor& predictor, std::int64_t most_ranks, const P
   };
   study.curve = curve_of(predictor.own());
   for (NamedAgreement& named : agreements_of(predictor)) {
-    study.protocols.push_back(
-        {std::move(named.name), named.agreement.parts_per_block == 1, curve_of(named.agreement)});
+    study.protocols.push_back({std::move(named.name), curve_of(named.agreement)});
   }
 }
 

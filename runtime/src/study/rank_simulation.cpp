@@ -24,27 +24,27 @@ struct Act {
     commit,
     close,
   };
+  enum Gathered { status, gaps, energies };
   Kind kind;
-  double bytes_per_part = 0.0, bytes_per_rank = 0.0;  ///< of a gather
-  bool has_notes = false;
+  Gathered what = status;  ///< of gather and copy
 };
 
 std::vector<Act> acts_of(const RankStepModel& model) {
   std::vector<Act> acts = {{Act::take_order}, {Act::begin}};
-  if (model.is_driven) acts.push_back({Act::gather, 0.0, kStatusBytes});
+  if (model.is_driven) acts.push_back({Act::gather, Act::status});
   for (int k = 0; k < model.iterations; ++k) {
     for (const Act::Kind kind : {Act::edge, Act::send, Act::core, Act::receive}) {
       acts.push_back({kind});
     }
-    if (model.evaluation_bytes_per_part > 0.0) {
-      acts.push_back({Act::gather, model.evaluation_bytes_per_part, 1.0});
-      acts.push_back({Act::copy, model.evaluation_bytes_per_part});
+    if (model.is_judged) {
+      acts.push_back({Act::gather, Act::gaps});
+      acts.push_back({Act::copy, Act::gaps});
     }
   }
   acts.push_back({Act::commit});
   acts.push_back({Act::send});
-  acts.push_back({Act::gather, model.step_bytes_per_part, 0.0, true});
-  acts.push_back({Act::copy, model.step_bytes_per_part});
+  acts.push_back({Act::gather, Act::energies});
+  acts.push_back({Act::copy, Act::energies});
   acts.push_back({Act::receive});
   acts.push_back({Act::close});
   return acts;
@@ -61,13 +61,13 @@ class RankSimulation {
         processes_(model.ranks.size()),
         arrived_in_round_(model.ranks.size() * at(rounds_), 0) {
     list_links();
-    parts_before_.push_back(0.0);
-    notes_before_.push_back(0.0);
+    for (std::vector<double>& before : bytes_before_) before.push_back(0.0);
     // Twice around: a gather gives those of ranks r, r + 1, … beyond the last.
     for (int i = 0; i < 2 * count_; ++i) {
       const RankWork& rank = model.ranks[at(i % count_)];
-      parts_before_.push_back(parts_before_.back() + static_cast<double>(rank.parts));
-      notes_before_.push_back(notes_before_.back() + static_cast<double>(rank.note_bytes));
+      add(Act::status, kStatusBytes);
+      add(Act::gaps, static_cast<double>(rank.evaluation_bytes) + 1.0);
+      add(Act::energies, static_cast<double>(rank.step_bytes + rank.note_bytes));
     }
   }
 
@@ -108,6 +108,9 @@ class RankSimulation {
     double done_s = 0.0;
   };
 
+  void add(Act::Gathered what, double bytes) {
+    bytes_before_[what].push_back(bytes_before_[what].back() + bytes);
+  }
   void list_links() {
     first_link_.assign(at(count_) + 1, 0);
     incoming_.resize(processes_.size());
@@ -260,13 +263,11 @@ class RankSimulation {
   }
   double copy_s(const Act& act) const {
     if (count_ == 1) return 0.0;
-    return model_.copy_s_per_B * act.bytes_per_part * parts_before_[at(count_)];
+    const auto bytes = act.what == Act::gaps ? model_.evaluation_bytes() : model_.step_bytes();
+    return model_.copy_s_per_B * static_cast<double>(bytes);
   }
   double bytes_of(int rank, int count, const Act& act) const {
-    const auto from = at(rank), to = at(rank + count);
-    const double parts = parts_before_[to] - parts_before_[from];
-    const double notes = act.has_notes ? notes_before_[to] - notes_before_[from] : 0.0;
-    return act.bytes_per_part * parts + act.bytes_per_rank * count + notes;
+    return bytes_before_[act.what][at(rank + count)] - bytes_before_[act.what][at(rank)];
   }
 
   const RankStepModel& model_;
@@ -277,7 +278,7 @@ class RankSimulation {
   std::vector<int> first_link_, arrived_;   // by sender; by link: messages so far
   std::vector<std::vector<int>> incoming_;  // by rank: links to it
   std::vector<int> arrived_in_round_;       // by rank and round: gathers so far
-  std::vector<double> parts_before_, notes_before_;
+  std::vector<double> bytes_before_[3];  // by Act::Gathered: of the ranks before
   std::priority_queue<Event> events_;
   std::int64_t foreseen_ = 0;
 };

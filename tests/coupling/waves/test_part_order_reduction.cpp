@@ -16,8 +16,6 @@
 namespace portwave {
 namespace {
 
-using testing::archipelago;
-
 bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
 /// Eight interleaved sums, added pairwise: as documented, written down once more.
@@ -25,6 +23,34 @@ double interleaved(const std::vector<double>& values) {
   double p[8] = {};
   for (std::size_t i = 0; i < values.size(); ++i) p[i % 8] += values[i];
   return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+}
+
+/// The tree over chunks of 64, written down once more: whatever two branches are equally large and side
+/// by side becomes one, and what is left over is added from the right.
+double in_a_tree(const std::vector<double>& values) {
+  struct Branch {
+    double sum;
+    std::size_t chunks;
+  };
+  std::vector<Branch> branches;
+  for (std::size_t first = 0; first < values.size(); first += 64) {
+    const std::size_t last = std::min(values.size(), first + 64);
+    const auto begin = values.begin();
+    branches.push_back({interleaved({begin + static_cast<std::ptrdiff_t>(first),
+                                     begin + static_cast<std::ptrdiff_t>(last)}),
+                        1});
+    while (branches.size() > 1 && branches.back().chunks == branches[branches.size() - 2].chunks) {
+      const Branch right = branches.back();
+      branches.pop_back();
+      branches.back() = {branches.back().sum + right.sum, 2 * right.chunks};
+    }
+  }
+  while (branches.size() > 1) {
+    const Branch right = branches.back();
+    branches.pop_back();
+    branches.back().sum += right.sum;
+  }
+  return branches.empty() ? 0.0 : branches.back().sum;
 }
 
 /// A value for each part, of very different sizes, so that every order of a sum rounds its own way.
@@ -55,9 +81,14 @@ std::vector<double> by_entry(const std::vector<double>& values, const std::vecto
   return out;
 }
 
+/// Islands of one, two and more chunks, whose parts come in turn.
+System islands_of_all_sizes() {
+  return testing::lines_of({1, 63, 64, 65, 128, 190, 5 * 64, 7 * 64 + 3, 1000});
+}
+
 class LayoutOfParts : public ::testing::TestWithParam<unsigned> {
  protected:
-  const System system = archipelago();
+  const System system = islands_of_all_sizes();
   const int count = static_cast<int>(system.parts().size());
   const std::vector<int> entries = layout(count, 3, GetParam());
   const PartOrderReduction reduction{system, entries};
@@ -67,7 +98,6 @@ class LayoutOfParts : public ::testing::TestWithParam<unsigned> {
 INSTANTIATE_TEST_SUITE_P(Seeds, LayoutOfParts, ::testing::Values(0U, 1U, 2U, 3U));
 
 TEST_P(LayoutOfParts, DoesNotMatterForSums) {
-  EXPECT_TRUE(same_bits(reduction.sum_all(placed.data()), interleaved(values)));
   ASSERT_EQ(reduction.island_count(), system.island_count());
   ASSERT_EQ(reduction.part_count(), count);
   for (int island = 0; island < reduction.island_count(); ++island) {
@@ -76,19 +106,54 @@ TEST_P(LayoutOfParts, DoesNotMatterForSums) {
       if (system.island_of_part(part) == island)
         own.push_back(values[static_cast<std::size_t>(part)]);
     }
-    EXPECT_TRUE(same_bits(reduction.sum(island, placed.data()), interleaved(own))) << island;
+    EXPECT_TRUE(same_bits(reduction.sum(island, placed.data()), in_a_tree(own))) << island;
   }
 }
 
-TEST_P(LayoutOfParts, DoesNotMatterForSeveralSumsAtOnce) {
-  std::vector<double> taken;
-  reduction.sums_all([&](int shift, const int* index, int parts) {
-    for (int i = 0; i < parts; ++i) {
-      taken.push_back(placed[static_cast<std::size_t>(index == nullptr ? shift + i : index[i])]);
+TEST_P(LayoutOfParts, ChunksHoldThePartsOfAnIslandInARow) {
+  int next = 0;
+  for (int island = 0; island < reduction.island_count(); ++island) {
+    const auto [first, last] = reduction.chunks_of(island);
+    EXPECT_EQ(first, next) << "numbered island by island";
+    next = last;
+    std::vector<double> taken;
+    for (int chunk = first; chunk < last; ++chunk) {
+      const auto [shift, index, parts] = reduction.entries_of_chunk(chunk);
+      EXPECT_EQ(parts == PartOrderReduction::kChunk || chunk + 1 == last, true) << island;
+      for (int i = 0; i < parts; ++i) {
+        const int entry = index == nullptr ? shift + i : index[i];
+        taken.push_back(placed[static_cast<std::size_t>(entry)]);
+      }
     }
-    return 0;
-  });
-  EXPECT_EQ(taken, values);
+    std::vector<double> own;
+    for (const int part : reduction.parts_of(island)) {
+      own.push_back(values[static_cast<std::size_t>(part)]);
+    }
+    EXPECT_EQ(taken, own) << island;
+  }
+  EXPECT_EQ(next, reduction.chunk_count());
+}
+
+/// Whoever has the entries from one to another has these chunks, and no others that are in one piece.
+TEST_P(LayoutOfParts, FindsTheChunksThatAreWholeInARange) {
+  std::mt19937 generator(GetParam());
+  const int end = static_cast<int>(placed.size());
+  int found = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    const int a = static_cast<int>(generator() % placed.size());
+    const int b = trial < 5 ? end : static_cast<int>(generator() % placed.size());
+    const int first = trial < 5 ? 0 : std::min(a, b), last = std::max(a, b);
+    std::vector<int> expected, visited;
+    for (int chunk = 0; chunk < reduction.chunk_count(); ++chunk) {
+      const auto [shift, index, parts] = reduction.entries_of_chunk(chunk);
+      if (index == nullptr && shift >= first && shift + parts <= last) expected.push_back(chunk);
+    }
+    reduction.for_chunks_within(first, last, [&](int chunk) { visited.push_back(chunk); });
+    std::ranges::sort(visited);
+    ASSERT_EQ(visited, expected) << first << " to " << last;
+    found += static_cast<int>(visited.size());
+  }
+  EXPECT_GT(found, 0);
 }
 
 TEST_P(LayoutOfParts, PartsComeInTheOrderOfTheirNumbers) {
@@ -116,10 +181,11 @@ TEST_P(LayoutOfParts, PartsComeInTheOrderOfTheirNumbers) {
 
 /// Control: these values do tell the order of a sum.
 TEST(PartOrderReductionControl, AnotherOrderGivesAnotherSum) {
-  std::vector<double> values = values_of_parts(146);
-  const double sum = interleaved(values);
-  std::reverse(values.begin(), values.end());
+  std::vector<double> values = values_of_parts(1000);
+  const double sum = in_a_tree(values);
   EXPECT_FALSE(same_bits(interleaved(values), sum));
+  std::reverse(values.begin(), values.end());
+  EXPECT_FALSE(same_bits(in_a_tree(values), sum));
 }
 
 struct Failure {

@@ -121,7 +121,7 @@ TEST(CliScaling, OverRanksPredictsWhatIsNotStarted) {
     EXPECT_NEAR(sum, row["prediction"]["total_s"].get<double>(), 1e-9 * sum);
   }
   EXPECT_EQ(json["predicted_curve"].back()["ranks"], 32);
-  EXPECT_EQ(json["protocols"].back()["built"], false);
+  EXPECT_EQ(json["protocols"].back()["protocol"], "tolerance, ledger");
 }
 
 TEST(CliScaling, OverRanksPrintsWhatPredictionsRestOn) {
@@ -130,7 +130,7 @@ TEST(CliScaling, OverRanksPrintsWhatPredictionsRestOn) {
                                     "--latency-us", "5", "--bandwidth-GBs", "1"});
   ASSERT_EQ(result.exit_code, 0) << said(result);
   for (const char* says : {"gathers_us", "5 us and 1 GB/s between any two ranks (given)",
-                           "not built", "Every rank holds the whole system"}) {
+                           "fixed budget, ledger", "Every rank holds the whole system"}) {
     EXPECT_TRUE(contains(result.out, says)) << says << "\n" << said(result);
   }
 }

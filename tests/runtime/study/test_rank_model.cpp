@@ -85,8 +85,7 @@ TEST(RankSimulation, OfTwoRanksIsAsByHand) {
   model.begin_s = 0.5;
   model.common_s = 0.25;
   model.order_bytes = 16;
-  model.step_bytes_per_part = 4.0;
-  model.ranks = {{1.0, 2.0, 3.0, 1, 4, {{1, 8}}}, {1.0, 2.0, 3.0, 1, 4, {{0, 8}}}};
+  model.ranks = {{1.0, 2.0, 3.0, 1, 4, 7, 4, {{1, 8}}}, {1.0, 2.0, 3.0, 1, 4, 7, 4, {{0, 8}}}};
   const Interconnect network{.latency_s = 10.0, .bandwidth_B_per_s = 8.0};
   // Rank 1 has the order at 12, and sends its waves at 13.5, which rank 0 has at 24.5. Rank 0 commits
   // until 27.5; then its committed waves leave until 28.5, its entry until 29.5, and are there at 39.5.
@@ -98,11 +97,11 @@ TEST(RankSimulation, OfTwoRanksIsAsByHand) {
   EXPECT_DOUBLE_EQ(time.messages_s, 9.0 + 1.0);  // 11 behind 2 of work; and leaving at the end
   EXPECT_DOUBLE_EQ(time.gathers_s, 12.0 + 10.0 + 1.0);  // order; eight of sixteen bytes
   EXPECT_DOUBLE_EQ(time.total_s(), 39.75);
-  // Gaps that are judged are gathered once more: two parts and a byte of each rank, half of it.
-  model.evaluation_bytes_per_part = 7.0;
+  // Gaps that are judged are gathered once more: seven bytes and one of each rank, half of it.
+  model.is_judged = true;
   EXPECT_DOUBLE_EQ(rank_step_time(model, network).total_s(), 39.75 + 11.0);
   EXPECT_DOUBLE_EQ(simulate_ranks(model, network), 39.75 + 11.0);
-  // What is gathered of the two parts is copied: 14 and 8 bytes.
+  // What is gathered of the two is copied: 14 and 8 bytes.
   model.copy_s_per_B = 0.5;
   EXPECT_DOUBLE_EQ(rank_step_time(model, network).common_s, 0.75 + 11.0);
   EXPECT_DOUBLE_EQ(simulate_ranks(model, network), 39.75 + 22.0);
@@ -119,9 +118,9 @@ TEST(RankSimulation, OfOneRankIsItsWork) {
   model.begin_s = 1.0;
   model.common_s = 2.0;
   model.is_driven = true;
-  model.evaluation_bytes_per_part = 24.0;
+  model.is_judged = true;
   model.copy_s_per_B = 1.0;
-  model.ranks = {{0.0, 3.0, 4.0, 100, 24, {}}};
+  model.ranks = {{0.0, 3.0, 4.0, 100, 24, 2400, 0, {}}};
   EXPECT_DOUBLE_EQ(simulate_ranks(model, {}), 28.0);
   EXPECT_DOUBLE_EQ(rank_step_time(model, {}).total_s(), 28.0);
 }
@@ -185,11 +184,14 @@ void for_all_models(const Check& check) {
   for (const Family& family : families()) {
     for (const auto& [edge_s, core_s] :
          {std::pair{1e-6, 50e-6}, std::pair{1e-6, 1e-6}, std::pair{20e-6, 0.0}}) {
-      for (const double bytes : {0.0, 24.0}) {
+      for (const int bytes : {0, 24}) {
         RankStepModel model = family.model;
         give_work(model, edge_s, core_s, 0.3, 11);
-        model.evaluation_bytes_per_part = bytes;
-        model.step_bytes_per_part = bytes + 56.0;
+        model.is_judged = bytes > 0;
+        for (RankWork& rank : model.ranks) {
+          rank.evaluation_bytes = rank.parts * bytes;
+          rank.step_bytes = rank.parts * (bytes + 56);
+        }
         check(model, family.name + ", core " + std::to_string(1e6 * core_s) + " us, " +
                          std::to_string(bytes) + " bytes");
       }
@@ -213,10 +215,10 @@ TEST(RankModel, AgreesWithTheSimulation) {
 /// A formula of another latency, of no gathers, or of no messages is seen to disagree.
 TEST(RankModelControl, AnotherModelDisagrees) {
   for_all_models([&](const RankStepModel& model, const std::string& what) {
-    if (model.evaluation_bytes_per_part == 0.0) return;
+    if (!model.is_judged) return;
     const double simulated_s = simulate_ranks(model, {});
     RankStepModel unjudged = model;
-    unjudged.evaluation_bytes_per_part = 0.0;
+    unjudged.is_judged = false;
     for (const double closed_s : {rank_step_time(model, {.latency_s = 8e-6}).total_s(),
                                   rank_step_time(unjudged, {}).total_s()}) {
       const bool is_noticed = std::abs(simulated_s - closed_s) > kBound * closed_s;
@@ -232,8 +234,11 @@ TEST(RankSimulation, OfTenThousandRanks) {
   RankStepModel model = model_of(10'000, grid(100, 100));
   give_work(model, 1e-6, 20e-6, 0.0, 1);
   model.iterations = 10;
-  model.evaluation_bytes_per_part = 24.0;
-  model.step_bytes_per_part = 80.0;
+  model.is_judged = true;
+  for (RankWork& rank : model.ranks) {
+    rank.evaluation_bytes = 24 * rank.parts;
+    rank.step_bytes = 80 * rank.parts;
+  }
   const double closed_s = rank_step_time(model, {}).total_s();
   EXPECT_NEAR(simulate_ranks(model, {}), closed_s, 0.02 * closed_s);
 }

@@ -14,12 +14,14 @@
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/energy/guarded_accounts.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/coupling/waves/island_sums.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/staggered.hpp"
 
 namespace portwave {
 
 struct LedgerKernels;
+struct LedgerTotals;
 class StateArchive;
 class StepRounding;
 
@@ -38,8 +40,12 @@ class StepRounding;
 ///
 /// A step is booked in three acts: `examine`, lane by lane, which several threads may share;
 /// `tally`, which sums up; and `close`, which makes it final. A step that is not closed has not
-/// happened; lanes may be examined and tallied again.
-class EnergyLedger final : public GuardedAccounts {
+/// happened; lanes may be examined and tallied again. What a thread examines is summed up at once, as far as it
+/// has whole chunks.
+///
+/// Of several processes each may examine some lanes. As IslandSums they then hear of the sums of the
+/// others, and of single entries only when these matter (`before_entries`), which is rare.
+class EnergyLedger final : public GuardedAccounts, public IslandSums {
  public:
   /// `record` and `b` are the initial states and outgoing waves, in the order of `waves`.
   /// `guarded`: the two laws of the guard are checked as well.
@@ -59,11 +65,23 @@ class EnergyLedger final : public GuardedAccounts {
   /// Looks at lanes that committed incident waves `a` and outgoing waves `b`; `columns` are
   /// written.
   void examine(int batch, LaneRange lanes, const double* a, const double* b);
-  /// What `advance` and `examine` write, by entry: whoever examines only some lanes fills in the others.
-  std::vector<std::span<double>> examined();
-  /// Is called before a step's records are looked into, which is rare: whoever has only some lanes of
-  /// them fetches the others.
-  void before_states(std::function<void()> fetch) { fetch_ = std::move(fetch); }
+  /// Whoever examines only some lanes: `entries` is called before entries of others are looked at, and
+  /// fills in all `entries()`; `states` before records of a step are. Neither is called often.
+  void before_entries(std::function<void()> entries, std::function<void()> states) {
+    fetch_entries_ = std::move(entries);
+    fetch_states_ = std::move(states);
+  }
+  /// All that is kept by entry.
+  std::span<const std::span<double>> entries() const { return columns_; }
+  /// Between steps: has entries of all lanes from here on, if it has not.
+  void need_entries() const;
+  bool has_entries() const { return has_entries_; }
+  // As IslandSums.
+  int sums() const override { return 5; }
+  int maxima() const override { return 2; }
+  std::span<const std::span<double>> terms() override { return terms_; }
+  void form(int chunk, double* values) const override;
+  void take(int island, const double* values) override;
   /// Sums up. False when an energy is not finite. Where a linear part does not balance up to
   /// round-off, its H⁺ − H is formed again from the states of `step` in extended precision: far
   /// from the origin the terms of even ½(x⁺ + x)ᵀQ(x⁺ − x) may cancel.
@@ -158,7 +176,11 @@ class EnergyLedger final : public GuardedAccounts {
   const double* column(Column c) const { return columns_[c].data(); }
   double tank_sum() const;
   void update_energy_ratio();
-  void meter();
+  void name_terms();
+  void meter(int first, int last);
+  LedgerTotals totals_of(int chunk) const;
+  void sum_islands();
+  void need_states() const;
   void take_metered();
   void judge_passivity(const CommittedStep& step);
   void sum_up();
@@ -175,6 +197,7 @@ class EnergyLedger final : public GuardedAccounts {
   const LedgerKernels* kernels_;
   StaggeredMemory memory_;
   std::span<double> columns_[kColumns];  // by entry
+  std::array<std::span<double>, 6> terms_;
   const PartOrderReduction& parts_;
   std::vector<int> metered_;          // parts
   std::vector<CompensatedSum> tank_;  // by island
@@ -185,10 +208,14 @@ class EnergyLedger final : public GuardedAccounts {
   // Of the step that is tallied: sums of all parts, and some by island.
   StepLedger tallied_;
   bool is_beyond_ = false;  ///< some part balances worse than any so far, or than is tolerated
-  double terms_of_step_J_ = 0.0;
-  std::vector<double> mismatch_, change_, supplied_;
-  std::vector<Account> accounts_;  // by island
-  double revalued_J_ = 0.0;        // since the last step
+  std::vector<LedgerTotals> by_chunk_;
+  std::vector<char> is_summed_;  // by chunk: by_chunk_ has it
+  std::vector<double> mismatch_, change_, supplied_, dissipated_, tolerance_;
+  std::vector<double> largest_residual_, largest_excess_;
+  bool is_taken_ = false;            // these are what others found, too
+  mutable bool has_entries_ = true;  // of all lanes
+  std::vector<Account> accounts_;    // by island
+  double revalued_J_ = 0.0;          // since the last step
   CompensatedSum stored_, metered_J_;
   std::unique_ptr<StepRounding> rounding_;
   EnergyTotals totals_;
@@ -205,7 +232,7 @@ class EnergyLedger final : public GuardedAccounts {
   bool violated_ = false;
   std::optional<BrokenLaw> broken_law_;
   std::optional<EnergyGrowth> growth_;
-  std::function<void()> fetch_;
+  std::function<void()> fetch_entries_, fetch_states_;
 };
 
 }  // namespace portwave

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/waves/island_sums.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/staggered.hpp"
 
@@ -84,7 +85,9 @@ class AndersonSequence {
 
 /// The kept waves of a system's accelerated iterations, by island. Different lanes may be kept,
 /// measured and combined by different threads, different islands judged by different threads.
-class Acceleration {
+///
+/// Of several processes each may measure some lanes; as IslandSums they hear of the others.
+class Acceleration final : public IslandSums {
  public:
   Acceleration(const WaveDiscretisation& waves, int memory);
   Acceleration(const WaveDiscretisation&& waves, int memory) = delete;
@@ -100,8 +103,12 @@ class Acceleration {
 
   /// Products of the gap of these lanes with all that is kept.
   void measure(int batch, LaneRange lanes, const double* u, const double* exchanged);
-  /// What `measure` writes, by slot and entry: whoever measures only some lanes fills in the others.
-  std::span<const std::span<double>> measured() { return products_; }
+  // As IslandSums.
+  int sums() const override { return slots_; }
+  int maxima() const override { return 0; }
+  std::span<const std::span<double>> terms() override { return products_; }
+  void form(int chunk, double* values) const override;
+  void take(int island, const double* values) override;
   /// Sums them up in part order and decides; `square` is |g|².
   void judge(int island, double square);
   std::size_t bytes() const;
@@ -113,6 +120,11 @@ class Acceleration {
   StaggeredMemory memory_of_waves_;
   std::vector<std::span<double>> u_, b_, shadow_, products_;  // by slot
   std::vector<AndersonSequence> sequences_;
+  struct Taken {
+    std::array<double, AndersonSequence::kMaxSlots> products{};
+    bool is_taken = false;
+  };
+  std::vector<Taken> taken_;  // by island; empty where nothing ever was
 };
 
 }  // namespace portwave

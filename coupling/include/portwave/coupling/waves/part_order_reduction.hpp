@@ -1,7 +1,9 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "portwave/coupling/system/system.hpp"
@@ -21,8 +23,14 @@ namespace PORTWAVE_EXPORT portwave {
 /// (docs/decisions/0032-engine-seams.md). What has been found for islands is then known to all who
 /// need it: sums over islands are plain loops.
 ///
+/// A sum over an island is that of a tree. Its leaves are *chunks*, 64 parts of the island in a row
+/// (the last one may have fewer), each in eight interleaved partial sums that are then added pairwise;
+/// the chunks are added two by two. So whoever knows all parts of a chunk, or of a branch, has
+/// something that can be handed on in their place: a thread that commits them, or a process that
+/// others have only heard of (docs/decisions/0056-sums-as-trees.md).
+///
 /// "By entry": an array with one value per lane, a part's being at PartSlot::entry.
-/// Cost           one indirect call per sum; nothing is allocated after construction.
+/// Cost           one indirect call per chunk; nothing is allocated after construction.
 /// Thread-safety  may be shared; it is not written after construction.
 class PartOrderReduction {
  public:
@@ -31,25 +39,68 @@ class PartOrderReduction {
   PartOrderReduction(const System& system, std::span<const int> entry_of_part);
 
   int island_count() const { return static_cast<int>(islands_.size()); }
-  int part_count() const { return all_.count; }
+  int part_count() const { return part_count_; }
   /// The parts of an island in the order of their numbers, and their entries.
   std::span<const int> parts_of(int island) const { return slice(parts_, island); }
   std::span<const int> entries_of(int island) const { return slice(entries_, island); }
 
-  /// Σ over the parts of an island, in eight interleaved partial sums that are then added pairwise:
-  /// the order depends on the number of parts alone.
+  /// Parts of a chunk, at most.
+  static constexpr int kChunk = 64;
+  /// Where the parts of a chunk lie: the i-th at shift + i where `index` is null, and at index[i]
+  /// otherwise (shift is then 0).
+  struct Entries {
+    int shift;
+    const int* index;
+    int count;
+  };
+  /// Chunks are numbered island by island.
+  int chunk_count() const { return static_cast<int>(chunks_.size()); }
+  std::pair<int, int> chunks_of(int island) const {
+    const List& list = islands_[static_cast<std::size_t>(island)];
+    return {list.first_chunk, list.first_chunk + (list.count + kChunk - 1) / kChunk};
+  }
+  Entries entries_of_chunk(int chunk) const {
+    const Chunk& own = chunks_[static_cast<std::size_t>(chunk)];
+    if (own.shift >= 0) return {own.shift, nullptr, own.count};
+    return {0, entries_.data() + own.first, own.count};
+  }
+  /// visit(chunk) for the chunks whose entries follow one another and are all among those from `first`
+  /// to `last`.
+  template <class Visit>
+  void for_chunks_within(int first, int last, const Visit& visit) const {
+    for (auto chunk = adjacent_from(first); chunk != adjacent_.end(); ++chunk) {
+      const Chunk& own = chunks_[static_cast<std::size_t>(*chunk)];
+      if (own.shift + own.count > last) return;
+      visit(*chunk);
+    }
+  }
+
+  /// The tree over the chunks from `first` to `last`: at(chunk) has the value of one, add(a, b) is
+  /// that of two branches. A branch of n chunks has the largest power of two below n on its left.
+  template <class Value, class At, class Add>
+  static Value tree(int first, int last, const At& at, const Add& add) {
+    if (last - first == 1) return at(first);
+    const int middle = middle_of(first, last);
+    const Value left = tree<Value>(first, middle, at, add);
+    return add(left, tree<Value>(middle, last, at, add));
+  }
+  static int middle_of(int first, int last) {
+    return first + static_cast<int>(std::bit_floor(static_cast<unsigned>(last - first - 1)));
+  }
+
+  /// Σ over the parts of an island.
   double sum(int island, const double* by_entry) const {
     const List& list = islands_[static_cast<std::size_t>(island)];
+    if (list.count > kChunk) return sum_of_many(island, by_entry);
     return sum_(by_entry + list.shift, index_of(list), list.count);
   }
-  double sum_all(const double* by_entry) const {
-    return sum_(by_entry + all_.shift, index_of(all_), all_.count);
+  double sum_of_chunk(int chunk, const double* by_entry) const {
+    const Entries own = entries_of_chunk(chunk);
+    return sum_(by_entry + own.shift, own.index, own.count);
   }
-  /// Several sums over all parts at once: sums(shift, index, count) finds the entry of the i-th
-  /// part at shift + i where `index` is null, and at index[i] otherwise (shift is then 0).
-  template <class Sums>
-  auto sums_all(const Sums& sums) const {
-    return sums(all_.shift, index_of(all_), all_.count);
+  /// Σ over islands of what is known of each.
+  double sum_of_islands(const double* by_island) const {
+    return sum_(by_island, nullptr, island_count());
   }
 
   /// Whatever else is put together one part after another: take(so_far, part).
@@ -60,13 +111,13 @@ class PartOrderReduction {
   }
   template <class Result, class Take>
   Result fold_all(Result so_far, const Take& take) const {
-    for (int part = 0; part < all_.count; ++part) take(so_far, part);
+    for (int part = 0; part < part_count_; ++part) take(so_far, part);
     return so_far;
   }
   /// The first part for which holds(part) is true; −1: none.
   template <class Holds>
   int first_part(const Holds& holds) const {
-    for (int part = 0; part < all_.count; ++part) {
+    for (int part = 0; part < part_count_; ++part) {
       if (holds(part)) return part;
     }
     return -1;
@@ -89,32 +140,38 @@ class PartOrderReduction {
   std::size_t bytes() const;
 
  private:
-  /// Some parts; their entries follow one another from `shift`, or are listed in entries_ or, for
-  /// all parts of several islands, in entry_of_part_.
+  /// The parts of an island; their entries follow one another from `shift`, or are listed in entries_.
   struct List {
     int first = 0;  ///< in parts_ and entries_
     int count = 0;
+    int first_chunk = 0;
     int shift = 0;
     bool adjacent = true;
-    bool of_system = false;
+  };
+  struct Chunk {
+    int first;  ///< in entries_
+    int count;
+    int shift;  ///< −1: the entries do not follow one another
   };
 
+  std::vector<int>::const_iterator adjacent_from(int entry) const;
+  double sum_of_many(int island, const double* by_entry) const;
   std::span<const int> slice(const std::vector<int>& values, int island) const {
     const List& list = islands_[static_cast<std::size_t>(island)];
     return std::span<const int>(values).subspan(static_cast<std::size_t>(list.first),
                                                 static_cast<std::size_t>(list.count));
   }
   const int* index_of(const List& list) const {
-    if (list.adjacent) return nullptr;
-    return list.of_system ? entry_of_part_.data() : entries_.data() + list.first;
+    return list.adjacent ? nullptr : entries_.data() + list.first;
   }
-  static void find_shift(std::span<const int> entries, List& list);
+  void make_chunks(const List& list);
 
   double (*sum_)(const double* values, const int* index, int count) = nullptr;
   std::vector<List> islands_;
-  List all_;
+  std::vector<Chunk> chunks_;
+  std::vector<int> adjacent_;  // chunks whose entries follow one another, by entry
+  int part_count_ = 0;
   std::vector<int> parts_, entries_;  // island by island
-  std::vector<int> entry_of_part_;    // empty where the parts of the system are adjacent
 };
 
 }  // namespace portwave

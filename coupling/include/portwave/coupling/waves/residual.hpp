@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <span>
+#include <vector>
 
+#include "portwave/coupling/waves/island_sums.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 
 namespace portwave {
@@ -37,7 +39,9 @@ struct GapSquares {
 /// Measures the gap P b̂ − u of an inner iteration, per island and per part. Sums run in part
 /// order; nothing is allocated after construction. Different lanes may be measured by different
 /// threads, and then different islands judged by different threads.
-class InterfaceResidual {
+///
+/// Of several processes each may measure some lanes; as IslandSums they hear of the others.
+class InterfaceResidual final : public IslandSums {
  public:
   explicit InterfaceResidual(const WaveDiscretisation& waves);
   explicit InterfaceResidual(const WaveDiscretisation&& waves) = delete;
@@ -46,8 +50,12 @@ class InterfaceResidual {
   void measure(int batch, LaneRange lanes, const double* u, const double* b,
                const double* exchanged);
 
-  /// What `measure` writes, by entry: whoever measures only some lanes fills in the others.
-  std::array<std::span<double>, 3> measured() { return {gap_, incident_, outgoing_}; }
+  // As IslandSums.
+  int sums() const override { return 3; }
+  int maxima() const override { return 1; }
+  std::span<const std::span<double>> terms() override { return terms_; }
+  void form(int chunk, double* values) const override;
+  void take(int island, const double* values) override;
 
   /// From norms that are all measured. `per_part`: the largest over the parts too, so that a weak
   /// part does not hide behind a strong one. NaN when a wave is NaN.
@@ -56,16 +64,33 @@ class InterfaceResidual {
   struct Share {
     int part = -1;
     double energy_J = 0.0;
+
+    /// The larger one; of equal ones that of the lower part.
+    void take(const Share& other) {
+      if (other.part < 0) return;
+      const bool is_first = other.energy_J == energy_J && other.part < part;
+      if (part < 0 || other.energy_J > energy_J || is_first) *this = other;
+    }
   };
   Share largest_share() const;
   Share largest_share(int island) const;
+  /// Of some lanes.
+  Share largest_share(int batch, LaneRange lanes) const;
   std::size_t bytes() const;
 
  private:
-  void take_share(Share& largest, int part) const;
+  Share share_of(int part) const;
 
   const WaveDiscretisation& waves_;
   AlignedVector gap_, incident_, outgoing_;  // squared norms by entry
+  std::array<std::span<double>, 3> terms_;
+  /// Of an island.
+  struct Taken {
+    GapSquares squares;
+    double largest = 0.0;
+    bool is_taken = false;
+  };
+  std::vector<Taken> taken_;  // empty where nothing ever was
 };
 
 }  // namespace portwave

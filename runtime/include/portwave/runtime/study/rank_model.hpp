@@ -23,6 +23,9 @@ struct RankWork {
   double commit_s = 0.0;  ///< of its own parts
   std::int64_t parts = 0;
   std::int64_t note_bytes = 0;  ///< what it tells of its step and of islands that it alone knows of
+  /// What it gives to all of sums over its parts: after an evaluation, where gaps are judged, and after the
+  /// commit.
+  std::int64_t evaluation_bytes = 0, step_bytes = 0;
   /// To each of its neighbours in every evaluation, and once more at the commit. A neighbour sends as
   /// well, if less or more.
   struct Message {
@@ -34,22 +37,22 @@ struct RankWork {
 
 /// A macro-step as ranks take it (docs/decisions/0053-ranks.md): rank 0 tells the others to step; each
 /// does K evaluations, edge first, then, while messages travel, the rest; where gaps are judged, everyone
-/// learns of all parts after every evaluation; then it commits, and everyone learns of all parts once
-/// more.
+/// learns of them after every evaluation; then it commits, and everyone learns of the energies.
 struct RankStepModel {
   std::vector<RankWork> ranks;
   int iterations = 0;     ///< K ≥ 0, evaluations
   double begin_s = 0.0;   ///< what every rank does first, for all parts: inputs
-  double common_s = 0.0;  ///< what every rank does last, for all parts: sums of the ledger, guard
+  double common_s = 0.0;  ///< what every rank does last, for all islands: accounts, guard
   std::int64_t order_bytes = 0;  ///< from rank 0 to all, before a step
-  /// Of a part, to all ranks: after an evaluation (0: nobody judges gaps), and after the commit.
-  double evaluation_bytes_per_part = 0.0;
-  double step_bytes_per_part = 0.0;
-  double copy_s_per_B = 0.0;  ///< to put what was gathered of parts where it belongs
+  bool is_judged = false;     ///< gaps are, after every evaluation
+  double copy_s_per_B = 0.0;  ///< to put what was gathered of sums where it belongs
   /// Inputs are sampled, and ranks tell one another whether that went well.
   bool is_driven = false;
 
   std::int64_t parts() const;
+  /// Of all ranks.
+  std::int64_t evaluation_bytes() const;
+  std::int64_t step_bytes() const;
 };
 
 /// Where the time of a macro-step goes.
@@ -57,9 +60,9 @@ struct RankStepTime {
   double work_s = 0.0;       ///< own work of a rank, the mean
   double imbalance_s = 0.0;  ///< more of it on the busiest
   double common_s =
-      0.0;  ///< work that every rank does for all parts, with copying what is gathered
+      0.0;  ///< work that every rank does for all islands, with copying what is gathered
   double messages_s = 0.0;  ///< waiting for neighbours, beside the work that hides it
-  double gathers_s = 0.0;   ///< orders, gaps and entries of the ledger, to everyone
+  double gathers_s = 0.0;   ///< orders, gaps and sums of the ledger, to everyone
 
   double total_s() const { return work_s + imbalance_s + common_s + messages_s + gathers_s; }
 };

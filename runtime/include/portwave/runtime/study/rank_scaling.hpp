@@ -56,7 +56,6 @@ struct RankScalingRow {
 /// The same steps by a protocol that has more, or less, to agree upon.
 struct RankProtocol {
   std::string name;
-  bool is_built = true;  ///< false: a model of what the program does not do
   std::vector<RankScalingRow> curve;
 };
 
@@ -76,7 +75,7 @@ struct RankScalingStudy {
   std::vector<Message> messages;
   double serial_step_s = 0.0, iterations = 0.0;
   double begin_s = 0.0;   ///< inputs, of all parts on every rank
-  double ledger_s = 0.0;  ///< sums of the ledger where it is kept, likewise
+  double ledger_s = 0.0;  ///< booking of islands where a ledger is kept, likewise
   std::vector<RankScalingRow> rows;
   /// 1, 2, 4, … 10⁴ ranks of the first number of threads, as long as each has a part. Weak scaling: so
   /// many parts on each as in the last network, every rank being like the busiest there.
