@@ -68,8 +68,9 @@ std::string plan_text(const Scenario& scenario, const RankPlanOptions& options,
                                               static_cast<double>(plan.waves)
                                         : 0.0));
   add("evaluations", fmt::format("{:.3g} per step, as measured here", plan.iterations));
-  add("shared", fmt::format("{} bytes per evaluation to judge gaps, {} per step for the ledger",
-                            plan.gathered_bytes_per_evaluation, plan.gathered_bytes_per_step));
+  add("shared",
+      fmt::format("a rank gives {} bytes per evaluation to judge gaps, {} per step for the ledger",
+                  plan.gathered_bytes_per_evaluation, plan.gathered_bytes_per_step));
   if (plan.whole_parts > 0) {
     add("by all", fmt::format("{} parts, in islands whose interface equation may be solved",
                               plan.whole_parts));

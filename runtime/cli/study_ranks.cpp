@@ -55,7 +55,6 @@ Json row_json(const RankScalingRow& row) {
           {"neighbours", row.neighbours},
           {"message_bytes", row.message_bytes},
           {"gathered_bytes", row.gathered_bytes},
-          {"refused", row.is_refused},
           {"memory_bytes", row.memory_bytes},
           {"execution", row.execution}};
 }
@@ -105,9 +104,7 @@ std::string row_line(const RankScalingRow& row, std::string_view line) {
                      fmt::format("{:.4g}", row.speed_up), fmt::format("{:.3f}", row.efficiency),
                      us(time.total_s()), us(row.simulated_s), us(time.work_s), us(time.imbalance_s),
                      us(time.common_s), us(time.messages_s), us(time.gathers_s),
-                     row.oversubscribed ? "oversubscribed"
-                     : row.is_refused   ? "refused"
-                                        : "-");
+                     row.oversubscribed ? "oversubscribed" : "-");
 }
 
 /// The largest term of a step but for the work itself.
@@ -129,12 +126,10 @@ std::string protocol_table(const RankScalingStudy& study) {
       const bool is_shown = row.ranks == 2 || row.ranks == 16 || row.ranks == 128 ||
                             row.ranks == 1024 || &row == &protocol.curve.back();
       if (!is_shown) continue;
-      text += fmt::format(kLine, protocol.name, row.ranks, us(row.step_s), fmt::format("{:.3f}", row.efficiency),
-                          us(row.prediction.work_s), us(row.prediction.gathers_s),
-                          us(row.prediction.common_s),
-                          row.ranks == 1   ? std::string("-")
-                          : row.is_refused ? fmt::format("{}, refused", dominant_of(row.prediction))
-                                           : std::string(dominant_of(row.prediction)));
+      text += fmt::format(kLine, protocol.name, row.ranks, us(row.step_s),
+                          fmt::format("{:.3f}", row.efficiency), us(row.prediction.work_s),
+                          us(row.prediction.gathers_s), us(row.prediction.common_s),
+                          row.ranks == 1 ? "-" : dominant_of(row.prediction));
     }
   }
   return text;
@@ -148,8 +143,8 @@ std::string assumptions(const RankScalingStudy& study) {
       "as\nmeasured here on one thread, scaled so that one thread takes {} us a step with {:.3g} "
       "evaluations; a core\nfor each thread, with the caches and memory of one alone. Every rank "
       "takes "
-      "inputs for all parts ({} us)\nand sums up the ledger where it is kept ({} us). What it "
-      "takes to measure and to sum up gaps is not\ncounted.\n",
+      "inputs for all parts ({} us)\nand books all islands where a ledger is kept ({} us). What "
+      "it takes to measure and to sum up gaps is not\ncounted.\n",
       1e6 * study.network.latency_s, 1e-9 * study.network.bandwidth_B_per_s, study.network_source,
       us(study.serial_step_s), study.iterations, us(study.begin_s), us(study.ledger_s));
   if (study.weak) {
@@ -161,13 +156,6 @@ std::string assumptions(const RankScalingStudy& study) {
   const RankScalingRow& last = study.curve.back();
   text += fmt::format("Every rank holds the whole system: {:.3g} GB and its parts, on {} ranks.\n",
                       1e-9 * last.memory_bytes, last.ranks);
-  const bool is_any_refused = std::ranges::any_of(study.protocols, [](const RankProtocol& own) {
-    return std::ranges::any_of(own.curve, &RankScalingRow::is_refused);
-  });
-  if (is_any_refused) {
-    text +=
-        "\"refused\": more than 2 GiB would be gathered at once, which the transport refuses.\n";
-  }
   return text;
 }
 

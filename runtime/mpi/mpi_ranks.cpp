@@ -42,8 +42,9 @@ class Library {
 class MpiMessages final : public NeighbourMessages {
  public:
   MpiMessages(MPI_Comm communicator, std::span<const Ranks::Neighbour> neighbours, int slots,
-              int tag, RankTraffic& traffic)
+              int tag, RankTraffic& traffic, Carries carries)
       : traffic_(traffic),
+        carries_(carries),
         neighbours_(neighbours.begin(), neighbours.end()),
         slots_(static_cast<std::size_t>(slots)) {
     for (int slot = 0; slot < slots; ++slot) {
@@ -86,10 +87,7 @@ class MpiMessages final : public NeighbourMessages {
   }
   void send(std::uint64_t number) override {
     start(slot_of(number).sends);
-    traffic_.messages += static_cast<std::int64_t>(neighbours_.size());
-    for (const Ranks::Neighbour& own : neighbours_) {
-      traffic_.message_bytes += static_cast<std::int64_t>(own.sent * sizeof(double));
-    }
+    for (const Ranks::Neighbour& own : neighbours_) traffic_.count_message(carries_, own.sent);
   }
   void receive(std::uint64_t number) override {
     auto& requests = slot_of(number).receives;
@@ -120,6 +118,7 @@ class MpiMessages final : public NeighbourMessages {
   }
 
   RankTraffic& traffic_;
+  Carries carries_;
   std::vector<Ranks::Neighbour> neighbours_;
   std::vector<Slot> slots_;
 };
@@ -171,17 +170,17 @@ class MpiRanks final : public Ranks {
     ++traffic_.gathers;
   }
 
-  std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours,
-                                             int slots) override {
+  std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours, int slots,
+                                             Carries carries) override {
     for (const Neighbour& own : neighbours) {
       if (std::max(own.sent, own.received) > INT_MAX) {
-        throw RankError("a message between two ranks has more than 2^31 waves");
+        throw RankError("a message between two ranks has more than 2^31 numbers");
       }
     }
     // Receives are posted ahead: each connection has tags of its own, so that it takes no other's.
     if (next_tag_ + slots > kLastTag) next_tag_ = kFirstTag;
     const int tag = std::exchange(next_tag_, next_tag_ + slots);
-    return std::make_unique<MpiMessages>(communicator_, neighbours, slots, tag, traffic_);
+    return std::make_unique<MpiMessages>(communicator_, neighbours, slots, tag, traffic_, carries);
   }
 
   std::shared_ptr<Ranks> first(int count) override {

@@ -15,6 +15,7 @@
 #include "execution/layered_executor.hpp"
 #include "execution/newest_waves.hpp"
 #include "execution/rank_shares.hpp"
+#include "execution/shared_sums.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -101,7 +102,11 @@ class RankExecutor final : public LayeredExecutor {
     for (const auto& islands : islands_) {
       note_bytes_.push_back(sizeof(Head) + islands.size() * sizeof(IslandOutcome));
     }
-    note_.resize(note_bytes_[at(shares_->rank())]);
+    const auto own = note_bytes_.begin() + shares_->rank();
+    own_note_ = std::accumulate(note_bytes_.begin(), own, std::size_t{0});
+    notes_.resize(std::accumulate(own, note_bytes_.end(), own_note_));
+    flags_.resize(islands_.size());
+    flag_bytes_.assign(islands_.size(), 1);
   }
 
   void make_sums(const WaveDiscretisation& waves) {
@@ -211,20 +216,14 @@ class RankExecutor final : public LayeredExecutor {
   bool complete_gaps(int k, const StepResult& result) override {
     if (!plan().rule.checked() || !is_any_cut_open()) return true;
     const StepArrays& s = arrays();
-    shared_.clear();
-    add(*gaps_, *s.residual, 0);
-    if (s.acceleration != nullptr) add(*gaps_, *s.acceleration, 1);
+    flags_[at(shares_->rank())] = static_cast<std::byte>(result.failed_at >= 0 ? 1 : 0);
+    IslandSums* const sums[] = {s.residual, s.acceleration};
+    gaps_->exchange(shares_->ranks(), {sums, s.acceleration != nullptr ? 2U : 1U}, flags_,
+                    flag_bytes_);
     if (needs_waves(k + 1)) {
-      shared_.push_back({Array::waves, s.u});
-      shared_.push_back({Array::waves, s.a});
-      shared_.push_back({Array::record, s.record});
+      shares_->share({{Array::waves, s.u}, {Array::waves, s.a}, {Array::record, s.record}});
     }
-    const auto own = static_cast<char>(result.failed_at >= 0 ? 1 : 0);
-    const std::vector<std::size_t> bytes(islands_.size(), 1);
-    const auto all = shares_->share(shared_, std::as_bytes(std::span(&own, 1)), bytes);
-    gaps_->take(*s.residual, 0);
-    if (s.acceleration != nullptr) gaps_->take(*s.acceleration, 1);
-    return std::ranges::all_of(all, [](std::byte failed) { return failed == std::byte{0}; });
+    return std::ranges::all_of(flags_, [](std::byte failed) { return failed == std::byte{0}; });
   }
   /// The interface equation of an island that is cut may be solved next: by every rank, from all of it.
   bool needs_waves(int evaluations) const {
@@ -234,20 +233,8 @@ class RankExecutor final : public LayeredExecutor {
     if (rescue_after > 0 && evaluations >= rescue_after) return true;
     return std::ranges::any_of(cut_, [&](int island) { return s.interface->engaged(island); });
   }
-  /// What the others need of this rank's to form these sums.
-  void add(SharedSums& plan, IslandSums& sums, int place) {
-    for (const std::span<double> term : sums.terms()) {
-      shared_.push_back(RankShares::placed(plan.entries(), term.data()));
-    }
-    shared_.push_back(
-        RankShares::placed(plan.branches(sums.sums() + sums.maxima()), plan.form(sums, place)));
-  }
-
   void complete(StepResult& result) override {
-    const StepArrays& s = arrays();
-    shared_.clear();
     const bool is_first = plan().recommit.empty();
-    if (s.ledger != nullptr) add(*energies_, *s.ledger, 0);
     if (is_first && !plan().rule.checked()) {
       for (const int island : cut_) outcomes()[at(island)] = {.iterations = plan().rule.budget};
     }
@@ -257,24 +244,27 @@ class RankExecutor final : public LayeredExecutor {
       newest_->drain(*messages_, number - 1);
     }
     send_committed(number);
-    read_notes(shares_->share(shared_, note_, note_bytes_), result);
-    if (s.ledger != nullptr) energies_->take(*s.ledger, 0);
+    IslandSums* const sums[] = {arrays().ledger};
+    energies_->exchange(shares_->ranks(), {sums, arrays().ledger != nullptr ? 1U : 0U}, notes_,
+                        note_bytes_);
+    read_notes(result);
     receive_committed(number);
   }
   void write_note(const StepResult& result) {
     const Head head{result.failed_at, result.failure.part, result.failure.fault,
                     result.failure.detail.size()};
-    std::memcpy(note_.data(), &head, sizeof(Head));
-    std::byte* to = note_.data() + sizeof(Head);
+    std::byte* to = notes_.data() + own_note_;
+    std::memcpy(to, &head, sizeof(Head));
+    to += sizeof(Head);
     for (const int island : islands_[at(shares_->rank())]) {
       std::memcpy(to, &outcomes()[at(island)], sizeof(IslandOutcome));
       to += sizeof(IslandOutcome);
     }
   }
-  void read_notes(std::span<const std::byte> notes, StepResult& result) {
+  void read_notes(StepResult& result) {
     std::vector<Head> heads;
     bool is_sound = true;
-    const std::byte* from = notes.data();
+    const std::byte* from = notes_.data();
     for (const auto& islands : islands_) {
       std::memcpy(&heads.emplace_back(), from, sizeof(Head));
       is_sound = is_sound && heads.back().failed_at < 0;
@@ -314,9 +304,11 @@ class RankExecutor final : public LayeredExecutor {
   std::vector<int> cut_;                   // islands that are cut into tasks
   std::vector<std::vector<int>> islands_;  // by rank: those that are not
   std::vector<std::size_t> note_bytes_;    // by rank
-  std::vector<std::byte> note_;
-  std::vector<Array> shared_;
-  std::optional<SharedSums> energies_, gaps_;  // of all islands, and of those that are cut
+  std::vector<std::byte> notes_;           // one after another
+  std::size_t own_note_ = 0;               // where that of this rank begins
+  std::vector<std::byte> flags_;           // by rank: it has failed
+  std::vector<std::size_t> flag_bytes_;
+  std::optional<SharedSums> energies_, gaps_;  // of all islands; of those that are cut
 };
 
 }  // namespace

@@ -19,8 +19,8 @@ RankShares::RankShares(const WaveDiscretisation& waves, const RankCut& cut,
       ranks_(std::move(ranks)),
       rank_of_task_(cut.rank_of_task),
       rank_of_entry_(at(waves.entry_count()), kEvery),
-      bytes_(at(ranks_->size())) {
-  for (Places& places : places_) places.ranks.resize(bytes_.size());
+      runs_(at(ranks_->size())),
+      bytes_(runs_.size()) {
   Issues issues;
   for (std::size_t t = 0; t < cut.partition.tasks.size(); ++t) {
     const int rank = rank_of_task_[t];
@@ -51,7 +51,15 @@ RankShares::RankShares(const WaveDiscretisation& waves, const RankCut& cut,
 void RankShares::add_slice(int rank, const TaskSlice& slice) {
   const BatchSlot& batch = waves_.batch(slice.batch);
   const auto add = [&](Array::Kind kind, std::size_t begin, std::size_t count) {
-    places_[kind].ranks[at(rank)].add(begin, count);
+    if (count == 0) return;
+    Runs& runs = runs_[at(rank)];
+    runs.doubles[kind] += count;
+    std::vector<Run>& list = runs.of[kind];
+    if (!list.empty() && list.back().begin + list.back().count == begin) {
+      list.back().count += count;
+    } else {
+      list.push_back({begin, count});
+    }
   };
   const auto first = at(slice.lanes.first), count = at(slice.lanes.last) - first;
   add(Array::entries, at(batch.entry) + first, count);
@@ -95,7 +103,7 @@ std::span<const std::byte> RankShares::share(std::span<const Array> arrays,
   std::size_t all = 0;
   for (std::size_t r = 0; r < bytes_.size(); ++r) {
     bytes_[r] = notes.empty() ? 0 : notes[r];
-    for (const Array& array : arrays) bytes_[r] += places(array, r).doubles * sizeof(double);
+    for (const Array& array : arrays) bytes_[r] += runs_[r].doubles[array.kind] * sizeof(double);
     all += bytes_[r];
   }
   received_.resize(all);
@@ -107,7 +115,7 @@ std::span<const std::byte> RankShares::share(std::span<const Array> arrays,
   };
   to += copy(note.data(), note.size(), to);
   for (const Array& array : arrays) {
-    for (const Places::Run& run : places(array, at(rank())).runs) {
+    for (const Run& run : runs_[at(rank())].of[array.kind]) {
       to += copy(array.data + run.begin, run.count * sizeof(double), to);
     }
   }
@@ -121,7 +129,7 @@ std::span<const std::byte> RankShares::share(std::span<const Array> arrays,
     from += own_note;
     for (const Array& array : arrays) {
       if (r == at(rank())) break;
-      for (const Places::Run& run : places(array, r).runs) {
+      for (const Run& run : runs_[r].of[array.kind]) {
         from += copy(from, run.count * sizeof(double), array.data + run.begin);
       }
     }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "execution/rank_cut.hpp"
-#include "execution/shared_sums.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/runtime/execution/partition.hpp"
 #include "portwave/runtime/execution/ranks.hpp"
@@ -40,16 +39,12 @@ class RankShares {
   /// By entry the rank that steps the part; kEvery also where there is none.
   std::span<const int> ranks_of_entries() const { return rank_of_entry_; }
 
-  /// An array of a step, by how it is laid out: as one of these, or with places of its own.
+  /// An array of a step, by how it is laid out.
   struct Array {
     enum Kind { entries, waves, record };
     Kind kind;
     double* data;
-    const Places* places = nullptr;
   };
-  static Array placed(const Places& places, double* data) {
-    return {Array::entries, data, &places};
-  }
   /// Gives every rank what the others have written, and beside it a note of each rank to all: `note`
   /// is this rank's, of `notes[r]` bytes that of rank r (empty: none). Gives the notes one after
   /// another, good until the next call. All ranks call it.
@@ -63,10 +58,16 @@ class RankShares {
   }
 
  private:
+  struct Run {
+    std::size_t begin, count;
+  };
+  /// Of a rank, by Array::Kind.
+  struct Runs {
+    std::vector<Run> of[3];
+    std::size_t doubles[3] = {};
+  };
+
   void add_slice(int rank, const TaskSlice& slice);
-  const Places::OfRank& places(const Array& array, std::size_t rank) const {
-    return (array.places != nullptr ? *array.places : places_[array.kind]).ranks[rank];
-  }
 
   const WaveDiscretisation& waves_;
   std::shared_ptr<Ranks> ranks_;
@@ -74,7 +75,7 @@ class RankShares {
   std::vector<int> own_tasks_;
   std::vector<TaskSlice> own_slices_;
   std::vector<int> rank_of_entry_;
-  Places places_[3];  // by Array::Kind
+  std::vector<Runs> runs_;  // by rank
   // Of a gather.
   std::vector<std::byte> sent_, received_, notes_;
   std::vector<std::size_t> bytes_;

@@ -1,6 +1,10 @@
 #include "execution/shared_sums.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
+#include <iterator>
+#include <numeric>
 
 #include "execution/rank_cut.hpp"
 #include "portwave/subsystems/base/index.hpp"
@@ -8,124 +12,253 @@
 namespace portwave {
 namespace {
 
+int width_of(const IslandSums& sums) { return sums.sums() + sums.maxima(); }
+
 /// values ← values + other, sums first and then maxima.
 void add_to(const IslandSums& sums, double* values, const double* other) {
   for (int i = 0; i < sums.sums(); ++i) values[i] += other[i];
-  for (int i = sums.sums(); i < sums.sums() + sums.maxima(); ++i) {
-    values[i] = larger_or_nan(values[i], other[i]);
-  }
+  for (int i = sums.sums(); i < width_of(sums); ++i) values[i] = larger_or_nan(values[i], other[i]);
 }
+
+std::size_t doubles_of(std::size_t bytes) { return (bytes + sizeof(double) - 1) / sizeof(double); }
 
 }  // namespace
 
-void Places::OfRank::add(std::size_t begin, std::size_t count) {
-  if (count == 0) return;
-  doubles += count;
-  if (!runs.empty() && runs.back().begin + runs.back().count == begin) {
-    runs.back().count += count;
-  } else {
-    runs.push_back({begin, count});
+/// Finds what groups have.
+class SharedSums::Planner {
+ public:
+  Planner(const PartOrderReduction& parts, std::span<const int> rank_of_entry)
+      : parts_(parts), rank_of_entry_(rank_of_entry) {}
+
+  /// Of an island of which every rank has all.
+  bool is_everyones(int island) const {
+    return std::ranges::all_of(parts_.entries_of(island), [&](int entry) {
+      return rank_of_entry_[at(entry)] == RankCut::kEvery;
+    });
   }
+  Groups groups(std::vector<int> of_rank) const {
+    Groups out{std::move(of_rank), {}, {}};
+    for (int chunk = 0; chunk < parts_.chunk_count(); ++chunk) {
+      out.of_chunk.push_back(group_of(out.of_rank, chunk));
+    }
+    out.same_until.resize(out.of_chunk.size());
+    for (int chunk = parts_.chunk_count() - 1; chunk >= 0; --chunk) {
+      const bool goes_on = chunk + 1 < parts_.chunk_count() && out.of_chunk[at(chunk)] != kMixed &&
+                           out.of_chunk[at(chunk + 1)] == out.of_chunk[at(chunk)];
+      out.same_until[at(chunk)] = goes_on ? out.same_until[at(chunk + 1)] : chunk + 1;
+    }
+    return out;
+  }
+  /// What of these islands each of `count` groups has.
+  std::vector<Known> known(const Groups& groups, std::span<const int> islands, int count) const {
+    std::vector<Known> all(at(count));
+    for (const int island : islands) {
+      const auto [first, last] = parts_.chunks_of(island);
+      add(groups, first, last, all);
+    }
+    for (std::size_t r = 0; r < groups.of_rank.size(); ++r) {
+      if (groups.of_rank[r] == kNobody) continue;
+      Known& own = all[at(groups.of_rank[r])];
+      if (own.last_rank == 0) own.first_rank = static_cast<int>(r);
+      own.last_rank = static_cast<int>(r) + 1;
+    }
+    return all;
+  }
+  /// How those who had `own` and `other` form what they have together.
+  static void merge(Round& round, const Known& own, const Known& after) {
+    const auto numbers = [](const Known& known) {
+      std::map<Branch, int> out;
+      for (const Branch& branch : known.branches) out.emplace(branch, static_cast<int>(out.size()));
+      return out;
+    };
+    const auto of_own = numbers(own), of_other = numbers(round.received);
+    for (const Branch& branch : after.branches) {
+      round.first_act.push_back(static_cast<int>(round.acts.size()));
+      form(branch, of_own, of_other, round.acts);
+    }
+    round.first_act.push_back(static_cast<int>(round.acts.size()));
+  }
+
+ private:
+  /// Parts that every rank has count as those of the first.
+  int group_of_entry(const std::vector<int>& of_rank, int entry) const {
+    return of_rank[at(std::max(rank_of_entry_[at(entry)], 0))];
+  }
+  int group_of(const std::vector<int>& of_rank, int chunk) const {
+    const auto [shift, index, count] = parts_.entries_of_chunk(chunk);
+    int group = kNobody;
+    for (int i = 0; i < count; ++i) {
+      const int own = group_of_entry(of_rank, index == nullptr ? shift + i : index[i]);
+      if (i > 0 && own != group) return kMixed;
+      group = own;
+    }
+    return group;
+  }
+  void add(const Groups& groups, int first, int last, std::vector<Known>& all) const {
+    const int group = groups.of_chunk[at(first)];
+    if (groups.same_until[at(first)] >= last && group != kMixed) {
+      if (group != kNobody) all[at(group)].branches.push_back({first, last});
+      return;
+    }
+    if (last - first == 1) {
+      const auto [shift, index, count] = parts_.entries_of_chunk(first);
+      for (int i = 0; i < count; ++i) {
+        const int entry = index == nullptr ? shift + i : index[i];
+        const int own = group_of_entry(groups.of_rank, entry);
+        if (own != kNobody) all[at(own)].entries.push_back(entry);
+      }
+      return;
+    }
+    const int middle = PartOrderReduction::middle_of(first, last);
+    add(groups, first, middle, all);
+    add(groups, middle, last, all);
+  }
+  static void form(Branch branch, const std::map<Branch, int>& own,
+                   const std::map<Branch, int>& other, std::vector<Act>& acts) {
+    if (const auto found = own.find(branch); found != own.end()) {
+      return acts.push_back({Act::own, found->second});
+    }
+    if (const auto found = other.find(branch); found != other.end()) {
+      return acts.push_back({Act::other, found->second});
+    }
+    if (branch.last - branch.first == 1) return acts.push_back({Act::chunk, branch.first});
+    const int middle = PartOrderReduction::middle_of(branch.first, branch.last);
+    form({branch.first, middle}, own, other, acts);
+    form({middle, branch.last}, own, other, acts);
+    acts.push_back({Act::add, 0});
+  }
+
+  const PartOrderReduction& parts_;
+  std::span<const int> rank_of_entry_;
+};
+
+int SharedSums::rounds_of(int ranks) {
+  const auto count = static_cast<unsigned>(ranks);
+  return std::bit_width(count) - 1 + (std::has_single_bit(count) ? 0 : 2);
 }
 
 SharedSums::SharedSums(const PartOrderReduction& parts, std::span<const int> rank_of_entry,
-                       std::span<const int> islands, int ranks, int rank)
-    : rank_(rank), entries_{std::vector<Places::OfRank>(at(ranks))} {
-  find_owners(parts, rank_of_entry);
-  std::vector<std::vector<Branch>> by_rank(at(ranks));
+                       std::span<const int> islands, int ranks, int rank) {
+  const Planner planner(parts, rank_of_entry);
   for (const int island : islands) {
     const auto [first, last] = parts.chunks_of(island);
-    const int act = static_cast<int>(acts_.size());
-    plan(first, last, by_rank);
-    islands_.push_back({island, act, static_cast<int>(acts_.size())});
-    for (int chunk = first; chunk < last; ++chunk) {
-      if (owner_[at(chunk)] == kMixed) add_entries(parts, chunk, rank_of_entry);
+    if (planner.is_everyones(island)) {
+      everyones_.push_back({island, {first, last}});
+    } else {
+      shared_.push_back(island);
     }
   }
-  for (const auto& own : by_rank) {
-    first_branch_.push_back(static_cast<int>(branches_.size()));
-    branches_.insert(branches_.end(), own.begin(), own.end());
-  }
-  first_branch_.push_back(static_cast<int>(branches_.size()));
-  for (Act& act : acts_) {
-    if (act.kind == Act::branch) act.first += first_branch_[at(act.last)];
-  }
-  int depth = 0, deepest = 0;
-  for (const Act& act : acts_) deepest = std::max(deepest, depth += act.kind == Act::add ? -1 : 1);
-  stack_.resize(at(deepest));
-}
-
-void SharedSums::find_owners(const PartOrderReduction& parts, std::span<const int> rank_of_entry) {
-  for (int chunk = 0; chunk < parts.chunk_count(); ++chunk) {
-    const auto [shift, index, count] = parts.entries_of_chunk(chunk);
-    const auto owner_of = [&, s = shift, in = index](int i) {
-      return rank_of_entry[at(in == nullptr ? s + i : in[i])];
-    };
-    int owner = owner_of(0);
-    for (int i = 1; i < count && owner != kMixed; ++i) {
-      if (owner_of(i) != owner) owner = kMixed;
+  std::vector<int> of_rank(at(ranks));
+  std::iota(of_rank.begin(), of_rank.end(), 0);
+  Groups groups = planner.groups(of_rank);
+  std::vector<Known> known = planner.known(groups, shared_, ranks);
+  first_ = known[at(rank)].branches;
+  // Of the first 2e ranks, e being how many there are beyond a power of two, the odd ones give what they
+  // have to those before them, and are told in the end.
+  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+  const int beyond = ranks - power;
+  const auto place_of = [beyond](int r) { return r < 2 * beyond ? r / 2 : r - beyond; };
+  const auto rank_at = [beyond](int place) { return place < beyond ? 2 * place : place + beyond; };
+  const bool gives = rank < 2 * beyond && rank % 2 == 1;
+  const bool takes = rank < 2 * beyond && rank % 2 == 0;
+  const int place = place_of(rank);
+  const auto next = [&](const auto& group_of_place, int count, int own, int other, int partner) {
+    for (int r = 0; r < ranks; ++r) of_rank[at(r)] = group_of_place(place_of(r));
+    Groups after = planner.groups(of_rank);
+    std::vector<Known> known_after = planner.known(after, shared_, count);
+    Round& round = rounds_.emplace_back();
+    round.partner = partner;
+    if (!gives && partner >= 0) {
+      round.sent = known[at(own)];
+      round.received = known[at(other)];
+      Planner::merge(round, round.sent, known_after[at(group_of_place(place))]);
     }
-    owner_.push_back(owner);
+    groups = std::move(after);
+    known = std::move(known_after);
+  };
+  if (beyond > 0) {
+    next([](int p) { return p; }, power, rank, rank + 1, takes ? rank + 1 : gives ? rank - 1 : -1);
+    Round& round = rounds_.back();
+    if (takes) {
+      round.sent = {};  // an empty answer
+    } else if (gives) {
+      of_rank.assign(at(ranks), kNobody);
+      of_rank[at(rank)] = 0;
+      round.sent = planner.known(planner.groups(of_rank), shared_, 1)[0];
+    }
   }
-  same_until_.resize(owner_.size());
-  for (int chunk = parts.chunk_count() - 1; chunk >= 0; --chunk) {
-    const bool goes_on = chunk + 1 < parts.chunk_count() && owner_[at(chunk)] != kMixed &&
-                         owner_[at(chunk + 1)] == owner_[at(chunk)];
-    same_until_[at(chunk)] = goes_on ? same_until_[at(chunk + 1)] : chunk + 1;
+  for (int half = 1; half < power; half *= 2) {
+    next([half](int p) { return p / (2 * half); }, power / (2 * half), place / half,
+         (place ^ half) / half, gives ? -1 : rank_at(place ^ half));
   }
-}
-
-void SharedSums::plan(int first, int last, std::vector<std::vector<Branch>>& by_rank) {
-  const int owner = owner_[at(first)];
-  if (same_until_[at(first)] >= last) {
-    if (owner < 0) return acts_.push_back({Act::own, first, last});
-    // For now: its number on its rank, and the rank.
-    acts_.push_back({Act::branch, static_cast<int>(by_rank[at(owner)].size()), owner});
-    return by_rank[at(owner)].push_back({first, last});
-  }
-  const int middle = PartOrderReduction::middle_of(first, last);
-  plan(first, middle, by_rank);
-  plan(middle, last, by_rank);
-  acts_.push_back({Act::add, 0, 0});
-}
-
-void SharedSums::add_entries(const PartOrderReduction& parts, int chunk,
-                             std::span<const int> rank_of_entry) {
-  const auto [shift, index, count] = parts.entries_of_chunk(chunk);
-  for (int i = 0; i < count; ++i) {
-    const std::size_t entry = at(index == nullptr ? shift + i : index[i]);
-    if (rank_of_entry[entry] != RankCut::kEvery) {
-      entries_.ranks[at(rank_of_entry[entry])].add(entry, 1);
+  if (beyond > 0) {
+    Round& round = rounds_.emplace_back();
+    if (takes) {
+      round.partner = rank + 1;
+      round.sent = known[0];
+    } else if (gives) {
+      round.partner = rank - 1;
+      round.received = known[0];
+      Planner::merge(round, {}, known[0]);
     }
   }
 }
 
-const Places& SharedSums::branches(int width) {
-  Places& places = places_[width];
-  if (!places.ranks.empty()) return places;
-  places.ranks.resize(first_branch_.size() - 1);
-  for (std::size_t r = 0; r < places.ranks.size(); ++r) {
-    const auto begin = at(first_branch_[r]), end = at(first_branch_[r + 1]);
-    places.ranks[r].add(begin * at(width), (end - begin) * at(width));
+void SharedSums::connect(Ranks& ranks, std::span<IslandSums* const> sums,
+                         std::span<const std::size_t> notes) {
+  begin_of_note_ = {0};
+  for (const std::size_t bytes : notes) begin_of_note_.push_back(begin_of_note_.back() + bytes);
+  const auto size_of = [&](const Known& known) {
+    std::size_t size =
+        doubles_of(begin_of_note_[at(known.last_rank)] - begin_of_note_[at(known.first_rank)]);
+    for (IslandSums* const own : sums) {
+      size +=
+          known.branches.size() * at(width_of(*own)) + known.entries.size() * own->terms().size();
+    }
+    return size;
+  };
+  for (Round& round : rounds_) {
+    std::vector<Ranks::Neighbour> partner;
+    if (round.partner >= 0) {
+      partner.push_back({round.partner, size_of(round.sent), size_of(round.received)});
+    }
+    round.messages = ranks.connect(partner, 2, Carries::sums);
   }
-  return places;
+  values_.resize(sums.size());
 }
 
-std::int64_t SharedSums::bytes_of(int rank, int terms, int values) const {
-  const auto branches = first_branch_[at(rank) + 1] - first_branch_[at(rank)];
-  const auto entries = static_cast<std::int64_t>(entries_.ranks[at(rank)].doubles);
-  return 8 * (entries * terms + static_cast<std::int64_t>(branches) * values);
-}
-
-double* SharedSums::form(const IslandSums& sums, int place) {
-  if (values_.size() <= at(place)) values_.resize(at(place) + 1);
-  AlignedVector& values = values_[at(place)];
-  const int width = sums.sums() + sums.maxima();
-  values.resize(branches_.size() * at(width));
-  for (int i = first_branch_[at(rank_)]; i < first_branch_[at(rank_) + 1]; ++i) {
-    evaluate(sums, branches_[at(i)].first, branches_[at(i)].last, values.data() + i * width);
+void SharedSums::exchange(Ranks& ranks, std::span<IslandSums* const> sums, std::span<std::byte> all,
+                          std::span<const std::size_t> notes) {
+  if (begin_of_note_.empty()) connect(ranks, sums, notes);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const int width = width_of(*sums[i]);
+    values_[i].own.resize(first_.size() * at(width));
+    double* to = values_[i].own.data();
+    for (const Branch& branch : first_) {
+      evaluate(*sums[i], branch.first, branch.last, to);
+      to += width;
+    }
   }
-  return values.data();
+  for (Round& round : rounds_) {
+    if (round.partner < 0) continue;
+    send(round, sums, all);
+    receive(round, sums, all);
+    if (round.first_act.empty()) continue;
+    for (std::size_t i = 0; i < sums.size(); ++i) merge(round, *sums[i], values_[i]);
+  }
+  ++number_;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const double* values = values_[i].own.data();
+    for (const int island : shared_) {
+      sums[i]->take(island, values);
+      values += width_of(*sums[i]);
+    }
+    for (const auto& [island, tree] : everyones_) {
+      Values own;
+      evaluate(*sums[i], tree.first, tree.last, own.data());
+      sums[i]->take(island, own.data());
+    }
+  }
 }
 
 void SharedSums::evaluate(const IslandSums& sums, int first, int last, double* values) {
@@ -137,28 +270,89 @@ void SharedSums::evaluate(const IslandSums& sums, int first, int last, double* v
   add_to(sums, values, right.data());
 }
 
-void SharedSums::take(IslandSums& sums, int place) {
-  const int width = sums.sums() + sums.maxima();
-  const double* const values = values_[at(place)].data();
-  for (const Island& island : islands_) {
+void SharedSums::send(Round& round, std::span<IslandSums* const> sums,
+                      std::span<const std::byte> all) {
+  const Known& known = round.sent;
+  double* to = round.messages->outgoing(0, number_).data();
+  const std::size_t begin = begin_of_note_[at(known.first_rank)];
+  const std::size_t bytes = begin_of_note_[at(known.last_rank)] - begin;
+  if (bytes > 0) std::memcpy(to, all.data() + begin, bytes);
+  to += doubles_of(bytes);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    to = std::copy_n(values_[i].own.data(), known.branches.size() * at(width_of(*sums[i])), to);
+    for (const std::span<double> term : sums[i]->terms()) {
+      for (const int entry : known.entries) *to++ = term[at(entry)];
+    }
+  }
+  round.messages->send(number_);
+}
+
+void SharedSums::receive(Round& round, std::span<IslandSums* const> sums,
+                         std::span<std::byte> all) {
+  const Known& known = round.received;
+  round.messages->receive(number_);
+  const double* from = round.messages->incoming(0, number_).data();
+  const std::size_t begin = begin_of_note_[at(known.first_rank)];
+  const std::size_t bytes = begin_of_note_[at(known.last_rank)] - begin;
+  if (bytes > 0) std::memcpy(all.data() + begin, from, bytes);
+  from += doubles_of(bytes);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const std::size_t count = known.branches.size() * at(width_of(*sums[i]));
+    values_[i].other.assign(from, from + count);
+    from += count;
+    for (const std::span<double> term : sums[i]->terms()) {
+      for (const int entry : known.entries) term[at(entry)] = *from++;
+    }
+  }
+  round.messages->release(number_);
+}
+
+/// What both have together, from what each has.
+void SharedSums::merge(const Round& round, const IslandSums& sums, OfSum& values) {
+  constexpr std::size_t kDeepest = 40;
+  std::array<Values, kDeepest> stack;
+  const int width = width_of(sums);
+  values.next.resize((round.first_act.size() - 1) * at(width));
+  for (std::size_t branch = 0; branch + 1 < round.first_act.size(); ++branch) {
     std::size_t depth = 0;
-    for (int i = island.first_act; i < island.last_act; ++i) {
-      const Act& act = acts_[at(i)];
+    for (int i = round.first_act[branch]; i < round.first_act[branch + 1]; ++i) {
+      const Act& act = round.acts[at(i)];
       switch (act.kind) {
-        case Act::branch:
-          std::copy_n(values + act.first * width, width, stack_[depth++].data());
-          break;
         case Act::own:
-          evaluate(sums, act.first, act.last, stack_[depth++].data());
+          std::copy_n(values.own.data() + act.number * width, width, stack[depth++].data());
+          break;
+        case Act::other:
+          std::copy_n(values.other.data() + act.number * width, width, stack[depth++].data());
+          break;
+        case Act::chunk:
+          sums.form(act.number, stack[depth++].data());
           break;
         case Act::add:
           --depth;
-          add_to(sums, stack_[depth - 1].data(), stack_[depth].data());
+          add_to(sums, stack[depth - 1].data(), stack[depth].data());
           break;
       }
     }
-    sums.take(island.number, stack_[0].data());
+    std::copy_n(stack[0].data(), width, values.next.data() + branch * at(width));
   }
+  values.own.swap(values.next);
+}
+
+std::vector<std::int64_t> SharedSums::bytes_of_ranks(const PartOrderReduction& parts,
+                                                     std::span<const int> rank_of_entry,
+                                                     std::span<const int> islands, int ranks,
+                                                     int terms, int values) {
+  const Planner planner(parts, rank_of_entry);
+  std::vector<int> shared, of_rank(at(ranks));
+  std::ranges::copy_if(islands, std::back_inserter(shared),
+                       [&](int island) { return !planner.is_everyones(island); });
+  std::iota(of_rank.begin(), of_rank.end(), 0);
+  std::vector<std::int64_t> bytes;
+  for (const Known& own : planner.known(planner.groups(of_rank), shared, ranks)) {
+    bytes.push_back(static_cast<std::int64_t>(
+        sizeof(double) * (own.branches.size() * at(values) + own.entries.size() * at(terms))));
+  }
+  return bytes;
 }
 
 }  // namespace portwave

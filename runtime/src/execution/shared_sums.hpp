@@ -4,32 +4,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "portwave/coupling/waves/island_sums.hpp"
 #include "portwave/coupling/waves/part_order_reduction.hpp"
+#include "portwave/runtime/execution/ranks.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave {
 
-/// Doubles of an array that each rank gives to the others.
-struct Places {
-  struct Run {
-    std::size_t begin, count;
-  };
-  struct OfRank {
-    std::vector<Run> runs;
-    std::size_t doubles = 0;
-    void add(std::size_t begin, std::size_t count);
-  };
-  std::vector<OfRank> ranks;
-};
-
 /// The sums over islands (PartOrderReduction) where every rank has looked at its own parts. Of the tree
-/// of an island a rank forms the branches that are all its own, and gives their values instead of what
-/// these are formed from. Of a chunk that several ranks have parts of, their entries are given. From
-/// both everyone forms the rest of the tree: the same sums, bit by bit, as of one process.
+/// of an island a rank forms the branches that are all its own; of a chunk that others have parts of as
+/// well it has entries. In rounds of doubling, groups of ranks tell one another what they have of both,
+/// and form what they then have all of; after the last round everyone has the same sums, bit by bit, as
+/// one process.
+///
+/// How much a rank sends in a round grows with the logarithm of the number of parts, where its parts are
+/// in a row. docs/decisions/0056-sums-as-trees.md
 class SharedSums {
  public:
   /// Sums and maxima of a branch, at most.
@@ -39,49 +33,74 @@ class SharedSums {
   SharedSums(const PartOrderReduction& parts, std::span<const int> rank_of_entry,
              std::span<const int> islands, int ranks, int rank);
 
-  /// Entries of terms that are given one by one.
-  const Places& entries() const { return entries_; }
-  /// Values of branches, `width` of each, in the array that `form` gives.
-  const Places& branches(int width);
-  /// What a rank gives of sums with so many terms and values.
-  std::int64_t bytes_of(int rank, int terms, int values) const;
-  /// This rank's own branches. Good until the next `form` with the same `place`; each sum that is shared
-  /// at the same time has a place of its own.
-  double* form(const IslandSums& sums, int place);
-  /// Branches and entries are here.
-  void take(IslandSums& sums, int place);
+  /// Makes the sums of all ranks known to `sums`, and beside them a note of each rank to all: `notes[r]`
+  /// are the bytes of that of rank r, one after another in `all`, of which this rank has its own. All
+  /// ranks call it, with as many sums and notes of the same sizes every time.
+  void exchange(Ranks& ranks, std::span<IslandSums* const> sums, std::span<std::byte> all,
+                std::span<const std::size_t> notes);
+
+  /// Rounds of so many ranks.
+  static int rounds_of(int ranks);
+  /// What each rank has of so many terms and values by itself, in bytes: it sends as much in the first
+  /// round, and as a rule about as much in those after.
+  static std::vector<std::int64_t> bytes_of_ranks(const PartOrderReduction& parts,
+                                                  std::span<const int> rank_of_entry,
+                                                  std::span<const int> islands, int ranks,
+                                                  int terms, int values);
 
  private:
-  static constexpr int kMixed = -2;
-  /// Of the tree of an island, in the order of evaluation.
-  struct Act {
-    enum Kind { branch, own, add };
-    Kind kind;
-    int first, last;  ///< of `branch` its number, of `own` the chunks
-  };
-  struct Branch {
-    int first, last;  ///< chunks
-  };
+  static constexpr int kMixed = -2, kNobody = -1;
   using Values = std::array<double, kMostValues>;
 
-  void find_owners(const PartOrderReduction& parts, std::span<const int> rank_of_entry);
-  void plan(int first, int last, std::vector<std::vector<Branch>>& by_rank);
-  void add_entries(const PartOrderReduction& parts, int chunk, std::span<const int> rank_of_entry);
-  static void evaluate(const IslandSums& sums, int first, int last, double* values);
-
-  int rank_;
-  std::vector<int> owner_, same_until_;  // by chunk
-  std::vector<Branch> branches_;         // rank by rank
-  std::vector<int> first_branch_;        // by rank
-  std::vector<Act> acts_;                // island by island
-  struct Island {
-    int number, first_act, last_act;
+  /// What a group of ranks has together.
+  struct Branch {
+    int first, last;  ///< chunks
+    friend bool operator<(const Branch& a, const Branch& b) {
+      return std::pair(a.first, a.last) < std::pair(b.first, b.last);
+    }
   };
-  std::vector<Island> islands_;
-  Places entries_;
-  std::map<int, Places> places_;  // by width
-  std::vector<AlignedVector> values_;
-  std::vector<Values> stack_;
+  struct Known {
+    std::vector<Branch> branches;
+    std::vector<int> entries;           ///< of chunks that other groups have parts of
+    int first_rank = 0, last_rank = 0;  ///< in whose notes
+  };
+  /// Who is in which group, and who has which chunks.
+  struct Groups {
+    std::vector<int> of_rank;
+    std::vector<int> of_chunk, same_until;
+  };
+  /// How a branch of the round after comes about: acts on a stack.
+  struct Act {
+    enum Kind { own, other, chunk, add };
+    Kind kind;
+    int number;
+  };
+  struct Round {
+    int partner = -1;  ///< −1: others have one
+    Known sent, received;
+    std::vector<Act> acts;
+    std::vector<int>
+        first_act;  ///< of the branches of the round after; empty: they are those before
+    std::unique_ptr<NeighbourMessages> messages;
+  };
+  struct OfSum {
+    AlignedVector own, other, next;  ///< values of branches
+  };
+  class Planner;
+
+  static void evaluate(const IslandSums& sums, int first, int last, double* values);
+  void connect(Ranks& ranks, std::span<IslandSums* const> sums, std::span<const std::size_t> notes);
+  void send(Round& round, std::span<IslandSums* const> sums, std::span<const std::byte> all);
+  void receive(Round& round, std::span<IslandSums* const> sums, std::span<std::byte> all);
+  void merge(const Round& round, const IslandSums& sums, OfSum& values);
+
+  std::vector<Branch> first_;  // that this rank has from the start
+  std::vector<Round> rounds_;
+  std::vector<int> shared_;                        // islands, one branch each after the last round
+  std::vector<std::pair<int, Branch>> everyones_;  // islands that every rank has, and their trees
+  std::vector<OfSum> values_;
+  std::vector<std::size_t> begin_of_note_;  // by rank, and the end
+  std::uint64_t number_ = 0;
 };
 
 }  // namespace portwave

@@ -64,9 +64,9 @@ class ThreadRank final : public Ranks {
       if (rank_ != 0) std::ranges::copy(world_->given[0], bytes.begin());
     });
   }
-  std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours,
-                                             int slots) override {
-    return std::make_unique<Messages>(*this, connections_++, neighbours, slots);
+  std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours, int slots,
+                                             Carries carries) override {
+    return std::make_unique<Messages>(*this, connections_++, neighbours, slots, carries);
   }
   std::shared_ptr<Ranks> first(int count) override {
     const std::lock_guard lock(world_->mutex);
@@ -106,9 +106,11 @@ class ThreadRank final : public Ranks {
 
   class Messages final : public NeighbourMessages {
    public:
-    Messages(ThreadRank& rank, int connection, std::span<const Neighbour> neighbours, int slots)
+    Messages(ThreadRank& rank, int connection, std::span<const Neighbour> neighbours, int slots,
+             Carries carries)
         : rank_(rank),
           connection_(connection),
+          carries_(carries),
           neighbours_(neighbours.begin(), neighbours.end()),
           slots_(at(slots)) {
       for (const Neighbour& own : neighbours) {
@@ -121,8 +123,7 @@ class ThreadRank final : public Ranks {
       rank_.pause();
       const std::lock_guard lock(rank_.world_->mutex);
       for (std::size_t i = 0; i < neighbours_.size(); ++i) {
-        ++rank_.traffic_.messages;
-        rank_.traffic_.message_bytes += static_cast<std::int64_t>(8 * out_[i].size());
+        rank_.traffic_.count_message(carries_, out_[i].size());
         rank_.world_->mail[{connection_, rank_.rank_, neighbours_[i].rank}][number] = out_[i];
       }
       rank_.world_->changed.notify_all();
@@ -165,6 +166,7 @@ class ThreadRank final : public Ranks {
 
     ThreadRank& rank_;
     int connection_;
+    Carries carries_;
     std::vector<Neighbour> neighbours_;
     std::size_t slots_;
     std::vector<std::vector<double>> out_;

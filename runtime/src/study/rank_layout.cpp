@@ -15,8 +15,8 @@
 #include "execution/island_iteration.hpp"
 #include "execution/rank_shares.hpp"
 #include "execution/runner.hpp"
-#include "execution/task_graph.hpp"
 #include "execution/shared_sums.hpp"
+#include "execution/task_graph.hpp"
 #include "portwave/coupling/energy/energy_ledger.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "study/scaling_model.hpp"
@@ -170,15 +170,15 @@ void count_sums(const WaveDiscretisation& waves, const TaskGraph& graph, const R
   std::iota(all.begin(), all.end(), 0);
   const auto count = static_cast<int>(model.ranks.size());
   const std::vector<int> cut_islands(islands.begin(), islands.end());
-  const SharedSums energies(waves.reduction(), rank_of_entry, all, count, 0);
-  const SharedSums gaps(waves.reduction(), rank_of_entry, cut_islands, count, 0);
-  for (int r = 0; r < count; ++r) {
-    RankWork& rank = model.ranks[at(r)];
-    rank.evaluation_bytes = gaps.bytes_of(r, 3, 4);
-    if (measured.products > 0) {
-      rank.evaluation_bytes += gaps.bytes_of(r, measured.products, measured.products);
-    }
-    if (measured.has_ledger) rank.step_bytes = energies.bytes_of(r, 6, 7);
+  const auto bytes_of = [&](std::span<const int> those, int terms, int values) {
+    return SharedSums::bytes_of_ranks(waves.reduction(), rank_of_entry, those, count, terms,
+                                      values);
+  };
+  const auto gaps = bytes_of(cut_islands, 3, 4), energies = bytes_of(all, 6, 7);
+  const auto products = bytes_of(cut_islands, measured.products, measured.products);
+  for (std::size_t r = 0; r < model.ranks.size(); ++r) {
+    model.ranks[r].evaluation_bytes = gaps[r] + products[r];
+    if (measured.has_ledger) model.ranks[r].step_bytes = energies[r];
   }
 }
 

@@ -45,7 +45,7 @@ class RankLayout {
 
   const MeasuredStep& measured() const { return measured_; }
   double ledger_s() const { return ledger_s_; }  ///< its islands; 0 where there is none
-  std::int64_t waves() const;  ///< scalar ports, of all stages
+  std::int64_t waves() const;                    ///< scalar ports, of all stages
 
  private:
   /// All but the ranks.

@@ -50,15 +50,15 @@ std::int64_t RankStepModel::parts() const {
 }
 
 std::int64_t RankStepModel::evaluation_bytes() const {
-  std::int64_t sum = 0;
-  for (const RankWork& rank : ranks) sum += rank.evaluation_bytes;
-  return is_judged ? sum : 0;
+  std::int64_t most = 0;
+  for (const RankWork& rank : ranks) most = std::max(most, rank.evaluation_bytes);
+  return is_judged ? most : 0;
 }
 
 std::int64_t RankStepModel::step_bytes() const {
-  std::int64_t sum = 0;
-  for (const RankWork& rank : ranks) sum += rank.step_bytes;
-  return sum;
+  std::int64_t most = 0;
+  for (const RankWork& rank : ranks) most = std::max(most, rank.step_bytes);
+  return most;
 }
 
 int rounds_of(int ranks) {
@@ -80,6 +80,10 @@ double gather_s(double bytes, int ranks, const Interconnect& network) {
   if (ranks <= 1) return 0.0;
   const double received = bytes * (ranks - 1.0) / ranks;
   return rounds_of(ranks) * network.latency_s + received / network.bandwidth_B_per_s;
+}
+
+double exchange_s(double bytes, double notes, int ranks, const Interconnect& network) {
+  return gather_s(notes, ranks, network) + rounds_of(ranks) * bytes / network.bandwidth_B_per_s;
 }
 
 double broadcast_s(double bytes, int ranks, const Interconnect& network) {
@@ -122,14 +126,15 @@ RankStepTime rank_step_time(const RankStepModel& model, const Interconnect& netw
   const auto evaluation = static_cast<double>(model.evaluation_bytes());
   const auto step = static_cast<double>(model.step_bytes());
   time.common_s = model.begin_s + model.common_s;
-  if (ranks > 1) time.common_s += model.copy_s_per_B * (model.iterations * evaluation + step);
+  if (ranks > 1)
+    time.common_s += model.copy_s_per_B * rounds_of(ranks) * (model.iterations * evaluation + step);
   // Committed waves travel while everyone gathers, but leave before that.
   time.messages_s = model.iterations * (slowest - solve) + most_sent / network.bandwidth_B_per_s;
   time.gathers_s = broadcast_s(static_cast<double>(model.order_bytes), ranks, network) +
-                   gather_s(notes + step, ranks, network);
+                   exchange_s(step, notes, ranks, network);
   if (model.is_driven) time.gathers_s += gather_s(kStatusBytes * ranks, ranks, network);
   if (model.is_judged) {
-    time.gathers_s += model.iterations * gather_s(evaluation + ranks, ranks, network);
+    time.gathers_s += model.iterations * exchange_s(evaluation, ranks, ranks, network);
   }
   return time;
 }

@@ -10,6 +10,7 @@
 #include "execution/stepper_options.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 #include "study/rank_layout.hpp"
+#include "study/rank_notes.hpp"
 
 namespace portwave {
 namespace {
@@ -82,8 +83,9 @@ RankPlan plan_ranks(const Scenario& scenario, const RankPlanOptions& options) {
   }
   plan.iterations = measured.iterations;
   plan.serial_step_s = measured.step_s();
-  plan.gathered_bytes_per_evaluation = dealt.model.evaluation_bytes();
-  plan.gathered_bytes_per_step = dealt.model.step_bytes();
+  const int rounds = rounds_of(options.ranks);
+  plan.gathered_bytes_per_evaluation = rounds * dealt.model.evaluation_bytes();
+  plan.gathered_bytes_per_step = rounds * dealt.model.step_bytes();
   plan.time = rank_step_time(dealt.model, {options.latency_s, options.bandwidth_B_per_s});
   plan.common_s = plan.time.common_s;
   plan.waiting_s = plan.time.messages_s + plan.time.gathers_s;

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "portwave/subsystems/base/index.hpp"
+#include "study/rank_notes.hpp"
 
 namespace portwave {
 namespace {
@@ -85,9 +86,7 @@ RankScalingRow RankPredictor::row_of(const RankStepModel& model, int threads) co
   }
   const auto evaluation = static_cast<double>(model.evaluation_bytes());
   const auto step = static_cast<double>(model.step_bytes());
-  if (row.ranks > 1) row.gathered_bytes += model.iterations * evaluation + step;
-  constexpr double kMostGathered = 2147483647.0;
-  row.is_refused = row.ranks > 1 && std::max(evaluation, step) > kMostGathered;
+  row.gathered_bytes += rounds_of(row.ranks) * (model.iterations * evaluation + step);
   return row;
 }
 

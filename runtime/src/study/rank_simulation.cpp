@@ -66,8 +66,8 @@ class RankSimulation {
     for (int i = 0; i < 2 * count_; ++i) {
       const RankWork& rank = model.ranks[at(i % count_)];
       add(Act::status, kStatusBytes);
-      add(Act::gaps, static_cast<double>(rank.evaluation_bytes) + 1.0);
-      add(Act::energies, static_cast<double>(rank.step_bytes + rank.note_bytes));
+      add(Act::gaps, 1.0);
+      add(Act::energies, static_cast<double>(rank.note_bytes));
     }
   }
 
@@ -264,10 +264,15 @@ class RankSimulation {
   double copy_s(const Act& act) const {
     if (count_ == 1) return 0.0;
     const auto bytes = act.what == Act::gaps ? model_.evaluation_bytes() : model_.step_bytes();
-    return model_.copy_s_per_B * static_cast<double>(bytes);
+    return model_.copy_s_per_B * rounds_ * static_cast<double>(bytes);
   }
   double bytes_of(int rank, int count, const Act& act) const {
-    return bytes_before_[act.what][at(rank + count)] - bytes_before_[act.what][at(rank)];
+    const double notes =
+        bytes_before_[act.what][at(rank + count)] - bytes_before_[act.what][at(rank)];
+    if (act.what == Act::status) return notes;
+    const RankWork& own = model_.ranks[at(rank)];
+    return notes +
+           static_cast<double>(act.what == Act::gaps ? own.evaluation_bytes : own.step_bytes);
   }
 
   const RankStepModel& model_;
@@ -278,7 +283,7 @@ class RankSimulation {
   std::vector<int> first_link_, arrived_;   // by sender; by link: messages so far
   std::vector<std::vector<int>> incoming_;  // by rank: links to it
   std::vector<int> arrived_in_round_;       // by rank and round: gathers so far
-  std::vector<double> bytes_before_[3];  // by Act::Gathered: of the ranks before
+  std::vector<double> bytes_before_[3];     // by Act::Gathered: notes of the ranks before
   std::priority_queue<Event> events_;
   std::int64_t foreseen_ = 0;
 };

@@ -262,18 +262,20 @@ TEST(RanksControl, AMessageThatIsNotTheSentOneIsSeen) {
 }
 
 /// Iterations with a fixed budget cost a message for each neighbour and evaluation, and the commit one;
-/// the waves that cross are what they hold.
+/// the waves that cross are what they hold. At the end of a step all learn how it went, in rounds: of three
+/// ranks the second gives its note to the first, and is told of the others by it.
 TEST(Ranks, SendWhatTheorySays) {
   const System system = testing::chain_of_blocks(24, 3);
   const int budget = 7, steps = 10;
   StepperOptions options = options_of(methods()[2].method);
   options.certify = Certify::none;
   options.method.waves().guard = false;  // it commits again
-  RankTraffic middle;
+  RankTraffic start, middle;
   ThreadRanks::run(3, [&](const std::shared_ptr<Ranks>& own) {
     StepperOptions shared = options;
     shared.ranks = own;
     Stepper stepper(system, shared);
+    if (own->rank() == 1) start = own->traffic();
     if (own->rank() == 0) {
       stepper.run(steps);
     } else {
@@ -284,6 +286,9 @@ TEST(Ranks, SendWhatTheorySays) {
   // Rank 1 has two neighbours, and a junction of one wave with each.
   EXPECT_EQ(middle.messages, 2 * (budget + 1) * steps);
   EXPECT_EQ(middle.message_bytes, 2 * (budget + 1) * steps * 8);
+  EXPECT_EQ(middle.sum_messages, 2 * steps);
+  EXPECT_EQ(middle.sum_bytes, 24 * steps);
+  EXPECT_EQ(middle.gathers, start.gathers) << "a step takes none";
 }
 
 TEST(Ranks, GoBackToASnapshot) {

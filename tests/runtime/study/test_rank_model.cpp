@@ -73,6 +73,9 @@ TEST(RankModel, GathersByDoubling) {
   EXPECT_EQ(gather_s(64.0, 2, network), 10.0 + 4.0);  // half of it is there already
   EXPECT_EQ(gather_s(64.0, 8, network), 30.0 + 7.0);
   EXPECT_EQ(gather_s(0.0, 5, network), 30.0);
+  // Of eight ranks: eight bytes in each of three rounds, and the others' notes on the way.
+  EXPECT_EQ(exchange_s(8.0, 64.0, 8, network), 30.0 + 3.0 + 7.0);
+  EXPECT_EQ(exchange_s(8.0, 64.0, 1, network), 0.0);
   EXPECT_EQ(broadcast_s(8.0, 1, network), 0.0);
   EXPECT_EQ(broadcast_s(8.0, 8, network), 33.0);
   EXPECT_EQ(broadcast_s(8.0, 5, network), 23.0);  // two hops, behind another message
@@ -97,14 +100,14 @@ TEST(RankSimulation, OfTwoRanksIsAsByHand) {
   EXPECT_DOUBLE_EQ(time.messages_s, 9.0 + 1.0);  // 11 behind 2 of work; and leaving at the end
   EXPECT_DOUBLE_EQ(time.gathers_s, 12.0 + 10.0 + 1.0);  // order; eight of sixteen bytes
   EXPECT_DOUBLE_EQ(time.total_s(), 39.75);
-  // Gaps that are judged are gathered once more: seven bytes and one of each rank, half of it.
+  // For gaps that are judged there is one more exchange: seven bytes, and one that says how it went.
   model.is_judged = true;
   EXPECT_DOUBLE_EQ(rank_step_time(model, network).total_s(), 39.75 + 11.0);
   EXPECT_DOUBLE_EQ(simulate_ranks(model, network), 39.75 + 11.0);
-  // What is gathered of the two is copied: 14 and 8 bytes.
+  // What comes is copied: 7 and 4 bytes.
   model.copy_s_per_B = 0.5;
-  EXPECT_DOUBLE_EQ(rank_step_time(model, network).common_s, 0.75 + 11.0);
-  EXPECT_DOUBLE_EQ(simulate_ranks(model, network), 39.75 + 22.0);
+  EXPECT_DOUBLE_EQ(rank_step_time(model, network).common_s, 0.75 + 5.5);
+  EXPECT_DOUBLE_EQ(simulate_ranks(model, network), 39.75 + 16.5);
   model.copy_s_per_B = 0.0;
   // No rank waits for a message that is there: all is work.
   const Interconnect free{.latency_s = 0.0, .bandwidth_B_per_s = 1e300};

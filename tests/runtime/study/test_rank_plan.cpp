@@ -42,11 +42,10 @@ TEST(RankPlan, OfAChainHasTwoMessagesForEachCut) {
     EXPECT_EQ(plan.waves_sent, 2 * (ranks - 1)) << ranks;
     EXPECT_NEAR(plan.iterations, 3.0, 1e-12);
     EXPECT_EQ(plan.gathered_bytes_per_evaluation, 0);
-    // Seven values of a branch, six entries of each part of a chunk that is cut.
-    if (ranks == 1) {
-      EXPECT_EQ(plan.gathered_bytes_per_step, 8 * 7);
-    }
-    EXPECT_LE(plan.gathered_bytes_per_step, ranks * 8 * 7 * 8 + (ranks - 1) * 64 * 6 * 8);
+    // In each round: seven values of a branch, six entries of each part of a chunk that is cut.
+    const int rounds = ranks == 1 ? 0 : ranks == 2 ? 1 : 3;
+    EXPECT_LE(plan.gathered_bytes_per_step, rounds * (8 * 7 * 8 + 126 * 6 * 8));
+    EXPECT_EQ(plan.gathered_bytes_per_step > 0, ranks > 1);
     EXPECT_GE(plan.imbalance(), 1.0);
     EXPECT_LT(plan.imbalance(), 1.7) << ranks;
   }
@@ -61,8 +60,9 @@ TEST(RankPlan, WaitsAsTheModelSays) {
   // Rank 0 tells the others to step; the ledger and how it went are gathered by doubling.
   const Interconnect network{alpha, beta};
   const auto settings = static_cast<double>(scenario.system.initial_settings().size());
-  const double gathers_s = broadcast_s(16.0 + 8.0 * settings, 4, network) +
-                           gather_s(6.0 * 8.0 * 64.0 + 4.0 * 24.0, 4, network);
+  const double gathers_s =
+      broadcast_s(16.0 + 8.0 * settings, 4, network) +
+      exchange_s(static_cast<double>(plan.gathered_bytes_per_step) / 2.0, 4.0 * 24.0, 4, network);
   EXPECT_NEAR(plan.time.gathers_s, gathers_s, 1e-12);
   // Ranks in the middle send two waves, and may hide some of that behind their own work.
   const double message_s = alpha + 2.0 * 8.0 / beta;
@@ -81,7 +81,9 @@ TEST(RankPlan, CountsWhatGapsAreJudgedBy) {
   method.waves().tolerance = 1e-9;
   const RankPlan plan =
       plan_ranks(scenario_of(testing::chain_of_blocks(64, 3), method), {.ranks = 2});
-  EXPECT_EQ(plan.gathered_bytes_per_evaluation, 3 * 8 * 64);
+  // Some half of the only chunk each, or a few more.
+  EXPECT_GE(plan.gathered_bytes_per_evaluation, 3 * 8 * 32);
+  EXPECT_LE(plan.gathered_bytes_per_evaluation, 3 * 8 * 48);
   EXPECT_GT(plan.iterations, 3.0);
 }
 

@@ -41,12 +41,23 @@ class NeighbourMessages {
   virtual void release(int i, std::uint64_t number) = 0;
 };
 
+/// What messages carry: waves from neighbour to neighbour, or whatever all have to know.
+enum class Carries { waves, sums };
+
 /// What ranks have sent since the start.
 struct RankTraffic {
-  std::int64_t messages = 0;  ///< to neighbours
+  std::int64_t messages = 0;  ///< of waves
   std::int64_t message_bytes = 0;
+  std::int64_t sum_messages = 0;  ///< of sums
+  std::int64_t sum_bytes = 0;
   std::int64_t gathers = 0;         ///< Ranks::gather
   std::int64_t gathered_bytes = 0;  ///< that this rank gave
+
+  void count_message(Carries carries, std::size_t doubles) {
+    const auto bytes = static_cast<std::int64_t>(doubles * sizeof(double));
+    ++(carries == Carries::waves ? messages : sum_messages);
+    (carries == Carries::waves ? message_bytes : sum_bytes) += bytes;
+  }
 };
 
 /// Processes that step one system together (docs/guides/cluster.md). Every rank makes a Stepper of the
@@ -74,7 +85,8 @@ class Ranks {
   /// All ranks call it; neighbours name each other. What it gives must not outlive this. There may be
   /// several at a time.
   virtual std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours,
-                                                     int slots = 2) = 0;
+                                                     int slots = 2,
+                                                     Carries carries = Carries::waves) = 0;
 
   /// The first `count` ranks as ranks of their own, under the same numbers; 1 ≤ count ≤ size(). All ranks
   /// call it; null on those that are not among them. What it gives must not outlive this.

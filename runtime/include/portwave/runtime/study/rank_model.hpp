@@ -23,8 +23,8 @@ struct RankWork {
   double commit_s = 0.0;  ///< of its own parts
   std::int64_t parts = 0;
   std::int64_t note_bytes = 0;  ///< what it tells of its step and of islands that it alone knows of
-  /// What it gives to all of sums over its parts: after an evaluation, where gaps are judged, and after the
-  /// commit.
+  /// What it knows of sums and gives in every round of an exchange: after an evaluation, where gaps are
+  /// judged, and after the commit.
   std::int64_t evaluation_bytes = 0, step_bytes = 0;
   /// To each of its neighbours in every evaluation, and once more at the commit. A neighbour sends as
   /// well, if less or more.
@@ -40,17 +40,17 @@ struct RankWork {
 /// learns of them after every evaluation; then it commits, and everyone learns of the energies.
 struct RankStepModel {
   std::vector<RankWork> ranks;
-  int iterations = 0;     ///< K ≥ 0, evaluations
-  double begin_s = 0.0;   ///< what every rank does first, for all parts: inputs
-  double common_s = 0.0;  ///< what every rank does last, for all islands: accounts, guard
+  int iterations = 0;            ///< K ≥ 0, evaluations
+  double begin_s = 0.0;          ///< what every rank does first, for all parts: inputs
+  double common_s = 0.0;         ///< what every rank does last, for all islands: accounts, guard
   std::int64_t order_bytes = 0;  ///< from rank 0 to all, before a step
-  bool is_judged = false;     ///< gaps are, after every evaluation
-  double copy_s_per_B = 0.0;  ///< to put what was gathered of sums where it belongs
+  bool is_judged = false;        ///< gaps are, after every evaluation
+  double copy_s_per_B = 0.0;     ///< to put what was gathered of sums where it belongs
   /// Inputs are sampled, and ranks tell one another whether that went well.
   bool is_driven = false;
 
   std::int64_t parts() const;
-  /// Of all ranks.
+  /// The most of any rank.
   std::int64_t evaluation_bytes() const;
   std::int64_t step_bytes() const;
 };
@@ -70,6 +70,8 @@ struct RankStepTime {
 /// Of every rank to all, by doubling: ⌈log₂ R⌉ rounds, in which each receives what it has not, `bytes`
 /// being those of all ranks together. 0 for one rank.
 double gather_s(double bytes, int ranks, const Interconnect& network);
+/// As many bytes in every round, and notes of all ranks on the way.
+double exchange_s(double bytes, double notes, int ranks, const Interconnect& network);
 /// From one to all, by doubling.
 double broadcast_s(double bytes, int ranks, const Interconnect& network);
 
@@ -81,8 +83,9 @@ double broadcast_s(double bytes, int ranks, const Interconnect& network);
 RankStepTime rank_step_time(const RankStepModel& model, const Interconnect& network);
 
 /// The same step, event by event: each rank a process, messages in order, one after another through the
-/// rank's link (n/β each) and then α on their way; gathers in rounds of doubling (Bruck et al., IEEE Trans.
-/// Parallel Distrib. Syst. 8, 1997), the order by a binomial tree. Gives when the last rank is done [s].
+/// rank's link (n/β each) and then α on their way; what all have to know in rounds of doubling (Bruck et
+/// al., IEEE Trans. Parallel Distrib. Syst. 8, 1997), of which notes grow and sums do not; the order by a
+/// binomial tree. Gives when the last rank is done [s].
 /// Deterministic; time and memory grow with ranks × (evaluations × neighbours + gathers × log₂ ranks).
 /// Errors: as rank_step_time.
 double simulate_ranks(const RankStepModel& model, const Interconnect& network);

@@ -37,14 +37,14 @@ struct RankPlan {
   std::int64_t messages = 0;     ///< per evaluation
   std::int64_t waves_sent = 0;   ///< per evaluation
   double iterations = 0.0;       ///< evaluations of a step, as measured
-  /// That all ranks give together: where gaps are judged, and for the ledger.
+  /// That a rank gives to know sums of all, at most: where gaps are judged, and for the ledger.
   std::int64_t gathered_bytes_per_evaluation = 0;
   std::int64_t gathered_bytes_per_step = 0;
-  double serial_step_s = 0.0;                ///< measured here, on one thread
-  double common_s = 0.0;   ///< of a step, what every rank does for all islands
-  double step_s = 0.0;     ///< predicted
-  double waiting_s = 0.0;  ///< of that, for messages
-  RankStepTime time;       ///< of that, all of its terms
+  double serial_step_s = 0.0;  ///< measured here, on one thread
+  double common_s = 0.0;       ///< of a step, what every rank does for all islands
+  double step_s = 0.0;         ///< predicted
+  double waiting_s = 0.0;      ///< of that, for messages
+  RankStepTime time;           ///< of that, all of its terms
 
   /// Work of the busiest rank over the mean.
   double imbalance() const;

@@ -44,10 +44,10 @@ struct RankScalingRow {
   RankStepTime prediction;   ///< always
   double simulated_s = 0.0;  ///< the same step, event by event
   int tasks = 1;
-  /// What a rank sends and receives in a step, the most of any, as planned.
+  /// What a rank sends in a step, the most of any, as planned: to its neighbours; and to know sums and how it went
+  /// everywhere.
   int neighbours = 0;
   double message_bytes = 0.0, gathered_bytes = 0.0;
-  bool is_refused = false;  ///< more than 2 GiB gathered at once, which the transport refuses
   double memory_bytes =
       0.0;  ///< at least, of a rank: what the engine needs beside the parts themselves
   std::string execution;  ///< as Stepper::execution, or "predicted"
