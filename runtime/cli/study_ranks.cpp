@@ -151,7 +151,9 @@ std::string assumptions(const RankScalingStudy& study) {
     text +=
         "Of weak scaling: every rank is like the busiest of the last network, and has neighbours "
         "as "
-        "ranks in the\nmiddle have; what is for all parts grows with them.\n";
+        "ranks in the\nmiddle have; what is for all parts, or for all of several islands, grows "
+        "with "
+        "them.\n";
   }
   const RankScalingRow& last = study.curve.back();
   text += fmt::format("Every rank holds the whole system: {:.3g} GB and its parts, on {} ranks.\n",

@@ -16,6 +16,9 @@ namespace {
 /// Share of what an island stores up to which its account has to be known.
 constexpr double kComputable = 1e-9;
 
+/// Fewer parts are summed up as fast later.
+constexpr int kWorthSumming = 16;
+
 }  // namespace
 
 EnergyLedger::~EnergyLedger() = default;
@@ -31,12 +34,7 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
       by_chunk_(static_cast<std::size_t>(parts_.chunk_count())),
       is_summed_(by_chunk_.size(), 0),
       mismatch_(static_cast<std::size_t>(parts_.island_count()), 0.0),
-      change_(mismatch_.size(), 0.0),
-      supplied_(mismatch_.size(), 0.0),
-      dissipated_(mismatch_.size(), 0.0),
-      tolerance_(mismatch_.size(), 0.0),
-      largest_residual_(mismatch_.size(), 0.0),
-      largest_excess_(mismatch_.size(), 0.0),
+      by_island_(mismatch_.size()),
       max_residual_(-std::numeric_limits<double>::infinity()),
       worst_ratio_(-std::numeric_limits<double>::infinity()) {
   set_uncomputable(std::move(uncomputable));
@@ -68,17 +66,17 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     account.tank = std::min(initial, cap_);
     account.size = account.tank;
     tank_.emplace_back(account.tank);
-    change_[static_cast<std::size_t>(i)] = account.start;
+    by_island_[static_cast<std::size_t>(i)].change = account.start;
     accounts_.push_back(parts_.fold(i, account, [&](Account& so_far, int part) {
       so_far.size += std::abs(column(kStorageBefore)[waves.slot(part).entry]);
       const Part& own = waves.system().parts()[static_cast<std::size_t>(part)];
       so_far.passive = so_far.passive && !own.component->is_active();
     }));
   }
-  totals_.initial_J = parts_.sum_of_islands(change_.data());
+  totals_.initial_J = sum_of_islands(&LedgerTotals::change);
   totals_.final_J = totals_.max_J = totals_.initial_J;
   stored_ = CompensatedSum(totals_.initial_J);
-  std::ranges::fill(change_, 0.0);
+  std::ranges::fill(by_island_, LedgerTotals{});
   totals_.tank_J = totals_.initial_tank_J = tank_sum();
   // Without energy at the start there is no ratio.
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -117,25 +115,40 @@ EnergyColumns EnergyLedger::columns() {
 void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const double* b) {
   const BatchSlot& slot = waves_.batch(batch);
   const int entry = slot.entry;
-  kernels_->account(
-      {lanes.first,
-       lanes.last,
-       slot.batch->wave_size(),
-       slot.batch->stride(),
-       a + slot.wave,
-       b + slot.wave,
-       {column(kChange) + entry, column(kSupply) + entry, column(kDissipated) + entry},
-       column(kStorageBefore) + entry,
-       column(kStorage) + entry,
-       column(kResidual) + entry,
-       column(kTolerance) + entry,
-       column(kMismatch) + entry});
-  const int first = entry + lanes.first, last = entry + lanes.last;
-  if (!slot.capabilities.knows_energy) meter(first, last);
-  parts_.for_chunks_within(first, last, [this](int chunk) {
-    by_chunk_[static_cast<std::size_t>(chunk)] = totals_of(chunk);
+  LedgerTask task{lanes.first,
+                  lanes.last,
+                  slot.batch->wave_size(),
+                  slot.batch->stride(),
+                  a + slot.wave,
+                  b + slot.wave,
+                  {column(kChange) + entry, column(kSupply) + entry, column(kDissipated) + entry},
+                  column(kStorageBefore) + entry,
+                  column(kStorage) + entry,
+                  column(kResidual) + entry,
+                  column(kTolerance) + entry,
+                  column(kMismatch) + entry};
+  const bool is_metered = !slot.capabilities.knows_energy;
+  if (is_metered || lanes.last - lanes.first < kWorthSumming) {
+    kernels_->account(task);
+    if (is_metered) meter(entry + lanes.first, entry + lanes.last);
+    return;
+  }
+  const double accepted = std::min(worst_ratio_, 1.0);
+  const auto account_until = [&](int last) {
+    task.last = last;
+    if (task.first < last) kernels_->account(task);
+  };
+  parts_.for_chunks_within(entry + lanes.first, entry + lanes.last, [&](int chunk) {
+    const auto [shift, index, count] = parts_.entries_of_chunk(chunk);
+    if (count < kWorthSumming) return;
+    account_until(shift - entry);
+    task.first = shift - entry;
+    task.last = task.first + count;
+    by_chunk_[static_cast<std::size_t>(chunk)] = kernels_->account_chunk(task, accepted);
     is_summed_[static_cast<std::size_t>(chunk)] = 1;
+    task.first = task.last;
   });
+  account_until(lanes.last);
 }
 
 /// The energy of parts that do not know it is what went through their ports.
@@ -185,15 +198,17 @@ bool EnergyLedger::refine(const CommittedStep& step) {
   });
 }
 
-LedgerTotals EnergyLedger::totals_of(int chunk) const {
-  return totals_of_chunk(parts_, chunk, *kernels_,
-                         {column(kChange), column(kSupply), column(kDissipated), column(kMismatch),
-                          column(kResidual), column(kTolerance), std::min(worst_ratio_, 1.0)});
+void EnergyLedger::find_totals(int chunk, LedgerTotals& out) const {
+  portwave::find_totals(parts_, chunk, *kernels_,
+                        {column(kChange), column(kSupply), column(kDissipated), column(kMismatch),
+                         column(kResidual), column(kTolerance), std::min(worst_ratio_, 1.0)},
+                        out);
 }
 
 void EnergyLedger::form(int chunk, double* values) const {
   const auto c = static_cast<std::size_t>(chunk);
-  const LedgerTotals own = is_summed_[c] != 0 ? by_chunk_[c] : totals_of(chunk);
+  LedgerTotals own = by_chunk_[c];
+  if (is_summed_[c] == 0) find_totals(chunk, own);
   std::ranges::copy(std::array{own.change, own.supply, own.dissipated, own.mismatch, own.tolerance,
                                own.largest_residual, own.largest_excess},
                     values);
@@ -201,13 +216,8 @@ void EnergyLedger::form(int chunk, double* values) const {
 
 void EnergyLedger::take(int island, const double* values) {
   const auto i = static_cast<std::size_t>(island);
-  change_[i] = values[0];
-  supplied_[i] = values[1];
-  dissipated_[i] = values[2];
+  by_island_[i] = {values[0], values[1], values[2], values[3], values[4], values[5], values[6]};
   mismatch_[i] = values[3];
-  tolerance_[i] = values[4];
-  largest_residual_[i] = values[5];
-  largest_excess_[i] = values[6];
   is_taken_ = true;
   has_entries_ = false;
 }
@@ -216,46 +226,59 @@ void EnergyLedger::take(int island, const double* values) {
 void EnergyLedger::sum_islands() {
   for (int island = 0; island < parts_.island_count(); ++island) {
     const auto [first, last] = parts_.chunks_of(island);
-    const LedgerTotals own = PartOrderReduction::tree<LedgerTotals>(
-        first, last,
-        [this](int chunk) {
-          const auto c = static_cast<std::size_t>(chunk);
-          return is_summed_[c] != 0 ? by_chunk_[c] : totals_of(chunk);
-        },
-        added);
     const auto i = static_cast<std::size_t>(island);
-    change_[i] = own.change;
-    supplied_[i] = own.supply;
-    dissipated_[i] = own.dissipated;
-    mismatch_[i] = own.mismatch;
-    tolerance_[i] = own.tolerance;
-    largest_residual_[i] = own.largest_residual;
-    largest_excess_[i] = own.largest_excess;
+    if (last - first == 1 && is_summed_[static_cast<std::size_t>(first)] == 0) {
+      find_totals(first, by_island_[i]);
+    } else {
+      for (int chunk = first; chunk < last; ++chunk) {
+        const auto c = static_cast<std::size_t>(chunk);
+        if (is_summed_[c] == 0) find_totals(chunk, by_chunk_[c]);
+      }
+      by_island_[i] = PartOrderReduction::tree<LedgerTotals>(
+          first, last, [this](int chunk) { return by_chunk_[static_cast<std::size_t>(chunk)]; },
+          added);
+    }
+    mismatch_[i] = by_island_[i].mismatch;
   }
+}
+
+/// In eight interleaved sums, as over parts.
+double EnergyLedger::sum_of_islands(double LedgerTotals::*what) const {
+  double p[8] = {};
+  for (std::size_t i = 0; i < by_island_.size(); ++i) p[i % 8] += by_island_[i].*what;
+  return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
 }
 
 /// From the islands.
 void EnergyLedger::sum_up() {
-  std::ranges::fill(is_summed_, 0);
+  for (char& is_summed : is_summed_) is_summed = 0;
   tallied_ = {};
-  tallied_.changed_J = parts_.sum_of_islands(change_.data());
-  tallied_.supplied_J = parts_.sum_of_islands(supplied_.data());
-  tallied_.dissipated_J = parts_.sum_of_islands(dissipated_.data());
-  tallied_.mismatch_J = parts_.sum_of_islands(mismatch_.data());
-  tallied_.max_passivity_residual_J = largest_residual_[0];
-  double excess = largest_excess_[0];
-  for (std::size_t i = 1; i < mismatch_.size(); ++i) {
-    tallied_.max_passivity_residual_J =
-        larger_or_nan(tallied_.max_passivity_residual_J, largest_residual_[i]);
-    excess = larger_or_nan(excess, largest_excess_[i]);
+  const LedgerTotals& first = by_island_.front();
+  is_beyond_ = !(first.largest_excess <= 0.0);
+  tallied_.max_passivity_residual_J = first.largest_residual;
+  if (by_island_.size() == 1) {
+    tallied_.changed_J = first.change;
+    tallied_.supplied_J = first.supply;
+    tallied_.dissipated_J = first.dissipated;
+    tallied_.mismatch_J = first.mismatch;
+    return;
   }
-  is_beyond_ = !(excess <= 0.0);
+  tallied_.changed_J = sum_of_islands(&LedgerTotals::change);
+  tallied_.supplied_J = sum_of_islands(&LedgerTotals::supply);
+  tallied_.dissipated_J = sum_of_islands(&LedgerTotals::dissipated);
+  tallied_.mismatch_J = sum_of_islands(&LedgerTotals::mismatch);
+  for (const LedgerTotals& island : by_island_) {
+    tallied_.max_passivity_residual_J =
+        larger_or_nan(tallied_.max_passivity_residual_J, island.largest_residual);
+    is_beyond_ = is_beyond_ || !(island.largest_excess <= 0.0);
+  }
 }
 
 /// What rounding may leave in the account of an island in this step, as far as waves and energies
 /// say.
 double EnergyLedger::rounding_of_step(int island) const {
-  return kRoundingPerJoule * (kTermsPerTolerance * tolerance_[static_cast<std::size_t>(island)]);
+  return kRoundingPerJoule *
+         (kTermsPerTolerance * by_island_[static_cast<std::size_t>(island)].tolerance);
 }
 
 double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
@@ -304,7 +327,7 @@ double EnergyLedger::energy_of_step(int island) const {
 bool EnergyLedger::creates(int island) const {
   const auto i = static_cast<std::size_t>(island);
   if (!guarded_ || uncomputable_[i] == 0 || !accounts_[i].passive) return false;
-  const double growth = change_[i] + mismatch_[i] - supplied_[i];
+  const double growth = by_island_[i].change + mismatch_[i] - by_island_[i].supply;
   return !(growth <= kComputable * energy_of_step(island));
 }
 
@@ -366,8 +389,8 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
 void EnergyLedger::judge_island(int island, const CommittedStep& step) {
   const auto i = static_cast<std::size_t>(island);
   Account& account = accounts_[i];
-  account.gained.add(change_[i] - supplied_[i]);
-  account.moved += std::abs(supplied_[i]);
+  account.gained.add(by_island_[i].change - by_island_[i].supply);
+  account.moved += std::abs(by_island_[i].supply);
   const double rounding_of_this = rounding_of_step(island);
   account.rounding += rounding_of_this;
   if (uncomputable_[i] != 0 && drowned_[i] == 0 &&
@@ -458,7 +481,7 @@ int EnergyLedger::first_non_finite() const {
 
 std::size_t EnergyLedger::bytes() const {
   return memory_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
-         7 * mismatch_.capacity() * sizeof(double) +
+         mismatch_.capacity() * (sizeof(double) + sizeof(LedgerTotals)) +
          by_chunk_.capacity() * (sizeof(LedgerTotals) + 1) +
          accounts_.capacity() * sizeof(Account) + uncomputable_.capacity() + rounding_->bytes();
 }

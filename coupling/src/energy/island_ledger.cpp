@@ -178,7 +178,12 @@ void IslandLedger::sum_up(int island) {
                               accepted_[i]};
   const auto [first, last] = parts_.chunks_of(island);
   const LedgerTotals own = PartOrderReduction::tree<LedgerTotals>(
-      first, last, [&](int chunk) { return totals_of_chunk(parts_, chunk, *kernels_, columns); },
+      first, last,
+      [&](int chunk) {
+        LedgerTotals out;
+        find_totals(parts_, chunk, *kernels_, columns, out);
+        return out;
+      },
       added);
   change_[i] = own.change;
   supply_[i] = own.supply;

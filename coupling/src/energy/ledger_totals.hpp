@@ -18,13 +18,13 @@ inline LedgerTotals added(const LedgerTotals& a, const LedgerTotals& b) {
 }
 
 /// `columns` are by entry.
-inline LedgerTotals totals_of_chunk(const PartOrderReduction& parts, int chunk,
-                                    const LedgerKernels& kernels, const LedgerColumns& columns) {
+inline void find_totals(const PartOrderReduction& parts, int chunk, const LedgerKernels& kernels,
+                        const LedgerColumns& columns, LedgerTotals& out) {
   const auto [shift, index, count] = parts.entries_of_chunk(chunk);
-  return kernels.totals({columns.change + shift, columns.supply + shift, columns.dissipated + shift,
-                         columns.mismatch + shift, columns.residual + shift,
-                         columns.tolerance + shift, columns.accepted},
-                        index, count);
+  kernels.totals({columns.change + shift, columns.supply + shift, columns.dissipated + shift,
+                  columns.mismatch + shift, columns.residual + shift, columns.tolerance + shift,
+                  columns.accepted},
+                 index, count, &out);
 }
 
 }  // namespace portwave

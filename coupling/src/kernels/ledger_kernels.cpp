@@ -164,9 +164,103 @@ inline LedgerTotals totals_of(const LedgerColumns& c, int count, const At& at) {
           add(tolerance), residual[0], beyond[0]};
 }
 
-LedgerTotals totals(const LedgerColumns& c, const int* index, int count) {
-  if (index == nullptr) return totals_of(c, count, [](int i) { return i; });
-  return totals_of(c, count, [index](int i) { return index[i]; });
+/// Running sums and maxima of `totals`, W of the eight side by side.
+template <int W>
+struct RunningTotals {
+  Vec<W> change, supply, dissipated, mismatch, tolerance, residual, beyond;
+};
+
+template <int W>
+inline Vec<W> larger_of(Vec<W> a, Vec<W> b) {
+  return where_at_most(b, a, a, b);
+}
+
+/// Lanes l to l + W, as `account` and `totals` do them.
+template <int P, int W>
+inline void account_and_add(const LedgerTask& t, int l, double accepted, RunningTotals<W>& sums) {
+  using V = Vec<W>;
+  const int ports = P > 0 ? P : t.ports;
+  V squares = V::all(0.0), mismatch = V::all(0.0);
+  for (int j = 0; j < ports; ++j) {
+    const V in = V::load(t.a + j * t.stride + l), out = V::load(t.b + j * t.stride + l);
+    squares = fma(in, in, fma(out, out, squares));
+    mismatch = fma(out - in, out + in, mismatch);
+  }
+  mismatch = mismatch * V::all(0.5);
+  const V change = V::load(t.step.change_J + l), supply = V::load(t.step.external_supply_J + l);
+  const V lost = V::load(t.step.dissipated_J + l), before = V::load(t.storage_before + l);
+  const V after = before + change, residual = change + mismatch - supply;
+  const V tolerance =
+      V::all(1e-12) * (abs(before) + abs(after) + V::all(0.5) * squares + abs(supply));
+  mismatch.store(t.mismatch + l);
+  after.store(t.storage + l);
+  residual.store(t.residual + l);
+  tolerance.store(t.tolerance + l);
+  sums.change = sums.change + change;
+  sums.supply = sums.supply + supply;
+  sums.dissipated = sums.dissipated + lost;
+  sums.mismatch = sums.mismatch + mismatch;
+  sums.tolerance = sums.tolerance + tolerance;
+  const V zero = V::all(0.0), smallest = V::all(kSmallest);
+  const V scale = where_at_most(tolerance, smallest, smallest, tolerance);
+  const V defect = abs(residual + lost) + where_at_most(zero, lost, zero, negate(lost));
+  sums.residual = larger_of(sums.residual, residual);
+  sums.beyond = larger_of(sums.beyond, fma(V::all(-accepted), scale, defect));
+}
+
+template <int P>
+LedgerTotals account_chunk_of(const LedgerTask& t, double accepted) {
+  using V = Vec<kSums>;
+  const V none = V::all(0.0), least = V::all(-__builtin_inf());
+  RunningTotals<kSums> sums{none, none, none, none, none, least, least};
+  int l = t.first;
+  for (; l + kSums <= t.last; l += kSums) account_and_add<P>(t, l, accepted, sums);
+  double stored[7][kSums];
+  const V* const columns[] = {&sums.change,    &sums.supply,   &sums.dissipated, &sums.mismatch,
+                              &sums.tolerance, &sums.residual, &sums.beyond};
+  for (int c = 0; c < 7; ++c) columns[c]->store(stored[c]);
+  for (int k = 0; l < t.last; ++l, ++k) {
+    RunningTotals<1> own{{stored[0][k]}, {stored[1][k]}, {stored[2][k]}, {stored[3][k]},
+                         {stored[4][k]}, {stored[5][k]}, {stored[6][k]}};
+    account_and_add<P>(t, l, accepted, own);
+    stored[0][k] = own.change.part;
+    stored[1][k] = own.supply.part;
+    stored[2][k] = own.dissipated.part;
+    stored[3][k] = own.mismatch.part;
+    stored[4][k] = own.tolerance.part;
+    stored[5][k] = own.residual.part;
+    stored[6][k] = own.beyond.part;
+  }
+  for (int k = 1; k < kSums; ++k) {
+    stored[5][0] = larger_of_finite(stored[5][0], stored[5][k]);
+    stored[6][0] = larger_of_finite(stored[6][0], stored[6][k]);
+  }
+  const auto add = [](const double* v) {
+    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+  };
+  return {add(stored[0]), add(stored[1]), add(stored[2]), add(stored[3]),
+          add(stored[4]), stored[5][0],   stored[6][0]};
+}
+
+LedgerTotals account_chunk(const LedgerTask& t, double accepted) {
+  switch (t.ports) {
+    case 1:
+      return account_chunk_of<1>(t, accepted);
+    case 2:
+      return account_chunk_of<2>(t, accepted);
+    case 4:
+      return account_chunk_of<4>(t, accepted);
+    default:
+      return account_chunk_of<0>(t, accepted);
+  }
+}
+
+void totals(const LedgerColumns& c, const int* index, int count, LedgerTotals* out) {
+  if (index == nullptr) {
+    *out = totals_of(c, count, [](int i) { return i; });
+  } else {
+    *out = totals_of(c, count, [index](int i) { return index[i]; });
+  }
 }
 
 /// In the order of `totals`, for up to eight parts that lie side by side with those of the next
@@ -314,7 +408,7 @@ void settle_islands(const IslandAccountsTask& t) {
 
 }  // namespace
 
-const LedgerKernels kLedgerKernels = {account,     totals,        norms,         sum,
-                                      island_sums, judge_islands, settle_islands};
+const LedgerKernels kLedgerKernels = {account, account_chunk, totals,        norms,
+                                      sum,     island_sums,   judge_islands, settle_islands};
 
 }  // namespace portwave::PORTWAVE_ISA

@@ -113,7 +113,10 @@ struct IslandAccountsTask {
 
 struct LedgerKernels {
   void (*account)(const LedgerTask&);
-  LedgerTotals (*totals)(const LedgerColumns& columns, const int* index, int count);
+  /// The same for the parts of a chunk, and what `totals` would give of them.
+  LedgerTotals (*account_chunk)(const LedgerTask&, double accepted);
+  /// Written where they are wanted: copying what was just written would wait for it.
+  void (*totals)(const LedgerColumns& columns, const int* index, int count, LedgerTotals* out);
   void (*norms)(const NormTask&);
   /// Σ values[index[i]], i < count (index null: values[i]), in eight interleaved partial sums that
   /// are then added pairwise: the order depends on count alone.

@@ -46,6 +46,7 @@ class RankLayout {
   const MeasuredStep& measured() const { return measured_; }
   double ledger_s() const { return ledger_s_; }  ///< its islands; 0 where there is none
   std::int64_t waves() const;                    ///< scalar ports, of all stages
+  int islands() const { return waves_.system().island_count(); }
 
  private:
   /// All but the ranks.

@@ -118,7 +118,7 @@ RankScalingRow RankPredictor::weak(int ranks, int threads, int like,
   model.ranks = ring_of(rank, ranks);
   const double more = static_cast<double>(model.parts()) / static_cast<double>(dealt.parts);
   if (model.is_driven) model.begin_s *= more;  // else it is clocks
-  model.common_s *= more;
+  if (layout.islands() > 1) model.common_s *= more;
   model.order_bytes = static_cast<std::int64_t>(static_cast<double>(model.order_bytes) * more);
   agree(agreement, is_cut(model), model);
   RankScalingRow row = row_of(model, threads);

@@ -62,6 +62,26 @@ System varied_chain(int i) {
   return builder.build();
 }
 
+/// More parts than are summed at once (PartOrderReduction::kChunk).
+System long_chain(int i) {
+  constexpr int kBlocks = 150;
+  SystemBuilder builder;
+  const auto name = [](int k) { return "block" + std::to_string(k); };
+  for (int k = 0; k < kBlocks; ++k) {
+    builder.add(name(k),
+                mass_spring_damper_chain({.masses = 2,
+                                          .mass_kg = 0.3,
+                                          .stiffness_N_per_m = 50.0 + 0.1 * k + i,
+                                          .damping_Ns_per_m = 0.01,
+                                          .coupling_stiffness_N_per_m = 50}),
+                {.initial_state = {0.01 * (k % 7), 0, 0, 0.02 * (i + k % 5), 0}});
+  }
+  for (int k = 0; k + 1 < kBlocks; ++k) builder.connect(name(k) + ".right", name(k + 1) + ".left");
+  builder.join(joint::Free{}, {name(0) + ".left"});
+  builder.join(joint::Fixed{}, {name(kBlocks - 1) + ".right"});
+  return builder.build();
+}
+
 struct Case {
   std::string name;
   std::function<System(int)> replica;
@@ -87,6 +107,7 @@ std::vector<Case> cases() {
   };
   return {
       {"budget", pair},
+      {"more_parts_than_are_summed_at_once", long_chain},
       {"guard_at_work", pair, waves([](WaveCoupling& m) {
          m.iterations = 2;
          m.impedance = {10.0};

@@ -178,8 +178,9 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void update_energy_ratio();
   void name_terms();
   void meter(int first, int last);
-  LedgerTotals totals_of(int chunk) const;
+  void find_totals(int chunk, LedgerTotals& out) const;
   void sum_islands();
+  double sum_of_islands(double LedgerTotals::*what) const;
   void need_states() const;
   void take_metered();
   void judge_passivity(const CommittedStep& step);
@@ -210,8 +211,8 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   bool is_beyond_ = false;  ///< some part balances worse than any so far, or than is tolerated
   std::vector<LedgerTotals> by_chunk_;
   std::vector<char> is_summed_;  // by chunk: by_chunk_ has it
-  std::vector<double> mismatch_, change_, supplied_, dissipated_, tolerance_;
-  std::vector<double> largest_residual_, largest_excess_;
+  std::vector<double> mismatch_;
+  std::vector<LedgerTotals> by_island_;
   bool is_taken_ = false;            // these are what others found, too
   mutable bool has_entries_ = true;  // of all lanes
   std::vector<Account> accounts_;    // by island

@@ -98,11 +98,6 @@ class PartOrderReduction {
     const Entries own = entries_of_chunk(chunk);
     return sum_(by_entry + own.shift, own.index, own.count);
   }
-  /// Σ over islands of what is known of each.
-  double sum_of_islands(const double* by_island) const {
-    return sum_(by_island, nullptr, island_count());
-  }
-
   /// Whatever else is put together one part after another: take(so_far, part).
   template <class Result, class Take>
   Result fold(int island, Result so_far, const Take& take) const {
