@@ -1,5 +1,6 @@
 // portwave run, portwave validate
 
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -254,6 +255,19 @@ int threads_beside(const RunArguments& arguments) {
   return 2 + (arguments.serve ? LiveServer::kThreads : 0);
 }
 
+/// On other ranks than the first.
+int follow(Stepper& stepper, const RecordingOptions& recording) {
+  try {
+    stepper.follow(*make_recording_follower(recording));
+    return kOk;
+  } catch (const RankError&) {
+    throw;
+  } catch (const std::runtime_error& error) {  // of this rank alone
+    std::cerr << fmt::format("portwave: rank {}: {}\n", ranks()->rank(), error.what());
+    return kFailed;
+  }
+}
+
 int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   const RunArguments& arguments = begun.arguments;
   const Scenario& scenario = begun.scenario;
@@ -264,10 +278,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   options.interrupted = [&interrupt] { return interrupt.signal() != 0; };
   options.ranks = ranks();
   Stepper stepper = make_stepper(scenario, options, arguments.scenario.file, status);
-  if (!is_first_rank()) {
-    stepper.follow();
-    return kOk;
-  }
+  if (!is_first_rank()) return follow(stepper, scenario.recording);
   Recorders recorders = recorders_for(scenario, arguments, begun.folder.get());
 
   RunClock clock;

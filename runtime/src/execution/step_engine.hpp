@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
@@ -31,11 +33,22 @@ class StepEngine {
   virtual StepReport step(double step_s) = 0;
   /// One macro-step, not beyond `limit_s` where steps choose their size: as Stepper says.
   virtual StepReport step_towards([[maybe_unused]] double limit_s) { return step(step_s_); }
-  /// As Stepper::follow.
-  virtual void follow() {}
+  /// As Stepper::follow; calls after every step that was made, and for what rank 0 tells.
+  struct Hooks {
+    std::function<void(const StepReport&)> stepped;
+    std::function<void(std::span<const std::byte>)> told;
+  };
+  virtual void follow(const Hooks&) {}
   virtual void release_followers() {}
   /// The stepper is complete: from now on rank 0 tells the others what to do.
   virtual void lead() {}
+  /// As Stepper::ranks and what stands there.
+  virtual Ranks* ranks() const { return nullptr; }
+  virtual int rank_of_part(int /*part*/) const { return 0; }
+  virtual void tell_followers(std::span<const std::byte> /*message*/) {}
+  virtual int prepare_channels(std::span<const ScalarChannel> /*channels*/) { return 0; }
+  virtual void read_channels(int /*set*/, std::span<double> /*values*/) {}
+  virtual void read_own(std::span<const ScalarChannel> /*channels*/, std::span<double> /*values*/) {}
   /// StepperOptions::step_s.
   double step_s() const { return step_s_; }
   /// Time and number of the committed steps. Steps are moved on by it, inputs sampled by it.
@@ -87,6 +100,9 @@ class StepEngine {
  private:
   double step_s_;
 };
+
+/// What a channel is now.
+double read(StepEngine& engine, const ScalarChannel& channel);
 
 /// Errors: ConfigError.
 std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options);

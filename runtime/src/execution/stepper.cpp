@@ -95,7 +95,43 @@ SignalRun::Reader reader_of(StepEngine& engine) {
 
 }  // namespace
 
+double read(StepEngine& engine, const ScalarChannel& channel) {
+  switch (channel.kind) {
+    case ScalarChannel::Kind::state:
+      return engine.state(channel.part)[at(channel.index)];
+    case ScalarChannel::Kind::effort:
+      return engine.effort_flow(channel.index).effort;
+    case ScalarChannel::Kind::flow:
+      return engine.effort_flow(channel.index).flow;
+    case ScalarChannel::Kind::incident:
+      return engine.waves()->incident(channel.index);
+    case ScalarChannel::Kind::outgoing:
+      return engine.waves()->outgoing(channel.index);
+    case ScalarChannel::Kind::storage:
+      break;
+  }
+  return engine.storage(channel.part);
+}
+
 namespace {
+
+void check_channel(const Stepper& stepper, const ScalarChannel& channel) {
+  const System& system = stepper.system();
+  const bool is_of_port =
+      channel.kind != ScalarChannel::Kind::state && channel.kind != ScalarChannel::Kind::storage;
+  bool fits = is_of_port ? channel.index >= 0 && at(channel.index) < system.scalar_ports().size()
+                         : channel.part >= 0 && at(channel.part) < system.parts().size();
+  if (fits && channel.kind == ScalarChannel::Kind::state) {
+    const Signature& signature = system.parts()[at(channel.part)].component->signature();
+    fits = channel.index >= 0 && channel.index < signature.state_size();
+  }
+  if (!fits) throw std::out_of_range("the system has no such channel");
+  const bool is_wave =
+      channel.kind == ScalarChannel::Kind::incident || channel.kind == ScalarChannel::Kind::outgoing;
+  if (is_wave && stepper.waves() == nullptr) {
+    throw std::invalid_argument("the method couples without waves");
+  }
+}
 
 void refuse_non_finite(double value) {
   if (std::isfinite(value)) return;
@@ -126,7 +162,36 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
   engine_->lead();
 }
 
-void Stepper::follow() { engine_->follow(); }
+void Stepper::follow() { engine_->follow({}); }
+void Stepper::follow(Follower& follower) {
+  engine_->follow(
+      {[&](const StepReport& report) { follower.stepped(*this, report); },
+       [&](std::span<const std::byte> message) { follower.told(*this, message); }});
+}
+Ranks* Stepper::ranks() const { return engine_->ranks(); }
+int Stepper::rank_of_part(int part) const { return engine_->rank_of_part(part); }
+void Stepper::tell_followers(std::span<const std::byte> message) const {
+  engine_->tell_followers(message);
+}
+
+int Stepper::prepare_channels(std::span<const ScalarChannel> channels) const {
+  for (const ScalarChannel& own : channels) check_channel(*this, own);
+  if (engine_->ranks() != nullptr) return engine_->prepare_channels(channels);
+  channels_.emplace_back(channels.begin(), channels.end());
+  return static_cast<int>(channels_.size()) - 1;
+}
+
+void Stepper::read_channels(int set, std::span<double> values) const {
+  if (engine_->ranks() != nullptr) return engine_->read_channels(set, values);
+  const std::vector<ScalarChannel>& channels = channels_.at(at(set));
+  for (std::size_t i = 0; i < channels.size(); ++i) values[i] = read(*engine_, channels[i]);
+}
+
+void Stepper::read_own(std::span<const ScalarChannel> channels, std::span<double> values) const {
+  if (engine_->ranks() != nullptr) return engine_->read_own(channels, values);
+  for (std::size_t i = 0; i < channels.size(); ++i) values[i] = read(*engine_, channels[i]);
+}
+
 void Stepper::release_followers() { engine_->release_followers(); }
 
 Stepper::Stepper(System&& system, const StepperOptions& options)

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "execution/adaptive_steps.hpp"
+#include "execution/channel_gather.hpp"
 #include "execution/clock.hpp"
 #include "execution/event_watch.hpp"
 #include "execution/executor.hpp"
@@ -136,13 +137,15 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   WaveEngine& operator=(const WaveEngine&) = delete;
 
   void lead() override { leads_ = shares() != nullptr && shares()->rank() == 0; }
-  void follow() override {
+  void follow(const Hooks& hooks) override {
+    hooks_ = &hooks;
     while (shares() != nullptr && shares()->rank() != 0) {
       const Order order = receive();
       if (order.kind == Order::end || order.kind == Order::release) return;
       const Common common(*this);
       try {
-        carry_out(order);
+        const auto report = carry_out(order);
+        if (report && hooks.stepped) hooks.stepped(*report);
       } catch (const StepError&) {  // rank 0 tells of it
       } catch (const ConfigError&) {
       }
@@ -151,6 +154,34 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
 
   void release_followers() override {
     if (is_leading()) send({Order::release});
+  }
+
+  // What is recorded of other ranks.
+  Ranks* ranks() const override { return shares() != nullptr ? &shares()->ranks() : nullptr; }
+  int rank_of_part(int part) const override {
+    return shares() == nullptr ? 0 : ranks_of_parts()[static_cast<std::size_t>(part)];
+  }
+  void tell_followers(std::span<const std::byte> message) override {
+    send({Order::tell, static_cast<double>(message.size())});
+    std::vector<std::byte> bytes(message.begin(), message.end());
+    shares()->ranks().broadcast(bytes);
+    expect_followers();
+  }
+  int prepare_channels(std::span<const ScalarChannel> channels) override {
+    send({Order::prepare_channels, static_cast<double>(channels.size())});
+    std::vector<ScalarChannel> list(channels.begin(), channels.end());
+    shares()->ranks().broadcast(std::as_writable_bytes(std::span(list)));
+    return take_channels(std::move(list));
+  }
+  void read_channels(int set, std::span<double> values) override {
+    if (has_all_) return read_own(channels_.at(static_cast<std::size_t>(set)).channels(), values);
+    send({Order::read_channels, static_cast<double>(set)});
+    gather_channels(set, values);
+  }
+  void read_own(std::span<const ScalarChannel> channels, std::span<double> values) override {
+    looks_at_own_ = true;
+    for (std::size_t i = 0; i < channels.size(); ++i) values[i] = read(*this, channels[i]);
+    looks_at_own_ = false;
   }
 
   const StepClock& clock() const override { return clock_; }
@@ -656,12 +687,16 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
       fetch_energies,
       settings_changed,
       take_state,
+      prepare_channels,
+      read_channels,
+      tell,
       release,
       end
     };
     Kind kind = end;
-    double value =
-        0.0;  ///< of `step` the size, of `step_towards` the limit, of `take_state` the bytes
+    /// Of `step` the size, of `step_towards` the limit, of `take_state` and `tell` the bytes, of
+    /// `prepare_channels` how many, of `read_channels` the set.
+    double value = 0.0;
   };
   /// All ranks are at it.
   class Common {
@@ -691,14 +726,13 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
               std::as_writable_bytes(std::span(settings_)).begin());
     return order;
   }
-  void carry_out(const Order& order) {
+  /// The report of a step.
+  std::optional<StepReport> carry_out(const Order& order) {
     switch (order.kind) {
       case Order::step:
-        step(order.value);
-        break;
+        return step(order.value);
       case Order::step_towards:
-        step_towards(order.value);
-        break;
+        return step_towards(order.value);
       case Order::fetch:
         fetch();
         break;
@@ -711,10 +745,63 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
       case Order::take_state:
         receive_state(static_cast<std::size_t>(order.value));
         break;
+      case Order::prepare_channels: {
+        std::vector<ScalarChannel> list(static_cast<std::size_t>(order.value));
+        shares()->ranks().broadcast(std::as_writable_bytes(std::span(list)));
+        take_channels(std::move(list));
+        break;
+      }
+      case Order::read_channels:
+        gather_channels(static_cast<int>(order.value), {});
+        break;
+      case Order::tell: {
+        std::vector<std::byte> message(static_cast<std::size_t>(order.value));
+        shares()->ranks().broadcast(message);
+        if (is_anybody_deaf()) break;
+        hooks_->told(message);
+        break;
+      }
       case Order::release:
       case Order::end:
         break;
     }
+    return std::nullopt;
+  }
+  int take_channels(std::vector<ScalarChannel> list) {
+    std::vector<int> ranks;
+    for (const ScalarChannel& own : list) {
+      const bool is_of_part =
+          own.kind == ScalarChannel::Kind::state || own.kind == ScalarChannel::Kind::storage;
+      ranks.push_back(rank_of_part(is_of_part ? own.part : part_of_port(own.index)));
+    }
+    channels_.emplace_back(std::move(list), ranks, shares()->ranks());
+    return static_cast<int>(channels_.size()) - 1;
+  }
+  void gather_channels(int set, std::span<double> values) {
+    looks_at_own_ = true;
+    const auto own = [this](const ScalarChannel& channel) { return read(*this, channel); };
+    channels_.at(static_cast<std::size_t>(set)).gather(own, values);
+    looks_at_own_ = false;
+  }
+  int part_of_port(int scalar_port) const {
+    return system().scalar_ports()[static_cast<std::size_t>(scalar_port)].part;
+  }
+  const std::vector<int>& ranks_of_parts() const {
+    if (ranks_of_parts_.empty()) {
+      ranks_of_parts_ =
+          portwave::ranks_of_parts(waves_, runner_.partition, shares()->ranks_of_tasks());
+    }
+    return ranks_of_parts_;
+  }
+  /// Whether one of the others follows without hooks. All ranks call it.
+  bool is_anybody_deaf() {
+    const bool listens = shares()->rank() == 0 || hooks_->told != nullptr;
+    return std::ranges::any_of(gather_values(shares()->ranks(), listens ? 1 : 0),
+                               [](int own) { return own == 0; });
+  }
+  void expect_followers() {
+    if (!is_anybody_deaf()) return;
+    throw std::logic_error("a rank follows alone, and nobody there is told (Stepper::follow)");
   }
   void send_state() {
     std::vector<std::byte> bytes;
@@ -744,7 +831,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   /// What was committed last, of all lanes. Changes nothing that can be seen.
   void fetch() const {
-    if (has_all_) return;
+    if (has_all_ || looks_at_own_) return;
     if (is_leading()) send({Order::fetch});
     shares()->share({{RankShares::Array::record, record_.data()},
                      {RankShares::Array::waves, a_.data()},
@@ -997,6 +1084,11 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   bool is_repeatable_ = true;  // so are all parts
   // Whether the arrays of the last step and of the one that is being made have all lanes.
   mutable bool has_all_ = true, has_step_ = true;
+  // Channels that are sent to rank 0; what is looked at now is this rank's own.
+  std::vector<ChannelGather> channels_;
+  mutable std::vector<int> ranks_of_parts_;
+  bool looks_at_own_ = false;
+  const Hooks* hooks_ = nullptr;  // while it follows
   bool leads_ = false;
   mutable int depth_ = 0;                 // of what all ranks are at
   mutable std::vector<std::byte> order_;  // to and from the others

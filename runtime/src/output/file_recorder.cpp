@@ -14,6 +14,7 @@
 #include "output/hdf5_file.hpp"
 #include "output/network_json.hpp"
 #include "output/pending_file.hpp"
+#include "output/rank_recording.hpp"
 #include "output/result_rows.hpp"
 #include "output/result_table.hpp"
 #include "output/row_writer.hpp"
@@ -53,7 +54,16 @@ RecordingOptions checked(RecordingOptions options) {
          "must be finite and >= 0");
   expect(options.last_s >= 0.0 && std::isfinite(options.last_s), "/outputs/last_s",
          "must be finite and >= 0");
+  expect(!options.per_rank || options.format == ResultFormat::hdf5, "/outputs/per_rank",
+         kOfHdf5Alone);
+  expect(!options.per_rank || options.last_s == 0.0, "/outputs/per_rank", kNotOfTheLastSeconds);
   throw_if_any(std::move(issues));
+  return options;
+}
+
+/// What is left of the trajectory where ranks record the quantities.
+RecordingOptions without_quantities(RecordingOptions options) {
+  if (options.per_rank) options.observables.clear();
   return options;
 }
 
@@ -69,7 +79,8 @@ struct FileRecorder::Impl {
         format(given.format),
         last_s(given.last_s),
         quantities(given.observables),
-        rows(std::move(given)) {
+        by_ranks(given.per_rank ? std::make_unique<RankRecording>(given) : nullptr),
+        rows(without_quantities(std::move(given))) {
     if (format == ResultFormat::hdf5 && !has_hdf5()) {
       throw std::invalid_argument("portwave was built without HDF5: results can be written as CSV");
     }
@@ -115,9 +126,18 @@ struct FileRecorder::Impl {
     }
     names = std::move(layouts);
     pending.clear();
+    whose = &stepper;
     rows.begin(stepper);
     writer =
         std::make_unique<RowWriter>(longest, [this](std::span<const double> some) { write(some); });
+  }
+
+  /// The trajectory of ranks, before the first step or the first one after a checkpoint.
+  void begin_ranks(const Stepper& stepper, bool is_initial) {
+    if (by_ranks == nullptr) return;
+    const std::filesystem::path meanwhile =
+        unfinished == nullptr ? std::filesystem::path() : unfinished->meanwhile("").parent_path();
+    by_ranks->begin(stepper, folder.file(""), meanwhile, is_initial);
   }
 
   /// On the thread of the writer.
@@ -146,13 +166,39 @@ struct FileRecorder::Impl {
       described->close();
     }
     if (format != ResultFormat::hdf5) return;
+    if (by_ranks != nullptr && whose != nullptr) by_ranks->make_files(*whose, title);
     std::vector<SpilledTable> spilled;
     for_each_table([&](std::size_t i, ResultTable& table) {
-      spilled.push_back({names[i], table.file().path_meanwhile()});
+      spilled.push_back({names[i], table.file().path_meanwhile(), {}, {}});
+      if (i == ResultRows::trajectory && by_ranks != nullptr) take_ranks(spilled.back());
     });
     hdf5 = make_anew(kHdf5);
     write_hdf5(hdf5->path_meanwhile(), spilled, title);
     hdf5->close();
+  }
+
+  /// All columns instead of the time alone.
+  void take_ranks(SpilledTable& trajectory) const {
+    const SpilledTable& whole = by_ranks->table();
+    if (whole.files.empty() && whole.rows.empty()) return;  // there are no others
+    trajectory.layout = whole.layout;
+    trajectory.files = whole.files;
+    if (whole.files.empty()) trajectory.rows = whole.rows;
+  }
+
+  /// Those of ranks that the results consist of, and those of an earlier run.
+  void add_files_of_ranks(std::vector<std::string>& published,
+                          std::vector<std::string>& obsolete) const {
+    std::vector<std::string> own;
+    if (by_ranks != nullptr && hdf5 != nullptr) own = by_ranks->files();
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.file(""), ignored)) {
+      const std::string name = entry.path().filename().string();
+      if (RankRecording::is_name_of_file(name) && std::ranges::count(own, name) == 0) {
+        obsolete.push_back(name);
+      }
+    }
+    published.insert(published.end(), own.begin(), own.end());
   }
 
   /// Files that take their names, and those that an earlier run may have left.
@@ -161,6 +207,7 @@ struct FileRecorder::Impl {
   };
   Names names_of_files() const {
     Names out;
+    add_files_of_ranks(out.published, out.obsolete);
     for (std::size_t i = 0; i < kTexts.size(); ++i) {
       const bool is_text = format == ResultFormat::csv && i < tables.size() && tables[i] != nullptr;
       (is_text ? out.published : out.obsolete).emplace_back(kTexts[i]);
@@ -178,9 +225,21 @@ struct FileRecorder::Impl {
     if (format == ResultFormat::csv) {
       for_each_table([](std::size_t, ResultTable& table) { table.file().publish(); });
     }
-    if (hdf5 != nullptr) hdf5->publish();
+    if (hdf5 != nullptr) {
+      if (by_ranks != nullptr && whose != nullptr) {
+        refer_to_nothing();
+        by_ranks->publish(*whose);
+      }
+      hdf5->publish();
+    }
     if (described != nullptr) described->publish();
   }
+
+  std::vector<std::string> by_ranks_files() const {
+    return by_ranks == nullptr ? std::vector<std::string>() : by_ranks->files();
+  }
+  /// What an earlier run has left must not refer to files of this one.
+  void refer_to_nothing() const { remove_if_there(folder.file(kHdf5)); }
 
   /// All at once, so that whoever goes on with the run brings that to its end.
   void publish_checkpointed(const std::string& json) {
@@ -191,6 +250,7 @@ struct FileRecorder::Impl {
     Names files = names_of_files();
     files.obsolete.emplace_back(kSummary);
     files.published.emplace_back(kSummary);
+    if (!by_ranks_files().empty()) refer_to_nothing();
     unfinished->publish(files.published, files.obsolete, json);
   }
 
@@ -200,6 +260,8 @@ struct FileRecorder::Impl {
   double last_s;
   std::vector<Observable> quantities;
   std::string network;  // what is known of it only when there is a stepper
+  std::unique_ptr<RankRecording> by_ranks;  // null: no trajectory of ranks
+  const Stepper* whose = nullptr;           // the one that is recorded
   ResultRows rows;
   std::vector<std::unique_ptr<PendingFile>>
       pending;  // of the tables that every run has, until begin
@@ -219,11 +281,16 @@ FileRecorder::~FileRecorder() = default;
 
 void FileRecorder::record_initial(const Stepper& stepper) {
   impl_->begin(stepper);
-  if (impl_->writer != nullptr) impl_->rows.take_initial(stepper, *impl_->writer);
+  if (impl_->writer == nullptr) return;
+  impl_->begin_ranks(stepper, true);
+  impl_->rows.take_initial(stepper, *impl_->writer);
 }
 
 void FileRecorder::record(const Stepper& stepper, const StepReport& report) {
-  if (impl_->writer != nullptr) impl_->rows.take(stepper, report, *impl_->writer);
+  if (impl_->writer == nullptr) return;
+  impl_->whose = &stepper;
+  if (impl_->by_ranks != nullptr) impl_->by_ranks->take(stepper, report);
+  impl_->rows.take(stepper, report, *impl_->writer);
 }
 
 void FileRecorder::archive(const Stepper& stepper, StateArchive& archive) {
@@ -232,10 +299,14 @@ void FileRecorder::archive(const Stepper& stepper, StateArchive& archive) {
   impl_->writer->drain();
   impl_->for_each_table([&](std::size_t, ResultTable& table) { table.archive(archive); });
   impl_->rows.archive(archive);
+  if (impl_->by_ranks == nullptr) return;
+  impl_->by_ranks->archive(stepper, archive);
+  if (archive.reads()) impl_->begin_ranks(stepper, false);
 }
 
 double FileRecorder::waited_s() const {
-  return impl_->writer != nullptr ? impl_->writer->waited_s() : 0.0;
+  const double own_s = impl_->writer != nullptr ? impl_->writer->waited_s() : 0.0;
+  return own_s + (impl_->by_ranks != nullptr ? impl_->by_ranks->waited_s() : 0.0);
 }
 
 void FileRecorder::finish() {
@@ -261,6 +332,10 @@ void FileRecorder::finish(const std::string& json) {
   }
   impl_->publish();
   file.publish();
+}
+
+std::unique_ptr<Follower> make_recording_follower(RecordingOptions options) {
+  return std::make_unique<RankRecording>(checked(std::move(options)));
 }
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& text) {

@@ -4,6 +4,14 @@
 
 #include "portwave/runtime/output/file_recorder.hpp"
 
+namespace portwave {
+
+bool is_matrix(const ResultLayout& layout) {
+  return layout.columns.size() > kMostColumns + 1 && layout.time == 0;
+}
+
+}  // namespace portwave
+
 #ifndef PORTWAVE_HDF5
 
 namespace portwave {
@@ -29,7 +37,10 @@ std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path&, const
 #include <cstdio>
 #include <hdf5.h>
 #include <hdf5_hl.h>
+#include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <utility>
@@ -72,11 +83,16 @@ Handle timeless(hid_t kind) {
   return properties;
 }
 
+Handle make_space(std::span<const hsize_t> extents) {
+  return {H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose,
+          "make a dataspace"};
+}
+
 Handle make_dataset(hid_t group, const std::string& name, hid_t type,
-                    std::span<const hsize_t> extents) {
-  const Handle space(H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
-                     H5Sclose, "make a dataspace");
-  const Handle properties = timeless(H5P_DATASET_CREATE);
+                    std::span<const hsize_t> extents, hid_t with = -1) {
+  const Handle space = make_space(extents);
+  const Handle plain = timeless(H5P_DATASET_CREATE);
+  const hid_t properties = with < 0 ? static_cast<hid_t>(plain) : with;
   return {H5Dcreate2(group, name.c_str(), type, space, H5P_DEFAULT, properties, H5P_DEFAULT),
           H5Dclose, "make a dataset"};
 }
@@ -113,7 +129,7 @@ class SpilledRows {
  public:
   explicit SpilledRows(const SpilledTable& table)
       : path_(table.rows),
-        width_(table.layout.columns.size()),
+        width_(table.files.empty() ? table.layout.columns.size() : 1),
         rows_(std::filesystem::file_size(path_) / (width_ * sizeof(double))),
         at_once_(
             std::clamp<std::size_t>(kNumbersAtOnce / width_, 1, std::max<std::size_t>(rows_, 1))),
@@ -161,17 +177,78 @@ hid_t type_of(const TableColumn& column, hid_t text) {
   return column.kind == TableColumn::Kind::integer ? H5T_STD_I64LE : H5T_IEEE_F64LE;
 }
 
+/// For a dataset that is made of others.
+Handle virtual_properties() {
+  Handle properties = timeless(H5P_DATASET_CREATE);
+  const double missing = std::numeric_limits<double>::quiet_NaN();
+  Handle::expect(H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, &missing), "set properties");
+  return properties;
+}
+
+/// Names of datasets in the files of others, by column.
+std::vector<std::string> names_there(const SpilledTable& table) {
+  std::map<std::string, DatasetNames> files;
+  std::vector<std::string> out = {"time_s"};
+  for (std::size_t i = 1; i < table.layout.columns.size(); ++i) {
+    const auto [names, is_new] = files.try_emplace(table.files[i - 1]);
+    if (is_new) names->second.of("time_s");
+    out.push_back(names->second.of(table.layout.columns[i].name));
+  }
+  return out;
+}
+
+Handle make_virtual_column(hid_t group, const std::string& name, const SpilledTable& table,
+                           std::size_t column, const std::string& name_there, hsize_t rows) {
+  const Handle properties = virtual_properties();
+  const Handle space = make_space({&rows, 1});
+  const std::string source = fmt::format("/{}/{}", table.layout.name, name_there);
+  Handle::expect(
+      H5Pset_virtual(properties, space, table.files[column - 1].c_str(), source.c_str(), space),
+      "refer to a dataset");
+  return make_dataset(group, name, H5T_IEEE_F64LE, {&rows, 1}, properties);
+}
+
+/// Columns of one dataset are those of others, in the same order.
+Handle make_virtual_matrix(hid_t group, const SpilledTable& table,
+                           std::span<const hsize_t> extents) {
+  std::map<std::string, std::vector<hsize_t>> columns;
+  for (hsize_t i = 0; i < table.files.size(); ++i) columns[table.files[i]].push_back(i);
+  const Handle properties = virtual_properties();
+  const std::string source = fmt::format("/{}/values", table.layout.name);
+  for (const auto& [file, own] : columns) {
+    const Handle space = make_space(extents);
+    Handle::expect(H5Sselect_none(space), "select");
+    for (std::size_t i = 0, end = 0; i < own.size(); i = end) {
+      for (end = i + 1; end < own.size() && own[end] == own[end - 1] + 1;) ++end;
+      const hsize_t first[] = {0, own[i]}, count[] = {extents[0], end - i};
+      Handle::expect(
+          H5Sselect_hyperslab(space, H5S_SELECT_OR, first, nullptr, count, nullptr), "select");
+    }
+    const hsize_t there[] = {extents[0], own.size()};
+    const Handle all = make_space(there);
+    Handle::expect(H5Pset_virtual(properties, space, file.c_str(), source.c_str(), all),
+                   "refer to a dataset");
+  }
+  return make_dataset(group, "values", H5T_IEEE_F64LE, extents, properties);
+}
+
 /// A dataset for each column.
 void write_columns(hid_t group, const SpilledTable& table, SpilledRows& rows) {
   const std::vector<TableColumn>& columns = table.layout.columns;
   const Handle text = text_type();
   const hsize_t extent = rows.count();
+  const bool is_virtual = !table.files.empty();
+  const std::vector<std::string> sources =
+      is_virtual ? names_there(table) : std::vector<std::string>();
   DatasetNames names;
   names.of("time_s");
   std::vector<Handle> datasets;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const std::string name = i == table.layout.time ? "time_s" : names.of(columns[i].name);
-    datasets.push_back(make_dataset(group, name, type_of(columns[i], text), {&extent, 1}));
+    datasets.push_back(
+        is_virtual && i > 0
+            ? make_virtual_column(group, name, table, i, sources[i], extent)
+            : make_dataset(group, name, type_of(columns[i], text), {&extent, 1}));
     if (!columns[i].unit.empty()) put_attribute(datasets.back(), "units", columns[i].unit);
     if (name != columns[i].name) put_attribute(datasets.back(), "long_name", columns[i].name);
   }
@@ -185,7 +262,7 @@ void write_columns(hid_t group, const SpilledTable& table, SpilledRows& rows) {
   std::vector<const char*> texts;
   rows.for_each_piece([&](std::size_t first, std::span<const double> numbers) {
     const hsize_t from = first, count = numbers.size() / rows.width();
-    for (std::size_t i = 0; i < columns.size(); ++i) {
+    for (std::size_t i = 0; i < rows.width(); ++i) {
       column.clear();
       for (std::size_t k = i; k < numbers.size(); k += rows.width()) column.push_back(numbers[k]);
       if (columns[i].kind != TableColumn::Kind::text) {
@@ -205,12 +282,14 @@ void write_columns(hid_t group, const SpilledTable& table, SpilledRows& rows) {
 /// All columns but the time in one dataset.
 void write_matrix(hid_t group, const SpilledTable& table, SpilledRows& rows) {
   const std::vector<TableColumn>& columns = table.layout.columns;
-  const hsize_t extents[] = {rows.count(), rows.width() - 1};
+  const hsize_t extents[] = {rows.count(), columns.size() - 1};
+  const bool is_virtual = !table.files.empty();
   const Handle text = text_type();
   Handle time = make_dataset(group, "time_s", H5T_IEEE_F64LE, {&extents[0], 1});
   Handle quantity = make_dataset(group, "quantity", text, {&extents[1], 1});
   Handle units = make_dataset(group, "units", text, {&extents[1], 1});
-  Handle values = make_dataset(group, "values", H5T_IEEE_F64LE, extents);
+  Handle values = is_virtual ? make_virtual_matrix(group, table, extents)
+                             : make_dataset(group, "values", H5T_IEEE_F64LE, extents);
   put_attribute(time, "units", "s");
   std::vector<const char*> labels, unit_texts;
   for (std::size_t i = 1; i < columns.size(); ++i) {
@@ -235,7 +314,7 @@ void write_matrix(hid_t group, const SpilledTable& table, SpilledRows& rows) {
     }
     const hsize_t from[] = {first, 0}, count[] = {times.size(), extents[1]};
     write_piece(time, {from, 1}, {count, 1}, times.data());
-    write_piece(values, from, count, rest.data());
+    if (!is_virtual) write_piece(values, from, count, rest.data());
   });
   for (Handle* dataset : {&time, &quantity, &units, &values}) dataset->close();
 }
@@ -244,10 +323,16 @@ void write_matrix(hid_t group, const SpilledTable& table, SpilledRows& rows) {
 
 void write_hdf5(const std::filesystem::path& path, const std::vector<SpilledTable>& tables,
                 const std::string& name) {
+  static std::mutex one_at_a_time;  // ranks may be threads, and scales are not for several
+  const std::lock_guard lock(one_at_a_time);
   const Silence silence;
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make properties");
   // Attributes with many references (a scale of a thousand columns) do not fit the oldest form.
-  Handle::expect(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18), "set properties");
+  // Nor do virtual datasets fit the form after that.
+  const bool is_virtual =
+      std::ranges::any_of(tables, [](const SpilledTable& own) { return !own.files.empty(); });
+  const H5F_libver_t newest = is_virtual ? H5F_LIBVER_V110 : H5F_LIBVER_V18;
+  Handle::expect(H5Pset_libver_bounds(access, H5F_LIBVER_V18, newest), "set properties");
   const Handle creation = timeless(H5P_FILE_CREATE);
   const std::string what = fmt::format("write \"{}\"", path.string());
   Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), H5Fclose, what.c_str());
@@ -258,7 +343,7 @@ void write_hdf5(const std::filesystem::path& path, const std::vector<SpilledTabl
     Handle group(H5Gcreate2(file, table.layout.name.c_str(), H5P_DEFAULT, properties, H5P_DEFAULT),
                  H5Gclose, "make a group");
     SpilledRows rows(table);
-    if (rows.width() > kMostColumns + 1 && table.layout.time == 0) {
+    if (table.is_matrix.value_or(is_matrix(table.layout))) {
       write_matrix(group, table, rows);
     } else {
       write_columns(group, table, rows);

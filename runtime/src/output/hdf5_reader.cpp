@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -133,6 +135,59 @@ TableInHdf5 open_table_in(hid_t group) {
   return table;
 }
 
+/// The files of the same folder that a dataset is made of; none for one that is all there.
+std::vector<std::string> files_of(hid_t dataset) {
+  const Handle properties(H5Dget_create_plist(dataset), H5Pclose, "find properties");
+  if (H5Pget_layout(properties) != H5D_VIRTUAL) return {};
+  std::size_t count = 0;
+  Handle::expect(H5Pget_virtual_count(properties, &count), "count files");
+  std::vector<std::string> files;
+  for (std::size_t i = 0; i < count; ++i) {
+    const ssize_t size = H5Pget_virtual_filename(properties, i, nullptr, 0);
+    std::string name(static_cast<std::size_t>(std::max<ssize_t>(size, 0)), '\0');
+    H5Pget_virtual_filename(properties, i, name.data(), name.size() + 1);
+    files.push_back(std::move(name));
+  }
+  return files;
+}
+
+std::vector<double> times_in(hid_t group) {
+  const Handle time = open_dataset(group, "time_s");
+  const std::vector<hsize_t> extents = extents_of(time);
+  std::vector<double> times(extents.size() == 1 ? extents[0] : 0);
+  if (!times.empty()) read_piece(time, 0, times.size(), 0, times.data());
+  return times;
+}
+
+/// HDF5 gives NaN for what is not there, and says nothing.
+void expect_files(const std::filesystem::path& path, const std::string& name,
+                  const TableInHdf5& table, hid_t group) {
+  std::set<std::string> files;
+  for (const Handle& dataset : table.datasets) {
+    for (std::string& file : files_of(dataset)) files.insert(std::move(file));
+  }
+  if (files.empty()) return;
+  const std::vector<double> times = times_in(group);
+  for (const std::string& file : files) {
+    const std::filesystem::path there = path.parent_path() / file;
+    const auto fail = [&](const char* why) {
+      throw std::runtime_error(
+          fmt::format("cannot read \"{}\": columns of \"{}\" are in \"{}\", {}", path.string(),
+                      name, there.string(), why));
+    };
+    std::error_code ignored;
+    if (!std::filesystem::exists(there, ignored)) {
+      fail("which is not there: files of a run on several ranks belong together");
+    }
+    const std::string what = fmt::format("read \"{}\"", there.string());
+    const Handle source(H5Fopen(there.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose,
+                        what.c_str());
+    if (H5Lexists(source, name.c_str(), H5P_DEFAULT) <= 0) fail("which does not have them");
+    const Handle own(H5Gopen2(source, name.c_str(), H5P_DEFAULT), H5Gclose, "open a group");
+    if (times_in(own) != times) fail("which is of another run: its times are others");
+  }
+}
+
 class Hdf5TableReader final : public TableReader {
  public:
   Hdf5TableReader(Handle file, TableInHdf5 table)
@@ -196,6 +251,7 @@ std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path,
   if (H5Lexists(file, table.c_str(), H5P_DEFAULT) <= 0) return nullptr;
   const Handle group(H5Gopen2(file, table.c_str(), H5P_DEFAULT), H5Gclose, "open a group");
   TableInHdf5 opened = open_table_in(group);
+  expect_files(path, table, opened, group);
   return std::make_unique<Hdf5TableReader>(std::move(file), std::move(opened));
 }
 

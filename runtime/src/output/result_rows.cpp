@@ -21,17 +21,6 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 TableColumn time_column() { return {"time_s", "s"}; }
 
-std::vector<TableColumn> trajectory_columns(const RecordingOptions& options) {
-  std::vector<TableColumn> columns = {time_column()};
-  for (const Observable& one : options.observables) {
-    columns.push_back({one.label, one.unit});
-    if (!options.envelope) continue;
-    columns.push_back({one.label + ".min", one.unit});
-    columns.push_back({one.label + ".max", one.unit});
-  }
-  return columns;
-}
-
 std::vector<TableColumn> energy_columns(bool has_deadline) {
   const auto joules = [](const char* name) { return TableColumn{name, "J", Kind::known_number}; };
   std::vector<TableColumn> columns = {{"step", "", Kind::integer},
@@ -120,9 +109,17 @@ void ResultRows::Sums::add(const StepReport& report) {
   empty = false;
 }
 
-ResultRows::ResultRows(RecordingOptions options) : options_(std::move(options)) {
-  options_.every = std::max(options_.every, 1);
+namespace {
+
+RecordingOptions with_rows(RecordingOptions options) {
+  options.every = std::max(options.every, 1);
+  return options;
 }
+
+}  // namespace
+
+ResultRows::ResultRows(RecordingOptions options)
+    : options_(with_rows(std::move(options))), quantities_(options_, trajectory) {}
 
 std::vector<ResultLayout> ResultRows::layouts(const Stepper& stepper) const {
   if (options_.energies && stepper.waves() == nullptr) {
@@ -154,47 +151,7 @@ void ResultRows::begin(const Stepper& stepper) {
     parts_.assign(stepper.system().parts().size(), {});
     ports_.assign(stepper.system().scalar_ports().size(), 0.0);
   }
-  if (!options_.envelope) return;
-  smallest_.assign(options_.observables.size(), 0.0);
-  largest_.assign(options_.observables.size(), 0.0);
-}
-
-/// `value`: of an observable, at the time of the row.
-template <typename Value>
-void ResultRows::take_trajectory(double time_s, RowWriter& writer, Value value) {
-  const std::size_t per_quantity = options_.envelope ? 3 : 1;
-  double* number = writer.row(2 + per_quantity * options_.observables.size()).data();
-  *number++ = static_cast<double>(trajectory);
-  *number++ = time_s;
-  for (std::size_t i = 0; i < options_.observables.size(); ++i) {
-    const double present = value(options_.observables[i]);
-    *number++ = present;
-    if (!options_.envelope) continue;
-    *number++ = std::min(smallest_[i], present);
-    *number++ = std::max(largest_[i], present);
-    smallest_[i] = largest_[i] = present;
-  }
-}
-
-template <typename Value>
-void ResultRows::widen(Value value) {
-  for (std::size_t i = 0; i < options_.observables.size(); ++i) {
-    const double present = value(options_.observables[i]);
-    smallest_[i] = std::min(smallest_[i], present);
-    largest_[i] = std::max(largest_[i], present);
-  }
-}
-
-/// Rows for the multiples of every_s in the last step.
-void ResultRows::take_trajectory_within(const Stepper& stepper, double step_s, RowWriter& writer) {
-  // What rounding has put beyond the end of the step belongs to it.
-  const double end_s = stepper.time_s() + 1e-9 * step_s;
-  for (; static_cast<double>(rows_) * options_.every_s <= end_s; ++rows_) {
-    const double time_s = static_cast<double>(rows_) * options_.every_s;
-    take_trajectory(time_s, writer, [&](const Observable& one) {
-      return observe_at(stepper, one, std::min(time_s, stepper.time_s()));
-    });
-  }
+  quantities_.begin(stepper);
 }
 
 void ResultRows::take_energy(const Stepper& stepper, double stored_J, double tank_J,
@@ -272,36 +229,25 @@ void ResultRows::take_energies(const Stepper& stepper, RowWriter& writer) {
 }
 
 void ResultRows::take_initial(const Stepper& stepper, RowWriter& writer) {
-  const auto present = [&](const Observable& one) { return observe(stepper, one); };
-  for (std::size_t i = 0; i < smallest_.size(); ++i) {
-    smallest_[i] = largest_[i] = present(options_.observables[i]);
-  }
-  take_trajectory(stepper.time_s(), writer, present);
+  quantities_.take_initial(stepper, writer);
   take_energy(stepper, stepper.energy().initial_J, stepper.energy().initial_tank_J, writer);
   if (options_.energies) take_energies(stepper, writer);
 }
 
 void ResultRows::take(const Stepper& stepper, const StepReport& report, RowWriter& writer) {
-  const auto present = [&](const Observable& one) { return observe(stepper, one); };
   sums_.add(report);
   if (has_events_) take_events(stepper, writer);
   if (options_.energies) add_energies(stepper);
-  if (options_.every_s > 0.0) take_trajectory_within(stepper, report.step_s, writer);
-  const bool is_row = stepper.step_index() % options_.every == 0;
-  if (is_row && options_.every_s == 0.0) {
-    take_trajectory(stepper.time_s(), writer, present);
-  } else if (options_.envelope) {
-    widen(present);
-  }
-  if (!is_row) return;
+  quantities_.take(stepper, report.step_s, writer);
+  if (stepper.step_index() % options_.every != 0) return;
   take_energy(stepper, report.energy.stored_J, report.energy.tank_J, writer);
   if (options_.energies) take_energies(stepper, writer);
 }
 
 void ResultRows::archive(StateArchive& archive) {
-  archive.values(rows_, sums_);
-  archive.array(smallest_);
-  archive.array(largest_);
+  archive.values(quantities_.rows(), sums_);
+  archive.array(quantities_.smallest());
+  archive.array(quantities_.largest());
   archive.array(parts_);
   archive.array(ports_);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "output/quantity_rows.hpp"
 #include "output/result_table.hpp"
 #include "output/row_writer.hpp"
 #include "portwave/runtime/output/recorder.hpp"
@@ -36,6 +37,8 @@ class ResultRows {
   void take_initial(const Stepper& stepper, RowWriter& writer);
   void take(const Stepper& stepper, const StepReport& report, RowWriter& writer);
   void archive(StateArchive& archive);
+  /// Rows of the trajectory, with every_s.
+  std::int64_t trajectory_rows() { return quantities_.rows(); }
 
  private:
   /// Energies of the steps since the last row.
@@ -55,23 +58,16 @@ class ResultRows {
     void add(const StepReport& report);
   };
 
-  template <typename Value>
-  void take_trajectory(double time_s, RowWriter& writer, Value value);
-  template <typename Value>
-  void widen(Value value);
-  void take_trajectory_within(const Stepper& stepper, double step_s, RowWriter& writer);
   void take_energy(const Stepper& stepper, double stored_J, double tank_J, RowWriter& writer);
   void take_events(const Stepper& stepper, RowWriter& writer);
   void add_energies(const Stepper& stepper);
   void take_energies(const Stepper& stepper, RowWriter& writer);
 
   RecordingOptions options_;
-  std::int64_t rows_ = 1;  // of the trajectory, with every_s
+  QuantityRows quantities_;
   Sums sums_;
   bool has_events_ = false;
   bool has_deadline_ = false;
-  // With an envelope: by quantity, since the last row.
-  std::vector<double> smallest_, largest_;
   // With energies: sums since the last row, of parts one after the other, and by scalar port.
   std::vector<PartEnergies> parts_;
   std::vector<double> ports_;

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "output/observable.hpp"
+#include "output/rank_recording.hpp"
 #include "portwave/runtime/output/file_recorder.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/scenario_limits.hpp"
@@ -156,11 +157,18 @@ void read_format(const Node& node, RecordingOptions& recording) {
   }
 }
 
+void read_per_rank(const Node& node, RecordingOptions& recording) {
+  recording.per_rank = node.boolean().value_or(false);
+  if (!recording.per_rank) return;
+  if (recording.format != ResultFormat::hdf5) node.fail(kOfHdf5Alone);
+  if (recording.last_s > 0.0) node.fail(kNotOfTheLastSeconds);
+}
+
 }  // namespace
 
 void read_outputs(const Node& node, RunSettings& settings) {
   const ObjectReader object(
-      node, {"observe", "every", "every_s", "envelope", "last_s", "energies", "format"});
+      node, {"observe", "every", "every_s", "envelope", "last_s", "energies", "format", "per_rank"});
   RecordingOptions& recording = settings.recording;
   if (const auto every_s = object.find("every_s")) {
     if (object.find("every")) {
@@ -189,6 +197,7 @@ void read_outputs(const Node& node, RunSettings& settings) {
     }
   }
   if (const auto format = object.find("format")) read_format(*format, recording);
+  if (const auto per_rank = object.find("per_rank")) read_per_rank(*per_rank, recording);
   const auto observe = object.find("observe");
   if (!observe || !observe->is_array("an array of quantities \"part.state\"")) return;
   std::map<std::string, std::size_t> places;

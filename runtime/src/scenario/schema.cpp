@@ -357,7 +357,11 @@ Json outputs_schema() {
                                  false)},
        {"format", with_default(described(choice({"csv", "hdf5", "none"}),
                                          "texts, one file results.h5, or the summary alone"),
-                               "csv")}},
+                               "csv")},
+       {"per_rank", with_default(described(boolean(),
+                                           "with \"hdf5\" on several ranks: each writes a file "
+                                           "with its parts, and results.h5 refers to these"),
+                                 false)}},
       {});
 }
 

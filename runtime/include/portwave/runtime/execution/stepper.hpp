@@ -22,6 +22,7 @@
 #include "portwave/runtime/execution/arena.hpp"
 #include "portwave/runtime/execution/budget.hpp"
 #include "portwave/runtime/execution/events.hpp"
+#include "portwave/runtime/execution/followers.hpp"
 #include "portwave/runtime/execution/partition.hpp"
 #include "portwave/runtime/execution/profile.hpp"
 #include "portwave/runtime/execution/ranks.hpp"
@@ -254,6 +255,23 @@ class Stepper {
   /// On other ranks than 0: steps its share whenever rank 0 steps, until rank 0's stepper is gone. Nothing
   /// else is to be called there. Errors: RankError.
   void follow();
+  /// The same, `follower` taking part in it. Errors: likewise; what `follower` throws.
+  void follow(Follower& follower);
+  /// The ranks that step the system; null where this process steps all of it.
+  Ranks* ranks() const;
+  /// Which of them steps a part and has its channels; 0 where all do, or where there are none.
+  int rank_of_part(int part) const;
+  /// On rank 0: Follower::told on all others. Errors: std::logic_error, and nobody is told, where one of
+  /// them follows without a Follower.
+  void tell_followers(std::span<const std::byte> message) const;
+  /// On rank 0: channels that are read together, many times. With several ranks their numbers are sent
+  /// to rank 0, where a look at a state or port by itself has all states and waves sent to everyone.
+  /// Gives the number of the set. Errors: std::out_of_range.
+  int prepare_channels(std::span<const ScalarChannel> channels) const;
+  /// As they are now, in the order of the set. Errors: as effort, storage and WaveView::incident.
+  void read_channels(int set, std::span<double> values) const;
+  /// On any rank: of parts of this rank, without the others.
+  void read_own(std::span<const ScalarChannel> channels, std::span<double> values) const;
   /// On rank 0: lets the others return from `follow`. Until they call it again, this is not to be used,
   /// nor to end.
   void release_followers();
@@ -397,6 +415,7 @@ class Stepper {
   std::int64_t sampled_ = -1;     ///< number of the last sample: of the step, or of the period
   std::unique_ptr<EventWatch> events_;
   std::vector<std::function<void(const Stepper&, const StepReport&)>> observers_;
+  mutable std::vector<std::vector<ScalarChannel>> channels_;  // by set, where there is one rank
   StepperOptions options_;  // as they were given
   struct Exchanged {
     int part;

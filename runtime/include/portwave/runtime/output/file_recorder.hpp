@@ -39,6 +39,11 @@ class OutputFolder {
   int process_;    // that made it: a child of that leaves the folder as it is
 };
 
+/// What ranks other than 0 need beside a FileRecorder of rank 0 with RecordingOptions::per_rank, for
+/// Stepper::follow: it records there, and makes the files of that rank. Without per_rank it does nothing.
+/// `options`: as on rank 0. Errors: ConfigError.
+std::unique_ptr<Follower> make_recording_follower(RecordingOptions options);
+
 /// Whether results can be written as HDF5: whether portwave was built with it.
 bool has_hdf5();
 

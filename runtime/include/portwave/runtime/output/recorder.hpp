@@ -65,6 +65,9 @@ struct RecordingOptions {
   /// Also what each part and each junction does with energy. Wave coupling with a ledger only.
   bool energies = false;
   ResultFormat format = ResultFormat::csv;
+  /// HDF5 of several ranks: each rank writes the quantities of its parts to a file of its own,
+  /// results.rank-R.h5, and results.h5 refers to these. All of them need the folder. Not with `last_s`.
+  bool per_rank = false;
 };
 
 class StateArchive;
