@@ -21,8 +21,8 @@ std::vector<int> ranks_of_parts(const WaveDiscretisation& waves, const Partition
   return out;
 }
 
-ChannelGather::ChannelGather(std::vector<ScalarChannel> channels, std::span<const int> ranks_of_channels,
-                             Ranks& ranks)
+ChannelGather::ChannelGather(std::vector<ScalarChannel> channels,
+                             std::span<const int> ranks_of_channels, Ranks& ranks)
     : channels_(std::move(channels)), of_rank_(at(ranks.size())), rank_(ranks.rank()) {
   for (std::size_t i = 0; i < channels_.size(); ++i) {
     of_rank_[at(ranks_of_channels[i])].push_back(static_cast<int>(i));
@@ -38,7 +38,7 @@ ChannelGather::ChannelGather(std::vector<ScalarChannel> channels, std::span<cons
       neighbours.push_back({.rank = 0, .sent = count, .received = 0});
     }
   }
-  messages_ = ranks.connect(neighbours);
+  messages_ = ranks.connect(neighbours, 2, Carries::sums);
 }
 
 void ChannelGather::gather(const Read& read, std::span<double> values) {

@@ -48,7 +48,8 @@ class StepEngine {
   virtual void tell_followers(std::span<const std::byte> /*message*/) {}
   virtual int prepare_channels(std::span<const ScalarChannel> /*channels*/) { return 0; }
   virtual void read_channels(int /*set*/, std::span<double> /*values*/) {}
-  virtual void read_own(std::span<const ScalarChannel> /*channels*/, std::span<double> /*values*/) {}
+  virtual void read_own(std::span<const ScalarChannel> /*channels*/, std::span<double> /*values*/) {
+  }
   /// StepperOptions::step_s.
   double step_s() const { return step_s_; }
   /// Time and number of the committed steps. Steps are moved on by it, inputs sampled by it.

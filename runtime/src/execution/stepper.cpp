@@ -126,8 +126,8 @@ void check_channel(const Stepper& stepper, const ScalarChannel& channel) {
     fits = channel.index >= 0 && channel.index < signature.state_size();
   }
   if (!fits) throw std::out_of_range("the system has no such channel");
-  const bool is_wave =
-      channel.kind == ScalarChannel::Kind::incident || channel.kind == ScalarChannel::Kind::outgoing;
+  const bool is_wave = channel.kind == ScalarChannel::Kind::incident ||
+                       channel.kind == ScalarChannel::Kind::outgoing;
   if (is_wave && stepper.waves() == nullptr) {
     throw std::invalid_argument("the method couples without waves");
   }
@@ -164,9 +164,8 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
 
 void Stepper::follow() { engine_->follow({}); }
 void Stepper::follow(Follower& follower) {
-  engine_->follow(
-      {[&](const StepReport& report) { follower.stepped(*this, report); },
-       [&](std::span<const std::byte> message) { follower.told(*this, message); }});
+  engine_->follow({[&](const StepReport& report) { follower.stepped(*this, report); },
+                   [&](std::span<const std::byte> message) { follower.told(*this, message); }});
 }
 Ranks* Stepper::ranks() const { return engine_->ranks(); }
 int Stepper::rank_of_part(int part) const { return engine_->rank_of_part(part); }

@@ -174,7 +174,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     return take_channels(std::move(list));
   }
   void read_channels(int set, std::span<double> values) override {
-    if (has_all_) return read_own(channels_.at(static_cast<std::size_t>(set)).channels(), values);
+    if (has_all_ && ledger_.has_entries())
+      return read_own(channels_.at(static_cast<std::size_t>(set)).channels(), values);
     send({Order::read_channels, static_cast<double>(set)});
     gather_channels(set, values);
   }
@@ -840,7 +841,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   /// What the ledger keeps by entry, of all lanes. Changes nothing that can be seen.
   void fetch_energies() const {
-    if (ledger_.has_entries()) return;
+    if (ledger_.has_entries() || looks_at_own_) return;
     if (is_leading()) send({Order::fetch_energies});
     ledger_.need_entries();
   }

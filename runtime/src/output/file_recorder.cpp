@@ -259,7 +259,7 @@ struct FileRecorder::Impl {
   ResultFormat format;
   double last_s;
   std::vector<Observable> quantities;
-  std::string network;  // what is known of it only when there is a stepper
+  std::string network;                      // what is known of it only when there is a stepper
   std::unique_ptr<RankRecording> by_ranks;  // null: no trajectory of ranks
   const Stepper* whose = nullptr;           // the one that is recorded
   ResultRows rows;

@@ -221,8 +221,8 @@ Handle make_virtual_matrix(hid_t group, const SpilledTable& table,
     for (std::size_t i = 0, end = 0; i < own.size(); i = end) {
       for (end = i + 1; end < own.size() && own[end] == own[end - 1] + 1;) ++end;
       const hsize_t first[] = {0, own[i]}, count[] = {extents[0], end - i};
-      Handle::expect(
-          H5Sselect_hyperslab(space, H5S_SELECT_OR, first, nullptr, count, nullptr), "select");
+      Handle::expect(H5Sselect_hyperslab(space, H5S_SELECT_OR, first, nullptr, count, nullptr),
+                     "select");
     }
     const hsize_t there[] = {extents[0], own.size()};
     const Handle all = make_space(there);
@@ -245,10 +245,9 @@ void write_columns(hid_t group, const SpilledTable& table, SpilledRows& rows) {
   std::vector<Handle> datasets;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const std::string name = i == table.layout.time ? "time_s" : names.of(columns[i].name);
-    datasets.push_back(
-        is_virtual && i > 0
-            ? make_virtual_column(group, name, table, i, sources[i], extent)
-            : make_dataset(group, name, type_of(columns[i], text), {&extent, 1}));
+    datasets.push_back(is_virtual && i > 0
+                           ? make_virtual_column(group, name, table, i, sources[i], extent)
+                           : make_dataset(group, name, type_of(columns[i], text), {&extent, 1}));
     if (!columns[i].unit.empty()) put_attribute(datasets.back(), "units", columns[i].unit);
     if (name != columns[i].name) put_attribute(datasets.back(), "long_name", columns[i].name);
   }

@@ -38,8 +38,8 @@ namespace {
 int rank_of(const Stepper& stepper, const ScalarChannel& channel) {
   const bool is_of_part =
       channel.kind == ScalarChannel::Kind::state || channel.kind == ScalarChannel::Kind::storage;
-  return stepper.rank_of_part(
-      is_of_part ? channel.part : stepper.system().scalar_ports()[at(channel.index)].part);
+  return stepper.rank_of_part(is_of_part ? channel.part
+                                         : stepper.system().scalar_ports()[at(channel.index)].part);
 }
 
 }  // namespace

@@ -226,10 +226,10 @@ void RankRecording::act(const Stepper& stepper, StateArchive& message) {
       if (rank_ == 0) {
         for (std::size_t r = 0; r < files.size(); ++r) {
           if (files[r].empty() || is_there(files[r])) continue;
-          throw std::runtime_error(
-              fmt::format("rank {} has a folder \"{}\" of its own: with \"per_rank\" ranks write to "
-                          "one that all of them have",
-                          r, results_.string()));
+          throw std::runtime_error(fmt::format(
+              "rank {} has a folder \"{}\" of its own: with \"per_rank\" ranks write to "
+              "one that all of them have",
+              r, results_.string()));
         }
       }
       open(stepper, text == "initial");
@@ -274,7 +274,8 @@ void RankRecording::read_begin(StateArchive& message) {
   message.finish();
   // What was recorded before is still there.
   for (std::size_t i = 0; i + 1 < stretches_.size(); ++i) {
-    const int last = stretches_[i].ranks.empty() ? -1 : *std::ranges::max_element(stretches_[i].ranks);
+    const int last =
+        stretches_[i].ranks.empty() ? -1 : *std::ranges::max_element(stretches_[i].ranks);
     for (int r = 0; r <= last; ++r) {
       const std::vector<int> theirs = quantities_of(stretches_[i], r);
       if (theirs.empty()) continue;
@@ -313,8 +314,8 @@ void RankRecording::open(const Stepper& stepper, bool is_initial) {
   writer_ = std::make_unique<RowWriter>(row, [this, row](std::span<const double> numbers) {
     for (; !numbers.empty(); numbers = numbers.subspan(row)) {
       const std::span<const double> values = numbers.first(row).subspan(1);
-      rows_->append(std::string_view(reinterpret_cast<const char*>(values.data()),
-                                     values.size_bytes()));
+      rows_->append(
+          std::string_view(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
       ++written_;
     }
   });
@@ -339,9 +340,9 @@ void RankRecording::gather_extremes(const Stepper& stepper) {
   for (const std::int64_t count : rows) most = std::max(most, count);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     if (rows[r] < 0 || rows[r] == most) continue;
-    throw Failure(
-        fmt::format("rank {} has recorded {} rows, and another one {}: every step is to be recorded",
-                    r, rows[r], most));
+    throw Failure(fmt::format(
+        "rank {} has recorded {} rows, and another one {}: every step is to be recorded", r,
+        rows[r], most));
   }
   stretches_.back().rows = most;
   grid_rows_ = quantities_->rows();
@@ -418,8 +419,8 @@ std::filesystem::path RankRecording::rows_of_own_quantities() {
   std::vector<double> row(width(own_));
   for (std::size_t i = 0; i < stretches_.size(); ++i) {
     copy_rows(stretches_[i], i, row, [this](std::span<const double> numbers) {
-      merged_->append(std::string_view(reinterpret_cast<const char*>(numbers.data()),
-                                       numbers.size_bytes()));
+      merged_->append(
+          std::string_view(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()));
     });
   }
   merged_->close();
@@ -443,7 +444,8 @@ void RankRecording::make_own_file(const std::string& title) {
               ? std::make_unique<PendingFile>(results_ / name)
               : std::make_unique<PendingFile>(results_ / name, unfinished_ / name, false);
   write_hdf5(hdf5_->path_meanwhile(),
-             {{{"trajectory", trajectory_columns(own)}, rows, {}, is_matrix(table_.layout)}}, title);
+             {{{"trajectory", trajectory_columns(own)}, rows, {}, is_matrix(table_.layout)}},
+             title);
   hdf5_->close();
 }
 

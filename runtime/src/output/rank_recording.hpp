@@ -88,15 +88,15 @@ class RankRecording final : public Follower {
   RecordingOptions options_;
   int rank_ = 0, ranks_ = 1;
   std::filesystem::path results_, unfinished_;
-  std::vector<Stretch> stretches_;       // the last is the one that is being recorded
+  std::vector<Stretch> stretches_;          // the last is the one that is being recorded
   std::vector<double> smallest_, largest_;  // of an envelope, of all quantities, at a checkpoint
-  std::int64_t grid_rows_ = 1;           // QuantityRows::rows
-  std::vector<int> own_;                 // quantities of this rank
+  std::int64_t grid_rows_ = 1;              // QuantityRows::rows
+  std::vector<int> own_;                    // quantities of this rank
   SpilledTable table_;
   std::optional<QuantityRows> quantities_;
   std::unique_ptr<PendingFile> rows_, merged_, hdf5_;
-  std::int64_t written_ = 0;            // rows, by the thread of the writer
-  std::unique_ptr<RowWriter> writer_;   // the last: its thread writes to `rows_`
+  std::int64_t written_ = 0;           // rows, by the thread of the writer
+  std::unique_ptr<RowWriter> writer_;  // the last: its thread writes to `rows_`
 };
 
 }  // namespace portwave

@@ -167,8 +167,8 @@ void read_per_rank(const Node& node, RecordingOptions& recording) {
 }  // namespace
 
 void read_outputs(const Node& node, RunSettings& settings) {
-  const ObjectReader object(
-      node, {"observe", "every", "every_s", "envelope", "last_s", "energies", "format", "per_rank"});
+  const ObjectReader object(node, {"observe", "every", "every_s", "envelope", "last_s", "energies",
+                                   "format", "per_rank"});
   RecordingOptions& recording = settings.recording;
   if (const auto every_s = object.find("every_s")) {
     if (object.find("every")) {

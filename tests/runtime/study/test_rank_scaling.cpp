@@ -206,8 +206,8 @@ class Spoiled final : public Ranks {
     inner_->gather(own, bytes, all);
   }
   void broadcast(std::span<std::byte> bytes) override { inner_->broadcast(bytes); }
-  std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours,
-                                             int slots, Carries carries) override {
+  std::unique_ptr<NeighbourMessages> connect(std::span<const Neighbour> neighbours, int slots,
+                                             Carries carries) override {
     auto messages = inner_->connect(neighbours, slots, carries);
     if (carries != Carries::waves) return messages;
     return std::make_unique<Messages>(std::move(messages));

@@ -416,7 +416,7 @@ class Stepper {
   std::unique_ptr<EventWatch> events_;
   std::vector<std::function<void(const Stepper&, const StepReport&)>> observers_;
   mutable std::vector<std::vector<ScalarChannel>> channels_;  // by set, where there is one rank
-  StepperOptions options_;  // as they were given
+  StepperOptions options_;                                    // as they were given
   struct Exchanged {
     int part;
     std::shared_ptr<const Component> first;  // that was there at the start
