@@ -186,6 +186,12 @@ TEST(ResultTables, WhatCannotBeKeptIsRefused) {
   EXPECT_EQ(where(issues_of(R"({"last_s": 0})")), "/outputs/last_s");
   EXPECT_EQ(where(issues_of(R"({"envelope": 1})")), "/outputs/envelope");
   EXPECT_EQ(where(issues_of(R"({"energies": true})", "strang")), "/outputs/energies");
+  EXPECT_EQ(where(issues_of(R"({"per_rank": true})")), "/outputs/per_rank");
+  if (has_hdf5()) {
+    EXPECT_TRUE(issues_of(R"({"per_rank": true, "format": "hdf5"})").empty());
+    EXPECT_EQ(where(issues_of(R"({"per_rank": true, "format": "hdf5", "last_s": 1})")),
+              "/outputs/per_rank");
+  }
   EXPECT_TRUE(
       issues_of(R"({"energies": true, "envelope": true, "last_s": 1, "format": "none"})").empty());
 }
