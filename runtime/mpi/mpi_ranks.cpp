@@ -9,6 +9,12 @@
 #include <thread>
 #include <utility>
 
+#include "node_memory.hpp"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
 namespace portwave {
 namespace {
 
@@ -38,15 +44,45 @@ class Library {
   bool is_own_ = false;
 };
 
-/// Persistent requests, one for each slot, neighbour and direction.
+constexpr int kNoTag = 0, kFirstTag = 1, kLastTag = 32767;  // what MPI allows at least
+
+/// Until done() holds. `communicator`: messages of others through MPI go on meanwhile.
+template <class Done>
+void wait_until(const Done& done, MPI_Comm communicator) {
+  constexpr int kPatience = 500;  // before others get the core, and MPI its turn
+  for (int turns = 0; !done(); ++turns) {
+    if (turns < kPatience) {
+#if defined(__x86_64__) || defined(__i386__)
+      _mm_pause();
+#endif
+      continue;
+    }
+    // For a message that never comes: where there is one, nothing else is looked at.
+    int is_any = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, kNoTag, communicator, &is_any, MPI_STATUS_IGNORE);
+    std::this_thread::yield();
+  }
+}
+
+/// To and from neighbours on the same machine by inboxes, as far as there is memory for them; to all
+/// others by persistent requests, one for each slot, neighbour and direction.
 class MpiMessages final : public NeighbourMessages {
  public:
-  MpiMessages(MPI_Comm communicator, std::span<const Ranks::Neighbour> neighbours, int slots,
-              int tag, RankTraffic& traffic, Carries carries)
-      : traffic_(traffic),
-        carries_(carries),
+  struct Made {
+    MPI_Comm communicator;
+    NodeMemory& memory;
+    int tag;  ///< and those after, one for each slot
+    RankTraffic& traffic;
+    Carries carries;
+  };
+
+  MpiMessages(const Made& made, std::span<const Ranks::Neighbour> neighbours, int slots)
+      : communicator_(made.communicator),
+        traffic_(made.traffic),
+        carries_(made.carries),
         neighbours_(neighbours.begin(), neighbours.end()),
         slots_(static_cast<std::size_t>(slots)) {
+    open_inboxes(made, slots);
     for (int slot = 0; slot < slots; ++slot) {
       Slot& own = slots_[static_cast<std::size_t>(slot)];
       own.sent.resize(neighbours.size());
@@ -54,72 +90,138 @@ class MpiMessages final : public NeighbourMessages {
       own.sends.resize(neighbours.size(), MPI_REQUEST_NULL);
       own.receives.resize(neighbours.size(), MPI_REQUEST_NULL);
       for (std::size_t i = 0; i < neighbours.size(); ++i) {
-        own.sent[i].resize(neighbours[i].sent);
-        own.received[i].resize(neighbours[i].received);
-        MPI_Send_init(own.sent[i].data(), static_cast<int>(own.sent[i].size()), MPI_DOUBLE,
-                      neighbours[i].rank, tag + slot, communicator, &own.sends[i]);
-        MPI_Recv_init(own.received[i].data(), static_cast<int>(own.received[i].size()), MPI_DOUBLE,
-                      neighbours[i].rank, tag + slot, communicator, &own.receives[i]);
+        const int rank = neighbours[i].rank;
+        if (!to_[i]) {
+          own.sent[i].resize(neighbours[i].sent);
+          MPI_Send_init(own.sent[i].data(), static_cast<int>(own.sent[i].size()), MPI_DOUBLE, rank,
+                        made.tag + slot, communicator_, &own.sends[i]);
+        }
+        if (!from_[i]) {
+          own.received[i].resize(neighbours[i].received);
+          MPI_Recv_init(own.received[i].data(), static_cast<int>(own.received[i].size()),
+                        MPI_DOUBLE, rank, made.tag + slot, communicator_, &own.receives[i]);
+        }
       }
       start(own.receives);
     }
   }
   ~MpiMessages() override {
+    for (const Inbox& own : to_) {
+      if (own) own.close();
+    }
+    for (const Inbox& own : from_) {
+      if (own) own.close();
+    }
     int is_finalised = 0;
     MPI_Finalized(&is_finalised);
     if (is_finalised != 0) return;
     for (Slot& slot : slots_) {
       for (MPI_Request& request : slot.receives) {
+        if (request == MPI_REQUEST_NULL) continue;
         MPI_Cancel(&request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Request_free(&request);
       }
-      for (MPI_Request& request : slot.sends) MPI_Request_free(&request);
+      for (MPI_Request& request : slot.sends) {
+        if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+      }
     }
   }
   MpiMessages(const MpiMessages&) = delete;
   MpiMessages& operator=(const MpiMessages&) = delete;
 
   std::span<double> outgoing(int i, std::uint64_t number) override {
+    const auto n = static_cast<std::size_t>(i);
+    if (const Inbox& inbox = to_[n]) {
+      wait_until([&] { return !inbox.is_here(number); }, communicator_);
+      return inbox.message(number);
+    }
     Slot& slot = slot_of(number);
-    MPI_Wait(&slot.sends[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE);
-    return slot.sent[static_cast<std::size_t>(i)];
+    MPI_Wait(&slot.sends[n], MPI_STATUS_IGNORE);
+    return slot.sent[n];
   }
   void send(std::uint64_t number) override {
+    for (const Inbox& inbox : to_) {
+      if (inbox) inbox.publish(number);
+    }
     start(slot_of(number).sends);
     for (const Ranks::Neighbour& own : neighbours_) traffic_.count_message(carries_, own.sent);
   }
   void receive(std::uint64_t number) override {
-    auto& requests = slot_of(number).receives;
-    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    if (has_far_senders_) {
+      auto& requests = slot_of(number).receives;
+      MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    }
+    for (const Inbox& inbox : from_) {
+      if (inbox) wait_until([&] { return inbox.is_here(number); }, communicator_);
+    }
   }
   std::span<const double> incoming(int i, std::uint64_t number) override {
-    return slot_of(number).received[static_cast<std::size_t>(i)];
+    const auto n = static_cast<std::size_t>(i);
+    if (from_[n]) return from_[n].message(number);
+    return slot_of(number).received[n];
   }
   bool arrived(int i, std::uint64_t number, std::uint64_t /*now*/) override {
+    const auto n = static_cast<std::size_t>(i);
+    if (from_[n]) return from_[n].is_here(number);
     int is_here = 0;
-    MPI_Test(&slot_of(number).receives[static_cast<std::size_t>(i)], &is_here, MPI_STATUS_IGNORE);
+    MPI_Test(&slot_of(number).receives[n], &is_here, MPI_STATUS_IGNORE);
     return is_here != 0;
   }
-  void release(std::uint64_t number) override { start(slot_of(number).receives); }
+  void release(std::uint64_t number) override {
+    for (const Inbox& inbox : from_) {
+      if (inbox) inbox.release(number);
+    }
+    start(slot_of(number).receives);
+  }
   void release(int i, std::uint64_t number) override {
-    MPI_Start(&slot_of(number).receives[static_cast<std::size_t>(i)]);
+    const auto n = static_cast<std::size_t>(i);
+    if (from_[n]) return from_[n].release(number);
+    MPI_Start(&slot_of(number).receives[n]);
   }
 
  private:
   struct Slot {
-    std::vector<std::vector<double>> sent, received;  // by neighbour
-    std::vector<MPI_Request> sends, receives;
+    std::vector<std::vector<double>> sent, received;  // by neighbour, of those that are far
+    std::vector<MPI_Request> sends, receives;         // null for those that are near
   };
 
   Slot& slot_of(std::uint64_t number) { return slots_[number % slots_.size()]; }
   static void start(std::vector<MPI_Request>& requests) {
-    if (!requests.empty()) MPI_Startall(static_cast<int>(requests.size()), requests.data());
+    for (MPI_Request& request : requests) {
+      if (request != MPI_REQUEST_NULL) MPI_Start(&request);
+    }
+  }
+  /// Receivers make them, and tell senders where.
+  void open_inboxes(const Made& made, int slots) {
+    const std::size_t count = neighbours_.size();
+    std::vector<std::int64_t> own(count), theirs(count);
+    std::vector<MPI_Request> requests(2 * count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Ranks::Neighbour& other = neighbours_[i];
+      own[i] = made.memory.make_inbox(other.rank, slots, other.received);
+      MPI_Irecv(&theirs[i], 1, MPI_INT64_T, other.rank, made.tag, communicator_,
+                &requests[2 * i]);
+      MPI_Isend(&own[i], 1, MPI_INT64_T, other.rank, made.tag, communicator_,
+                &requests[2 * i + 1]);
+    }
+    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    int rank = 0;
+    MPI_Comm_rank(communicator_, &rank);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Ranks::Neighbour& other = neighbours_[i];
+      to_.push_back(made.memory.inbox(other.rank, theirs[i], slots, other.sent));
+      from_.push_back(made.memory.inbox(rank, own[i], slots, other.received));
+      has_far_senders_ = has_far_senders_ || !from_.back();
+    }
   }
 
+  MPI_Comm communicator_;
   RankTraffic& traffic_;
   Carries carries_;
   std::vector<Ranks::Neighbour> neighbours_;
+  std::vector<Inbox> to_, from_;  // by neighbour; none where messages go through MPI
+  bool has_far_senders_ = false;
   std::vector<Slot> slots_;
 };
 
@@ -128,9 +230,13 @@ class MpiRanks final : public Ranks {
   MpiRanks() {
     MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
     look();
+    memory_ = std::make_shared<NodeMemory>(communicator_);
   }
-  /// Takes the communicator over.
-  explicit MpiRanks(MPI_Comm communicator) : communicator_(communicator) { look(); }
+  /// Takes the communicator over, whose ranks have the numbers that they have in `memory`.
+  MpiRanks(MPI_Comm communicator, std::shared_ptr<NodeMemory> memory)
+      : communicator_(communicator), memory_(std::move(memory)) {
+    look();
+  }
   ~MpiRanks() override {
     int is_finalised = 0;
     MPI_Finalized(&is_finalised);
@@ -180,13 +286,14 @@ class MpiRanks final : public Ranks {
     // Receives are posted ahead: each connection has tags of its own, so that it takes no other's.
     if (next_tag_ + slots > kLastTag) next_tag_ = kFirstTag;
     const int tag = std::exchange(next_tag_, next_tag_ + slots);
-    return std::make_unique<MpiMessages>(communicator_, neighbours, slots, tag, traffic_, carries);
+    const MpiMessages::Made made{communicator_, *memory_, tag, traffic_, carries};
+    return std::make_unique<MpiMessages>(made, neighbours, slots);
   }
 
   std::shared_ptr<Ranks> first(int count) override {
     MPI_Comm some = MPI_COMM_NULL;
     MPI_Comm_split(communicator_, rank_ < count ? 0 : MPI_UNDEFINED, rank_, &some);
-    return some == MPI_COMM_NULL ? nullptr : std::make_shared<MpiRanks>(some);
+    return some == MPI_COMM_NULL ? nullptr : std::make_shared<MpiRanks>(some, memory_);
   }
 
   void rest() override { wait_asleep(Clock::time_point::max()); }
@@ -203,7 +310,6 @@ class MpiRanks final : public Ranks {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr int kPatience_s = 10;
-  static constexpr int kFirstTag = 1, kLastTag = 32767;  // what MPI allows at least
 
   void look() {
     MPI_Comm_rank(communicator_, &rank_);
@@ -225,6 +331,7 @@ class MpiRanks final : public Ranks {
   Library library_;  // first, so that it goes last
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
+  std::shared_ptr<NodeMemory> memory_;
   int next_tag_ = kFirstTag;
   RankTraffic traffic_;
   std::vector<int> counts_, begins_;

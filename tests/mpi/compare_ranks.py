@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs scenarios in one process and on several ranks, and compares what they write, byte by byte.
 
-usage: compare_ranks.py PORTWAVE SOURCES MPIRUN [--ranks 1,2,3,4] [--threads 1,2] [--steps N] [--grain 2] [--break] [SCENARIO...]
+usage: compare_ranks.py PORTWAVE SOURCES MPIRUN [--ranks 1,2,3,4] [--threads 1,2] [--steps N] [--grain 2] [--memory KB,...] [--break] [SCENARIO...]
 
-All scenarios of the examples without SCENARIO. Of summary.json what tells of the run's times and of how it was executed
+All scenarios of the examples without SCENARIO. --memory: what ranks share, from the first rank on and then again from the
+first; 0: messages go through MPI. Of summary.json what tells of the run's times and of how it was executed
 is left out. --break: one byte of a result is changed, which must be noticed. Ends with 77 where MPI cannot start.
 """
 
@@ -35,6 +36,17 @@ def run(line, folder):
     return done.returncode, done.stderr
 
 
+def memory_script(folder, kilobytes):
+    """What starts a program with its share of memory, by its rank."""
+    script = folder / "with_memory.sh"
+    cases = " ".join(f"{i}) kb={own} ;;" for i, own in enumerate(kilobytes))
+    script.write_text("#!/bin/sh\n"
+                      f"case $(( ${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK}}}} % {len(kilobytes)} )) in {cases} esac\n"
+                      'PORTWAVE_SHARED_MEMORY_KB=$kb exec "$@"\n')
+    script.chmod(0o755)
+    return [str(script)]
+
+
 def differences(one, many):
     for name in FILES:
         a, b = one / name, many / name
@@ -60,12 +72,14 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--grain", default="2", help="small, so that small examples are cut, too")
+    parser.add_argument("--memory", default="", help="kB by rank")
     parser.add_argument("--break", dest="spoil", action="store_true")
     parser.add_argument("scenarios", nargs="*", type=Path)
     arguments = parser.parse_intermixed_args()
     scenarios = arguments.scenarios or sorted((arguments.sources / "examples").glob("*.json"))
     failures, count = 0, 0
     with tempfile.TemporaryDirectory() as scratch:
+        with_memory = memory_script(Path(scratch), arguments.memory.split(",")) if arguments.memory else []
         for scenario in scenarios:
             base = [arguments.portwave, "run", str(scenario), "--steps", str(arguments.steps)]
             one = Path(scratch) / scenario.stem
@@ -73,7 +87,7 @@ def main():
             for ranks in map(int, arguments.ranks.split(",")):
                 for threads in arguments.threads.split(","):
                     many = Path(scratch) / f"{scenario.stem}-{ranks}-{threads}"
-                    line = [arguments.mpirun, "-n", str(ranks), *base, "--threads", threads,
+                    line = [arguments.mpirun, "-n", str(ranks), *with_memory, *base, "--threads", threads,
                             "--grain", arguments.grain]
                     code_of_many, text_of_many = run(line, many)
                     if count == 0 and code_of_many != code and "mpirun" in text_of_many and not many.exists():

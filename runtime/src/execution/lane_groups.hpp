@@ -25,8 +25,9 @@ std::vector<LaneGroupCost> lane_groups(const WaveDiscretisation& waves, const La
 void sort_by_owner(std::vector<LaneGroupCost>& groups);
 /// By island group: whether it is one island, which may be cut.
 std::vector<bool> groups_of_one_island(const WaveDiscretisation& waves);
-/// As make_partition, of lane groups in their order: a task has one owner.
+/// As make_partition, of lane groups in their order: a task has one owner. `per_thread`: tasks of a
+/// thread, at most, where the grain is automatic.
 Partition cut_into_tasks(const WaveDiscretisation& waves, const std::vector<LaneGroupCost>& items,
-                         Grain grain, int threads, int iterations);
+                         Grain grain, int threads, int iterations, double per_thread);
 
 }  // namespace portwave

@@ -108,14 +108,37 @@ void LayeredExecutor::iterate(int index, int k) {
     }
     return;
   }
-  if (stopped_[static_cast<std::size_t>(task.island_group())] != 0) return;
-  const std::uint64_t number = number_of(k);
+  if (is_at_rest(index, k)) return;
   if (k == 0) task.start(arrays_, arrays_.u);
-  task.iterate(arrays_, k, plan_.rule.update, number, [&](PhaseStatus&& failure) {
-    note_failure(k);
-    if (task.outcome.failed_at < 0) task.outcome.failed_at = k;
-    if (task.outcome.failed_at == k) task.outcome.failure.merge(std::move(failure));
-  });
+  task.iterate(arrays_, k, plan_.rule.update, number_of(k),
+               [&](PhaseStatus&& failure) { take_fault(task, k, std::move(failure)); });
+}
+
+void LayeredExecutor::iterate_edge(int index, int k) {
+  if (is_at_rest(index, k)) return;
+  Task& task = graph_.task(index);
+  if (k == 0) task.start(arrays_, arrays_.u);
+  task.iterate_edge(arrays_, k, plan_.rule.update, number_of(k),
+                    [&](PhaseStatus&& failure) { take_fault(task, k, std::move(failure)); });
+}
+
+void LayeredExecutor::iterate_core(int index, int k) {
+  if (is_at_rest(index, k)) return;
+  Task& task = graph_.task(index);
+  task.iterate_core(arrays_, plan_.rule.update,
+                    [&](PhaseStatus&& failure) { take_fault(task, k, std::move(failure)); });
+}
+
+/// Of a task that is cut: it has stopped, or has failed in an iteration before.
+bool LayeredExecutor::is_at_rest(int index, int k) const {
+  return k > failed_at_.load(std::memory_order_relaxed) ||
+         stopped_[static_cast<std::size_t>(graph_.task(index).island_group())] != 0;
+}
+
+void LayeredExecutor::take_fault(Task& task, int k, PhaseStatus&& failure) {
+  note_failure(k);
+  if (task.outcome.failed_at < 0) task.outcome.failed_at = k;
+  if (task.outcome.failed_at == k) task.outcome.failure.merge(std::move(failure));
 }
 
 void LayeredExecutor::note_failure(int k) {

@@ -46,6 +46,9 @@ class LayeredExecutor : public Executor {
 
   /// Iteration k of a task; cut tasks use messages `number_of(k)`.
   void iterate(int index, int k);
+  /// The same in two: up to where a cut task has sent its waves, and what is left.
+  void iterate_edge(int index, int k);
+  void iterate_core(int index, int k);
   std::uint64_t number_of(int k) const { return base_ + static_cast<std::uint64_t>(k) + 1; }
   TaskGraph& graph() { return graph_; }
   std::span<const int> own() const { return own_; }
@@ -56,7 +59,9 @@ class LayeredExecutor : public Executor {
   bool is_any_cut_open() const;
 
  private:
+  bool is_at_rest(int index, int k) const;
   void note_failure(int k);
+  void take_fault(Task& task, int k, PhaseStatus&& failure);
   void check(int index, int k);
   bool judge(int k);
   void commit(int index, int iterations);

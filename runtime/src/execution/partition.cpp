@@ -187,11 +187,12 @@ Partition whole_island_groups(const WaveDiscretisation& waves, const LaneCosts& 
 
 Partition make_partition(const WaveDiscretisation& waves, const LaneCosts& costs, Grain grain,
                          int threads, int iterations) {
-  return cut_into_tasks(waves, lane_groups(waves, costs), grain, threads, iterations);
+  // Two tasks per thread hide the wait for a neighbour; more cost more than they bring.
+  return cut_into_tasks(waves, lane_groups(waves, costs), grain, threads, iterations, 2.0);
 }
 
 Partition cut_into_tasks(const WaveDiscretisation& waves, const std::vector<LaneGroupCost>& items,
-                         Grain grain, int threads, int iterations) {
+                         Grain grain, int threads, int iterations, double per_thread) {
   const std::size_t most_messages = 64 + 16 * static_cast<std::size_t>(waves.wave_size());
   if (grain.kind != Grain::Kind::automatic) {
     double wanted = std::max(grain.count, 1);
@@ -208,11 +209,11 @@ Partition cut_into_tasks(const WaveDiscretisation& waves, const std::vector<Lane
     total += cost(item);
     iteration += item.scatter_ns;
   }
-  // Two tasks per thread hide the wait for a neighbour; more cost more than they bring, and so does
-  // a task of less than half a microsecond per iteration. A multiple of the threads, to be even.
+  // A task of less than half a microsecond per iteration costs more than it brings. A multiple of
+  // the threads, to be even.
   constexpr double kShortestPhase_ns = 400.0;
   const double affordable = std::floor(iteration / kShortestPhase_ns / threads);
-  double tasks = threads * std::clamp(affordable, 1.0, 2.0);
+  double tasks = threads * std::clamp(affordable, 1.0, per_thread);
   for (;;) {
     Partition out = cut(waves, items, total / tasks, cost);
     if (out.tasks.size() <= 1 || tasks <= 1.0 || message_count(waves, out) <= most_messages) {

@@ -161,8 +161,10 @@ class ExchangeGraph {
 RankCut cut_for_ranks(const WaveDiscretisation& waves, const LaneCosts& costs, Grain grain,
                       int ranks, int threads, int iterations, bool may_solve, Ranks* agreeing) {
   std::vector<LaneGroupCost> groups = lane_groups(waves, costs);
+  // What others wait for is solved first within a task, too: one is enough for one thread.
+  const double per_thread = threads == 1 ? 1.0 : 2.0;
   RankCut along;
-  along.partition = cut_into_tasks(waves, groups, grain, ranks * threads, iterations);
+  along.partition = cut_into_tasks(waves, groups, grain, ranks * threads, iterations, per_thread);
   const std::vector<char> is_whole = whole_groups(waves, along.partition, may_solve);
   along.rank_of_task = deal_out(along.partition, is_whole, ranks);
   const std::int64_t waves_along = exchanged(waves, along);
@@ -178,7 +180,8 @@ RankCut cut_for_ranks(const WaveDiscretisation& waves, const LaneCosts& costs, G
   sort_by_owner(groups);
   RankCut by_graph;
   by_graph.is_by_graph = true;
-  by_graph.partition = cut_into_tasks(waves, groups, grain, ranks * threads, iterations);
+  by_graph.partition =
+      cut_into_tasks(waves, groups, grain, ranks * threads, iterations, per_thread);
   ByEntry rank(waves);
   for (const LaneGroupCost& group : groups) rank.set(group.slice, group.owner);
   for (const Partition::Task& task : by_graph.partition.tasks) {

@@ -21,7 +21,7 @@
 namespace portwave {
 namespace {
 
-/// Iteration by iteration: first the tasks that other ranks wait for, then, while their messages
+/// Iteration by iteration: first the lanes that other ranks wait for, then, while their messages
 /// travel, all others. With an asynchronous exchange nobody waits then either: an iteration takes the
 /// newest waves there are. Commits, and the waves that they give, are exchanged by all in any case.
 class RankExecutor final : public LayeredExecutor {
@@ -35,10 +35,13 @@ class RankExecutor final : public LayeredExecutor {
     connect(max_delay);
     list_outcomes();
     make_sums(waves);
+    is_edge_.resize(at(graph().size()), 0);
     for (const int task : own()) {
       const bool is_awaited = std::ranges::any_of(
           graph().task(task).neighbours(), [&](int other) { return !shares_->is_own(other); });
-      (is_awaited ? edge_ : core_).push_back(task);
+      if (!is_awaited) continue;
+      is_edge_[at(task)] = 1;
+      edge_.push_back(task);
     }
   }
 
@@ -117,7 +120,7 @@ class RankExecutor final : public LayeredExecutor {
     gaps_.emplace(waves.reduction(), shares_->ranks_of_entries(), cut_, ranks, rank);
   }
 
-  void for_some(const std::vector<int>& tasks, const std::function<void(int)>& body) {
+  void for_some(std::span<const int> tasks, const std::function<void(int)>& body) {
     if (threads() == 1) {
       for (const int task : tasks) body(task);
     } else if (!tasks.empty()) {
@@ -125,17 +128,18 @@ class RankExecutor final : public LayeredExecutor {
     }
   }
   void for_tasks(const std::function<void(int)>& body) override {
-    for_some(edge_, body);
-    for_some(core_, body);
+    for_some(own(), body);
   }
 
   void iterate_all(int k) override {
     const bool is_exchanging = is_any_cut_open();
     const std::uint64_t number = number_of(k);
     if (k == 0 && newest_ != nullptr) begin_newest();
-    for_some(edge_, [&](int task) { iterate(task, k); });
+    for_some(edge_, [&](int task) { iterate_edge(task, k); });
     if (is_exchanging) send(number);
-    for_some(core_, [&](int task) { iterate(task, k); });
+    for_some(own(), [&](int task) {
+      is_edge_[at(task)] != 0 ? iterate_core(task, k) : iterate(task, k);
+    });
     if (!is_exchanging) return;
     newest_ == nullptr ? receive(number) : take_newest(number);
   }
@@ -297,7 +301,8 @@ class RankExecutor final : public LayeredExecutor {
 
   std::shared_ptr<RankShares> shares_;
   ForkJoin fork_join_;
-  std::vector<int> edge_, core_;  // own tasks: with a neighbour on another rank, and the others
+  std::vector<int> edge_;      // own tasks with a neighbour on another rank
+  std::vector<char> is_edge_;  // by task
   std::vector<Peer> peers_;
   std::unique_ptr<NeighbourMessages> messages_;
   std::unique_ptr<NewestWaves> newest_;    // null: every evaluation waits for the one before

@@ -43,20 +43,24 @@ class Task {
   template <class OnFault>
   void iterate(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number,
                const OnFault& on_fault) {
-    const Bound& bound = bound_for(s);
-    const bool combined = k > 0 && s.acceleration != nullptr && combine(s);
-    const bool updated = k == 0 || (s.interface != nullptr && adopt(s, rule, number - 1, combined));
-    const auto solve_edge = [&] {
-      if (!updated) update_edge(s, rule, number - 1, combined);
-      return solve(bound.edge, s) || reject_failed_trials(s);
-    };
-    const auto solve_core = [&] {
-      if (!updated) core_coupling_.update(rule, s.b_trial, s.u);
-      return solve(bound.core, s) || reject_failed_trials(s);
-    };
+    begin_iteration(s, k, rule, number);
     iterate_edge_first(
-        !edge_.empty(), solve_edge, solve_core, [&] { on_fault(std::move(failure_)); },
+        !edge_.empty(), [&] { return solve_edge(s, rule, number); },
+        [&] { return solve_core(s, rule); }, [&] { on_fault(std::move(failure_)); },
         [&] { send(s, number); });
+  }
+  /// The same in two: up to where its waves are sent, and what is left.
+  template <class OnFault>
+  void iterate_edge(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number,
+                    const OnFault& on_fault) {
+    begin_iteration(s, k, rule, number);
+    iterate_edge_first(
+        !edge_.empty(), [&] { return solve_edge(s, rule, number); }, [] { return true; },
+        [&] { on_fault(std::move(failure_)); }, [&] { send(s, number); });
+  }
+  template <class OnFault>
+  void iterate_core(const StepArrays& s, const InnerUpdate& rule, const OnFault& on_fault) {
+    if (!solve_core(s, rule)) on_fault(std::move(failure_));
   }
   /// Iterations [from, to) of a task that is alone, one after another. Returns how many are done
   /// when a port solve fails (`failure` says which), and `to` when none does.
@@ -104,6 +108,8 @@ class Task {
   void copy_island(std::size_t index, const double* from, double* to) const;
 
   std::span<const int> neighbours() const { return neighbours_; }
+  /// Lanes that share a junction with those of other tasks.
+  std::span<const TaskSlice> edge() const { return edge_; }
   std::size_t bytes() const;
 
   TaskOutcome outcome;
@@ -130,6 +136,19 @@ class Task {
     std::vector<int> offsets;
   };
 
+  void begin_iteration(const StepArrays& s, int k, const InnerUpdate& rule, std::uint64_t number) {
+    bound_now_ = &bound_for(s);
+    combined_ = k > 0 && s.acceleration != nullptr && combine(s);
+    updated_ = k == 0 || (s.interface != nullptr && adopt(s, rule, number - 1, combined_));
+  }
+  bool solve_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64_t number) {
+    if (!updated_) update_edge(s, rule, number - 1, combined_);
+    return solve(bound_now_->edge, s) || reject_failed_trials(s);
+  }
+  bool solve_core(const StepArrays& s, const InnerUpdate& rule) {
+    if (!updated_) core_coupling_.update(rule, s.b_trial, s.u);
+    return solve(bound_now_->core, s) || reject_failed_trials(s);
+  }
   void gather(const StepArrays& s, std::uint64_t number);
   void scatter_own(const AlignedVector& from, double* out) const;
   /// `gathered`: b̂ of the shared junctions is there already.
@@ -194,6 +213,9 @@ class Task {
   std::vector<Outbound> outbound_;
   std::vector<int> neighbours_;
   Bound bound_[2];
+  // Of the iteration that has begun: how it is bound; whether u and b̂ were combined, u is updated.
+  const Bound* bound_now_ = nullptr;
+  bool combined_ = false, updated_ = false;
   PhaseStatus failure_;
 };
 

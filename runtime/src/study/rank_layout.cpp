@@ -107,9 +107,9 @@ std::int64_t RankLayout::waves() const {
   return static_cast<std::int64_t>(stepped_.get().system.scalar_ports().size());
 }
 
-double RankLayout::iterate_s(const Partition::Task& task) const {
+double RankLayout::iterate_s(std::span<const TaskSlice> slices) const {
   double sum = 0.0;
-  for (const TaskSlice& slice : task.slices) {
+  for (const TaskSlice& slice : slices) {
     sum += (slice.lanes.last - slice.lanes.first) * costs_.scatter_ns[at(slice.batch)];
   }
   return 1e-9 * sum;
@@ -218,19 +218,22 @@ RankLayout::Dealt RankLayout::deal(int ranks, int threads) const {
     const int own = rank_of_task[at(t)];
     if (own == RankShares::kEvery) {
       dealt.whole_parts += parts_of(cut);
-      whole.core_s.push_back(iterate_s(cut));
+      whole.core_s.push_back(iterate_s(cut.slices));
       whole.commit_s.push_back(commit_s(cut));
       continue;
     }
     const Task& task = graph.task(t);
     const bool is_awaited = std::ranges::any_of(
         task.neighbours(), [&](int other) { return rank_of_task[at(other)] != own; });
-    (is_awaited ? times[at(own)].edge_s : times[at(own)].core_s).push_back(iterate_s(cut));
+    const double all_s = iterate_s(cut.slices);
+    const double edge_s = is_awaited ? std::min(iterate_s(task.edge()), all_s) : 0.0;
+    if (is_awaited) times[at(own)].edge_s.push_back(edge_s);
+    times[at(own)].core_s.push_back(all_s - edge_s);
     times[at(own)].commit_s.push_back(commit_s(cut));
     PlannedRank& rank = dealt.ranks[at(own)];
     rank.parts += parts_of(cut);
     ++rank.tasks;
-    rank.iterate_s += iterate_s(cut) * iterations_;
+    rank.iterate_s += all_s * iterations_;
     rank.commit_s += commit_s(cut);
     if (!task.alone()) continue;
     dealt.model.ranks[at(own)].note_bytes +=

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "portwave/coupling/waves/wave_discretisation.hpp"
@@ -51,7 +52,7 @@ class RankLayout {
  private:
   /// All but the ranks.
   RankStepModel frame(int ranks, bool is_any_cut) const;
-  double iterate_s(const Partition::Task& task) const;
+  double iterate_s(std::span<const TaskSlice> slices) const;
   double commit_s(const Partition::Task& task) const;
 
   SteppedScenario stepped_;

@@ -18,7 +18,7 @@ struct Interconnect {
 
 /// What one rank does in a macro-step, with the threads that it has.
 struct RankWork {
-  double edge_s = 0.0;    ///< of an evaluation: tasks that other ranks wait for
+  double edge_s = 0.0;    ///< of an evaluation: lanes that other ranks wait for
   double core_s = 0.0;    ///< of an evaluation: all others, while messages travel
   double commit_s = 0.0;  ///< of its own parts
   std::int64_t parts = 0;
