@@ -200,10 +200,8 @@ class MpiMessages final : public NeighbourMessages {
     for (std::size_t i = 0; i < count; ++i) {
       const Ranks::Neighbour& other = neighbours_[i];
       own[i] = made.memory.make_inbox(other.rank, slots, other.received);
-      MPI_Irecv(&theirs[i], 1, MPI_INT64_T, other.rank, made.tag, communicator_,
-                &requests[2 * i]);
-      MPI_Isend(&own[i], 1, MPI_INT64_T, other.rank, made.tag, communicator_,
-                &requests[2 * i + 1]);
+      MPI_Irecv(&theirs[i], 1, MPI_INT64_T, other.rank, made.tag, communicator_, &requests[2 * i]);
+      MPI_Isend(&own[i], 1, MPI_INT64_T, other.rank, made.tag, communicator_, &requests[2 * i + 1]);
     }
     MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
     int rank = 0;

@@ -44,8 +44,8 @@ std::size_t wanted_bytes() {
 
 /// The first line within. Processes map memory page by page, so that all find the same one.
 std::byte* at_line(std::byte* memory) {
-  return reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(memory) + Inbox::kLine - 1) /
-                                      Inbox::kLine * Inbox::kLine);
+  return reinterpret_cast<std::byte*>(
+      (reinterpret_cast<std::uintptr_t>(memory) + Inbox::kLine - 1) / Inbox::kLine * Inbox::kLine);
 }
 
 }  // namespace
@@ -70,8 +70,8 @@ NodeMemory::NodeMemory(MPI_Comm communicator) : bytes_(wanted_bytes()) {
   MPI_Info_create(&info);
   MPI_Info_set(info, "alloc_shared_noncontig", "true");
   void* own = nullptr;
-  const int result = MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes_ + Inbox::kLine), 1, info, node_, &own,
-                                             &window_);
+  const int result = MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes_ + Inbox::kLine), 1, info,
+                                             node_, &own, &window_);
   MPI_Info_free(&info);
   int is_made = result == MPI_SUCCESS ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &is_made, 1, MPI_INT, MPI_MIN, node_);

@@ -4,10 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mpi.h>
 #include <span>
 #include <vector>
-
-#include <mpi.h>
 
 namespace portwave {
 

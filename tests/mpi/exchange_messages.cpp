@@ -50,8 +50,8 @@ class Test {
       const int apart = std::abs(other - ranks_.rank());
       const bool is_neighbour = apart == 1 || apart == ranks_.size() - 1;
       if (apart == 0 || (number % 2 == 0 && !is_neighbour)) continue;
-      own.neighbours.push_back({other, size_of(ranks_.rank(), other, number),
-                                size_of(other, ranks_.rank(), number)});
+      own.neighbours.push_back(
+          {other, size_of(ranks_.rank(), other, number), size_of(other, ranks_.rank(), number)});
     }
     own.messages = ranks_.connect(own.neighbours, 2 + number % 3);
   }

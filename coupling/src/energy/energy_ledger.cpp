@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -286,9 +287,25 @@ double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
   return rounding_->of_states(part, step, column(kTolerance)[waves_.slot(part).entry]);
 }
 
+/// Takes those of the parts of an island, as they are asked for: take(part, rounding).
+template <class Take>
+void EnergyLedger::for_state_roundings(int island, const CommittedStep& step,
+                                       const Take& take) const {
+  need_states();
+  const std::span<const int> parts = parts_.parts_of(island);
+  // Parts of small islands lie beside those of other islands.
+  StepRounding::Beside beside;
+  StepRounding::Beside* const used = std::ssize(parts) >= kWorthSumming ? &beside : nullptr;
+  for (const int part : parts) {
+    const double tolerance = column(kTolerance)[waves_.slot(part).entry];
+    take(part, rounding_->of_states(part, step, tolerance, used));
+  }
+}
+
 double EnergyLedger::state_rounding_of_island(int island, const CommittedStep& step) const {
-  return parts_.fold(island, 0.0,
-                     [&](double& sum, int part) { sum += state_rounding(part, step); });
+  double sum = 0.0;
+  for_state_roundings(island, step, [&](int /*part*/, double own) { sum += own; });
+  return sum;
 }
 
 bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
@@ -303,11 +320,9 @@ bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
   if (after >= -allowed) return false;
   // Where nothing cancels, what states round off is within what is allowed already.
   constexpr double kUsual = 1000.0 * kEpsilon;
-  need_states();
-  allowed = parts_.fold(island, allowed, [&](double& sum, int part) {
-    const double of_states = state_rounding(part, step);
+  for_state_roundings(island, step, [&](int part, double of_states) {
     const double terms = kTermsPerTolerance * column(kTolerance)[waves_.slot(part).entry];
-    if (of_states > kUsual * terms) sum += of_states;
+    if (of_states > kUsual * terms) allowed += of_states;
   });
   return after < -allowed;
 }

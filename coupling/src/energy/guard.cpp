@@ -104,6 +104,7 @@ bool PassivityGuard::begin(const GuardedAccounts& ledger, const double* record,
   has_exchanged_ = false;
   for (int island = 0; island < parts_.island_count(); ++island) {
     if (!ledger.overdraws(island, step)) continue;
+    ledger.need_states();
     for_waves(waves_, island, [&](std::size_t w) { full_[w] = step.a[w]; });
     Search search;
     search.island = island;

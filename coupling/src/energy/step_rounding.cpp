@@ -94,14 +94,39 @@ std::optional<double> StepRounding::change(int part, const CommittedStep& step) 
   return stored_change(form, scratch_->x.data(), scratch_->x_next.data(), scratch_->z.data());
 }
 
-double StepRounding::of_states(int part, const CommittedStep& step, double tolerance_J) const {
+/// By the batch of a part, for its whole group of lanes at once where it can and there is a place.
+std::optional<double> StepRounding::known_of(const PartSlot& slot, const CommittedStep& step,
+                                             Beside* beside) const {
+  const auto kept = [&] {
+    return beside->rounding[static_cast<std::size_t>(slot.lane - beside->first)];
+  };
+  if (beside != nullptr && slot.batch == beside->batch && slot.lane >= beside->first &&
+      slot.lane < beside->last) {
+    return kept();
+  }
+  const BatchSlot& own = waves_.batch(slot.batch);
+  const double* const record = step.record + own.record;
+  const double* const a = step.a + own.wave;
+  const double* const next = step.next + own.record;
+  const int group = own.batch->lane_group();
+  if (beside == nullptr || group > kLaneGroup ||
+      !own.batch->step_roundings(slot.lane, record, a, next, beside->rounding.data())) {
+    return own.batch->step_rounding(slot.lane, record, a, next);
+  }
+  beside->batch = slot.batch;
+  beside->first = slot.lane / group * group;
+  beside->last = beside->first + group;
+  return kept();
+}
+
+double StepRounding::of_states(int part, const CommittedStep& step, double tolerance_J,
+                               Beside* beside) const {
   if (step.record == nullptr) return 0.0;
   constexpr double kPerTerm = 64.0 * kEpsilon;
   const PartSlot& slot = waves_.slot(part);
   const BatchSlot& batch = waves_.batch(slot.batch);
   if (!batch.capabilities.knows_energy) return 0.0;  // by definition it balances
-  const std::optional<double> known = batch.batch->step_rounding(
-      slot.lane, step.record + batch.record, step.a + batch.wave, step.next + batch.record);
+  const std::optional<double> known = known_of(slot, step, beside);
   const Subsystem* physics =
       waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
   // A batch knows what its own sums leave, and not how H is computed.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "portwave/coupling/energy/guarded_accounts.hpp"
+#include "portwave/subsystems/base/lane_group.hpp"
 
 namespace portwave {
 
@@ -32,16 +34,28 @@ class StepRounding {
   double storage(int part, const double* record) const;
   /// H⁺ − H of a linear part, formed in a precision in which nothing cancels; empty for others.
   std::optional<double> change(int part, const CommittedStep& step) const;
+  /// Of lanes beside one that was asked about.
+  struct Beside {
+    int batch = -1, first = 0, last = 0;
+    std::array<double, kLaneGroup> rounding{};
+  };
+
   /// What rounding may have left in the balance of a part in this step, states included: as its
   /// batch knows it, or else estimated. `tolerance_J`: of its passivity residual. Far from the
   /// origin a state, or a sum Σ Qᵢⱼxⱼ that cancels, is known to ε of its terms only, and that is
   /// multiplied by forces and waves: with M the terms of H and S the energies of the step by some
   /// √(MS) ε. It costs a sweep over the part.
-  double of_states(int part, const CommittedStep& step, double tolerance_J) const;
+  /// `beside`: for whoever asks about many parts of one step, where what is found of others on the way
+  /// is kept.
+  double of_states(int part, const CommittedStep& step, double tolerance_J,
+                   Beside* beside = nullptr) const;
 
   std::size_t bytes() const;
 
  private:
+  std::optional<double> known_of(const PartSlot& slot, const CommittedStep& step,
+                                 Beside* beside) const;
+
   const WaveDiscretisation& waves_;
   struct Scratch;
   std::unique_ptr<Scratch> scratch_;

@@ -127,9 +127,7 @@ class RankExecutor final : public LayeredExecutor {
       fork_join_.run(static_cast<int>(tasks.size()), [&](int i) { body(tasks[at(i)]); });
     }
   }
-  void for_tasks(const std::function<void(int)>& body) override {
-    for_some(own(), body);
-  }
+  void for_tasks(const std::function<void(int)>& body) override { for_some(own(), body); }
 
   void iterate_all(int k) override {
     const bool is_exchanging = is_any_cut_open();
@@ -137,9 +135,8 @@ class RankExecutor final : public LayeredExecutor {
     if (k == 0 && newest_ != nullptr) begin_newest();
     for_some(edge_, [&](int task) { iterate_edge(task, k); });
     if (is_exchanging) send(number);
-    for_some(own(), [&](int task) {
-      is_edge_[at(task)] != 0 ? iterate_core(task, k) : iterate(task, k);
-    });
+    for_some(own(),
+             [&](int task) { is_edge_[at(task)] != 0 ? iterate_core(task, k) : iterate(task, k); });
     if (!is_exchanging) return;
     newest_ == nullptr ? receive(number) : take_newest(number);
   }

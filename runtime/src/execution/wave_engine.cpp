@@ -661,7 +661,6 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
 
   void keep_within_tanks() {
-    if (shares() != nullptr && is_any_overdrawn()) fetch_step();
     if (!guard_->begin(ledger_, record_.data(), committed())) return;
     const auto committed_anew = [this] {
       has_step_ = shares() == nullptr;
@@ -670,12 +669,6 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     PhaseStatus failure = commit_within_tanks(*guard_, ledger_, *runner_.executor, arrays(),
                                               outcomes_, committed_anew);
     if (!failure.ok()) refuse(failure);
-  }
-  bool is_any_overdrawn() const {
-    for (int i = 0; i < waves_.system().island_count(); ++i) {
-      if (ledger_.overdraws(i, committed())) return true;
-    }
-    return false;
   }
 
   // With several ranks: rank 0 leads. What it is asked to do that takes the others, they are told.

@@ -46,7 +46,7 @@ class Workspace {
     return pool;
   }
 
-  std::array<double, kOnStack> small_;
+  alignas(16) std::array<double, kOnStack> small_;
   double* data_ = nullptr;
   bool pooled_ = false;
 };

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -12,6 +13,7 @@
 
 #include "base/workspace.hpp"
 #include "batches/lane_coefficients.hpp"
+#include "batches/lane_values.hpp"
 #include "kernels/linear_kernels.hpp"
 #include "linear/dense_step_maps.hpp"
 #include "linear/linear_batches.hpp"
@@ -208,94 +210,18 @@ class DenseLinearBatch final : public StepBatch {
   /// terms of what it acts on.
   std::optional<double> step_rounding(int lane, const double* record, const double* a,
                                       const double* next) const override {
-    constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
     const LinearGroup& group = groups_[static_cast<std::size_t>(lane / width_)];
-    const int step = group.shared ? 1 : width_;
-    const int own = group.shared ? 0 : lane % width_;
-    const int n = shape_.n, p = shape_.p, q = shape_.q;
-    const auto size = [&](const double* block, int i) { return std::abs(block[i * step + own]); };
-    const double* x = record + offset_in_record(lane);
-    const double* after = next + offset_in_record(lane);
-    const auto state = [&](const double* of, int i) { return of[i * width_]; };
-    const double* output =
-        group.energy +
-        (n + shape_.storage_count + shape_.gradient_count + shape_.dissipation_count) * step;
-    const double* per_wave = output + shape_.output_count * step;
-    const auto sizes = static_cast<std::size_t>(3 * n + shape_.z + p);
-    detail::Workspace work(sizes);
-    std::fill(work.data(), work.data() + sizes, 0.0);
-    double* const slope = work.data();             // what an error of x⁺ changes the balance by
-    double* const terms = slope + n;               // of [z; u]
-    double* const shifted = terms + shape_.z + p;  // x⁺ less what the inputs work on
-    double* const of_gradient = shifted + n;       // terms of Qx
-    for (int i = 0; i < n; ++i) shifted[i] = state(after, i);
-    // With stages inputs work on x⁺ by way of the maps of z, whose terms are counted below.
-    for (int e = 0; !is_staged() && e < shape_.output_count; ++e) {
-      const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
-      if (entry.column >= n) continue;
-      shifted[entry.column] -= 0.5 * output[e * step + own] * state(x, n + entry.row);
-    }
-    const auto add_slope = [&](int i, int j, double half_q) {
-      slope[i] += 2.0 * half_q * shifted[j];
-      of_gradient[i] += std::abs(half_q) * (std::abs(state(x, j)) + std::abs(state(after, j)));
-    };
-    for (int i = 0; i < n; ++i) add_slope(i, i, group.energy[i * step + own]);
-    for (int e = 0; e < shape_.storage_count; ++e) {
-      const LinearEntry& entry = storage_[static_cast<std::size_t>(e)];
-      const double half_q = 0.5 * group.energy[(n + e) * step + own];
-      add_slope(entry.row, entry.column, half_q);
-      add_slope(entry.column, entry.row, half_q);
-    }
-    const auto moved = [&](const double* of_state, const double* of_wave, const double* of_input,
-                           int row) {
-      double sum = 0.0;
-      for (int j = 0; j < n; ++j) sum += size(of_state, row * n + j) * std::abs(state(x, j));
-      for (int j = 0; j < p; ++j) {
-        sum += size(of_wave, row * p + j) * std::abs(a[j * stride() + lane]);
-      }
-      for (int j = 0; j < q; ++j) {
-        sum += size(of_input, row * q + j) * std::abs(state(x, n + j));
-      }
-      return sum;
-    };
-    for (int i = 0; i < n && !is_staged(); ++i) terms[i] = of_gradient[i];
-    for (int m = 0; m < shape_.mapped_count; ++m) {
-      double& own_terms = terms[mapped_[static_cast<std::size_t>(m)]];
-      const double* row = group.mapped + m * (n + p + q) * step;
-      for (int j = 0; j < n; ++j) own_terms += size(row, j) * std::abs(state(x, j));
-      for (int j = 0; j < p; ++j) {
-        own_terms += size(row, n + j) * std::abs(a[j * stride() + lane]);
-      }
-      for (int j = 0; j < q; ++j) own_terms += size(row, n + p + j) * std::abs(state(x, n + j));
-    }
-    const double* C = group.step + (n * n + n * p) * step;
-    double sum = 0.0;
-    for (int i = 0; i < n; ++i) {
-      const double terms_of_x =
-          moved(group.step, group.step + n * n * step, group.input, i) + std::abs(state(after, i));
-      sum += std::abs(slope[i]) * terms_of_x;
-    }
-    for (int i = 0; i < p; ++i) {
-      const double* gain = group.scatter + p * step;
-      const double* C_u = group.input + n * q * step;
-      const auto value = [&](const double* block, int k) { return block[k * step + own]; };
-      double b = value(group.scatter, i) * a[i * stride() + lane];
-      for (int j = 0; j < n; ++j) b += value(C, i * n + j) * state(x, j);
-      for (int j = 0; j < p; ++j) b += value(gain, i * p + j) * a[j * stride() + lane];
-      for (int j = 0; j < q; ++j) b += value(C_u, i * q + j) * state(x, n + j);
-      const double terms_of_b = moved(C, gain, C_u, i);
-      sum += (std::abs(b) + kPerTerm * terms_of_b) * terms_of_b;
-      terms[shape_.z + i] = std::abs(a[i * stride() + lane]) + std::abs(b) + terms_of_b;
-    }
-    // The work of the inputs on z, where u is a sum of waves.
-    for (int e = 0; e < shape_.output_count; ++e) {
-      const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
-      if (entry.column >= shape_.z + p) continue;
-      double of_z = terms[entry.column];
-      if (entry.column >= shape_.z) of_z *= size(per_wave, entry.column - shape_.z);
-      sum += size(output, e) * std::abs(state(x, n + entry.row)) * of_z;
-    }
-    return kPerTerm * sum;
+    double rounding = 0.0;
+    find_rounding<1>(group, lane, record, a, next, &rounding);
+    return rounding;
+  }
+  bool step_roundings(int lane, const double* record, const double* a, const double* next,
+                      double* out) const override {
+    if (width_ != kLaneGroup) return false;
+    const int first = lane / width_ * width_;
+    find_rounding<kLaneGroup>(groups_[static_cast<std::size_t>(lane / width_)], first, record, a,
+                              next, out);
+    return true;
   }
 
   int stages() const override { return stages_.count; }
@@ -329,6 +255,105 @@ class DenseLinearBatch final : public StepBatch {
   }
 
  private:
+  /// Of so many lanes from `lane` on.
+  template <int width>
+  void find_rounding(const LinearGroup& group, int lane, const double* record, const double* a,
+                     const double* next, double* out) const {
+    constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
+    const int step = group.shared ? 1 : width_;
+    const int own = group.shared ? 0 : lane % width_;
+    const int n = shape_.n, p = shape_.p, q = shape_.q;
+    using V = LaneValues<width>;
+    const auto value = [&](const double* block, int i) {
+      return group.shared ? V::all(block[i]) : V::from(block + i * step + own);
+    };
+    const auto size = [&](const double* block, int i) {
+      return group.shared ? V::all(std::abs(block[i])) : abs(value(block, i));
+    };
+    const double* x = record + offset_in_record(lane);
+    const double* after = next + offset_in_record(lane);
+    const auto state = [&](const double* of, int i) { return V::from(of + i * width_); };
+    const auto incident = [&](int j) { return V::from(a + j * stride() + lane); };
+    const double* output =
+        group.energy +
+        (n + shape_.storage_count + shape_.gradient_count + shape_.dissipation_count) * step;
+    const double* per_wave = output + shape_.output_count * step;
+    const auto sizes = static_cast<std::size_t>(4 * n + q + shape_.z + 2 * p);
+    detail::Workspace work(sizes * width);
+    V* const slope =
+        reinterpret_cast<V*>(work.data());  // what an error of x⁺ changes the balance by
+    std::uninitialized_fill_n(slope, sizes, V::all(0.0));
+    V* const terms = slope + n;               // of [z; u]
+    V* const shifted = terms + shape_.z + p;  // x⁺ less what the inputs work on
+    V* const of_gradient = shifted + n;       // terms of Qx
+    V* const size_of_x = of_gradient + n;     // and of the inputs
+    V* const size_of_a = size_of_x + n + q;
+    for (int i = 0; i < n + q; ++i) size_of_x[i] = abs(state(x, i));
+    for (int i = 0; i < p; ++i) size_of_a[i] = abs(incident(i));
+    for (int i = 0; i < n; ++i) shifted[i] = state(after, i);
+    // With stages inputs work on x⁺ by way of the maps of z, whose terms are counted below.
+    for (int e = 0; !is_staged() && e < shape_.output_count; ++e) {
+      const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
+      if (entry.column >= n) continue;
+      shifted[entry.column] -= 0.5 * value(output, e) * state(x, n + entry.row);
+    }
+    const auto add_slope = [&](int i, int j, const V& half_q) {
+      slope[i] += 2.0 * half_q * shifted[j];
+      of_gradient[i] += abs(half_q) * (size_of_x[j] + abs(state(after, j)));
+    };
+    for (int i = 0; i < n; ++i) add_slope(i, i, value(group.energy, i));
+    for (int e = 0; e < shape_.storage_count; ++e) {
+      const LinearEntry& entry = storage_[static_cast<std::size_t>(e)];
+      const V half_q = 0.5 * value(group.energy, n + e);
+      add_slope(entry.row, entry.column, half_q);
+      add_slope(entry.column, entry.row, half_q);
+    }
+    const auto moved = [&](const double* of_state, const double* of_wave, const double* of_input,
+                           int row) {
+      V sum = V::all(0.0);
+      for (int j = 0; j < n; ++j) sum += size(of_state, row * n + j) * size_of_x[j];
+      for (int j = 0; j < p; ++j) sum += size(of_wave, row * p + j) * size_of_a[j];
+      for (int j = 0; j < q; ++j) sum += size(of_input, row * q + j) * size_of_x[n + j];
+      return sum;
+    };
+    for (int i = 0; i < n && !is_staged(); ++i) terms[i] = of_gradient[i];
+    for (int m = 0; m < shape_.mapped_count; ++m) {
+      V& own_terms = terms[mapped_[static_cast<std::size_t>(m)]];
+      const double* row = group.mapped + m * (n + p + q) * step;
+      for (int j = 0; j < n; ++j) own_terms += size(row, j) * size_of_x[j];
+      for (int j = 0; j < p; ++j) own_terms += size(row, n + j) * size_of_a[j];
+      for (int j = 0; j < q; ++j) own_terms += size(row, n + p + j) * size_of_x[n + j];
+    }
+    const double* C = group.step + (n * n + n * p) * step;
+    V sum = V::all(0.0);
+    for (int i = 0; i < n; ++i) {
+      const V terms_of_x =
+          moved(group.step, group.step + n * n * step, group.input, i) + abs(state(after, i));
+      sum += abs(slope[i]) * terms_of_x;
+    }
+    for (int i = 0; i < p; ++i) {
+      const double* gain = group.scatter + p * step;
+      const double* C_u = group.input + n * q * step;
+      V b = value(group.scatter, i) * incident(i);
+      for (int j = 0; j < n; ++j) b += value(C, i * n + j) * state(x, j);
+      for (int j = 0; j < p; ++j) b += value(gain, i * p + j) * incident(j);
+      for (int j = 0; j < q; ++j) b += value(C_u, i * q + j) * state(x, n + j);
+      const V terms_of_b = moved(C, gain, C_u, i);
+      sum += (abs(b) + kPerTerm * terms_of_b) * terms_of_b;
+      terms[shape_.z + i] = size_of_a[i] + abs(b) + terms_of_b;
+    }
+    // The work of the inputs on z, where u is a sum of waves.
+    for (int e = 0; e < shape_.output_count; ++e) {
+      const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
+      if (entry.column >= shape_.z + p) continue;
+      V of_z = terms[entry.column];
+      if (entry.column >= shape_.z) of_z *= size(per_wave, entry.column - shape_.z);
+      sum += size(output, e) * size_of_x[n + entry.row] * of_z;
+    }
+    const V rounding = kPerTerm * sum;
+    rounding.to(out);
+  }
+
   bool is_staged() const { return stages_.count > 1 || substeps_ > 1; }
   const LinearStages& stages_of(const LinearPortHamiltonian& part) {
     return solved_.try_emplace(&part, part, stages_, substeps_, step_s_).first->second;

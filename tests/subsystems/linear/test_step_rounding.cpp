@@ -1,6 +1,7 @@
 // How well the energy of one step balances, and what a batch says of it (StepBatch::step_rounding):
 // over steps from a millionth of a period to 1e8 periods, far from the origin, driven, floating.
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -13,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/base/lane_group.hpp"
 #include "portwave/subsystems/linear/linear_part.hpp"
 
 namespace portwave {
@@ -149,6 +151,52 @@ TEST(StepRounding, BoundsWhatDoesNotBalance) {
             << (kind.floating ? " floating" : "")
             << (kind.causality == Causality::effort_in ? " effort in" : " flow in") << " moved "
             << balance.moved;
+      }
+    }
+  }
+}
+
+/// Of lanes side by side what each has alone, bit by bit: with the same coefficients and with others, in
+/// a last group that is not full, with inputs, and far from the origin.
+TEST(StepRounding, OfAGroupIsThatOfItsLanes) {
+  constexpr int kLanes = 19;
+  for (const bool is_shared : {true, false}) {
+    for (const Kind& kind : {Kind{}, Kind{.floating = true, .offset = 1e6, .driven = true},
+                             Kind{.driven = true, .causality = Causality::flow_in}}) {
+      Draw draw(5);
+      std::vector<std::shared_ptr<const LinearPortHamiltonian>> own;
+      std::vector<const Component*> parts;
+      for (int l = 0; l < kLanes; ++l) {
+        own.push_back(is_shared && l > 0 ? own.front() : make_part(kind, draw));
+        parts.push_back(own.back().get());
+      }
+      const auto batch = own.front()->make_batch(parts);
+      std::vector<double> impedance(static_cast<std::size_t>(batch->wave_count()), 0.4);
+      batch->prepare(0.1, impedance.data());
+      AlignedVector record(batch->record_size(), 0.0), next = record;
+      AlignedVector a(static_cast<std::size_t>(batch->stride()), 0.0), b = a;
+      std::vector<double> inputs(a.size()), change(a.size()), supplied(a.size()),
+          dissipated(a.size());
+      for (int l = 0; l < kLanes; ++l) {
+        VectorXd x = draw.matrix(kStates, 1);
+        x.array() += kind.offset;
+        batch->set_state(l, x.data(), record.data());
+        a[static_cast<std::size_t>(l)] = draw.normal(draw.generator);
+        inputs[static_cast<std::size_t>(l)] = draw.normal(draw.generator);
+      }
+      batch->freeze({0, kLanes}, record.data(), kind.driven ? inputs.data() : nullptr);
+      ASSERT_TRUE(batch
+                      ->advance({0, kLanes}, record.data(), a.data(), next.data(), b.data(),
+                                {change.data(), supplied.data(), dissipated.data()})
+                      .ok());
+      for (int l = 0; l < kLanes; ++l) {
+        const int first = l / batch->lane_group() * batch->lane_group();
+        std::array<double, kLaneGroup> group{};
+        ASSERT_TRUE(batch->step_roundings(l, record.data(), a.data(), next.data(), group.data()));
+        EXPECT_EQ(group[static_cast<std::size_t>(l - first)],
+                  batch->step_rounding(l, record.data(), a.data(), next.data()).value())
+            << "lane " << l << (is_shared ? " shared" : "") << " offset " << kind.offset;
+        EXPECT_GT(group[static_cast<std::size_t>(l - first)], 0.0);
       }
     }
   }

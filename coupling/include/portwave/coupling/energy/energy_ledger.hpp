@@ -71,6 +71,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
     fetch_entries_ = std::move(entries);
     fetch_states_ = std::move(states);
   }
+  void need_states() const override;
   /// All that is kept by entry.
   std::span<const std::span<double>> entries() const { return columns_; }
   /// Between steps: has entries of all lanes from here on, if it has not.
@@ -181,12 +182,13 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void find_totals(int chunk, LedgerTotals& out) const;
   void sum_islands();
   double sum_of_islands(double LedgerTotals::*what) const;
-  void need_states() const;
   void take_metered();
   void judge_passivity(const CommittedStep& step);
   void sum_up();
   bool refine(const CommittedStep& step);
   double state_rounding(int part, const CommittedStep& step) const;
+  template <class Take>
+  void for_state_roundings(int island, const CommittedStep& step, const Take& take) const;
   double state_rounding_of_island(int island, const CommittedStep& step) const;
   double rounding_of_step(int island) const;
   double energy_of_step(int island) const;

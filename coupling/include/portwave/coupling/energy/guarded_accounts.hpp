@@ -21,6 +21,9 @@ class GuardedAccounts {
   virtual double tank(int island) const = 0;
   /// ½(|b|² − |a|²) of the step [J].
   virtual double mismatch(int island) const = 0;
+  /// The guard is about to look at the waves and records of the step: where others have written some of
+  /// it, it is time to get them.
+  virtual void need_states() const {}
 
  protected:
   ~GuardedAccounts() = default;

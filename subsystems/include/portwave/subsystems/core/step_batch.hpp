@@ -224,6 +224,13 @@ class StepBatch {
                                               [[maybe_unused]] const double* next) const {
     return {};
   }
+  /// The same of all lanes of the group that `lane` is in (lane_group): `out[i]` is that of its i-th
+  /// lane. False where they are only known one by one.
+  virtual bool step_roundings([[maybe_unused]] int lane, [[maybe_unused]] const double* record,
+                              [[maybe_unused]] const double* a, [[maybe_unused]] const double* next,
+                              [[maybe_unused]] double* out) const {
+    return false;
+  }
 
   /// Stages of a step: of how many `stage_increments` tells.
   virtual int stages() const { return 1; }
