@@ -11,7 +11,7 @@
 namespace portwave::testing {
 
 /// Passes a batch on, with `inexact_scatter` as exact as `scatter`.
-class ExactBatch final : public StepBatch {
+class ExactBatch : public StepBatch {
  public:
   explicit ExactBatch(std::unique_ptr<StepBatch> batch)
       : StepBatch(batch->lanes(), batch->state_size(), batch->wave_size(), batch->input_size()),
@@ -19,6 +19,7 @@ class ExactBatch final : public StepBatch {
   int lane_group() const override { return batch_->lane_group(); }
   void prepare(double step_s, const double* gamma) override { batch_->prepare(step_s, gamma); }
   std::size_t record_size() const override { return batch_->record_size(); }
+  std::vector<RecordRegion> record_regions() const override { return batch_->record_regions(); }
   void set_state(int lane, const double* x, double* record) const override {
     batch_->set_state(lane, x, record);
   }
@@ -42,7 +43,7 @@ class ExactBatch final : public StepBatch {
 
 /// A part as a user writes one: physics, and no batch of its own. Counts what port solves ask of
 /// it.
-class CountingPart final : public Subsystem {
+class CountingPart : public Subsystem {
  public:
   explicit CountingPart(std::shared_ptr<const Subsystem> physics, bool exact = false)
       : Subsystem(physics->signature()), physics_(std::move(physics)), exact_(exact) {}

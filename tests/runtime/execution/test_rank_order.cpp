@@ -14,6 +14,7 @@
 #include <portwave/runtime/execution/stepper.hpp>
 #include <portwave/subsystems/catalogue/chain.hpp>
 
+#include "support/counting_part.hpp"
 #include "support/thread_ranks.hpp"
 
 namespace portwave {
@@ -25,55 +26,24 @@ constexpr int kSend = -1, kReceive = -2;
 thread_local std::vector<int> done;
 
 /// Says which parts are solved.
-class NotedBatch final : public StepBatch {
+class NotedBatch final : public testing::ExactBatch {
  public:
   NotedBatch(std::unique_ptr<StepBatch> batch, std::vector<int> parts)
-      : StepBatch(batch->lanes(), batch->state_size(), batch->wave_size(), batch->input_size()),
-        batch_(std::move(batch)),
-        parts_(std::move(parts)) {}
-  int lane_group() const override { return batch_->lane_group(); }
-  void prepare(double step_s, const double* gamma) override { batch_->prepare(step_s, gamma); }
-  std::size_t record_size() const override { return batch_->record_size(); }
-  std::vector<RecordRegion> record_regions() const override { return batch_->record_regions(); }
-  void set_state(int lane, const double* x, double* record) const override {
-    batch_->set_state(lane, x, record);
-  }
-  void get_state(int lane, const double* record, double* x) const override {
-    batch_->get_state(lane, record, x);
-  }
-  void freeze(LaneRange lanes, double* record, const double* input) const override {
-    batch_->freeze(lanes, record, input);
-  }
+      : ExactBatch(std::move(batch)), parts_(std::move(parts)) {}
   LaneStatus scatter(LaneRange lanes, double* record, const double* a, double* b) const override {
     done.insert(done.end(), parts_.begin() + lanes.first, parts_.begin() + lanes.last);
-    return batch_->scatter(lanes, record, a, b);
-  }
-  LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next, double* b,
-                     const EnergyColumns& energy) const override {
-    return batch_->advance(lanes, record, a, next, b, energy);
+    return ExactBatch::scatter(lanes, record, a, b);
   }
 
  private:
-  std::unique_ptr<StepBatch> batch_;
   std::vector<int> parts_;
 };
 
 /// A block of a chain.
-class NotedPart final : public Subsystem {
+class NotedPart final : public testing::CountingPart {
  public:
   NotedPart(std::shared_ptr<const Subsystem> physics, int number)
-      : Subsystem(physics->signature()), physics_(std::move(physics)), number_(number) {}
-  double storage(const double* x) const override { return physics_->storage(x); }
-  void gradient(const double* x, double* g) const override { physics_->gradient(x, g); }
-  void discrete_gradient(const double* x, const double* x_next, double* g) const override {
-    physics_->discrete_gradient(x, x_next, g);
-  }
-  void discrete_gradient_jacobian(const double* x, const double* x_next,
-                                  std::vector<Eigen::Triplet<double>>& j) const override {
-    physics_->discrete_gradient_jacobian(x, x_next, j);
-  }
-  const Structure& structure() const override { return physics_->structure(); }
-  std::vector<double> default_state() const override { return physics_->default_state(); }
+      : CountingPart(physics), physics_(std::move(physics)), number_(number) {}
   std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
     std::vector<const Component*> physics;
     std::vector<int> numbers;
