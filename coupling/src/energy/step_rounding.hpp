@@ -34,7 +34,7 @@ class StepRounding {
   double storage(int part, const double* record) const;
   /// H⁺ − H of a linear part, formed in a precision in which nothing cancels; empty for others.
   std::optional<double> change(int part, const CommittedStep& step) const;
-  /// Of lanes beside one that was asked about.
+  /// What of_states has found for the lanes of one group.
   struct Beside {
     int batch = -1, first = 0, last = 0;
     std::array<double, kLaneGroup> rounding{};
@@ -45,8 +45,8 @@ class StepRounding {
   /// origin a state, or a sum Σ Qᵢⱼxⱼ that cancels, is known to ε of its terms only, and that is
   /// multiplied by forces and waves: with M the terms of H and S the energies of the step by some
   /// √(MS) ε. It costs a sweep over the part.
-  /// `beside`: for whoever asks about many parts of one step, where what is found of others on the way
-  /// is kept.
+  /// `beside`: keeps what was found for neighbouring lanes, so that asking for many parts of one step costs
+  /// one sweep for each group of lanes. Use a new one for every step.
   double of_states(int part, const CommittedStep& step, double tolerance_J,
                    Beside* beside = nullptr) const;
 

@@ -21,8 +21,8 @@ class GuardedAccounts {
   virtual double tank(int island) const = 0;
   /// ½(|b|² − |a|²) of the step [J].
   virtual double mismatch(int island) const = 0;
-  /// The guard is about to look at the waves and records of the step: where others have written some of
-  /// it, it is time to get them.
+  /// Called before the guard reads waves and records of the step: those that other processes have written
+  /// must be fetched now.
   virtual void need_states() const {}
 
  protected:
