@@ -24,9 +24,60 @@ constexpr int kWorthSumming = 16;
 
 EnergyLedger::~EnergyLedger() = default;
 
+/// What there is at the start, by entry: H, ½|b|², |H|, and 1 for active parts.
+class EnergyLedger::Start final : public IslandSums {
+ public:
+  struct OfIsland {
+    double stored = 0.0, waves = 0.0, size = 0.0;
+    bool is_active = false;
+  };
+
+  Start(const PartOrderReduction& parts, std::array<std::span<double>, 4> columns)
+      : parts_(parts),
+        columns_(columns),
+        islands_(static_cast<std::size_t>(parts.island_count())) {}
+  int sums() const override { return 3; }
+  int maxima() const override { return 1; }
+  std::span<const std::span<double>> terms() override { return columns_; }
+  void form(int chunk, double* values) const override {
+    for (std::size_t i = 0; i < 3; ++i) {
+      values[i] = parts_.sum_of_chunk(chunk, columns_[i].data());
+    }
+    const auto [shift, index, count] = parts_.entries_of_chunk(chunk);
+    values[3] = 0.0;
+    for (int i = 0; i < count; ++i) {
+      const int entry = index == nullptr ? shift + i : index[i];
+      values[3] = std::max(values[3], columns_[3][static_cast<std::size_t>(entry)]);
+    }
+  }
+  void take(int island, const double* values) override {
+    islands_[static_cast<std::size_t>(island)] = {values[0], values[1], values[2], values[3] > 0.0};
+  }
+  /// Where this process has all parts.
+  void find() {
+    for (int island = 0; island < parts_.island_count(); ++island) {
+      double values[4];
+      for (std::size_t i = 0; i < 3; ++i) values[i] = parts_.sum(island, columns_[i].data());
+      values[3] = 0.0;
+      for (const int entry : parts_.entries_of(island)) {
+        values[3] = std::max(values[3], columns_[3][static_cast<std::size_t>(entry)]);
+      }
+      take(island, values);
+    }
+  }
+  const std::vector<OfIsland>& islands() const { return islands_; }
+
+ private:
+  const PartOrderReduction& parts_;
+  std::array<std::span<double>, 4> columns_;
+  std::vector<OfIsland> islands_;
+};
+
 EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record, const double* b,
-                           const TankOptions& tank, bool guarded, std::vector<char> uncomputable)
+                           const TankOptions& tank, bool guarded, std::vector<char> uncomputable,
+                           SlicesTogether* slices)
     : waves_(waves),
+      slices_(slices),
       kernels_(&ledger_kernels()),
       memory_({{kColumns, static_cast<std::size_t>(waves.entry_count())}}),
       parts_(waves.reduction()),
@@ -44,13 +95,17 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
   }
   name_terms();
   rounding_ = std::make_unique<StepRounding>(waves);
-  for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) {
+  Start start(parts_, {columns_[kStorageBefore], columns_[kMismatch], columns_[kTolerance],
+                       columns_[kResidual]});
+  for (int i = 0; i < parts_.part_count(); ++i) {
     const PartSlot& slot = waves.slot(i);
     const StepBatch& batch = *waves.batch(slot.batch).batch;
     const Part& part = waves.system().parts()[static_cast<std::size_t>(i)];
     if (part.port_hamiltonian() != nullptr) {
       column(kStorageBefore)[slot.entry] = rounding_->storage(i, record);
     }
+    column(kTolerance)[slot.entry] = std::abs(column(kStorageBefore)[slot.entry]);
+    column(kResidual)[slot.entry] = part.component->is_active() ? 1.0 : 0.0;
     if (!waves.batch(slot.batch).capabilities.knows_energy) metered_.push_back(i);
     double energy = 0.0;
     for (int j = 0; j < batch.wave_size(); ++j) {
@@ -59,20 +114,20 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
     }
     column(kMismatch)[slot.entry] = energy;
   }
-  for (int i = 0; i < parts_.island_count(); ++i) {
+  slices_ == nullptr ? start.find() : slices_->share(start);
+  std::ranges::fill(columns_[kTolerance], 0.0);
+  std::ranges::fill(columns_[kResidual], 0.0);
+  for (const Start::OfIsland& own : start.islands()) {
     Account account;
-    account.start = parts_.sum(i, column(kStorageBefore));
-    const double initial = tank.initial_J.value_or(parts_.sum(i, column(kMismatch))) +
-                           tank.initial_fraction * std::max(account.start, 0.0);
+    account.start = own.stored;
+    const double initial =
+        tank.initial_J.value_or(own.waves) + tank.initial_fraction * std::max(account.start, 0.0);
     account.tank = std::min(initial, cap_);
-    account.size = account.tank;
+    account.size = account.tank + own.size;
+    account.passive = !own.is_active;
     tank_.emplace_back(account.tank);
-    by_island_[static_cast<std::size_t>(i)].change = account.start;
-    accounts_.push_back(parts_.fold(i, account, [&](Account& so_far, int part) {
-      so_far.size += std::abs(column(kStorageBefore)[waves.slot(part).entry]);
-      const Part& own = waves.system().parts()[static_cast<std::size_t>(part)];
-      so_far.passive = so_far.passive && !own.component->is_active();
-    }));
+    by_island_[accounts_.size()].change = account.start;
+    accounts_.push_back(account);
   }
   totals_.initial_J = sum_of_islands(&LedgerTotals::change);
   totals_.final_J = totals_.max_J = totals_.initial_J;
@@ -99,7 +154,7 @@ void EnergyLedger::name_terms() {
 }
 
 void EnergyLedger::need_entries() const {
-  if (has_entries_) return;
+  if (has_entries_ || slices_ != nullptr) return;
   fetch_entries_();
   has_entries_ = true;
 }
@@ -175,7 +230,8 @@ bool EnergyLedger::tally(const CommittedStep& step) {
   is_taken_ = false;
   sum_up();
   if (is_beyond_ && step.record != nullptr && refine(step)) {
-    sum_islands();
+    slices_ == nullptr ? sum_islands() : slices_->share(*this);
+    is_taken_ = false;
     sum_up();
   }
   return std::isfinite(tallied_.changed_J) && std::isfinite(tallied_.supplied_J) &&
@@ -185,7 +241,7 @@ bool EnergyLedger::tally(const CommittedStep& step) {
 /// Forms H⁺ − H again where it does not balance; whether it did anywhere.
 bool EnergyLedger::refine(const CommittedStep& step) {
   need_states();
-  return parts_.fold_all(false, [&](bool& any, int part) {
+  const bool is_any = parts_.fold_all(false, [&](bool& any, int part) {
     const int entry = waves_.slot(part).entry;
     const double defect = std::abs(column(kResidual)[entry] + column(kDissipated)[entry]);
     if (defect <= column(kTolerance)[entry]) return;
@@ -197,6 +253,7 @@ bool EnergyLedger::refine(const CommittedStep& step) {
     column(kChange)[entry] = change;
     any = true;
   });
+  return slices_ == nullptr ? is_any : slices_->any(is_any);
 }
 
 void EnergyLedger::find_totals(int chunk, LedgerTotals& out) const {
@@ -459,10 +516,19 @@ void EnergyLedger::judge_passivity(const CommittedStep& step) {
   need_entries();
   struct Worst {
     double measure = -std::numeric_limits<double>::infinity();
-    int part = -1;
+    std::int64_t part = -1;
     bool is_nan = false;
+    bool is_violated = false;  ///< by this part or another
+
+    void take(const Worst& other) {
+      is_violated = is_violated || other.is_violated;
+      if (is_nan || !(other.measure > measure || other.is_nan)) return;
+      measure = other.measure;
+      part = other.part;
+      is_nan = other.is_nan;
+    }
   };
-  const Worst worst = parts_.fold_all(Worst{}, [&](Worst& so_far, int part) {
+  Worst worst = parts_.fold_all(Worst{}, [&](Worst& so_far, int part) {
     if (so_far.is_nan) return;
     const int entry = waves_.slot(part).entry;
     const double own = column(kResidual)[entry];
@@ -470,14 +536,19 @@ void EnergyLedger::judge_passivity(const CommittedStep& step) {
     const double defect = std::max(own, std::abs(own + column(kDissipated)[entry]));
     double limit = std::max(column(kTolerance)[entry], std::numeric_limits<double>::min());
     if (defect > limit) limit += state_rounding(part, step);
-    violated_ = violated_ || own > limit || std::isnan(own);
-    const double measure = defect / limit;
-    if (measure > so_far.measure || std::isnan(own)) so_far = {measure, part, std::isnan(own)};
+    so_far.take({defect / limit, part, std::isnan(own), own > limit || std::isnan(own)});
   });
+  if (slices_ != nullptr) {
+    if (worst.part >= 0) worst.part = slices_->number_of(static_cast<int>(worst.part));
+    Worst of_all;
+    for (const Worst& other : slices_->gathered(worst)) of_all.take(other);
+    worst = of_all;
+  }
+  violated_ = violated_ || worst.is_violated;
   if (worst.measure <= worst_ratio_) return;
   worst_ratio_ = worst.measure;
   worst_step_ = steps_;
-  worst_part_ = worst.part;
+  worst_part_ = static_cast<int>(worst.part);
 }
 
 int EnergyLedger::first_non_finite() const {
@@ -487,11 +558,27 @@ int EnergyLedger::first_non_finite() const {
     return !std::isfinite(column(kChange)[entry]) || !std::isfinite(column(kSupply)[entry]) ||
            !std::isfinite(column(kMismatch)[entry]) || !std::isfinite(column(kDissipated)[entry]);
   });
-  if (spoiled >= 0) return spoiled;
   const auto stored = [this](int part) { return column(kStorage)[waves_.slot(part).entry]; };
-  return parts_.fold_all(-1, [&](int& largest, int part) {
-    if (largest < 0 || stored(part) > stored(largest)) largest = part;
+  const int largest = parts_.fold_all(-1, [&](int& so_far, int part) {
+    if (so_far < 0 || stored(part) > stored(so_far)) so_far = part;
   });
+  if (slices_ == nullptr) return spoiled >= 0 ? spoiled : largest;
+  struct Found {
+    std::int64_t spoiled, largest;
+    double stored_J;
+  };
+  const auto number = [this](int part) { return part < 0 ? -1 : slices_->number_of(part); };
+  const std::vector<Found> all = slices_->gathered(
+      Found{number(spoiled), number(largest), largest < 0 ? 0.0 : stored(largest)});
+  Found first{-1, -1, 0.0};
+  for (const Found& own : all) {
+    if (first.spoiled < 0) first.spoiled = own.spoiled;
+    if (own.largest >= 0 && (first.largest < 0 || own.stored_J > first.stored_J)) {
+      first.largest = own.largest;
+      first.stored_J = own.stored_J;
+    }
+  }
+  return static_cast<int>(first.spoiled >= 0 ? first.spoiled : first.largest);
 }
 
 std::size_t EnergyLedger::bytes() const {

@@ -165,6 +165,12 @@ SystemBuilder& SystemBuilder::add(std::string name, std::shared_ptr<const Compon
   return *this;
 }
 
+SystemBuilder& SystemBuilder::add_outside(std::string name,
+                                          std::shared_ptr<const Component> component) {
+  parts_.push_back({std::move(name), std::move(component), {}, /*is_outside=*/true});
+  return *this;
+}
+
 SystemBuilder& SystemBuilder::join(Joint joint, std::vector<std::string> ports) {
   joints_.push_back({std::move(joint), std::move(ports)});
   return *this;
@@ -243,9 +249,24 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
   for (std::size_t j = 0; j < joints.size(); ++j) {
     join(system, joints[j].joint, references.of(j), structures);
   }
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (!from[i].is_outside) continue;
+    const std::size_t ports = system.parts_[i].component->signature().ports.size();
+    for (std::size_t k = 0; k < ports; ++k) {
+      if (uses[first_use[i] + k].joint >= 0) continue;
+      const PortReference open{static_cast<int>(i), static_cast<int>(k)};
+      join(system, joint::Free{}, std::span(&open, 1), structures);
+    }
+  }
   number_islands(system);
   order_names(system);
   return system;
+}
+
+void make_slice(System& system, SystemSlice slice, std::vector<int> island_of_part) {
+  system.island_count_ = static_cast<int>(slice.islands.size());
+  system.island_of_part_ = std::move(island_of_part);
+  system.slice_ = std::make_shared<const SystemSlice>(std::move(slice));
 }
 
 std::vector<double> System::initial_settings() const {

@@ -414,7 +414,7 @@ void SystemBuilder::Draft::check_open_ports() {
   // Too many wrong names to tell which ports they mean.
   if (part_names_ && part_names_->gave_up()) return;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].component == nullptr || shares_name[i]) continue;
+    if (parts[i].component == nullptr || shares_name[i] || parts[i].is_outside) continue;
     const std::vector<Port>& ports = parts[i].component->signature().ports;
     for (std::size_t k = 0; k < ports.size(); ++k) {
       const Use& use = uses[first_use[i] + k];

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "portwave/coupling/waves/wave_discretisation.hpp"
@@ -9,20 +11,39 @@
 namespace portwave {
 namespace {
 
-/// Parts and junctions as a bipartite graph, both directions compressed.
+std::size_t own_count(const System& system) {
+  return system.slice() != nullptr ? static_cast<std::size_t>(system.slice()->own_parts)
+                                   : system.parts().size();
+}
+
+/// Parts outside a slice come after those of their island.
+std::vector<int> with_outside(const System& system, std::vector<int> order) {
+  const auto count = static_cast<int>(system.parts().size());
+  if (order.size() == system.parts().size()) return order;
+  for (int part = static_cast<int>(order.size()); part < count; ++part) order.push_back(part);
+  std::stable_sort(order.begin(), order.end(), [&](int i, int j) {
+    return system.island_of_part(i) < system.island_of_part(j);
+  });
+  return order;
+}
+
+/// Parts and junctions as a bipartite graph, both directions compressed. Those outside a slice are left
+/// out.
 class CouplingGraph {
  public:
-  explicit CouplingGraph(const System& system) : system_(system) {
-    const std::size_t parts = system.parts().size();
-    begin_.assign(parts + 1, 0);
+  explicit CouplingGraph(const System& system) : system_(system), parts_(own_count(system)) {
+    begin_.assign(parts_ + 1, 0);
     for (const Junction& junction : system.junctions()) {
-      for (const int port : junction.waves) ++begin_[part_at(port) + 1];
+      for (const int port : junction.waves) {
+        if (part_at(port) < parts_) ++begin_[part_at(port) + 1];
+      }
     }
     std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
     junction_.resize(static_cast<std::size_t>(begin_.back()));
     std::vector<int> fill(begin_.begin(), begin_.end() - 1);
     for (std::size_t j = 0; j < system.junctions().size(); ++j) {
       for (const int port : system.junctions()[j].waves) {
+        if (part_at(port) >= parts_) continue;
         junction_[static_cast<std::size_t>(fill[part_at(port)]++)] = static_cast<int>(j);
       }
     }
@@ -48,7 +69,7 @@ class CouplingGraph {
         seen_junction[j] = mark;
         for (const int port : system_.junctions()[j].waves) {
           const std::size_t other = part_at(port);
-          if (seen[other] == mark) continue;
+          if (other >= parts_ || seen[other] == mark) continue;
           seen[other] = mark;
           out.push_back(static_cast<int>(other));
         }
@@ -60,19 +81,20 @@ class CouplingGraph {
   std::int64_t stretch(const std::vector<int>& rank) const {
     std::int64_t sum = 0;
     for (const Junction& junction : system_.junctions()) {
-      if (junction.waves.empty()) continue;
-      int low = rank[part_at(junction.waves[0])], high = low;
+      int low = std::numeric_limits<int>::max(), high = -1;
       for (const int port : junction.waves) {
+        if (part_at(port) >= parts_) continue;
         low = std::min(low, rank[part_at(port)]);
         high = std::max(high, rank[part_at(port)]);
       }
-      sum += high - low;
+      if (high >= 0) sum += high - low;
     }
     return sum;
   }
 
  private:
   const System& system_;
+  std::size_t parts_;
   std::vector<int> begin_;
   std::vector<int> junction_;
 };
@@ -88,7 +110,7 @@ std::vector<int> ranks_of(const std::vector<int>& order) {
 }  // namespace
 
 std::vector<int> locality_order(const System& system) {
-  const std::size_t count = system.parts().size();
+  const std::size_t count = own_count(system);
   std::vector<int> given(count);
   std::iota(given.begin(), given.end(), 0);
   std::stable_sort(given.begin(), given.end(), [&](int i, int j) {
@@ -105,7 +127,10 @@ std::vector<int> locality_order(const System& system) {
     graph.walk(part, ++mark, seen, seen_junction, probe);
     graph.walk(probe.back(), ++mark, seen, seen_junction, walked);
   }
-  return graph.stretch(ranks_of(walked)) < graph.stretch(ranks_of(given)) ? walked : given;
+  // Within a slice not all of an island need be reached.
+  const bool is_walk_better =
+      walked.size() == count && graph.stretch(ranks_of(walked)) < graph.stretch(ranks_of(given));
+  return with_outside(system, is_walk_better ? std::move(walked) : std::move(given));
 }
 
 }  // namespace portwave

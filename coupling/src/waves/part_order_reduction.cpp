@@ -10,9 +10,10 @@ namespace portwave {
 PartOrderReduction::PartOrderReduction(const System& system, std::span<const int> entry_of_part)
     : sum_(ledger_kernels().sum),
       islands_(static_cast<std::size_t>(system.island_count())),
-      part_count_(static_cast<int>(entry_of_part.size())),
-      parts_(entry_of_part.size()),
-      entries_(entry_of_part.size()) {
+      part_count_(system.slice() != nullptr ? system.slice()->own_parts
+                                            : static_cast<int>(entry_of_part.size())),
+      parts_(static_cast<std::size_t>(part_count_)),
+      entries_(parts_.size()) {
   const auto list_of = [&](int part) -> List& {
     return islands_[static_cast<std::size_t>(system.island_of_part(part))];
   };

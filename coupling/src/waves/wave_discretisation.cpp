@@ -40,12 +40,19 @@ Issues check(const System& system, double step_s, std::span<const double> impeda
 /// until they have that many.
 constexpr int kSmallestAlone = 64;
 
-/// Batches, in order of first appearance: parts of one island group, class and key, that is, of one
-/// shape; their numbers may differ. Parts with an empty key stay alone.
+/// Who steps a part: of parts outside a slice, the rank that does.
+int owner_of(const System& system, int part) {
+  const SystemSlice* const slice = system.slice();
+  return slice == nullptr || slice->is_own(part) ? -1
+                                                 : slice->ranks[static_cast<std::size_t>(part)];
+}
+
+/// Batches, in order of first appearance: parts of one island group, owner, class and key, that is, of
+/// one shape; their numbers may differ. Parts with an empty key stay alone.
 std::vector<std::vector<int>> group_parts(const System& system, std::span<const int> order,
                                           std::span<const int> island_group, bool by_shape) {
   std::vector<std::vector<int>> groups;
-  std::map<std::tuple<int, std::type_index, std::string>, std::size_t> group_of_key;
+  std::map<std::tuple<int, int, std::type_index, std::string>, std::size_t> group_of_key;
   for (const int i : order) {
     const Component& component = *system.parts()[static_cast<std::size_t>(i)].component;
     std::string key = by_shape ? component.batch_key() : std::string();
@@ -53,9 +60,10 @@ std::vector<std::vector<int>> group_parts(const System& system, std::span<const 
       groups.push_back({i});
       continue;
     }
-    const auto [it, is_new] = group_of_key.try_emplace(
-        {island_group[static_cast<std::size_t>(i)], typeid(component), std::move(key)},
-        groups.size());
+    const auto [it, is_new] =
+        group_of_key.try_emplace({island_group[static_cast<std::size_t>(i)], owner_of(system, i),
+                                  typeid(component), std::move(key)},
+                                 groups.size());
     if (is_new) groups.emplace_back();
     groups[it->second].push_back(i);
   }
@@ -176,12 +184,13 @@ void WaveDiscretisation::gather_island_groups(std::span<const int> order, bool t
     const int island = system_.island_of_part(part);
     if (island != previous_island) {
       const int size = island_size[static_cast<std::size_t>(island)];
-      const bool is_large = gathered >= kSmallestAlone || size >= kSmallestAlone;
+      const bool is_cut = system_.slice() != nullptr && system_.slice()->is_cut(island);
+      const bool is_large = gathered >= kSmallestAlone || size >= kSmallestAlone || is_cut;
       if (island_group < 0 || (is_large && !together)) {
         ++island_group;
         gathered = 0;
       }
-      gathered += size;
+      gathered += is_cut ? kSmallestAlone : size;
       previous_island = island;
     }
     island_group_of_part_[static_cast<std::size_t>(part)] = island_group;

@@ -195,4 +195,24 @@ RankCut cut_for_ranks(const WaveDiscretisation& waves, const LaneCosts& costs, G
   return is_better ? by_graph : along;
 }
 
+RankCut cut_of_slice(const WaveDiscretisation& waves, const LaneCosts& costs, Grain grain,
+                     int threads, int iterations) {
+  const SystemSlice& slice = *waves.system().slice();
+  std::vector<LaneGroupCost> groups = lane_groups(waves, costs);
+  for (LaneGroupCost& group : groups) {
+    const int part = waves.batch(group.slice.batch).parts[at(group.slice.lanes.first)];
+    group.owner = slice.ranks[at(part)];
+  }
+  sort_by_owner(groups);
+  RankCut cut;
+  cut.partition =
+      cut_into_tasks(waves, groups, grain, threads, iterations, threads == 1 ? 1.0 : 2.0);
+  for (const Partition::Task& task : cut.partition.tasks) {
+    const TaskSlice& first = task.slices.front();
+    cut.rank_of_task.push_back(
+        slice.ranks[at(waves.batch(first.batch).parts[at(first.lanes.first)])]);
+  }
+  return cut;
+}
+
 }  // namespace portwave

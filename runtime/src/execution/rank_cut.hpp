@@ -27,4 +27,8 @@ RankCut cut_for_ranks(const WaveDiscretisation& waves, const LaneCosts& costs, G
                       int ranks, int threads, int iterations, bool may_solve,
                       Ranks* agreeing = nullptr);
 
+/// Of a slice: its own parts, and those outside as tasks of the ranks that step them.
+RankCut cut_of_slice(const WaveDiscretisation& waves, const LaneCosts& costs, Grain grain,
+                     int threads, int iterations);
+
 }  // namespace portwave

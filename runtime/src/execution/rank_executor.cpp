@@ -16,6 +16,7 @@
 #include "execution/newest_waves.hpp"
 #include "execution/rank_shares.hpp"
 #include "execution/shared_sums.hpp"
+#include "execution/slice_agreement.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -30,8 +31,11 @@ class RankExecutor final : public LayeredExecutor {
                std::shared_ptr<RankShares> shares, int max_delay)
       : LayeredExecutor(waves, partition, threads,
                         {shares->own_tasks().begin(), shares->own_tasks().end()}),
+        waves_(waves),
+        slice_(waves.system().slice()),
         shares_(std::move(shares)),
         fork_join_(threads) {
+    if (slice_ != nullptr) expect_same_cut_junctions(waves, shares_->ranks());
     connect(max_delay);
     list_outcomes();
     make_sums(waves);
@@ -49,10 +53,16 @@ class RankExecutor final : public LayeredExecutor {
   using Link = TaskGraph::Link;
   using Array = RankShares::Array;
 
+  /// Waves in a row, in a link and in a message.
+  struct Run {
+    const Link* link;
+    std::size_t first, count, place;
+  };
   /// What is exchanged with another rank, message by message.
   struct Peer {
     int rank = 0;
-    std::vector<const Link*> sent, received;
+    std::vector<const Link*> links_to, links_from;
+    std::vector<Run> sent, received;
   };
 
   /// How the step went on a rank, in front of the outcomes of the islands that it alone knows of.
@@ -69,15 +79,15 @@ class RankExecutor final : public LayeredExecutor {
     for (const Link& link : graph().links()) {
       const int from = shares_->rank_of_task(link.from), to = shares_->rank_of_task(link.to);
       if (from == to || from == RankShares::kEvery || to == RankShares::kEvery) continue;
-      if (from == shares_->rank()) peers[to].sent.push_back(&link);
-      if (to == shares_->rank()) peers[from].received.push_back(&link);
+      if (from == shares_->rank()) peers[to].links_to.push_back(&link);
+      if (to == shares_->rank()) peers[from].links_from.push_back(&link);
     }
     std::vector<Ranks::Neighbour> neighbours;
     for (auto& [rank, peer] : peers) {
       Ranks::Neighbour& own = neighbours.emplace_back();
       own.rank = peer.rank = rank;
-      for (const Link* link : peer.sent) own.sent += link->offsets.size();
-      for (const Link* link : peer.received) own.received += link->offsets.size();
+      own.sent = place(peer.links_to, peer.sent);
+      own.received = place(peer.links_from, peer.received);
       peers_.push_back(std::move(peer));
     }
     messages_ = shares_->ranks().connect(neighbours, NewestWaves::slots(max_delay));
@@ -87,9 +97,44 @@ class RankExecutor final : public LayeredExecutor {
     newest_ = std::make_unique<NewestWaves>(sizes, max_delay);
   }
 
+  /// Where the waves of links lie in a message: link by link, where both ranks have all tasks. Slices may
+  /// be cut into other tasks elsewhere: a wave is then sent once, in the order of the parts of the whole.
+  /// Gives the doubles of a message.
+  std::size_t place(const std::vector<const Link*>& links, std::vector<Run>& runs) const {
+    if (slice_ == nullptr) {
+      std::size_t size = 0;
+      for (const Link* link : links) {
+        runs.push_back({link, 0, link->offsets.size(), size});
+        size += link->offsets.size();
+      }
+      return size;
+    }
+    std::map<SliceWave, std::vector<std::pair<const Link*, std::size_t>>> places;
+    for (const Link* link : links) {
+      for (std::size_t i = 0; i < link->offsets.size(); ++i) {
+        places[wave_of_slice(waves_, link->offsets[i])].emplace_back(link, i);
+      }
+    }
+    std::size_t size = 0;
+    for (const auto& [wave, copies] : places) {
+      for (const auto& [link, i] : copies) {
+        const bool goes_on = !runs.empty() && runs.back().link == link &&
+                             runs.back().first + runs.back().count == i &&
+                             runs.back().place + runs.back().count == size;
+        if (goes_on) {
+          ++runs.back().count;
+        } else {
+          runs.push_back({link, i, 1, size});
+        }
+      }
+      ++size;
+    }
+    return size;
+  }
   /// Islands that are whole within a task: only the rank of that task knows what becomes of them.
   void list_outcomes() {
     islands_.resize(at(shares_->ranks().size()));
+    if (slice_ != nullptr) return list_outcomes_of_slices();
     for (int t = 0; t < graph().size(); ++t) {
       const int rank = shares_->rank_of_task(t);
       const Task& task = graph().task(t);
@@ -102,6 +147,21 @@ class RankExecutor final : public LayeredExecutor {
     }
     std::ranges::sort(cut_);
     cut_.erase(std::unique(cut_.begin(), cut_.end()), cut_.end());
+    lay_out_notes();
+  }
+
+  void list_outcomes_of_slices() {
+    for (std::size_t i = 0; i < slice_->islands.size(); ++i) {
+      const int island = static_cast<int>(i);
+      if (slice_->is_cut(island)) {
+        cut_.push_back(island);
+      } else {
+        islands_[at(slice_->islands[i].front().rank)].push_back(island);
+      }
+    }
+    lay_out_notes();
+  }
+  void lay_out_notes() {
     for (const auto& islands : islands_) {
       note_bytes_.push_back(sizeof(Head) + islands.size() * sizeof(IslandOutcome));
     }
@@ -116,6 +176,11 @@ class RankExecutor final : public LayeredExecutor {
     std::vector<int> all(at(waves.system().island_count()));
     std::iota(all.begin(), all.end(), 0);
     const auto ranks = shares_->ranks().size(), rank = shares_->rank();
+    if (slice_ != nullptr) {
+      energies_.emplace(waves.reduction(), *slice_, all, ranks);
+      gaps_.emplace(waves.reduction(), *slice_, cut_, ranks);
+      return;
+    }
     energies_.emplace(waves.reduction(), shares_->ranks_of_entries(), all, ranks, rank);
     gaps_.emplace(waves.reduction(), shares_->ranks_of_entries(), cut_, ranks, rank);
   }
@@ -146,15 +211,12 @@ class RankExecutor final : public LayeredExecutor {
     return true;
   }
 
-  /// Messages `number` to all peers: pack(link, to) writes the waves of a link.
+  /// Messages `number` to all peers: pack(run, to) writes some waves of a link.
   template <class Pack>
   void send_packed(std::uint64_t number, const Pack& pack) {
     for (std::size_t i = 0; i < peers_.size(); ++i) {
-      double* to = messages_->outgoing(static_cast<int>(i), number).data();
-      for (const Link* link : peers_[i].sent) {
-        pack(*link, to);
-        to += link->offsets.size();
-      }
+      double* const to = messages_->outgoing(static_cast<int>(i), number).data();
+      for (const Run& run : peers_[i].sent) pack(run, to + run.place);
     }
     messages_->send(number);
   }
@@ -162,55 +224,58 @@ class RankExecutor final : public LayeredExecutor {
   void receive_packed(std::uint64_t number, const Unpack& unpack) {
     messages_->receive(number);
     for (std::size_t i = 0; i < peers_.size(); ++i) {
-      const double* from = messages_->incoming(static_cast<int>(i), number).data();
-      for (const Link* link : peers_[i].received) {
-        unpack(*link, from);
-        from += link->offsets.size();
-      }
+      const double* const from = messages_->incoming(static_cast<int>(i), number).data();
+      for (const Run& run : peers_[i].received) unpack(run, from + run.place);
     }
     messages_->release(number);
   }
+  void publish(std::uint64_t number) {
+    for (const Peer& peer : peers_) {
+      for (const Link* link : peer.links_from) link->channel->publish(number);
+    }
+  }
   void send(std::uint64_t number) {
-    send_packed(number, [number](const Link& link, double* to) {
-      std::copy_n(link.channel->waves(number), link.offsets.size(), to);
+    send_packed(number, [number](const Run& run, double* to) {
+      std::copy_n(run.link->channel->waves(number) + run.first, run.count, to);
     });
   }
   void receive(std::uint64_t number) {
-    receive_packed(number, [number](const Link& link, const double* from) {
-      std::copy_n(from, link.offsets.size(), link.channel->waves(number));
-      link.channel->publish(number);
+    receive_packed(number, [number](const Run& run, const double* from) {
+      std::copy_n(from, run.count, run.link->channel->waves(number) + run.first);
     });
+    publish(number);
   }
   /// Before anything of a step has come there are the waves of the commit before it.
   void begin_newest() {
     newest_->begin(number_of(0));
     for (std::size_t i = 0; i < peers_.size(); ++i) {
-      double* to = newest_->waves(static_cast<int>(i)).data();
-      for (const Link* link : peers_[i].received) {
-        for (const int offset : link->offsets) *to++ = arrays().b[offset];
+      double* const to = newest_->waves(static_cast<int>(i)).data();
+      for (const Run& run : peers_[i].received) {
+        copy_waves(run, arrays().b, to + run.place);
       }
     }
   }
   void take_newest(std::uint64_t number) {
     newest_->take(*messages_, number, number_of(plan().rule.budget - 1));
     for (std::size_t i = 0; i < peers_.size(); ++i) {
-      const double* from = newest_->waves(static_cast<int>(i)).data();
-      for (const Link* link : peers_[i].received) {
-        std::copy_n(from, link->offsets.size(), link->channel->waves(number));
-        link->channel->publish(number);
-        from += link->offsets.size();
+      const double* const from = newest_->waves(static_cast<int>(i)).data();
+      for (const Run& run : peers_[i].received) {
+        std::copy_n(from + run.place, run.count, run.link->channel->waves(number) + run.first);
       }
     }
+    publish(number);
+  }
+  static void copy_waves(const Run& run, const double* waves, double* to) {
+    for (std::size_t i = 0; i < run.count; ++i) to[i] = waves[run.link->offsets[run.first + i]];
   }
   /// The next step begins with the committed waves of neighbours.
   void send_committed(std::uint64_t number) {
-    send_packed(number, [b = arrays().b_next](const Link& link, double* to) {
-      for (std::size_t i = 0; i < link.offsets.size(); ++i) to[i] = b[link.offsets[i]];
-    });
+    send_packed(number,
+                [b = arrays().b_next](const Run& run, double* to) { copy_waves(run, b, to); });
   }
   void receive_committed(std::uint64_t number) {
-    receive_packed(number, [b = arrays().b_next](const Link& link, const double* from) {
-      for (std::size_t i = 0; i < link.offsets.size(); ++i) b[link.offsets[i]] = from[i];
+    receive_packed(number, [b = arrays().b_next](const Run& run, const double* from) {
+      for (std::size_t i = 0; i < run.count; ++i) b[run.link->offsets[run.first + i]] = from[i];
     });
   }
 
@@ -252,7 +317,7 @@ class RankExecutor final : public LayeredExecutor {
     receive_committed(number);
   }
   void write_note(const StepResult& result) {
-    const Head head{result.failed_at, result.failure.part, result.failure.fault,
+    const Head head{result.failed_at, shares_->number_of(result.failure.part), result.failure.fault,
                     result.failure.detail.size()};
     std::byte* to = notes_.data() + own_note_;
     std::memcpy(to, &head, sizeof(Head));
@@ -296,6 +361,8 @@ class RankExecutor final : public LayeredExecutor {
     result = std::move(merged);
   }
 
+  const WaveDiscretisation& waves_;
+  const SystemSlice* slice_;  // null: every rank has the whole system
   std::shared_ptr<RankShares> shares_;
   ForkJoin fork_join_;
   std::vector<int> edge_;      // own tasks with a neighbour on another rank

@@ -16,6 +16,7 @@ namespace portwave {
 RankShares::RankShares(const WaveDiscretisation& waves, const RankCut& cut,
                        std::shared_ptr<Ranks> ranks)
     : waves_(waves),
+      slice_(waves.system().slice()),
       ranks_(std::move(ranks)),
       rank_of_task_(cut.rank_of_task),
       rank_of_entry_(at(waves.entry_count()), kEvery),
@@ -32,7 +33,7 @@ RankShares::RankShares(const WaveDiscretisation& waves, const RankCut& cut,
     if (rank == kEvery) continue;
     for (const TaskSlice& slice : slices) {
       const BatchSlot& batch = waves.batch(slice.batch);
-      if (ranks_->size() > 1 && batch.batch->record_size() > 0 &&
+      if (ranks_->size() > 1 && slice_ == nullptr && batch.batch->record_size() > 0 &&
           batch.batch->record_regions().empty()) {
         const int part = batch.parts[at(slice.lanes.first)];
         issues.push_back(
@@ -42,7 +43,7 @@ RankShares::RankShares(const WaveDiscretisation& waves, const RankCut& cut,
                  "rank can be told of it: run it in one process",
                  in_quotes(waves.system().parts()[at(part)].name))});
       }
-      add_slice(rank, slice);
+      if (slice_ == nullptr) add_slice(rank, slice);
     }
   }
   throw_if_any(std::move(issues));
@@ -82,7 +83,8 @@ PhaseStatus RankShares::merged(PhaseStatus own) {
     StepFault fault;
     std::size_t detail_bytes;
   };
-  const auto heads = gather_values(*ranks_, Head{own.part, own.fault, own.detail.size()});
+  const auto heads =
+      gather_values(*ranks_, Head{number_of(own.part), own.fault, own.detail.size()});
   if (std::ranges::all_of(heads, [](const Head& h) { return h.fault == StepFault::none; }))
     return {};
   std::vector<std::size_t> bytes;

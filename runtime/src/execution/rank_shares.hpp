@@ -45,13 +45,19 @@ class RankShares {
     Kind kind;
     double* data;
   };
-  /// Gives every rank what the others have written, and beside it a note of each rank to all: `note`
+  /// Gives every rank what the others have written (of slices: nothing), and beside it a note of each rank to all: `note`
   /// is this rank's, of `notes[r]` bytes that of rank r (empty: none). Gives the notes one after
   /// another, good until the next call. All ranks call it.
   std::span<const std::byte> share(std::span<const Array> arrays,
                                    std::span<const std::byte> note = {},
                                    std::span<const std::size_t> notes = {});
-  /// The failure of the lowest part that any rank has; ok where none has. All ranks call it.
+  /// A part as all ranks know it: of slices, by its number in the whole.
+  int number_of(int part) const {
+    if (slice_ == nullptr || part < 0) return part;
+    return static_cast<int>(slice_->numbers[static_cast<std::size_t>(part)]);
+  }
+  /// The failure of the lowest part that any rank has (`number_of`); ok where none has. All ranks call
+  /// it.
   PhaseStatus merged(PhaseStatus own);
   void share(std::initializer_list<Array> arrays) {
     share(std::span(arrays.begin(), arrays.size()));
@@ -70,6 +76,7 @@ class RankShares {
   void add_slice(int rank, const TaskSlice& slice);
 
   const WaveDiscretisation& waves_;
+  const SystemSlice* slice_;  // null: every rank has the whole system
   std::shared_ptr<Ranks> ranks_;
   std::vector<int> rank_of_task_;
   std::vector<int> own_tasks_;

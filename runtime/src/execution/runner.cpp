@@ -48,6 +48,18 @@ Runner make_rank_runner(const WaveDiscretisation& waves, const StepperOptions& o
   const std::shared_ptr<Ranks>& ranks = options.ranks;
   const int threads = find_single_threaded(waves) >= 0 ? 1 : options.threads;
   const int max_delay = options.method.waves().exchange.delay();
+  if (waves.system().slice() != nullptr) {
+    costs = measured_costs(waves, record);
+    const RankCut cut = cut_of_slice(waves, costs, options.grain, threads, iterations);
+    auto shares = std::make_shared<RankShares>(waves, cut, ranks);
+    std::string description = fmt::format("{} tasks on the first of {} ranks, in slices",
+                                          shares->own_tasks().size(), ranks->size());
+    return {make_rank_executor(waves, cut.partition, threads, shares, 0),
+            std::move(description),
+            cut.partition,
+            {},
+            shares};
+  }
   // Which waves may be late, and so what comes of a step, is not to depend on a measurement.
   costs = max_delay > 0 ? declared_costs(waves)
                         : costs_of_first_rank(*ranks, measured_costs(waves, record));

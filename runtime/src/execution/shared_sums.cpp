@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <numeric>
 
@@ -24,26 +25,112 @@ std::size_t doubles_of(std::size_t bytes) { return (bytes + sizeof(double) - 1) 
 
 }  // namespace
 
-/// Finds what groups have.
-class SharedSums::Planner {
+/// The chunks of the whole system, and who looks at their parts. A group is that of a rank (`of_rank`).
+class SharedSums::Chunks {
  public:
-  Planner(const PartOrderReduction& parts, std::span<const int> rank_of_entry)
+  virtual ~Chunks() = default;
+  virtual int count() const = 0;
+  virtual std::pair<int, int> of_island(int island) const = 0;
+  /// Whether every rank has all of an island.
+  virtual bool is_everyones(int island) const = 0;
+  virtual int group_of(const std::vector<int>& of_rank, int chunk) const = 0;
+  /// visit(entry, group) for the parts of a chunk that several groups have parts of.
+  virtual void for_entries(const std::vector<int>& of_rank, int chunk,
+                           const std::function<void(int, int)>& visit) const = 0;
+};
+
+class SharedSums::ChunksOfEntries final : public Chunks {
+ public:
+  ChunksOfEntries(const PartOrderReduction& parts, std::span<const int> rank_of_entry)
       : parts_(parts), rank_of_entry_(rank_of_entry) {}
 
-  /// Of an island of which every rank has all.
-  bool is_everyones(int island) const {
+  int count() const override { return parts_.chunk_count(); }
+  std::pair<int, int> of_island(int island) const override { return parts_.chunks_of(island); }
+  bool is_everyones(int island) const override {
     return std::ranges::all_of(parts_.entries_of(island), [&](int entry) {
       return rank_of_entry_[at(entry)] == RankCut::kEvery;
     });
   }
+  int group_of(const std::vector<int>& of_rank, int chunk) const override {
+    const auto [shift, index, count] = parts_.entries_of_chunk(chunk);
+    int group = kNobody;
+    for (int i = 0; i < count; ++i) {
+      const int own = group_of_entry(of_rank, index == nullptr ? shift + i : index[i]);
+      if (i > 0 && own != group) return kMixed;
+      group = own;
+    }
+    return group;
+  }
+  void for_entries(const std::vector<int>& of_rank, int chunk,
+                   const std::function<void(int, int)>& visit) const override {
+    const auto [shift, index, count] = parts_.entries_of_chunk(chunk);
+    for (int i = 0; i < count; ++i) {
+      const int entry = index == nullptr ? shift + i : index[i];
+      visit(entry, group_of_entry(of_rank, entry));
+    }
+  }
+
+ private:
+  /// Parts that every rank has count as those of the first.
+  int group_of_entry(const std::vector<int>& of_rank, int entry) const {
+    return of_rank[at(std::max(rank_of_entry_[at(entry)], 0))];
+  }
+
+  const PartOrderReduction& parts_;
+  std::span<const int> rank_of_entry_;
+};
+
+/// Of slices a rank has whole chunks.
+class SharedSums::ChunksOfSlices final : public Chunks {
+ public:
+  explicit ChunksOfSlices(const SystemSlice& slice) : begin_of_island_{0} {
+    constexpr std::int64_t kChunk = PartOrderReduction::kChunk;
+    for (const auto& shares : slice.islands) {
+      for (const SystemSlice::Share& share : shares) {
+        const auto chunks = static_cast<std::size_t>((share.parts + kChunk - 1) / kChunk);
+        rank_of_chunk_.resize(rank_of_chunk_.size() + chunks, share.rank);
+      }
+      begin_of_island_.push_back(count());
+    }
+  }
+
+  int count() const override { return static_cast<int>(rank_of_chunk_.size()); }
+  std::pair<int, int> of_island(int island) const override {
+    return {begin_of_island_[at(island)], begin_of_island_[at(island) + 1]};
+  }
+  bool is_everyones(int /*island*/) const override { return false; }
+  int group_of(const std::vector<int>& of_rank, int chunk) const override {
+    return of_rank[at(rank_of_chunk_[at(chunk)])];
+  }
+  void for_entries(const std::vector<int>& /*of_rank*/, int /*chunk*/,
+                   const std::function<void(int, int)>& /*visit*/) const override {}
+
+  /// Of a chunk of this rank: how much larger its number is than among this rank's own chunks.
+  int ahead(const PartOrderReduction& own, int rank, int chunk) const {
+    const auto after = std::ranges::upper_bound(begin_of_island_, chunk);
+    const int island = static_cast<int>(after - begin_of_island_.begin()) - 1;
+    int first = begin_of_island_[at(island)];
+    while (rank_of_chunk_[at(first)] != rank) ++first;
+    return first - own.chunks_of(island).first;
+  }
+
+ private:
+  std::vector<int> begin_of_island_, rank_of_chunk_;
+};
+
+/// Finds what groups have.
+class SharedSums::Planner {
+ public:
+  explicit Planner(const Chunks& chunks) : chunks_(chunks) {}
+
   Groups groups(std::vector<int> of_rank) const {
     Groups out{std::move(of_rank), {}, {}};
-    for (int chunk = 0; chunk < parts_.chunk_count(); ++chunk) {
-      out.of_chunk.push_back(group_of(out.of_rank, chunk));
+    for (int chunk = 0; chunk < chunks_.count(); ++chunk) {
+      out.of_chunk.push_back(chunks_.group_of(out.of_rank, chunk));
     }
     out.same_until.resize(out.of_chunk.size());
-    for (int chunk = parts_.chunk_count() - 1; chunk >= 0; --chunk) {
-      const bool goes_on = chunk + 1 < parts_.chunk_count() && out.of_chunk[at(chunk)] != kMixed &&
+    for (int chunk = chunks_.count() - 1; chunk >= 0; --chunk) {
+      const bool goes_on = chunk + 1 < chunks_.count() && out.of_chunk[at(chunk)] != kMixed &&
                            out.of_chunk[at(chunk + 1)] == out.of_chunk[at(chunk)];
       out.same_until[at(chunk)] = goes_on ? out.same_until[at(chunk + 1)] : chunk + 1;
     }
@@ -53,7 +140,7 @@ class SharedSums::Planner {
   std::vector<Known> known(const Groups& groups, std::span<const int> islands, int count) const {
     std::vector<Known> all(at(count));
     for (const int island : islands) {
-      const auto [first, last] = parts_.chunks_of(island);
+      const auto [first, last] = chunks_.of_island(island);
       add(groups, first, last, all);
     }
     for (std::size_t r = 0; r < groups.of_rank.size(); ++r) {
@@ -80,20 +167,6 @@ class SharedSums::Planner {
   }
 
  private:
-  /// Parts that every rank has count as those of the first.
-  int group_of_entry(const std::vector<int>& of_rank, int entry) const {
-    return of_rank[at(std::max(rank_of_entry_[at(entry)], 0))];
-  }
-  int group_of(const std::vector<int>& of_rank, int chunk) const {
-    const auto [shift, index, count] = parts_.entries_of_chunk(chunk);
-    int group = kNobody;
-    for (int i = 0; i < count; ++i) {
-      const int own = group_of_entry(of_rank, index == nullptr ? shift + i : index[i]);
-      if (i > 0 && own != group) return kMixed;
-      group = own;
-    }
-    return group;
-  }
   void add(const Groups& groups, int first, int last, std::vector<Known>& all) const {
     const int group = groups.of_chunk[at(first)];
     if (groups.same_until[at(first)] >= last && group != kMixed) {
@@ -101,12 +174,9 @@ class SharedSums::Planner {
       return;
     }
     if (last - first == 1) {
-      const auto [shift, index, count] = parts_.entries_of_chunk(first);
-      for (int i = 0; i < count; ++i) {
-        const int entry = index == nullptr ? shift + i : index[i];
-        const int own = group_of_entry(groups.of_rank, entry);
+      chunks_.for_entries(groups.of_rank, first, [&](int entry, int own) {
         if (own != kNobody) all[at(own)].entries.push_back(entry);
-      }
+      });
       return;
     }
     const int middle = PartOrderReduction::middle_of(first, last);
@@ -128,8 +198,7 @@ class SharedSums::Planner {
     acts.push_back({Act::add, 0});
   }
 
-  const PartOrderReduction& parts_;
-  std::span<const int> rank_of_entry_;
+  const Chunks& chunks_;
 };
 
 int SharedSums::rounds_of(int ranks) {
@@ -139,10 +208,25 @@ int SharedSums::rounds_of(int ranks) {
 
 SharedSums::SharedSums(const PartOrderReduction& parts, std::span<const int> rank_of_entry,
                        std::span<const int> islands, int ranks, int rank) {
-  const Planner planner(parts, rank_of_entry);
+  plan(ChunksOfEntries(parts, rank_of_entry), islands, ranks, rank);
+}
+
+SharedSums::SharedSums(const PartOrderReduction& parts, const SystemSlice& slice,
+                       std::span<const int> islands, int ranks) {
+  const ChunksOfSlices chunks(slice);
+  plan(chunks, islands, ranks, slice.rank);
+  for (Branch& branch : first_) {
+    const int ahead = chunks.ahead(parts, slice.rank, branch.first);
+    branch.first -= ahead;
+    branch.last -= ahead;
+  }
+}
+
+void SharedSums::plan(const Chunks& chunks, std::span<const int> islands, int ranks, int rank) {
+  const Planner planner(chunks);
   for (const int island : islands) {
-    const auto [first, last] = parts.chunks_of(island);
-    if (planner.is_everyones(island)) {
+    const auto [first, last] = chunks.of_island(island);
+    if (chunks.is_everyones(island)) {
       everyones_.push_back({island, {first, last}});
     } else {
       shared_.push_back(island);
@@ -342,10 +426,11 @@ std::vector<std::int64_t> SharedSums::bytes_of_ranks(const PartOrderReduction& p
                                                      std::span<const int> rank_of_entry,
                                                      std::span<const int> islands, int ranks,
                                                      int terms, int values) {
-  const Planner planner(parts, rank_of_entry);
+  const ChunksOfEntries chunks(parts, rank_of_entry);
+  const Planner planner(chunks);
   std::vector<int> shared, of_rank(at(ranks));
   std::ranges::copy_if(islands, std::back_inserter(shared),
-                       [&](int island) { return !planner.is_everyones(island); });
+                       [&](int island) { return !chunks.is_everyones(island); });
   std::iota(of_rank.begin(), of_rank.end(), 0);
   std::vector<std::int64_t> bytes;
   for (const Known& own : planner.known(planner.groups(of_rank), shared, ranks)) {

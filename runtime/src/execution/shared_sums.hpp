@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "portwave/coupling/system/system_slice.hpp"
 #include "portwave/coupling/waves/island_sums.hpp"
 #include "portwave/coupling/waves/part_order_reduction.hpp"
 #include "portwave/runtime/execution/ranks.hpp"
@@ -32,6 +33,9 @@ class SharedSums {
   /// `rank_of_entry`: RankCut::kEvery for parts that all ranks look at. `islands`: those that matter.
   SharedSums(const PartOrderReduction& parts, std::span<const int> rank_of_entry,
              std::span<const int> islands, int ranks, int rank);
+  /// Where every rank has a slice; `parts`: of this one.
+  SharedSums(const PartOrderReduction& parts, const SystemSlice& slice,
+             std::span<const int> islands, int ranks);
 
   /// Makes the sums of all ranks known to `sums`, and beside them a note of each rank to all: `notes[r]`
   /// are the bytes of that of rank r, one after another in `all`, of which this rank has its own. All
@@ -86,7 +90,12 @@ class SharedSums {
   struct OfSum {
     AlignedVector own, other, next;  ///< values of branches
   };
+  class Chunks;
+  class ChunksOfEntries;
+  class ChunksOfSlices;
   class Planner;
+
+  void plan(const Chunks& chunks, std::span<const int> islands, int ranks, int rank);
 
   static void evaluate(const IslandSums& sums, int first, int last, double* values);
   void connect(Ranks& ranks, std::span<IslandSums* const> sums, std::span<const std::size_t> notes);

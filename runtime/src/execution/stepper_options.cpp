@@ -7,9 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "execution/event_watch.hpp"
 #include "execution/fast_parts.hpp"
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/coupling/system/staged_system.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
@@ -130,6 +132,62 @@ void check_ranks(const StepperOptions& options, Issues& issues) {
   }
 }
 
+/// What takes more than a rank of slices knows.
+void check_slice(const System& system, const StepperOptions& options, Issues& issues) {
+  const SystemSlice& slice = *system.slice();
+  const auto refuse = [&](bool bad, const char* where, const char* what) {
+    if (bad) issues.push_back({where, what});
+  };
+  const bool has_ranks =
+      options.ranks != nullptr && options.ranks->size() > 1 && options.ranks->rank() == slice.rank;
+  refuse(!has_ranks, "/ranks", "a slice is stepped by the ranks that it was built with");
+  refuse(options.sizes.has_value(), "/time/step",
+         "a system in slices takes steps of one size: give \"step_s\"");
+  refuse(options.signals != nullptr, "/signals",
+         "sensors and actuators reach all parts, and no rank has all slices");
+  refuse(!system.settable_inputs().empty(), "/subsystems",
+         "inputs that are set between steps reach all parts, and no rank has all slices");
+  refuse(!watches_of(system, options).empty(), "/events",
+         "events are watched by one rank, and none has all slices");
+  refuse(options.certify == Certify::full, "/certify",
+         "\"full\" looks at the waves of all parts, and no rank has all slices: give \"energy\"");
+  refuse(options.profile.has_value(), "/profile", "slices are not profiled");
+  for (std::size_t i = 0; i < at(slice.own_parts); ++i) {
+    const Part& part = system.parts()[i];
+    if (part.component->capabilities().knows_energy) continue;
+    issues.push_back(
+        {fmt::format("/subsystems/{}", i),
+         fmt::format("subsystem {} does not know its energy: it needs a run that is not in slices",
+                     in_quotes(part.name))});
+  }
+  const auto* const waves = options.method.as<WaveCoupling>();
+  refuse(waves == nullptr, "/method/kind",
+         "slices are coupled by waves: \"douglas-rachford\" or \"peaceman-rachford\"");
+  if (waves == nullptr) return;
+  refuse(waves->kind == WaveUpdate::automatic || waves->kind == WaveUpdate::interface,
+         "/method/kind",
+         "is chosen or solved from the whole system, and no rank has that: give "
+         "\"douglas-rachford\" or \"peaceman-rachford\"");
+  refuse(waves->impedance_kind != ImpedanceKind::given, "/method/impedance",
+         "is tuned for the whole system, and no rank has that: give numbers");
+  refuse(waves->guard, "/method/guard",
+         "looks at the waves of an island as a whole, and no rank has all slices: give false");
+  refuse(waves->start == InnerStart::extrapolated, "/method/start",
+         "\"extrapolated\" goes by the waves of all parts, and no rank has all slices");
+  refuse(waves->exchange.delay() > 0, "/method/exchange/kind",
+         "slices exchange waves synchronously");
+  const bool is_checked =
+      waves->tolerance > 0.0 || waves->energy_tolerance_J > 0.0 || waves->acceleration > 0;
+  const bool is_partly_cut =
+      options.ranks != nullptr && std::ranges::any_of(slice.islands, [&](const auto& shares) {
+        return shares.size() > 1 && shares.size() < at(options.ranks->size());
+      });
+  refuse(
+      is_checked && is_partly_cut, "/method/tolerance",
+      "an island that is cut has no parts on some rank, which cannot judge its gap: give a fixed "
+      "budget, without acceleration");
+}
+
 void check_signals(const StepperOptions& options, Issues& issues) {
   const double every_s = options.signals_every_s;
   if (options.sizes && !(every_s > 0.0 && std::isfinite(every_s))) {
@@ -226,6 +284,7 @@ Issues check(const System& system, const StepperOptions& options) {
          "must be finite and >= 0");
   if (options.sizes) check_sizes(options, issues);
   if (options.ranks != nullptr) check_ranks(options, issues);
+  if (system.slice() != nullptr) check_slice(system, options, issues);
   if (options.signals != nullptr) check_signals(options, issues);
   check_watches(system, options, issues);
   expect(options.time.pace >= 0.0 && std::isfinite(options.time.pace), "/pace",

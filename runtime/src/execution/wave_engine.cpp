@@ -25,6 +25,7 @@
 #include "execution/rank_shares.hpp"
 #include "execution/run_certificate.hpp"
 #include "execution/runner.hpp"
+#include "execution/slice_sums.hpp"
 #include "execution/staged_run.hpp"
 #include "execution/state_view.hpp"
 #include "execution/step_engine.hpp"
@@ -71,13 +72,16 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
         input_(waves_.input_size(), 0.0),
         settings_(system.initial_settings()),
         outcomes_(static_cast<std::size_t>(system.island_count())),
+        slices_(system.slice() != nullptr ? std::make_unique<SliceSums>(waves_, given.ranks)
+                                          : nullptr),
         ledger_(waves_, record_.data(), b_.data(), given.method.waves().tank,
                 given.method.waves().guard,
-                islands_at_risk(waves_, tuner().choice().method.waves())),
+                islands_at_risk(waves_, tuner().choice().method.waves()), slices_.get()),
         residual_(waves_),
         costs_(declared_costs(waves_)),
         pace_(given.time.pace, given.interrupted),
         states_(waves_) {
+    is_driven_ = slices_ ? slices_->any(waves_.driven()) : waves_.driven();
     options_.method = tuner().choice().method;
     if (options_.method.kind() == WaveUpdate::interface) {
       options_.method.waves().relaxation = 1.0;
@@ -88,7 +92,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     // A part that does not know its energy has no other account of it.
     uses_ledger_ = options_.certify != Certify::none || options_.method.waves().guard ||
                    !ledger_.metered_parts().empty();
-    refuse_non_finite_start(waves_, ledger_, b_, options_.method.waves().tank);
+    together([&] { refuse_non_finite_start(waves_, ledger_, b_, options_.method.waves().tank); });
     if (options_.method.waves().guard) guard_.emplace(waves_);
     if (options_.method.waves().start == InnerStart::extrapolated) {
       extrapolated_.emplace(waves_, run_);
@@ -109,7 +113,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     }
     runner_ = make_runner(waves_, options_, tuner().expected_iterations(), interface_ != nullptr,
                           record_.data(), costs_, profiler_ ? profiler_->trace() : nullptr);
-    if (shares() != nullptr) {
+    if (shares() != nullptr && !slices_) {
       ledger_.before_entries([this] { share_entries(); }, [this] { fetch_step(); });
     }
     runner_.executor->bind(arrays());
@@ -159,6 +163,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   // What is recorded of other ranks.
   Ranks* ranks() const override { return shares() != nullptr ? &shares()->ranks() : nullptr; }
   int rank_of_part(int part) const override {
+    if (slices_) return system().slice()->ranks[static_cast<std::size_t>(part)];
     return shares() == nullptr ? 0 : ranks_of_parts()[static_cast<std::size_t>(part)];
   }
   void tell_followers(std::span<const std::byte> message) override {
@@ -168,12 +173,17 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     expect_followers();
   }
   int prepare_channels(std::span<const ScalarChannel> channels) override {
+    if (slices_) {  // only this rank knows them
+      own_channels_.emplace_back(channels.begin(), channels.end());
+      return static_cast<int>(own_channels_.size()) - 1;
+    }
     send({Order::prepare_channels, static_cast<double>(channels.size())});
     std::vector<ScalarChannel> list(channels.begin(), channels.end());
     shares()->ranks().broadcast(std::as_writable_bytes(std::span(list)));
     return take_channels(std::move(list));
   }
   void read_channels(int set, std::span<double> values) override {
+    if (slices_) return read_own(own_channels_.at(static_cast<std::size_t>(set)), values);
     if (has_all_ && ledger_.has_entries())
       return read_own(channels_.at(static_cast<std::size_t>(set)).channels(), values);
     send({Order::read_channels, static_cast<double>(set)});
@@ -195,10 +205,12 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   WaveView* waves() override { return this; }
 
   std::span<const double> state(int part) override {
+    expect_own(part);
     fetch();
     return states_.of(part, record_.data());
   }
   EffortFlow effort_flow(int scalar_port) override {
+    expect_own(part_of_port(scalar_port));
     if (clock_.steps() == 0) return {0.0, 0.0};
     fetch();
     if (run_.stages() == 1) return at_stage(scalar_port, 0);
@@ -213,6 +225,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   double storage(int part) override {
     const Subsystem* physics = system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
     if (physics != nullptr) return physics->storage(state(part).data());
+    expect_own(part);
     fetch_energies();
     return ledger_.storage(part);
   }
@@ -276,6 +289,9 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     return profiler_->profile(&waves_, &costs, &runner_.partition, &runner_.serial);
   }
   void archive(StateArchive& archive) override {
+    if (slices_) {
+      throw std::invalid_argument("the state of a system in slices cannot be kept: no rank has it");
+    }
     fetch();
     fetch_energies();
     const int most_iterations = std::max(options_.method.waves().iterations, kMostIterations);
@@ -353,6 +369,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   // As a WaveView.
   int stages() const override { return run_.stages(); }
   WavePair waves_at(int scalar_port, int stage) const override {
+    expect_own(part_of_port(scalar_port));
     fetch();
     const std::size_t offset = offset_of(scalar_port, stage);
     return {a_[offset], b_[offset]};
@@ -389,6 +406,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   const GuardStatistics* guard() const override { return guard_ ? &guard_->statistics() : nullptr; }
   PartEnergies energies_of(int part) const override {
+    expect_own(part);
     fetch_energies();
     return ledger_.part_energies(part);
   }
@@ -476,6 +494,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   // As StepTrials: steps that choose their size.
   void use(double step_s) override {
     if (step_s == waves_.step_s()) return;
+    if (slices_) throw ConfigError("/time/step_s", "a system in slices takes steps of one size");
     fetch();
     const std::vector<double> old(waves_.impedance().begin(), waves_.impedance().end());
     const double old_step_s = waves_.step_s();
@@ -819,13 +838,31 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
 
   // This rank has its own lanes of the arrays, and the others' when it needs them.
   RankShares* shares() const { return runner_.shares.get(); }
+  /// Of slices: where a rank refuses to start, all do.
+  void together(const std::function<void()>& check) const {
+    if (!slices_) return check();
+    std::optional<ConfigError> own;
+    try {
+      check();
+    } catch (const ConfigError& error) {
+      own = error;
+    }
+    const bool is_any = slices_->any(own.has_value());
+    if (own) throw *std::move(own);
+    if (is_any) throw RankError("the slice of another rank has defects");
+  }
+  void expect_own(int part) const {
+    if (!slices_ || system().slice()->is_own(part)) return;
+    throw std::out_of_range(fmt::format("part \"{}\" is outside this slice",
+                                        system().parts()[static_cast<std::size_t>(part)].name));
+  }
   /// Every step looks at the states or waves of all parts.
   bool looks_at_all() const {
     return shares() != nullptr && (sizes_ || extrapolated_ || options_.certify == Certify::full);
   }
   /// What was committed last, of all lanes. Changes nothing that can be seen.
   void fetch() const {
-    if (has_all_ || looks_at_own_) return;
+    if (has_all_ || looks_at_own_ || slices_) return;
     if (is_leading()) send({Order::fetch});
     shares()->share({{RankShares::Array::record, record_.data()},
                      {RankShares::Array::waves, a_.data()},
@@ -834,7 +871,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   /// What the ledger keeps by entry, of all lanes. Changes nothing that can be seen.
   void fetch_energies() const {
-    if (ledger_.has_entries() || looks_at_own_) return;
+    if (ledger_.has_entries() || looks_at_own_ || slices_) return;
     if (is_leading()) send({Order::fetch_energies});
     ledger_.need_entries();
   }
@@ -852,12 +889,13 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     for (const TaskSlice& slice : shares()->own_slices()) {
       largest.take(residual_.largest_share(slice.batch, slice.lanes));
     }
+    largest.part = shares()->number_of(largest.part);
     for (const auto& other : gather_values(shares()->ranks(), largest)) largest.take(other);
     return largest;
   }
   /// What is being committed, of all lanes.
   void fetch_step() const {
-    if (has_step_) return;
+    if (has_step_ || slices_) return;
     shares()->share({{RankShares::Array::record, record_.data()},
                      {RankShares::Array::record, next_.data()},
                      {RankShares::Array::waves, a_next_.data()},
@@ -925,13 +963,15 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   /// The commit has frozen the record but for external inputs. After a failed step all of it is
   /// frozen again, for solvers keep warm starts there.
   void freeze(double time_s) {
-    if (!waves_.driven() && !stale_) return;
+    if (!is_driven_ && !stale_) return;
     const double* driven = nullptr;
     PhaseStatus failure;
     if (waves_.driven()) {
-      if (!waves_.sample_inputs(time_s, input_.data(), failure, settings_)) fail(failure, -1);
+      waves_.sample_inputs(time_s, input_.data(), failure, settings_);
       driven = input_.data();
     }
+    if (slices_) failure = shares()->merged(std::move(failure));
+    fail_if(failure, -1);
     fail_if(freeze_own(driven, /*driven_only=*/!stale_), -1);
     stale_ = false;
   }
@@ -1009,9 +1049,11 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
 
   [[noreturn]] void fail(const PhaseStatus& status, int iteration) {
     stale_ = true;
-    throw StepError(
-        waves_.system().parts()[static_cast<std::size_t>(std::max(status.part, 0))].name,
-        clock_.steps(), iteration, options_.method.waves().iterations, status.fault, status.detail);
+    const int part = std::max(status.part, 0);
+    throw StepError(slices_ ? slices_->name_of(part)
+                            : waves_.system().parts()[static_cast<std::size_t>(part)].name,
+                    clock_.steps(), iteration, options_.method.waves().iterations, status.fault,
+                    status.detail);
   }
   void fail_if(const PhaseStatus& status, int iteration) {
     if (!status.ok()) fail(status, iteration);
@@ -1025,7 +1067,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   /// A NaN or infinity was noticed: fails with the first part and iteration that made one. Returns
   /// when none did before, or when steps do not repeat.
   void replay(int noticed_at) {
-    if (!is_repeatable_) return;
+    if (!is_repeatable_ || slices_) return;
     has_all_ = shares() == nullptr;
     fetch();
     const double* driven = waves_.driven() ? input_.data() : nullptr;
@@ -1048,6 +1090,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   AlignedVector input_;
   std::vector<double> settings_;  // of settable inputs
   std::vector<IslandOutcome> outcomes_;
+  std::unique_ptr<SliceSums> slices_;  // of a slice
   EnergyLedger ledger_;
   InterfaceResidual residual_;
   std::optional<PassivityGuard> guard_;
@@ -1075,11 +1118,13 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   } saved_;
   bool has_tolerance_ = false;
   bool uses_ledger_ = false;
+  bool is_driven_ = false;     // some part here or, of slices, elsewhere
   bool is_repeatable_ = true;  // so are all parts
   // Whether the arrays of the last step and of the one that is being made have all lanes.
   mutable bool has_all_ = true, has_step_ = true;
   // Channels that are sent to rank 0; what is looked at now is this rank's own.
   std::vector<ChannelGather> channels_;
+  std::vector<std::vector<ScalarChannel>> own_channels_;  // of a slice
   mutable std::vector<int> ranks_of_parts_;
   bool looks_at_own_ = false;
   const Hooks* hooks_ = nullptr;  // while it follows

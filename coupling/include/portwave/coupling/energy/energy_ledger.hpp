@@ -52,9 +52,11 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// `uncomputable`: by island, 1 where impedances are so far from what the parts respond with that
   /// ½|a|² may exceed all that is stored by more than the digits of a double; empty: none. See
   /// `overdraws`.
+  /// `slices`: where `waves` are of a slice, what finds sums of the whole. Not guarded then, and all
+  /// parts know their energy; parts that it names are numbered as in the whole.
   EnergyLedger(const WaveDiscretisation& waves, const double* record, const double* b,
                const TankOptions& tank = {}, bool guarded = false,
-               std::vector<char> uncomputable = {});
+               std::vector<char> uncomputable = {}, SlicesTogether* slices = nullptr);
   ~EnergyLedger();
   EnergyLedger(const EnergyLedger&) = delete;
   EnergyLedger& operator=(const EnergyLedger&) = delete;
@@ -173,6 +175,8 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
     }
   };
 
+  class Start;
+
   double* column(Column c) { return columns_[c].data(); }
   const double* column(Column c) const { return columns_[c].data(); }
   double tank_sum() const;
@@ -197,6 +201,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void see_growth(int island, const Account& account, double beyond);
 
   const WaveDiscretisation& waves_;
+  SlicesTogether* slices_;
   const LedgerKernels* kernels_;
   StaggeredMemory memory_;
   std::span<double> columns_[kColumns];  // by entry

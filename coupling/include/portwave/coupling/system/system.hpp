@@ -12,6 +12,7 @@
 #include <Eigen/Core>
 
 #include "portwave/coupling/system/interconnection.hpp"
+#include "portwave/coupling/system/system_slice.hpp"
 #include "portwave/subsystems/base/export.hpp"
 #include "portwave/subsystems/core/signal.hpp"
 #include "portwave/subsystems/core/subsystem.hpp"
@@ -133,12 +134,16 @@ class System {
   /// "part.port" or "part.port[component]".
   std::string port_label(int scalar_port) const;
 
+  /// Null unless this is a slice of a larger system.
+  const SystemSlice* slice() const { return slice_.get(); }
+
  private:
   friend class SystemBuilder;
   friend System staged_system(const System& system, int stages);
   friend void exchange_component(System& system, int part,
                                  std::shared_ptr<const Component> component);
   friend System gathered_system(std::span<const System* const> systems, const double* states);
+  friend void make_slice(System& system, SystemSlice slice, std::vector<int> island_of_part);
   System() = default;
 
   std::vector<Part> parts_;
@@ -149,6 +154,7 @@ class System {
   int island_count_ = 0;
   std::vector<SettableInput> settable_inputs_;
   std::vector<int> parts_by_name_;  ///< part numbers in the order of the names
+  std::shared_ptr<const SystemSlice> slice_;
 };
 
 /// Collects parts and couplings, then checks everything at once.
@@ -173,6 +179,9 @@ class SystemBuilder {
   SystemBuilder& add(std::string name, std::shared_ptr<const Component> component) {
     return add(std::move(name), std::move(component), {});
   }
+  /// Of a slice (SliceBuilder): a part that another process steps. Ports that are joined to nothing
+  /// here are free.
+  SystemBuilder& add_outside(std::string name, std::shared_ptr<const Component> component);
   SystemBuilder& join(Joint joint, std::vector<std::string> ports);
   /// Makes room for so many parts and couplings to come.
   SystemBuilder& reserve(std::size_t parts, std::size_t couplings);
@@ -192,6 +201,7 @@ class SystemBuilder {
     std::string name;
     std::shared_ptr<const Component> component;
     PartOptions options;
+    bool is_outside = false;
   };
   struct PendingJoint {
     Joint joint;

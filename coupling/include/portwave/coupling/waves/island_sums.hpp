@@ -1,6 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <span>
+#include <type_traits>
+#include <vector>
 
 namespace portwave {
 
@@ -18,6 +23,34 @@ class IslandSums {
   virtual void form(int chunk, double* values) const = 0;
   /// Of an island, to be used in place of what would come of the entries here.
   virtual void take(int island, const double* values) = 0;
+};
+
+/// What several processes find together where each has a slice of the system, and knows of its own parts
+/// only (SystemSlice). All of them call these, in the same order.
+class SlicesTogether {
+ public:
+  virtual ~SlicesTogether() = default;
+  /// Forms sums over all islands, and has them taken.
+  virtual void share(IslandSums& sums) = 0;
+  /// What each has to tell, in the order of the ranks, which is that of the parts: of as many bytes by
+  /// all.
+  virtual std::vector<std::byte> gather(std::span<const std::byte> own) = 0;
+  /// The number in the whole system of one of this process's parts.
+  virtual std::int64_t number_of(int part) const = 0;
+
+  template <class Value>
+  std::vector<Value> gathered(const Value& own) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    const std::vector<std::byte> bytes = gather(std::as_bytes(std::span(&own, 1)));
+    std::vector<Value> all(bytes.size() / sizeof(Value));
+    std::memcpy(all.data(), bytes.data(), bytes.size());
+    return all;
+  }
+  bool any(bool own) {
+    bool is_any = false;
+    for (const char other : gathered(static_cast<char>(own))) is_any = is_any || other != 0;
+    return is_any;
+  }
 };
 
 /// The larger of two; NaN if one of them is.

@@ -27,7 +27,8 @@ namespace PORTWAVE_EXPORT portwave {
 /// (the last one may have fewer), each in eight interleaved partial sums that are then added pairwise;
 /// the chunks are added two by two. So whoever knows all parts of a chunk, or of a branch, has
 /// something that can be handed on in their place: a thread that commits them, or a process that
-/// others have only heard of (docs/decisions/0056-sums-as-trees.md).
+/// others have only heard of (docs/decisions/0056-sums-as-trees.md). Of a slice, these are its own parts;
+/// on each rank they begin a chunk of an island that is cut, and some islands may have none here.
 ///
 /// "By entry": an array with one value per lane, a part's being at PartSlot::entry.
 /// Cost           one indirect call per chunk; nothing is allocated after construction.

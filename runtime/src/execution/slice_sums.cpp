@@ -1,0 +1,54 @@
+#include "execution/slice_sums.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "portwave/subsystems/base/index.hpp"
+
+namespace portwave {
+
+SliceSums::SliceSums(const WaveDiscretisation& waves, std::shared_ptr<Ranks> ranks)
+    : waves_(waves), slice_(*waves.system().slice()), ranks_(std::move(ranks)) {}
+
+void SliceSums::share(IslandSums& sums) {
+  const std::pair key(sums.sums(), sums.maxima());
+  auto found = sums_.find(key);
+  if (found == sums_.end()) {
+    std::vector<int> all(slice_.islands.size());
+    std::iota(all.begin(), all.end(), 0);
+    found = sums_.try_emplace(key, waves_.reduction(), slice_, all, ranks_->size()).first;
+  }
+  IslandSums* const one[] = {&sums};
+  const std::vector<std::size_t> no_notes(at(ranks_->size()), 0);
+  found->second.exchange(*ranks_, one, {}, no_notes);
+}
+
+std::vector<std::byte> SliceSums::gather(std::span<const std::byte> own) {
+  const std::vector<std::size_t> sizes(at(ranks_->size()), own.size());
+  std::vector<std::byte> all(sizes.size() * own.size());
+  ranks_->gather(own, sizes, all);
+  return all;
+}
+
+std::string SliceSums::name_of(std::int64_t number) {
+  std::string name;
+  const auto end = slice_.numbers.begin() + slice_.own_parts;
+  if (const auto found = std::lower_bound(slice_.numbers.begin(), end, number);
+      found != end && *found == number) {
+    const auto part = static_cast<std::size_t>(found - slice_.numbers.begin());
+    name = waves_.system().parts()[part].name;
+  }
+  const std::vector<std::byte> all = gather_bytes(*ranks_, std::as_bytes(std::span(name)));
+  return {reinterpret_cast<const char*>(all.data()), all.size()};
+}
+
+std::vector<std::byte> gather_bytes(Ranks& ranks, std::span<const std::byte> own,
+                                    std::vector<std::size_t>* sizes) {
+  const std::vector<std::size_t> bytes = gather_values(ranks, own.size());
+  std::vector<std::byte> all(std::accumulate(bytes.begin(), bytes.end(), std::size_t{0}));
+  ranks.gather(own, bytes, all);
+  if (sizes != nullptr) *sizes = bytes;
+  return all;
+}
+
+}  // namespace portwave

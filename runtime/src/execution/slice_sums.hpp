@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "execution/shared_sums.hpp"
+#include "portwave/coupling/waves/island_sums.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/runtime/execution/ranks.hpp"
+
+namespace portwave {
+
+/// What the ranks that have slices of a system find together.
+class SliceSums final : public SlicesTogether {
+ public:
+  SliceSums(const WaveDiscretisation& waves, std::shared_ptr<Ranks> ranks);
+
+  void share(IslandSums& sums) override;
+  std::vector<std::byte> gather(std::span<const std::byte> own) override;
+  std::int64_t number_of(int part) const override {
+    return slice_.numbers[static_cast<std::size_t>(part)];
+  }
+
+  /// Of the part with that number in the whole, whoever has it. All ranks call it.
+  std::string name_of(std::int64_t number);
+
+ private:
+  const WaveDiscretisation& waves_;
+  const SystemSlice& slice_;
+  std::shared_ptr<Ranks> ranks_;
+  std::map<std::pair<int, int>, SharedSums> sums_;  // by how many sums and maxima
+};
+
+/// Puts what ranks give, as many bytes as they like, one after another; `own` of this one.
+std::vector<std::byte> gather_bytes(Ranks& ranks, std::span<const std::byte> own,
+                                    std::vector<std::size_t>* sizes = nullptr);
+
+}  // namespace portwave
