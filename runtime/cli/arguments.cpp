@@ -232,6 +232,16 @@ std::vector<std::string> run_defects(const CLI::App& verb, const RunArguments& r
     defects.push_back("--checkpoint-every needs --out: checkpoints lie with the results");
   }
   if (run.live && run.quiet) defects.emplace_back("--live shows what --quiet hides");
+  const std::pair<bool, const char*> beyond_slices[] = {
+      {run.checkpoint_every.has_value(), "--checkpoint-every"},
+      {run.live, "--live"},
+      {run.serve.has_value(), "--serve"},
+      {run.report, "--report"},
+      {run.profile, "--profile"}};
+  for (const auto& [is_given, name] : beyond_slices) {
+    if (!run.slices || !is_given) continue;
+    defects.push_back(fmt::format("{} needs all of the system: not with --slices", name));
+  }
   if (run.report && !run.out && !run.resume) defects.emplace_back(kReportNeedsOut);
   return defects;
 }
@@ -260,6 +270,10 @@ void add_run(Verb& top, RunArguments& run) {
                {0, 65535}, [&run](std::int64_t port) { run.serve = static_cast<int>(port); });
   add_json(verb, run.json, "the summary");
   verb.flag("--quiet", "No progress and no summary on stderr", run.quiet);
+  verb.flag("--slices",
+            "With mpirun: each process reads only the subsystems that it steps, and writes what is "
+            "observed of them to DIR/rank-0, DIR/rank-1 ...",
+            run.slices);
   verb.app().footer(std::string(kRunExamples));
   verb.check([&app = verb.app(), &run] { return run_defects(app, run); });
 }

@@ -60,6 +60,7 @@ struct RunArguments {
   std::optional<int> serve;  ///< to browsers, on that port; 0: one that is free
   bool json = false;
   bool quiet = false;
+  bool slices = false;  ///< each rank reads, steps and records a piece of the scenario
 };
 
 /// What runs have left in one folder, or in two that are compared.
@@ -217,7 +218,8 @@ const std::vector<std::string>& scaling_kinds();
 /// with every defect.
 std::vector<std::string> load_plugins(const std::vector<std::filesystem::path>& files);
 /// Loads the scenario of a command, its plugins before. Errors: ConfigError, ScenarioError.
-Scenario load(const ScenarioArguments& arguments, StatusLine& status);
+/// `in_slices`: where there are several ranks, this one's slice.
+Scenario load(const ScenarioArguments& arguments, StatusLine& status, bool in_slices = false);
 /// A stepper for it. Errors: ScenarioError with every defect of the options.
 Stepper make_stepper(const Scenario& scenario, const StepperOptions& options,
                      const std::string& file, StatusLine& status);

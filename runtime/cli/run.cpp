@@ -1,5 +1,6 @@
 // portwave run, portwave validate
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -12,6 +13,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include <portwave/runtime/execution/followers.hpp>
+#include <portwave/runtime/execution/slice_builder.hpp>
 #include <portwave/runtime/output/file_recorder.hpp>
 #include <portwave/runtime/output/summary.hpp>
 #include <portwave/subsystems/base/printable.hpp>
@@ -36,6 +39,12 @@ void tell_notes(const Scenario& scenario, std::ostream& err) {
     err << fmt::format("note: {}: {}\n", note.where, note.what);
 }
 
+/// Where this process writes.
+std::optional<std::filesystem::path> folder_of(const RunArguments& arguments) {
+  if (!arguments.slices || ranks() == nullptr || !arguments.out) return arguments.out;
+  return *arguments.out / fmt::format("rank-{}", ranks()->rank());
+}
+
 /// `folder`: null without checkpoints.
 Recorders recorders_for(const Scenario& scenario, const RunArguments& arguments,
                         CheckpointFolder* folder) {
@@ -45,8 +54,8 @@ Recorders recorders_for(const Scenario& scenario, const RunArguments& arguments,
   };
   if (folder != nullptr) {
     add(*folder);
-  } else if (arguments.out) {
-    add(*arguments.out);
+  } else if (const auto out = folder_of(arguments)) {
+    add(*out);
   }
   return recorders;
 }
@@ -154,7 +163,7 @@ struct Begun {
 Begun begin(const RunArguments& arguments, StatusLine& status) {
   if (!arguments.checkpoint_every) {
     if (arguments.out) CheckpointFolder::refuse_unfinished(*arguments.out);
-    return {arguments, load(arguments.scenario, status), {}, {}, {}};
+    return {arguments, load(arguments.scenario, status, arguments.slices), {}, {}, {}};
   }
   RunRecord record = {.arguments = arguments,
                       .text = read_scenario_text(arguments.scenario.file),
@@ -268,6 +277,64 @@ int follow(Stepper& stepper, const RecordingOptions& recording) {
   }
 }
 
+/// What is wrong with a slice only its rank can say.
+Stepper make_stepper_of_slice(const Scenario& scenario, const StepperOptions& options,
+                              const RunArguments& arguments, StatusLine& status) {
+  try {
+    return make_stepper(scenario, options, arguments.scenario.file, status);
+  } catch (const ScenarioError& error) {
+    Issues issues;
+    for (const Issue& own : error.issues()) {
+      issues.push_back(placed_in_whole(own, scenario.system));
+    }
+    const ScenarioError placed(error.file(), std::move(issues));
+    if (!is_first_rank()) std::cerr << placed.report();
+    throw placed;
+  }
+}
+
+/// On other ranks than the first, where each has a slice: records what is its own, and sums up the whole.
+int follow_in_slices(Stepper& stepper, const RunArguments& arguments, const Scenario& scenario,
+                     const StepperOptions& options) {
+  class Recording final : public Follower {
+   public:
+    explicit Recording(Recorders recorders) : recorders_(std::move(recorders)) {}
+    void stepped(const Stepper& stepper, const StepReport& report) override {
+      clock_.add(report.times);
+      for (const auto& recorder : recorders_) recorder->record(stepper, report);
+    }
+    void told(const Stepper& /*stepper*/, std::span<const std::byte> /*message*/) override {}
+    void begin(const Stepper& stepper) {
+      for (const auto& recorder : recorders_) recorder->record_initial(stepper);
+    }
+    void finish(RunSummary summary) {
+      for (const auto& recorder : recorders_) summary.recording_wait_s += recorder->waited_s();
+      for (const auto& recorder : recorders_) recorder->finish(summary);
+    }
+    RunClock& clock() { return clock_; }
+
+   private:
+    Recorders recorders_;
+    RunClock clock_;
+  };
+  try {
+    Recording recording(recorders_for(scenario, arguments, nullptr));
+    recording.begin(stepper);
+    stepper.follow(recording);
+    RunSummary summary = summarize(scenario.name, options, stepper, recording.clock().wall_s(),
+                                   recording.clock().times());
+    summary.completed = stepper.step_index() == scenario.steps;
+    if (!summary.completed) summary.failure = "it ended early: see what rank 0 says";
+    recording.finish(std::move(summary));
+    return kOk;
+  } catch (const RankError&) {
+    throw;
+  } catch (const std::runtime_error& error) {  // of this rank alone
+    std::cerr << fmt::format("portwave: rank {}: {}\n", ranks()->rank(), error.what());
+    return kFailed;
+  }
+}
+
 int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   const RunArguments& arguments = begun.arguments;
   const Scenario& scenario = begun.scenario;
@@ -277,8 +344,13 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
   const InterruptWatch interrupt;
   options.interrupted = [&interrupt] { return interrupt.signal() != 0; };
   options.ranks = ranks();
-  Stepper stepper = make_stepper(scenario, options, arguments.scenario.file, status);
-  if (!is_first_rank()) return follow(stepper, scenario.recording);
+  Stepper stepper = arguments.slices
+                        ? make_stepper_of_slice(scenario, options, arguments, status)
+                        : make_stepper(scenario, options, arguments.scenario.file, status);
+  if (!is_first_rank()) {
+    return arguments.slices ? follow_in_slices(stepper, arguments, scenario, options)
+                            : follow(stepper, scenario.recording);
+  }
   Recorders recorders = recorders_for(scenario, arguments, begun.folder.get());
 
   RunClock clock;
@@ -342,7 +414,11 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
     err << summary_text(summary);
     allowance.tell(err);
     tell_notes(scenario, err);
-    if (arguments.out) err << fmt::format("  written to   {}\n", arguments.out->string());
+    if (arguments.out) {
+      const bool is_split = arguments.slices && ranks() != nullptr;
+      err << fmt::format("  written to   {}{}\n", arguments.out->string(),
+                         is_split ? fmt::format("/rank-0 to rank-{}", ranks()->size() - 1) : "");
+    }
   }
   if (arguments.profile) tell_profile(stepper.profile(), arguments, err);
   if (arguments.report) write_run_report(*arguments.out, arguments.quiet, err);

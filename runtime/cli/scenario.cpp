@@ -11,6 +11,7 @@
 #include <portwave/subsystems/base/printable.hpp>
 
 #include "commands.hpp"
+#include "ranks.hpp"
 #include "status_line.hpp"
 
 namespace portwave::cli {
@@ -76,10 +77,16 @@ std::vector<std::string> load_plugins(const std::vector<std::filesystem::path>& 
   return types;
 }
 
-Scenario load(const ScenarioArguments& arguments, StatusLine& status) {
+Scenario load(const ScenarioArguments& arguments, StatusLine& status, bool in_slices) {
   load_plugins(arguments.plugins);
-  Scenario scenario = load_scenario(arguments.file, arguments.overrides, status.listener(),
-                                    arguments.plugins_of_scenario, arguments.outside_files);
+  const bool is_slice = in_slices && ranks() != nullptr;
+  Scenario scenario =
+      is_slice
+          ? load_scenario_slice(arguments.file, *ranks(), arguments.overrides, status.listener(),
+                                arguments.plugins_of_scenario, arguments.outside_files)
+          : load_scenario(arguments.file, arguments.overrides, status.listener(),
+                          arguments.plugins_of_scenario, arguments.outside_files);
+  if (is_slice) scenario.recording.per_rank = false;  // each has files of its own as it is
   if (arguments.steps) scenario.steps = *arguments.steps;
   return scenario;
 }

@@ -1,10 +1,13 @@
 #include "portwave/runtime/execution/slice_builder.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <optional>
+#include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -231,6 +234,15 @@ SliceBuilder& SliceBuilder::join(Joint joint, std::vector<std::string> ports) {
   return *this;
 }
 
+Issues SliceBuilder::check() const {
+  Issues issues = issues_;
+  if (own_parts_ == 0) issues.push_back({"/subsystems", "a slice needs at least one part"});
+  SystemBuilder all = builder_;
+  for (const Outside& part : outside_) all.add_outside(part.name, part.component);
+  append(issues, "", all.check());
+  return issues;
+}
+
 System SliceBuilder::build(Ranks& ranks) {
   std::optional<System> system;
   Issues issues = std::move(issues_);
@@ -261,12 +273,25 @@ System SliceBuilder::build(Ranks& ranks) {
   const std::vector<int> defects = gather_values(ranks, static_cast<int>(issues.size()));
   throw_if_any(std::move(issues));
   for (std::size_t r = 0; r < defects.size(); ++r) {
-    if (defects[r] > 0) throw RankError(fmt::format("the slice of rank {} has defects", r));
+    if (defects[r] > 0) throw SliceDefects(fmt::format("the slice of rank {} has defects", r));
   }
   Assembly assembly(*system, ranks, first_part_, own_parts_, std::move(numbers));
   assembly.put_together();
   if (ranks.size() > 1) std::move(assembly).apply(*system);  // alone it is the whole
   return *std::move(system);
+}
+
+Issue placed_in_whole(Issue issue, const System& slice) {
+  constexpr std::string_view kBegin = "/subsystems/";
+  if (slice.slice() == nullptr || !issue.where.starts_with(kBegin)) return issue;
+  const char* const end = issue.where.data() + issue.where.size();
+  std::size_t part = 0;
+  const auto [rest, error] = std::from_chars(issue.where.data() + kBegin.size(), end, part);
+  const std::vector<std::int64_t>& numbers = slice.slice()->numbers;
+  if (error != std::errc{} || part >= numbers.size()) return issue;
+  issue.where = fmt::format("{}{}{}", kBegin, numbers[part],
+                            std::string_view(rest, static_cast<std::size_t>(end - rest)));
+  return issue;
 }
 
 std::pair<std::int64_t, std::int64_t> even_slice(std::int64_t parts, int rank, int ranks) {

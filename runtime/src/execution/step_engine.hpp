@@ -83,6 +83,10 @@ class StepEngine {
   virtual bool keeps_ledger() const = 0;
   virtual const EnergyTotals& energy() const = 0;
   virtual const Certificate& certificate() const = 0;
+  /// Of a part that it names.
+  virtual std::string name_of_part(int number) const {
+    return system().parts()[static_cast<std::size_t>(number)].name;
+  }
   virtual const IterationStatistics& iterations() const = 0;
   virtual std::optional<DeadlineScheduler::Statistics> deadline() const = 0;
   virtual std::size_t overhead_bytes() const = 0;

@@ -500,6 +500,7 @@ std::string Stepper::remarks() const { return engine_->remarks(); }
 bool Stepper::keeps_ledger() const { return engine_->keeps_ledger(); }
 const EnergyTotals& Stepper::energy() const { return engine_->energy(); }
 const Certificate& Stepper::certificate() const { return engine_->certificate(); }
+std::string Stepper::name_of_part(int number) const { return engine_->name_of_part(number); }
 const IterationStatistics& Stepper::iterations() const { return engine_->iterations(); }
 const StepSizeStatistics* Stepper::step_sizes() const { return engine_->step_sizes(); }
 std::optional<DeadlineScheduler::Statistics> Stepper::deadline() const {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -38,6 +39,7 @@
 #include "portwave/coupling/waves/anderson.hpp"
 #include "portwave/coupling/waves/interface_solver.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
+#include "portwave/runtime/execution/slice_builder.hpp"
 #include "portwave/subsystems/base/staggered.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
@@ -161,7 +163,9 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
 
   // What is recorded of other ranks.
-  Ranks* ranks() const override { return shares() != nullptr ? &shares()->ranks() : nullptr; }
+  Ranks* ranks() const override {
+    return shares() != nullptr && !slices_ ? &shares()->ranks() : nullptr;
+  }
   int rank_of_part(int part) const override {
     if (slices_) return system().slice()->ranks[static_cast<std::size_t>(part)];
     return shares() == nullptr ? 0 : ranks_of_parts()[static_cast<std::size_t>(part)];
@@ -173,17 +177,12 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     expect_followers();
   }
   int prepare_channels(std::span<const ScalarChannel> channels) override {
-    if (slices_) {  // only this rank knows them
-      own_channels_.emplace_back(channels.begin(), channels.end());
-      return static_cast<int>(own_channels_.size()) - 1;
-    }
     send({Order::prepare_channels, static_cast<double>(channels.size())});
     std::vector<ScalarChannel> list(channels.begin(), channels.end());
     shares()->ranks().broadcast(std::as_writable_bytes(std::span(list)));
     return take_channels(std::move(list));
   }
   void read_channels(int set, std::span<double> values) override {
-    if (slices_) return read_own(own_channels_.at(static_cast<std::size_t>(set)), values);
     if (has_all_ && ledger_.has_entries())
       return read_own(channels_.at(static_cast<std::size_t>(set)).channels(), values);
     send({Order::read_channels, static_cast<double>(set)});
@@ -268,6 +267,13 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   bool keeps_ledger() const override { return uses_ledger_; }
   const EnergyTotals& energy() const override { return ledger_.totals(); }
   const Certificate& certificate() const override { return certificate_->value(); }
+  std::string name_of_part(int number) const override {
+    if (!slices_) return StepEngine::name_of_part(number);
+    for (const NamedPart& named : named_) {
+      if (named.number == number) return named.name;
+    }
+    return fmt::format("number {}", number);
+  }
   const IterationStatistics& iterations() const override { return statistics_; }
   std::optional<DeadlineScheduler::Statistics> deadline() const override {
     if (!scheduler_) return std::nullopt;
@@ -470,6 +476,10 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     count(report, has_tolerance_, statistics_);
     if (has_tolerance_ && !report.converged) {
       certificate_->note_miss(clock_.steps() - 1, report, largest_share());
+    }
+    if (slices_) {
+      note_name(named_[0], certificate().worst_passivity_part);
+      note_name(named_[1], certificate().missed.part);
     }
     tuner().observe(clock_.steps(), report.iterations, report.converged, report.rescues > 0);
     statistics_.rejected_trials += report.rejected_trials;
@@ -847,9 +857,20 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     } catch (const ConfigError& error) {
       own = error;
     }
-    const bool is_any = slices_->any(own.has_value());
-    if (own) throw *std::move(own);
-    if (is_any) throw RankError("the slice of another rank has defects");
+    const bool is_of_part = own && own->issues().front().where.starts_with("/subsystems");
+    // What is wrong with a part shows in the sums of all.
+    const bool is_any_of_part = slices_->any(is_of_part);
+    if (own && (is_of_part || !is_any_of_part)) throw *std::move(own);
+    if (is_any_of_part) throw SliceDefects("the slice of another rank has defects");
+  }
+  /// A part that the certificate names, in slices.
+  struct NamedPart {
+    int number = -1;
+    std::string name;
+  };
+  void note_name(NamedPart& named, int number) {
+    if (named.number == number) return;
+    named = {number, slices_->name_of(number)};
   }
   void expect_own(int part) const {
     if (!slices_ || system().slice()->is_own(part)) return;
@@ -1124,7 +1145,6 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   mutable bool has_all_ = true, has_step_ = true;
   // Channels that are sent to rank 0; what is looked at now is this rank's own.
   std::vector<ChannelGather> channels_;
-  std::vector<std::vector<ScalarChannel>> own_channels_;  // of a slice
   mutable std::vector<int> ranks_of_parts_;
   bool looks_at_own_ = false;
   const Hooks* hooks_ = nullptr;  // while it follows
@@ -1134,6 +1154,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   bool stale_ = false;                    // the record has seen port solves of a step that failed
   IterationStatistics statistics_;
   std::optional<RunCertificate> certificate_;
+  std::array<NamedPart, 2> named_;
   StateView states_;
 };
 

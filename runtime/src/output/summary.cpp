@@ -71,10 +71,10 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.energy = stepper.energy();
   summary.certificate = stepper.certificate();
   if (const int worst = summary.certificate.worst_passivity_part; worst >= 0) {
-    summary.worst_passivity_part = stepper.system().parts()[static_cast<std::size_t>(worst)].name;
+    summary.worst_passivity_part = stepper.name_of_part(worst);
   }
   if (const int part = summary.certificate.missed.part; part >= 0) {
-    summary.missed_part = stepper.system().parts()[static_cast<std::size_t>(part)].name;
+    summary.missed_part = stepper.name_of_part(part);
   }
   for (const int part : summary.certificate.unjudged_parts) {
     summary.unjudged_parts.push_back(stepper.system().parts()[static_cast<std::size_t>(part)].name);

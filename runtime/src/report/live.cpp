@@ -62,7 +62,7 @@ LiveFacts live_facts(const Stepper& stepper, const StepReport& report) {
   if (stepper.deadline()) out.slack_s = report.slack_s;
   int worst = certificate.missed.steps > 0 ? certificate.missed.part : -1;
   if (worst < 0) worst = certificate.worst_passivity_part;
-  if (worst >= 0) out.worst_part = stepper.system().parts()[static_cast<std::size_t>(worst)].name;
+  if (worst >= 0) out.worst_part = stepper.name_of_part(worst);
   return out;
 }
 

@@ -13,10 +13,12 @@
 #include "scenario/scenario_method.hpp"
 #include "scenario/scenario_notes.hpp"
 #include "scenario/scenario_parts.hpp"
+#include "scenario/scenario_patterns.hpp"
 #include "scenario/scenario_plugins.hpp"
 #include "scenario/scenario_reader.hpp"
 #include "scenario/scenario_settings.hpp"
 #include "scenario/scenario_signals.hpp"
+#include "scenario/scenario_slice.hpp"
 #include "scenario/scenario_text.hpp"
 
 namespace portwave {
@@ -87,10 +89,12 @@ void read_names(const ObjectReader& object, const SystemDraft& draft,
   }
 }
 
-// Nothing is returned if there is any defect. `is_whole`: false when entries are missing.
+// Nothing is returned if there is any defect. `is_whole`: false when entries are missing. `slice`: null
+// where the scenario is all there is.
 std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
                                       const std::filesystem::path& folder, Plugins plugins,
-                                      const PhaseCallback& listener) {
+                                      const PhaseCallback& listener,
+                                      const SlicePlaces* slice = nullptr) {
   const ObjectReader object(
       root, {"$schema", "name", "description", "plugins", "time", "parameters", "assemblies",
              "subsystems", "couplings", "method", "signals", "events", "outputs"});
@@ -118,9 +122,15 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
   tell(listener, {"joining the subsystems"});
   std::vector<CutName> cuts;
   Issues notes = notes_of(draft);
-  std::optional<System> system = build_system(draft, cuts, root.defects());
+  std::optional<System> system = slice != nullptr ? build_slice(draft, *slice, root.defects())
+                                                  : build_system(draft, cuts, root.defects());
   tell(listener, {"reading the outputs"});
   if (is_whole) read_names(object, draft, system, std::move(cuts), folder, settings);
+  if (slice != nullptr) {  // all states, where nothing was said
+    std::erase_if(settings.recording.observables, [slice](const Observable& own) {
+      return own.kind == Observable::Kind::state && own.part >= slice->own_parts;
+    });
+  }
   if (!system || root.defects().count() > 0) return std::nullopt;
   return Scenario{name,
                   *std::move(system),
@@ -162,6 +172,71 @@ Scenario parse(std::string text, const std::string& file, const std::filesystem:
   throw ScenarioError(file, std::move(issues));
 }
 
+/// What reaches beyond a slice.
+void refuse_beyond_slice(const Json& root, Defects& defects) {
+  if (has_assemblies(root)) {
+    defects.add("", "assemblies and templates make subsystems: write these out for slices");
+  }
+  for (const char* const key : {"signals", "events"}) {
+    if (root.contains(key)) {
+      defects.add(fmt::format("/{}", key), "reaches all subsystems, and no rank has all slices");
+    }
+  }
+  const Json::json_pointer kind("/method/impedance/kind");
+  if (root.contains(kind) && root.at(kind) == "per_port") {
+    defects.add("/method/impedance/kind", "must be \"uniform\" for slices");
+  }
+  const Json::json_pointer observe("/outputs/observe");
+  if (!root.contains(observe) || !root.at(observe).is_array()) return;
+  for (const Json& label : root.at(observe)) {
+    if (!label.is_string() || !is_pattern(label.get_ref<const std::string&>())) continue;
+    defects.add("/outputs/observe",
+                fmt::format("{} may stand for subsystems of any slice: name each",
+                            in_quotes(label.get<std::string>())));
+  }
+}
+
+Scenario load_slice(const std::filesystem::path& file, Ranks& ranks,
+                    const std::vector<Override>& overrides, const PhaseCallback& listener,
+                    Plugins plugins, OutsideFiles outside) {
+  for (const Override& own : overrides) {
+    for (const char* const list : {"/subsystems", "/couplings"}) {
+      if (!own.pointer.starts_with(list)) continue;
+      throw ScenarioError(file.string(),
+                          {{own.pointer, "cannot be set for slices: change the file"}});
+    }
+  }
+  SliceText slice = read_slice(file, ranks, listener);
+  const SlicePlaces& places = slice.places;
+  FilesRead read(file.parent_path(), outside);
+  Document document = parse_document(std::move(slice.text));
+  if (document.readable) apply_overrides(document, overrides);
+  Defects defects(document);
+  std::optional<SliceOutputs> outputs;
+  if (document.readable && document.root.is_object()) {
+    refuse_beyond_slice(document.root, defects);
+    outputs.emplace(document.root, places);
+  } else if (defects.count() == 0) {
+    defects.add("", "is no scenario");
+  }
+  // What is wrong with the slices of others is told by all.
+  const auto expect_sound = [&] {
+    Issues own;
+    for (Issue& issue : defects.take()) own.push_back(placed_in_whole(std::move(issue), places));
+    if (Issues all = gathered_issues(ranks, own); !all.empty()) {
+      throw ScenarioError(file.string(), std::move(all));
+    }
+  };
+  expect_sound();
+  outputs->check(places, defects);
+  std::optional<Scenario> scenario = read_scenario(Node(document.root, defects), true,
+                                                   file.parent_path(), plugins, listener, &places);
+  expect_sound();
+  if (!scenario) throw ScenarioError(file.string(), {{"", "is no scenario"}});
+  scenario->files = std::move(read.files);
+  return *std::move(scenario);
+}
+
 }  // namespace
 }  // namespace scenario_file
 
@@ -196,6 +271,13 @@ Scenario load_scenario(const std::filesystem::path& file, const std::vector<Over
                        const PhaseCallback& listener, Plugins plugins, OutsideFiles outside) {
   return scenario_file::parse(read_scenario_text(file), file.string(), file.parent_path(),
                               overrides, listener, plugins, outside);
+}
+
+Scenario load_scenario_slice(const std::filesystem::path& file, Ranks& ranks,
+                             const std::vector<Override>& overrides, const PhaseCallback& listener,
+                             Plugins plugins, OutsideFiles outside) {
+  if (ranks.size() == 1) return load_scenario(file, overrides, listener, plugins, outside);
+  return scenario_file::load_slice(file, ranks, overrides, listener, plugins, outside);
 }
 
 }  // namespace portwave

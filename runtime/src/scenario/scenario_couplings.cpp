@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/runtime/execution/slice_builder.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_parts.hpp"
 #include "scenario/scenario_text.hpp"
@@ -418,6 +419,42 @@ std::optional<System> build_system(SystemDraft& draft, std::vector<CutName>& cut
     if (pieces) pieces->place(issues);
     return fail(std::move(issues));
   }
+}
+
+std::optional<System> build_slice(SystemDraft& draft, const SlicePlaces& places, Defects& defects) {
+  settle_names(draft, defects);
+  if (std::ranges::any_of(draft.parts, is_cut)) {
+    defects.add("/subsystems", "pieces of cut parts have no numbers: they cannot be in slices");
+  }
+  SliceBuilder builder(places.first_part);
+  bool is_sound = draft.knows_all_parts;
+  for (std::size_t i = 0; i < draft.parts.size(); ++i) {
+    PartDraft& part = draft.parts[i];
+    is_sound = is_sound && part.part != nullptr;
+    if (std::cmp_less(i, places.own_parts)) {
+      builder.add(part.name, part.part, std::move(part.options));
+    } else {
+      const std::int64_t number = places.outside[i - static_cast<std::size_t>(places.own_parts)];
+      builder.add_outside(number, part.name, part.part);
+    }
+  }
+  for (CouplingDraft& coupling : draft.couplings) {
+    builder.join(std::move(coupling.joint), std::move(coupling.ports));
+  }
+  // What is wrong with a slice only its rank can say; no rank goes on.
+  const bool is_bad = !is_sound || defects.count() > 0;
+  const auto others = gather_values(*places.ranks, is_bad ? 1 : 0);
+  if (std::ranges::any_of(others, [](int own) { return own != 0; })) {
+    if (!is_sound) defects.add(builder.check());
+    return std::nullopt;
+  }
+  try {
+    return builder.build(*places.ranks);
+  } catch (const ConfigError& error) {
+    defects.add(error.issues());
+  } catch (const SliceDefects&) {  // of another rank
+  }
+  return std::nullopt;
 }
 
 }  // namespace portwave::scenario_file

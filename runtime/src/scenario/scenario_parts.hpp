@@ -1,12 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "portwave/coupling/system/cut.hpp"
 #include "portwave/coupling/system/system.hpp"
+#include "portwave/runtime/execution/ranks.hpp"
 #include "portwave/runtime/output/progress.hpp"
 #include "portwave/runtime/scenario/part_recipes.hpp"
 #include "portwave/subsystems/catalogue/catalogue.hpp"
@@ -51,6 +54,15 @@ struct SystemDraft {
   bool knows_all_ports = true;  ///< false: some coupling does not say which ports it joins
 };
 
+/// Where the parts and couplings of a slice are in the whole file.
+struct SlicePlaces {
+  std::int64_t first_part = 0;        ///< of this rank
+  int own_parts = 0;                  ///< they come first
+  std::vector<std::int64_t> outside;  ///< numbers of the parts after them
+  std::vector<std::int64_t> couplings;
+  Ranks* ranks = nullptr;
+};
+
 /// Reads "subsystems" into `draft`.
 void read_parts(const Node& node, const std::filesystem::path& folder, SystemDraft& draft,
                 const PhaseCallback& listener);
@@ -61,6 +73,8 @@ void read_couplings(const Node& node, const std::filesystem::path& folder, Syste
 /// of it that were cut. The draft's couplings and the options of its parts are spent.
 std::optional<System> build_system(SystemDraft& draft, std::vector<CutName>& cuts,
                                    Defects& defects);
+/// The same of a slice. All ranks call it, and all get a system, or none does.
+std::optional<System> build_slice(SystemDraft& draft, const SlicePlaces& places, Defects& defects);
 /// The parts of a spent draft that are sound, with all ports free: it knows the names that other
 /// sections may use. Nothing if no part is sound.
 std::optional<System> build_name_table(const SystemDraft& draft, const Defects& defects);

@@ -11,6 +11,12 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
+/// The slice of another rank has defects.
+class SliceDefects : public RankError {
+ public:
+  using RankError::RankError;
+};
+
 /// A system that no process has as a whole: every rank builds the parts that it steps, a *slice*, and the
 /// parts *outside* with which these share a coupling. Steps then give the numbers of one process, bit by
 /// bit (docs/decisions/0059-slices.md).
@@ -50,10 +56,13 @@ class SliceBuilder {
     return join(joint::Connection{}, {std::move(port_1), std::move(port_2)});
   }
 
+  /// What is wrong with this slice by itself.
+  Issues check() const;
+
   /// All ranks call it. The builder is spent afterwards.
   /// Errors: ConfigError with all defects of this slice, as of SystemBuilder::build, `where` counting the
   /// parts outside after all others; resistive ends, whose resistors have no number (add one as a part);
-  /// or, on all ranks, slices that do not fit together. RankError where another rank has defects.
+  /// or, on all ranks, slices that do not fit together. SliceDefects where another rank has defects.
   System build(Ranks& ranks);
 
  private:
@@ -63,14 +72,15 @@ class SliceBuilder {
     std::shared_ptr<const Component> component;
   };
 
-  Issues check() const;
-
   std::int64_t first_part_;
   int own_parts_ = 0, joints_ = 0;
   Issues issues_;
   std::vector<Outside> outside_;
   SystemBuilder builder_;
 };
+
+/// "/subsystems/7/…" of a slice as it is in the whole.
+Issue placed_in_whole(Issue issue, const System& slice);
 
 /// The parts from which a rank's slice begins and ends where `parts` parts of one island are dealt out
 /// evenly: {first, end}.

@@ -257,7 +257,8 @@ class Stepper {
   void follow();
   /// The same, `follower` taking part in it. Errors: likewise; what `follower` throws.
   void follow(Follower& follower);
-  /// The ranks that step the system; null where this process steps all of it.
+  /// The ranks that step the system; null where this process has no more of it than it steps: all, or a
+  /// slice.
   Ranks* ranks() const;
   /// Which of them steps a part and has its channels; 0 where all do, or where there are none.
   int rank_of_part(int part) const;
@@ -381,6 +382,9 @@ class Stepper {
   bool keeps_ledger() const;
   const EnergyTotals& energy() const;
   const Certificate& certificate() const;
+  /// What a part is called that the certificate names. In a slice these are numbers in the whole, and only
+  /// parts of this rank and those that the certificate names now have a name; others are "number 7".
+  std::string name_of_part(int number) const;
   const IterationStatistics& iterations() const;
   /// Null without StepSizes.
   const StepSizeStatistics* step_sizes() const;

@@ -74,6 +74,17 @@ Scenario load_scenario(const std::filesystem::path& file,
                        const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused,
                        OutsideFiles outside = OutsideFiles::refused);
 
+/// The same in slices, for a scenario that is too large for one process: each rank reads the file piece
+/// by piece and keeps the subsystems that it steps, a run of them whose length is a multiple of 64, and
+/// those beside them. `system` is a slice (SliceBuilder), and what is recorded is of this rank's
+/// subsystems. The file may be of any size. All ranks call it; one alone reads it as load_scenario.
+/// Errors: on all ranks, ScenarioError with every defect of all slices, or with what reaches beyond one:
+/// signals, events, assemblies, cut parts, patterns of what is observed.
+Scenario load_scenario_slice(const std::filesystem::path& file, Ranks& ranks,
+                             const std::vector<Override>& overrides = {},
+                             const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused,
+                             OutsideFiles outside = OutsideFiles::refused);
+
 /// The text of a scenario file. Errors: ScenarioError.
 std::string read_scenario_text(const std::filesystem::path& file);
 
