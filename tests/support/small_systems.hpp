@@ -1,7 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +19,7 @@ struct SmallSystem {
   double scale = 1.0;   ///< of masses, stiffnesses and forces
   double offset = 0.0;  ///< of states
   bool driven = false;
+  double force = 1.0;  ///< amplitude, in units of `scale`
 };
 
 inline System small_system(const SmallSystem& kind, unsigned seed) {
@@ -32,15 +33,16 @@ inline System small_system(const SmallSystem& kind, unsigned seed) {
     const auto state = [&] { return kind.offset + random.uniform(-1.0, 1.0); };
     SystemBuilder::PartOptions options;
     const auto add = [&](std::shared_ptr<const Subsystem> part) {
-      const int n = part->signature().state_size(), p = part->signature().wave_size();
-      for (int k = 0; k < n; ++k) options.initial_state.push_back(state());
+      for (int k = 0; k < part->signature().state_size(); ++k) {
+        options.initial_state.push_back(state());
+      }
       for (const Port& port : part->signature().ports) ports.push_back(name + "." + port.name);
-      (void)p;
       builder.add(name, std::move(part), std::move(options));
     };
     if (kind.driven && what != 2 && what != 3) {
       options.inputs = {
-          {"force", Signal::sine_product(kind.scale, {{random.uniform(0.2, 9.0), 0.3 * i}})}};
+          {"force", Signal::sine_product(kind.force * kind.scale,
+                                         {{random.uniform(0.2, 9.0), 0.3 * i}})}};
     }
     const auto size = [&](double typical) {
       return kind.scale * typical * random.logarithmic(0.5, 2.0);

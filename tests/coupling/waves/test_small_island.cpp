@@ -100,9 +100,9 @@ const std::vector<InnerUpdate> kUpdates = {{&douglas_rachford(), 1.0},
                                            {&peaceman_rachford(), 1.0},
                                            {&peaceman_rachford(), 0.7}};
 
-class SmallIslands : public ::testing::TestWithParam<bool> {};
+class SmallIslandIteration : public ::testing::TestWithParam<bool> {};
 
-TEST_P(SmallIslands, IterateAsWaveIterationToTheLastBit) {
+TEST_P(SmallIslandIteration, IsWaveIterationToTheLastBit) {
   int systems = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     SmallSystem kind{.pair = GetParam()};
@@ -124,11 +124,11 @@ TEST_P(SmallIslands, IterateAsWaveIterationToTheLastBit) {
   }
   EXPECT_GE(systems, GetParam() ? 60 : 40);  // the others have too many waves
 }
-INSTANTIATE_TEST_SUITE_P(, SmallIslands, ::testing::Bool(), [](const auto& info) {
-  return std::string(info.param ? "OfTwoParts" : "OfSeveral");
+INSTANTIATE_TEST_SUITE_P(, SmallIslandIteration, ::testing::Bool(), [](const auto& kind) {
+  return std::string(kind.param ? "OfTwoParts" : "OfSeveral");
 });
 
-TEST(SmallIslandsControl, SeesAnEvaluationTooMany) {
+TEST(SmallIslandIterationControl, SeesAnEvaluationTooMany) {
   int off = 0;
   for (unsigned seed = 1; seed <= 20; ++seed) {
     const System system = small_system({.pair = seed % 2 == 0}, seed);

@@ -98,7 +98,8 @@ TEST(SmallIslandRuns, FailAsRunsByPhases) {
   int failed = 0;
   for (unsigned seed = 1; seed <= 24; ++seed) {
     // A cube that overflows: some parts fail in an iteration, others when they commit.
-    const System system = small_system({.pair = seed % 2 == 0, .offset = 1e120}, seed);
+    const System system =
+        small_system({.pair = seed % 2 == 0, .driven = true, .force = 1e305}, seed);
     for (const int iterations : {0, 2, 6}) {
       StepperOptions o = options(1.0, seed, iterations);
       o.method.waves().guard = false;
