@@ -40,9 +40,8 @@ inline System small_system(const SmallSystem& kind, unsigned seed) {
       builder.add(name, std::move(part), std::move(options));
     };
     if (kind.driven && what != 2 && what != 3) {
-      options.inputs = {
-          {"force", Signal::sine_product(kind.force * kind.scale,
-                                         {{random.uniform(0.2, 9.0), 0.3 * i}})}};
+      options.inputs = {{"force", Signal::sine_product(kind.force * kind.scale,
+                                                       {{random.uniform(0.2, 9.0), 0.3 * i}})}};
     }
     const auto size = [&](double typical) {
       return kind.scale * typical * random.logarithmic(0.5, 2.0);

@@ -179,8 +179,8 @@ inline bool solve_cubic_part(const PortSolve& solve, const double* u, double* b)
   const bool solved = solve_cubic(cubic_of(solve), {r}, last);
   keep_last(solve, last);
   for (int j = 0; j < p; ++j) {
-    const double rest = __builtin_fma(-coefficient_of(solve, 2 + 3 * j), u[j],
-                                      u[j] - solve.offset[j * solve.step]);
+    const double rest =
+        __builtin_fma(-coefficient_of(solve, 2 + 3 * j), u[j], u[j] - solve.offset[j * solve.step]);
     b[j] = __builtin_fma(-coefficient_of(solve, 3 + 3 * j), last.root.part, rest);
   }
   return solved;

@@ -6,8 +6,8 @@ namespace portwave {
 
 /// Two parts of one port each, and the junction between them.
 struct PairTask {
-  PortSolve parts[2];  ///< cubic ones first
-  int waves[2] = {0, 0};  ///< offsets of their ports, P being seen from the first
+  PortSolve parts[2];       ///< cubic ones first
+  int waves[2] = {0, 0};    ///< offsets of their ports, P being seen from the first
   double p = 0.0, s = 0.0;  ///< of a junction that is no swap: P = [[p, s], [s, −p]]
 };
 

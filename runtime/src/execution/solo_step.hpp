@@ -34,7 +34,7 @@ class SoloStep {
   std::vector<char> stopped_;  // by island of the task
   int open_ = 0;               // islands that have not stopped
   int done_ = 0;
-  bool has_shadow_ = false;    // â is in its place
+  bool has_shadow_ = false;   // â is in its place
   AlignedVector& exchanged_;  // P b̂, where islands stop one by one
 };
 

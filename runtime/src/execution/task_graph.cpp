@@ -80,8 +80,7 @@ const Task::Bound& Task::bind(const StepArrays& s, std::vector<int>& numbers) {
   return bound;
 }
 
-std::unique_ptr<SmallIsland> Task::bind_small(double* record,
-                                              std::vector<int>& numbers) const {
+std::unique_ptr<SmallIsland> Task::bind_small(double* record, std::vector<int>& numbers) const {
   if (!alone()) return nullptr;
   std::vector<SmallIsland::Lanes> lanes;
   for (const TaskSlice& slice : core_) lanes.push_back({slice.batch, slice.lanes});

@@ -19,8 +19,8 @@
 namespace portwave {
 namespace {
 
-using testing::SmallSystem;
 using testing::small_system;
+using testing::SmallSystem;
 
 std::unique_ptr<SmallIsland> whole(const WaveDiscretisation& waves, double* record) {
   std::vector<SmallIsland::Lanes> lanes;
@@ -62,8 +62,8 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
 struct Agreement {
   int agree = 0, steps = 0;
 };
-Agreement compare(const System& system, const std::vector<double>& gamma,
-                  const InnerUpdate& update, int evaluations, int more = 0) {
+Agreement compare(const System& system, const std::vector<double>& gamma, const InnerUpdate& update,
+                  int evaluations, int more = 0) {
   constexpr int kSteps = 4;
   const WaveDiscretisation waves(system, 0.01, gamma);
   WaveIteration iteration(waves, update, WaveIteration::Scatter::inexact);
@@ -114,9 +114,8 @@ TEST_P(SmallIslandIteration, IsWaveIterationToTheLastBit) {
     for (const InnerUpdate& update : kUpdates) {
       for (const int evaluations : {0, 1, 2, 3, 7, 30}) {
         const Agreement found = compare(system, gamma, update, evaluations);
-        EXPECT_EQ(found.agree, found.steps)
-            << fmt::format("seed {} {} {} K={}", seed, update.rule()->name(), update.relaxation(),
-                           evaluations);
+        EXPECT_EQ(found.agree, found.steps) << fmt::format(
+            "seed {} {} {} K={}", seed, update.rule()->name(), update.relaxation(), evaluations);
         is_small = is_small || found.steps > 0;
       }
     }

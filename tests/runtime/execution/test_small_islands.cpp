@@ -52,9 +52,9 @@ TEST(SmallIslandRuns, CommitTheSameBitsAsRunsByPhases) {
             o.method.waves().guard = guard;
             o.certify = certify;
             const auto expected = trace(system, by_phases(o), 8);
-            const std::string where = fmt::format("seed {} K={} stages {} guard {} certify {}",
-                                                  seed, iterations, stages, guard,
-                                                  static_cast<int>(certify));
+            const std::string where =
+                fmt::format("seed {} K={} stages {} guard {} certify {}", seed, iterations, stages,
+                            guard, static_cast<int>(certify));
             for (const ExecutorKind executor : {ExecutorKind::serial, ExecutorKind::async}) {
               o.executor = executor;
               EXPECT_TRUE(same_bits(expected, trace(system, o, 8))) << where;
