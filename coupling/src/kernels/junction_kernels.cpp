@@ -1,5 +1,6 @@
 #include "kernels/junction_kernels.hpp"
 
+#include "kernels/junction_forms.hpp"
 #include "portwave/subsystems/kernels/simd.hpp"
 
 #ifndef PORTWAVE_ISA
@@ -44,16 +45,6 @@ void exchange_swaps(const JunctionRun& run, const int* offsets, const double* /*
   }
 }
 
-/// With R = (2I − P)⁻¹, R(2b − u) − b = R g, g = Pb − u: at the fixed point the update vanishes to
-/// the last bit. Where P² = I, R g = (2g + Pg)/3. For a swap u₁ += ⅓λ(2g₁ + g₂), g₁ = b₂ − u₁, g₂ =
-/// b₁ − u₂, with b₁ and b₂ entering as late as can be: the next port solve waits for nothing else.
-inline void resolve_swap(double third, double b1, double b2, double& u1, double& u2) {
-  const double old1 = u1, old2 = u2;
-  const double rest1 = __builtin_fma(-2.0, old1, -old2), rest2 = __builtin_fma(-2.0, old2, -old1);
-  u1 = __builtin_fma(third, __builtin_fma(2.0, b2, rest1) + b1, old1);
-  u2 = __builtin_fma(third, __builtin_fma(2.0, b1, rest2) + b2, old2);
-}
-
 template <bool kContiguous>
 void resolve_swaps(const JunctionRun& run, const int* offsets, const double* /*values*/,
                    double relaxation, const double* b, double* u, double* /*work*/) {
@@ -83,8 +74,7 @@ void average_swaps(const JunctionRun& run, const int* offsets, const double* /*v
   PORTWAVE_INDEPENDENT
   for (int i = 0; i < run.count; ++i) {
     const int p = at(0, i), q = at(1, i);
-    u[p] = __builtin_fma(relaxation, b[q] - u[p], u[p]);
-    u[q] = __builtin_fma(relaxation, b[p] - u[q], u[q]);
+    average_swap(relaxation, b[p], b[q], u[p], u[q]);
   }
 }
 
@@ -162,8 +152,7 @@ void exchange_pairs(const JunctionRun& run, const int* offsets, const double* va
   for (int i = 0; i < run.count; ++i) {
     const double p = values[kShared ? 0 : i], s = values[kShared ? 1 : run.count + i];
     const double b1 = b[at(0, i)], b2 = b[at(1, i)];
-    a[at(0, i)] = __builtin_fma(p, b1, s * b2);
-    a[at(1, i)] = __builtin_fma(-p, b2, s * b1);
+    exchange_pair(p, s, b1, b2, a[at(0, i)], a[at(1, i)]);
   }
 }
 
@@ -174,12 +163,7 @@ void average_pairs(const JunctionRun& run, const int* offsets, const double* val
   PORTWAVE_INDEPENDENT
   for (int i = 0; i < run.count; ++i) {
     const double p = values[kShared ? 0 : i], s = values[kShared ? 1 : run.count + i];
-    const double b1 = b[at(0, i)], b2 = b[at(1, i)];
-    const double u1 = u[at(0, i)], u2 = u[at(1, i)];
-    const double g1 = __builtin_fma(p, b1, __builtin_fma(s, b2, -u1));
-    const double g2 = __builtin_fma(-p, b2, __builtin_fma(s, b1, -u2));
-    u[at(0, i)] = __builtin_fma(relaxation, g1, u1);
-    u[at(1, i)] = __builtin_fma(relaxation, g2, u2);
+    average_pair(p, s, relaxation, b[at(0, i)], b[at(1, i)], u[at(0, i)], u[at(1, i)]);
   }
 }
 
@@ -191,12 +175,7 @@ void resolve_pairs(const JunctionRun& run, const int* offsets, const double* val
   PORTWAVE_INDEPENDENT
   for (int i = 0; i < run.count; ++i) {
     const double p = values[kShared ? 0 : i], s = values[kShared ? 1 : run.count + i];
-    const double b1 = b[at(0, i)], b2 = b[at(1, i)];
-    const double u1 = u[at(0, i)], u2 = u[at(1, i)];
-    const double g1 = __builtin_fma(p, b1, __builtin_fma(s, b2, -u1));
-    const double g2 = __builtin_fma(-p, b2, __builtin_fma(s, b1, -u2));
-    u[at(0, i)] = __builtin_fma(third, __builtin_fma(2.0 + p, g1, s * g2), u1);
-    u[at(1, i)] = __builtin_fma(third, __builtin_fma(2.0 - p, g2, s * g1), u2);
+    resolve_pair(p, s, third, b[at(0, i)], b[at(1, i)], u[at(0, i)], u[at(1, i)]);
   }
 }
 

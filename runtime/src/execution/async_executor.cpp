@@ -197,7 +197,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
     for (int i = 0; i < graph_.size(); ++i) {
       graph_.task(i).outcome = {};
       if (solo_[static_cast<std::size_t>(i)] == nullptr || !plan.recommit.empty()) continue;
-      solo_[static_cast<std::size_t>(i)]->begin(s, plan.rule, outcomes);
+      solo_[static_cast<std::size_t>(i)]->begin(outcomes);
     }
   }
 

@@ -66,7 +66,7 @@ StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
   StepResult result;
   for (const int i : own_) {
     graph_.task(i).outcome = {};
-    if (auto& solo = solo_[static_cast<std::size_t>(i)]) solo->begin(arrays, plan.rule, outcomes);
+    if (auto& solo = solo_[static_cast<std::size_t>(i)]) solo->begin(outcomes);
   }
   const IterationRule& rule = plan.rule;
   int done = 0;

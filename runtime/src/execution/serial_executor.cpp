@@ -31,7 +31,7 @@ class SerialExecutor final : public Executor {
       take_failure(graph_, result);
       return result;
     }
-    for (SoloStep& step : steps_) step.begin(s, plan.rule, outcomes);
+    for (SoloStep& step : steps_) step.begin(outcomes);
     if (plan.deadline == nullptr) {
       for_steps(ProfileEvent::Kind::iterate,
                 [&](SoloStep& step) { step.iterate(s, plan.rule, plan.rule.budget, outcomes); });

@@ -11,14 +11,13 @@ SoloStep::SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& e
   if (stopped_.size() > 1) exchanged_.resize(static_cast<std::size_t>(waves.wave_size()), 0.0);
 }
 
-void SoloStep::begin(const StepArrays& s, const IterationRule& rule,
-                     std::span<IslandOutcome> outcomes) {
+void SoloStep::begin(std::span<IslandOutcome> outcomes) {
   task_.outcome.failed_at = -1;
   done_ = 0;
   open_ = static_cast<int>(stopped_.size());
   std::fill(stopped_.begin(), stopped_.end(), 0);
   for (const int island : task_.islands()) outcomes[static_cast<std::size_t>(island)] = {};
-  if (rule.budget > 0) task_.start(s, s.u);
+  has_shadow_ = false;
 }
 
 bool SoloStep::has_stopped(int part) const {
@@ -65,6 +64,16 @@ void SoloStep::judge(const StepArrays& s, const IterationRule& rule,
 bool SoloStep::iterate(const StepArrays& s, const IterationRule& rule, int limit,
                        std::span<IslandOutcome> outcomes) {
   if (task_.outcome.failed_at >= 0) return false;
+  if (done_ == 0 && limit == rule.budget && !rule.checked() &&
+      task_.iterate_at_once(s, limit, rule.update)) {
+    has_shadow_ = true;
+    done_ = limit;
+    for (const int island : task_.islands()) {
+      outcomes[static_cast<std::size_t>(island)].iterations = done_;
+    }
+    return false;
+  }
+  if (done_ == 0 && limit > 0) task_.start(s, s.u);
   while (rule.checked() && done_ < limit && open_ > 0) {
     if (!solve(s, rule)) return false;
     ++done_;
@@ -86,7 +95,7 @@ bool SoloStep::iterate(const StepArrays& s, const IterationRule& rule, int limit
 
 void SoloStep::commit(const StepArrays& s, const IterationRule& rule) {
   if (task_.outcome.failed_at >= 0) return;
-  choose_shadow(task_, s, rule, done_, 0);
+  if (!has_shadow_) choose_shadow(task_, s, rule, done_, 0);
   PhaseStatus failure;
   if (!task_.commit(s, failure)) task_.outcome = {TaskOutcome::kCommit, std::move(failure)};
 }

@@ -16,7 +16,7 @@ class SoloStep {
   /// task. It is given the size of a wave array when a task needs it.
   SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& exchanged);
 
-  void begin(const StepArrays& s, const IterationRule& rule, std::span<IslandOutcome> outcomes);
+  void begin(std::span<IslandOutcome> outcomes);
   /// Iterates until `limit` iterations are done in all. False when there is nothing left to do:
   /// every island has stopped, or one has failed.
   bool iterate(const StepArrays& s, const IterationRule& rule, int limit,
@@ -34,6 +34,7 @@ class SoloStep {
   std::vector<char> stopped_;  // by island of the task
   int open_ = 0;               // islands that have not stopped
   int done_ = 0;
+  bool has_shadow_ = false;   // â is in its place
   AlignedVector& exchanged_;  // P b̂, where islands stop one by one
 };
 

@@ -46,7 +46,7 @@ void Task::update_edge(const StepArrays& s, const InnerUpdate& rule, std::uint64
   edge_coupling_.update(rule, s.b_trial, s.u);
 }
 
-const Task::Bound& Task::bind(const StepArrays& s) {
+const Task::Bound& Task::bind(const StepArrays& s, std::vector<int>& numbers) {
   if (s.acceleration != nullptr && shared_.kept_u.empty()) {
     for (auto* kept : {&shared_.kept_u, &shared_.kept_b}) {
       kept->assign(at(s.acceleration->slots()), AlignedVector(shared_.offsets.size(), 0.0));
@@ -76,7 +76,15 @@ const Task::Bound& Task::bind(const StepArrays& s) {
            slice});
     }
   }
+  bound.small = bind_small(s.record, numbers);
   return bound;
+}
+
+std::unique_ptr<SmallIsland> Task::bind_small(double* record, std::vector<int>& numbers) const {
+  if (!alone()) return nullptr;
+  std::vector<SmallIsland::Lanes> lanes;
+  for (const TaskSlice& slice : core_) lanes.push_back({slice.batch, slice.lanes});
+  return SmallIsland::of(waves_, lanes, core_junctions_, record, numbers);
 }
 
 int Task::iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule,

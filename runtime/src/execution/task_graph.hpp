@@ -9,6 +9,7 @@
 
 #include "execution/channel.hpp"
 #include "execution/step_arrays.hpp"
+#include "portwave/coupling/waves/small_island.hpp"
 #include "portwave/runtime/execution/partition.hpp"
 
 namespace portwave {
@@ -66,6 +67,12 @@ class Task {
   /// when a port solve fails (`failure` says which), and `to` when none does.
   int iterate_alone(const StepArrays& s, int from, int to, const InnerUpdate& rule,
                     PhaseStatus& failure);
+  /// â into s.a after so many evaluations of a fixed budget, where the task is alone and small: all of its
+  /// inner iteration at once. False when it is not, or a port solve failed: then nothing was done.
+  bool iterate_at_once(const StepArrays& s, int evaluations, const InnerUpdate& rule) {
+    SmallIsland* const small = bound_for(s).small.get();
+    return small != nullptr && small->iterate(rule, evaluations, s.b, s.a);
+  }
   /// Does the port solves again, lane group by lane group, and returns the lowest part that fails
   /// and for which counts(part) holds. What comes out is more exact than b̂, and goes to where the
   /// commit will write: b̂ must not depend on whether another part has failed.
@@ -175,14 +182,18 @@ class Task {
   struct Bound {
     const double* record = nullptr;
     std::vector<Call> edge, core, commit;
+    std::unique_ptr<SmallIsland> small;  ///< null where the task is not one, or not alone
   };
+  std::unique_ptr<SmallIsland> bind_small(double* record, std::vector<int>& numbers) const;
   const Bound& bound_for(const StepArrays& s) {
     for (const Bound& bound : bound_) {
       if (bound.record == s.record) return bound;
     }
-    return bind(s);
+    std::vector<int> numbers(static_cast<std::size_t>(waves_.wave_size()), -1);
+    return bind(s, numbers);
   }
-  const Bound& bind(const StepArrays& s);
+  /// `numbers`: scratch, −1 for every offset; left so.
+  const Bound& bind(const StepArrays& s, std::vector<int>& numbers);
   /// Takes over the junctions and step maps as they are now. `local`: scratch, −1 for every offset;
   /// left so.
   void compile(std::vector<int>& local);
@@ -239,7 +250,8 @@ class TaskGraph {
   void compile();
   /// Makes all tasks ready for steps with these arrays.
   void bind(const StepArrays& s) {
-    for (const auto& task : tasks_) task->bind(s);
+    std::vector<int> numbers(static_cast<std::size_t>(waves_.wave_size()), -1);
+    for (const auto& task : tasks_) task->bind(s, numbers);
   }
 
  private:

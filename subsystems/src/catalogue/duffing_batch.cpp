@@ -141,6 +141,18 @@ class DuffingBatch final : public StepBatch {
     task.b = b;
     return BoundCall::of(scatter_kernel(), task);
   }
+  PortSolve port_solve(int lane, double* record) const override {
+    const Group& group = groups_[static_cast<std::size_t>(lane / width_)];
+    const auto at = [&](int quantity) { return record + offset(lane, quantity); };
+    return {.form = PortSolve::Form::cubic,
+            .ports = wave_size(),
+            .coefficient_step = group.shared ? 1 : width_,
+            .step = width_,
+            .coefficients = group.scatter + (group.shared ? 0 : lane % width_),
+            .offset = at(offset_slot(0)),
+            .cubic = at(kC2),
+            .last = at(kWarmIncrement)};
+  }
 
   LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
                      const EnergyColumns& energy) const override {

@@ -1,18 +1,12 @@
 #include "kernels/duffing_kernels.hpp"
 
+#include "portwave/subsystems/kernels/cubic_root.hpp"
 #include "portwave/subsystems/kernels/simd.hpp"
 
 namespace portwave::PORTWAVE_ISA {
 namespace {
 
 using namespace duffing;  // NOLINT(google-build-using-namespace): of the header of this file
-
-/// Steps after which a lane is given up: Newton on an increasing cubic needs a few dozen at most.
-constexpr int kMaxSteps = 200;
-/// Relative error that counts as round-off.
-constexpr double kRoundOff = 1e-16;
-/// A reciprocal of the slope that is off by more is computed anew instead of refined.
-constexpr double kRefinable = 0.03;
 
 template <int W, bool kShared, int kSprings, int kMasses>
 struct Lanes {
@@ -34,76 +28,17 @@ struct Lanes {
                                    kStepCount + kSpringCount * kSprings + kMassCount * mass + i);
   }
 
-  /// Root of ((c₃d + c₂)d + c₁)d + c₀ − r, the cubic being taken around the root of the last solve,
-  /// d_w for r_w:  f'δ + ½f''δ² + c₃δ³ = r − r_w − ρ, ρ the residual left there. What belongs to
-  /// d_w is computed before r is needed; from r on there are two multiplications and two additions
-  /// to δ = δ₀ − δ₀²(½f'' + c₃δ₀)/f', whose error is known from the next term. Where that is not
-  /// round-off yet, Newton goes on. The reciprocal of f' is carried along and refined, so that no
-  /// division is needed near the last root. A lane stops on its own test, whatever the others do.
-  /// False when a lane did not converge.
-  [[gnu::always_inline]] static bool solve(V c3, V c2, V c1, V c0, V r, double* record, V& root) {
-    const V one = V::all(1.0), three = V::all(3.0), zero = V::all(0.0);
-    const V warm = V::load(record + kWarmIncrement * W);
-    const V warm_drive = V::load(record + kWarmDrive * W);
-    V inverse = V::load(record + kWarmInverse * W);
-    const V left = fma(fma(fma(c3, warm, c2), warm, c1), warm, c0 - warm_drive);
-    const V bend = fma(three * c3, warm, c2);  // ½f''
-    const V slope = fma(bend + c2, warm, c1);
-    V defect = refine(slope, inverse);
-    const V shift = warm_drive + left;
-
-    const V linear = (r - shift) * inverse;
-    const V curved = fma(c3, linear, bend) * inverse;
-    const V step = linear * linear * curved;
-    V d = warm + (linear - step);
-    const V relative = fma(V::all(2.0), abs(bend * linear), three * c3 * linear * linear);
-    V error = abs(step) * fma(relative, abs(inverse), defect * defect);
-    V open = where_at_most(error, V::all(kRoundOff) * abs(d), zero, one);
-    bool solved = all_at_most(open, zero);
-    if (!solved) solved = newton(c3, c2, c1, c0 - r, open, d, inverse);
-    d.store(record + kWarmIncrement * W);
-    r.store(record + kWarmDrive * W);
-    inverse.store(record + kWarmInverse * W);
-    root = d;
+  /// The root of the cubic for r, from that of the lane's last solve. False when a lane did not
+  /// converge.
+  [[gnu::always_inline]] static bool solve(const Cubic<W>& cubic, V r, double* record, V& root) {
+    CubicSolution<W> last{V::load(record + kWarmIncrement * W), V::load(record + kWarmDrive * W),
+                          V::load(record + kWarmInverse * W)};
+    const bool solved = solve_cubic(cubic, r, last);
+    last.root.store(record + kWarmIncrement * W);
+    last.drive.store(record + kWarmDrive * W);
+    last.inverse.store(record + kWarmInverse * W);
+    root = last.root;
     return solved;
-  }
-
-  /// Makes `inverse` that of `slope`, by a Newton step for the reciprocal where it is close.
-  /// Returns 1 − slope·inverse of before, whose square is what remains.
-  [[gnu::always_inline]] static V refine(V slope, V& inverse) {
-    const V one = V::all(1.0), near = V::all(kRefinable);
-    V defect = fma(negate(slope), inverse, one);
-    if (!all_at_most(abs(defect), near)) {
-      inverse = where_at_most(abs(defect), near, inverse, one / slope);
-      defect = fma(negate(slope), inverse, one);
-    }
-    inverse = fma(inverse, defect, inverse);
-    return defect;
-  }
-
-  /// Newton steps for the lanes that are `open` (1, the others 0).
-  [[gnu::noinline]] static bool newton(V c3, V c2, V c1, V constant, V open, V& root, V& inverse) {
-    const V three = V::all(3.0), zero = V::all(0.0);
-    V d = root;
-    for (int k = 0; k < kMaxSteps; ++k) {
-      const V value = fma(fma(fma(c3, d, c2), d, c1), d, constant);
-      const V bend = fma(three * c3, d, c2);
-      const V slope = fma(bend + c2, d, c1);
-      V refined = inverse;
-      const V defect = refine(slope, refined);
-      const V step = value * refined;
-      const V moved = d - step;
-      const V error = abs(step) * fma(abs(step * bend), abs(refined), defect * defect);
-      d = where_at_most(open, zero, d, moved);
-      inverse = where_at_most(open, zero, inverse, refined);
-      open = where_at_most(error, V::all(kRoundOff) * abs(moved), zero, open);
-      if (all_at_most(open, zero)) {
-        root = d;
-        return true;
-      }
-    }
-    root = d;
-    return false;
   }
 
   /// b for the increment that a solves for. Returns the first lane that failed, or W.
@@ -116,8 +51,9 @@ struct Lanes {
       a[j] = V::load(t.a + j * t.stride + g * W);
       r = fma(port_of(group, j, 0), a[j], r);
     }
-    const bool solved = solve(scatter_of(group, kCubic), V::load(record + kC2 * W),
-                              V::load(record + kC1 * W), V::load(record + kC0 * W), r, record, d);
+    const Cubic<W> cubic{scatter_of(group, kCubic), V::load(record + kC2 * W),
+                         V::load(record + kC1 * W), V::load(record + kC0 * W)};
+    const bool solved = solve(cubic, r, record, d);
     // b = (a − Ta − b⁰) − W d: what is in brackets does not wait for d.
     for (int j = 0; j < kPorts; ++j) {
       const V rest =
@@ -126,8 +62,7 @@ struct Lanes {
     }
     if (solved) return W;
     // Which lane: the one whose root does not satisfy its own test, or is not a number.
-    const V c3 = scatter_of(group, kCubic), c2 = V::load(record + kC2 * W),
-            c1 = V::load(record + kC1 * W), c0 = V::load(record + kC0 * W);
+    const auto& [c3, c2, c1, c0] = cubic;
     const V value = fma(fma(fma(c3, d, c2), d, c1), d, c0 - r);
     const V size = fma(abs(d), fma(abs(d), fma(abs(d), c3, abs(c2)), c1), abs(c0) + abs(r));
     return first_above(abs(value), V::all(1e-14) * size);

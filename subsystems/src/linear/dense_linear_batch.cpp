@@ -192,6 +192,15 @@ class DenseLinearBatch final : public StepBatch {
     task.b = b;
     return BoundCall::of(kernels_.scatter_of(width_, shape_.p), task);
   }
+  PortSolve port_solve(int lane, double* record) const override {
+    const LinearGroup& group = groups_[static_cast<std::size_t>(lane / width_)];
+    return {.form = PortSolve::Form::affine,
+            .ports = shape_.p,
+            .coefficient_step = group.shared ? 1 : width_,
+            .step = width_,
+            .coefficients = group.scatter + (group.shared ? 0 : lane % width_),
+            .offset = record + (lane / width_) * shape_.p * width_ + lane % width_};
+  }
   BoundCall bind_advance(LaneRange range, double* record, const double* a, double* next, double* b,
                          const EnergyColumns& energy) const override {
     return BoundCall::of(kernels_.advance, advance_task(range, record, a, next, b, energy));

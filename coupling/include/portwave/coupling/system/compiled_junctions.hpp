@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "portwave/coupling/method/update_rule.hpp"
@@ -47,6 +48,14 @@ class CompiledJunctions {
   bool empty() const { return runs_.empty(); }
   /// Runs, for those who want to know how well the offsets are numbered.
   const std::vector<JunctionRun>& runs() const { return runs_; }
+  /// Of a run, that holds a single junction: its offsets, and its values (JunctionRun).
+  std::span<const int> offsets(const JunctionRun& run) const {
+    return {offsets_.data() + run.offsets, static_cast<std::size_t>(run.arity)};
+  }
+  std::span<const double> values(const JunctionRun& run) const {
+    const int count = run.form == JunctionForm::reflection ? run.arity : 0;
+    return {values_.data() + run.values, static_cast<std::size_t>(count)};
+  }
   std::size_t bytes() const;
 
  private:

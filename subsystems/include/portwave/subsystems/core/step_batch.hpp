@@ -86,6 +86,27 @@ struct BoundCall {
   alignas(16) unsigned char task[kTaskBytes];
 };
 
+/// How a lane solves its port in the inner iteration, for those who do that themselves: value by
+/// value what `inexact_scatter` does, in the same order of operations. Entry i of an array lies at
+/// [i·step], of `coefficients` at [i·coefficient_step].
+///   affine  b = σa + (b⁰ + (D − σ)a)
+///           coefficients  [σ (p) | D − σ (p×p)]
+///   cubic   with r = Σ drive_j a_j the root d of ((c₃d + c₂)d + c₁)d + c₀ = r, warm-started from
+///           the last one;  b_j = (a_j − b⁰_j − T_j a_j) − W_j d
+///           coefficients  [c₃ | drive_j, T_j, W_j of every port]
+struct PortSolve {
+  enum class Form : std::uint8_t { unknown, affine, cubic };
+
+  Form form = Form::unknown;
+  int ports = 0;
+  int coefficient_step = 1;
+  int step = 1;
+  const double* coefficients = nullptr;
+  const double* offset = nullptr;  ///< b⁰ (p)
+  const double* cubic = nullptr;   ///< c₂, c₁, c₀
+  double* last = nullptr;          ///< the last solve: d, r and the reciprocal of the slope
+};
+
 /// What a record holds of each lane group: `doubles` of them at `begin`, and as many after them for each
 /// lane group that follows.
 struct RecordRegion {
@@ -205,6 +226,12 @@ class StepBatch {
   /// The committed step with incident wave a: writes `next`, b and, if wanted, the energies.
   virtual LaneStatus advance(LaneRange lanes, double* record, const double* a, double* next,
                              double* b, const EnergyColumns& energy) const = 0;
+
+  /// How the inner iteration solves a lane's ports, where that is of a form that is known. The
+  /// record must stay where it is for as long as it is used; what is stale after `prepare` is so.
+  virtual PortSolve port_solve([[maybe_unused]] int lane, [[maybe_unused]] double* record) const {
+    return {};
+  }
 
   /// The same advance as a call, as with bind_scatter.
   virtual BoundCall bind_advance([[maybe_unused]] LaneRange lanes, [[maybe_unused]] double* record,

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "portwave/coupling/method/update_rule.hpp"
+#include "portwave/coupling/waves/wave_discretisation.hpp"
+#include "portwave/subsystems/base/export.hpp"
+
+namespace PORTWAVE_EXPORT portwave {
+
+/// The inner iteration of whole islands of few parts, from P bⁿ to â, as one call: their waves lie in
+/// registers or side by side in a small array, each part is solved by itself, and nothing of a
+/// step's arrays is touched in between. Eight lanes side by side are the faster the more of them
+/// there are; two parts in a lane group leave six lanes idle, and wide loads wait for the single
+/// waves that junctions have just stored.
+///
+///   two parts of one port, one junction   in registers from the first evaluation to the last
+///   up to kMostWaves waves otherwise      in a small array, one pass over parts and junctions each
+///
+/// Every value comes from the same operations in the same order as in StepBatch::inexact_scatter
+/// and CompiledJunctions::update, and so is the same to the last bit.
+///
+/// Shapes         parts whose port solve is of a known form (StepBatch::port_solve): dense linear
+///                ones, staged or not, and masses on hardening springs; junctions of any form.
+/// Cost           set-up allocates; an iteration allocates nothing.
+/// Thread-safety  one thread at a time.
+class SmallIsland {
+ public:
+  static constexpr int kMostWaves = 16;
+  /// Lanes of a batch beyond which they are better taken side by side.
+  static constexpr int kMostLanes = 4;
+
+  struct Lanes {
+    int batch;
+    LaneRange range;
+  };
+
+  /// These lanes, which are those of whole islands with the given junctions, on one record. Null
+  /// where they are too many or of other shapes. `numbers` is scratch: −1 for every offset of the
+  /// wave vector, left so. What is stale after WaveDiscretisation::set_impedance is so.
+  static std::unique_ptr<SmallIsland> of(const WaveDiscretisation& waves,
+                                         std::span<const Lanes> lanes,
+                                         std::span<const int> junctions, double* record,
+                                         std::vector<int>& numbers);
+  virtual ~SmallIsland() = default;
+  SmallIsland(const SmallIsland&) = delete;
+  SmallIsland& operator=(const SmallIsland&) = delete;
+
+  /// â into `a` after so many evaluations of S, ≥ 0, from u⁰ = P b. Both are arrays of all waves.
+  /// False when a port solve fails: then nothing was done, and the same has to be done part by part
+  /// to know which.
+  virtual bool iterate(const InnerUpdate& update, int evaluations, const double* b, double* a) = 0;
+
+ protected:
+  SmallIsland() = default;
+};
+
+}  // namespace portwave
