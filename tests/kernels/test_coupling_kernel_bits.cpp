@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -405,6 +406,8 @@ struct Suite {
   const char* name;
   std::size_t computations;
 };
+void PrintTo(const Suite& suite, std::ostream* out) { *out << suite.name; }
+
 class CouplingKernels : public ::testing::TestWithParam<Suite> {};
 
 TEST_P(CouplingKernels, GiveTheSameBitsOnEveryInstructionSet) {
