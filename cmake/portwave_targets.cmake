@@ -32,7 +32,7 @@ function(portwave_check_sve)
   set(CMAKE_REQUIRED_FLAGS "${PORTWAVE_SVE} -msve-vector-bits=256")
   check_cxx_source_compiles("
     #include <arm_sve.h>
-    using Native [[gnu::arm_sve_vector_bits(256)]] = svfloat64_t;
+    using Native = svfloat64_t __attribute__((arm_sve_vector_bits(256)));
     Native choose(Native a, Native b) { return a <= b ? -a : a * b; }
     int main() {}" PORTWAVE_COMPILES_SVE)
 endfunction()

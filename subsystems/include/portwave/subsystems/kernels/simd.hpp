@@ -40,7 +40,7 @@ static inline Native broadcast(double value) { return _mm256_set1_pd(value); }
 static inline Native magnitude(Native a) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), a); }
 #elif defined(PORTWAVE_SVE_BITS)
 inline constexpr int kNative = PORTWAVE_SVE_BITS / 64;
-using Native [[gnu::arm_sve_vector_bits(PORTWAVE_SVE_BITS)]] = svfloat64_t;
+using Native = svfloat64_t __attribute__((arm_sve_vector_bits(PORTWAVE_SVE_BITS)));
 static inline Native fused(Native a, Native b, Native c) {
   return svmla_f64_x(svptrue_b64(), c, a, b);
 }
