@@ -5,7 +5,8 @@ function(portwave_target_defaults target)
   # What <portwave/subsystems/base/export.hpp> marks is seen from outside a shared library.
   set_target_properties(${target} PROPERTIES
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  # Never fuse a multiply and an add: results must not depend on the compiler's choice.
+  # Never fuse a multiply and an add: results must not depend on the compiler's choice. GCC does it
+  # unasked wherever the target can, on AArch64 always.
   target_compile_options(${target} PRIVATE -ffp-contract=off)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
@@ -23,9 +24,22 @@ function(portwave_target_defaults target)
   target_compile_definitions(${target} PRIVATE PORTWAVE_VERSION="${PROJECT_VERSION}")
 endfunction()
 
+# portwave_check_sve(): PORTWAVE_COMPILES_SVE says whether the compiler has vectors of SVE whose length it
+# knows, and operators for them.
+set(PORTWAVE_SVE -march=armv8.2-a+sve)
+function(portwave_check_sve)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_FLAGS "${PORTWAVE_SVE} -msve-vector-bits=256")
+  check_cxx_source_compiles("
+    #include <arm_sve.h>
+    using Native = svfloat64_t __attribute__((arm_sve_vector_bits(256)));
+    Native choose(Native a, Native b) { return a <= b ? -a : a * b; }
+    int main() {}" PORTWAVE_COMPILES_SVE)
+endfunction()
+
 # portwave_kernels(<target>): compiles <folder>/src/kernels/*.cpp once per instruction set, each into a
-# namespace of its own; instruction_set.hpp says which one runs. They fuse multiply and add where they
-# say so, and nowhere else, so all give the same bits.
+# namespace of its own; instruction_set.hpp knows them all and says which one runs. They fuse multiply
+# and add where they say so, and nowhere else, so all give the same bits.
 function(portwave_kernels target)
   file(GLOB kernels CONFIGURE_DEPENDS src/kernels/*.cpp)
   set(names baseline)
@@ -40,6 +54,14 @@ function(portwave_kernels target)
       list(APPEND flags_v4 -mmove-max=512 -mstore-max=512)
     endif()
     target_compile_definitions(${target} PRIVATE PORTWAVE_X86_64_KERNELS)
+  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    portwave_check_sve()
+    if(PORTWAVE_COMPILES_SVE)
+      list(APPEND names sve256 sve512)
+      set(flags_sve256 ${PORTWAVE_SVE} -msve-vector-bits=256)
+      set(flags_sve512 ${PORTWAVE_SVE} -msve-vector-bits=512)
+      target_compile_definitions(${target} PRIVATE PORTWAVE_SVE_KERNELS)
+    endif()
   endif()
   foreach(name IN LISTS names)
     set(objects ${target}_kernels_${name})

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "portwave/coupling/system/junction_run.hpp"
+#include "portwave/subsystems/base/instruction_set.hpp"
 
 namespace portwave {
 
@@ -11,14 +12,6 @@ struct JunctionKernels {
 
 const JunctionKernels& junction_kernels();
 
-namespace baseline {
-extern const JunctionKernels kJunctionKernels;
-}
-namespace v3 {
-extern const JunctionKernels kJunctionKernels;
-}
-namespace v4 {
-extern const JunctionKernels kJunctionKernels;
-}
+PORTWAVE_DECLARE_KERNELS(const JunctionKernels kJunctionKernels)
 
 }  // namespace portwave

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/base/lane_group.hpp"
 
 // Blocks of one class are solved kLaneGroup at a time, side by side: arrays are [state][lane].
@@ -66,14 +67,6 @@ struct LaneKernels {
 
 const LaneKernels& lane_kernels();
 
-namespace baseline {
-extern const LaneKernels kLaneKernels;
-}
-namespace v3 {
-extern const LaneKernels kLaneKernels;
-}
-namespace v4 {
-extern const LaneKernels kLaneKernels;
-}
+PORTWAVE_DECLARE_KERNELS(const LaneKernels kLaneKernels)
 
 }  // namespace portwave

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave {
@@ -128,14 +129,6 @@ struct LedgerKernels {
 
 const LedgerKernels& ledger_kernels();
 
-namespace baseline {
-extern const LedgerKernels kLedgerKernels;
-}
-namespace v3 {
-extern const LedgerKernels kLedgerKernels;
-}
-namespace v4 {
-extern const LedgerKernels kLedgerKernels;
-}
+PORTWAVE_DECLARE_KERNELS(const LedgerKernels kLedgerKernels)
 
 }  // namespace portwave

@@ -100,12 +100,8 @@ LaneTriangles LaneFactors::triangles() const {
 }
 
 const LaneKernels& lane_kernels() {
-#ifdef PORTWAVE_X86_64_KERNELS
-  static const InstructionSet set = instruction_set();
-  if (set == InstructionSet::x86_64_v4) return v4::kLaneKernels;
-  if (set == InstructionSet::x86_64_v3) return v3::kLaneKernels;
-#endif
-  return baseline::kLaneKernels;
+  static const LaneKernels& kernels = PORTWAVE_KERNELS(kLaneKernels);
+  return kernels;
 }
 
 }  // namespace portwave

@@ -118,13 +118,7 @@ void JunctionCompiler::add_run(std::span<const int> junctions, bool contiguous,
   out.runs_.push_back(run);
 }
 
-const JunctionKernels& junction_kernels() {
-#ifdef PORTWAVE_X86_64_KERNELS
-  if (instruction_set() == InstructionSet::x86_64_v4) return v4::kJunctionKernels;
-  if (instruction_set() == InstructionSet::x86_64_v3) return v3::kJunctionKernels;
-#endif
-  return baseline::kJunctionKernels;
-}
+const JunctionKernels& junction_kernels() { return PORTWAVE_KERNELS(kJunctionKernels); }
 
 std::size_t CompiledJunctions::bytes() const {
   return runs_.capacity() * sizeof(JunctionRun) + offsets_.capacity() * sizeof(int) +

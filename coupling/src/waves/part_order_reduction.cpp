@@ -78,12 +78,8 @@ std::size_t PartOrderReduction::bytes() const {
 }
 
 const LedgerKernels& ledger_kernels() {
-#ifdef PORTWAVE_X86_64_KERNELS
-  static const InstructionSet set = instruction_set();
-  if (set == InstructionSet::x86_64_v4) return v4::kLedgerKernels;
-  if (set == InstructionSet::x86_64_v3) return v3::kLedgerKernels;
-#endif
-  return baseline::kLedgerKernels;
+  static const LedgerKernels& kernels = PORTWAVE_KERNELS(kLedgerKernels);
+  return kernels;
 }
 
 }  // namespace portwave

@@ -215,21 +215,9 @@ class DuffingBatch final : public StepBatch {
 
 namespace duffing {
 
-const Kernels& oscillator_kernels() {
-#ifdef PORTWAVE_X86_64_KERNELS
-  if (instruction_set() == InstructionSet::x86_64_v4) return v4::kDuffingOscillator;
-  if (instruction_set() == InstructionSet::x86_64_v3) return v3::kDuffingOscillator;
-#endif
-  return baseline::kDuffingOscillator;
-}
+const Kernels& oscillator_kernels() { return PORTWAVE_KERNELS(kDuffingOscillator); }
 
-const Kernels& node_kernels() {
-#ifdef PORTWAVE_X86_64_KERNELS
-  if (instruction_set() == InstructionSet::x86_64_v4) return v4::kDuffingNode;
-  if (instruction_set() == InstructionSet::x86_64_v3) return v3::kDuffingNode;
-#endif
-  return baseline::kDuffingNode;
-}
+const Kernels& node_kernels() { return PORTWAVE_KERNELS(kDuffingNode); }
 
 }  // namespace duffing
 

@@ -23,11 +23,7 @@ using Square = Eigen::Matrix<Quadruple, Eigen::Dynamic, Eigen::Dynamic>;
 
 const staged_duffing::Kernels& staged_duffing_kernels(DuffingPorts ports, int stages) {
   const int kind = (ports == DuffingPorts::one_spring ? 0 : 2) + (stages - 2);
-#ifdef PORTWAVE_X86_64_KERNELS
-  if (instruction_set() == InstructionSet::x86_64_v4) return v4::kStagedDuffing[kind];
-  if (instruction_set() == InstructionSet::x86_64_v3) return v3::kStagedDuffing[kind];
-#endif
-  return baseline::kStagedDuffing[kind];
+  return PORTWAVE_KERNELS(kStagedDuffing)[kind];
 }
 
 Square inverse_of(const Square& matrix) {

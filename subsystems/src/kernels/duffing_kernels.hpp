@@ -94,14 +94,6 @@ const Kernels& node_kernels();
 
 }  // namespace duffing
 
-namespace baseline {
-extern const duffing::Kernels kDuffingOscillator, kDuffingNode;
-}
-namespace v3 {
-extern const duffing::Kernels kDuffingOscillator, kDuffingNode;
-}
-namespace v4 {
-extern const duffing::Kernels kDuffingOscillator, kDuffingNode;
-}
+PORTWAVE_DECLARE_KERNELS(const duffing::Kernels kDuffingOscillator, kDuffingNode)
 
 }  // namespace portwave

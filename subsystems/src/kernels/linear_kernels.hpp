@@ -95,14 +95,6 @@ struct LinearKernels {
 /// The kernels for the instruction set in use.
 const LinearKernels& linear_kernels();
 
-namespace baseline {
-extern const LinearKernels kLinearKernels;
-}
-namespace v3 {
-extern const LinearKernels kLinearKernels;
-}
-namespace v4 {
-extern const LinearKernels kLinearKernels;
-}
+PORTWAVE_DECLARE_KERNELS(const LinearKernels kLinearKernels)
 
 }  // namespace portwave

@@ -141,14 +141,6 @@ inline constexpr int kKinds = 4;
 
 }  // namespace staged_duffing
 
-namespace baseline {
-extern const staged_duffing::Kernels kStagedDuffing[staged_duffing::kKinds];
-}
-namespace v3 {
-extern const staged_duffing::Kernels kStagedDuffing[staged_duffing::kKinds];
-}
-namespace v4 {
-extern const staged_duffing::Kernels kStagedDuffing[staged_duffing::kKinds];
-}
+PORTWAVE_DECLARE_KERNELS(const staged_duffing::Kernels kStagedDuffing[staged_duffing::kKinds])
 
 }  // namespace portwave

@@ -601,19 +601,7 @@ class DenseLinearBatch final : public StepBatch {
 
 }  // namespace
 
-const LinearKernels& linear_kernels() {
-#ifdef PORTWAVE_X86_64_KERNELS
-  switch (instruction_set()) {
-    case InstructionSet::x86_64_v4:
-      return v4::kLinearKernels;
-    case InstructionSet::x86_64_v3:
-      return v3::kLinearKernels;
-    case InstructionSet::baseline:
-      break;
-  }
-#endif
-  return baseline::kLinearKernels;
-}
+const LinearKernels& linear_kernels() { return PORTWAVE_KERNELS(kLinearKernels); }
 
 std::unique_ptr<StepBatch> make_dense_linear_batch(std::span<const Component* const> parts) {
   return std::make_unique<DenseLinearBatch>(parts);

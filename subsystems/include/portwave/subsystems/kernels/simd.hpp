@@ -6,6 +6,11 @@
 
 #if defined(__AVX2__) || defined(__AVX512F__)
 #include <immintrin.h>
+#elif defined(__ARM_FEATURE_SVE_BITS) && __ARM_FEATURE_SVE_BITS > 0
+#include <arm_sve.h>
+#define PORTWAVE_SVE_BITS __ARM_FEATURE_SVE_BITS
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #ifndef PORTWAVE_ISA
@@ -33,6 +38,20 @@ using Native [[gnu::vector_size(32)]] = double;
 static inline Native fused(Native a, Native b, Native c) { return _mm256_fmadd_pd(a, b, c); }
 static inline Native broadcast(double value) { return _mm256_set1_pd(value); }
 static inline Native magnitude(Native a) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), a); }
+#elif defined(PORTWAVE_SVE_BITS)
+inline constexpr int kNative = PORTWAVE_SVE_BITS / 64;
+using Native = svfloat64_t __attribute__((arm_sve_vector_bits(PORTWAVE_SVE_BITS)));
+static inline Native fused(Native a, Native b, Native c) {
+  return svmla_f64_x(svptrue_b64(), c, a, b);
+}
+static inline Native broadcast(double value) { return svdup_f64(value); }
+static inline Native magnitude(Native a) { return svabs_f64_x(svptrue_b64(), a); }
+#elif defined(__aarch64__)
+inline constexpr int kNative = 2;
+using Native = float64x2_t;
+static inline Native fused(Native a, Native b, Native c) { return vfmaq_f64(c, a, b); }
+static inline Native broadcast(double value) { return vdupq_n_f64(value); }
+static inline Native magnitude(Native a) { return vabsq_f64(a); }
 #else
 inline constexpr int kNative = 2;
 using Native [[gnu::vector_size(16)]] = double;
@@ -135,6 +154,15 @@ static inline bool all_at_most(Vec<W> a, Vec<W> b) {
   const __m256d low = _mm256_cmp_pd(a.part[0], b.part[0], _CMP_LE_OQ);
   const __m256d high = _mm256_cmp_pd(a.part[1], b.part[1], _CMP_LE_OQ);
   return _mm256_movemask_pd(_mm256_and_pd(low, high)) == 0xf;
+#elif defined(PORTWAVE_SVE_BITS)
+  const svbool_t lanes = svptrue_b64();
+  svbool_t all = lanes;
+  for (int i = 0; i < Vec<W>::kParts; ++i) all = svcmple_f64(all, a.part[i], b.part[i]);
+  return !svptest_any(lanes, svnot_b_z(lanes, all));
+#elif defined(__aarch64__)
+  uint64x2_t all = vcleq_f64(a.part[0], b.part[0]);
+  for (int i = 1; i < Vec<W>::kParts; ++i) all = vandq_u64(all, vcleq_f64(a.part[i], b.part[i]));
+  return vminvq_u32(vreinterpretq_u32_u64(all)) != 0;
 #else
   bool all = true;
   for (int i = 0; i < Vec<W>::kParts; ++i) {

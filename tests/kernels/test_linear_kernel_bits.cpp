@@ -1,0 +1,192 @@
+// The kernels of linear parts, called with numbers that nothing else has touched, give the same bits
+// on every instruction set and every architecture.
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "kernels/linear_kernels.hpp"
+#include "kernels/numbers.hpp"
+#include "support/instruction_sets.hpp"
+
+namespace portwave {
+namespace {
+
+using testing::Digest;
+using testing::Numbers;
+
+struct Case {
+  int states;
+  int ports;
+  int width;
+  bool shared;
+  bool driven;
+
+  std::string name() const {
+    return fmt::format("{}x{}_{}{}{}", states, ports, width, shared ? "_shared" : "",
+                       driven ? "_driven" : "");
+  }
+};
+
+/// Three lane groups with all that a linear part can have. The first rows of z are made of Q's
+/// diagonal, then comes one of entries and one of a map.
+class Batch {
+ public:
+  Batch(const Case& c, Numbers& numbers) : case_(c) {
+    const int n = c.states, p = c.ports;
+    shape_.n = n;
+    shape_.z = n;
+    shape_.p = p;
+    shape_.q = kInputs;
+    for (int i = 0; i + 1 < n; ++i) storage_.push_back({i, i + 1});
+    for (int j = 0; j < n; j += 2) gradient_.push_back({n - 2, j});
+    mapped_ = {n - 1};
+    for (int i = 0; i < n + p + kInputs; ++i) {
+      dissipation_.push_back({i, i});
+      if (i > 0) dissipation_.push_back({i, numbers.below(i)});
+      output_.push_back({numbers.below(kInputs), i});
+    }
+    diagonal_gradient_.assign(static_cast<std::size_t>(n), 1);
+    diagonal_gradient_[static_cast<std::size_t>(n - 2)] = 0;
+    diagonal_gradient_[static_cast<std::size_t>(n - 1)] = 0;
+    for (int j = 0; j < p; ++j) sign_.push_back(j % 2 == 0 ? 1.0 : -1.0);
+    shape_.storage_count = static_cast<int>(storage_.size());
+    shape_.gradient_count = static_cast<int>(gradient_.size());
+    shape_.mapped_count = static_cast<int>(mapped_.size());
+    shape_.dissipation_count = static_cast<int>(dissipation_.size());
+    shape_.output_count = static_cast<int>(output_.size());
+    shape_.ports_dissipate = true;
+    shape_.storage = storage_.data();
+    shape_.gradient = gradient_.data();
+    shape_.mapped = mapped_.data();
+    shape_.dissipation = dissipation_.data();
+    shape_.output = output_.data();
+    shape_.diagonal_gradient = diagonal_gradient_.data();
+    shape_.input_sign = sign_.data();
+
+    const int columns = n + p + kInputs;
+    const std::array<int, kBlocks> sizes = {p + p * p,
+                                            n * n + n * p + p * n,
+                                            n * kInputs + p * kInputs,
+                                            n + shape_.storage_count + shape_.gradient_count +
+                                                shape_.dissipation_count + shape_.output_count + p,
+                                            shape_.mapped_count * columns,
+                                            shape_.z * columns};
+    coefficients_.resize(kGroups * kBlocks);
+    for (int g = 0; g < kGroups; ++g) {
+      for (int block = 0; block < kBlocks; ++block) {
+        const int lanes = c.shared ? 1 : c.width;
+        coefficients_[at(g, block)] =
+            numbers.draw(sizes[static_cast<std::size_t>(block)] * lanes, -0.3, 0.3);
+      }
+      groups_.push_back(
+          {block(g, 0), block(g, 1), block(g, 2), block(g, 3), block(g, 4), block(g, 5), c.shared});
+    }
+    a_ = numbers.draw(p * stride(), -1, 1);
+    record_ = numbers.draw(kGroups * (p + n + kInputs) * c.width, -1, 1);
+  }
+
+  double& a(int i) { return a_[static_cast<std::size_t>(i)]; }
+
+  /// Every kernel, each after what it needs.
+  Digest run(const LinearKernels& kernels) {
+    const int n = case_.states;
+    std::vector<double> b(a_.size()), next(record_.size()), change(lanes()), supply(lanes()),
+        dissipated(lanes()), increments(static_cast<std::size_t>(n * stride()));
+    const unsigned char ever_driven = case_.driven ? 1 : 0;
+    LinearTask task;
+    task.shape = &shape_;
+    task.groups = groups_.data();
+    task.first = 0;
+    task.last = kGroups;
+    task.width = case_.width;
+    task.stride = stride();
+    task.a = a_.data();
+    task.b = b.data();
+    task.record = record_.data();
+    task.states = static_cast<long>(kGroups) * case_.ports * case_.width;
+    task.next = next.data();
+    task.energy = {change.data(), supply.data(), dissipated.data()};
+    task.driven = case_.driven;
+    task.ever_driven = &ever_driven;
+
+    Digest digest;
+    kernels.freeze(task);
+    digest.add_all(record_);
+    kernels.scatter(task);
+    digest.add_all(b);
+    std::fill(b.begin(), b.end(), 0.0);
+    EXPECT_EQ(kernels.scatter_of(case_.width, case_.ports)(&task), -1);
+    digest.add_all(b);
+    EXPECT_EQ(kernels.advance(&task), -1);
+    for (const auto* column : {&b, &next, &change, &supply, &dissipated}) digest.add_all(*column);
+    kernels.increments(task, increments.data());
+    digest.add_all(increments);
+    // And which lane is not finite.
+    a_.back() = std::numeric_limits<double>::infinity();
+    EXPECT_EQ(kernels.advance(&task), stride() - 1);
+    return digest;
+  }
+
+ private:
+  static constexpr int kGroups = 3, kInputs = 2, kBlocks = 6;
+
+  static std::size_t at(int group, int block) {
+    return static_cast<std::size_t>(group * kBlocks + block);
+  }
+  const double* block(int g, int b) const { return coefficients_[at(g, b)].data(); }
+  std::size_t lanes() const { return static_cast<std::size_t>(stride()); }
+  int stride() const { return kGroups * case_.width; }
+
+  Case case_;
+  LinearShape shape_;
+  std::vector<LinearEntry> storage_, gradient_, dissipation_, output_;
+  std::vector<int> mapped_;
+  std::vector<unsigned char> diagonal_gradient_;
+  std::vector<double> sign_;
+  std::vector<std::vector<double>> coefficients_;
+  std::vector<LinearGroup> groups_;
+  std::vector<double> a_, record_;
+};
+
+// Run by the tests below in processes of its own.
+TEST(LinearKernelBits, DISABLED_PrintDigests) {
+  testing::print_instruction_set();
+  std::vector<Case> cases;
+  for (const int ports : {1, 2, 3, 4, 5}) {
+    for (const int states : {3, 4, 5, 6, 13}) {
+      for (const int width : {1, 8}) {
+        for (const bool shared : {false, true}) {
+          cases.push_back({states, ports, width, shared, (states + ports) % 2 == 0});
+        }
+      }
+    }
+  }
+  for (const Case& c : cases) {
+    for (const bool control : {false, true}) {
+      Numbers numbers(11);
+      Batch batch(c, numbers);
+      if (control) testing::nudge(batch.a(0));
+      batch.run(linear_kernels()).print(c.name() + (control ? "'" : ""));
+    }
+  }
+}
+
+TEST(LinearKernelBits, AreTheSameOnEveryInstructionSet) {
+  testing::expect_equal_digests("LinearKernelBits", 200);
+}
+
+#ifdef PORTWAVE_OTHER_PROGRAM
+TEST(LinearKernelBits, AreTheSameOnAnotherArchitecture) {
+  testing::expect_digests_of(PORTWAVE_OTHER_PROGRAM, "LinearKernelBits", 100,
+                             [](const std::string& /*name*/) { return true; });
+}
+#endif
+
+}  // namespace
+}  // namespace portwave
