@@ -1,5 +1,6 @@
 #pragma once
 
+#include "portwave/subsystems/base/instruction_set.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
 namespace portwave {
@@ -27,14 +28,6 @@ struct SmallIslandKernels {
 
 const SmallIslandKernels& small_island_kernels();
 
-namespace baseline {
-extern const SmallIslandKernels kSmallIslandKernels;
-}
-namespace v3 {
-extern const SmallIslandKernels kSmallIslandKernels;
-}
-namespace v4 {
-extern const SmallIslandKernels kSmallIslandKernels;
-}
+PORTWAVE_DECLARE_KERNELS(const SmallIslandKernels kSmallIslandKernels)
 
 }  // namespace portwave

@@ -180,12 +180,6 @@ std::unique_ptr<SmallIsland> SmallIsland::of(const WaveDiscretisation& waves,
   return std::make_unique<PairInRegisters>(parts[0], parts[1], run, turned);
 }
 
-const SmallIslandKernels& small_island_kernels() {
-#ifdef PORTWAVE_X86_64_KERNELS
-  if (instruction_set() == InstructionSet::x86_64_v4) return v4::kSmallIslandKernels;
-  if (instruction_set() == InstructionSet::x86_64_v3) return v3::kSmallIslandKernels;
-#endif
-  return baseline::kSmallIslandKernels;
-}
+const SmallIslandKernels& small_island_kernels() { return PORTWAVE_KERNELS(kSmallIslandKernels); }
 
 }  // namespace portwave
