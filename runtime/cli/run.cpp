@@ -1,5 +1,6 @@
 // portwave run, portwave validate
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -288,7 +289,9 @@ Stepper make_stepper_of_slice(const Scenario& scenario, const StepperOptions& op
       issues.push_back(placed_in_whole(own, scenario.system));
     }
     const ScenarioError placed(error.file(), std::move(issues));
-    if (!is_first_rank()) std::cerr << placed.report();
+    const bool is_of_part = std::ranges::any_of(
+        placed.issues(), [](const Issue& own) { return own.where.starts_with("/subsystems/"); });
+    if (!is_first_rank() && is_of_part) std::cerr << placed.report();
     throw placed;
   }
 }
