@@ -1,5 +1,7 @@
 #include "kernels/linear_kernels.hpp"
 
+#include <utility>
+
 #include "portwave/subsystems/kernels/simd.hpp"
 
 namespace portwave::PORTWAVE_ISA {
@@ -72,16 +74,23 @@ BoundCall scatter_of(int width, int ports) {
 
 void scatter(const LinearTask& t) { scatter_of(t.width, t.shape->p)(&t); }
 
-/// Rows [row, row + kRows) of sum += M v, M with `columns` columns, v's entries `step` apart.
-template <int W, bool kShared, int kRows>
-inline void add_rows(const double* M, int row, int columns, const double* v, int step,
-                     Vec<W> (&sum)[kRows]) {
-  for (int j = 0; j < columns; ++j) {
-    const Vec<W> in = Vec<W>::load(v + j * step);
-    for (int r = 0; r < kRows; ++r) {
-      sum[r] = fma(coefficient<W, kShared>(M, (row + r) * columns + j), in, sum[r]);
-    }
+/// 0, 1, …: loops over registers are written out, for an array that a loop goes through is in memory.
+template <int kRows>
+using Rows = std::make_integer_sequence<int, kRows>;
+
+/// sum += M v of a block of rows whose coefficients lie column by column, v's entries `step` apart.
+/// Returns the end of M.
+template <int W, bool kShared, int... r>
+[[gnu::always_inline]] inline const double* add_columns(const double* M, int columns,
+                                                        const double* v, int step,
+                                                        Vec<W> (&sum)[sizeof...(r)],
+                                                        std::integer_sequence<int, r...> /*rows*/) {
+  constexpr int kStride = static_cast<int>(sizeof...(r)) * kStep<W, kShared>;
+  for (int j = 0; j < columns; ++j, M += kStride, v += step) {
+    const Vec<W> in = Vec<W>::load(v);
+    ((sum[r] = fma(coefficient<W, kShared>(M, r), in, sum[r])), ...);
   }
+  return M;
 }
 
 /// The group's arrays.
@@ -94,67 +103,114 @@ struct GroupArrays {
   bool driven;  ///< some ū of the group is not zero
 };
 
-template <int W, bool kShared, int kRows>
-inline void advance_rows(const LinearTask& t, const LinearGroup& group, const GroupArrays& at,
-                         int row, Vec<W>& check) {
-  constexpr int S = kStep<W, kShared>;
-  const int n = t.shape->n, p = t.shape->p, q = t.shape->q;
-  Vec<W> sum[kRows];
-  for (int r = 0; r < kRows; ++r) sum[r] = Vec<W>::all(0.0);
-  add_rows<W, kShared, kRows>(group.step, row, n, at.x, W, sum);
-  add_rows<W, kShared, kRows>(group.step + n * n * S, row, p, at.a, t.stride, sum);
-  if (at.driven) add_rows<W, kShared, kRows>(group.input, row, q, at.input, W, sum);
-  for (int r = 0; r < kRows; ++r) {
-    const Vec<W> next = Vec<W>::load(at.x + (row + r) * W) + sum[r];
-    next.store(at.next + (row + r) * W);
-    check = fma(next, Vec<W>::all(0.0), check);
+/// Where the coefficients of a sweep are read next.
+struct Sweep {
+  const double* step;
+  const double* input;
+};
+
+template <int W, bool kShared, int... r>
+[[gnu::always_inline]] inline void advance_rows(const LinearTask& t, const GroupArrays& at,
+                                                const int* states, Sweep& sweep,
+                                                std::integer_sequence<int, r...> rows) {
+  Vec<W> sum[] = {(static_cast<void>(r), Vec<W>::all(0.0))...};
+  const double* M = add_columns<W, kShared>(sweep.step, t.shape->n, at.x, W, sum, rows);
+  sweep.step = add_columns<W, kShared>(M, t.shape->p, at.a, t.stride, sum, rows);
+  if (at.driven) {
+    sweep.input = add_columns<W, kShared>(sweep.input, t.shape->q, at.input, W, sum, rows);
+  }
+  ((Vec<W>::load(at.x + states[r] * W) + sum[r]).store(at.next + states[r] * W), ...);
+}
+
+template <int W, bool kShared>
+[[gnu::always_inline]] inline void advance_block(const LinearTask& t, const GroupArrays& at,
+                                                 int rows, const int* states, Sweep& sweep) {
+  switch (rows) {
+    case 1:
+      return advance_rows<W, kShared>(t, at, states, sweep, Rows<1>());
+    case 2:
+      return advance_rows<W, kShared>(t, at, states, sweep, Rows<2>());
+    case 3:
+      return advance_rows<W, kShared>(t, at, states, sweep, Rows<3>());
+    case 4:
+      return advance_rows<W, kShared>(t, at, states, sweep, Rows<4>());
+    case 5:
+      return advance_rows<W, kShared>(t, at, states, sweep, Rows<5>());
+    default:
+      return advance_rows<W, kShared>(t, at, states, sweep, Rows<kRowsAtOnce>());
   }
 }
 
-constexpr int kRowsAtOnce = 6;
-
+/// States that follow others, whose x⁺ is there.
 template <int W, bool kShared>
-[[gnu::always_inline]] inline void advance_any(const LinearTask& t, const LinearGroup& group,
-                                               const GroupArrays& at, int row, int rows,
-                                               Vec<W>& check) {
-  switch (rows) {
-    case 1:
-      return advance_rows<W, kShared, 1>(t, group, at, row, check);
-    case 2:
-      return advance_rows<W, kShared, 2>(t, group, at, row, check);
-    case 3:
-      return advance_rows<W, kShared, 3>(t, group, at, row, check);
-    case 4:
-      return advance_rows<W, kShared, 4>(t, group, at, row, check);
-    case 5:
-      return advance_rows<W, kShared, 5>(t, group, at, row, check);
-    default:
-      return advance_rows<W, kShared, 6>(t, group, at, row, check);
+[[gnu::always_inline]] inline void advance_followers(const LinearTask& t, const GroupArrays& at,
+                                                     Sweep& sweep) {
+  const LinearEntry* const entries = t.shape->followers;
+  const double* const start = t.shape->followers_have_rows ? at.next : at.x;
+  const int count = t.shape->follower_count;
+  for (int e = 0; e < count;) {
+    const int row = entries[e].row;
+    Vec<W> sum = Vec<W>::all(0.0);
+    do {
+      const int column = entries[e].column * W;
+      const Vec<W> both = Vec<W>::load(at.x + column) + Vec<W>::load(at.next + column);
+      sum = fma(coefficient<W, kShared>(sweep.step, e), both, sum);
+    } while (++e < count && entries[e].row == row);
+    (Vec<W>::load(start + row * W) + sum).store(at.next + row * W);
   }
+  sweep.step += count * kStep<W, kShared>;
+}
+
+template <int W, bool kShared, int... r>
+[[gnu::always_inline]] inline void freeze_ports(const LinearTask& t, Sweep& sweep, const double* x,
+                                                double* b0, bool driven,
+                                                std::integer_sequence<int, r...> ports) {
+  // Ports are few: each has two sums, so that none waits for the one before.
+  constexpr int kStride = static_cast<int>(sizeof...(r)) * kStep<W, kShared>;
+  Vec<W> sum[] = {(static_cast<void>(r), Vec<W>::all(0.0))...};
+  Vec<W> other[] = {(static_cast<void>(r), Vec<W>::all(0.0))...};
+  const double* M = sweep.step;
+  int j = 0;
+  for (; j + 2 <= t.shape->n; j += 2, M += 2 * kStride) {
+    const Vec<W> even = Vec<W>::load(x + j * W), odd = Vec<W>::load(x + j * W + W);
+    ((sum[r] = fma(coefficient<W, kShared>(M, r), even, sum[r])), ...);
+    ((other[r] = fma(coefficient<W, kShared>(M + kStride, r), odd, other[r])), ...);
+  }
+  sweep.step = add_columns<W, kShared>(M, t.shape->n - j, x + j * W, W, sum, ports);
+  if (driven) {
+    sweep.input =
+        add_columns<W, kShared>(sweep.input, t.shape->q, x + t.shape->n * W, W, sum, ports);
+  }
+  ((sum[r] + other[r]).store(b0 + r * W), ...);
 }
 
 /// b⁰ = Cx (+ C_u ū), given x and ū behind it.
 template <int W, bool kShared>
-inline void freeze_group(const LinearTask& t, const LinearGroup& group, const double* x, double* b0,
-                         bool driven) {
-  constexpr int S = kStep<W, kShared>;
-  const int n = t.shape->n, p = t.shape->p, q = t.shape->q;
-  const double* C = group.step + (n * n + n * p) * S;
-  const double* C_u = group.input + n * q * S;
-  const double* input = x + n * W;
+[[gnu::always_inline]] inline void freeze_group(const LinearTask& t, Sweep sweep, const double* x,
+                                                double* b0, bool driven) {
   int i = 0;
-  for (; i + 2 <= p; i += 2) {
-    Vec<W> sum[2] = {Vec<W>::all(0.0), Vec<W>::all(0.0)};
-    add_rows<W, kShared, 2>(C, i, n, x, W, sum);
-    if (driven) add_rows<W, kShared, 2>(C_u, i, q, input, W, sum);
-    for (int r = 0; r < 2; ++r) sum[r].store(b0 + (i + r) * W);
+  for (; i + kPortsAtOnce <= t.shape->p; i += kPortsAtOnce) {
+    freeze_ports<W, kShared>(t, sweep, x, b0 + i * W, driven, Rows<kPortsAtOnce>());
   }
-  for (; i < p; ++i) {
-    Vec<W> sum[1] = {Vec<W>::all(0.0)};
-    add_rows<W, kShared, 1>(C, i, n, x, W, sum);
-    if (driven) add_rows<W, kShared, 1>(C_u, i, q, input, W, sum);
-    sum[0].store(b0 + i * W);
+  for (; i < t.shape->p; ++i) {
+    freeze_ports<W, kShared>(t, sweep, x, b0 + i * W, driven, Rows<1>());
   }
+}
+
+/// 0 in lanes whose x⁺ and b are finite. A part with ports shows x⁺ by b⁰⁺ = Cx⁺: whatever is not
+/// finite in a sum of products stays so.
+template <int W>
+[[gnu::always_inline]] inline Vec<W> finite_check(const LinearTask& t, const GroupArrays& at,
+                                                  const double* b0) {
+  const Vec<W> zero = Vec<W>::all(0.0);
+  Vec<W> check = zero;
+  for (int j = 0; j < t.shape->p; ++j) {
+    check = fma(Vec<W>::load(at.b + j * t.stride) + Vec<W>::load(b0 + j * W), zero, check);
+  }
+  for (int i = 0; t.shape->p == 0 && i < t.shape->n; ++i) {
+    check = fma(Vec<W>::load(at.next + i * W), zero, check);
+  }
+  return check;
 }
 
 /// Coefficients of a group's ledger, one kind after another (LinearGroup::energy).
@@ -272,7 +328,7 @@ template <int W, bool kShared>
 }
 
 /// First lane of the group that is not finite, or W.
-template <int W, bool kShared>
+template <int W, bool kShared, int P>
 int advance_group(const LinearTask& t, long g) {
   const LinearShape& s = *t.shape;
   const LinearGroup& group = t.groups[g];
@@ -286,19 +342,18 @@ int advance_group(const LinearTask& t, long g) {
       zero.store(at.next + (s.n + j) * W);
     }
   }
-  scatter_group<W, kShared, 0>(t, g);
-  Vec<W> check = zero;
-  // Blocks of rows as equal as can be: each pass over x feeds as many sums as there are registers.
-  const int blocks = (s.n + kRowsAtOnce - 1) / kRowsAtOnce;
-  for (int k = 0, row = 0; k < blocks; ++k) {
-    const int rows = (s.n - row) / (blocks - k) + ((s.n - row) % (blocks - k) != 0 ? 1 : 0);
-    advance_any<W, kShared>(t, group, at, row, rows, check);
-    row += rows;
+  scatter_group<W, kShared, P>(t, g);
+  Sweep sweep{group.step, group.input};
+  const int* states = s.row_states;
+  for (int k = 0; k < s.block_count; ++k) {
+    const int rows = s.block_rows[k];
+    advance_block<W, kShared>(t, at, rows, states, sweep);
+    states += rows;
   }
-  freeze_group<W, kShared>(t, group, at.next, t.next + g * s.p * W, false);
-  for (int j = 0; j < s.p; ++j) {
-    check = fma(Vec<W>::load(at.b + j * t.stride), zero, check);
-  }
+  advance_followers<W, kShared>(t, at, sweep);
+  double* b0 = t.next + g * s.p * W;
+  freeze_group<W, kShared>(t, sweep, at.next, b0, false);
+  const Vec<W> check = finite_check<W>(t, at, b0);
   if (t.energy.wanted()) {
     const int sizes = s.z + s.p + s.q;
     if (sizes <= LinearTask::kOnStack) {
@@ -311,25 +366,44 @@ int advance_group(const LinearTask& t, long g) {
   return all_at_most(check, zero) ? W : first_above(check, zero);
 }
 
-template <int W>
-int advance(const LinearTask& t) {
+template <int W, int P>
+int advance_groups(const LinearTask& t) {
   int bad = -1;
   for (long g = t.first; g < t.last; ++g) {
     const int lane =
-        t.groups[g].shared ? advance_group<W, true>(t, g) : advance_group<W, false>(t, g);
+        t.groups[g].shared ? advance_group<W, true, P>(t, g) : advance_group<W, false, P>(t, g);
     if (lane < W && bad < 0) bad = static_cast<int>(g) * W + lane;
   }
   return bad;
 }
 
 template <int W>
+int advance(const LinearTask& t) {
+  switch (t.shape->p) {
+    case 1:
+      return advance_groups<W, 1>(t);
+    case 2:
+      return advance_groups<W, 2>(t);
+    default:
+      return advance_groups<W, 0>(t);
+  }
+}
+
+template <int W, bool kShared>
+void freeze_one(const LinearTask& t, long g) {
+  constexpr int S = kStep<W, kShared>;
+  const LinearShape& s = *t.shape;
+  const LinearGroup& group = t.groups[g];
+  const double* x = t.record + t.states + g * (s.n + s.q) * W;
+  const Sweep ports{group.step + (s.row_count * (s.n + s.p) + s.follower_count) * S,
+                    group.input + s.row_count * s.q * S};
+  freeze_group<W, kShared>(t, ports, x, t.record + g * s.p * W, t.driven);
+}
+
+template <int W>
 void freeze(const LinearTask& t) {
-  const int size = t.shape->n + t.shape->q;
   for (long g = t.first; g < t.last; ++g) {
-    const double* x = t.record + t.states + g * size * W;
-    double* b0 = t.record + g * t.shape->p * W;
-    t.groups[g].shared ? freeze_group<W, true>(t, t.groups[g], x, b0, t.driven)
-                       : freeze_group<W, false>(t, t.groups[g], x, b0, t.driven);
+    t.groups[g].shared ? freeze_one<W, true>(t, g) : freeze_one<W, false>(t, g);
   }
 }
 

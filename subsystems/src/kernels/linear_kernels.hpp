@@ -17,6 +17,10 @@ struct LinearEntry {
 /// h[R P; Pᵀ S] (dissipation); h[(G+P)ᵀ, S+N] of the external inputs (output); and per port the
 /// factor c of u = c(a ± b). Rows and columns from z on are ports and inputs; before it they are
 /// co-energy variables, n of them, or with stages n for each.
+///
+/// A state whose equation is ẋᵢ = Σⱼ kⱼ xⱼ, with neither ports nor inputs, follows the states that it
+/// refers to: xᵢ⁺ = xᵢ + Σⱼ ½h kⱼ(xⱼ + xⱼ⁺), as a position follows a velocity. The others are advanced
+/// by rows of the step map, blocks of up to kRowsAtOnce of them at a time.
 struct LinearShape {
   int n = 0;  ///< states
   int z = 0;  ///< co-energy variables
@@ -27,7 +31,15 @@ struct LinearShape {
   int mapped_count = 0;  ///< rows of z by maps of (x, a, ū): with stages all that are wanted
   int dissipation_count = 0;
   int output_count = 0;
-  bool ports_dissipate = false;  ///< dissipation or output entries refer to ports
+  bool ports_dissipate = false;               ///< dissipation or output entries refer to ports
+  int row_count = 0;                          ///< states advanced by rows of the step map
+  const int* row_states = nullptr;            ///< which
+  const unsigned char* block_rows = nullptr;  ///< how many of them in each block
+  int block_count = 0;
+  int follower_count = 0;                  ///< entries
+  const LinearEntry* followers = nullptr;  ///< by rows; columns are no followers
+  /// Followers have rows too, for they are stiff in some lanes; elsewhere these are zero.
+  bool followers_have_rows = false;
   const LinearEntry* storage = nullptr;
   const LinearEntry* gradient = nullptr;
   const int* mapped = nullptr;
@@ -40,8 +52,10 @@ struct LinearShape {
 
 /// The step maps of one lane group: every coefficient W times side by side, or once if `shared`.
 ///   scatter  [σ (p) | D − σ (p×p)]
-///   step     [Φ − I (n×n) | Ψ (n×p) | C (p×n)]
-///   input    [Ψ_u (n×q) | C_u (p×q)]
+///   step     [Φ − I | Ψ] of the states that have rows, ½h k of the followers' entries, C (p×n)
+///   input    Ψ_u of the states that have rows, C_u (p×q)
+/// Matrices of step and input lie block of rows by block, each column by column: in the order of a
+/// sweep. Those of C and C_u are two rows each.
 ///   mapped   rows of z (mapped_count × (n + p + q))
 struct LinearGroup {
   const double* scatter = nullptr;
@@ -76,6 +90,11 @@ struct LinearTask {
 
   static constexpr int kOnStack = 96;
 };
+
+/// Rows of a map that are summed in one pass over its arguments: as many as there are registers.
+inline constexpr int kRowsAtOnce = 6;
+/// The same of C: ports are few.
+inline constexpr int kPortsAtOnce = 2;
 
 struct LinearKernels {
   /// b = σa + (b⁰ + (D − σ)a)

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -6,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -16,9 +18,11 @@
 #include "batches/lane_values.hpp"
 #include "kernels/linear_kernels.hpp"
 #include "linear/dense_step_maps.hpp"
+#include "linear/followers.hpp"
 #include "linear/linear_batches.hpp"
 #include "linear/linear_energy.hpp"
 #include "linear/linear_stages.hpp"
+#include "linear/row_blocks.hpp"
 #include "portwave/subsystems/base/equal_classes.hpp"
 
 namespace portwave {
@@ -140,6 +144,7 @@ class DenseLinearBatch final : public StepBatch {
       }
     }
     make_patterns(energies);
+    arrange_rows(distinct);
     std::vector<FlatMaps> maps;
     for (std::size_t i = 0; i < energies.size(); ++i) {
       maps.push_back(flatten(distinct.representatives[i], energies[i]));
@@ -287,7 +292,7 @@ class DenseLinearBatch final : public StepBatch {
         group.energy +
         (n + shape_.storage_count + shape_.gradient_count + shape_.dissipation_count) * step;
     const double* per_wave = output + shape_.output_count * step;
-    const auto sizes = static_cast<std::size_t>(4 * n + q + shape_.z + 2 * p);
+    const auto sizes = static_cast<std::size_t>(5 * n + q + shape_.z + 2 * p);
     detail::Workspace work(sizes * width);
     V* const slope =
         reinterpret_cast<V*>(work.data());  // what an error of x⁺ changes the balance by
@@ -297,6 +302,7 @@ class DenseLinearBatch final : public StepBatch {
     V* const of_gradient = shifted + n;       // terms of Qx
     V* const size_of_x = of_gradient + n;     // and of the inputs
     V* const size_of_a = size_of_x + n + q;
+    V* const terms_of_x = size_of_a + p;  // of x⁺
     for (int i = 0; i < n + q; ++i) size_of_x[i] = abs(state(x, i));
     for (int i = 0; i < p; ++i) size_of_a[i] = abs(incident(i));
     for (int i = 0; i < n; ++i) shifted[i] = state(after, i);
@@ -317,12 +323,14 @@ class DenseLinearBatch final : public StepBatch {
       add_slope(entry.row, entry.column, half_q);
       add_slope(entry.column, entry.row, half_q);
     }
-    const auto moved = [&](const double* of_state, const double* of_wave, const double* of_input,
-                           int row) {
+    const auto moved = [&](const Row& by_state, const Row& by_wave, const Row& by_input) {
       V sum = V::all(0.0);
-      for (int j = 0; j < n; ++j) sum += size(of_state, row * n + j) * size_of_x[j];
-      for (int j = 0; j < p; ++j) sum += size(of_wave, row * p + j) * size_of_a[j];
-      for (int j = 0; j < q; ++j) sum += size(of_input, row * q + j) * size_of_x[n + j];
+      const auto add = [&](const Row& row, int count, const V* of) {
+        for (int j = 0; j < count; ++j) sum += size(row.block, row.first + j * row.step) * of[j];
+      };
+      add(by_state, n, size_of_x);
+      add(by_wave, p, size_of_a);
+      add(by_input, q, size_of_x + n);
       return sum;
     };
     for (int i = 0; i < n && !is_staged(); ++i) terms[i] = of_gradient[i];
@@ -333,21 +341,26 @@ class DenseLinearBatch final : public StepBatch {
       for (int j = 0; j < p; ++j) own_terms += size(row, n + j) * size_of_a[j];
       for (int j = 0; j < q; ++j) own_terms += size(row, n + p + j) * size_of_x[n + j];
     }
-    const double* C = group.step + (n * n + n * p) * step;
-    V sum = V::all(0.0);
-    for (int i = 0; i < n; ++i) {
-      const V terms_of_x =
-          moved(group.step, group.step + n * n * step, group.input, i) + abs(state(after, i));
-      sum += abs(slope[i]) * terms_of_x;
+    for (int i = 0; i < n; ++i) terms_of_x[i] = abs(state(after, i));
+    for (int k = 0; k < shape_.row_count; ++k) {
+      terms_of_x[row_states_[static_cast<std::size_t>(k)]] +=
+          moved(state_row(group, k), wave_row(group, k), input_row(group, k));
     }
+    for (std::size_t e = 0; e < followers_.size(); ++e) {
+      const auto& [row, column] = followers_[e];
+      terms_of_x[row] += size(group.step, shape_.row_count * (n + p) + static_cast<int>(e)) *
+                         (size_of_x[column] + terms_of_x[column]);
+    }
+    V sum = V::all(0.0);
+    for (int i = 0; i < n; ++i) sum += abs(slope[i]) * terms_of_x[i];
     for (int i = 0; i < p; ++i) {
-      const double* gain = group.scatter + p * step;
-      const double* C_u = group.input + n * q * step;
+      const Row gain{group.scatter, p + i * p, 1};
+      const Row C = port_state_row(group, i), C_u = port_input_row(group, i);
       V b = value(group.scatter, i) * incident(i);
-      for (int j = 0; j < n; ++j) b += value(C, i * n + j) * state(x, j);
-      for (int j = 0; j < p; ++j) b += value(gain, i * p + j) * incident(j);
-      for (int j = 0; j < q; ++j) b += value(C_u, i * q + j) * state(x, n + j);
-      const V terms_of_b = moved(C, gain, C_u, i);
+      for (int j = 0; j < n; ++j) b += value(C.block, C.first + j * C.step) * state(x, j);
+      for (int j = 0; j < p; ++j) b += value(gain.block, gain.first + j) * incident(j);
+      for (int j = 0; j < q; ++j) b += value(C_u.block, C_u.first + j * C_u.step) * state(x, n + j);
+      const V terms_of_b = moved(C, gain, C_u);
       sum += (abs(b) + kPerTerm * terms_of_b) * terms_of_b;
       terms[shape_.z + i] = size_of_a[i] + abs(b) + terms_of_b;
     }
@@ -361,6 +374,33 @@ class DenseLinearBatch final : public StepBatch {
     }
     const V rounding = kPerTerm * sum;
     rounding.to(out);
+  }
+
+  /// A row of coefficients: where column 0 is in a block, and how far the next.
+  struct Row {
+    const double* block;
+    int first, step;
+  };
+  Row state_row(const LinearGroup& group, int k) const {
+    const auto [first, each] = rows_.run(k, shape_.n + shape_.p);
+    return {group.step, first, each};
+  }
+  Row wave_row(const LinearGroup& group, int k) const {
+    const auto [first, each] = rows_.run(k, shape_.n + shape_.p);
+    return {group.step, first + shape_.n * each, each};
+  }
+  Row input_row(const LinearGroup& group, int k) const {
+    const auto [first, each] = rows_.run(k, shape_.q);
+    return {group.input, first, each};
+  }
+  Row port_state_row(const LinearGroup& group, int port) const {
+    const auto [first, each] = ports_.run(port, shape_.n);
+    const int before = shape_.row_count * (shape_.n + shape_.p) + shape_.follower_count;
+    return {group.step, before + first, each};
+  }
+  Row port_input_row(const LinearGroup& group, int port) const {
+    const auto [first, each] = ports_.run(port, shape_.q);
+    return {group.input, shape_.row_count * shape_.q + first, each};
   }
 
   bool is_staged() const { return stages_.count > 1 || substeps_ > 1; }
@@ -517,6 +557,35 @@ class DenseLinearBatch final : public StepBatch {
     shape_.input_sign = sign_.data();
   }
 
+  /// Which states have rows of the step map. Parts of a batch have the same followers, by their key.
+  void arrange_rows(const Distinct& distinct) {
+    const Followers followers(*parts_[0]);
+    bool some_follow = false, some_are_stiff = is_staged();
+    for (const Distinct::Representative& r : distinct.representatives) {
+      const bool stiff = is_staged() || Followers(*r.part).are_stiff(*r.part, step_s_);
+      (stiff ? some_are_stiff : some_follow) = true;
+    }
+    row_states_.clear();
+    for (int i = 0; i < shape_.n; ++i) {
+      if (some_are_stiff || !followers.is_follower(i)) row_states_.push_back(i);
+    }
+    followers_.clear();
+    if (some_follow) {
+      for (const Followers::Entry& e : followers.entries()) {
+        followers_.push_back({e.row, e.column});
+      }
+    }
+    rows_ = RowBlocks::balanced(static_cast<int>(row_states_.size()), kRowsAtOnce);
+    ports_ = RowBlocks::of(shape_.p, kPortsAtOnce);
+    shape_.row_count = static_cast<int>(row_states_.size());
+    shape_.row_states = row_states_.data();
+    shape_.block_rows = rows_.sizes().data();
+    shape_.block_count = static_cast<int>(rows_.sizes().size());
+    shape_.follower_count = static_cast<int>(followers_.size());
+    shape_.followers = followers_.data();
+    shape_.followers_have_rows = some_are_stiff && !followers_.empty();
+  }
+
   std::vector<PortClosure> closures_of(const Distinct::Representative& of) const {
     return port_closures(signature_, step_s_, of.impedance.data());
   }
@@ -539,11 +608,7 @@ class DenseLinearBatch final : public StepBatch {
     }
     append(maps.sigma, flat.scatter);
     append(maps.D_minus_sigma, flat.scatter);
-    append(maps.Phi_minus_I, flat.step);
-    append(maps.Psi, flat.step);
-    append(maps.C, flat.step);
-    append(maps.Psi_u, flat.input);
-    append(maps.C_u, flat.input);
+    append_step(*of.part, maps, flat);
     std::vector<double> of_state(static_cast<std::size_t>(shape_.n), 0.0);
     for (const LinearEnergy::Entry& e : energy.storage()) {
       if (e.row == e.column) of_state[static_cast<std::size_t>(e.row)] += e.value;
@@ -557,6 +622,29 @@ class DenseLinearBatch final : public StepBatch {
       flat.energy.push_back(c.effort_in ? 0.5 * c.s : 0.5 * c.s / c.impedance);
     }
     return flat;
+  }
+
+  void append_step(const LinearPortHamiltonian& part, StepMaps& maps, FlatMaps& flat) const {
+    std::vector<double> of_followers;
+    if (shape_.follower_count > 0) {
+      const Followers followers(part);
+      const bool stiff = followers.are_stiff(part, step_s_);
+      for (const Followers::Entry& e : followers.entries()) {
+        of_followers.push_back(stiff ? 0.0 : 0.5 * step_s_ * e.k);
+        if (stiff) continue;
+        maps.Phi_minus_I.row(e.row).setZero();
+        maps.Psi.row(e.row).setZero();
+        maps.Psi_u.row(e.row).setZero();
+      }
+    }
+    std::vector<int> ports(static_cast<std::size_t>(shape_.p));
+    std::iota(ports.begin(), ports.end(), 0);
+    rows_.append(row_states_, std::array<const Matrix*, 2>{&maps.Phi_minus_I, &maps.Psi},
+                 flat.step);
+    flat.step.insert(flat.step.end(), of_followers.begin(), of_followers.end());
+    ports_.append(ports, std::array<const Matrix*, 1>{&maps.C}, flat.step);
+    rows_.append(row_states_, std::array<const Matrix*, 1>{&maps.Psi_u}, flat.input);
+    ports_.append(ports, std::array<const Matrix*, 1>{&maps.C_u}, flat.input);
   }
 
   void store(const std::vector<FlatMaps>& maps, const std::vector<int>& of_lane) {
@@ -595,6 +683,9 @@ class DenseLinearBatch final : public StepBatch {
   std::vector<LinearEntry> storage_, gradient_, dissipation_, output_;
   std::vector<unsigned char> diagonal_gradient_;
   std::vector<int> mapped_;
+  std::vector<int> row_states_;
+  std::vector<LinearEntry> followers_;
+  RowBlocks rows_, ports_;  ///< of states that have rows; of ports
   std::vector<LinearGroup> groups_;
   LaneCoefficients coefficients_[6];
 };

@@ -1,0 +1,66 @@
+#include "linear/followers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace portwave {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+void mark_rows(const SparseMatrix& m, std::vector<char>& marked) {
+  for (int j = 0; j < m.outerSize(); ++j) {
+    for (SparseMatrix::InnerIterator it(m, j); it; ++it) {
+      if (it.value() != 0.0) marked[at(static_cast<int>(it.row()))] = 1;
+    }
+  }
+}
+
+double diagonal_of(const SparseMatrix& Q, int j) { return Q.coeff(j, j); }
+
+/// Whether ∂H/∂xⱼ depends on xⱼ alone.
+bool is_alone(const SparseMatrix& Q, int j) {
+  for (SparseMatrix::InnerIterator it(Q, j); it; ++it) {
+    if (it.row() != j && it.value() != 0.0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Followers::Followers(const LinearPortHamiltonian& part) : role_(at(part.structure().states())) {
+  const Structure& s = part.structure();
+  const int n = s.states();
+  std::vector<char> has_more(at(n), 0);
+  mark_rows(s.R, has_more);
+  mark_rows(s.G, has_more);
+  mark_rows(s.P, has_more);
+  // J is skew: its column i is minus its row i.
+  for (int i = 0; i < n; ++i) {
+    if (has_more[at(i)] != 0 || role_[at(i)] != Role::none) continue;
+    std::vector<Entry> row;
+    bool follows = true;
+    for (SparseMatrix::InnerIterator it(s.J, i); it && follows; ++it) {
+      if (it.value() == 0.0) continue;
+      const int j = static_cast<int>(it.row());
+      follows = j != i && role_[at(j)] != Role::follows && is_alone(part.Q(), j);
+      row.push_back({i, j, s.J.coeff(i, j) * diagonal_of(part.Q(), j)});
+    }
+    if (!follows || row.empty()) continue;
+    role_[at(i)] = Role::follows;
+    for (const Entry& entry : row) role_[at(entry.column)] = Role::is_followed;
+    entries_.insert(entries_.end(), row.begin(), row.end());
+  }
+}
+
+bool Followers::are_stiff(const LinearPortHamiltonian& part, double step_s) const {
+  // √Q_ii xᵢ is the root of an energy: what xⱼ brings to it there, for each unit of its own.
+  return std::ranges::any_of(entries_, [&](const Entry& e) {
+    const double of_follower = diagonal_of(part.Q(), e.row);
+    const double of_followed = diagonal_of(part.Q(), e.column);
+    return !(0.25 * step_s * step_s * e.k * e.k * of_follower <= of_followed);
+  });
+}
+
+}  // namespace portwave
