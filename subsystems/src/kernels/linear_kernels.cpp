@@ -103,114 +103,166 @@ struct GroupArrays {
   bool driven;  ///< some ū of the group is not zero
 };
 
-/// Where the coefficients of a sweep are read next.
-struct Sweep {
-  const double* step;
-  const double* input;
+/// Groups [first, last) that go through a step phase by phase: short loops that wait for nothing. All of
+/// them have coefficients of their own, or none.
+struct Tile {
+  static constexpr int kGroups = 4;
+  long first, last;
+  bool driven[kGroups];
 };
 
+template <int W>
+GroupArrays arrays_of(const LinearTask& t, const Tile& tile, long g) {
+  const LinearShape& s = *t.shape;
+  const long states = t.states + g * (s.n + s.q) * W;
+  const double* x = t.record + states;
+  return {x, x + s.n * W, t.next + states, t.a + g * W, t.b + g * W, tile.driven[g - tile.first]};
+}
+
+/// Where a group's coefficients for a phase are.
+struct Sweep {
+  long step = 0;
+  long input = 0;
+};
+
+/// x⁺ = x + increment of a state, and of its follower while both are in registers.
+template <int W, bool kShared>
+[[gnu::always_inline]] inline void advance_state(const GroupArrays& at, const LinearRow& row,
+                                                 Vec<W> increment, const double* k, int r) {
+  const Vec<W> x = Vec<W>::load(at.x + row.state), next = x + increment;
+  next.store(at.next + row.state);
+  if (row.follower < 0) return;
+  const Vec<W> moved = fma(coefficient<W, kShared>(k, r), x + next, Vec<W>::all(0.0));
+  (Vec<W>::load(at.x + row.follower) + moved).store(at.next + row.follower);
+}
+
+/// States that have rows of their own: x⁺ = x + ((Φ − I)x + Ψa + Ψ_u ū), a block of rows at a time.
 template <int W, bool kShared, int... r>
-[[gnu::always_inline]] inline void advance_rows(const LinearTask& t, const GroupArrays& at,
-                                                const int* states, Sweep& sweep,
-                                                std::integer_sequence<int, r...> rows) {
-  Vec<W> sum[] = {(static_cast<void>(r), Vec<W>::all(0.0))...};
-  const double* M = add_columns<W, kShared>(sweep.step, t.shape->n, at.x, W, sum, rows);
-  sweep.step = add_columns<W, kShared>(M, t.shape->p, at.a, t.stride, sum, rows);
-  if (at.driven) {
-    sweep.input = add_columns<W, kShared>(sweep.input, t.shape->q, at.input, W, sum, rows);
+void advance_rows(const LinearTask& t, const Tile& tile, const LinearRow* states,
+                  const Sweep& at_block, std::integer_sequence<int, r...> rows) {
+  const LinearShape& s = *t.shape;
+  for (long g = tile.first; g < tile.last; ++g) {
+    const GroupArrays at = arrays_of<W>(t, tile, g);
+    Vec<W> sum[] = {(static_cast<void>(r), Vec<W>::all(0.0))...};
+    const double* M =
+        add_columns<W, kShared>(t.groups[g].step + at_block.step, s.n, at.x, W, sum, rows);
+    M = add_columns<W, kShared>(M, s.p, at.a, t.stride, sum, rows);
+    if (at.driven) {
+      const double* N = t.groups[g].input + at_block.input;
+      add_columns<W, kShared>(N, s.q, at.input, W, sum, rows);
+    }
+    (advance_state<W, kShared>(at, states[r], sum[r], M, r), ...);
   }
-  ((Vec<W>::load(at.x + states[r] * W) + sum[r]).store(at.next + states[r] * W), ...);
 }
 
 template <int W, bool kShared>
-[[gnu::always_inline]] inline void advance_block(const LinearTask& t, const GroupArrays& at,
-                                                 int rows, const int* states, Sweep& sweep) {
+void advance_block(const LinearTask& t, const Tile& tile, int rows, const LinearRow* states,
+                   const Sweep& at) {
   switch (rows) {
     case 1:
-      return advance_rows<W, kShared>(t, at, states, sweep, Rows<1>());
+      return advance_rows<W, kShared>(t, tile, states, at, Rows<1>());
     case 2:
-      return advance_rows<W, kShared>(t, at, states, sweep, Rows<2>());
+      return advance_rows<W, kShared>(t, tile, states, at, Rows<2>());
     case 3:
-      return advance_rows<W, kShared>(t, at, states, sweep, Rows<3>());
+      return advance_rows<W, kShared>(t, tile, states, at, Rows<3>());
     case 4:
-      return advance_rows<W, kShared>(t, at, states, sweep, Rows<4>());
+      return advance_rows<W, kShared>(t, tile, states, at, Rows<4>());
     case 5:
-      return advance_rows<W, kShared>(t, at, states, sweep, Rows<5>());
+      return advance_rows<W, kShared>(t, tile, states, at, Rows<5>());
     default:
-      return advance_rows<W, kShared>(t, at, states, sweep, Rows<kRowsAtOnce>());
+      return advance_rows<W, kShared>(t, tile, states, at, Rows<kRowsAtOnce>());
   }
 }
 
-/// States that follow others, whose x⁺ is there.
+/// States that follow several others, or followers that are not alone; x⁺ of the others is there.
 template <int W, bool kShared>
-[[gnu::always_inline]] inline void advance_followers(const LinearTask& t, const GroupArrays& at,
-                                                     Sweep& sweep) {
-  const LinearEntry* const entries = t.shape->followers;
-  const double* const start = t.shape->followers_have_rows ? at.next : at.x;
-  const int count = t.shape->follower_count;
-  for (int e = 0; e < count;) {
-    const int row = entries[e].row;
-    Vec<W> sum = Vec<W>::all(0.0);
-    do {
-      const int column = entries[e].column * W;
-      const Vec<W> both = Vec<W>::load(at.x + column) + Vec<W>::load(at.next + column);
-      sum = fma(coefficient<W, kShared>(sweep.step, e), both, sum);
-    } while (++e < count && entries[e].row == row);
-    (Vec<W>::load(start + row * W) + sum).store(at.next + row * W);
+void advance_followers(const LinearTask& t, const Tile& tile, const Sweep& sweep) {
+  const LinearShape& s = *t.shape;
+  const int count = s.follower_count;
+  for (long g = tile.first; g < tile.last; ++g) {
+    const GroupArrays at = arrays_of<W>(t, tile, g);
+    const double* const k = t.groups[g].step + sweep.step;
+    const double* const start = s.followers_have_rows ? at.next : at.x;
+    const LinearOffsets* e = s.followers;
+    for (int i = 0; i < count;) {
+      const long row = e[i].row;
+      Vec<W> sum = Vec<W>::all(0.0);
+      do {
+        const Vec<W> both = Vec<W>::load(at.x + e[i].column) + Vec<W>::load(at.next + e[i].column);
+        sum = fma(coefficient<W, kShared>(k, i), both, sum);
+      } while (++i < count && e[i].row == row);
+      (Vec<W>::load(start + row) + sum).store(at.next + row);
+    }
   }
-  sweep.step += count * kStep<W, kShared>;
 }
 
+/// b⁰ = Cx (+ C_u ū) of a block of ports, x and ū behind it being in `record`, b⁰ in `out`.
 template <int W, bool kShared, int... r>
-[[gnu::always_inline]] inline void freeze_ports(const LinearTask& t, Sweep& sweep, const double* x,
-                                                double* b0, bool driven,
-                                                std::integer_sequence<int, r...> ports) {
+void freeze_ports(const LinearTask& t, const Tile& tile, const double* record, double* out,
+                  int port, const Sweep& sweep, std::integer_sequence<int, r...> ports) {
   // Ports are few: each has two sums, so that none waits for the one before.
   constexpr int kStride = static_cast<int>(sizeof...(r)) * kStep<W, kShared>;
-  Vec<W> sum[] = {(static_cast<void>(r), Vec<W>::all(0.0))...};
-  Vec<W> other[] = {(static_cast<void>(r), Vec<W>::all(0.0))...};
-  const double* M = sweep.step;
-  int j = 0;
-  for (; j + 2 <= t.shape->n; j += 2, M += 2 * kStride) {
-    const Vec<W> even = Vec<W>::load(x + j * W), odd = Vec<W>::load(x + j * W + W);
-    ((sum[r] = fma(coefficient<W, kShared>(M, r), even, sum[r])), ...);
-    ((other[r] = fma(coefficient<W, kShared>(M + kStride, r), odd, other[r])), ...);
+  const LinearShape& s = *t.shape;
+  for (long g = tile.first; g < tile.last; ++g) {
+    const double* x = record + t.states + g * (s.n + s.q) * W;
+    const double* M = t.groups[g].step + sweep.step;
+    Vec<W> sum[] = {(static_cast<void>(r), Vec<W>::all(0.0))...};
+    Vec<W> other[] = {(static_cast<void>(r), Vec<W>::all(0.0))...};
+    int j = 0;
+    for (; j + 2 <= s.n; j += 2, M += 2 * kStride) {
+      const Vec<W> even = Vec<W>::load(x + j * W), odd = Vec<W>::load(x + j * W + W);
+      ((sum[r] = fma(coefficient<W, kShared>(M, r), even, sum[r])), ...);
+      ((other[r] = fma(coefficient<W, kShared>(M + kStride, r), odd, other[r])), ...);
+    }
+    add_columns<W, kShared>(M, s.n - j, x + j * W, W, sum, ports);
+    if (tile.driven[g - tile.first]) {
+      const double* N = t.groups[g].input + sweep.input;
+      add_columns<W, kShared>(N, s.q, x + s.n * W, W, sum, ports);
+    }
+    double* b0 = out + (g * s.p + port) * W;
+    ((sum[r] + other[r]).store(b0 + r * W), ...);
   }
-  sweep.step = add_columns<W, kShared>(M, t.shape->n - j, x + j * W, W, sum, ports);
-  if (driven) {
-    sweep.input =
-        add_columns<W, kShared>(sweep.input, t.shape->q, x + t.shape->n * W, W, sum, ports);
-  }
-  ((sum[r] + other[r]).store(b0 + r * W), ...);
 }
 
-/// b⁰ = Cx (+ C_u ū), given x and ū behind it.
+/// Given where C is.
 template <int W, bool kShared>
-[[gnu::always_inline]] inline void freeze_group(const LinearTask& t, Sweep sweep, const double* x,
-                                                double* b0, bool driven) {
-  int i = 0;
-  for (; i + kPortsAtOnce <= t.shape->p; i += kPortsAtOnce) {
-    freeze_ports<W, kShared>(t, sweep, x, b0 + i * W, driven, Rows<kPortsAtOnce>());
-  }
-  for (; i < t.shape->p; ++i) {
-    freeze_ports<W, kShared>(t, sweep, x, b0 + i * W, driven, Rows<1>());
+void freeze_tile(const LinearTask& t, const Tile& tile, const double* record, double* out,
+                 Sweep sweep) {
+  constexpr int S = kStep<W, kShared>;
+  const LinearShape& s = *t.shape;
+  for (int i = 0; i < s.p;) {
+    const int ports = s.p - i >= kPortsAtOnce ? kPortsAtOnce : 1;
+    if (ports == kPortsAtOnce) {
+      freeze_ports<W, kShared>(t, tile, record, out, i, sweep, Rows<kPortsAtOnce>());
+    } else {
+      freeze_ports<W, kShared>(t, tile, record, out, i, sweep, Rows<1>());
+    }
+    i += ports;
+    sweep.step += ports * s.n * S;
+    sweep.input += ports * s.q * S;
   }
 }
 
-/// 0 in lanes whose x⁺ and b are finite. A part with ports shows x⁺ by b⁰⁺ = Cx⁺: whatever is not
-/// finite in a sum of products stays so.
-template <int W>
-[[gnu::always_inline]] inline Vec<W> finite_check(const LinearTask& t, const GroupArrays& at,
-                                                  const double* b0) {
+/// The first lane, counted in the batch, whose x⁺ or b is not finite, or −1. A part with ports shows
+/// x⁺ by b⁰⁺ = Cx⁺: whatever is not finite in a sum of products stays so.
+template <int W, int P>
+int first_not_finite(const LinearTask& t, const Tile& tile) {
   const Vec<W> zero = Vec<W>::all(0.0);
-  Vec<W> check = zero;
-  for (int j = 0; j < t.shape->p; ++j) {
-    check = fma(Vec<W>::load(at.b + j * t.stride) + Vec<W>::load(b0 + j * W), zero, check);
+  const LinearShape& s = *t.shape;
+  const int p = P > 0 ? P : s.p;
+  for (long g = tile.first; g < tile.last; ++g) {
+    const double* b0 = t.next + g * p * W;
+    Vec<W> check = zero;
+    for (int j = 0; j < p; ++j) {
+      const Vec<W> b = Vec<W>::load(t.b + g * W + j * t.stride);
+      check = fma(b + Vec<W>::load(b0 + j * W), zero, check);
+    }
+    for (int i = 0; p == 0 && i < s.n; ++i) {
+      check = fma(Vec<W>::load(arrays_of<W>(t, tile, g).next + i * W), zero, check);
+    }
+    if (!all_at_most(check, zero)) return static_cast<int>(g) * W + first_above(check, zero);
   }
-  for (int i = 0; t.shape->p == 0 && i < t.shape->n; ++i) {
-    check = fma(Vec<W>::load(at.next + i * W), zero, check);
-  }
-  return check;
+  return -1;
 }
 
 /// Coefficients of a group's ledger, one kind after another (LinearGroup::energy).
@@ -259,14 +311,14 @@ template <int W, bool kShared>
   const LinearShape& s = *t.shape;
   const double* gradient = value.gradient();
   for (int e = 0; e < s.gradient_count;) {
-    const int row = s.gradient[e].row;
+    const long row = s.gradient[e].row;
     Vec<W> sum = Vec<W>::all(0.0);
     for (; e < s.gradient_count && s.gradient[e].row == row; ++e) {
-      const int column = s.gradient[e].column * W;
+      const long column = s.gradient[e].column;
       sum = fma(coefficient<W, kShared>(gradient, e),
                 Vec<W>::load(at.x + column) + Vec<W>::load(at.next + column), sum);
     }
-    sum.store(work + row * W);
+    sum.store(work + row);
   }
   for (int m = 0; m < s.mapped_count; ++m) map_row<W, kShared>(t, group, at, m, work);
   if (!s.ports_dissipate) return;
@@ -287,38 +339,45 @@ template <int W, bool kShared>
                                                  const GroupArrays& at, long g, double* work) {
   const LinearShape& s = *t.shape;
   const Vec<W> zero = Vec<W>::all(0.0);
-  Vec<W> change = zero, dissipated = zero, supply = zero;
+  // Sums of their own, so that they need not wait for each other.
+  Vec<W> even = zero, odd = zero, beside = zero, dissipated = zero, supply = zero;
   const EnergyCoefficients<W, kShared> value{s, group.energy};
   const bool needs_gradient = s.dissipation_count > 0 || at.driven;
   // H⁺ − H = ½(x⁺ + x)ᵀQ(x⁺ − x)
-  for (int i = 0; i < s.n; ++i) {
+  const auto add_diagonal = [&](int i, Vec<W>& sum) {
     const Vec<W> x = Vec<W>::load(at.x + i * W), next = Vec<W>::load(at.next + i * W);
     const Vec<W> slope = coefficient<W, kShared>(value.diagonal(), i) * (next + x);
-    change = fma(slope, next - x, change);
+    sum = fma(slope, next - x, sum);
     if (needs_gradient && s.diagonal_gradient[i] != 0) slope.store(work + i * W);
+  };
+  for (int i = 0; i + 2 <= s.n; i += 2) {
+    add_diagonal(i, even);
+    add_diagonal(i + 1, odd);
   }
+  if (s.n % 2 != 0) add_diagonal(s.n - 1, even);
   const double* storage = value.storage();
   for (int e = 0; e < s.storage_count; ++e) {
-    const int row = s.storage[e].row * W, column = s.storage[e].column * W;
+    const long row = s.storage[e].row, column = s.storage[e].column;
     const Vec<W> xi = Vec<W>::load(at.x + row), ni = Vec<W>::load(at.next + row);
     const Vec<W> xj = Vec<W>::load(at.x + column), nj = Vec<W>::load(at.next + column);
     const Vec<W> both = fma(xi, nj - xj, (ni - xi) * nj);  // nᵢnⱼ − xᵢxⱼ
-    change = fma(coefficient<W, kShared>(storage, e), both, change);
+    beside = fma(coefficient<W, kShared>(storage, e), both, beside);
   }
+  const Vec<W> change = (even + odd) + beside;
   if (needs_gradient) {
     form_gradient(t, group, value, at, work);
     const double* dissipation = value.dissipation();
     for (int e = 0; e < s.dissipation_count; ++e) {
       const Vec<W> product =
-          coefficient<W, kShared>(dissipation, e) * Vec<W>::load(work + s.dissipation[e].row * W);
-      dissipated = fma(product, Vec<W>::load(work + s.dissipation[e].column * W), dissipated);
+          coefficient<W, kShared>(dissipation, e) * Vec<W>::load(work + s.dissipation[e].row);
+      dissipated = fma(product, Vec<W>::load(work + s.dissipation[e].column), dissipated);
     }
     if (at.driven) {
       const double* output = value.output();
       for (int e = 0; e < s.output_count; ++e) {
         const Vec<W> product =
-            coefficient<W, kShared>(output, e) * Vec<W>::load(at.input + s.output[e].row * W);
-        supply = fma(product, Vec<W>::load(work + s.output[e].column * W), supply);
+            coefficient<W, kShared>(output, e) * Vec<W>::load(at.input + s.output[e].row);
+        supply = fma(product, Vec<W>::load(work + s.output[e].column), supply);
       }
     }
   }
@@ -327,52 +386,83 @@ template <int W, bool kShared>
   supply.store(t.energy.external_supply_J + g * W);
 }
 
-/// First lane of the group that is not finite, or W.
-template <int W, bool kShared, int P>
-int advance_group(const LinearTask& t, long g) {
+template <int W, bool kShared>
+void account_tile(const LinearTask& t, const Tile& tile) {
+  const int sizes = t.shape->z + t.shape->p + t.shape->q;
+  alignas(64) double work[LinearTask::kOnStack * W];
+  for (long g = tile.first; g < tile.last; ++g) {
+    double* const own = sizes <= LinearTask::kOnStack ? work : t.work + g * sizes * W;
+    account_group<W, kShared>(t, t.groups[g], arrays_of<W>(t, tile, g), g, own);
+  }
+}
+
+/// Finds the groups with inputs that are not zero; inputs of the next step are, until it is frozen.
+template <int W>
+void find_driven(const LinearTask& t, Tile& tile) {
   const LinearShape& s = *t.shape;
-  const LinearGroup& group = t.groups[g];
-  const int size = s.n + s.q;
-  const double* x = t.record + t.states + g * size * W;
-  const Vec<W> zero = Vec<W>::all(0.0);
-  GroupArrays at{x, x + s.n * W, t.next + t.states + g * size * W, t.a + g * W, t.b + g * W, false};
-  if (__atomic_load_n(t.ever_driven, __ATOMIC_RELAXED) != 0) {
+  const bool ever = __atomic_load_n(t.ever_driven, __ATOMIC_RELAXED) != 0;
+  for (bool& driven : tile.driven) driven = false;
+  for (long g = tile.first; ever && g < tile.last; ++g) {
+    const GroupArrays at = arrays_of<W>(t, tile, g);
+    bool& driven = tile.driven[g - tile.first];
     for (int j = 0; j < s.q; ++j) {
-      at.driven = at.driven || !all_at_most(abs(Vec<W>::load(at.input + j * W)), zero);
-      zero.store(at.next + (s.n + j) * W);
+      const Vec<W> size = abs(Vec<W>::load(at.input + j * W));
+      driven = driven || !all_at_most(size, Vec<W>::all(0.0));
+      Vec<W>::all(0.0).store(at.next + (s.n + j) * W);
     }
   }
-  scatter_group<W, kShared, P>(t, g);
-  Sweep sweep{group.step, group.input};
-  const int* states = s.row_states;
+}
+
+/// Where C is in a group's coefficients.
+template <int W, bool kShared>
+Sweep ports_of(const LinearShape& s) {
+  constexpr long S = kStep<W, kShared>;
+  return {(s.row_count * (s.n + s.p + 1) + s.follower_count) * S, s.row_count * s.q * S};
+}
+
+/// The first lane that is not finite, or −1.
+template <int W, bool kShared, int P>
+int advance_tile(const LinearTask& t, Tile& tile) {
+  constexpr int S = kStep<W, kShared>;
+  const LinearShape& s = *t.shape;
+  find_driven<W>(t, tile);
+  for (long g = tile.first; g < tile.last; ++g) scatter_group<W, kShared, P>(t, g);
+  Sweep sweep;
+  const LinearRow* states = s.rows;
   for (int k = 0; k < s.block_count; ++k) {
     const int rows = s.block_rows[k];
-    advance_block<W, kShared>(t, at, rows, states, sweep);
+    advance_block<W, kShared>(t, tile, rows, states, sweep);
     states += rows;
+    sweep.step += rows * (s.n + s.p + 1) * S;
+    sweep.input += rows * s.q * S;
   }
-  advance_followers<W, kShared>(t, at, sweep);
-  double* b0 = t.next + g * s.p * W;
-  freeze_group<W, kShared>(t, sweep, at.next, b0, false);
-  const Vec<W> check = finite_check<W>(t, at, b0);
-  if (t.energy.wanted()) {
-    const int sizes = s.z + s.p + s.q;
-    if (sizes <= LinearTask::kOnStack) {
-      alignas(64) double work[LinearTask::kOnStack * W];
-      account_group<W, kShared>(t, group, at, g, work);
-    } else {
-      account_group<W, kShared>(t, group, at, g, t.work + g * sizes * W);
-    }
+  if (s.follower_count > 0) advance_followers<W, kShared>(t, tile, sweep);
+  Tile undriven = tile;
+  for (bool& driven : undriven.driven) driven = false;
+  freeze_tile<W, kShared>(t, undriven, t.next, t.next, ports_of<W, kShared>(s));
+  if (t.energy.wanted()) account_tile<W, kShared>(t, tile);
+  return first_not_finite<W, P>(t, tile);
+}
+
+/// From `first` on.
+Tile next_tile(const LinearTask& t, long first) {
+  Tile tile{first, first + 1, {}};
+  while (tile.last < t.last && tile.last - first < Tile::kGroups &&
+         t.groups[tile.last].shared == t.groups[first].shared) {
+    ++tile.last;
   }
-  return all_at_most(check, zero) ? W : first_above(check, zero);
+  return tile;
 }
 
 template <int W, int P>
-int advance_groups(const LinearTask& t) {
+int advance_tiles(const LinearTask& t) {
   int bad = -1;
-  for (long g = t.first; g < t.last; ++g) {
+  for (long g = t.first; g < t.last;) {
+    Tile tile = next_tile(t, g);
     const int lane =
-        t.groups[g].shared ? advance_group<W, true, P>(t, g) : advance_group<W, false, P>(t, g);
-    if (lane < W && bad < 0) bad = static_cast<int>(g) * W + lane;
+        t.groups[g].shared ? advance_tile<W, true, P>(t, tile) : advance_tile<W, false, P>(t, tile);
+    if (bad < 0) bad = lane;
+    g = tile.last;
   }
   return bad;
 }
@@ -381,29 +471,25 @@ template <int W>
 int advance(const LinearTask& t) {
   switch (t.shape->p) {
     case 1:
-      return advance_groups<W, 1>(t);
+      return advance_tiles<W, 1>(t);
     case 2:
-      return advance_groups<W, 2>(t);
+      return advance_tiles<W, 2>(t);
     default:
-      return advance_groups<W, 0>(t);
+      return advance_tiles<W, 0>(t);
   }
-}
-
-template <int W, bool kShared>
-void freeze_one(const LinearTask& t, long g) {
-  constexpr int S = kStep<W, kShared>;
-  const LinearShape& s = *t.shape;
-  const LinearGroup& group = t.groups[g];
-  const double* x = t.record + t.states + g * (s.n + s.q) * W;
-  const Sweep ports{group.step + (s.row_count * (s.n + s.p) + s.follower_count) * S,
-                    group.input + s.row_count * s.q * S};
-  freeze_group<W, kShared>(t, ports, x, t.record + g * s.p * W, t.driven);
 }
 
 template <int W>
 void freeze(const LinearTask& t) {
-  for (long g = t.first; g < t.last; ++g) {
-    t.groups[g].shared ? freeze_one<W, true>(t, g) : freeze_one<W, false>(t, g);
+  for (long g = t.first; g < t.last;) {
+    Tile tile = next_tile(t, g);
+    for (bool& driven : tile.driven) driven = t.driven;
+    if (t.groups[g].shared) {
+      freeze_tile<W, true>(t, tile, t.record, t.record, ports_of<W, true>(*t.shape));
+    } else {
+      freeze_tile<W, false>(t, tile, t.record, t.record, ports_of<W, false>(*t.shape));
+    }
+    g = tile.last;
   }
 }
 

@@ -11,6 +11,18 @@ struct LinearEntry {
   int column;
 };
 
+/// The same as kernels read it: where row and column are in arrays of a lane group, in doubles.
+struct LinearOffsets {
+  long row;
+  long column;
+};
+
+/// A state with a row of the step map, and one that follows it alone, or −1: offsets as above.
+struct LinearRow {
+  long state;
+  long follower;
+};
+
 /// What all lanes of a dense linear batch share. Counts are of entries in the energy block, which
 /// holds, one after another: ½Q_ii of every state; the upper triangle of Q without its diagonal
 /// (storage); rows of ½Q that the rest refers to (gradient);
@@ -31,20 +43,20 @@ struct LinearShape {
   int mapped_count = 0;  ///< rows of z by maps of (x, a, ū): with stages all that are wanted
   int dissipation_count = 0;
   int output_count = 0;
-  bool ports_dissipate = false;               ///< dissipation or output entries refer to ports
-  int row_count = 0;                          ///< states advanced by rows of the step map
-  const int* row_states = nullptr;            ///< which
+  bool ports_dissipate = false;  ///< dissipation or output entries refer to ports
+  int row_count = 0;             ///< states advanced by rows of the step map
+  const LinearRow* rows = nullptr;
   const unsigned char* block_rows = nullptr;  ///< how many of them in each block
   int block_count = 0;
-  int follower_count = 0;                  ///< entries
-  const LinearEntry* followers = nullptr;  ///< by rows; columns are no followers
+  int follower_count = 0;                    ///< entries of followers that go with no row
+  const LinearOffsets* followers = nullptr;  ///< by rows; columns are no followers
   /// Followers have rows too, for they are stiff in some lanes; elsewhere these are zero.
   bool followers_have_rows = false;
-  const LinearEntry* storage = nullptr;
-  const LinearEntry* gradient = nullptr;
+  const LinearOffsets* storage = nullptr;
+  const LinearOffsets* gradient = nullptr;
   const int* mapped = nullptr;
-  const LinearEntry* dissipation = nullptr;
-  const LinearEntry* output = nullptr;
+  const LinearOffsets* dissipation = nullptr;
+  const LinearOffsets* output = nullptr;
   /// 1 where ∂H/∂xᵢ = Q_ii xᵢ is wanted: those rows are in none of the gradient's entries.
   const unsigned char* diagonal_gradient = nullptr;
   const double* input_sign = nullptr;  ///< p: +1 effort-in, −1 flow-in
@@ -52,7 +64,8 @@ struct LinearShape {
 
 /// The step maps of one lane group: every coefficient W times side by side, or once if `shared`.
 ///   scatter  [σ (p) | D − σ (p×p)]
-///   step     [Φ − I | Ψ] of the states that have rows, ½h k of the followers' entries, C (p×n)
+///   step     [Φ − I | Ψ | ½h k of the row's follower] of the states that have rows, ½h k of other
+///            followers' entries, C (p×n)
 ///   input    Ψ_u of the states that have rows, C_u (p×q)
 /// Matrices of step and input lie block of rows by block, each column by column: in the order of a
 /// sweep. Those of C and C_u are two rows each.

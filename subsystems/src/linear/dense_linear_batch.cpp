@@ -68,6 +68,19 @@ class Pattern {
   std::set<std::pair<int, int>> offsets_;
 };
 
+/// Entries as kernels read them.
+class Offsets {
+ public:
+  const LinearOffsets* of(const std::vector<LinearEntry>& entries, int width) {
+    offsets_.clear();
+    for (const LinearEntry& e : entries) offsets_.push_back({e.row * width, e.column * width});
+    return offsets_.data();
+  }
+
+ private:
+  std::vector<LinearOffsets> offsets_;
+};
+
 /// Values at the positions of the pattern, times `factor`; entries elsewhere are left out.
 void append_values(const std::vector<LinearEntry>& pattern, const Entries& entries, double factor,
                    std::vector<double>& out) {
@@ -348,8 +361,7 @@ class DenseLinearBatch final : public StepBatch {
     }
     for (std::size_t e = 0; e < followers_.size(); ++e) {
       const auto& [row, column] = followers_[e];
-      terms_of_x[row] += size(group.step, shape_.row_count * (n + p) + static_cast<int>(e)) *
-                         (size_of_x[column] + terms_of_x[column]);
+      terms_of_x[row] += size(group.step, at_entry_[e]) * (size_of_x[column] + terms_of_x[column]);
     }
     V sum = V::all(0.0);
     for (int i = 0; i < n; ++i) sum += abs(slope[i]) * terms_of_x[i];
@@ -382,11 +394,11 @@ class DenseLinearBatch final : public StepBatch {
     int first, step;
   };
   Row state_row(const LinearGroup& group, int k) const {
-    const auto [first, each] = rows_.run(k, shape_.n + shape_.p);
+    const auto [first, each] = rows_.run(k, shape_.n + shape_.p + 1);
     return {group.step, first, each};
   }
   Row wave_row(const LinearGroup& group, int k) const {
-    const auto [first, each] = rows_.run(k, shape_.n + shape_.p);
+    const auto [first, each] = rows_.run(k, shape_.n + shape_.p + 1);
     return {group.step, first + shape_.n * each, each};
   }
   Row input_row(const LinearGroup& group, int k) const {
@@ -395,7 +407,7 @@ class DenseLinearBatch final : public StepBatch {
   }
   Row port_state_row(const LinearGroup& group, int port) const {
     const auto [first, each] = ports_.run(port, shape_.n);
-    const int before = shape_.row_count * (shape_.n + shape_.p) + shape_.follower_count;
+    const int before = shape_.row_count * (shape_.n + shape_.p + 1) + shape_.follower_count;
     return {group.step, before + first, each};
   }
   Row port_input_row(const LinearGroup& group, int port) const {
@@ -546,10 +558,10 @@ class DenseLinearBatch final : public StepBatch {
     shape_.diagonal_gradient = diagonal_gradient_.data();
     dissipation_ = dissipation.list();
     output_ = output.list();
-    shape_.storage = storage_.data();
-    shape_.gradient = gradient_.data();
-    shape_.dissipation = dissipation_.data();
-    shape_.output = output_.data();
+    shape_.storage = offsets_.storage.of(storage_, width_);
+    shape_.gradient = offsets_.gradient.of(gradient_, width_);
+    shape_.dissipation = offsets_.dissipation.of(dissipation_, width_);
+    shape_.output = offsets_.output.of(output_, width_);
     shape_.storage_count = static_cast<int>(storage_.size());
     shape_.gradient_count = static_cast<int>(gradient_.size());
     shape_.dissipation_count = static_cast<int>(dissipation_.size());
@@ -577,13 +589,40 @@ class DenseLinearBatch final : public StepBatch {
     }
     rows_ = RowBlocks::balanced(static_cast<int>(row_states_.size()), kRowsAtOnce);
     ports_ = RowBlocks::of(shape_.p, kPortsAtOnce);
+    join_followers(!some_are_stiff);
     shape_.row_count = static_cast<int>(row_states_.size());
-    shape_.row_states = row_states_.data();
+    shape_.rows = linear_rows_.data();
     shape_.block_rows = rows_.sizes().data();
     shape_.block_count = static_cast<int>(rows_.sizes().size());
-    shape_.follower_count = static_cast<int>(followers_.size());
-    shape_.followers = followers_.data();
     shape_.followers_have_rows = some_are_stiff && !followers_.empty();
+  }
+
+  /// Which followers go with the row of the state that they follow, where they may; and where the
+  /// coefficients of all are.
+  void join_followers(bool may_join) {
+    linear_rows_.clear();
+    for (const int state : row_states_) linear_rows_.push_back({state * width_, -1});
+    std::vector<LinearEntry> others;
+    at_entry_.clear();
+    const int columns = shape_.n + shape_.p;
+    const int before = static_cast<int>(row_states_.size()) * (columns + 1);
+    for (std::size_t e = 0; e < followers_.size(); ++e) {
+      const auto [follower, state] = followers_[e];
+      const bool alone = (e == 0 || followers_[e - 1].row != follower) &&
+                         (e + 1 == followers_.size() || followers_[e + 1].row != follower);
+      const auto k = static_cast<int>(std::ranges::find(row_states_, state) - row_states_.begin());
+      LinearRow& row = linear_rows_[static_cast<std::size_t>(k)];
+      if (may_join && alone && row.follower < 0) {
+        row.follower = follower * width_;
+        const auto [first, each] = rows_.run(k, columns + 1);
+        at_entry_.push_back(first + columns * each);
+      } else {
+        at_entry_.push_back(before + static_cast<int>(others.size()));
+        others.push_back(followers_[e]);
+      }
+    }
+    shape_.follower_count = static_cast<int>(others.size());
+    shape_.followers = offsets_.followers.of(others, width_);
   }
 
   std::vector<PortClosure> closures_of(const Distinct::Representative& of) const {
@@ -625,23 +664,31 @@ class DenseLinearBatch final : public StepBatch {
   }
 
   void append_step(const LinearPortHamiltonian& part, StepMaps& maps, FlatMaps& flat) const {
-    std::vector<double> of_followers;
-    if (shape_.follower_count > 0) {
+    Matrix joined = Matrix::Zero(shape_.n, 1);
+    std::vector<double> others;
+    if (!followers_.empty()) {
       const Followers followers(part);
       const bool stiff = followers.are_stiff(part, step_s_);
-      for (const Followers::Entry& e : followers.entries()) {
-        of_followers.push_back(stiff ? 0.0 : 0.5 * step_s_ * e.k);
+      const int before = shape_.row_count * (shape_.n + shape_.p + 1);
+      for (std::size_t e = 0; e < followers_.size(); ++e) {
+        const Followers::Entry& entry = followers.entries()[e];
+        const double k = stiff ? 0.0 : 0.5 * step_s_ * entry.k;
+        if (at_entry_[e] < before) {
+          joined(entry.column) = k;
+        } else {
+          others.push_back(k);
+        }
         if (stiff) continue;
-        maps.Phi_minus_I.row(e.row).setZero();
-        maps.Psi.row(e.row).setZero();
-        maps.Psi_u.row(e.row).setZero();
+        maps.Phi_minus_I.row(entry.row).setZero();
+        maps.Psi.row(entry.row).setZero();
+        maps.Psi_u.row(entry.row).setZero();
       }
     }
     std::vector<int> ports(static_cast<std::size_t>(shape_.p));
     std::iota(ports.begin(), ports.end(), 0);
-    rows_.append(row_states_, std::array<const Matrix*, 2>{&maps.Phi_minus_I, &maps.Psi},
+    rows_.append(row_states_, std::array<const Matrix*, 3>{&maps.Phi_minus_I, &maps.Psi, &joined},
                  flat.step);
-    flat.step.insert(flat.step.end(), of_followers.begin(), of_followers.end());
+    flat.step.insert(flat.step.end(), others.begin(), others.end());
     ports_.append(ports, std::array<const Matrix*, 1>{&maps.C}, flat.step);
     rows_.append(row_states_, std::array<const Matrix*, 1>{&maps.Psi_u}, flat.input);
     ports_.append(ports, std::array<const Matrix*, 1>{&maps.C_u}, flat.input);
@@ -683,9 +730,14 @@ class DenseLinearBatch final : public StepBatch {
   std::vector<LinearEntry> storage_, gradient_, dissipation_, output_;
   std::vector<unsigned char> diagonal_gradient_;
   std::vector<int> mapped_;
+  struct {
+    Offsets storage, gradient, dissipation, output, followers;
+  } offsets_;
   std::vector<int> row_states_;
+  std::vector<LinearRow> linear_rows_;
   std::vector<LinearEntry> followers_;
-  RowBlocks rows_, ports_;  ///< of states that have rows; of ports
+  std::vector<int> at_entry_;  ///< where a follower's coefficient is in `step`
+  RowBlocks rows_, ports_;     ///< of states that have rows; of ports
   std::vector<LinearGroup> groups_;
   LaneCoefficients coefficients_[6];
 };

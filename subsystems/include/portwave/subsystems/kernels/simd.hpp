@@ -64,6 +64,25 @@ static inline Native magnitude(Native a) {
 }
 #endif
 
+#if defined(__AVX2__) || defined(__AVX512F__)
+// By their own type, as doubles: memcpy might write to anything, so that after each store everything
+// that a kernel knows of its task would be read again.
+using Anywhere [[gnu::vector_size(sizeof(Native)), gnu::aligned(sizeof(double))]] = double;
+static inline Native load_native(const double* p) { return *reinterpret_cast<const Anywhere*>(p); }
+static inline void store_native(double* p, Native value) {
+  *reinterpret_cast<Anywhere*>(p) = value;
+}
+#else
+static inline Native load_native(const double* p) {
+  Native value;
+  __builtin_memcpy(&value, p, sizeof value);
+  return value;
+}
+static inline void store_native(double* p, Native value) {
+  __builtin_memcpy(p, &value, sizeof value);
+}
+#endif
+
 /// W doubles.
 template <int W>
 struct Vec {
@@ -73,9 +92,7 @@ struct Vec {
 
   static Vec load(const double* p) {
     Vec out;
-    for (int i = 0; i < kParts; ++i) {
-      __builtin_memcpy(&out.part[i], p + i * kNative, sizeof(Native));
-    }
+    for (int i = 0; i < kParts; ++i) out.part[i] = load_native(p + i * kNative);
     return out;
   }
   static Vec all(double value) {
@@ -84,7 +101,7 @@ struct Vec {
     return out;
   }
   void store(double* p) const {
-    for (int i = 0; i < kParts; ++i) __builtin_memcpy(p + i * kNative, &part[i], sizeof(Native));
+    for (int i = 0; i < kParts; ++i) store_native(p + i * kNative, part[i]);
   }
 };
 
