@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,8 @@ struct Case {
 };
 
 /// Three lane groups with all that a linear part can have. The first rows of z are made of Q's
-/// diagonal, then comes one of entries and one of a map.
+/// diagonal, then comes one of entries and one of a map. State 1 follows state 0, and state 2 states 0 and
+/// 3 where there are so many; with three ports both have rows as well.
 class Batch {
  public:
   Batch(const Case& c, Numbers& numbers) : case_(c) {
@@ -51,6 +53,7 @@ class Batch {
       if (i > 0) dissipation_.push_back({i, numbers.below(i)});
       output_.push_back({numbers.below(kInputs), i});
     }
+    arrange_rows();
     diagonal_gradient_.assign(static_cast<std::size_t>(n), 1);
     diagonal_gradient_[static_cast<std::size_t>(n - 2)] = 0;
     diagonal_gradient_[static_cast<std::size_t>(n - 1)] = 0;
@@ -61,22 +64,23 @@ class Batch {
     shape_.dissipation_count = static_cast<int>(dissipation_.size());
     shape_.output_count = static_cast<int>(output_.size());
     shape_.ports_dissipate = true;
-    shape_.storage = storage_.data();
-    shape_.gradient = gradient_.data();
+    shape_.storage = offsets(storage_);
+    shape_.gradient = offsets(gradient_);
     shape_.mapped = mapped_.data();
-    shape_.dissipation = dissipation_.data();
-    shape_.output = output_.data();
+    shape_.dissipation = offsets(dissipation_);
+    shape_.output = offsets(output_);
     shape_.diagonal_gradient = diagonal_gradient_.data();
     shape_.input_sign = sign_.data();
 
     const int columns = n + p + kInputs;
-    const std::array<int, kBlocks> sizes = {p + p * p,
-                                            n * n + n * p + p * n,
-                                            n * kInputs + p * kInputs,
-                                            n + shape_.storage_count + shape_.gradient_count +
-                                                shape_.dissipation_count + shape_.output_count + p,
-                                            shape_.mapped_count * columns,
-                                            shape_.z * columns};
+    const std::array<int, kBlocks> sizes = {
+        p + p * p,
+        shape_.row_count * (n + p + 1) + shape_.follower_count + p * n,
+        shape_.row_count * kInputs + p * kInputs,
+        n + shape_.storage_count + shape_.gradient_count + shape_.dissipation_count +
+            shape_.output_count + p,
+        shape_.mapped_count * columns,
+        shape_.z * columns};
     coefficients_.resize(kGroups * kBlocks);
     for (int g = 0; g < kGroups; ++g) {
       for (int block = 0; block < kBlocks; ++block) {
@@ -136,6 +140,33 @@ class Batch {
  private:
   static constexpr int kGroups = 3, kInputs = 2, kBlocks = 6;
 
+  void arrange_rows() {
+    const bool have_rows = case_.ports == 3;
+    for (int i = 0; i < case_.states; ++i) {
+      if (have_rows || (i != 1 && i != 2))
+        rows_.push_back({i * case_.width, i == 0 && !have_rows ? case_.width : -1});
+    }
+    if (have_rows) followers_.push_back({1, 0});
+    followers_.push_back({2, 0});
+    if (case_.states > 3) followers_.push_back({2, 3});
+    for (auto left = static_cast<int>(rows_.size()); left > 0; left -= kRowsAtOnce) {
+      block_rows_.push_back(static_cast<unsigned char>(std::min(left, kRowsAtOnce)));
+    }
+    shape_.row_count = static_cast<int>(rows_.size());
+    shape_.rows = rows_.data();
+    shape_.block_rows = block_rows_.data();
+    shape_.block_count = static_cast<int>(block_rows_.size());
+    shape_.follower_count = static_cast<int>(followers_.size());
+    shape_.followers = offsets(followers_);
+    shape_.followers_have_rows = have_rows;
+  }
+  const LinearOffsets* offsets(const std::vector<LinearEntry>& entries) {
+    auto& list = offsets_.emplace_back();
+    for (const LinearEntry& e : entries) {
+      list.push_back({e.row * case_.width, e.column * case_.width});
+    }
+    return list.data();
+  }
   static std::size_t at(int group, int block) {
     return static_cast<std::size_t>(group * kBlocks + block);
   }
@@ -145,7 +176,10 @@ class Batch {
 
   Case case_;
   LinearShape shape_;
-  std::vector<LinearEntry> storage_, gradient_, dissipation_, output_;
+  std::vector<LinearEntry> storage_, gradient_, dissipation_, output_, followers_;
+  std::list<std::vector<LinearOffsets>> offsets_;
+  std::vector<LinearRow> rows_;
+  std::vector<unsigned char> block_rows_;
   std::vector<int> mapped_;
   std::vector<unsigned char> diagonal_gradient_;
   std::vector<double> sign_;
