@@ -34,7 +34,7 @@ struct Peer {
 };
 
 std::vector<Peer> peers() {
-  std::vector<Peer> peers = {{"eigen_sparse_lu", eigen_sparse_lu, {25, 10}, {10, 3}},
+  std::vector<Peer> peers = {{"eigen_sparse_lu", eigen_sparse_lu, {25, 10}, {8, 3}},
                              {"eigen_ldlt", eigen_ldlt, {3, 1}, {3, 1}}};
 #ifdef PORTWAVE_BENCHMARK_LAPACK
   peers.push_back({"lapack_dgbtrs", lapack_banded_lu});

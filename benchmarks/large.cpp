@@ -122,22 +122,25 @@ void compare(const Report& report, const std::string& name, double vary) {
   for (const Measured& run : runs) {
     if (!run.right) throw std::runtime_error(name + ": wrong answer");
   }
-  const auto add = [&](const char* what, std::optional<double> goal, const char* unit,
-                       const auto& value) {
+  const auto add = [&](const char* what, std::optional<double> goal_equal,
+                       std::optional<double> goal_different, const char* unit, const auto& value) {
     std::vector<double> samples;
     for (const Measured& run : runs) samples.push_back(value(run));
     report.add(
         {.name = fmt::format("large/{}/{}", name, what),
          .sense = Sense::at_most,
-         .goal = vary == 0.0 ? goal : std::nullopt,
+         .goal = vary == 0.0 ? goal_equal : goal_different,
          .note = fmt::format("{}; {} blocks", to_string(portwave::instruction_set()), kBlocks)},
         samples, unit);
   };
-  add("load", std::nullopt, "s", [](const Measured& m) { return m.load_s; });
-  add("numeric", 0.6, "s", [](const Measured& m) { return m.construct_s; });
-  add("load_and_numeric", 2.0, "s", [](const Measured& m) { return m.load_s + m.construct_s; });
-  add("peak_memory_per_block", 5000, "B", [](const Measured& m) { return m.peak_bytes / kBlocks; });
-  add("overhead_per_block", 512, "B", [](const Measured& m) { return m.overhead_bytes / kBlocks; });
+  add("load", std::nullopt, std::nullopt, "s", [](const Measured& m) { return m.load_s; });
+  add("numeric", 0.6, 0.5, "s", [](const Measured& m) { return m.construct_s; });
+  add("load_and_numeric", 2.0, std::nullopt, "s",
+      [](const Measured& m) { return m.load_s + m.construct_s; });
+  add("peak_memory_per_block", 5000, 3000, "B",
+      [](const Measured& m) { return m.peak_bytes / kBlocks; });
+  add("overhead_per_block", 512, std::nullopt, "B",
+      [](const Measured& m) { return m.overhead_bytes / kBlocks; });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <exception>
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -110,11 +111,22 @@ void WaveDiscretisation::set_impedance(std::span<const double> impedance) {
                       {impedance.begin(), impedance.end()},
                       std::move(own_.batches),
                       std::move(own_.interconnection)};
+  // Maps of parts that keep their impedances are as they are.
+  std::vector<char> is_affected(batches_.size(), 0);
+  for (std::size_t j = 0; j < impedance.size(); ++j) {
+    if (impedance[j] == own_.impedance[j]) continue;
+    const int part = system_.scalar_ports()[j].part;
+    is_affected[static_cast<std::size_t>(slots_[static_cast<std::size_t>(part)].batch)] = 1;
+  }
+  std::vector<int> affected;
+  for (std::size_t i = 0; i < batches_.size(); ++i) {
+    if (is_affected[i] != 0) affected.push_back(static_cast<int>(i));
+  }
   try {
-    prepare(changed);
+    prepare(changed, affected);
   } catch (...) {
     changed.impedance = own_.impedance;
-    prepare(changed);
+    prepare(changed, affected);
     put_in_force(std::move(changed));
     throw;
   }
@@ -250,14 +262,20 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
 }
 
 void WaveDiscretisation::prepare(Preparation& preparation) const {
+  std::vector<int> all(batches_.size());
+  std::iota(all.begin(), all.end(), 0);
+  prepare(preparation, all);
+}
+
+void WaveDiscretisation::prepare(Preparation& preparation, std::span<const int> batches) const {
   AlignedVector by_wave(static_cast<std::size_t>(wave_size_), 1.0);
   for (std::size_t j = 0; j < preparation.impedance.size(); ++j) {
     by_wave[static_cast<std::size_t>(wave_of_port_[j])] = preparation.impedance[j];
   }
   Issues issues;
-  for (std::size_t i = 0; i < batches_.size(); ++i) {
-    const BatchSlot& slot = batches_[i];
-    StepBatch& batch = *preparation.batches[i];
+  for (const int i : batches) {
+    const BatchSlot& slot = batches_[static_cast<std::size_t>(i)];
+    StepBatch& batch = *preparation.batches[static_cast<std::size_t>(i)];
     try {
       if (increments_ == StageIncrements::kept) batch.keep_stage_increments();
       batch.prepare(preparation.step_s, by_wave.data() + slot.wave);

@@ -360,5 +360,36 @@ TEST(FirmNonexpansiveness, HoldsUpToTheDiscretePortImpedance) {
   EXPECT_LT(margin_of(A(), {0, 0, 0}, 0.64976), -1e-9);
 }
 
+/// Maps are made anew where impedances differ, and nowhere else; what comes of it is what there would be
+/// from the beginning.
+TEST(OtherImpedances, AreThoseOfADiscretisationMadeWithThem) {
+  for (const NamedSystem& sample : sample_systems()) {
+    const System system = sample.make();
+    const std::size_t ports = system.scalar_ports().size();
+    const std::vector<double> before = uniform(system, sample.impedance);
+    for (std::size_t other = 0; other < ports; ++other) {
+      std::vector<double> wanted = before;
+      wanted[other] *= 1.5;
+      WaveDiscretisation changed(system, 1e-2, before), fresh(system, 1e-2, wanted);
+      const AlignedVector zero(static_cast<std::size_t>(fresh.wave_size()), 0.0);
+      const auto found = [&](WaveDiscretisation& waves) {
+        FixedPointSolver solver(waves, {&douglas_rachford(), 1.0});
+        AlignedVector record = frozen_record(waves);
+        const auto u = solver.solve(record.data(), zero);
+        return std::vector<double>(u.begin(), u.end());
+      };
+      const std::vector<double> old = found(changed);
+      changed.set_impedance(wanted);
+      EXPECT_EQ(found(changed), found(fresh)) << sample.name << " port " << other;
+      std::vector<double> wrong = wanted;
+      wrong[0] = -1.0;
+      EXPECT_THROW(changed.set_impedance(wrong), ConfigError);
+      EXPECT_EQ(found(changed), found(fresh)) << sample.name << ", after an error";
+      changed.set_impedance(before);
+      EXPECT_EQ(found(changed), old) << sample.name << " and back";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace portwave

@@ -71,7 +71,8 @@ class WaveDiscretisation {
                      Grouping grouping = Grouping::by_shape,
                      StageIncrements increments = StageIncrements::none) = delete;
 
-  /// Prepares the step maps and junctions for other impedances, by scalar port; offsets stay.
+  /// Prepares the junctions and the step maps of parts whose impedances differ, and of those that lie in
+  /// a batch with them, for other impedances, by scalar port; offsets stay.
   /// Records have to be frozen anew, and compiled junctions and bound calls that were made from this are stale.
   /// Allocates.
   /// Errors: as for the constructor; the old impedances are then in force again.
@@ -185,6 +186,8 @@ class WaveDiscretisation {
   std::unique_ptr<StepBatch> made_batch(const BatchSlot& slot) const;
   std::vector<std::unique_ptr<StepBatch>> made_batches() const;
   void prepare(Preparation& preparation) const;
+  /// Of these batches only; those of the others are prepared.
+  void prepare(Preparation& preparation, std::span<const int> batches) const;
 
   const System& system_;
   StageIncrements increments_;

@@ -1,0 +1,122 @@
+// What it costs to choose a method, and to set other impedances between two steps, in steps of the same
+// system on one thread: 10⁵ blocks that are all different, and a grid of 10⁴ Duffing oscillators.
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/generate/generate.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/base/instruction_set.hpp"
+#include "report.hpp"
+
+namespace {
+
+using namespace portwave::bench;
+using portwave::Scenario;
+using portwave::Stepper;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kBlocks = 100'000;
+constexpr int kRounds = 5;
+
+double seconds_of(const auto& act) {
+  const auto start = Clock::now();
+  act();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Scenario network(const portwave::Network& what, int iterations) {
+  Scenario scenario = portwave::parse_scenario(
+      portwave::generate_scenario(what, {.iterations = iterations}), "generated", "");
+  scenario.options.method.waves().guard = false;
+  return scenario;
+}
+
+constexpr int kSteps = 20;
+
+double step_seconds(Stepper& engine) {
+  engine.run(3);
+  return seconds_of([&] { engine.run(kSteps); }) / kSteps;
+}
+
+std::vector<double> impedances(const Stepper& engine) {
+  std::vector<double> out;
+  for (std::size_t j = 0; j < engine.system().scalar_ports().size(); ++j) {
+    out.push_back(engine.waves()->impedance(static_cast<int>(j)));
+  }
+  return out;
+}
+
+/// With `auto`, and with what it chose given at once.
+void compare_choosing(const Report& report) {
+  const Scenario scenario = network(portwave::network::Chain{.blocks = kBlocks, .vary = 0.2}, 2);
+  std::vector<double> steps;
+  for (int i = 0; i < 3; ++i) {
+    portwave::StepperOptions options = scenario.options;
+    options.method = portwave::CouplingMethod::automatic();
+    std::unique_ptr<Stepper> chosen, given;
+    const double choosing =
+        seconds_of([&] { chosen = std::make_unique<Stepper>(scenario.system, options); });
+    options.method = chosen->method().method;
+    const double giving =
+        seconds_of([&] { given = std::make_unique<Stepper>(scenario.system, options); });
+    steps.push_back((choosing - giving) / step_seconds(*given));
+    (void)step_seconds(*chosen);
+    for (int part = 0; part < kBlocks; part += 997) {
+      if (chosen->state(part)[0] == given->state(part)[0]) continue;
+      throw std::runtime_error("the chosen method steps otherwise when it is given");
+    }
+  }
+  report.add({.name = "retuning/choosing/different_blocks",
+              .sense = Sense::at_most,
+              .goal = 20.0,
+              .note = std::string(portwave::to_string(portwave::instruction_set()))},
+             steps, "steps");
+}
+
+void compare_setting(const Report& report, const std::string& name, const Scenario& scenario,
+                     std::optional<double> goal) {
+  portwave::StepperOptions options = scenario.options;
+  options.threads = 1;
+  Stepper engine(scenario.system, options);
+  const double step_s = step_seconds(engine);
+  std::vector<double> wanted = impedances(engine), all, one;
+  for (int i = 0; i < kRounds; ++i) {
+    for (double& z : wanted) z *= 1.01;
+    all.push_back(seconds_of([&] { engine.waves()->set_impedance(wanted); }) / step_s);
+    engine.step();
+    wanted[0] *= 1.01;
+    one.push_back(seconds_of([&] { engine.waves()->set_impedance(wanted); }) / step_s);
+    engine.step();
+    if (impedances(engine) != wanted) throw std::runtime_error(name + ": other impedances");
+  }
+  const std::string note(portwave::to_string(portwave::instruction_set()));
+  report.add({.name = "retuning/all/" + name, .sense = Sense::at_most, .goal = goal, .note = note},
+             all, "steps");
+  report.add(
+      {.name = "retuning/one_port/" + name, .sense = Sense::at_most, .goal = goal, .note = note},
+      one, "steps");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Report report("retuning", 1);
+  if (report.only_lists(argc, argv)) return 0;
+  compare_setting(report, "grid", network(portwave::network::Grid{.rows = 100, .columns = 100}, 5),
+                  3.0);
+  compare_setting(report, "different_blocks",
+                  network(portwave::network::Chain{.blocks = 10'000, .vary = 0.2}, 2),
+                  std::nullopt);
+  compare_choosing(report);
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "retuning: {}\n", error.what());
+  return 1;
+}
