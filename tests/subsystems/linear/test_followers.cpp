@@ -27,8 +27,8 @@ using LongVector = Eigen::Matrix<Long, Eigen::Dynamic, 1>;
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr int kMomenta = 3, kPositions = 5, kStates = kMomenta + kPositions;
-/// Momenta 1, 3, 5; position 0 follows 1, position 2 follows 3, position 4 follows 5, position 6
-/// follows 1 as well, and the elongation 7 follows 3 and 5.
+/// Momenta 1, 3, 5; the elongation 0 follows 3 and 5, position 2 follows 1, position 4 follows 3,
+/// position 6 follows 1 as well, and position 7 follows 5.
 constexpr int kMomentum[] = {1, 3, 5}, kPosition[] = {0, 2, 4, 6, 7};
 
 struct Kind {
@@ -48,12 +48,12 @@ std::unique_ptr<LinearPortHamiltonian> make_part(const Kind& kind, std::mt19937_
     J(position, momentum) += k;
     J(momentum, position) -= k;
   };
-  follow(0, 1, 1.0);
-  follow(2, 3, 1.0);
-  follow(4, 5, 1.0);
+  follow(0, 3, 1.0);
+  follow(0, 5, -1.0);
+  follow(2, 1, 1.0);
+  follow(4, 3, 1.0);
   follow(6, 1, 0.7);
-  follow(7, 3, 1.0);
-  follow(7, 5, -1.0);
+  follow(7, 5, 1.0);
   const MatrixXd L =
       MatrixXd::NullaryExpr(kPositions, kPositions, [&] { return normal(generator); });
   const MatrixXd K = kind.stiffness * (L.transpose() * L);
@@ -322,9 +322,7 @@ TEST(Followers, ControlTheBoundDoesNotHideANegativeDamper) {
   }
 }
 
-/// Free masses far from the origin coast: after 10⁵ steps they are where q₀ + vt is, and their speed is
-/// what it was.
-TEST(Followers, CoastFarFromTheOrigin) {
+std::unique_ptr<LinearPortHamiltonian> free_mass() {
   Structure structure = Structure::zero(2, 1);
   structure.J.insert(0, 1) = 1.0;
   structure.J.insert(1, 0) = -1.0;
@@ -335,9 +333,15 @@ TEST(Followers, CoastFarFromTheOrigin) {
   signature.type = "mass";
   signature.states = {{"q", "m"}, {"p", "kg m/s"}};
   signature.ports.push_back({.name = "port", .causality = Causality::effort_in});
-  const LinearPortHamiltonian mass(std::move(signature), std::move(structure), Q);
-  const Component* const parts[] = {&mass};
-  const auto batch = mass.make_batch(parts);
+  return std::make_unique<LinearPortHamiltonian>(std::move(signature), std::move(structure), Q);
+}
+
+/// Free masses far from the origin coast: after 10⁵ steps they are where q₀ + vt is, and their speed is
+/// what it was.
+TEST(Followers, CoastFarFromTheOrigin) {
+  const auto mass = free_mass();
+  const Component* const parts[] = {mass.get()};
+  const auto batch = mass->make_batch(parts);
   const double gamma = 0.3, h = 1e-2, momentum = 2.0;
   batch->prepare(h, &gamma);
   AlignedVector record(batch->record_size(), 0.0), next = record;
@@ -356,6 +360,27 @@ TEST(Followers, CoastFarFromTheOrigin) {
   batch->get_state(0, record.data(), end);
   EXPECT_NEAR(end[1], momentum, 1e-10);
   EXPECT_NEAR(end[0], 1e6 + kSteps * h * 0.5 * momentum, 1e-5);
+}
+
+/// A position that overflows while all waves are finite ends the step.
+TEST(Followers, OneThatOverflowsIsFound) {
+  const auto mass = free_mass();
+  for (const int lanes : {1, 11}) {
+    const std::vector<const Component*> parts(static_cast<std::size_t>(lanes), mass.get());
+    const auto batch = mass->make_batch(parts);
+    const std::vector<double> gamma(static_cast<std::size_t>(batch->stride()), 0.3);
+    batch->prepare(1e-2, gamma.data());
+    AlignedVector record(batch->record_size(), 0.0), next = record;
+    AlignedVector a(gamma.size(), 0.0), b = a;
+    const double start[] = {0.0, 1.7e308};
+    batch->set_state(lanes - 1, start, record.data());
+    batch->freeze({0, lanes}, record.data(), nullptr);
+    const LaneStatus status =
+        batch->advance({0, lanes}, record.data(), a.data(), next.data(), b.data(), {});
+    EXPECT_FALSE(status.ok());
+    EXPECT_EQ(status.lane, lanes - 1);
+    for (const double wave : b) EXPECT_TRUE(std::isfinite(wave));
+  }
 }
 
 }  // namespace
