@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -7,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -22,7 +20,7 @@
 #include "linear/linear_batches.hpp"
 #include "linear/linear_energy.hpp"
 #include "linear/linear_stages.hpp"
-#include "linear/row_blocks.hpp"
+#include "linear/step_rows.hpp"
 #include "portwave/subsystems/base/equal_classes.hpp"
 
 namespace portwave {
@@ -66,19 +64,6 @@ class Pattern {
 
  private:
   std::set<std::pair<int, int>> offsets_;
-};
-
-/// Entries as kernels read them.
-class Offsets {
- public:
-  const LinearOffsets* of(const std::vector<LinearEntry>& entries, int width) {
-    offsets_.clear();
-    for (const LinearEntry& e : entries) offsets_.push_back({e.row * width, e.column * width});
-    return offsets_.data();
-  }
-
- private:
-  std::vector<LinearOffsets> offsets_;
 };
 
 /// Values at the positions of the pattern, times `factor`; entries elsewhere are left out.
@@ -157,10 +142,23 @@ class DenseLinearBatch final : public StepBatch {
       }
     }
     make_patterns(energies);
-    arrange_rows(distinct);
+    std::vector<Followers> followers;
+    for (const Distinct::Representative& r : distinct.representatives) {
+      followers.emplace_back(*r.part);
+    }
+    std::vector<char> follow;
+    for (std::size_t i = 0; i < followers.size(); ++i) {
+      const LinearPortHamiltonian& part = *distinct.representatives[i].part;
+      follow.push_back(!is_staged() && !followers[i].are_stiff(part, step_s) ? 1 : 0);
+    }
+    rows_.arrange(followers[0], std::ranges::find(follow, 1) != follow.end(),
+                  std::ranges::find(follow, 0) != follow.end(), width_, shape_);
     std::vector<FlatMaps> maps;
     for (std::size_t i = 0; i < energies.size(); ++i) {
-      maps.push_back(flatten(distinct.representatives[i], energies[i]));
+      StepMaps step;
+      FlatMaps flat = flatten(distinct.representatives[i], energies[i], step);
+      rows_.append(followers[i], follow[i] != 0, step_s, step, flat.step, flat.input);
+      maps.push_back(std::move(flat));
     }
     store(maps, distinct.of_lane);
   }
@@ -336,9 +334,10 @@ class DenseLinearBatch final : public StepBatch {
       add_slope(entry.row, entry.column, half_q);
       add_slope(entry.column, entry.row, half_q);
     }
-    const auto moved = [&](const Row& by_state, const Row& by_wave, const Row& by_input) {
+    const auto moved = [&](const StepRows::Run& by_state, const StepRows::Run& by_wave,
+                           const StepRows::Run& by_input) {
       V sum = V::all(0.0);
-      const auto add = [&](const Row& row, int count, const V* of) {
+      const auto add = [&](const StepRows::Run& row, int count, const V* of) {
         for (int j = 0; j < count; ++j) sum += size(row.block, row.first + j * row.step) * of[j];
       };
       add(by_state, n, size_of_x);
@@ -355,19 +354,20 @@ class DenseLinearBatch final : public StepBatch {
       for (int j = 0; j < q; ++j) own_terms += size(row, n + p + j) * size_of_x[n + j];
     }
     for (int i = 0; i < n; ++i) terms_of_x[i] = abs(state(after, i));
-    for (int k = 0; k < shape_.row_count; ++k) {
-      terms_of_x[row_states_[static_cast<std::size_t>(k)]] +=
-          moved(state_row(group, k), wave_row(group, k), input_row(group, k));
+    for (int k = 0; k < rows_.count(); ++k) {
+      terms_of_x[rows_.state(k)] +=
+          moved(rows_.of_state(group, k), rows_.of_wave(group, k), rows_.of_input(group, k));
     }
-    for (std::size_t e = 0; e < followers_.size(); ++e) {
-      const auto& [row, column] = followers_[e];
-      terms_of_x[row] += size(group.step, at_entry_[e]) * (size_of_x[column] + terms_of_x[column]);
+    for (std::size_t e = 0; e < rows_.followers().size(); ++e) {
+      const auto& [row, column] = rows_.followers()[e];
+      terms_of_x[row] +=
+          size(group.step, rows_.place(e)) * (size_of_x[column] + terms_of_x[column]);
     }
     V sum = V::all(0.0);
     for (int i = 0; i < n; ++i) sum += abs(slope[i]) * terms_of_x[i];
     for (int i = 0; i < p; ++i) {
-      const Row gain{group.scatter, p + i * p, 1};
-      const Row C = port_state_row(group, i), C_u = port_input_row(group, i);
+      const StepRows::Run gain{group.scatter, p + i * p, 1};
+      const StepRows::Run C = rows_.of_port_state(group, i), C_u = rows_.of_port_input(group, i);
       V b = value(group.scatter, i) * incident(i);
       for (int j = 0; j < n; ++j) b += value(C.block, C.first + j * C.step) * state(x, j);
       for (int j = 0; j < p; ++j) b += value(gain.block, gain.first + j) * incident(j);
@@ -386,33 +386,6 @@ class DenseLinearBatch final : public StepBatch {
     }
     const V rounding = kPerTerm * sum;
     rounding.to(out);
-  }
-
-  /// A row of coefficients: where column 0 is in a block, and how far the next.
-  struct Row {
-    const double* block;
-    int first, step;
-  };
-  Row state_row(const LinearGroup& group, int k) const {
-    const auto [first, each] = rows_.run(k, shape_.n + shape_.p + 1);
-    return {group.step, first, each};
-  }
-  Row wave_row(const LinearGroup& group, int k) const {
-    const auto [first, each] = rows_.run(k, shape_.n + shape_.p + 1);
-    return {group.step, first + shape_.n * each, each};
-  }
-  Row input_row(const LinearGroup& group, int k) const {
-    const auto [first, each] = rows_.run(k, shape_.q);
-    return {group.input, first, each};
-  }
-  Row port_state_row(const LinearGroup& group, int port) const {
-    const auto [first, each] = ports_.run(port, shape_.n);
-    const int before = shape_.row_count * (shape_.n + shape_.p + 1) + shape_.follower_count;
-    return {group.step, before + first, each};
-  }
-  Row port_input_row(const LinearGroup& group, int port) const {
-    const auto [first, each] = ports_.run(port, shape_.q);
-    return {group.input, shape_.row_count * shape_.q + first, each};
   }
 
   bool is_staged() const { return stages_.count > 1 || substeps_ > 1; }
@@ -569,70 +542,14 @@ class DenseLinearBatch final : public StepBatch {
     shape_.input_sign = sign_.data();
   }
 
-  /// Which states have rows of the step map. Parts of a batch have the same followers, by their key.
-  void arrange_rows(const Distinct& distinct) {
-    const Followers followers(*parts_[0]);
-    bool some_follow = false, some_are_stiff = is_staged();
-    for (const Distinct::Representative& r : distinct.representatives) {
-      const bool stiff = is_staged() || Followers(*r.part).are_stiff(*r.part, step_s_);
-      (stiff ? some_are_stiff : some_follow) = true;
-    }
-    row_states_.clear();
-    for (int i = 0; i < shape_.n; ++i) {
-      if (some_are_stiff || !followers.is_follower(i)) row_states_.push_back(i);
-    }
-    followers_.clear();
-    if (some_follow) {
-      for (const Followers::Entry& e : followers.entries()) {
-        followers_.push_back({e.row, e.column});
-      }
-    }
-    rows_ = RowBlocks::balanced(static_cast<int>(row_states_.size()), kRowsAtOnce);
-    ports_ = RowBlocks::of(shape_.p, kPortsAtOnce);
-    join_followers(!some_are_stiff);
-    shape_.row_count = static_cast<int>(row_states_.size());
-    shape_.rows = linear_rows_.data();
-    shape_.block_rows = rows_.sizes().data();
-    shape_.block_count = static_cast<int>(rows_.sizes().size());
-    shape_.followers_have_rows = some_are_stiff && !followers_.empty();
-  }
-
-  /// Which followers go with the row of the state that they follow, where they may; and where the
-  /// coefficients of all are.
-  void join_followers(bool may_join) {
-    linear_rows_.clear();
-    for (const int state : row_states_) linear_rows_.push_back({state * width_, -1});
-    std::vector<LinearEntry> others;
-    at_entry_.clear();
-    const int columns = shape_.n + shape_.p;
-    const int before = static_cast<int>(row_states_.size()) * (columns + 1);
-    for (std::size_t e = 0; e < followers_.size(); ++e) {
-      const auto [follower, state] = followers_[e];
-      const bool alone = (e == 0 || followers_[e - 1].row != follower) &&
-                         (e + 1 == followers_.size() || followers_[e + 1].row != follower);
-      const auto k = static_cast<int>(std::ranges::find(row_states_, state) - row_states_.begin());
-      LinearRow& row = linear_rows_[static_cast<std::size_t>(k)];
-      if (may_join && alone && row.follower < 0) {
-        row.follower = follower * width_;
-        const auto [first, each] = rows_.run(k, columns + 1);
-        at_entry_.push_back(first + columns * each);
-      } else {
-        at_entry_.push_back(before + static_cast<int>(others.size()));
-        others.push_back(followers_[e]);
-      }
-    }
-    shape_.follower_count = static_cast<int>(others.size());
-    shape_.followers = offsets_.followers.of(others, width_);
-  }
-
   std::vector<PortClosure> closures_of(const Distinct::Representative& of) const {
     return port_closures(signature_, step_s_, of.impedance.data());
   }
 
-  FlatMaps flatten(const Distinct::Representative& of, const LinearEnergy& energy) {
+  /// All but the step maps, which go into `maps`.
+  FlatMaps flatten(const Distinct::Representative& of, const LinearEnergy& energy, StepMaps& maps) {
     const auto closures = closures_of(of);
     FlatMaps flat;
-    StepMaps maps;
     if (is_staged()) {
       LinearStages::Maps closed = stages_of(*of.part).closed(closures, keeps_increments_);
       if (!closed.step.Phi_minus_I.allFinite() || !closed.step.D_minus_sigma.allFinite() ||
@@ -647,7 +564,6 @@ class DenseLinearBatch final : public StepBatch {
     }
     append(maps.sigma, flat.scatter);
     append(maps.D_minus_sigma, flat.scatter);
-    append_step(*of.part, maps, flat);
     std::vector<double> of_state(static_cast<std::size_t>(shape_.n), 0.0);
     for (const LinearEnergy::Entry& e : energy.storage()) {
       if (e.row == e.column) of_state[static_cast<std::size_t>(e.row)] += e.value;
@@ -661,37 +577,6 @@ class DenseLinearBatch final : public StepBatch {
       flat.energy.push_back(c.effort_in ? 0.5 * c.s : 0.5 * c.s / c.impedance);
     }
     return flat;
-  }
-
-  void append_step(const LinearPortHamiltonian& part, StepMaps& maps, FlatMaps& flat) const {
-    Matrix joined = Matrix::Zero(shape_.n, 1);
-    std::vector<double> others;
-    if (!followers_.empty()) {
-      const Followers followers(part);
-      const bool stiff = followers.are_stiff(part, step_s_);
-      const int before = shape_.row_count * (shape_.n + shape_.p + 1);
-      for (std::size_t e = 0; e < followers_.size(); ++e) {
-        const Followers::Entry& entry = followers.entries()[e];
-        const double k = stiff ? 0.0 : 0.5 * step_s_ * entry.k;
-        if (at_entry_[e] < before) {
-          joined(entry.column) = k;
-        } else {
-          others.push_back(k);
-        }
-        if (stiff) continue;
-        maps.Phi_minus_I.row(entry.row).setZero();
-        maps.Psi.row(entry.row).setZero();
-        maps.Psi_u.row(entry.row).setZero();
-      }
-    }
-    std::vector<int> ports(static_cast<std::size_t>(shape_.p));
-    std::iota(ports.begin(), ports.end(), 0);
-    rows_.append(row_states_, std::array<const Matrix*, 3>{&maps.Phi_minus_I, &maps.Psi, &joined},
-                 flat.step);
-    flat.step.insert(flat.step.end(), others.begin(), others.end());
-    ports_.append(ports, std::array<const Matrix*, 1>{&maps.C}, flat.step);
-    rows_.append(row_states_, std::array<const Matrix*, 1>{&maps.Psi_u}, flat.input);
-    ports_.append(ports, std::array<const Matrix*, 1>{&maps.C_u}, flat.input);
   }
 
   void store(const std::vector<FlatMaps>& maps, const std::vector<int>& of_lane) {
@@ -731,13 +616,9 @@ class DenseLinearBatch final : public StepBatch {
   std::vector<unsigned char> diagonal_gradient_;
   std::vector<int> mapped_;
   struct {
-    Offsets storage, gradient, dissipation, output, followers;
+    Offsets storage, gradient, dissipation, output;
   } offsets_;
-  std::vector<int> row_states_;
-  std::vector<LinearRow> linear_rows_;
-  std::vector<LinearEntry> followers_;
-  std::vector<int> at_entry_;  ///< where a follower's coefficient is in `step`
-  RowBlocks rows_, ports_;     ///< of states that have rows; of ports
+  StepRows rows_;
   std::vector<LinearGroup> groups_;
   LaneCoefficients coefficients_[6];
 };

@@ -1,0 +1,90 @@
+#include "linear/step_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+
+#include <Eigen/Core>
+
+namespace portwave {
+
+using Matrix = Eigen::MatrixXd;
+
+void StepRows::arrange(const Followers& followers, bool has_followers, bool have_rows, int width,
+                       LinearShape& shape) {
+  n_ = shape.n;
+  p_ = shape.p;
+  q_ = shape.q;
+  states_.clear();
+  for (int i = 0; i < n_; ++i) {
+    if (have_rows || !followers.is_follower(i)) states_.push_back(i);
+  }
+  followers_.clear();
+  if (has_followers) {
+    for (const Followers::Entry& e : followers.entries()) followers_.push_back({e.row, e.column});
+  }
+  rows_ = RowBlocks::balanced(count(), kRowsAtOnce);
+  ports_ = RowBlocks::of(p_, kPortsAtOnce);
+  join(!have_rows, width, shape);
+  shape.row_count = count();
+  shape.rows = linear_rows_.data();
+  shape.block_rows = rows_.sizes().data();
+  shape.block_count = static_cast<int>(rows_.sizes().size());
+  shape.followers_have_rows = have_rows && !followers_.empty();
+}
+
+/// Which followers go with the row of the state that they follow, where they may; and where the
+/// coefficients of all are.
+void StepRows::join(bool may_join, int width, LinearShape& shape) {
+  linear_rows_.clear();
+  for (const int state : states_) linear_rows_.push_back({state * width, -1});
+  std::vector<LinearEntry> others;
+  places_.clear();
+  for (std::size_t e = 0; e < followers_.size(); ++e) {
+    const auto [follower, state] = followers_[e];
+    const bool alone = (e == 0 || followers_[e - 1].row != follower) &&
+                       (e + 1 == followers_.size() || followers_[e + 1].row != follower);
+    const auto row = static_cast<int>(std::ranges::find(states_, state) - states_.begin());
+    LinearRow& own = linear_rows_[static_cast<std::size_t>(row)];
+    if (may_join && alone && own.follower < 0) {
+      own.follower = follower * width;
+      const auto [first, each] = rows_.run(row, n_ + p_ + 1);
+      places_.push_back(first + (n_ + p_) * each);
+    } else {
+      places_.push_back(end_of_rows() + static_cast<int>(others.size()));
+      others.push_back(followers_[e]);
+    }
+  }
+  others_ = static_cast<int>(others.size());
+  shape.follower_count = others_;
+  shape.followers = offsets_.of(others, width);
+}
+
+void StepRows::append(const Followers& followers, bool follow, double step_s, StepMaps& maps,
+                      std::vector<double>& step, std::vector<double>& input) const {
+  Matrix joined = Matrix::Zero(n_, 1);
+  std::vector<double> others;
+  for (std::size_t e = 0; e < followers_.size(); ++e) {
+    const Followers::Entry& entry = followers.entries()[e];
+    const double k = follow ? 0.5 * step_s * entry.k : 0.0;
+    if (places_[e] < end_of_rows()) {
+      joined(entry.column) = k;
+    } else {
+      others.push_back(k);
+    }
+    if (!follow) continue;
+    maps.Phi_minus_I.row(entry.row).setZero();
+    maps.Psi.row(entry.row).setZero();
+    maps.Psi_u.row(entry.row).setZero();
+  }
+  std::vector<int> ports(static_cast<std::size_t>(p_));
+  std::iota(ports.begin(), ports.end(), 0);
+  rows_.append(states_, std::array<const Matrix*, 3>{&maps.Phi_minus_I, &maps.Psi, &joined}, step);
+  step.insert(step.end(), others.begin(), others.end());
+  ports_.append(ports, std::array<const Matrix*, 1>{&maps.C}, step);
+  rows_.append(states_, std::array<const Matrix*, 1>{&maps.Psi_u}, input);
+  ports_.append(ports, std::array<const Matrix*, 1>{&maps.C_u}, input);
+}
+
+}  // namespace portwave
