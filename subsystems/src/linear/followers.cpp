@@ -20,7 +20,7 @@ void mark_rows(const SparseMatrix& m, std::vector<char>& marked) {
 double diagonal_of(const SparseMatrix& Q, int j) { return Q.coeff(j, j); }
 
 /// Whether ∂H/∂xⱼ depends on xⱼ alone.
-bool is_alone(const SparseMatrix& Q, int j) {
+bool depends_on_itself_only(const SparseMatrix& Q, int j) {
   for (SparseMatrix::InnerIterator it(Q, j); it; ++it) {
     if (it.row() != j && it.value() != 0.0) return false;
   }
@@ -44,7 +44,7 @@ Followers::Followers(const LinearPortHamiltonian& part) : role_(at(part.structur
     for (SparseMatrix::InnerIterator it(s.J, i); it && follows; ++it) {
       if (it.value() == 0.0) continue;
       const int j = static_cast<int>(it.row());
-      follows = j != i && role_[at(j)] != Role::follows && is_alone(part.Q(), j);
+      follows = j != i && role_[at(j)] != Role::follows && depends_on_itself_only(part.Q(), j);
       row.push_back({i, j, s.J.coeff(i, j) * diagonal_of(part.Q(), j)});
     }
     if (!follows || row.empty()) continue;
