@@ -461,15 +461,89 @@ int advance_tiles(const LinearTask& t) {
   return bad;
 }
 
+/// Σⱼ M[first + j·step] vⱼ from `sum` on, v's entries `apart` from each other.
+inline double add_terms(double sum, const double* M, int step, int count, const double* v,
+                        int apart) {
+  for (int j = 0; j < count; ++j) sum = __builtin_fma(M[j * step], v[j * apart], sum);
+  return sum;
+}
+
+/// b⁰ of one lane, as freeze_ports makes it, with C at `M`.
+inline void freeze_lane(const LinearShape& s, const double* M, const double* x, double* b0) {
+  for (int i = 0; i < s.p;) {
+    const int ports = s.p - i >= kPortsAtOnce ? kPortsAtOnce : 1;
+    for (int r = 0; r < ports; ++r) {
+      const int even = s.n / 2;
+      double sum = add_terms(0.0, M + r, 2 * ports, even, x, 2);
+      const double other = add_terms(0.0, M + ports + r, 2 * ports, even, x + 1, 2);
+      if (s.n % 2 != 0) sum = __builtin_fma(M[(s.n - 1) * ports + r], x[s.n - 1], sum);
+      b0[i + r] = sum + other;
+    }
+    M += ports * s.n;
+    i += ports;
+  }
+}
+
+/// One lane alone, the same operations without what eight are worth. −1, or the lane if it is not finite.
+template <int P>
+int advance_lane(const LinearTask& t, long g) {
+  const LinearShape& s = *t.shape;
+  Tile tile{g, g + 1, {}};
+  if (s.q > 0) find_driven<1>(t, tile);
+  const GroupArrays at = arrays_of<1>(t, tile, g);
+  scatter_group<1, false, P>(t, g);
+  const int p = P > 0 ? P : s.p;
+  const double* M = t.groups[g].step;
+  const double* N = t.groups[g].input;
+  const LinearRow* row = s.rows;
+  for (int k = 0; k < s.block_count; ++k) {
+    const int rows = s.block_rows[k];
+    for (int r = 0; r < rows; ++r, ++row) {
+      double sum = add_terms(0.0, M + r, rows, s.n, at.x, 1);
+      sum = add_terms(sum, M + s.n * rows + r, rows, p, at.a, t.stride);
+      if (at.driven) sum = add_terms(sum, N + r, rows, s.q, at.input, 1);
+      advance_state<1, false>(at, *row, {sum}, M + (s.n + p) * rows, r);
+    }
+    M += rows * (s.n + p + 1);
+    N += rows * s.q;
+  }
+  if (s.follower_count > 0) {
+    advance_followers<1, false>(t, tile, {M - t.groups[g].step, 0});
+    M += s.follower_count;
+  }
+  double* b0 = t.next + g * p;
+  freeze_lane(s, M, at.next, b0);
+  if (t.energy.wanted()) {
+    const int sizes = s.z + p + s.q;
+    double work[LinearTask::kOnStack];
+    double* const own = sizes <= LinearTask::kOnStack ? work : t.work + g * sizes;
+    account_group<1, false>(t, t.groups[g], at, g, own);
+  }
+  double check = 0.0;
+  for (int j = 0; j < p; ++j) check = __builtin_fma(at.b[j * t.stride] + b0[j], 0.0, check);
+  for (int i = 0; p == 0 && i < s.n; ++i) check = __builtin_fma(at.next[i], 0.0, check);
+  return check <= 0.0 ? -1 : static_cast<int>(g);
+}
+
+template <int P>
+int advance_lanes(const LinearTask& t) {
+  int bad = -1;
+  for (long g = t.first; g < t.last; ++g) {
+    const int lane = advance_lane<P>(t, g);
+    if (bad < 0) bad = lane;
+  }
+  return bad;
+}
+
 template <int W>
 int advance(const LinearTask& t) {
   switch (t.shape->p) {
     case 1:
-      return advance_tiles<W, 1>(t);
+      return W == 1 ? advance_lanes<1>(t) : advance_tiles<kLaneGroup, 1>(t);
     case 2:
-      return advance_tiles<W, 2>(t);
+      return W == 1 ? advance_lanes<2>(t) : advance_tiles<kLaneGroup, 2>(t);
     default:
-      return advance_tiles<W, 0>(t);
+      return W == 1 ? advance_lanes<0>(t) : advance_tiles<kLaneGroup, 0>(t);
   }
 }
 
