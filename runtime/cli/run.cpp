@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -265,10 +266,10 @@ int threads_beside(const RunArguments& arguments) {
   return 2 + (arguments.serve ? LiveServer::kThreads : 0);
 }
 
-/// On other ranks than the first.
-int follow(Stepper& stepper, const RecordingOptions& recording) {
+/// On other ranks than the first. What fails on one of them alone, it says itself.
+int follow(const std::function<void()>& follow_rank_0) {
   try {
-    stepper.follow(*make_recording_follower(recording));
+    follow_rank_0();
     return kOk;
   } catch (const RankError&) {
     throw;
@@ -297,8 +298,8 @@ Stepper make_stepper_of_slice(const Scenario& scenario, const StepperOptions& op
 }
 
 /// On other ranks than the first, where each has a slice: records what is its own, and sums up the whole.
-int follow_in_slices(Stepper& stepper, const RunArguments& arguments, const Scenario& scenario,
-                     const StepperOptions& options) {
+void follow_in_slices(Stepper& stepper, const RunArguments& arguments, const Scenario& scenario,
+                      const StepperOptions& options) {
   class Recording final : public Follower {
    public:
     explicit Recording(Recorders recorders) : recorders_(std::move(recorders)) {}
@@ -320,22 +321,14 @@ int follow_in_slices(Stepper& stepper, const RunArguments& arguments, const Scen
     Recorders recorders_;
     RunClock clock_;
   };
-  try {
-    Recording recording(recorders_for(scenario, arguments, nullptr));
-    recording.begin(stepper);
-    stepper.follow(recording);
-    RunSummary summary = summarize(scenario.name, options, stepper, recording.clock().wall_s(),
-                                   recording.clock().times());
-    summary.completed = stepper.step_index() == scenario.steps;
-    if (!summary.completed) summary.failure = "it ended early: see what rank 0 says";
-    recording.finish(std::move(summary));
-    return kOk;
-  } catch (const RankError&) {
-    throw;
-  } catch (const std::runtime_error& error) {  // of this rank alone
-    std::cerr << fmt::format("portwave: rank {}: {}\n", ranks()->rank(), error.what());
-    return kFailed;
-  }
+  Recording recording(recorders_for(scenario, arguments, nullptr));
+  recording.begin(stepper);
+  stepper.follow(recording);
+  RunSummary summary = summarize(scenario.name, options, stepper, recording.clock().wall_s(),
+                                 recording.clock().times());
+  summary.completed = stepper.step_index() == scenario.steps;
+  if (!summary.completed) summary.failure = "it ended early: see what rank 0 says";
+  recording.finish(std::move(summary));
 }
 
 int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
@@ -351,8 +344,10 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
                         ? make_stepper_of_slice(scenario, options, arguments, status)
                         : make_stepper(scenario, options, arguments.scenario.file, status);
   if (!is_first_rank()) {
-    return arguments.slices ? follow_in_slices(stepper, arguments, scenario, options)
-                            : follow(stepper, scenario.recording);
+    return follow([&] {
+      if (arguments.slices) return follow_in_slices(stepper, arguments, scenario, options);
+      stepper.follow(*make_recording_follower(scenario.recording));
+    });
   }
   Recorders recorders = recorders_for(scenario, arguments, begun.folder.get());
 

@@ -2,7 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <utility>
 
+#include <fmt/format.h>
+
+#include "portwave/runtime/execution/slice_builder.hpp"
+#include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -40,6 +46,32 @@ std::string SliceSums::name_of(std::int64_t number) {
   }
   const std::vector<std::byte> all = gather_bytes(*ranks_, std::as_bytes(std::span(name)));
   return {reinterpret_cast<const char*>(all.data()), all.size()};
+}
+
+void SliceSums::keep_name(int use, std::int64_t number) {
+  NamedPart& named = named_[at(use)];
+  if (named.number != number) named = {number, name_of(number)};
+}
+
+std::string SliceSums::kept_name(std::int64_t number) const {
+  for (const NamedPart& named : named_) {
+    if (named.number == number) return named.name;
+  }
+  return fmt::format("number {}", number);
+}
+
+void SliceSums::check_together(const std::function<void()>& check) {
+  std::optional<ConfigError> own;
+  try {
+    check();
+  } catch (const ConfigError& error) {
+    own = error;
+  }
+  const bool is_of_part = own && own->issues().front().where.starts_with("/subsystems");
+  // What is wrong with a part shows in the sums of all.
+  const bool is_any_of_part = any(is_of_part);
+  if (own && (is_of_part || !is_any_of_part)) throw *std::move(own);
+  if (is_any_of_part) throw SliceDefects("the slice of another rank has defects");
 }
 
 std::vector<std::byte> gather_bytes(Ranks& ranks, std::span<const std::byte> own,

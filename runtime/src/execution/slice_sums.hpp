@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -29,12 +31,28 @@ class SliceSums final : public SlicesTogether {
 
   /// Of the part with that number in the whole, whoever has it. All ranks call it.
   std::string name_of(std::int64_t number);
+  /// What the run is to name is this part, by `use`, below kNamed: its name is asked for where it is
+  /// another one than before. All ranks call it.
+  void keep_name(int use, std::int64_t number);
+  static constexpr std::size_t kNamed = 2;
+  /// Of a part whose name was kept.
+  std::string kept_name(std::int64_t number) const;
+
+  /// Where `check` refuses to start on one rank, all refuse. All ranks call it.
+  /// Errors: the ConfigError of `check`; SliceDefects where that of another rank tells more.
+  void check_together(const std::function<void()>& check);
 
  private:
+  struct NamedPart {
+    std::int64_t number = -1;
+    std::string name;
+  };
+
   const WaveDiscretisation& waves_;
   const SystemSlice& slice_;
   std::shared_ptr<Ranks> ranks_;
   std::map<std::pair<int, int>, SharedSums> sums_;  // by how many sums and maxima
+  std::array<NamedPart, kNamed> named_;             // by use
 };
 
 /// Puts what ranks give, as many bytes as they like, one after another; `own` of this one.

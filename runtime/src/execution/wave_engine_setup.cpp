@@ -1,0 +1,118 @@
+#include <utility>
+#include <vector>
+
+#include "execution/event_watch.hpp"
+#include "execution/fault_replay.hpp"
+#include "execution/wave_engine.hpp"
+#include "execution/wave_start.hpp"
+
+namespace portwave {
+
+WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
+    : StepEngine(given.step_s),
+      run_(system, given),
+      options_(run_.options()),
+      levels_(run_.stepped(), options_.step_s, options_.method.waves()),
+      waves_(run_.stepped(), options_.step_s, tuner().choice().method.waves().impedance,
+             grouping_for(options_),
+             given.sizes ? WaveDiscretisation::StageIncrements::kept
+                         : WaveDiscretisation::StageIncrements::none),
+      memory_({{2, waves_.record_size()}, {6, static_cast<std::size_t>(waves_.wave_size())}}),
+      now_{memory_.take(waves_.initial_record()),
+           memory_.take(static_cast<std::size_t>(waves_.wave_size())),
+           memory_.take(initial_waves(waves_, options_.method.waves()))},
+      next_{memory_.take(now_.record.size()), memory_.take(now_.a.size()),
+            memory_.take(now_.b.size())},
+      u_(memory_.take(now_.b.size())),
+      b_trial_(memory_.take(now_.b.size())),
+      input_(waves_.input_size(), 0.0),
+      settings_(system.initial_settings()),
+      outcomes_(static_cast<std::size_t>(system.island_count())),
+      slices_(system.slice() != nullptr ? std::make_unique<SliceSums>(waves_, given.ranks)
+                                        : nullptr),
+      ledger_(waves_, now_.record.data(), now_.b.data(), given.method.waves().tank,
+              given.method.waves().guard, islands_at_risk(waves_, tuner().choice().method.waves()),
+              slices_.get()),
+      residual_(waves_),
+      costs_(declared_costs(waves_)),
+      pace_(given.time.pace, given.interrupted),
+      states_(waves_) {
+  is_driven_ = slices_ ? slices_->any(waves_.driven()) : waves_.driven();
+  resolve_method();
+  const auto refuse = [&] {
+    refuse_non_finite_start(waves_, ledger_, now_.b, options_.method.waves().tank);
+  };
+  slices_ ? slices_->check_together(refuse) : refuse();
+  prepare_iteration();
+  const std::vector<int> unrepeatable = unrepeatable_parts(waves_);
+  is_repeatable_ = unrepeatable.empty();
+  certificate_.emplace(waves_, update_, ledger_, options_.certify == Certify::full, unrepeatable);
+  make_executor();
+  plan_step();
+  if (options_.sizes) {
+    sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system, run_.stages(), *options_.sizes,
+                   given.step_s, now_.record.data(), watches_of(system, given));
+  }
+}
+
+/// Takes over the method that was chosen, and what follows from it.
+void WaveEngine::resolve_method() {
+  options_.method = tuner().choice().method;
+  WaveCoupling& m = options_.method.waves();
+  if (options_.method.kind() == WaveUpdate::interface) {
+    m.relaxation = 1.0;
+    m.acceleration = 0;
+  }
+  update_ = inner_update_of(m);
+  has_tolerance_ = options_.sizes || has_tolerance(options_.method);
+  // A part that does not know its energy has no other account of it.
+  uses_ledger_ = options_.certify != Certify::none || m.guard || !ledger_.metered_parts().empty();
+}
+
+/// What the inner iteration has beside the plain update, and the guard.
+void WaveEngine::prepare_iteration() {
+  const WaveCoupling& m = options_.method.waves();
+  if (m.guard) guard_.emplace(waves_);
+  if (m.start == InnerStart::extrapolated) {
+    extrapolated_.emplace(waves_, run_);
+    start_.assign(now_.b.begin(), now_.b.end());
+  }
+  if (m.acceleration > 0) acceleration_.emplace(waves_, m.acceleration);
+  if (InterfaceSolvers::are_needed(m)) interface_.emplace(waves_, m);
+}
+
+void WaveEngine::make_executor() {
+  if (options_.profile) {
+    options_.timed = true;
+    const bool follows = options_.executor != ExecutorKind::graph &&
+                         options_.executor != ExecutorKind::barrier && options_.ranks == nullptr;
+    profiler_.emplace(*options_.profile, follows ? options_.threads : 0);
+  }
+  runner_ = make_runner(waves_, options_, tuner().expected_iterations(), interface_.has_value(),
+                        now_.record.data(), costs_, profiler_ ? profiler_->trace() : nullptr);
+  if (runner_.shares != nullptr) {
+    lead_ = std::make_unique<RankLead>(*this, waves_, runner_.partition, runner_.shares, ledger_,
+                                       settings_, now_, next_);
+  }
+  runner_.executor->bind(arrays());
+  runner_.executor->bind(next_arrays());
+  if (!options_.time.active()) return;
+  const Partition whole = whole_island_groups(waves_, costs_);
+  scheduler_.emplace(options_.time.deadline_s, 1e-9 * whole.iteration_cost_ns,
+                     1e-9 * whole.commit_cost_ns);
+}
+
+/// What of the plan of a step does not change from one to the next.
+void WaveEngine::plan_step() {
+  const WaveCoupling& m = options_.method.waves();
+  const bool interface = m.kind == WaveUpdate::interface || !m.interface_islands.empty();
+  plan_ = {.rule = {m.iterations, update_, m.tolerance, m.energy_tolerance_J, m.tolerance_per_part,
+                    acceleration_.has_value(), interface, m.rescue_after},
+           .deadline = scheduler_ ? &*scheduler_ : nullptr};
+}
+
+std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options) {
+  return std::make_unique<WaveEngine>(system, options);
+}
+
+}  // namespace portwave
