@@ -4,7 +4,8 @@
 // other, and gathers the rows that they print (report.hpp) into one JSON array, on stdout and in
 // the file. A program whose rows ask for it is run anew several times; its rows are then medians
 // over the processes, `spread` the range of the ratio over its median. All other lines a program
-// prints, such as Google Benchmark's tables, go to stderr.
+// prints, such as Google Benchmark's tables, go to stderr. Rows say on which processor they were measured,
+// and with what caches; their notes say with which instruction set.
 //
 // Exit code 1: a program failed, which usually means that its answers were wrong.
 
@@ -72,6 +73,42 @@ std::vector<Json> rows_of(const Output& output) {
   return rows;
 }
 
+/// The first line of a file, or nothing.
+std::string first_line(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+/// The processor and its data caches as Linux tells them: "AMD EPYC, family 25, model 17, 2 at once; L1 32K,
+/// L2 1024K, L3 32768K".
+std::string machine() {
+  std::string name = "unknown processor", family, model;
+  int processors = 0;
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string key = line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1);
+    const std::string value = colon + 2 < line.size() ? line.substr(colon + 2) : "";
+    if (key == "processor") ++processors;
+    if (key == "model name") name = value;
+    if (key == "cpu family") family = ", family " + value;
+    if (key == "model") model = ", model " + value;
+  }
+  std::string text = fmt::format("{}{}{}, {} at once;", name, family, model, processors);
+  for (int i = 0; i < 8; ++i) {
+    const std::filesystem::path cache =
+        fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}", i);
+    const std::string level = first_line(cache / "level");
+    if (level.empty() || first_line(cache / "type") == "Instruction") continue;
+    text += fmt::format(" L{} {},", level, first_line(cache / "size"));
+  }
+  text.pop_back();
+  return text;
+}
+
 /// One row for many of the same name.
 Json merged(const std::vector<Json>& rows) {
   Json result = rows.front();
@@ -118,7 +155,9 @@ void tell(const Json& row) {
 
 class Collector {
  public:
-  explicit Collector(const std::string& filter) : filter_text_(filter), filter_(filter) {}
+  explicit Collector(const std::string& filter) : filter_text_(filter), filter_(filter) {
+    fmt::print(stderr, "bench: {}\n", machine_);
+  }
 
   /// False when nothing in the program matches.
   bool collect(const std::string& program) {
@@ -164,11 +203,13 @@ class Collector {
       }
       Json row = merged(same);
       row["program"] = name;
+      row["machine"] = machine_;
       tell(row);
       rows_.push_back(std::move(row));
     }
   }
 
+  std::string machine_ = machine();
   std::string filter_text_;
   std::regex filter_;
   Json rows_ = Json::array();
