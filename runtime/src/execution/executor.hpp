@@ -23,6 +23,9 @@ struct StepPlan {
   /// Not empty: no inner iteration, only the commit once more of the tasks in which an island, by
   /// number, is marked here, with the incident waves as they are. Outcomes stay.
   std::span<const char> recommit = {};
+  /// Nothing looks at what an evaluation leaves behind when the one before it is committed, nor does an
+  /// evaluation depend on how the one before it was judged: it may be made before that is known.
+  bool may_go_ahead = false;
 };
 
 struct StepResult {

@@ -74,6 +74,7 @@ StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
     done = rule.budget;
   } else {
     int horizon = plan.deadline == nullptr ? rule.budget : 0;
+    bool is_ahead = false;  // iteration `done` is made already
     while (done < rule.budget) {
       if (done == horizon) {
         horizon = plan.deadline->horizon(done, rule.budget, DeadlineScheduler::Clock::now());
@@ -82,12 +83,17 @@ StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
           break;
         }
       }
-      iterate_all(done);
+      if (!is_ahead) iterate_all(done);
       if (rule.checked()) for_tasks([&](int i) { check(i, done); });
       take_failure(graph_, result);
+      is_ahead = begin_gaps(done, result);
+      if (is_ahead) iterate_all(done + 1);
       const bool goes_on = complete_gaps(done, result);
       ++done;
-      if (!goes_on || result.failed_at >= 0 || judge(done)) break;
+      if (!goes_on || result.failed_at >= 0) break;
+      const bool is_done = judge(done);
+      if (is_ahead) drop_failures(done);
+      if (is_done) break;
     }
   }
   take_failure(graph_, result);
@@ -178,6 +184,19 @@ bool LayeredExecutor::judge(int done) {
     open = open || !stops;
   }
   return !open;
+}
+
+/// Iteration k was made before it was known which islands stop: of those it is as if it had not been. â
+/// of the iteration before is in its place until the gaps of k are measured.
+void LayeredExecutor::drop_failures(int k) {
+  int earliest = TaskOutcome::kCommit;
+  for (const int i : own_) {
+    Task& task = graph_.task(i);
+    const bool has_stopped = stopped_[static_cast<std::size_t>(task.island_group())] != 0;
+    if (has_stopped && !task.alone() && task.outcome.failed_at == k) task.outcome = {};
+    if (task.outcome.failed_at >= 0) earliest = std::min(earliest, task.outcome.failed_at);
+  }
+  failed_at_.store(earliest, std::memory_order_relaxed);
 }
 
 void LayeredExecutor::commit(int index, int iterations) {

@@ -36,7 +36,12 @@ class LayeredExecutor : public Executor {
   virtual void iterate_all(int k) {
     for_tasks([&](int i) { iterate(i, k); });
   }
-  /// The gaps of iteration k are measured and about to be judged. False where another process has
+  /// The gaps of iteration k are measured, and may be on their way from here on. True where iteration
+  /// k + 1 is to be made before they are judged.
+  virtual bool begin_gaps([[maybe_unused]] int k, [[maybe_unused]] const StepResult& result) {
+    return false;
+  }
+  /// The gaps of iteration k are about to be judged. False where another process has
   /// failed, and nothing is to be judged any more.
   virtual bool complete_gaps([[maybe_unused]] int k, [[maybe_unused]] const StepResult& result) {
     return true;
@@ -64,6 +69,7 @@ class LayeredExecutor : public Executor {
   void take_fault(Task& task, int k, PhaseStatus&& failure);
   void check(int index, int k);
   bool judge(int k);
+  void drop_failures(int k);
   void commit(int index, int iterations);
 
   int threads_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -279,17 +280,34 @@ class RankExecutor final : public LayeredExecutor {
     });
   }
 
-  bool complete_gaps(int k, const StepResult& result) override {
+  bool begin_gaps(int k, const StepResult& result) override {
+    if (!plan().rule.checked() || !is_any_cut_open()) return false;
+    flags_[at(shares_->rank())] = static_cast<std::byte>(result.failed_at >= 0 ? 1 : 0);
+    const GapSums sums = gap_sums();
+    gaps_->begin(shares_->ranks(), sums.used(), flags_, flag_bytes_);
+    // Not where this iteration is expected to be the last: the next one would be made for nothing. All
+    // ranks expect the same. Nor where waves may be late: these have an order of their own.
+    return plan().may_go_ahead && newest_ == nullptr && k + 1 < expected_ &&
+           k + 1 < plan().rule.budget;
+  }
+  bool complete_gaps(int k, const StepResult& /*result*/) override {
     if (!plan().rule.checked() || !is_any_cut_open()) return true;
     const StepArrays& s = arrays();
-    flags_[at(shares_->rank())] = static_cast<std::byte>(result.failed_at >= 0 ? 1 : 0);
-    IslandSums* const sums[] = {s.residual, s.acceleration};
-    gaps_->exchange(shares_->ranks(), {sums, s.acceleration != nullptr ? 2U : 1U}, flags_,
-                    flag_bytes_);
+    const GapSums sums = gap_sums();
+    gaps_->finish(sums.used(), flags_);
     if (needs_waves(k + 1)) {
       shares_->share({{Array::waves, s.u}, {Array::waves, s.a}, {Array::record, s.record}});
     }
     return std::ranges::all_of(flags_, [](std::byte failed) { return failed == std::byte{0}; });
+  }
+  struct GapSums {
+    std::array<IslandSums*, 2> all;
+    std::size_t count;
+    std::span<IslandSums* const> used() const { return {all.data(), count}; }
+  };
+  GapSums gap_sums() const {
+    const StepArrays& s = arrays();
+    return {{s.residual, s.acceleration}, s.acceleration != nullptr ? 2U : 1U};
   }
   /// The interface equation of an island that is cut may be solved next: by every rank, from all of it.
   bool needs_waves(int evaluations) const {
@@ -315,6 +333,13 @@ class RankExecutor final : public LayeredExecutor {
                         note_bytes_);
     read_notes(result);
     receive_committed(number);
+    if (is_first) expected_ = result.failed_at < 0 ? last_iterations() : 0;
+  }
+  /// Of the islands that are cut: what became of them every rank knows.
+  int last_iterations() const {
+    int most = 0;
+    for (const int island : cut_) most = std::max(most, outcomes()[at(island)].iterations);
+    return most;
   }
   void write_note(const StepResult& result) {
     const Head head{result.failed_at, shares_->number_of(result.failure.part), result.failure.fault,
@@ -377,6 +402,7 @@ class RankExecutor final : public LayeredExecutor {
   std::size_t own_note_ = 0;               // where that of this rank begins
   std::vector<std::byte> flags_;           // by rank: it has failed
   std::vector<std::size_t> flag_bytes_;
+  int expected_ = 0;                           // iterations of a step, as of the last one
   std::optional<SharedSums> energies_, gaps_;  // of all islands; of those that are cut
 };
 

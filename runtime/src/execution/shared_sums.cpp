@@ -313,6 +313,12 @@ void SharedSums::connect(Ranks& ranks, std::span<IslandSums* const> sums,
 
 void SharedSums::exchange(Ranks& ranks, std::span<IslandSums* const> sums, std::span<std::byte> all,
                           std::span<const std::size_t> notes) {
+  begin(ranks, sums, all, notes);
+  finish(sums, all);
+}
+
+void SharedSums::begin(Ranks& ranks, std::span<IslandSums* const> sums, std::span<std::byte> all,
+                       std::span<const std::size_t> notes) {
   if (begin_of_note_.empty()) connect(ranks, sums, notes);
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const int width = width_of(*sums[i]);
@@ -323,9 +329,16 @@ void SharedSums::exchange(Ranks& ranks, std::span<IslandSums* const> sums, std::
       to += width;
     }
   }
+  const auto first = std::ranges::find_if(rounds_, &SharedSums::has_partner);
+  if (first != rounds_.end()) send(*first, sums, all);
+}
+
+void SharedSums::finish(std::span<IslandSums* const> sums, std::span<std::byte> all) {
+  bool is_sent = true;  // of the first round
   for (Round& round : rounds_) {
-    if (round.partner < 0) continue;
-    send(round, sums, all);
+    if (!has_partner(round)) continue;
+    if (!is_sent) send(round, sums, all);
+    is_sent = false;
     receive(round, sums, all);
     if (round.first_act.empty()) continue;
     for (std::size_t i = 0; i < sums.size(); ++i) merge(round, *sums[i], values_[i]);

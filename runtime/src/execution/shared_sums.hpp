@@ -42,6 +42,11 @@ class SharedSums {
   /// ranks call it, with as many sums and notes of the same sizes every time.
   void exchange(Ranks& ranks, std::span<IslandSums* const> sums, std::span<std::byte> all,
                 std::span<const std::size_t> notes);
+  /// The same in two, with the same arguments. What this rank has to tell first is then under way, and
+  /// until `finish` neither notes nor what the sums are formed from may change.
+  void begin(Ranks& ranks, std::span<IslandSums* const> sums, std::span<std::byte> all,
+             std::span<const std::size_t> notes);
+  void finish(std::span<IslandSums* const> sums, std::span<std::byte> all);
 
   /// Rounds of so many ranks.
   static int rounds_of(int ranks);
@@ -95,6 +100,7 @@ class SharedSums {
   class ChunksOfSlices;
   class Planner;
 
+  static bool has_partner(const Round& round) { return round.partner >= 0; }
   void plan(const Chunks& chunks, std::span<const int> islands, int ranks, int rank);
 
   static void evaluate(const IslandSums& sums, int first, int last, double* values);

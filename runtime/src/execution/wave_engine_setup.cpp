@@ -106,9 +106,13 @@ void WaveEngine::make_executor() {
 void WaveEngine::plan_step() {
   const WaveCoupling& m = options_.method.waves();
   const bool interface = m.kind == WaveUpdate::interface || !m.interface_islands.empty();
+  // All ranks have to find the same.
+  const bool is_repeatable = slices_ ? !slices_->any(!is_repeatable_) : is_repeatable_;
   plan_ = {.rule = {m.iterations, update_, m.tolerance, m.energy_tolerance_J, m.tolerance_per_part,
                     acceleration_.has_value(), interface, m.rescue_after},
-           .deadline = scheduler_ ? &*scheduler_ : nullptr};
+           .deadline = scheduler_ ? &*scheduler_ : nullptr,
+           .may_go_ahead = options_.certify != Certify::full && !options_.sizes && !scheduler_ &&
+                           !acceleration_ && !interface_ && is_repeatable};
 }
 
 std::unique_ptr<StepEngine> make_wave_engine(const System& system, const StepperOptions& options) {
