@@ -1,5 +1,5 @@
 // What it costs to choose a method, and to set other impedances between two steps, in steps of the same
-// system on one thread: 10⁵ blocks that are all different, and a grid of 10⁴ Duffing oscillators.
+// system on one thread: blocks that are all different, and a grid of 10⁴ Duffing oscillators.
 
 #include <chrono>
 #include <cstdio>

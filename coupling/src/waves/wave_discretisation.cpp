@@ -107,10 +107,6 @@ WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
 
 void WaveDiscretisation::set_impedance(std::span<const double> impedance) {
   throw_if_any(check(system_, own_.step_s, impedance));
-  Preparation changed{own_.step_s,
-                      {impedance.begin(), impedance.end()},
-                      std::move(own_.batches),
-                      std::move(own_.interconnection)};
   // Maps of parts that keep their impedances are as they are.
   std::vector<char> is_affected(batches_.size(), 0);
   for (std::size_t j = 0; j < impedance.size(); ++j) {
@@ -122,6 +118,10 @@ void WaveDiscretisation::set_impedance(std::span<const double> impedance) {
   for (std::size_t i = 0; i < batches_.size(); ++i) {
     if (is_affected[i] != 0) affected.push_back(static_cast<int>(i));
   }
+  Preparation changed{own_.step_s,
+                      {impedance.begin(), impedance.end()},
+                      std::move(own_.batches),
+                      std::move(own_.interconnection)};
   try {
     prepare(changed, affected);
   } catch (...) {

@@ -254,8 +254,8 @@ int first_not_finite(const LinearTask& t, const Tile& tile) {
     const double* b0 = t.next + g * p * W;
     Vec<W> check = zero;
     for (int j = 0; j < p; ++j) {
-      const Vec<W> b = Vec<W>::load(t.b + g * W + j * t.stride);
-      check = fma(b + Vec<W>::load(b0 + j * W), zero, check);
+      check = fma(Vec<W>::load(t.b + g * W + j * t.stride), zero, check);
+      check = fma(Vec<W>::load(b0 + j * W), zero, check);
     }
     for (int i = 0; p == 0 && i < s.n; ++i) {
       check = fma(Vec<W>::load(arrays_of<W>(t, tile, g).next + i * W), zero, check);
@@ -520,7 +520,10 @@ int advance_lane(const LinearTask& t, long g) {
     account_group<1, false>(t, t.groups[g], at, g, own);
   }
   double check = 0.0;
-  for (int j = 0; j < p; ++j) check = __builtin_fma(at.b[j * t.stride] + b0[j], 0.0, check);
+  for (int j = 0; j < p; ++j) {
+    check = __builtin_fma(at.b[j * t.stride], 0.0, check);
+    check = __builtin_fma(b0[j], 0.0, check);
+  }
   for (int i = 0; p == 0 && i < s.n; ++i) check = __builtin_fma(at.next[i], 0.0, check);
   return check <= 0.0 ? -1 : static_cast<int>(g);
 }

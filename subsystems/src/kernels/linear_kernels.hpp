@@ -50,7 +50,7 @@ struct LinearShape {
   int block_count = 0;
   int follower_count = 0;                    ///< entries of followers that go with no row
   const LinearOffsets* followers = nullptr;  ///< by rows; columns are no followers
-  /// Followers have rows too, for they are stiff in some lanes; elsewhere these are zero.
+  /// Followers have rows too, for in some lanes they do not follow; elsewhere these are zero.
   bool followers_have_rows = false;
   const LinearOffsets* storage = nullptr;
   const LinearOffsets* gradient = nullptr;
@@ -68,7 +68,7 @@ struct LinearShape {
 ///            followers' entries, C (p×n)
 ///   input    Ψ_u of the states that have rows, C_u (p×q)
 /// Matrices of step and input lie block of rows by block, each column by column: in the order of a
-/// sweep. Those of C and C_u are two rows each.
+/// sweep. Those of C and C_u are two rows each, and the last one alone where ports are odd.
 ///   mapped   rows of z (mapped_count × (n + p + q))
 struct LinearGroup {
   const double* scatter = nullptr;

@@ -146,18 +146,17 @@ class DenseLinearBatch final : public StepBatch {
     for (const Distinct::Representative& r : distinct.representatives) {
       followers.emplace_back(*r.part);
     }
-    std::vector<char> follow;
+    std::vector<StepRows::Lane> lanes;
     for (std::size_t i = 0; i < followers.size(); ++i) {
       const LinearPortHamiltonian& part = *distinct.representatives[i].part;
-      follow.push_back(!is_staged() && !followers[i].are_stiff(part, step_s) ? 1 : 0);
+      lanes.push_back({followers[i], !is_staged() && !followers[i].are_stiff(part, step_s)});
     }
-    rows_.arrange(followers[0], std::ranges::find(follow, 1) != follow.end(),
-                  std::ranges::find(follow, 0) != follow.end(), width_, shape_);
+    rows_.arrange(lanes, width_, shape_);
     std::vector<FlatMaps> maps;
     for (std::size_t i = 0; i < energies.size(); ++i) {
       StepMaps step;
       FlatMaps flat = flatten(distinct.representatives[i], energies[i], step);
-      rows_.append(followers[i], follow[i] != 0, step_s, step, flat.step, flat.input);
+      rows_.append(lanes[i], step_s, step, flat.step, flat.input);
       maps.push_back(std::move(flat));
     }
     store(maps, distinct.of_lane);

@@ -9,7 +9,8 @@ namespace portwave {
 /// States of a linear part that follow others: ẋᵢ = Σⱼ kⱼ xⱼ with neither dissipation nor ports nor
 /// inputs, as a position follows a velocity, and a charge a current. Given the others' midpoint step
 /// theirs is xᵢ⁺ = xᵢ + Σⱼ ½h kⱼ(xⱼ + xⱼ⁺). Which states these are depends on the part's equations
-/// alone, so that results do not depend on the parts that are stepped beside it.
+/// alone, so that results do not depend on the parts that are stepped beside it. Of two that follow each
+/// other it is the one with the lower number.
 class Followers {
  public:
   struct Entry {

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "linear/followers.hpp"
 #include "linear/linear_batches.hpp"
 
 namespace portwave {
@@ -117,12 +116,6 @@ std::string LinearPortHamiltonian::batch_key() const {
   for (const Port& port : s.ports) {
     key.append(static_cast<std::size_t>(port.dimension),
                port.causality == Causality::effort_in ? 'e' : 'f');
-  }
-  const Followers followers(*this);
-  int last = -1;
-  for (const Followers::Entry& e : followers.entries()) {
-    if (e.row != last) key += "," + std::to_string(e.row);
-    last = e.row;
   }
   return key;
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include <Eigen/Core>
 
@@ -11,27 +13,37 @@ namespace portwave {
 
 using Matrix = Eigen::MatrixXd;
 
-void StepRows::arrange(const Followers& followers, bool has_followers, bool have_rows, int width,
-                       LinearShape& shape) {
+void StepRows::arrange(std::span<const Lane> lanes, int width, LinearShape& shape) {
   n_ = shape.n;
   p_ = shape.p;
   q_ = shape.q;
-  states_.clear();
-  for (int i = 0; i < n_; ++i) {
-    if (have_rows || !followers.is_follower(i)) states_.push_back(i);
+  const auto is_as_first = [&](const Lane& lane) {
+    return lane.follow && std::ranges::equal(lane.followers.entries(), lanes[0].followers.entries(),
+                                             [](const auto& a, const auto& b) {
+                                               return a.row == b.row && a.column == b.column;
+                                             });
+  };
+  const bool are_equal = std::ranges::all_of(lanes, is_as_first);
+  std::set<std::pair<int, int>> entries;
+  for (const Lane& lane : lanes) {
+    if (!lane.follow) continue;
+    for (const Followers::Entry& e : lane.followers.entries()) entries.insert({e.row, e.column});
+    if (are_equal) break;
   }
   followers_.clear();
-  if (has_followers) {
-    for (const Followers::Entry& e : followers.entries()) followers_.push_back({e.row, e.column});
+  for (const auto& [row, column] : entries) followers_.push_back({row, column});
+  states_.clear();
+  for (int i = 0; i < n_; ++i) {
+    if (!are_equal || !lanes[0].followers.is_follower(i)) states_.push_back(i);
   }
   rows_ = RowBlocks::balanced(count(), kRowsAtOnce);
   ports_ = RowBlocks::of(p_, kPortsAtOnce);
-  join(!have_rows, width, shape);
+  join(are_equal, width, shape);
   shape.row_count = count();
   shape.rows = linear_rows_.data();
   shape.block_rows = rows_.sizes().data();
   shape.block_count = static_cast<int>(rows_.sizes().size());
-  shape.followers_have_rows = have_rows && !followers_.empty();
+  shape.followers_have_rows = !are_equal && !followers_.empty();
 }
 
 /// Which followers go with the row of the state that they follow, where they may; and where the
@@ -61,19 +73,24 @@ void StepRows::join(bool may_join, int width, LinearShape& shape) {
   shape.followers = offsets_.of(others, width);
 }
 
-void StepRows::append(const Followers& followers, bool follow, double step_s, StepMaps& maps,
-                      std::vector<double>& step, std::vector<double>& input) const {
+void StepRows::append(const Lane& lane, double step_s, StepMaps& maps, std::vector<double>& step,
+                      std::vector<double>& input) const {
+  const std::vector<Followers::Entry>& own = lane.followers.entries();
   Matrix joined = Matrix::Zero(n_, 1);
   std::vector<double> others;
   for (std::size_t e = 0; e < followers_.size(); ++e) {
-    const Followers::Entry& entry = followers.entries()[e];
-    const double k = follow ? 0.5 * step_s * entry.k : 0.0;
+    const auto [row, column] = followers_[e];
+    const auto found = std::ranges::find_if(
+        own, [&](const Followers::Entry& o) { return o.row == row && o.column == column; });
+    const double k = lane.follow && found != own.end() ? 0.5 * step_s * found->k : 0.0;
     if (places_[e] < end_of_rows()) {
-      joined(entry.column) = k;
+      joined(column) = k;
     } else {
       others.push_back(k);
     }
-    if (!follow) continue;
+  }
+  for (const Followers::Entry& entry : own) {
+    if (!lane.follow) break;
     maps.Phi_minus_I.row(entry.row).setZero();
     maps.Psi.row(entry.row).setZero();
     maps.Psi_u.row(entry.row).setZero();

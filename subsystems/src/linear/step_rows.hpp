@@ -27,15 +27,18 @@ class Offsets {
 /// map, which follow others, and in which order all of it is swept (LinearGroup::step and input).
 class StepRows {
  public:
-  /// `shape` has n, p and q, and gets what is said of rows and followers; it refers to this.
-  /// `has_followers`: some lane's states follow as `followers`, the same in all parts of the batch, say.
-  /// `have_rows`: in some lane they do not, for it is stiff or has stages.
-  void arrange(const Followers& followers, bool has_followers, bool have_rows, int width,
-               LinearShape& shape);
+  /// What is in the batch: each part's followers, and whether they follow (and are not stiff, say).
+  struct Lane {
+    const Followers& followers;
+    bool follow;
+  };
+  /// `shape` has n, p and q, and gets what is said of rows and followers; it refers to this. Where the same
+  /// states follow the same others in all lanes, followers have no rows; else all states have.
+  void arrange(std::span<const Lane> lanes, int width, LinearShape& shape);
 
   /// The coefficients of one lane, behind what is there. What followers make superfluous is cleared.
-  void append(const Followers& followers, bool follow, double step_s, StepMaps& maps,
-              std::vector<double>& step, std::vector<double>& input) const;
+  void append(const Lane& lane, double step_s, StepMaps& maps, std::vector<double>& step,
+              std::vector<double>& input) const;
 
   int count() const { return static_cast<int>(states_.size()); }
   int state(int row) const { return states_[static_cast<std::size_t>(row)]; }

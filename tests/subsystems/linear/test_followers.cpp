@@ -37,6 +37,9 @@ struct Kind {
   bool driven = false;
   bool two_ports = false;
   Causality causality = Causality::effort_in;
+  /// Which states follow which: as above, the other way round, or only some of them.
+  enum class Pattern { usual, turned, few };
+  Pattern pattern = Pattern::usual;
 };
 
 std::unique_ptr<LinearPortHamiltonian> make_part(const Kind& kind, std::mt19937_64& generator) {
@@ -48,12 +51,14 @@ std::unique_ptr<LinearPortHamiltonian> make_part(const Kind& kind, std::mt19937_
     J(position, momentum) += k;
     J(momentum, position) -= k;
   };
+  const bool turned = kind.pattern == Kind::Pattern::turned;
   follow(0, 3, 1.0);
-  follow(0, 5, -1.0);
-  follow(2, 1, 1.0);
+  if (kind.pattern == Kind::Pattern::usual) follow(0, 5, -1.0);
+  follow(2, turned ? 5 : 1, 1.0);
   follow(4, 3, 1.0);
   follow(6, 1, 0.7);
-  follow(7, 5, 1.0);
+  follow(7, turned ? 1 : 5, 1.0);
+  if (kind.pattern == Kind::Pattern::few) R(4, 4) = R(7, 7) = 0.2;  // these follow nothing
   const MatrixXd L =
       MatrixXd::NullaryExpr(kPositions, kPositions, [&] { return normal(generator); });
   const MatrixXd K = kind.stiffness * (L.transpose() * L);
@@ -178,6 +183,9 @@ VectorXd dense_step(const LinearPortHamiltonian& part, const Bench& bench, doubl
 
 std::vector<Kind> kinds() {
   std::vector<Kind> list;
+  for (const auto pattern : {Kind::Pattern::turned, Kind::Pattern::few}) {
+    list.push_back({.driven = true, .two_ports = true, .pattern = pattern});
+  }
   for (const double stiffness : {1e-6, 1.0, 1e6, 1e12}) {
     for (const bool two : {false, true}) {
       for (const bool driven : {false, true}) {
@@ -231,8 +239,9 @@ TEST(Followers, ControlTheDenseEquationsSeeAWrongImpedance) {
             1e-12);
 }
 
-/// Soft and stiff parts in one batch, so that followers have rows of their own in some lanes only.
-TEST(Followers, AreTheSameBitsWhateverLiesBeside) {
+/// Parts in one batch whose followers have rows of their own in some lanes only: soft and stiff ones, and
+/// such in which other states follow.
+void expect_same_bits(bool mixes, const std::vector<Kind::Pattern>& patterns) {
   constexpr double kStep = 0.1;
   for (const bool driven : {false, true}) {
     for (const int lanes : {2, 8, 21}) {
@@ -240,7 +249,10 @@ TEST(Followers, AreTheSameBitsWhateverLiesBeside) {
       std::vector<std::uint64_t> seeds;
       std::vector<Kind> kinds_of_lanes;
       for (int l = 0; l < lanes; ++l) {
-        const Kind kind{.stiffness = l % 3 == 1 ? 1e9 : 1.0, .driven = driven, .two_ports = true};
+        const Kind kind{.stiffness = mixes && l % 3 == 1 ? 1e9 : 1.0,
+                        .driven = driven,
+                        .two_ports = true,
+                        .pattern = patterns[static_cast<std::size_t>(l) % patterns.size()]};
         const auto seed = static_cast<std::uint64_t>(100 + l);
         std::mt19937_64 generator(seed);
         parts.push_back(make_part(kind, generator));
@@ -261,6 +273,15 @@ TEST(Followers, AreTheSameBitsWhateverLiesBeside) {
       }
     }
   }
+}
+
+using enum Kind::Pattern;
+TEST(Followers, AreTheSameBitsWhateverLiesBeside) { expect_same_bits(true, {usual}); }
+TEST(Followers, AreTheSameBitsWhateverFollowsBeside) {
+  expect_same_bits(false, {usual, turned});
+  expect_same_bits(false, {few, usual});
+  expect_same_bits(false, {turned, few, usual, turned});
+  expect_same_bits(true, {few, turned, usual, few, usual});
 }
 
 /// H(x⁺) − H(x) of the states as they are.
