@@ -58,7 +58,7 @@ std::unique_ptr<LinearPortHamiltonian> make_part(const Kind& kind, std::mt19937_
   follow(4, 3, 1.0);
   follow(6, 1, 0.7);
   follow(7, turned ? 1 : 5, 1.0);
-  if (kind.pattern == Kind::Pattern::few) R(4, 4) = R(7, 7) = 0.2;  // these follow nothing
+  if (kind.pattern == Kind::Pattern::few) R(4, 4) = R(7, 7) = 2.0 * kind.damping;  // these do not
   const MatrixXd L =
       MatrixXd::NullaryExpr(kPositions, kPositions, [&] { return normal(generator); });
   const MatrixXd K = kind.stiffness * (L.transpose() * L);
