@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <array>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
-#include <set>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include <Eigen/Dense>
@@ -16,9 +17,11 @@
 #include "batches/lane_values.hpp"
 #include "kernels/linear_kernels.hpp"
 #include "linear/dense_step_maps.hpp"
+#include "linear/energy_pattern.hpp"
 #include "linear/followers.hpp"
+#include "linear/lane_step_maps.hpp"
 #include "linear/linear_batches.hpp"
-#include "linear/linear_energy.hpp"
+#include "linear/linear_sparsity.hpp"
 #include "linear/linear_stages.hpp"
 #include "linear/step_rows.hpp"
 #include "portwave/subsystems/base/equal_classes.hpp"
@@ -29,55 +32,20 @@ namespace {
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 
-using Entries = std::vector<LinearEnergy::Entry>;
-
 /// The step maps of one lane, as the kernels read them (see LinearGroup).
 struct FlatMaps {
   std::vector<double> scatter, step, input, energy, mapped, increments;
-  bool operator==(const FlatMaps&) const = default;
+  void clear() {
+    for (std::vector<double>* block : blocks()) block->clear();
+  }
+  std::array<std::vector<double>*, 6> blocks() {
+    return {&scatter, &step, &input, &energy, &mapped, &increments};
+  }
 };
 
 void append(const Matrix& m, std::vector<double>& out) {
   for (Eigen::Index i = 0; i < m.rows(); ++i) {
     for (Eigen::Index j = 0; j < m.cols(); ++j) out.push_back(m(i, j));
-  }
-}
-
-/// The union of the positions of non-zeros of several parts, row by row. A coefficient of 0 where a
-/// part has none changes no bit of a sum.
-class Pattern {
- public:
-  void add(const Entries& entries) {
-    for (const LinearEnergy::Entry& e : entries) offsets_.insert({e.row, e.column});
-  }
-  /// Those in the given rows.
-  void add(const Entries& entries, const std::set<int>& rows) {
-    for (const LinearEnergy::Entry& e : entries) {
-      if (rows.count(e.row) > 0) offsets_.insert({e.row, e.column});
-    }
-  }
-  std::vector<LinearEntry> list() const {
-    std::vector<LinearEntry> out;
-    for (const auto& [row, column] : offsets_) out.push_back({row, column});
-    return out;
-  }
-
- private:
-  std::set<std::pair<int, int>> offsets_;
-};
-
-/// Values at the positions of the pattern, times `factor`; entries elsewhere are left out.
-void append_values(const std::vector<LinearEntry>& pattern, const Entries& entries, double factor,
-                   std::vector<double>& out) {
-  const std::size_t begin = out.size();
-  out.resize(begin + pattern.size(), 0.0);
-  for (const LinearEnergy::Entry& e : entries) {
-    const auto it = std::lower_bound(
-        pattern.begin(), pattern.end(), e, [](const LinearEntry& l, const LinearEnergy::Entry& r) {
-          return std::pair(l.row, l.column) < std::pair(r.row, r.column);
-        });
-    if (it == pattern.end() || it->row != e.row || it->column != e.column) continue;
-    out[begin + static_cast<std::size_t>(it - pattern.begin())] += factor * e.value;
   }
 }
 
@@ -128,38 +96,13 @@ class DenseLinearBatch final : public StepBatch {
   }
 
   void prepare(double step_s, const double* impedance) override {
-    Distinct distinct = find_distinct(impedance);
+    const Distinct distinct = find_distinct(impedance);
     if (step_s != step_s_) solved_.clear();
     step_s_ = step_s;
-    std::vector<LinearEnergy> energies;
-    for (const Distinct::Representative& r : distinct.representatives) {
-      std::vector<PortClosure> closures = closures_of(r);
-      if (is_staged()) {
-        const Structure& all = stages_of(*r.part).structure();
-        energies.emplace_back(*r.part, all, std::move(closures), step_s);
-      } else {
-        energies.emplace_back(*r.part, std::move(closures), step_s);
-      }
-    }
-    make_patterns(energies);
-    std::vector<Followers> followers;
-    for (const Distinct::Representative& r : distinct.representatives) {
-      followers.emplace_back(*r.part);
-    }
-    std::vector<StepRows::Lane> lanes;
-    for (std::size_t i = 0; i < followers.size(); ++i) {
-      const LinearPortHamiltonian& part = *distinct.representatives[i].part;
-      lanes.push_back({followers[i], !is_staged() && !followers[i].are_stiff(part, step_s)});
-    }
-    rows_.arrange(lanes, width_, shape_);
-    std::vector<FlatMaps> maps;
-    for (std::size_t i = 0; i < energies.size(); ++i) {
-      StepMaps step;
-      FlatMaps flat = flatten(distinct.representatives[i], energies[i], step);
-      rows_.append(lanes[i], step_s, step, flat.step, flat.input);
-      maps.push_back(std::move(flat));
-    }
-    store(maps, distinct.of_lane);
+    const std::vector<int> of_sparsity = find_sparsities(distinct);
+    energies_.arrange(sparsities_, is_staged(), width_, shape_);
+    arrange_rows(distinct, of_sparsity);
+    store(distinct, of_sparsity);
   }
 
   std::size_t record_size() const override {
@@ -318,7 +261,7 @@ class DenseLinearBatch final : public StepBatch {
     for (int i = 0; i < n; ++i) shifted[i] = state(after, i);
     // With stages inputs work on x⁺ by way of the maps of z, whose terms are counted below.
     for (int e = 0; !is_staged() && e < shape_.output_count; ++e) {
-      const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
+      const LinearEntry& entry = energies_.output()[static_cast<std::size_t>(e)];
       if (entry.column >= n) continue;
       shifted[entry.column] -= 0.5 * value(output, e) * state(x, n + entry.row);
     }
@@ -328,7 +271,7 @@ class DenseLinearBatch final : public StepBatch {
     };
     for (int i = 0; i < n; ++i) add_slope(i, i, value(group.energy, i));
     for (int e = 0; e < shape_.storage_count; ++e) {
-      const LinearEntry& entry = storage_[static_cast<std::size_t>(e)];
+      const LinearEntry& entry = energies_.storage()[static_cast<std::size_t>(e)];
       const V half_q = 0.5 * value(group.energy, n + e);
       add_slope(entry.row, entry.column, half_q);
       add_slope(entry.column, entry.row, half_q);
@@ -346,7 +289,7 @@ class DenseLinearBatch final : public StepBatch {
     };
     for (int i = 0; i < n && !is_staged(); ++i) terms[i] = of_gradient[i];
     for (int m = 0; m < shape_.mapped_count; ++m) {
-      V& own_terms = terms[mapped_[static_cast<std::size_t>(m)]];
+      V& own_terms = terms[energies_.mapped()[static_cast<std::size_t>(m)]];
       const double* row = group.mapped + m * (n + p + q) * step;
       for (int j = 0; j < n; ++j) own_terms += size(row, j) * size_of_x[j];
       for (int j = 0; j < p; ++j) own_terms += size(row, n + j) * size_of_a[j];
@@ -377,7 +320,7 @@ class DenseLinearBatch final : public StepBatch {
     }
     // The work of the inputs on z, where u is a sum of waves.
     for (int e = 0; e < shape_.output_count; ++e) {
-      const LinearEntry& entry = output_[static_cast<std::size_t>(e)];
+      const LinearEntry& entry = energies_.output()[static_cast<std::size_t>(e)];
       if (entry.column >= shape_.z + p) continue;
       V of_z = terms[entry.column];
       if (entry.column >= shape_.z) of_z *= size(per_wave, entry.column - shape_.z);
@@ -488,104 +431,87 @@ class DenseLinearBatch final : public StepBatch {
     return out;
   }
 
-  void make_patterns(const std::vector<LinearEnergy>& energies) {
-    Pattern storage, gradient, dissipation, output;
-    std::set<int> needed;
-    for (const LinearEnergy& energy : energies) {
-      for (const LinearEnergy::Entry& e : energy.storage()) {
-        if (e.row != e.column) storage.add({e});
-      }
-      dissipation.add(energy.dissipation());
-      output.add(energy.output());
-      for (const LinearEnergy::Entry& e : energy.dissipation()) {
-        needed.insert(e.row);
-        needed.insert(e.column);
-      }
-      for (const LinearEnergy::Entry& e : energy.output()) needed.insert(e.column);
-    }
-    mapped_.clear();
-    if (is_staged()) {
-      std::ranges::copy_if(needed, std::back_inserter(mapped_),
-                           [this](int row) { return row < shape_.z; });
-    } else {
-      for (const LinearEnergy& energy : energies) gradient.add(energy.gradient(), needed);
-      for (const int row : needed) {  // rows without an entry are written too, as zeros
-        if (row < shape_.n) gradient.add({{row, row, 0.0}});
-      }
-    }
-    shape_.mapped = mapped_.data();
-    shape_.mapped_count = static_cast<int>(mapped_.size());
-    shape_.ports_dissipate = !needed.empty() && *needed.rbegin() >= shape_.z;
-    storage_ = storage.list();
-    gradient_ = gradient.list();
-    diagonal_gradient_.assign(static_cast<std::size_t>(shape_.n), 0);
-    for (const int row : needed) {
-      const auto is_beside = [row](const LinearEntry& e) {
-        return e.row == row && e.column != row;
+  /// The sparsities of the distinct parts; which of them each has is returned.
+  std::vector<int> find_sparsities(const Distinct& distinct) {
+    sparsities_.clear();
+    std::vector<int> out;
+    int last = 0;
+    for (const Distinct::Representative& r : distinct.representatives) {
+      const Structure& structure = structure_of(*r.part);
+      const auto fits = [&](int k) {
+        return sparsities_[static_cast<std::size_t>(k)].fits(r.part->Q(), structure);
       };
-      if (is_staged() || row >= shape_.n || std::ranges::any_of(gradient_, is_beside)) continue;
-      diagonal_gradient_[static_cast<std::size_t>(row)] = 1;
-      std::erase_if(gradient_, [row](const LinearEntry& e) { return e.row == row; });
-    }
-    shape_.diagonal_gradient = diagonal_gradient_.data();
-    dissipation_ = dissipation.list();
-    output_ = output.list();
-    shape_.storage = offsets_.storage.of(storage_, width_);
-    shape_.gradient = offsets_.gradient.of(gradient_, width_);
-    shape_.dissipation = offsets_.dissipation.of(dissipation_, width_);
-    shape_.output = offsets_.output.of(output_, width_);
-    shape_.storage_count = static_cast<int>(storage_.size());
-    shape_.gradient_count = static_cast<int>(gradient_.size());
-    shape_.dissipation_count = static_cast<int>(dissipation_.size());
-    shape_.output_count = static_cast<int>(output_.size());
-    shape_.input_sign = sign_.data();
-  }
-
-  std::vector<PortClosure> closures_of(const Distinct::Representative& of) const {
-    return port_closures(signature_, step_s_, of.impedance.data());
-  }
-
-  /// All but the step maps, which go into `maps`.
-  FlatMaps flatten(const Distinct::Representative& of, const LinearEnergy& energy, StepMaps& maps) {
-    const auto closures = closures_of(of);
-    FlatMaps flat;
-    if (is_staged()) {
-      LinearStages::Maps closed = stages_of(*of.part).closed(closures, keeps_increments_);
-      if (!closed.step.Phi_minus_I.allFinite() || !closed.step.D_minus_sigma.allFinite() ||
-          !closed.z.allFinite()) {
-        throw ConfigError("", "the implicit step is singular at this step size");
+      const int count = static_cast<int>(sparsities_.size());
+      if (last >= count || !fits(last)) {
+        last = 0;
+        while (last < count && !fits(last)) ++last;
       }
-      for (const int row : mapped_) append(closed.z.row(row), flat.mapped);
-      append(closed.increments, flat.increments);
-      maps = std::move(closed.step);
-    } else {
-      maps = step_maps(*of.part, closures, step_s_);
+      if (last == count) sparsities_.emplace_back(r.part->Q(), structure, shape_.p);
+      out.push_back(last);
     }
-    append(maps.sigma, flat.scatter);
-    append(maps.D_minus_sigma, flat.scatter);
-    std::vector<double> of_state(static_cast<std::size_t>(shape_.n), 0.0);
-    for (const LinearEnergy::Entry& e : energy.storage()) {
-      if (e.row == e.column) of_state[static_cast<std::size_t>(e.row)] += e.value;
-    }
-    flat.energy.insert(flat.energy.end(), of_state.begin(), of_state.end());
-    append_values(storage_, energy.storage(), 1.0, flat.energy);
-    append_values(gradient_, energy.gradient(), 0.5, flat.energy);
-    append_values(dissipation_, energy.dissipation(), 1.0, flat.energy);
-    append_values(output_, energy.output(), 1.0, flat.energy);
-    for (const PortClosure& c : closures) {
-      flat.energy.push_back(c.effort_in ? 0.5 * c.s : 0.5 * c.s / c.impedance);
-    }
-    return flat;
+    return out;
+  }
+  const Structure& structure_of(const LinearPortHamiltonian& part) {
+    return is_staged() ? stages_of(part).structure() : part.structure();
   }
 
-  void store(const std::vector<FlatMaps>& maps, const std::vector<int>& of_lane) {
-    static constexpr std::vector<double> FlatMaps::*kBlocks[] = {
-        &FlatMaps::scatter, &FlatMaps::step,   &FlatMaps::input,
-        &FlatMaps::energy,  &FlatMaps::mapped, &FlatMaps::increments};
-    std::vector<std::vector<double>> block(maps.size());
-    for (std::size_t k = 0; k < std::size(kBlocks); ++k) {
-      for (std::size_t i = 0; i < maps.size(); ++i) block[i] = maps[i].*kBlocks[k];
-      coefficients_[k].build(block, of_lane, width_);
+  void arrange_rows(const Distinct& distinct, const std::vector<int>& of_sparsity) {
+    followers_.assign(sparsities_.size(), std::nullopt);
+    follow_.clear();
+    std::vector<StepRows::Lane> lanes;
+    for (std::size_t i = 0; i < distinct.representatives.size(); ++i) {
+      const LinearPortHamiltonian& part = *distinct.representatives[i].part;
+      auto& own = followers_[static_cast<std::size_t>(of_sparsity[i])];
+      own ? own->take_values_of(part) : static_cast<void>(own.emplace(part));
+      follow_.push_back(!is_staged() && !own->are_stiff(part, step_s_) ? 1 : 0);
+      lanes.push_back({*own, follow_.back() != 0});
+    }
+    rows_.arrange(lanes, width_, shape_);
+  }
+
+  /// Makes the maps of the distinct parts, those of one sparsity side by side, and puts them where they
+  /// belong.
+  void store(const Distinct& distinct, const std::vector<int>& of_sparsity) {
+    const int count = static_cast<int>(distinct.representatives.size());
+    const LaneSets sets(distinct.of_lane, count, width_);
+    FlatMaps flat;
+    StepMaps step;
+    bool arranged = false;
+    const auto put = [&](int i) {
+      std::size_t k = 0;
+      for (const std::vector<double>* block : flat.blocks()) {
+        if (!arranged) coefficients_[k].arrange(sets, block->size());
+        coefficients_[k++].put(sets, i, *block);
+      }
+      arranged = true;
+      flat.clear();
+    };
+    std::vector<std::vector<int>> by_sparsity(sparsities_.size());
+    for (int i = 0; i < count; ++i) {
+      by_sparsity[static_cast<std::size_t>(of_sparsity[static_cast<std::size_t>(i)])].push_back(i);
+    }
+    for (std::size_t s = 0; s < by_sparsity.size(); ++s) {
+      LaneStepMaps maps(sparsities_[s], shape_.p, step_s_);
+      std::span<const int> own = by_sparsity[s];
+      while (!own.empty()) {
+        const auto some = own.first(std::min(own.size(), static_cast<std::size_t>(kLaneGroup)));
+        own = own.subspan(some.size());
+        std::vector<LaneStepMaps::Part> parts;
+        for (const int i : some) {
+          const auto& r = distinct.representatives[static_cast<std::size_t>(i)];
+          parts.push_back({r.part, closures_of(r)});
+        }
+        if (!is_staged()) maps.solve(parts);
+        for (std::size_t k = 0; k < some.size(); ++k) {
+          if (is_staged()) {
+            take_stages(parts[k], step, flat);
+          } else {
+            maps.take(static_cast<int>(k), step);
+          }
+          flatten(s, parts[k], follow_[static_cast<std::size_t>(some[k])] != 0, step, flat);
+          put(some[k]);
+        }
+      }
     }
     groups_.clear();
     for (int g = 0; g < group_count(); ++g) {
@@ -594,6 +520,34 @@ class DenseLinearBatch final : public StepBatch {
                          coefficients_[4].group(g), coefficients_[5].group(g),
                          coefficients_[0].shared(g)});
     }
+  }
+
+  std::vector<PortClosure> closures_of(const Distinct::Representative& of) const {
+    return port_closures(signature_, step_s_, of.impedance.data());
+  }
+
+  void take_stages(const LaneStepMaps::Part& of, StepMaps& step, FlatMaps& flat) {
+    LinearStages::Maps closed = stages_of(*of.physics).closed(of.closures, keeps_increments_);
+    if (!closed.step.Phi_minus_I.allFinite() || !closed.step.D_minus_sigma.allFinite() ||
+        !closed.z.allFinite()) {
+      throw ConfigError("", "the implicit step is singular at this step size");
+    }
+    for (const int row : energies_.mapped()) append(closed.z.row(row), flat.mapped);
+    append(closed.increments, flat.increments);
+    step = std::move(closed.step);
+  }
+
+  void flatten(std::size_t sparsity, const LaneStepMaps::Part& of, bool follow, StepMaps& step,
+               FlatMaps& flat) {
+    append(step.sigma, flat.scatter);
+    append(step.D_minus_sigma, flat.scatter);
+    energies_.append(sparsity, of.physics->Q(), structure_of(*of.physics), step_s_, flat.energy);
+    for (const PortClosure& c : of.closures) {
+      flat.energy.push_back(c.effort_in ? 0.5 * c.s : 0.5 * c.s / c.impedance);
+    }
+    Followers& followers = *followers_[sparsity];
+    followers.take_values_of(*of.physics);
+    rows_.append({followers, follow}, step_s_, step, flat.step, flat.input);
   }
 
   const LinearKernels& kernels_;
@@ -611,18 +565,20 @@ class DenseLinearBatch final : public StepBatch {
   std::vector<const LinearPortHamiltonian*> parts_;
   LinearShape shape_;
   std::vector<double> sign_;
-  std::vector<LinearEntry> storage_, gradient_, dissipation_, output_;
-  std::vector<unsigned char> diagonal_gradient_;
-  std::vector<int> mapped_;
-  struct {
-    Offsets storage, gradient, dissipation, output;
-  } offsets_;
+  /// Of what is distinct: which matrices have entries where, which states follow others in parts of each
+  /// sparsity, and whether they do in each distinct part.
+  std::vector<LinearSparsity> sparsities_;
+  std::vector<std::optional<Followers>> followers_;
+  std::vector<char> follow_;
+  EnergyPattern energies_;
   StepRows rows_;
   std::vector<LinearGroup> groups_;
   LaneCoefficients coefficients_[6];
 };
 
 }  // namespace
+
+const StepMapKernels& step_map_kernels() { return PORTWAVE_KERNELS(kStepMapKernels); }
 
 const LinearKernels& linear_kernels() { return PORTWAVE_KERNELS(kLinearKernels); }
 

@@ -19,6 +19,10 @@ void mark_rows(const SparseMatrix& m, std::vector<char>& marked) {
 
 double diagonal_of(const SparseMatrix& Q, int j) { return Q.coeff(j, j); }
 
+double coefficient(const LinearPortHamiltonian& part, int row, int column) {
+  return part.structure().J.coeff(row, column) * diagonal_of(part.Q(), column);
+}
+
 /// Whether ∂H/∂xⱼ depends on xⱼ alone.
 bool depends_on_itself_only(const SparseMatrix& Q, int j) {
   for (SparseMatrix::InnerIterator it(Q, j); it; ++it) {
@@ -45,13 +49,17 @@ Followers::Followers(const LinearPortHamiltonian& part) : role_(at(part.structur
       if (it.value() == 0.0) continue;
       const int j = static_cast<int>(it.row());
       follows = j != i && role_[at(j)] != Role::follows && depends_on_itself_only(part.Q(), j);
-      row.push_back({i, j, s.J.coeff(i, j) * diagonal_of(part.Q(), j)});
+      row.push_back({i, j, coefficient(part, i, j)});
     }
     if (!follows || row.empty()) continue;
     role_[at(i)] = Role::follows;
     for (const Entry& entry : row) role_[at(entry.column)] = Role::is_followed;
     entries_.insert(entries_.end(), row.begin(), row.end());
   }
+}
+
+void Followers::take_values_of(const LinearPortHamiltonian& part) {
+  for (Entry& entry : entries_) entry.k = coefficient(part, entry.row, entry.column);
 }
 
 bool Followers::are_stiff(const LinearPortHamiltonian& part, double step_s) const {

@@ -21,6 +21,9 @@ class Followers {
 
   explicit Followers(const LinearPortHamiltonian& part);
 
+  /// The same states of a part whose matrices have entries at the same places: takes its values.
+  void take_values_of(const LinearPortHamiltonian& part);
+
   /// By rows, columns ascending.
   const std::vector<Entry>& entries() const { return entries_; }
   bool is_follower(int state) const {

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/port_closure.hpp"
+#include "kernels/step_map_kernels.hpp"
+#include "linear/dense_step_maps.hpp"
+#include "linear/linear_sparsity.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/base/lane_group.hpp"
+
+namespace portwave {
+
+/// The step maps of linear parts of one sparsity, as many at a time as a lane group has lanes. Each
+/// part's maps have the same bits whatever parts are solved for beside it; what the lanes cannot
+/// solve exactly is left to `step_maps`.
+class LaneStepMaps {
+ public:
+  struct Part {
+    const LinearPortHamiltonian* physics;
+    std::vector<PortClosure> closures;
+  };
+
+  LaneStepMaps(const LinearSparsity& sparsity, int ports, double step_s);
+  LaneStepMaps(const LinearSparsity&& sparsity, int ports, double step_s) = delete;
+
+  /// 1 to kLaneGroup parts, which must outlive the calls of `take`.
+  void solve(std::span<const Part> parts);
+  /// The maps of one of them. Errors: ConfigError where its step is singular.
+  void take(int part, StepMaps& maps) const;
+
+ private:
+  StepMapTask::Entries read(const EntryList& list);
+  bool is_exact(int part) const;
+
+  const LinearSparsity& sparsity_;
+  double step_s_;
+  std::vector<int> rows_of_Q_;
+  std::vector<unsigned char> effort_in_;
+  std::span<const Part> parts_;
+  StepMapTask task_;
+  AlignedVector values_, work_;
+};
+
+}  // namespace portwave
