@@ -87,6 +87,7 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
       is_summed_(by_chunk_.size(), 0),
       mismatch_(static_cast<std::size_t>(parts_.island_count()), 0.0),
       by_island_(mismatch_.size()),
+      is_known_(mismatch_.size(), 0),
       max_residual_(-std::numeric_limits<double>::infinity()),
       worst_ratio_(-std::numeric_limits<double>::infinity()) {
   set_uncomputable(std::move(uncomputable));
@@ -207,6 +208,36 @@ void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const do
   account_until(lanes.last);
 }
 
+bool EnergyLedger::prepare_island(int island) {
+  const std::span<const int> parts = parts_.parts_of(island);
+  if (slices_ != nullptr || fetch_entries_ || parts.size() > SmallIslandTask::kMostParts)
+    return false;
+  std::vector<PartPorts> own;
+  for (const int part : parts) {
+    const PartSlot& slot = waves_.slot(part);
+    const BatchSlot& batch = waves_.batch(slot.batch);
+    if (!batch.capabilities.knows_energy) return false;
+    own.push_back({slot.entry, batch.batch->wave_size(), slot.wave, slot.stride});
+  }
+  small_.resize(mismatch_.size());
+  small_[static_cast<std::size_t>(island)] = std::move(own);
+  return true;
+}
+
+void EnergyLedger::forget_examined() {
+  std::ranges::fill(is_known_, 0);
+  std::ranges::fill(is_summed_, 0);
+}
+
+void EnergyLedger::examine_island(int island, const double* a, const double* b) {
+  const auto i = static_cast<std::size_t>(island);
+  kernels_->account_island({small_[i].data(), static_cast<int>(small_[i].size()), a, b, columns(),
+                            column(kStorageBefore), column(kStorage), column(kResidual),
+                            column(kTolerance), column(kMismatch), std::min(worst_ratio_, 1.0)},
+                           &by_island_[i]);
+  is_known_[i] = 1;
+}
+
 /// The energy of parts that do not know it is what went through their ports.
 void EnergyLedger::meter(int first, int last) {
   for (int entry = first; entry < last; ++entry) {
@@ -280,11 +311,16 @@ void EnergyLedger::take(int island, const double* values) {
   has_entries_ = false;
 }
 
-/// From the entries, island by island.
+/// From the entries, island by island, where that was not done as they were examined.
 void EnergyLedger::sum_islands() {
   for (int island = 0; island < parts_.island_count(); ++island) {
-    const auto [first, last] = parts_.chunks_of(island);
     const auto i = static_cast<std::size_t>(island);
+    if (is_known_[i] != 0) {
+      is_known_[i] = 0;
+      mismatch_[i] = by_island_[i].mismatch;
+      continue;
+    }
+    const auto [first, last] = parts_.chunks_of(island);
     if (last - first == 1 && is_summed_[static_cast<std::size_t>(first)] == 0) {
       find_totals(first, by_island_[i]);
     } else {
@@ -585,7 +621,8 @@ std::size_t EnergyLedger::bytes() const {
   return memory_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
          mismatch_.capacity() * (sizeof(double) + sizeof(LedgerTotals)) +
          by_chunk_.capacity() * (sizeof(LedgerTotals) + 1) +
-         accounts_.capacity() * sizeof(Account) + uncomputable_.capacity() + rounding_->bytes();
+         accounts_.capacity() * sizeof(Account) + uncomputable_.capacity() + is_known_.capacity() +
+         small_.capacity() * sizeof(small_.front()) + rounding_->bytes();
 }
 
 void EnergyLedger::archive(StateArchive& archive) {

@@ -77,7 +77,15 @@ const Task::Bound& Task::bind(const StepArrays& s, std::vector<int>& numbers) {
     }
   }
   bound.small = bind_small(s.record, numbers);
+  bound.examines_islands =
+      bound.small != nullptr && s.ledger != nullptr &&
+      std::ranges::all_of(islands_, [&](int island) { return s.ledger->prepare_island(island); });
   return bound;
+}
+
+const Task::Bound& Task::bind(const StepArrays& s) {
+  std::vector<int> numbers(at(waves_.wave_size()), -1);
+  return bind(s, numbers);
 }
 
 std::unique_ptr<SmallIsland> Task::bind_small(double* record, std::vector<int>& numbers) const {
@@ -262,20 +270,29 @@ bool Task::commit(const StepArrays& s, PhaseStatus& failure) {
   bool sound = true;
   for (const Call& call : bound.commit) {
     if (call.bound && call.bound() < 0) continue;
-    PhaseStatus own;
-    const TaskSlice& slice = call.slice;
-    if (!waves_.advance(slice.batch, slice.lanes, s.record, s.a, s.next, s.b_next, s.columns,
-                        own)) {
-      failure.merge(std::move(own));
-      sound = false;
-    }
+    sound = commit_slowly(call.slice, s, failure) && sound;
   }
-  if (s.ledger != nullptr) {
-    for (const Call& call : bound.commit) {
-      s.ledger->examine(call.slice.batch, call.slice.lanes, s.a, s.b_next);
-    }
-  }
+  if (s.ledger != nullptr) examine(bound, s);
   return sound;
+}
+
+bool Task::commit_slowly(const TaskSlice& slice, const StepArrays& s, PhaseStatus& failure) const {
+  PhaseStatus own;
+  if (waves_.advance(slice.batch, slice.lanes, s.record, s.a, s.next, s.b_next, s.columns, own)) {
+    return true;
+  }
+  failure.merge(std::move(own));
+  return false;
+}
+
+void Task::examine(const Bound& bound, const StepArrays& s) const {
+  if (bound.examines_islands) {
+    for (const int island : islands_) s.ledger->examine_island(island, s.a, s.b_next);
+    return;
+  }
+  for (const Call& call : bound.commit) {
+    s.ledger->examine(call.slice.batch, call.slice.lanes, s.a, s.b_next);
+  }
 }
 
 void Task::recommit(const StepArrays& s, std::span<const char> islands) {

@@ -213,8 +213,8 @@ void WaveEngine::take_over_maps() {
 void WaveEngine::rebind() {
   stale_ = true;
   runner_.executor->recompile();
-  runner_.executor->bind(arrays());
-  runner_.executor->bind(next_arrays());
+  ledger_.forget_examined();
+  bind_executor();
 }
 
 // Checkpoints and snapshots.

@@ -94,12 +94,17 @@ void WaveEngine::make_executor() {
     lead_ = std::make_unique<RankLead>(*this, waves_, runner_.partition, runner_.shares, ledger_,
                                        settings_, now_, next_);
   }
-  runner_.executor->bind(arrays());
-  runner_.executor->bind(next_arrays());
+  bind_executor();
   if (!options_.time.active()) return;
   const Partition whole = whole_island_groups(waves_, costs_);
   scheduler_.emplace(options_.time.deadline_s, 1e-9 * whole.iteration_cost_ns,
                      1e-9 * whole.commit_cost_ns);
+}
+
+void WaveEngine::bind_executor() {
+  arrays_[0] = arrays_between(now_, next_);
+  arrays_[1] = arrays_between(next_, now_);
+  for (const StepArrays& arrays : arrays_) runner_.executor->bind(arrays);
 }
 
 /// What of the plan of a step does not change from one to the next.

@@ -22,6 +22,7 @@ namespace portwave {
 
 struct LedgerKernels;
 struct LedgerTotals;
+struct PartPorts;
 class StateArchive;
 class StepRounding;
 
@@ -67,6 +68,13 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// Looks at lanes that committed incident waves `a` and outgoing waves `b`; `columns` are
   /// written.
   void examine(int batch, LaneRange lanes, const double* a, const double* b);
+  /// Makes ready to examine a whole island at once, which allocates. False where it has more than
+  /// eight parts or one that does not know its energy, or somebody else examines some lanes.
+  bool prepare_island(int island);
+  /// The same as `examine` of all its lanes, and what they sum up to. Precondition: it is prepared.
+  void examine_island(int island, const double* a, const double* b);
+  /// Between steps: others may examine from now on. What was examined and not tallied counts no more.
+  void forget_examined();
   /// Whoever examines only some lanes: `entries` is called before entries of others are looked at, and
   /// fills in all `entries()`; `states` before records of a step are. Neither is called often.
   void before_entries(std::function<void()> entries, std::function<void()> states) {
@@ -220,6 +228,9 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   std::vector<char> is_summed_;  // by chunk: by_chunk_ has it
   std::vector<double> mismatch_;
   std::vector<LedgerTotals> by_island_;
+  // Of islands that are examined at once: their parts, and whether by_island_ has this step's sums.
+  std::vector<std::vector<PartPorts>> small_;  // by island; empty: of none
+  std::vector<char> is_known_;
   bool is_taken_ = false;            // these are what others found, too
   mutable bool has_entries_ = true;  // of all lanes
   std::vector<Account> accounts_;    // by island
