@@ -144,8 +144,12 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
 }
 
 void EnergyLedger::set_uncomputable(std::vector<char> islands) {
-  islands.resize(mismatch_.size(), 0);
-  uncomputable_ = std::move(islands);
+  if (islands.empty()) {
+    uncomputable_.assign(mismatch_.size(), 0);
+  } else {
+    islands.resize(mismatch_.size(), 0);
+    uncomputable_ = std::move(islands);
+  }
   drowned_.resize(mismatch_.size(), 0);
 }
 

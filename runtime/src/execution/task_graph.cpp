@@ -90,6 +90,10 @@ const Task::Bound& Task::bind(const StepArrays& s) {
 
 std::unique_ptr<SmallIsland> Task::bind_small(double* record, std::vector<int>& numbers) const {
   if (!alone()) return nullptr;
+  const auto is_large = [](const TaskSlice& slice) {
+    return slice.lanes.last - slice.lanes.first > SmallIsland::kMostLanes;
+  };
+  if (std::ranges::any_of(core_, is_large)) return nullptr;  // without a list on the heap
   std::vector<SmallIsland::Lanes> lanes;
   for (const TaskSlice& slice : core_) lanes.push_back({slice.batch, slice.lanes});
   return SmallIsland::of(waves_, lanes, core_junctions_, record, numbers);
@@ -488,23 +492,23 @@ TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition
 
 void Task::compile(std::vector<int>& local) {
   const Interconnection& coupling = waves_.interconnection();
-  edge_coupling_ = coupling.compile(edge_junctions_);
-  core_coupling_ = coupling.compile(core_junctions_);
+  coupling.recompile(edge_coupling_, edge_junctions_);
+  coupling.recompile(core_coupling_, core_junctions_);
   for (std::size_t i = 0; i < shared_.offsets.size(); ++i) {
     local[at(shared_.offsets[i])] = static_cast<int>(i);
   }
-  shared_.coupling = coupling.compile(shared_.junctions, local);
+  coupling.recompile(shared_.coupling, shared_.junctions, local);
   for (const int offset : shared_.offsets) local[at(offset)] = -1;
-  for (Bound& bound : bound_) bound = {};
+  for (Bound& bound : bound_) bound.record = nullptr;  // its lists keep their memory
 }
 
 void TaskGraph::compile() {
-  std::vector<int> local(at(waves_.wave_size()), -1);
-  for (const auto& task : tasks_) task->compile(local);
+  numbers_.resize(at(waves_.wave_size()), -1);
+  for (const auto& task : tasks_) task->compile(numbers_);
 }
 
 std::size_t TaskGraph::bytes() const {
-  std::size_t sum = 0;
+  std::size_t sum = numbers_.capacity() * sizeof(int);
   for (const auto& task : tasks_) sum += task->bytes();
   return sum;
 }

@@ -254,8 +254,7 @@ class TaskGraph {
   void compile();
   /// Makes all tasks ready for steps with these arrays.
   void bind(const StepArrays& s) {
-    std::vector<int> numbers(static_cast<std::size_t>(waves_.wave_size()), -1);
-    for (const auto& task : tasks_) task->bind(s, numbers);
+    for (const auto& task : tasks_) task->bind(s, numbers_);
   }
 
  private:
@@ -265,6 +264,7 @@ class TaskGraph {
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<std::unique_ptr<Channel>> channels_;
   std::vector<Link> links_;
+  std::vector<int> numbers_;  // scratch of `compile` and `bind`: −1 for every offset
 };
 
 }  // namespace portwave

@@ -278,6 +278,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     std::vector<double> impedance;
     double step_s = 0.0;
   } saved_;
+  std::vector<double> left_;  // impedances by wave, of before a change
   bool has_tolerance_ = false;
   bool uses_ledger_ = false;
   bool is_driven_ = false;     // some part here or, of slices, elsewhere

@@ -1,9 +1,19 @@
 #include "batches/lane_coefficients.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
 #include <unordered_map>
 
 namespace portwave {
+
+std::size_t LaneCoefficients::place(std::size_t size) {
+  const std::size_t at = values_.size();
+  constexpr std::size_t kLine = kAlignment / sizeof(double);
+  values_.resize(at + (size + kLine - 1) / kLine * kLine);
+  return at;
+}
 
 void LaneCoefficients::build(std::span<const std::vector<double>> distinct,
                              std::span<const int> of_lane, int width) {
@@ -16,12 +26,6 @@ void LaneCoefficients::build(std::span<const std::vector<double>> distinct,
   begin_.clear();
   shared_.clear();
   std::unordered_map<std::size_t, std::size_t> placed;  // shared set → begin
-  const auto place = [this](std::size_t size) {
-    const std::size_t at = values_.size();
-    constexpr std::size_t kLine = kAlignment / sizeof(double);
-    values_.resize(at + (size + kLine - 1) / kLine * kLine);
-    return at;
-  };
   for (int g = 0; g < groups; ++g) {
     const std::size_t first = set_of(g * width);
     bool equal = true;
@@ -47,6 +51,47 @@ void LaneCoefficients::build(std::span<const std::vector<double>> distinct,
       }
     }
   }
+}
+
+void LaneCoefficients::begin(int groups) {
+  values_.clear();
+  begin_.clear();
+  shared_.clear();
+  const auto count = static_cast<std::size_t>(groups);
+  begin_.reserve(count);
+  shared_.reserve(count);
+  table_.assign(std::bit_ceil(2 * count), 0);
+}
+
+void LaneCoefficients::add(std::span<const double> values, bool shared) {
+  bool is_new = true;
+  const std::size_t at = shared ? found_or_next(values, is_new) : values_.size();
+  if (is_new) {
+    place(values.size());
+    std::ranges::copy(values, values_.data() + at);
+  }
+  begin_.push_back(at);
+  shared_.push_back(shared);
+}
+
+std::size_t LaneCoefficients::found_or_next(std::span<const double> values, bool& is_new) {
+  const auto is_there = [&](std::size_t at) {
+    return std::memcmp(values_.data() + at, values.data(), values.size_bytes()) == 0;
+  };
+  is_new = false;
+  if (!begin_.empty() && shared_.back() && is_there(begin_.back())) return begin_.back();
+  std::uint64_t hash = 0;
+  for (const double value : values) {
+    hash = (std::rotl(hash, 5) ^ std::bit_cast<std::uint64_t>(value)) * 0x9E3779B97F4A7C15U;
+  }
+  std::size_t slot = (hash >> 32) & (table_.size() - 1);
+  while (table_[slot] != 0) {
+    if (is_there(table_[slot] - 1)) return table_[slot] - 1;
+    slot = (slot + 1) & (table_.size() - 1);
+  }
+  is_new = true;
+  table_[slot] = 1 + values_.size();
+  return values_.size();
 }
 
 }  // namespace portwave
