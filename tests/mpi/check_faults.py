@@ -85,6 +85,18 @@ def ranks_differ(folder):
     expect(done.returncode == 3 and "rank 1" in done.stderr, f"different scenarios: {done.returncode} {done.stderr}")
 
 
+def ranks_of(launcher):
+    """The processes of portwave that it has started: itself, or by another process, as that of MPICH does."""
+    found = []
+    for child in subprocess.run(["pgrep", "-P", str(launcher)], capture_output=True, text=True).stdout.split():
+        try:
+            program = os.readlink(f"/proc/{child}/exe")
+        except OSError:
+            continue
+        found += [child] if program == os.path.realpath(PORTWAVE) else ranks_of(child)
+    return found
+
+
 def interrupted_run(line, out, how):
     """Starts it, sends a signal soon after its first checkpoint, and says whether that stopped it. None: it does not end."""
     shutil.rmtree(out, ignore_errors=True)
@@ -92,7 +104,7 @@ def interrupted_run(line, out, how):
     while process.poll() is None and not (out / "checkpoint").exists():
         time.sleep(0.002)
     time.sleep(0.03)
-    ranks = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+    ranks = ranks_of(process.pid)
     try:
         if process.poll() is None and len(ranks) == 3:
             os.kill(int(ranks[-1]) if how == signal.SIGKILL else process.pid, how)
