@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from compare_ranks import ENVIRONMENT, differences  # noqa: E402
+from compare_ranks import ENVIRONMENT, differences, ranks_of  # noqa: E402
 
 PORTWAVE, SOURCES, MPIRUN = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 EXAMPLES = SOURCES / "examples"
@@ -85,36 +85,24 @@ def ranks_differ(folder):
     expect(done.returncode == 3 and "rank 1" in done.stderr, f"different scenarios: {done.returncode} {done.stderr}")
 
 
-def ranks_of(launcher):
-    """The processes of portwave that it has started: itself, or by another process, as that of MPICH does."""
-    found = []
-    for child in subprocess.run(["pgrep", "-P", str(launcher)], capture_output=True, text=True).stdout.split():
-        try:
-            program = os.readlink(f"/proc/{child}/exe")
-        except OSError:
-            continue
-        found += [child] if program == os.path.realpath(PORTWAVE) else ranks_of(child)
-    return found
-
-
 def interrupted_run(line, out, how):
     """Starts it, sends a signal soon after its first checkpoint, and says whether that stopped it. None: it does not end."""
     shutil.rmtree(out, ignore_errors=True)
     process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
-    while process.poll() is None and not (out / "checkpoint").exists():
+    while process.poll() is None and not (out / "checkpoint" / "last.checkpoint").exists():
         time.sleep(0.002)
     time.sleep(0.03)
-    ranks = ranks_of(process.pid)
+    ranks = ranks_of(process.pid, PORTWAVE)
     try:
         if process.poll() is None and len(ranks) == 3:
-            os.kill(int(ranks[-1]) if how == signal.SIGKILL else process.pid, how)
+            os.kill(ranks[-1] if how == signal.SIGKILL else process.pid, how)
         process.communicate(timeout=60)
     except ProcessLookupError:
         process.communicate()
     except subprocess.TimeoutExpired:
         process.kill()
         return None
-    return process.returncode != 0 and (out / "checkpoint").exists()
+    return process.returncode != 0 and (out / "checkpoint" / "last.checkpoint").exists()
 
 
 def a_rank_is_killed(folder):
