@@ -170,6 +170,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   const double* incident() const override { return next_.a.data(); }
 
   // Setting up (wave_engine_setup.cpp).
+  std::vector<char> find_islands_at_risk() const;
   void resolve_method();
   void prepare_iteration();
   void make_executor();

@@ -205,7 +205,7 @@ void WaveEngine::scatter_anew(std::span<const double> by_port) {
 /// For good, in steps of all sizes, or the parts that they belong to.
 void WaveEngine::impedances_changed() {
   if (interface_) interface_->forget_others();
-  ledger_.set_uncomputable(islands_at_risk(waves_, tuner().choice().method.waves()));
+  ledger_.set_uncomputable(find_islands_at_risk());
 }
 
 /// After step maps and junctions have changed.
