@@ -211,22 +211,7 @@ class FailingBatch final : public testing::ExactBatch {
  private:
   mutable int left_;
 };
-class FailingPart final : public testing::CountingPart {
- public:
-  FailingPart(std::shared_ptr<const Subsystem> physics, int nth)
-      : CountingPart(std::move(physics)), nth_(nth) {}
-  Capabilities capabilities() const override {
-    Capabilities own = CountingPart::capabilities();
-    own.repeatable = false;  // so that nobody measures it
-    return own;
-  }
-  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
-    return std::make_unique<FailingBatch>(Subsystem::make_batch(parts), nth_);
-  }
-
- private:
-  int nth_;
-};
+using FailingPart = testing::NumberedPart<FailingBatch>;
 
 /// What a run ends with, and the time of the last committed state.
 struct End {

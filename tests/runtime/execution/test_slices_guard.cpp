@@ -188,22 +188,7 @@ class BreakingBatch final : public testing::ExactBatch {
  private:
   mutable int left_;
 };
-class BreakingPart final : public testing::CountingPart {
- public:
-  BreakingPart(std::shared_ptr<const Subsystem> physics, int nth)
-      : CountingPart(std::move(physics)), nth_(nth) {}
-  Capabilities capabilities() const override {
-    Capabilities own = CountingPart::capabilities();
-    own.repeatable = false;  // so that nobody measures it
-    return own;
-  }
-  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
-    return std::make_unique<BreakingBatch>(Subsystem::make_batch(parts), nth_);
-  }
-
- private:
-  int nth_;
-};
+using BreakingPart = testing::NumberedPart<BreakingBatch>;
 
 struct End {
   std::vector<double> numbers;
