@@ -65,6 +65,29 @@ void wait_until(const Done& done, MPI_Comm communicator) {
   }
 }
 
+/// Where there are more ranks than cores, whoever waits has to let the others have one. The waits of Open MPI
+/// do so, and those of MPICH do not.
+#ifdef MPICH
+constexpr bool kWaitsGiveWay = false;
+#else
+constexpr bool kWaitsGiveWay = true;
+#endif
+
+/// As MPI_Waitall, and gives way.
+void wait_for(std::span<MPI_Request> requests) {
+  const int count = static_cast<int>(requests.size());
+  if (kWaitsGiveWay) {
+    MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE);
+    return;
+  }
+  constexpr int kPatience = 100;
+  int is_done = 0;
+  for (int turns = 0; is_done == 0; ++turns) {
+    if (turns > kPatience) std::this_thread::yield();
+    MPI_Testall(count, requests.data(), &is_done, MPI_STATUSES_IGNORE);
+  }
+}
+
 /// To and from neighbours on the same machine by inboxes, as far as there is memory for them; to all
 /// others by persistent requests, one for each slot, neighbour and direction.
 class MpiMessages final : public NeighbourMessages {
@@ -138,7 +161,7 @@ class MpiMessages final : public NeighbourMessages {
       return inbox.message(number);
     }
     Slot& slot = slot_of(number);
-    MPI_Wait(&slot.sends[n], MPI_STATUS_IGNORE);
+    wait_for(std::span(&slot.sends[n], 1));
     return slot.sent[n];
   }
   void send(std::uint64_t number) override {
@@ -150,8 +173,7 @@ class MpiMessages final : public NeighbourMessages {
   }
   void receive(std::uint64_t number) override {
     if (has_far_senders_) {
-      auto& requests = slot_of(number).receives;
-      MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+      wait_for(slot_of(number).receives);
     }
     for (const Inbox& inbox : from_) {
       if (inbox) wait_until([&] { return inbox.is_here(number); }, communicator_);
@@ -260,8 +282,16 @@ class MpiRanks final : public Ranks {
       counts_.push_back(static_cast<int>(count));
       begin += counts_.back();
     }
-    MPI_Allgatherv(own.data(), static_cast<int>(own.size()), MPI_BYTE, all.data(), counts_.data(),
-                   begins_.data(), MPI_BYTE, communicator_);
+    const int own_bytes = static_cast<int>(own.size());
+    if (kWaitsGiveWay) {
+      MPI_Allgatherv(own.data(), own_bytes, MPI_BYTE, all.data(), counts_.data(), begins_.data(),
+                     MPI_BYTE, communicator_);
+    } else {
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Iallgatherv(own.data(), own_bytes, MPI_BYTE, all.data(), counts_.data(), begins_.data(),
+                      MPI_BYTE, communicator_, &request);
+      wait_for(std::span(&request, 1));
+    }
     ++traffic_.gathers;
     traffic_.gathered_bytes += static_cast<std::int64_t>(own.size());
   }
@@ -269,7 +299,13 @@ class MpiRanks final : public Ranks {
   void broadcast(std::span<std::byte> bytes) override {
     while (!bytes.empty()) {
       const std::size_t count = std::min<std::size_t>(bytes.size(), INT_MAX);
-      MPI_Bcast(bytes.data(), static_cast<int>(count), MPI_BYTE, 0, communicator_);
+      if (kWaitsGiveWay) {
+        MPI_Bcast(bytes.data(), static_cast<int>(count), MPI_BYTE, 0, communicator_);
+      } else {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Ibcast(bytes.data(), static_cast<int>(count), MPI_BYTE, 0, communicator_, &request);
+        wait_for(std::span(&request, 1));
+      }
       bytes = bytes.subspan(count);
     }
     ++traffic_.gathers;

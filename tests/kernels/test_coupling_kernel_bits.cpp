@@ -1,4 +1,4 @@
-// The kernels of blocks that are solved side by side, of junctions and of the ledger, called with
+// The kernels of blocks that are solved side by side, of junctions, of small islands and of the ledger, called with
 // numbers that nothing else has touched, give the same bits on every instruction set and every
 // architecture.
 
@@ -18,6 +18,7 @@
 #include "kernels/lane_kernels.hpp"
 #include "kernels/ledger_kernels.hpp"
 #include "kernels/numbers.hpp"
+#include "kernels/small_island_kernels.hpp"
 #include "support/instruction_sets.hpp"
 
 namespace portwave {
@@ -283,6 +284,49 @@ Digest run_accounts(int ports, bool control) {
   return digest;
 }
 
+/// Parts of one small island, anywhere among the lanes, with `ports` ports each.
+Digest run_small_account(int count, int ports, bool control) {
+  const LedgerKernels& kernels = ledger_kernels();
+  Numbers numbers(static_cast<std::uint64_t>(10 * count + ports));
+  Columns columns(numbers), apart = columns;
+  std::vector<double> a = numbers.draw(ports * kLanes, -1, 1),
+                      b = numbers.draw(ports * kLanes, -1, 1), before = numbers.draw(kLanes, 0, 3),
+                      storage(kLanes), storage_apart(kLanes);
+  if (control) testing::nudge(a[2]);
+  std::vector<PartPorts> parts;
+  std::vector<int> index;
+  for (int i = 0; i < count; ++i) {
+    index.push_back((7 * i + 2) % kLanes);
+    parts.push_back({index.back(), ports, index.back(), kLanes});
+  }
+  constexpr double kAccepted = 2.0;
+  LedgerTotals totals = {}, wanted = {};
+  kernels.account_island(
+      {parts.data(), count, a.data(), b.data(),
+       EnergyColumns{columns.change.data(), columns.supply.data(), columns.dissipated.data()},
+       before.data(), storage.data(), columns.residual.data(), columns.tolerance.data(),
+       columns.mismatch.data(), kAccepted},
+      &totals);
+  // The same, lane by lane.
+  for (const int lane : index) {
+    kernels.account(
+        {lane, lane + 1, ports, kLanes, a.data(), b.data(),
+         EnergyColumns{apart.change.data(), apart.supply.data(), apart.dissipated.data()},
+         before.data(), storage_apart.data(), apart.residual.data(), apart.tolerance.data(),
+         apart.mismatch.data()});
+  }
+  kernels.totals(apart.view(kAccepted), index.data(), count, &wanted);
+  Digest digest, lane_by_lane;
+  add(digest, totals);
+  add(lane_by_lane, wanted);
+  for (const auto* column : {&storage, &columns.residual, &columns.tolerance, &columns.mismatch})
+    digest.add_all(*column);
+  for (const auto* column : {&storage_apart, &apart.residual, &apart.tolerance, &apart.mismatch})
+    lane_by_lane.add_all(*column);
+  EXPECT_EQ(digest.value(), lane_by_lane.value()) << count << " parts of " << ports << " ports";
+  return digest;
+}
+
 Digest run_totals(int count, bool control) {
   const LedgerKernels& kernels = ledger_kernels();
   Numbers numbers(3);
@@ -388,6 +432,12 @@ TEST(LedgerKernelBits, DISABLED_PrintDigests) {
     const std::string mark = control ? "'" : "";
     for (const int ports : {1, 2, 3, 4})
       run_accounts(ports, control).print(fmt::format("account{}{}", ports, mark));
+    for (const int count : {1, 2, 3, 5, SmallIslandTask::kMostParts}) {
+      for (const int ports : {1, 2, 3}) {
+        run_small_account(count, ports, control)
+            .print(fmt::format("small{}x{}{}", count, ports, mark));
+      }
+    }
     for (const int count : {1, 2, 3, 8, 21, kLanes})
       run_totals(count, control).print(fmt::format("totals{}{}", count, mark));
     for (const int parts : {1, 2, 3, 4, 5}) {
@@ -397,6 +447,110 @@ TEST(LedgerKernelBits, DISABLED_PrintDigests) {
               .print(fmt::format("islands{}{}{}{}", parts, side_by_side ? "_side_by_side" : "",
                                  guarded ? "_guarded" : "", mark));
         }
+      }
+    }
+  }
+}
+
+// Small islands.
+
+using Form = PortSolve::Form;
+
+/// A part whose port solve is of that form: what it reads, and what it carries along.
+struct SmallPart {
+  std::vector<double> coefficients, offset, cubic, last;
+  int ports;
+  Form form;
+
+  SmallPart(Form of_form, int of_ports, Numbers& numbers)
+      : offset(numbers.draw(of_ports, -1, 1)), ports(of_ports), form(of_form) {
+    if (form == Form::affine) {
+      coefficients = numbers.draw(ports + ports * ports, -0.3, 0.3);
+      return;
+    }
+    coefficients = numbers.draw(1 + 3 * ports, 0.1, 0.4);
+    cubic = {numbers(-0.2, 0.2), numbers(2.0, 3.0), numbers(-1.0, 1.0)};  // increasing
+    last = {0.0, cubic[2], 1.0 / cubic[1]};
+  }
+  PortSolve view() {
+    return {.form = form,
+            .ports = ports,
+            .coefficients = coefficients.data(),
+            .offset = offset.data(),
+            .cubic = cubic.data(),
+            .last = last.data()};
+  }
+};
+
+/// Two parts of one port in registers, with few and many evaluations, one step after another.
+Digest run_pair(Form first, Form second, SmallIslandKernels::Junction junction,
+                SmallIslandKernels::Pass pass, bool control) {
+  Numbers numbers(static_cast<std::uint64_t>(10 * junction + pass));
+  SmallPart one(first, 1, numbers), other(second, 1, numbers);
+  PairTask task;
+  task.parts[0] = one.view();
+  task.parts[1] = other.view();
+  task.waves[0] = 3;
+  task.waves[1] = 1;
+  if (junction == SmallIslandKernels::reflection) {
+    task.p = 0.6;
+    task.s = 0.8;
+  }
+  std::vector<double> b = numbers.draw(5, -1, 1), a(b.size());
+  if (control) testing::nudge(b[1]);
+  const PairSweep sweep = small_island_kernels().pair_sweep(first, second, junction, pass);
+  const double factor = pass == SmallIslandKernels::exchange ? 1.0 : 0.9;
+  Digest digest;
+  for (const int evaluations : {0, 1, 2, 5, 20}) {
+    EXPECT_TRUE(sweep(task, evaluations, factor, b.data(), a.data()));
+    digest.add_all(a);
+    digest.add_all(one.last);
+    digest.add_all(other.last);
+  }
+  return digest;
+}
+
+/// Parts of several ports, side by side in a small array.
+Digest run_packed(Form form, int ports, bool control) {
+  constexpr int kParts = 3;
+  Numbers numbers(static_cast<std::uint64_t>(ports));
+  std::vector<SmallPart> parts;
+  for (int i = 0; i < kParts; ++i) parts.emplace_back(form, ports, numbers);
+  std::vector<PortSolve> solves;
+  for (SmallPart& part : parts) solves.push_back(part.view());
+  std::vector<double> u = numbers.draw(kParts * ports, -1, 1), b(u.size());
+  if (control) testing::nudge(u.back());
+  Digest digest;
+  for (int k = 0; k < 6; ++k) {
+    EXPECT_TRUE(small_island_kernels().solve(solves.data(), kParts, u.data(), b.data()));
+    digest.add_all(b);
+    for (std::size_t i = 0; i < u.size(); ++i) u[i] = 0.5 * (u[i] + b[u.size() - 1 - i]);
+  }
+  for (const SmallPart& part : parts) digest.add_all(part.last);
+  return digest;
+}
+
+TEST(SmallIslandKernelBits, DISABLED_PrintDigests) {
+  testing::print_instruction_set();
+  using Kernels = SmallIslandKernels;
+  const std::pair<Form, Form> pairs[] = {
+      {Form::cubic, Form::cubic}, {Form::cubic, Form::affine}, {Form::affine, Form::affine}};
+  for (const bool control : {false, true}) {
+    const std::string mark = control ? "'" : "";
+    for (const auto& [first, second] : pairs) {
+      for (const auto junction : {Kernels::swap, Kernels::reflection}) {
+        for (const auto pass : {Kernels::exchange, Kernels::average, Kernels::resolve}) {
+          run_pair(first, second, junction, pass, control)
+              .print(fmt::format("pair{}{}_junction{}_pass{}{}", static_cast<int>(first),
+                                 static_cast<int>(second), static_cast<int>(junction),
+                                 static_cast<int>(pass), mark));
+        }
+      }
+    }
+    for (const Form form : {Form::affine, Form::cubic}) {
+      for (const int ports : {1, 2, 3, 5}) {
+        run_packed(form, ports, control)
+            .print(fmt::format("packed{}x{}{}", static_cast<int>(form), ports, mark));
       }
     }
   }
@@ -424,7 +578,8 @@ TEST_P(CouplingKernels, GiveTheSameBitsOnAnotherArchitecture) {
 INSTANTIATE_TEST_SUITE_P(All, CouplingKernels,
                          ::testing::Values(Suite{"LaneKernelBits", 9},
                                            Suite{"JunctionKernelBits", 45},
-                                           Suite{"LedgerKernelBits", 30}),
+                                           Suite{"SmallIslandKernelBits", 26},
+                                           Suite{"LedgerKernelBits", 45}),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
 }  // namespace

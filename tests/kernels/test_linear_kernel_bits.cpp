@@ -6,6 +6,7 @@
 #include <limits>
 #include <list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -127,17 +128,36 @@ class Batch {
     std::fill(b.begin(), b.end(), 0.0);
     EXPECT_EQ(kernels.scatter_of(case_.width, case_.ports)(&task), -1);
     digest.add_all(b);
-    EXPECT_EQ(kernels.advance(&task), -1);
+    const auto advance = kernels.advance_of(case_.width, case_.ports, n);
+    EXPECT_EQ(advance(&task), -1);
     for (const auto* column : {&b, &next, &change, &supply, &dissipated}) digest.add_all(*column);
+    expect_as_with_many_states(kernels, task, next);
     kernels.increments(task, increments.data());
     digest.add_all(increments);
     // And which lane is not finite.
     a_.back() = std::numeric_limits<double>::infinity();
-    EXPECT_EQ(kernels.advance(&task), stride() - 1);
+    EXPECT_EQ(advance(&task), stride() - 1);
     return digest;
   }
 
  private:
+  /// The function for any number of states makes `next`, and the energies, of the same task.
+  void expect_as_with_many_states(const LinearKernels& kernels, LinearTask task,
+                                  const std::vector<double>& next) const {
+    std::vector<double> other(next.size()), change(lanes()), supply(lanes()), dissipated(lanes());
+    task.next = other.data();
+    const EnergyColumns energy =
+        std::exchange(task.energy, EnergyColumns{change.data(), supply.data(), dissipated.data()});
+    EXPECT_EQ(kernels.advance_of(case_.width, case_.ports, kMany)(&task), -1);
+    EXPECT_EQ(other, next) << case_.name();
+    for (std::size_t l = 0; l < lanes(); ++l) {
+      EXPECT_EQ(change[l], energy.change_J[l]) << case_.name();
+      EXPECT_EQ(supply[l], energy.external_supply_J[l]) << case_.name();
+      EXPECT_EQ(dissipated[l], energy.dissipated_J[l]) << case_.name();
+    }
+  }
+
+  static constexpr int kMany = 64;  // states, for which no function is made
   static constexpr int kGroups = 3, kInputs = 2, kBlocks = 6;
 
   void arrange_rows() {

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from compare_ranks import ENVIRONMENT, differences  # noqa: E402
+from compare_ranks import ENVIRONMENT, differences, ranks_of  # noqa: E402
 
 PORTWAVE, SOURCES, MPIRUN = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 EXAMPLES = SOURCES / "examples"
@@ -89,20 +89,20 @@ def interrupted_run(line, out, how):
     """Starts it, sends a signal soon after its first checkpoint, and says whether that stopped it. None: it does not end."""
     shutil.rmtree(out, ignore_errors=True)
     process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
-    while process.poll() is None and not (out / "checkpoint").exists():
+    while process.poll() is None and not (out / "checkpoint" / "last.checkpoint").exists():
         time.sleep(0.002)
     time.sleep(0.03)
-    ranks = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+    ranks = ranks_of(process.pid, PORTWAVE)
     try:
         if process.poll() is None and len(ranks) == 3:
-            os.kill(int(ranks[-1]) if how == signal.SIGKILL else process.pid, how)
+            os.kill(ranks[-1] if how == signal.SIGKILL else process.pid, how)
         process.communicate(timeout=60)
     except ProcessLookupError:
         process.communicate()
     except subprocess.TimeoutExpired:
         process.kill()
         return None
-    return process.returncode != 0 and (out / "checkpoint").exists()
+    return process.returncode != 0 and (out / "checkpoint" / "last.checkpoint").exists()
 
 
 def a_rank_is_killed(folder):

@@ -36,6 +36,29 @@ def run(line, folder):
     return done.returncode, done.stderr
 
 
+def children_of(parent):
+    """As /proc has them: not everywhere is there a pgrep."""
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2]
+        except OSError:  # gone
+            continue
+        if int(after_name.split()[1]) == parent:
+            yield int(process)
+
+
+def ranks_of(launcher, program):
+    """The processes of a program that it has started: itself, or by another process, as that of MPICH does."""
+    found = []
+    for child in children_of(launcher):
+        try:
+            is_rank = os.path.samefile(f"/proc/{child}/exe", program)
+        except OSError:
+            continue
+        found += [child] if is_rank else ranks_of(child, program)
+    return sorted(found)
+
+
 def memory_script(folder, kilobytes):
     """What starts a program with its share of memory, by its rank."""
     script = folder / "with_memory.sh"

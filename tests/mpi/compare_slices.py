@@ -77,7 +77,8 @@ def columns(path):
 
 def without_times(summary):
     told = json.loads(summary.read_text())
-    return {key: told[key] for key in ("scenario", "steps", "completed", "failure", "energy", "certificate", "iterations")}
+    return {key: told[key] for key in ("scenario", "steps", "completed", "failure", "energy", "certificate", "iterations",
+                                   "guard")}
 
 
 def write(path, scenario):
@@ -95,12 +96,12 @@ def networks(folder):
     for kind, (line, observed) in kinds.items():
         done = run(1, PORTWAVE, "generate", kind, *line, "--impedance", "30" if kind == "grid" else "0.5")
         scenario = json.loads(done.stdout)
-        scenario["method"]["guard"] = False
         scenario["outputs"]["observe"] = observed
         yield kind, write(folder / f"{kind}.json", scenario)
 
 
 def files_give_the_same_bits(folder):
+    uses = 0
     for kind, path in networks(folder):
         for case, extra in {"K": [], "tolerance": ["--set", "/method/tolerance=1e-7"],
                             "acceleration": ["--set", "/method/tolerance=1e-8", "--set", "/method/acceleration=3"],
@@ -108,6 +109,7 @@ def files_give_the_same_bits(folder):
             one = folder / f"{kind}-{case}-1"
             line = ["--steps", "12", "--quiet", *extra]
             expect(run(1, PORTWAVE, "run", path, "--out", one, *line).returncode == 0, f"{kind}, {case}: one process")
+            uses += json.loads((one / "summary.json").read_text())["guard"]["uses"]
             for ranks in (2, 3):
                 many = folder / f"{kind}-{case}-{ranks}"
                 if IS_BROKEN and (kind, case, ranks) == ("chain", "K", 3):
@@ -126,12 +128,90 @@ def files_give_the_same_bits(folder):
                     and without_times(many / f"rank-{r}" / "summary.json") == without_times(one / "summary.json")
                     for r in range(ranks))
                 expect(same, f"{what}: differs from one process")
+    expect(uses > 0, "the guard has nothing to do")
+
+
+def templates(blocks):
+    """A network that a few lines stand for."""
+    return {
+        "name": "made", "parameters": {"blocks": blocks, "mass_kg": 0.3, "last": {"expression": "blocks - 1"}},
+        "time": {"step_s": 1e-3, "end_s": 0.012},
+        "subsystems": [
+            {"name": "first", "type": "mass_spring_damper_chain", "initial_state": {"v1": 1},
+             "parameters": {"masses": 2, "mass_kg": {"parameter": "mass_kg"}, "stiffness_N_per_m": 50,
+                            "damping_Ns_per_m": 0.1, "coupling_stiffness_N_per_m": 50}},
+            {"name": "b", "type": "mass_spring_damper_chain", "count": {"parameter": "blocks"},
+             "initial_state": {"v1": {"expression": "sin(1 + i)"}},
+             "parameters": {"masses": 3, "mass_kg": {"expression": "mass_kg*(1 + i/1000)"}, "stiffness_N_per_m": 50,
+                            "damping_Ns_per_m": 0.1, "coupling_stiffness_N_per_m": 50}},
+            # Names that do not follow from one another.
+            {"name": "c{i + 7}x", "type": "mass_spring_damper_chain", "count": 70,
+             "parameters": {"masses": 1, "mass_kg": {"parameter": "mass_kg"}, "stiffness_N_per_m": 50,
+                            "damping_Ns_per_m": 0.1, "coupling_stiffness_N_per_m": 50}}],
+        "couplings": [
+            {"kind": "free", "ports": ["first.left"]},
+            {"kind": "connection", "ports": ["first.right", "b_0.left"]},
+            {"kind": "connection", "for": {"i": [0, {"expression": "last - 1"}]}, "ports": ["b_{i}.right", "b_{i + 1}.left"]},
+            {"kind": "connection", "ports": ["b_{last}.right", "c7x_0.left"]},
+            {"kind": "connection", "for": {"i": [0, 68]}, "ports": ["c{i + 7}x_{i}.right", "c{i + 8}x_{i + 1}.left"]},
+            {"kind": "fixed", "ports": ["c76x_69.right"]}],
+        "method": {"kind": "douglas-rachford", "iterations": 6, "impedance": {"kind": "uniform", "value": 0.5}},
+        "outputs": {"observe": ["first.q1", "b_0.v1", "b_{last}.q3", "b_63.right.flow", "b_64.storage", "c76x_69.v1"]}}
+
+
+def templates_give_the_same_bits(folder):
+    """Parts and couplings that entries stand for are made by the ranks that they are of."""
+    for blocks in (190, 3000):
+        path = write(folder / "templates.json", templates(blocks))
+        one = folder / f"templates-{blocks}-1"
+        expect(run(1, PORTWAVE, "run", path, "--out", one, "--quiet").returncode == 0, "templates: one process")
+        for ranks in (2, 4):
+            many = folder / f"templates-{blocks}-{ranks}"
+            done = run(ranks, PORTWAVE, "run", path, "--slices", "--out", many, "--quiet")
+            expect(done.returncode == 0, f"templates, {ranks} ranks: {done.stderr}")
+            found = {}
+            for r in range(ranks):
+                found.update(columns(many / f"rank-{r}" / "trajectory.csv"))
+            same = found == columns(one / "trajectory.csv") and all(
+                without_times(many / f"rank-{r}" / "summary.json") == without_times(one / "summary.json")
+                for r in range(ranks))
+            expect(same, f"templates of {blocks}, {ranks} ranks: differ from one process")
+
+
+def templates_are_refused(folder):
+    def told(change, *words, line=()):
+        scenario = templates(400)
+        change(scenario)
+        path = write(folder / "bad.json", scenario)
+        done = run(3, PORTWAVE, "run", path, "--slices", *line)
+        expect(done.returncode == 2, f"{words}: ends with {done.returncode}: {done.stderr}")
+        for word in words:
+            expect(done.stderr.count(word) == 1, f"not told once: {word}: {done.stderr}")
+
+    told(lambda s: s["subsystems"][1].update(count=2.5), "/subsystems/1/count: must be an integer from 1 to")
+    told(lambda s: s["subsystems"][1]["parameters"].update(mass_kg={"expression": "1 - i/100"}),
+         "/subsystems/1/parameters/mass_kg: must be > 0", "1 error")
+    told(lambda s: s["subsystems"][1]["parameters"].update(mass_kg={"expression": "1 - k/100"}),
+         "/subsystems/1/parameters/mass_kg", "1 error")
+    told(lambda s: s["couplings"][2].update(ports=["b_{j}.right", "b_{i + 1}.left"]), "/couplings/2/ports/0", "1 error")
+    told(lambda s: s["couplings"][2].update({"for": {"i": [5, 3]}}), "/couplings/2/for/i: is empty")
+    told(lambda s: s["couplings"][2].update({"for": {"i": [0, {"expression": "last - 3"}]}}), "is neither")
+    told(lambda s: s["parameters"].update(blocks={"expression": "nowhere"}), "/parameters/blocks")
+
+    def twice(scenario):
+        scenario["subsystems"][0].update(name="b_399")
+        scenario["couplings"][0].update(ports=["b_399.left"])
+        scenario["couplings"][1].update(ports=["b_399.right", "b_0.left"])
+
+    told(twice, "two subsystems")
+    told(lambda s: s["outputs"].update(observe=["b_{k}.q1"]), "/outputs/observe/0")
+    told(lambda s: s.update(assemblies={"leg": {"subsystems": s["subsystems"][:1]}}), "assemblies make subsystems")
+    told(lambda s: None, "cannot be set for slices", line=("--set", "/parameters/blocks=100"))
 
 
 def files_are_refused(folder):
     run(1, PORTWAVE, "generate", "chain", "--blocks", "300", "--out", folder / "sound.json")
     sound = json.loads((folder / "sound.json").read_text())
-    sound["method"]["guard"] = False
 
     def told(change, *words, line=()):
         scenario = copy.deepcopy(sound)
@@ -154,7 +234,6 @@ def files_are_refused(folder):
     told(lambda s: s["subsystems"][7].update(name="b299"), 'two subsystems are called "b299"')
     told(lambda s: s["outputs"].update(observe=["b1.q1", "b301.q1"]), '/outputs/observe/1: "b301.q1" is of no subsystem')
     told(lambda s: s["outputs"].update(observe=["b*.q1"]), "name each")
-    told(lambda s: s["method"].update(guard=True), "/method/guard")
     told(lambda s: s.update(method={"kind": "auto"}), "/method/kind")
     told(lambda s: s["couplings"].__setitem__(200, {"kind": "resistive", "resistance": 1, "ports": ["b201.right"]}),
          "add a resistor as a part")
@@ -181,7 +260,6 @@ def large_files_are_read(folder):
     """One process refuses it for its size."""
     blocks = 1000
     scenario = json.loads(run(1, PORTWAVE, "generate", "chain", "--blocks", str(blocks)).stdout)
-    scenario["method"]["guard"] = False
     path = write(folder / "large.json", scenario)
     with path.open("ab") as file:
         file.write(b" " * (65 << 20))
@@ -200,5 +278,7 @@ with tempfile.TemporaryDirectory() as name:
         program_takes_the_same_memory()
         files_are_refused(Path(name))
         large_files_are_read(Path(name))
+        templates_give_the_same_bits(Path(name))
+        templates_are_refused(Path(name))
 print(f"{len(failures)} failures")
 sys.exit(len(failures) > 0)

@@ -79,4 +79,24 @@ class CountingPart : public Subsystem {
   bool exact_;
 };
 
+/// A part whose batch is a `Batch`, which is made of the usual one and a number. Nobody measures what it
+/// costs, so that its calls may be counted.
+template <class Batch>
+class NumberedPart final : public CountingPart {
+ public:
+  NumberedPart(std::shared_ptr<const Subsystem> physics, int number)
+      : CountingPart(std::move(physics)), number_(number) {}
+  Capabilities capabilities() const override {
+    Capabilities own = CountingPart::capabilities();
+    own.repeatable = false;
+    return own;
+  }
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
+    return std::make_unique<Batch>(Subsystem::make_batch(parts), number_);
+  }
+
+ private:
+  int number_;
+};
+
 }  // namespace portwave::testing

@@ -36,6 +36,7 @@ class Digest {
   void add_all(const Numbers& numbers) {
     for (const double value : numbers) add(value);
   }
+  std::uint64_t value() const { return value_; }
   void print(const std::string& name) const {
     std::fputs(fmt::format("digest {} {:016x}\n", name, value_).c_str(), stdout);
   }

@@ -87,11 +87,17 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
       is_summed_(by_chunk_.size(), 0),
       mismatch_(static_cast<std::size_t>(parts_.island_count()), 0.0),
       by_island_(mismatch_.size()),
+      is_known_(mismatch_.size(), 0),
+      sums_of_parts_(waves.system(), parts_, slices != nullptr ? mismatch_.size() : 1, slices),
       max_residual_(-std::numeric_limits<double>::infinity()),
       worst_ratio_(-std::numeric_limits<double>::infinity()) {
   set_uncomputable(std::move(uncomputable));
   for (std::span<double>& c : columns_) {
     c = memory_.take(static_cast<std::size_t>(waves.entry_count()));
+  }
+  if (slices_ != nullptr && guarded_) {
+    energy_of_step_.resize(mismatch_.size(), 0.0);
+    state_roundings_.resize(mismatch_.size());
   }
   name_terms();
   rounding_ = std::make_unique<StepRounding>(waves);
@@ -143,8 +149,12 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
 }
 
 void EnergyLedger::set_uncomputable(std::vector<char> islands) {
-  islands.resize(mismatch_.size(), 0);
-  uncomputable_ = std::move(islands);
+  if (islands.empty()) {
+    uncomputable_.assign(mismatch_.size(), 0);
+  } else {
+    islands.resize(mismatch_.size(), 0);
+    uncomputable_ = std::move(islands);
+  }
   drowned_.resize(mismatch_.size(), 0);
 }
 
@@ -207,6 +217,36 @@ void EnergyLedger::examine(int batch, LaneRange lanes, const double* a, const do
   account_until(lanes.last);
 }
 
+bool EnergyLedger::prepare_island(int island) {
+  const std::span<const int> parts = parts_.parts_of(island);
+  if (slices_ != nullptr || fetch_entries_ || parts.size() > SmallIslandTask::kMostParts)
+    return false;
+  std::vector<PartPorts> own;
+  for (const int part : parts) {
+    const PartSlot& slot = waves_.slot(part);
+    const BatchSlot& batch = waves_.batch(slot.batch);
+    if (!batch.capabilities.knows_energy) return false;
+    own.push_back({slot.entry, batch.batch->wave_size(), slot.wave, slot.stride});
+  }
+  small_.resize(mismatch_.size());
+  small_[static_cast<std::size_t>(island)] = std::move(own);
+  return true;
+}
+
+void EnergyLedger::forget_examined() {
+  std::ranges::fill(is_known_, 0);
+  std::ranges::fill(is_summed_, 0);
+}
+
+void EnergyLedger::examine_island(int island, const double* a, const double* b) {
+  const auto i = static_cast<std::size_t>(island);
+  kernels_->account_island({small_[i].data(), static_cast<int>(small_[i].size()), a, b, columns(),
+                            column(kStorageBefore), column(kStorage), column(kResidual),
+                            column(kTolerance), column(kMismatch), std::min(worst_ratio_, 1.0)},
+                           &by_island_[i]);
+  is_known_[i] = 1;
+}
+
 /// The energy of parts that do not know it is what went through their ports.
 void EnergyLedger::meter(int first, int last) {
   for (int entry = first; entry < last; ++entry) {
@@ -226,6 +266,7 @@ std::optional<StepLedger> EnergyLedger::account(const CommittedStep& step) {
 }
 
 bool EnergyLedger::tally(const CommittedStep& step) {
+  knows_energies_ = false;
   if (!is_taken_) sum_islands();
   is_taken_ = false;
   sum_up();
@@ -280,11 +321,16 @@ void EnergyLedger::take(int island, const double* values) {
   has_entries_ = false;
 }
 
-/// From the entries, island by island.
+/// From the entries, island by island, where that was not done as they were examined.
 void EnergyLedger::sum_islands() {
   for (int island = 0; island < parts_.island_count(); ++island) {
-    const auto [first, last] = parts_.chunks_of(island);
     const auto i = static_cast<std::size_t>(island);
+    if (is_known_[i] != 0) {
+      is_known_[i] = 0;
+      mismatch_[i] = by_island_[i].mismatch;
+      continue;
+    }
+    const auto [first, last] = parts_.chunks_of(island);
     if (last - first == 1 && is_summed_[static_cast<std::size_t>(first)] == 0) {
       find_totals(first, by_island_[i]);
     } else {
@@ -344,55 +390,111 @@ double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
   return rounding_->of_states(part, step, column(kTolerance)[waves_.slot(part).entry]);
 }
 
-/// Takes those of the parts of an island, as they are asked for: take(part, rounding).
-template <class Take>
-void EnergyLedger::for_state_roundings(int island, const CommittedStep& step,
-                                       const Take& take) const {
+/// Of each of `islands`, found for all of them at once.
+void EnergyLedger::find_state_roundings(std::span<const int> islands,
+                                        const CommittedStep& step) const {
   need_states();
-  const std::span<const int> parts = parts_.parts_of(island);
+  // Where nothing cancels, what states round off is within what is allowed already.
+  constexpr double kUsual = 1000.0 * kEpsilon;
+  const bool is_many =
+      islands.size() > 1 || std::ssize(parts_.parts_of(islands.front())) >= kWorthSumming;
   // Parts of small islands lie beside those of other islands.
   StepRounding::Beside beside;
-  StepRounding::Beside* const used = std::ssize(parts) >= kWorthSumming ? &beside : nullptr;
-  for (const int part : parts) {
+  StepRounding::Beside* const used = is_many ? &beside : nullptr;
+  sums_of_parts_.find(islands, [&](ExtendedSums::Terms& sums, int part) {
     const double tolerance = column(kTolerance)[waves_.slot(part).entry];
-    take(part, rounding_->of_states(part, step, tolerance, used));
-  }
+    const double own = rounding_->of_states(part, step, tolerance, used);
+    // Of a chunk in double precision, as accounts keep it.
+    if (own > kUsual * (kTermsPerTolerance * tolerance)) {
+      sums[0] = static_cast<double>(sums[0]) + own;
+    }
+    sums[1] = static_cast<double>(sums[1]) + own;
+  });
 }
 
-double EnergyLedger::state_rounding_of_island(int island, const CommittedStep& step) const {
-  double sum = 0.0;
-  for_state_roundings(island, step, [&](int /*part*/, double own) { sum += own; });
-  return sum;
+EnergyLedger::StateRoundings EnergyLedger::found_roundings(std::size_t i) const {
+  const ExtendedSums::Terms& sums = sums_of_parts_.of(i);
+  return {static_cast<double>(sums[0]), static_cast<double>(sums[1])};
+}
+
+EnergyLedger::StateRoundings EnergyLedger::state_roundings(int island,
+                                                           const CommittedStep& step) const {
+  if (slices_ != nullptr) return state_roundings_[static_cast<std::size_t>(island)];
+  find_state_roundings(std::span(&island, 1), step);
+  return found_roundings(0);
+}
+
+/// What an island's tank may be below zero by, but for what its states round off.
+double EnergyLedger::allowance_of_tank(int island) const {
+  return accounts_[static_cast<std::size_t>(island)].rounding + rounding_of_step(island);
+}
+
+bool EnergyLedger::is_short(int island, double allowed) const {
+  // A step that adds to the tank takes nothing from it, whatever round-off has left there.
+  return mismatch_[static_cast<std::size_t>(island)] < 0.0 && prospect(island) < -allowed;
+}
+
+void EnergyLedger::prepare(const CommittedStep& step) const {
+  if (slices_ == nullptr) return;
+  prepare_energies();
+  std::vector<int> asked;
+  for (int island = 0; island < parts_.island_count(); ++island) {
+    if (!creates(island) && is_short(island, allowance_of_tank(island))) asked.push_back(island);
+  }
+  prepare_state_roundings(asked, step);
 }
 
 bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
   if (creates(island)) return true;
-  const auto i = static_cast<std::size_t>(island);
-  const double after = prospect(island);
-  // A step that adds to the tank takes nothing from it, whatever round-off has left there.
-  if (after >= 0.0 || mismatch_[i] >= 0.0) return false;
-  double allowed = accounts_[i].rounding;
-  if (after >= -allowed) return false;
-  allowed += rounding_of_step(island);
-  if (after >= -allowed) return false;
-  // Where nothing cancels, what states round off is within what is allowed already.
-  constexpr double kUsual = 1000.0 * kEpsilon;
-  for_state_roundings(island, step, [&](int part, double of_states) {
-    const double terms = kTermsPerTolerance * column(kTolerance)[waves_.slot(part).entry];
-    if (of_states > kUsual * terms) allowed += of_states;
-  });
-  return after < -allowed;
+  if (!is_short(island, 0.0)) return false;
+  if (!is_short(island, accounts_[static_cast<std::size_t>(island)].rounding)) return false;
+  const double allowed = allowance_of_tank(island);
+  if (!is_short(island, allowed)) return false;
+  return is_short(island, allowed + state_roundings(island, step).beyond_usual);
 }
 
-/// What an island stores and is supplied with in this step.
-double EnergyLedger::energy_of_step(int island) const {
+/// What an island stores and is supplied with in this step, for each of `islands`.
+void EnergyLedger::sum_energies(std::span<const int> islands) const {
   need_entries();
-  const double tank_J = std::abs(tank_[static_cast<std::size_t>(island)].value());
-  return parts_.fold(island, tank_J, [this](double& size, int part) {
+  sums_of_parts_.find(islands, [this](ExtendedSums::Terms& sums, int part) {
     const int entry = waves_.slot(part).entry;
-    size += std::abs(column(kStorage)[entry]) + std::abs(column(kStorageBefore)[entry]) +
-            std::abs(column(kSupply)[entry]);
+    sums[0] += std::abs(column(kStorage)[entry]) + std::abs(column(kStorageBefore)[entry]) +
+               std::abs(column(kSupply)[entry]);
   });
+}
+
+double EnergyLedger::energy_of_step(int island) const {
+  const auto i = static_cast<std::size_t>(island);
+  const double tank_J = std::abs(tank_[i].value());
+  if (slices_ != nullptr) return tank_J + energy_of_step_[i];
+  sum_energies(std::span(&island, 1));
+  return tank_J + static_cast<double>(sums_of_parts_.of(0)[0]);
+}
+
+/// With slices: of the islands whose waves may drown their accounts.
+void EnergyLedger::prepare_energies() const {
+  if (knows_energies_) return;
+  knows_energies_ = true;
+  std::vector<int> asked;
+  for (int island = 0; island < parts_.island_count(); ++island) {
+    if (uncomputable_[static_cast<std::size_t>(island)] != 0) asked.push_back(island);
+  }
+  if (asked.empty()) return;
+  sum_energies(asked);
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    energy_of_step_[static_cast<std::size_t>(asked[k])] =
+        static_cast<double>(sums_of_parts_.of(k)[0]);
+  }
+}
+
+/// With slices: for those who ask for them later.
+void EnergyLedger::prepare_state_roundings(std::span<const int> islands,
+                                           const CommittedStep& step) const {
+  if (islands.empty()) return;
+  find_state_roundings(islands, step);
+  for (std::size_t k = 0; k < islands.size(); ++k) {
+    state_roundings_[static_cast<std::size_t>(islands[k])] = found_roundings(k);
+  }
 }
 
 /// On an island whose waves may drown its account.
@@ -425,6 +527,7 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   stored_.add(ledger.changed_J);
   ledger.stored_J = stored_.value();
   totals_.rounding_J = 0.0;
+  if (slices_ != nullptr && guarded_) prepare_judgement(step);
   for (int island = 0; island < parts_.island_count(); ++island) {
     judge_island(island, step);
     totals_.rounding_J += accounts_[static_cast<std::size_t>(island)].rounding;
@@ -456,42 +559,67 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   return ledger;
 }
 
+/// The step in the account of an island.
+void EnergyLedger::take_step(int island, Account& account) const {
+  const LedgerTotals& own = by_island_[static_cast<std::size_t>(island)];
+  account.gained.add(own.change - own.supply);
+  account.moved += std::abs(own.supply);
+  account.rounding += rounding_of_step(island);
+}
+
+/// H + T − (H₀ + T₀ + supply).
+double EnergyLedger::excess_of(int island, const Account& account) const {
+  return account.gained.value() + (prospect(island) - account.tank);
+}
+
+double EnergyLedger::allowance_of(int island, const Account& account) const {
+  const double rounding = 1e-12 * account.size + account.rounding;
+  // Where waves drown the account: a millionth too much is too much.
+  return uncomputable_[static_cast<std::size_t>(island)] != 0
+             ? std::min(rounding, 1e-6 * (account.size + account.moved))
+             : rounding;
+}
+
+/// Whether a law does not hold unless states have rounded off that much.
+bool EnergyLedger::is_out(int island, const Account& account) const {
+  return is_short(island, account.rounding) ||
+         excess_of(island, account) > allowance_of(island, account);
+}
+
+/// With slices: what the judgement of islands asks for.
+void EnergyLedger::prepare_judgement(const CommittedStep& step) const {
+  prepare_energies();
+  std::vector<int> asked;
+  for (int island = 0; island < parts_.island_count(); ++island) {
+    Account account = accounts_[static_cast<std::size_t>(island)];
+    take_step(island, account);
+    if (is_out(island, account)) asked.push_back(island);
+  }
+  prepare_state_roundings(asked, step);
+}
+
 /// T ≥ 0 and H + T ≤ H₀ + T₀ + supply on an island, before the step is booked, both up to what
 /// rounding may have left in the account; and whether H alone exceeds H₀ + T₀ + supply.
 void EnergyLedger::judge_island(int island, const CommittedStep& step) {
   const auto i = static_cast<std::size_t>(island);
   Account& account = accounts_[i];
-  account.gained.add(by_island_[i].change - by_island_[i].supply);
-  account.moved += std::abs(by_island_[i].supply);
-  const double rounding_of_this = rounding_of_step(island);
-  account.rounding += rounding_of_this;
+  take_step(island, account);
   if (uncomputable_[i] != 0 && drowned_[i] == 0 &&
-      rounding_of_this > kComputable * energy_of_step(island)) {
+      rounding_of_step(island) > kComputable * energy_of_step(island)) {
     drowned_[i] = 1;
     ++drowned_count_;
   }
-  const double gained = account.gained.value();
-  if (!guarded_) return see_growth(island, account, gained - account.tank);
-  const double after = prospect(island);
-  const double excess = gained + (after - account.tank);
-  const auto allowance = [&] {
-    const double rounding = 1e-12 * account.size + account.rounding;
-    // Where waves drown the account: a millionth too much is too much.
-    return uncomputable_[i] != 0 ? std::min(rounding, 1e-6 * (account.size + account.moved))
-                                 : rounding;
-  };
-  const bool overdrawn = mismatch_[i] < 0.0 && after < -account.rounding;
-  if (overdrawn || excess > allowance()) {
-    account.rounding += state_rounding_of_island(island, step);
-  }
+  const double beyond = account.gained.value() - account.tank;
+  if (!guarded_) return see_growth(island, account, beyond);
+  if (is_out(island, account)) account.rounding += state_roundings(island, step).all;
   if (!broken_law_) {
-    if (!creates(island) && mismatch_[i] < 0.0 && after < -account.rounding) {
+    if (!creates(island) && is_short(island, account.rounding)) {
       broken_law_ = {BrokenLaw::Law::tank, island, steps_};
-    } else if (!(excess <= allowance())) {
+    } else if (!(excess_of(island, account) <= allowance_of(island, account))) {
       broken_law_ = {BrokenLaw::Law::balance, island, steps_};
     }
   }
-  see_growth(island, account, gained - account.tank);
+  see_growth(island, account, beyond);
 }
 
 void EnergyLedger::see_growth(int island, const Account& account, double beyond) {
@@ -585,7 +713,10 @@ std::size_t EnergyLedger::bytes() const {
   return memory_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
          mismatch_.capacity() * (sizeof(double) + sizeof(LedgerTotals)) +
          by_chunk_.capacity() * (sizeof(LedgerTotals) + 1) +
-         accounts_.capacity() * sizeof(Account) + uncomputable_.capacity() + rounding_->bytes();
+         accounts_.capacity() * sizeof(Account) + uncomputable_.capacity() + is_known_.capacity() +
+         small_.capacity() * sizeof(small_.front()) + rounding_->bytes() + sums_of_parts_.bytes() +
+         energy_of_step_.capacity() * sizeof(double) +
+         state_roundings_.capacity() * sizeof(StateRoundings);
 }
 
 void EnergyLedger::archive(StateArchive& archive) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
@@ -49,9 +50,11 @@ double largest_feasible_scaling(double A0, double A1, double A2) {
   return alpha > 0.0 ? std::min(alpha, 1.0) : 0.0;  // 0 for a NaN
 }
 
-PassivityGuard::PassivityGuard(const WaveDiscretisation& waves)
+PassivityGuard::PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* slices)
     : waves_(waves),
       parts_(waves.reduction()),
+      slices_(slices),
+      sums_(waves.system(), parts_, static_cast<std::size_t>(parts_.island_count()), slices),
       affine_(static_cast<std::size_t>(parts_.island_count()), 1),
       searching_(affine_.size(), 0),
       full_(static_cast<std::size_t>(waves.wave_size()), 0.0),
@@ -59,37 +62,62 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves)
       exchanged_(full_.size(), 0.0) {
   searches_.reserve(affine_.size());
   uses_.reserve(affine_.size());
-  const AlignedVector record(waves.record_size(), 0.0);
-  std::size_t widest = 0;
-  for (int island = 0; island < parts_.island_count(); ++island) {
-    std::size_t ports_of_island = 0;
-    for (const int part : parts_.parts_of(island)) {
-      const PartSlot& slot = waves.slot(part);
-      const BatchSlot& batch = waves.batch(slot.batch);
-      const auto ports = static_cast<std::size_t>(batch.batch->wave_size());
-      ports_of_island += ports;
-      offset_.resize(std::max(offset_.size(), ports));
-      matrix_.resize(std::max(matrix_.size(), ports * ports));
-      if (ports == 0) continue;
-      if (!batch.batch->affine_matrix(slot.lane, matrix_.data()) ||
-          !batch.batch->affine_offset(slot.lane, record.data() + batch.record, offset_.data())) {
-        affine_[static_cast<std::size_t>(island)] = 0;
-      }
+  asked_.reserve(affine_.size());
+  find_affine();
+}
+
+/// Which islands are of linear parts only, and room for the widest of them.
+void PassivityGuard::find_affine() {
+  const AlignedVector record(waves_.record_size(), 0.0);
+  std::vector<std::size_t> ports_of_island(affine_.size(), 0);
+  for (int island = 0; island < parts_.island_count(); ++island) asked_.push_back(island);
+  sums_.find(asked_, [&](ExtendedSums::Terms& others, int part) {
+    const PartSlot& slot = waves_.slot(part);
+    const BatchSlot& batch = waves_.batch(slot.batch);
+    const auto ports = static_cast<std::size_t>(batch.batch->wave_size());
+    ports_of_island[static_cast<std::size_t>(waves_.system().island_of_part(part))] += ports;
+    offset_.resize(std::max(offset_.size(), ports));
+    matrix_.resize(std::max(matrix_.size(), ports * ports));
+    if (ports == 0) return;
+    if (!batch.batch->affine_matrix(slot.lane, matrix_.data()) ||
+        !batch.batch->affine_offset(slot.lane, record.data() + batch.record, offset_.data())) {
+      others[0] += 1.0L;
     }
-    if (affine_[static_cast<std::size_t>(island)] != 0) widest = std::max(widest, ports_of_island);
+  });
+  std::size_t widest = 0;
+  for (std::size_t island = 0; island < affine_.size(); ++island) {
+    affine_[island] = sums_.of(island)[0] > 0.0L ? 0 : 1;
+    if (affine_[island] != 0) widest = std::max(widest, ports_of_island[island]);
   }
   weight_.resize(widest);
   reflection_.resize(widest);
 }
 
-double PassivityGuard::squares(int island, const double* waves) const {
+int PassivityGuard::island_of(int part) const {
+  const System& system = waves_.system();
+  if (slices_ == nullptr) return system.island_of_part(part);
+  int own = -1;
+  for (int i = 0; i < parts_.part_count(); ++i) {
+    if (slices_->number_of(i) == part) own = system.island_of_part(i);
+  }
+  return std::ranges::max(slices_->gathered(own));
+}
+
+void PassivityGuard::add_squares(long double& sum, int part, const double* waves) const {
   // Differences of such sums decide.
-  const auto add = [&](long double& sum, int part) {
-    for_waves_of_part(waves_, part, [&](std::size_t w) {
-      sum += static_cast<long double>(waves[w]) * static_cast<long double>(waves[w]);
-    });
-  };
-  return static_cast<double>(parts_.fold(island, 0.0L, add));
+  for_waves_of_part(waves_, part, [&](std::size_t w) {
+    sum += static_cast<long double>(waves[w]) * static_cast<long double>(waves[w]);
+  });
+}
+
+/// Sums over the islands of the searches that are wanted, in their order.
+template <class Wanted, class Add>
+void PassivityGuard::find_sums(const Wanted& wanted, const Add& add) {
+  asked_.clear();
+  for (const Search& search : searches_) {
+    if (wanted(search)) asked_.push_back(search.island);
+  }
+  if (!asked_.empty()) sums_.find(asked_, add);
 }
 
 bool PassivityGuard::begin(const GuardedAccounts& ledger, const double* record,
@@ -102,6 +130,7 @@ bool PassivityGuard::begin(const GuardedAccounts& ledger, const double* record,
   trials_ = 0;
   record_ = record;
   has_exchanged_ = false;
+  ledger.prepare(step);
   for (int island = 0; island < parts_.island_count(); ++island) {
     if (!ledger.overdraws(island, step)) continue;
     ledger.need_states();
@@ -111,44 +140,58 @@ bool PassivityGuard::begin(const GuardedAccounts& ledger, const double* record,
     search.tank = ledger.tank(island);
     search.mismatch = ledger.mismatch(island);
     search.deficit = -(std::max(search.tank, 0.0) + search.mismatch);
-    search.incident = std::sqrt(squares(island, step.a));
-    if (!(search.incident > 0.0)) continue;  // there is nothing to change
-    search.psi_full = psi(search, step.b);
-    choose_path(search, step);
-    searching_[static_cast<std::size_t>(island)] = 1;
     searches_.push_back(search);
   }
+  if (searches_.empty()) return false;
+  begin_searches(step);
+  choose_paths(step);
+  for (const Search& search : searches_) searching_[static_cast<std::size_t>(search.island)] = 1;
   return !searches_.empty();
 }
 
-void PassivityGuard::choose_path(Search& search, const CommittedStep& step) {
-  // Where the tank is not short it is rounding of large waves that creates energy: smaller ones
-  // will do.
-  if (search.deficit > 0.0) {
-    const bool affine = affine_[static_cast<std::size_t>(search.island)] != 0;
-    if (affine && (find_gradient(search, step.b) || find_projection(search, step.b))) {
-      search.path = Path::nearest;
-      return;
-    }
-    if (!affine && find_onward(search, step.b)) {
-      search.path = Path::onward;
-      return;
-    }
+void PassivityGuard::begin_searches(const CommittedStep& step) {
+  find_sums([](const Search&) { return true; },
+            [&](ExtendedSums::Terms& squares, int part) {
+              add_squares(squares[0], part, step.a);
+              add_squares(squares[1], part, step.b);
+            });
+  for (std::size_t i = 0; i < searches_.size(); ++i) {
+    Search& search = searches_[i];
+    const auto [incident, outgoing, unused] = sums_.of(i);
+    search.incident = std::sqrt(static_cast<double>(incident));
+    search.psi_full = psi(search, static_cast<double>(outgoing));
   }
-  begin_scaling(search);
+  // Without incident waves there is nothing to change.
+  std::erase_if(searches_, [](const Search& search) { return !(search.incident > 0.0); });
 }
 
-/// The direction ∇m = Dᵀb − â, and s with m(â) + s|∇m|² − ½s²(|∇m|² − |D∇m|²) = −T. False where no
-/// s is enough, or it is a long way.
-bool PassivityGuard::find_gradient(Search& search, const double* b) {
-  struct Squares {
-    long double own = 0.0L, image = 0.0L;
+void PassivityGuard::choose_paths(const CommittedStep& step) {
+  find_gradients(step.b);
+  find_onward(step.b);
+  for (Search& search : searches_) {
+    if (search.path != Path::none) continue;
+    const bool is_linear = search.deficit > 0.0 && is_affine(search);
+    if (is_linear && find_projection(search, step.b)) {
+      search.path = Path::nearest;
+    } else {
+      // Where the tank is not short it is rounding of large waves that creates energy: smaller ones
+      // will do.
+      begin_scaling(search);
+    }
+  }
+}
+
+/// Of linear parts the direction ∇m = Dᵀb − â, and whether it leads far enough.
+void PassivityGuard::find_gradients(const double* b) {
+  const auto wanted = [this](const Search& search) {
+    return search.deficit > 0.0 && is_affine(search);
   };
-  const auto add = [&](Squares& squares, int part) {
+  find_sums(wanted, [&](ExtendedSums::Terms& squares, int part) {
     const PartSlot& slot = waves_.slot(part);
     const StepBatch& batch = *waves_.batch(slot.batch).batch;
     const int ports = batch.wave_size();
     if (ports == 0) return;
+    auto& [own, image, unused] = squares;
     batch.affine_matrix(slot.lane, matrix_.data());
     const double* D = matrix_.data();
     for (int j = 0; j < ports; ++j) {
@@ -156,7 +199,7 @@ bool PassivityGuard::find_gradient(Search& search, const double* b) {
       for (int i = 0; i < ports; ++i) sum += D[i * ports + j] * b[slot.wave + i * slot.stride];
       const auto w = static_cast<std::size_t>(slot.wave + j * slot.stride);
       direction_[w] = sum - full_[w];
-      squares.own += static_cast<long double>(direction_[w]) * direction_[w];
+      own += static_cast<long double>(direction_[w]) * direction_[w];
     }
     for (int i = 0; i < ports; ++i) {
       long double sum = 0.0L;
@@ -164,10 +207,19 @@ bool PassivityGuard::find_gradient(Search& search, const double* b) {
         sum += static_cast<long double>(D[i * ports + j]) *
                direction_[static_cast<std::size_t>(slot.wave + j * slot.stride)];
       }
-      squares.image += sum * sum;
+      image += sum * sum;
     }
-  };
-  const auto [square, image] = parts_.fold(search.island, Squares{}, add);
+  });
+  std::size_t i = 0;
+  for (Search& search : searches_) {
+    if (!wanted(search)) continue;
+    const auto [own, image, unused] = sums_.of(i++);
+    if (leads_far_enough(search, own, image)) search.path = Path::nearest;
+  }
+}
+
+/// s with m(â) + s|∇m|² − ½s²(|∇m|² − |D∇m|²) = −T. False where no s is enough, or it is a long way.
+bool PassivityGuard::leads_far_enough(Search& search, long double square, long double image) const {
   const long double deficit = search.deficit;
   const long double root = square * square - 2.0L * (square - image) * deficit;
   if (!(square > 0.0L) || !(root >= 0.0L)) return false;
@@ -210,13 +262,25 @@ bool PassivityGuard::find_projection(Search& search, const double* b) {
     }
     blocks.push_back({&slot, eigen.vectors});
   }
+  // The parts are asked for in the order of the blocks.
+  std::size_t next = 0;
+  const auto next_waves = [&](int part) {
+    const std::size_t first = next;
+    next += static_cast<std::size_t>(waves_.batch(waves_.slot(part).batch).batch->wave_size());
+    return std::pair(first, next);
+  };
   const auto gain = [&](double mu) {
-    double sum = 0.0;
-    for (std::size_t k = 0; k < count; ++k) {
-      const double scaled = 1.0 + reflection_[k] * mu;
-      sum += weight_[k] * weight_[k] * (mu / scaled) * (0.5 + 0.5 / scaled);
-    }
-    return sum;
+    next = 0;
+    const ExtendedSums::Terms& sums =
+        sums_.find(search.island, [&](ExtendedSums::Terms& sum, int part) {
+          const auto [first, last] = next_waves(part);
+          for (std::size_t k = first; k < last; ++k) {
+            const double scaled = 1.0 + reflection_[k] * mu;
+            const double own = weight_[k] * weight_[k] * (mu / scaled) * (0.5 + 0.5 / scaled);
+            sum[0] = static_cast<double>(sum[0]) + own;
+          }
+        });
+    return static_cast<double>(sums[0]);
   };
   double low = 0.0, high = 1.0;
   for (int k = 0; !(gain(high) >= search.deficit); ++k) {
@@ -228,45 +292,61 @@ bool PassivityGuard::find_projection(Search& search, const double* b) {
     const double middle = 0.5 * (low + high);
     (gain(middle) >= search.deficit ? high : low) = middle;
   }
-  double square = 0.0;
-  std::size_t first = 0;
-  for (const Block& block : blocks) {
-    const Eigen::Index ports = block.vectors.rows();
-    Eigen::VectorXd moved(ports);
-    for (Eigen::Index j = 0; j < ports; ++j) {
-      const std::size_t k = first + static_cast<std::size_t>(j);
-      moved[j] = weight_[k] * (high / (1.0 + reflection_[k] * high));
+  std::size_t block = 0;
+  next = 0;
+  const auto move = [&](ExtendedSums::Terms& sum, int part) {
+    const auto [first, last] = next_waves(part);
+    if (first == last) return;
+    const Block& own = blocks[block++];
+    Eigen::VectorXd moved(own.vectors.rows());
+    for (std::size_t k = first; k < last; ++k) {
+      moved[static_cast<Eigen::Index>(k - first)] =
+          weight_[k] * (high / (1.0 + reflection_[k] * high));
     }
-    first += static_cast<std::size_t>(ports);
-    const Eigen::VectorXd change = block.vectors * moved;
-    for (Eigen::Index j = 0; j < ports; ++j) {
-      direction_[static_cast<std::size_t>(block.slot->wave +
-                                          static_cast<int>(j) * block.slot->stride)] = change[j];
+    const Eigen::VectorXd change = own.vectors * moved;
+    for (Eigen::Index j = 0; j < change.size(); ++j) {
+      direction_[static_cast<std::size_t>(own.slot->wave +
+                                          static_cast<int>(j) * own.slot->stride)] = change[j];
     }
-    square += change.squaredNorm();
-  }
+    sum[0] = static_cast<double>(sum[0]) + change.squaredNorm();
+  };
+  const auto square = static_cast<double>(sums_.find(search.island, move)[0]);
   search.reach = 1.0;
   search.length = std::sqrt(square);
   return square > 0.0 && std::isfinite(square);
 }
 
-/// The direction P b − â, where that is short.
-bool PassivityGuard::find_onward(Search& search, const double* b) {
+/// Of other parts the direction P b − â, where that is short.
+void PassivityGuard::find_onward(const double* b) {
   constexpr double kNearlyBalanced = 1e-3;
-  if (!has_exchanged_) waves_.interconnection().exchange(b, exchanged_.data());
-  has_exchanged_ = true;
-  for_waves(waves_, search.island,
-            [&](std::size_t w) { direction_[w] = exchanged_[w] - full_[w]; });
-  search.length = std::sqrt(squares(search.island, direction_.data()));
-  search.reach = 1.0;
-  return search.length > 0.0 && search.length <= kNearlyBalanced * search.incident;
+  const auto wanted = [this](const Search& search) {
+    return search.deficit > 0.0 && !is_affine(search);
+  };
+  if (!has_exchanged_ && std::ranges::any_of(searches_, wanted)) {
+    waves_.interconnection().exchange(b, exchanged_.data());
+    has_exchanged_ = true;
+  }
+  find_sums(wanted, [&](ExtendedSums::Terms& squares, int part) {
+    for_waves_of_part(waves_, part,
+                      [&](std::size_t w) { direction_[w] = exchanged_[w] - full_[w]; });
+    add_squares(squares[0], part, direction_.data());
+  });
+  std::size_t i = 0;
+  for (Search& search : searches_) {
+    if (!wanted(search)) continue;
+    search.length = std::sqrt(static_cast<double>(sums_.of(i++)[0]));
+    search.reach = 1.0;
+    if (search.length > 0.0 && search.length <= kNearlyBalanced * search.incident) {
+      search.path = Path::onward;
+    }
+  }
 }
 
 void PassivityGuard::begin_scaling(Search& search) {
   search.path = Path::scaling;
   search.psi_previous = search.psi_full;
   search.bound = 1.0 + 0.5 * std::min(search.psi_full, 0.0) / search.incident;  // ψ' ≥ −2|â|
-  if (affine_[static_cast<std::size_t>(search.island)] != 0) {
+  if (is_affine(search)) {
     search.closed_form = true;
     search.alpha = linear_scaling(search);
   } else {
@@ -277,14 +357,12 @@ void PassivityGuard::begin_scaling(Search& search) {
 
 /// g(α) = A₀ + A₁α + A₂α² with A₀ = T + ½|b⁰|², A₁ = b⁰ᵀDâ, A₂ = ½(|Dâ|² − |â|²).
 double PassivityGuard::linear_scaling(const Search& search) {
-  struct Terms {
-    long double still = 0.0L, mixed = 0.0L, moved = 0.0L;
-  };
-  const auto add = [&](Terms& terms, int part) {
+  const auto add = [&](ExtendedSums::Terms& terms, int part) {
     const PartSlot& slot = waves_.slot(part);
     const BatchSlot& batch = waves_.batch(slot.batch);
     const int ports = batch.batch->wave_size();
     if (ports == 0) return;
+    auto& [still, mixed, moved] = terms;
     batch.batch->affine_offset(slot.lane, record_ + batch.record, offset_.data());
     batch.batch->affine_matrix(slot.lane, matrix_.data());
     for (int i = 0; i < ports; ++i) {
@@ -294,22 +372,21 @@ double PassivityGuard::linear_scaling(const Search& search) {
         response += static_cast<long double>(matrix_[static_cast<std::size_t>(i * ports + j)]) *
                     full_[static_cast<std::size_t>(slot.wave + j * slot.stride)];
       }
-      terms.still += offset * offset;
-      terms.mixed += offset * response;
-      terms.moved += response * response;
+      still += offset * offset;
+      mixed += offset * response;
+      moved += response * response;
     }
   };
-  const auto [still, mixed, moved] = parts_.fold(search.island, Terms{}, add);
+  const auto [still, mixed, moved] = sums_.find(search.island, add);
   const long double incident = search.incident;
   return largest_feasible_scaling(static_cast<double>(search.tank + 0.5L * still),
                                   static_cast<double>(mixed),
                                   static_cast<double>(0.5L * (moved - incident * incident)));
 }
 
-/// ψ(α) = √(|S(αâ)|² + 2T) − α|â| for b = S(αâ).
-double PassivityGuard::psi(const Search& search, const double* b) const {
-  const double square = squares(search.island, b) + 2.0 * search.tank;
-  return std::sqrt(std::max(square, 0.0)) - search.alpha * search.incident;
+/// ψ(α) = √(|S(αâ)|² + 2T) − α|â|, `square` being |S(αâ)|².
+double PassivityGuard::psi(const Search& search, double square) const {
+  return std::sqrt(std::max(square + 2.0 * search.tank, 0.0)) - search.alpha * search.incident;
 }
 
 /// Where the secant through the last point says, and a little further to the feasible side.
@@ -337,19 +414,32 @@ void PassivityGuard::propose(double* a) {
 }
 
 bool PassivityGuard::review(const GuardedAccounts& ledger, const CommittedStep& step) {
+  ledger.prepare(step);
+  const auto is_open = [this](const Search& search) {
+    return searching_[static_cast<std::size_t>(search.island)] != 0;
+  };
+  const auto is_scaled = [&](const Search& search) {
+    return is_open(search) && search.path == Path::scaling && !search.last;
+  };
+  find_sums(is_scaled,
+            [&](ExtendedSums::Terms& squares, int part) { add_squares(squares[0], part, step.b); });
+  std::size_t i = 0;
+  for (Search& search : searches_) {
+    if (is_scaled(search)) search.square = static_cast<double>(sums_.of(i++)[0]);
+  }
   bool all_settled = true;
   for (Search& search : searches_) {
-    char& open = searching_[static_cast<std::size_t>(search.island)];
-    if (open == 0) continue;
+    if (!is_open(search)) continue;
     ++trials_;
     const bool feasible = !ledger.overdraws(search.island, step);
     const double before = search.deficit;
     search.deficit = -(std::max(search.tank, 0.0) + ledger.mismatch(search.island));
-    const bool settled = search.path == Path::scaling
-                             ? search.last || settle_scaling(search, feasible, psi(search, step.b))
-                             : feasible || !try_further(search, before);
+    const bool settled =
+        search.path == Path::scaling
+            ? search.last || settle_scaling(search, feasible, psi(search, search.square))
+            : feasible || !try_further(search, before);
     if (settled) {
-      open = 0;
+      searching_[static_cast<std::size_t>(search.island)] = 0;
       note_use(ledger, search);
     } else {
       all_settled = false;
@@ -472,7 +562,8 @@ std::size_t PassivityGuard::bytes() const {
           weight_.capacity() + reflection_.capacity()) *
              sizeof(double) +
          affine_.capacity() + searching_.capacity() + searches_.capacity() * sizeof(Search) +
-         uses_.capacity() * sizeof(GuardUse) + offset_.capacity() * sizeof(double);
+         uses_.capacity() * sizeof(GuardUse) + offset_.capacity() * sizeof(double) +
+         asked_.capacity() * sizeof(int) + sums_.bytes();
 }
 
 }  // namespace portwave

@@ -28,7 +28,8 @@ IslandLedger::IslandLedger(const WaveDiscretisation& waves, const TankOptions& t
       closed_(islands_, 0),
       findings_(islands_),
       kept_(islands_),
-      rounding_of_(std::make_unique<StepRounding>(waves)) {
+      rounding_of_(std::make_unique<StepRounding>(waves)),
+      sums_of_parts_(waves.system(), parts_, 1, nullptr) {
   for (AlignedVector* own : {&change_of_, &supply_of_, &dissipated_of_, &storage_, &before_,
                              &residual_, &tolerance_of_, &mismatch_of_}) {
     own->assign(at(waves.entry_count()), 0.0);
@@ -269,12 +270,14 @@ bool IslandLedger::overdraws(int island, const CommittedStep& step) const {
   if (after >= -allowed) return false;
   // Where nothing cancels, what states round off is within what is allowed already.
   constexpr double kUsual = 1000.0 * kEpsilon;
-  allowed = parts_.fold(island, allowed, [&](double& sum, int part) {
+  const auto sums = sums_of_parts_.find(island, [&](ExtendedSums::Terms& sum, int part) {
     const double tolerance = tolerance_of_[entry(part)];
     const double of_states = rounding_of_->of_states(part, step, tolerance);
-    if (of_states > kUsual * (kTermsPerTolerance * tolerance)) sum += of_states;
+    if (of_states > kUsual * (kTermsPerTolerance * tolerance)) {
+      sum[0] = static_cast<double>(sum[0]) + of_states;
+    }
   });
-  return after < -allowed;
+  return after < -(allowed + static_cast<double>(sums[0]));
 }
 
 void IslandLedger::close(const CommittedStep& step) {
@@ -356,9 +359,11 @@ void IslandLedger::judge_account(int island, const CommittedStep& step) {
     const auto is_overdrawn = [&] { return mismatch_[i] < 0.0 && after < -rounding_[i]; };
     const auto allowance = [&] { return 1e-12 * size_[i] + rounding_[i]; };
     if (is_overdrawn() || excess > allowance()) {
-      rounding_[i] += parts_.fold(island, 0.0, [&](double& sum, int part) {
-        sum += rounding_of_->of_states(part, step, tolerance_of_[entry(part)]);
+      const auto sums = sums_of_parts_.find(island, [&](ExtendedSums::Terms& sum, int part) {
+        const double own = rounding_of_->of_states(part, step, tolerance_of_[entry(part)]);
+        sum[0] = static_cast<double>(sum[0]) + own;
       });
+      rounding_[i] += static_cast<double>(sums[0]);
     }
     if (!finding.broken_law) {
       if (is_overdrawn()) {
@@ -420,7 +425,7 @@ Certificate IslandLedger::certificate(int island) const {
 std::size_t IslandLedger::bytes() const {
   return (8 * before_.capacity() + 32 * tank_.capacity()) * sizeof(double) + closed_.capacity() +
          findings_.capacity() * sizeof(Finding) + kept_.capacity() * sizeof(void*) +
-         2 * first_.capacity() * sizeof(int) + rounding_of_->bytes();
+         2 * first_.capacity() * sizeof(int) + rounding_of_->bytes() + sums_of_parts_.bytes();
 }
 
 }  // namespace portwave

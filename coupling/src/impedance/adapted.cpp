@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include <Eigen/Dense>
@@ -172,6 +173,7 @@ class AdaptedSweep {
   double into_part(int part, int own) const {
     const System& system = matches_.system();
     const Matrix& M = matches_.responses().of(part);
+    if (M.rows() == 2) return into_part_of_two(part, own);
     const std::vector<Causality> causality =
         scalar_causalities(system.parts()[at(part)].component->signature());
     const int first = system.first_scalar_port(part);
@@ -180,20 +182,40 @@ class AdaptedSweep {
     for (int j = 0; j < M.rows(); ++j) {
       const int port = first + j;
       if (port == own) continue;
-      if (matches_.is_end(port)) {
-        const DiracStructure& end = system.junctions()[at(matches_.junction_of(port))].dirac;
-        const bool holds_effort = end.E(0, 0) != 0.0;
-        const bool holds_input = holds_effort == (causality[at(j)] == Causality::effort_in);
-        if (holds_input || M(j, j) == 0.0) continue;
-        inverse.push_back(0.0);
-      } else {
-        inverse.push_back(closing(gamma_[at(port)], causality[at(j)]));
-      }
+      const std::optional<double> closes = closing_of(port, causality[at(j)], M(j, j));
+      if (!closes) continue;
+      inverse.push_back(*closes);
       closed.push_back(j);
     }
     const double seen = closed_response(M, {own - first}, closed, inverse)(0, 0);
     if (!is_resolved(seen, M(own - first, own - first))) return 0.0;  // rigid, or free
     return match_of(seen, causality[at(own - first)]);
+  }
+
+  /// The same where there is one other.
+  double into_part_of_two(int part, int own) const {
+    const System& system = matches_.system();
+    const Matrix& M = matches_.responses().of(part);
+    const int first = system.first_scalar_port(part), open = own - first, other = 1 - open;
+    Causality causality[2];
+    for_scalar_ports(system.parts()[at(part)].component->signature(),
+                     [&](int j, Causality value) { causality[j] = value; });
+    double seen = M(open, open);
+    if (const auto closes = closing_of(first + other, causality[other], M(other, other))) {
+      // As lu_solve of one row has it.
+      seen -= M(open, other) * (M(other, open) * (1.0 / (M(other, other) + *closes)));
+    }
+    if (!is_resolved(seen, M(open, open))) return 0.0;
+    return match_of(seen, causality[open]);
+  }
+  /// 1/g of what closes a port; empty where the port is as good as open. `response`: its own.
+  std::optional<double> closing_of(int port, Causality causality, double response) const {
+    if (!matches_.is_end(port)) return closing(gamma_[at(port)], causality);
+    const DiracStructure& end = graph_.system().junctions()[at(matches_.junction_of(port))].dirac;
+    const bool holds_effort = end.E(0, 0) != 0.0;
+    const bool holds_input = holds_effort == (causality == Causality::effort_in);
+    if (holds_input || response == 0.0) return std::nullopt;
+    return 0.0;
   }
 
   const PortMatches& matches_;

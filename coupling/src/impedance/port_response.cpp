@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "impedance/response_tools.hpp"
+#include "impedance/two_ports.hpp"
 #include "portwave/coupling/impedance/tuning.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
@@ -345,11 +346,31 @@ std::vector<double> matched_impedances(const Subsystem& part, double step_s) {
   return out;
 }
 
+namespace {
+
+Matrix scattering_of_two(const Matrix& response, const Signature& signature,
+                         std::span<const double> impedance) {
+  double scale[2], sign[2];
+  for_scalar_ports(signature, [&](int j, Causality causality) {
+    scale[j] = scale_of(impedance[static_cast<std::size_t>(j)], causality);
+    sign[j] = causality == Causality::flow_in ? -1.0 : 1.0;
+  });
+  const TwoByTwo M = scaled(response, scale[0], scale[1]);
+  const TwoByTwo D = TwoByTwoLu({1.0 + M.a00, 0.0 + M.a01, 0.0 + M.a10, 1.0 + M.a11})
+                         .solve({1.0 - M.a00, 0.0 - M.a01, 0.0 - M.a10, 1.0 - M.a11});
+  Matrix out(2, 2);
+  out << D.a00 * sign[0], D.a01 * sign[0], D.a10 * sign[1], D.a11 * sign[1];
+  return out;
+}
+
+}  // namespace
+
 // With û = √(2h)·(e/√γ or √γf) and ŷ the other one, û = a + σb and ŷ = a − σb, where σ = 1 for
 // effort-in and −1 for flow-in, so that ŷ = M̂û is σb = (I + M̂)⁻¹(I − M̂) a.
 Eigen::MatrixXd scattering_matrix(const Eigen::MatrixXd& response, const Signature& signature,
                                   std::span<const double> impedance) {
   const Eigen::Index ports = response.rows();
+  if (ports == 2) return scattering_of_two(response, signature, impedance);
   const std::vector<Causality> causality = scalar_causalities(signature);
   const Matrix scaled = scaled_response(response, causality, impedance);
   const Matrix identity = Matrix::Identity(ports, ports);
@@ -365,8 +386,8 @@ Eigen::MatrixXd scaled_response(const Eigen::MatrixXd& response,
                                 std::span<const double> impedance) {
   Eigen::VectorXd scale(response.rows());
   for (Eigen::Index j = 0; j < scale.size(); ++j) {
-    const double root = std::sqrt(impedance[static_cast<std::size_t>(j)]);
-    scale[j] = causality[static_cast<std::size_t>(j)] == Causality::effort_in ? root : 1.0 / root;
+    const auto port = static_cast<std::size_t>(j);
+    scale[j] = scale_of(impedance[port], causality[port]);
   }
   return scale.asDiagonal() * response * scale.asDiagonal();
 }

@@ -23,6 +23,21 @@ Eigen::MatrixXd staged_port_response(const Subsystem& part, int stages, double s
 Eigen::MatrixXd substepped_port_response(const Subsystem& part, int stages, int substeps,
                                          double step_s, const double* x, Eigen::VectorXd& terms);
 
+/// What a port's inputs and outputs are scaled by in units of the waves: √γ, or 1/√γ where it takes a flow.
+inline double scale_of(double impedance, Causality causality) {
+  const double root = std::sqrt(impedance);
+  return causality == Causality::effort_in ? root : 1.0 / root;
+}
+
+/// visit(j, causality) for every scalar port.
+template <class Visit>
+void for_scalar_ports(const Signature& signature, const Visit& visit) {
+  int j = 0;
+  for (const Port& port : signature.ports) {
+    for (int component = 0; component < port.dimension; ++component) visit(j++, port.causality);
+  }
+}
+
 /// The impedance of a scalar port whose output is `response` times its input.
 double match_of(double response, Causality causality);
 

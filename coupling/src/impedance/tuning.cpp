@@ -13,6 +13,7 @@
 #include "impedance/impedance_rules.hpp"
 #include "impedance/response_tools.hpp"
 #include "impedance/stage_match.hpp"
+#include "impedance/two_ports.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "system/balance_row.hpp"
@@ -118,12 +119,30 @@ double fne_scaling(const Matrix& response, std::span<const Causality> causality,
   return largest > 0.0 ? 1.0 / largest : 1.0;
 }
 
+/// seen_impedance of two ports whose efforts alone, or flows alone, are bound: exact where both weights are
+/// equal. Empty for others.
+std::optional<double> seen_across(const DiracStructure& dirac, std::span<const double> impedance,
+                                  int own) {
+  const int other = 1 - own;
+  const double gamma = impedance[at(other)];
+  if (const auto w = balance_of_two(dirac.F, dirac.E)) {
+    return gamma * ((*w)[at(own)] * (*w)[at(own)] / ((*w)[at(other)] * (*w)[at(other)]));
+  }
+  if (const auto w = balance_of_two(dirac.E, dirac.F)) {
+    return (*w)[at(other)] * (*w)[at(other)] * gamma / ((*w)[at(own)] * (*w)[at(own)]);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 // Where one row says Σ wf = 0, e = w s and a closed port takes f = e/γ; with e and f exchanged the
 // sum is one of resistances. Otherwise (e, f) = (Fᵀλ, Eᵀλ) and the closed ports leave one λ.
 double seen_impedance(const DiracStructure& dirac, std::span<const double> impedance, int own) {
   const Eigen::Index k = dirac.E.rows();
+  if (k == 2) {
+    if (const std::optional<double> seen = seen_across(dirac, impedance, own)) return *seen;
+  }
   const auto others = [&](const Vector& w, auto&& term) {
     double sum = 0.0;
     for (Eigen::Index j = 0; j < k; ++j) {
@@ -133,10 +152,6 @@ double seen_impedance(const DiracStructure& dirac, std::span<const double> imped
   };
   if (const auto w = balance_row(dirac.F, dirac.E)) {
     const double square = (*w)[own] * (*w)[own];
-    if (k == 2) {  // exact where both are equal
-      const Eigen::Index other = 1 - own;
-      return impedance[static_cast<std::size_t>(other)] * (square / ((*w)[other] * (*w)[other]));
-    }
     return square / others(*w, [](double w2, double gamma) { return w2 / gamma; });
   }
   if (const auto w = balance_row(dirac.E, dirac.F)) {
@@ -244,6 +259,7 @@ std::vector<double> leaf_impedances(const PortMatches& matches) {
   std::vector<double> own(matches.values().begin(), matches.values().end());
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const Component& part = *system.parts()[at(i)].component;
+    if (part.stages() == 1) continue;
     const std::vector<Causality> causality = scalar_causalities(part.signature());
     const std::span<double> ports(own.data() + system.first_scalar_port(i), causality.size());
     match_stages(matches.responses().of(i), causality, part.stages(), ports);
@@ -252,7 +268,8 @@ std::vector<double> leaf_impedances(const PortMatches& matches) {
   for (const Junction& junction : system.junctions()) {
     if (junction.waves.size() != 2) continue;
     const int side = leaf_side(matches, junction);
-    const double across = seen_impedance(junction.dirac, impedances_of(junction, own), 1 - side);
+    const double known[] = {own[at(junction.waves[0])], own[at(junction.waves[1])]};
+    const double across = seen_impedance(junction.dirac, known, 1 - side);
     if (is_impedance(across)) out[at(junction.waves[at(1 - side)])] = across;
   }
   match_ends(matches, out);
@@ -281,10 +298,21 @@ TunedImpedance fne_impedances(const PortMatches& matches) {
 
 /// How much rounding the step of a part with these impedances multiplies: the condition of I + M̂,
 /// whose inverse is no larger than 1 where the part is passive. 1 for a single port.
-double condition(const Matrix& response, std::span<const Causality> causality,
+double condition(const Matrix& response, const Signature& signature,
                  std::span<const double> impedance) {
   const Eigen::Index ports = response.rows();
   if (ports < 2) return 1.0;
+  if (ports == 2) {
+    double scale[2];
+    for_scalar_ports(signature, [&](int j, Causality causality) {
+      scale[j] = scale_of(impedance[at(j)], causality);
+    });
+    TwoByTwo closed = scaled(response, scale[0], scale[1]);
+    closed.a00 += 1.0;
+    closed.a11 += 1.0;
+    return closed.norm() * TwoByTwoLu(closed).inverse().norm();
+  }
+  const std::vector<Causality> causality = scalar_causalities(signature);
   const Matrix closed =
       Matrix::Identity(ports, ports) + scaled_response(response, causality, impedance);
   return closed.norm() * lu_inverse(closed).norm();
@@ -299,9 +327,7 @@ int find_ill_conditioned(const PortResponses& responses, std::span<const double>
     const auto own = impedance.subspan(at(system.first_scalar_port(i)),
                                        static_cast<std::size_t>(responses.of(i).rows()));
     if (part.is_active()) continue;
-    if (!(condition(responses.of(i), scalar_causalities(part.signature()), own) <= kWorst)) {
-      return i;
-    }
+    if (!(condition(responses.of(i), part.signature(), own) <= kWorst)) return i;
   }
   return -1;
 }
@@ -315,17 +341,15 @@ std::vector<double> worst_conditions(const PortResponses& responses,
     if (part.is_active()) continue;
     const auto own = impedance.subspan(at(system.first_scalar_port(i)),
                                        static_cast<std::size_t>(responses.of(i).rows()));
-    const std::vector<Causality> causality = scalar_causalities(part.signature());
-    double value = condition(responses.of(i), causality, own);
+    double value = condition(responses.of(i), part.signature(), own);
     // Where the response of a port is a small difference, closing it by its match solves for that.
     constexpr double kPerCancellation = 10.0;
-    for (std::size_t j = 0; j < own.size(); ++j) {
-      const auto port = static_cast<Eigen::Index>(j);
-      const double scale = causality[j] == Causality::effort_in ? own[j] : 1.0 / own[j];
+    for_scalar_ports(part.signature(), [&](int port, Causality causality) {
+      const double scale = causality == Causality::effort_in ? own[at(port)] : 1.0 / own[at(port)];
       const double cancels =
           scale * responses.terms(i, port) / (1.0 + scale * responses.of(i)(port, port));
       if (!(kPerCancellation * cancels <= value)) value = kPerCancellation * cancels;
-    }
+    });
     double& largest = worst[at(system.island_of_part(i))];
     if (!(value <= largest)) largest = value;  // a NaN stays
   }

@@ -13,29 +13,40 @@ constexpr double kSmallest = 0x1.0p-1022;
 
 inline double magnitude_of(double v) { return __builtin_fabs(v); }
 
+/// What the step of one part comes to.
+struct PartAccount {
+  double mismatch, storage, residual, tolerance;
+};
+
+/// Of its `ports` waves, which are `stride` apart.
+[[gnu::always_inline]] inline PartAccount account_of(const double* a, const double* b, int ports,
+                                                     int stride, double before, double change,
+                                                     double supply) {
+  double squares = 0.0, mismatch = 0.0;
+  for (int j = 0; j < ports; ++j) {
+    const double in = a[j * stride], out = b[j * stride];
+    squares = __builtin_fma(in, in, __builtin_fma(out, out, squares));
+    mismatch = __builtin_fma(out - in, out + in, mismatch);
+  }
+  mismatch *= 0.5;
+  const double after = before + change;
+  return {
+      mismatch, after, change + mismatch - supply,
+      1e-12 * (magnitude_of(before) + magnitude_of(after) + 0.5 * squares + magnitude_of(supply))};
+}
+
 /// P ports, or any number of them for P = 0.
 template <int P>
 void account_lanes(const LedgerTask& t) {
   const int ports = P > 0 ? P : t.ports;
-  const double* a = t.a;
-  const double* b = t.b;
-  const double* change = t.step.change_J;
-  const double* supply = t.step.external_supply_J;
   PORTWAVE_INDEPENDENT
   for (int l = t.first; l < t.last; ++l) {
-    double squares = 0.0, mismatch = 0.0;
-    for (int j = 0; j < ports; ++j) {
-      const double in = a[j * t.stride + l], out = b[j * t.stride + l];
-      squares = __builtin_fma(in, in, __builtin_fma(out, out, squares));
-      mismatch = __builtin_fma(out - in, out + in, mismatch);
-    }
-    mismatch *= 0.5;
-    const double before = t.storage_before[l], after = before + change[l];
-    t.mismatch[l] = mismatch;
-    t.storage[l] = after;
-    t.residual[l] = change[l] + mismatch - supply[l];
-    t.tolerance[l] = 1e-12 * (magnitude_of(before) + magnitude_of(after) + 0.5 * squares +
-                              magnitude_of(supply[l]));
+    const PartAccount own = account_of(t.a + l, t.b + l, ports, t.stride, t.storage_before[l],
+                                       t.step.change_J[l], t.step.external_supply_J[l]);
+    t.mismatch[l] = own.mismatch;
+    t.storage[l] = own.storage;
+    t.residual[l] = own.residual;
+    t.tolerance[l] = own.tolerance;
   }
 }
 
@@ -105,11 +116,13 @@ double sum(const double* values, const int* index, int count) {
 
 /// What does not balance, less what is accepted: at least r − …, and equal to |r + dissipated| − …
 /// where nothing is active.
+inline double excess(double residual, double lost, double tolerance, double accepted) {
+  const double scale = tolerance > kSmallest ? tolerance : kSmallest;
+  const double defect = magnitude_of(residual + lost) + (lost < 0.0 ? -lost : 0.0);
+  return __builtin_fma(-accepted, scale, defect);
+}
 inline double excess(const LedgerColumns& c, int e) {
-  const double scale = c.tolerance[e] > kSmallest ? c.tolerance[e] : kSmallest;
-  const double lost = c.dissipated[e];
-  const double defect = magnitude_of(c.residual[e] + lost) + (lost < 0.0 ? -lost : 0.0);
-  return __builtin_fma(-c.accepted, scale, defect);
+  return excess(c.residual[e], c.dissipated[e], c.tolerance[e], c.accepted);
 }
 
 /// May lose a NaN: where there is one, a sum of the energies is not finite either.
@@ -263,6 +276,58 @@ void totals(const LedgerColumns& c, const int* index, int count, LedgerTotals* o
   }
 }
 
+/// Accounts for one part of a small island and takes it into the sums.
+[[gnu::always_inline]] inline void account_and_add(const SmallIslandTask& t, const PartPorts& part,
+                                                   LedgerTotals& sums) {
+  const int e = part.entry;
+  const double* const a = t.a + part.wave;
+  const double* const b = t.b + part.wave;
+  const double change = t.step.change_J[e], supply = t.step.external_supply_J[e];
+  const double lost = t.step.dissipated_J[e], before = t.storage_before[e];
+  const PartAccount own = part.ports == 1
+                              ? account_of(a, b, 1, 0, before, change, supply)
+                              : account_of(a, b, part.ports, part.stride, before, change, supply);
+  t.mismatch[e] = own.mismatch;
+  t.storage[e] = own.storage;
+  t.residual[e] = own.residual;
+  t.tolerance[e] = own.tolerance;
+  sums.change += change;
+  sums.supply += supply;
+  sums.dissipated += lost;
+  sums.mismatch += own.mismatch;
+  sums.tolerance += own.tolerance;
+  sums.largest_residual = larger_of_finite(sums.largest_residual, own.residual);
+  sums.largest_excess =
+      larger_of_finite(sums.largest_excess, excess(own.residual, lost, own.tolerance, t.accepted));
+}
+
+constexpr LedgerTotals kNothing{0.0, 0.0, 0.0, 0.0, 0.0, -__builtin_inf(), -__builtin_inf()};
+
+inline LedgerTotals added(const LedgerTotals& a, const LedgerTotals& b) {
+  return {a.change + b.change,
+          a.supply + b.supply,
+          a.dissipated + b.dissipated,
+          a.mismatch + b.mismatch,
+          a.tolerance + b.tolerance,
+          larger_of_finite(a.largest_residual, b.largest_residual),
+          larger_of_finite(a.largest_excess, b.largest_excess)};
+}
+
+/// In the order of `totals`.
+void account_island(const SmallIslandTask& t, LedgerTotals* out) {
+  if (t.count <= 2) {
+    LedgerTotals sums = kNothing;
+    for (int i = 0; i < t.count; ++i) account_and_add(t, t.parts[i], sums);
+    *out = sums;
+    return;
+  }
+  LedgerTotals p[kSums];
+  for (LedgerTotals& sums : p) sums = kNothing;
+  for (int i = 0; i < t.count; ++i) account_and_add(t, t.parts[i], p[i]);
+  *out = added(added(added(p[0], p[4]), added(p[2], p[6])),
+               added(added(p[1], p[5]), added(p[3], p[7])));
+}
+
 /// In the order of `totals`, for up to eight parts that lie side by side with those of the next
 /// islands.
 template <int P>
@@ -408,7 +473,7 @@ void settle_islands(const IslandAccountsTask& t) {
 
 }  // namespace
 
-const LedgerKernels kLedgerKernels = {account, account_chunk, totals,        norms,
-                                      sum,     island_sums,   judge_islands, settle_islands};
+const LedgerKernels kLedgerKernels = {account, account_chunk, account_island, totals,        norms,
+                                      sum,     island_sums,   judge_islands,  settle_islands};
 
 }  // namespace portwave::PORTWAVE_ISA

@@ -52,6 +52,32 @@ struct LedgerColumns {
   double accepted;
 };
 
+/// A part of a small island: its entry in the columns, and where its waves lie in a wave array.
+struct PartPorts {
+  int entry = 0;
+  int ports = 0;
+  int wave = 0;
+  int stride = 0;
+};
+
+/// Energies of one island of up to kMostParts parts over one step; arrays are those of the whole system.
+struct SmallIslandTask {
+  static constexpr int kMostParts = 8;
+
+  const PartPorts* parts = nullptr;
+  int count = 0;
+  const double* a = nullptr;
+  const double* b = nullptr;
+  EnergyColumns step;
+  // As in LedgerTask.
+  const double* storage_before = nullptr;
+  double* storage = nullptr;
+  double* residual = nullptr;
+  double* tolerance = nullptr;
+  double* mismatch = nullptr;
+  double accepted = 0.0;
+};
+
 /// Where the parts of many alike islands lie: entry first[p] + i·step[p] is that of part p of island
 /// i.
 struct IslandEntries {
@@ -116,6 +142,8 @@ struct LedgerKernels {
   void (*account)(const LedgerTask&);
   /// The same for the parts of a chunk, and what `totals` would give of them.
   LedgerTotals (*account_chunk)(const LedgerTask&, double accepted);
+  /// The same for all parts of one small island.
+  void (*account_island)(const SmallIslandTask&, LedgerTotals* out);
   /// Written where they are wanted: copying what was just written would wait for it.
   void (*totals)(const LedgerColumns& columns, const int* index, int count, LedgerTotals* out);
   void (*norms)(const NormTask&);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include <Eigen/Core>
@@ -19,6 +20,19 @@ inline std::optional<Eigen::VectorXd> balance_row(const Eigen::MatrixXd& balance
   }
   if (found < 0 || !rest.row(found).isZero(0.0)) return std::nullopt;
   return Eigen::VectorXd(balance.row(found).transpose());
+}
+
+/// The same of two ports, without memory from the heap.
+inline std::optional<std::array<double, 2>> balance_of_two(const Eigen::MatrixXd& balance,
+                                                           const Eigen::MatrixXd& rest) {
+  const auto is_zero = [](const Eigen::MatrixXd& M, int row) {
+    return M(row, 0) == 0.0 && M(row, 1) == 0.0;
+  };
+  const int row = is_zero(balance, 0) ? 1 : 0;
+  if (is_zero(balance, row) || !is_zero(balance, 1 - row) || !is_zero(rest, row)) {
+    return std::nullopt;
+  }
+  return std::array{balance(row, 0), balance(row, 1)};
 }
 
 }  // namespace portwave

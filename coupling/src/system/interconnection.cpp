@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "portwave/subsystems/matrices/decompositions.hpp"
@@ -26,23 +28,16 @@ struct ReflectionForm {
   double sign;
 };
 
-bool is_swap(const ReflectionForm& form) {
-  return form.sign > 0.0 && form.n.size() == 2 && form.n[0] == form.n[1];
-}
-
-/// Where one row says Σ wⱼfⱼ = 0 and the others bind efforts only, isotropy leaves e = w·(a
-/// number), so that P = 2nnᵀ − I, n ∝ Γ^−½w; with e and f exchanged, P = I − 2nnᵀ, n ∝ Γ^½w.
-/// Common-effort and common-flow junctions, connections, transformers, free and fixed ends are of
-/// this kind. No factorisation, and exact however far the impedances are apart.
-std::optional<ReflectionForm> direct_reflection(const DiracStructure& dirac, const Vector& gamma) {
-  std::optional<ReflectionForm> form;
-  if (const auto w = balance_row(dirac.F, dirac.E)) {
-    form = {w->cwiseQuotient(gamma.cwiseSqrt()), 1.0};
-  } else if (const auto v = balance_row(dirac.E, dirac.F)) {
-    form = {v->cwiseProduct(gamma.cwiseSqrt()), -1.0};
-  }
-  if (form) form->n.stableNormalize();
-  return form;
+/// n/|n| in place, as Eigen's stableNormalize has it.
+void normalise(double* n, int count) {
+  if (count != 2) return Eigen::Map<Vector>(n, count).stableNormalize();
+  const double largest = std::max(std::abs(n[0]), std::abs(n[1]));
+  const double first = n[0] / largest, second = n[1] / largest;
+  const double square = first * first + second * second;
+  if (!(square > 0.0)) return;
+  const double norm = std::sqrt(square) * largest;
+  n[0] /= norm;
+  n[1] /= norm;
 }
 
 /// n and sign with P = sign (2nnᵀ − I) up to round-off, or nothing.
@@ -70,14 +65,6 @@ Matrix resolvent(const Matrix& P) {
   return lu_inverse(2.0 * I - P);
 }
 
-Vector impedances_at(std::span<const int> offsets, std::span<const double> impedance) {
-  Vector gamma(static_cast<Eigen::Index>(offsets.size()));
-  for (std::size_t i = 0; i < offsets.size(); ++i) {
-    gamma[static_cast<Eigen::Index>(i)] = impedance[static_cast<std::size_t>(offsets[i])];
-  }
-  return gamma;
-}
-
 std::vector<int> identity(std::size_t size) {
   std::vector<int> out(size);
   std::iota(out.begin(), out.end(), 0);
@@ -92,55 +79,132 @@ Interconnection::Interconnection(std::span<const Junction> junctions,
 
 Interconnection::Interconnection(std::span<const Junction> junctions,
                                  std::span<const int> offset_of, std::span<const double> impedance)
-    : wave_size_(static_cast<int>(impedance.size())) {
+    : wave_size_(static_cast<int>(impedance.size())),
+      impedance_(impedance.begin(), impedance.end()) {
   std::vector<bool> used(impedance.size());
-  std::vector<int> offsets;
+  std::unordered_map<const DiracStructure*, int> known;
+  blocks_.reserve(junctions.size());
   for (const Junction& junction : junctions) {
-    offsets.clear();
+    const auto [structure, is_new] =
+        known.try_emplace(junction.shared.get(), static_cast<int>(structures_.size()));
+    if (is_new) structures_.push_back(structure_of(junction));
+    const int arity = junction.dirac.size();
+    blocks_.push_back({JunctionForm::dense, arity, structure->second,
+                       static_cast<int>(waves_.size()), static_cast<int>(values_.size()), 1.0});
+    const bool is_reflection = structures_[static_cast<std::size_t>(structure->second)].balance !=
+                               Structure::Balance::none;
+    values_.resize(values_.size() +
+                   static_cast<std::size_t>(is_reflection ? arity : 2 * arity * arity));
     for (const int wave : junction.waves) {
       if (wave < 0 || static_cast<std::size_t>(wave) >= offset_of.size()) {
         throw ConfigError("", "a junction names no wave");
       }
-      offsets.push_back(offset_of[static_cast<std::size_t>(wave)]);
-      const auto offset = static_cast<std::size_t>(offsets.back());
+      waves_.push_back(offset_of[static_cast<std::size_t>(wave)]);
+      const auto offset = static_cast<std::size_t>(waves_.back());
       if (used[offset]) throw ConfigError("", "every wave must be in exactly one junction");
       used[offset] = true;
     }
-    add(junction.dirac, offsets, impedance);
+    weigh(blocks_.back());
   }
   for (const int offset : offset_of) {
     if (!used[static_cast<std::size_t>(offset)]) {
       throw ConfigError("", "every wave must be in exactly one junction");
     }
   }
-  all_ = compile(identity(blocks_.size()));
+  every_ = identity(blocks_.size());
+  all_ = compile(every_);
 }
 
-void Interconnection::add(const DiracStructure& dirac, std::span<const int> offsets,
-                          std::span<const double> impedance) {
-  const int k = dirac.size();
-  const Vector gamma = impedances_at(offsets, impedance);
-  std::optional<ReflectionForm> reflection = direct_reflection(dirac, gamma);
-  Matrix P;
-  if (!reflection) {
-    P = wave_map(dirac, gamma);
-    reflection = as_reflection(P);
+/// Where one row says Σ wⱼfⱼ = 0 and the others bind efforts only, isotropy leaves e = w·(a
+/// number), so that P = 2nnᵀ − I, n ∝ Γ^−½w; with e and f exchanged, P = I − 2nnᵀ, n ∝ Γ^½w.
+/// Common-effort and common-flow junctions, connections, transformers, free and fixed ends are of
+/// this kind. No factorisation, and exact however far the impedances are apart.
+Interconnection::Structure Interconnection::structure_of(const Junction& junction) {
+  constexpr double kUsual = 1e100;  // no square of such a weight, or of its inverse, overflows
+  Structure out{junction.shared, Structure::Balance::none, {}, false};
+  const auto take = [&](Structure::Balance balance, const Vector& weights) {
+    out.balance = balance;
+    out.weights.assign(weights.begin(), weights.end());
+  };
+  if (const auto w = balance_row(junction.dirac.F, junction.dirac.E)) {
+    take(Structure::Balance::of_flows, *w);
+    const double size = std::abs((*w)[0]);
+    out.is_swap_between_equals =
+        w->size() == 2 && (*w)[0] == (*w)[1] && size < kUsual && size > 1.0 / kUsual;
+  } else if (const auto v = balance_row(junction.dirac.E, junction.dirac.F)) {
+    take(Structure::Balance::of_efforts, *v);
   }
-  Block block{JunctionForm::dense, k, static_cast<int>(waves_.size()),
-              static_cast<int>(values_.size()), 1.0};
-  waves_.insert(waves_.end(), offsets.begin(), offsets.end());
-  if (reflection && is_swap(*reflection)) {
+  return out;
+}
+
+void Interconnection::weigh(Block& block) {
+  const Structure& structure = structures_[static_cast<std::size_t>(block.structure)];
+  if (structure.balance == Structure::Balance::none) return weigh_dense(block);
+  const int* const offsets = waves_.data() + block.waves;
+  const auto impedance = [&](int k) { return impedance_[static_cast<std::size_t>(offsets[k])]; };
+  if (structure.is_swap_between_equals && impedance(0) == impedance(1)) {
     block.form = JunctionForm::swap;
-  } else if (reflection) {
-    block.form = JunctionForm::reflection;
+    return;
+  }
+  const bool of_flows = structure.balance == Structure::Balance::of_flows;
+  const double* const weights = structure.weights.data();
+  double* const n = values_.data() + block.values;
+  for (int k = 0; k < block.arity; ++k) {
+    const double root = std::sqrt(impedance(k));
+    n[k] = of_flows ? weights[k] / root : weights[k] * root;
+  }
+  normalise(n, block.arity);
+  const bool is_swap = of_flows && block.arity == 2 && n[0] == n[1];
+  block.form = is_swap ? JunctionForm::swap : JunctionForm::reflection;
+  block.sign = of_flows ? 1.0 : -1.0;
+}
+
+void Interconnection::weigh_dense(Block& block) {
+  const Structure& structure = structures_[static_cast<std::size_t>(block.structure)];
+  Vector gamma(block.arity);
+  const std::span<const int> offsets(waves_.data() + block.waves,
+                                     static_cast<std::size_t>(block.arity));
+  for (std::size_t k = 0; k < offsets.size(); ++k) {
+    gamma[static_cast<Eigen::Index>(k)] = impedance_[static_cast<std::size_t>(offsets[k])];
+  }
+  const Matrix P = wave_map(*structure.dirac, gamma);
+  double* const values = values_.data() + block.values;
+  block.sign = 1.0;
+  if (const std::optional<ReflectionForm> reflection = as_reflection(P)) {
+    const Vector& n = reflection->n;
+    const bool is_swap = reflection->sign > 0.0 && n.size() == 2 && n[0] == n[1];
+    block.form = is_swap ? JunctionForm::swap : JunctionForm::reflection;
+    if (is_swap) return;
     block.sign = reflection->sign;
-    values_.insert(values_.end(), reflection->n.begin(), reflection->n.end());
-  } else {
-    for (const RowMatrix& matrix : {RowMatrix(P), RowMatrix(resolvent(P))}) {
-      values_.insert(values_.end(), matrix.data(), matrix.data() + matrix.size());
+    std::copy(n.begin(), n.end(), values);
+    return;
+  }
+  block.form = JunctionForm::dense;
+  const RowMatrix rows = P, inverse = resolvent(P);
+  std::copy_n(rows.data(), rows.size(), values);
+  std::copy_n(inverse.data(), inverse.size(), values + rows.size());
+}
+
+void Interconnection::set_impedance(std::span<const double> impedance) {
+  for (Block& block : blocks_) {
+    bool differs = false;
+    const std::span<const int> offsets(waves_.data() + block.waves,
+                                       static_cast<std::size_t>(block.arity));
+    for (const int offset : offsets) {
+      const auto at = static_cast<std::size_t>(offset);
+      differs = differs || impedance[at] != impedance_[at];
+      impedance_[at] = impedance[at];
+    }
+    if (!differs) continue;
+    try {
+      weigh(block);
+    } catch (...) {  // to be made anew the next time
+      impedance_[static_cast<std::size_t>(offsets.front())] =
+          std::numeric_limits<double>::quiet_NaN();
+      throw;
     }
   }
-  blocks_.push_back(block);
+  recompile(all_, every_);
 }
 
 std::span<const int> Interconnection::waves(int index) const {
@@ -157,13 +221,20 @@ Interconnection::Coefficients Interconnection::coefficients(int index) const {
 }
 
 std::size_t Interconnection::bytes() const {
-  return blocks_.capacity() * sizeof(Block) + waves_.capacity() * sizeof(int) +
-         values_.capacity() * sizeof(double) + all_.bytes();
+  return blocks_.capacity() * sizeof(Block) + structures_.capacity() * sizeof(Structure) +
+         (waves_.capacity() + every_.capacity()) * sizeof(int) +
+         (values_.capacity() + impedance_.capacity()) * sizeof(double) + all_.bytes();
 }
 
 CompiledJunctions Interconnection::compile(std::span<const int> junctions,
                                            std::span<const int> renumbering) const {
   return JunctionCompiler(*this, renumbering).compile(junctions);
+}
+
+void Interconnection::recompile(CompiledJunctions& compiled, std::span<const int> junctions,
+                                std::span<const int> renumbering) const {
+  const JunctionCompiler compiler(*this, renumbering);
+  if (!compiler.refresh(compiled, junctions)) compiled = compiler.compile(junctions);
 }
 
 Eigen::MatrixXd Interconnection::apply_to_basis(int index, bool resolvent) const {

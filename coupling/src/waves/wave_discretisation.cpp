@@ -107,30 +107,27 @@ WaveDiscretisation::WaveDiscretisation(const System& system, double step_s,
 
 void WaveDiscretisation::set_impedance(std::span<const double> impedance) {
   throw_if_any(check(system_, own_.step_s, impedance));
+  wanted_.assign(static_cast<std::size_t>(wave_size_), 1.0);
+  put_by_wave(impedance, wanted_);
   // Maps of parts that keep their impedances are as they are.
-  std::vector<char> is_affected(batches_.size(), 0);
-  for (std::size_t j = 0; j < impedance.size(); ++j) {
-    if (impedance[j] == own_.impedance[j]) continue;
-    const int part = system_.scalar_ports()[j].part;
-    is_affected[static_cast<std::size_t>(slots_[static_cast<std::size_t>(part)].batch)] = 1;
-  }
-  std::vector<int> affected;
+  affected_.clear();
   for (std::size_t i = 0; i < batches_.size(); ++i) {
-    if (is_affected[i] != 0) affected.push_back(static_cast<int>(i));
+    const auto first = static_cast<std::size_t>(batches_[i].wave);
+    const auto count = static_cast<std::size_t>(batches_[i].batch->wave_count());
+    if (!std::equal(&wanted_[first], &wanted_[first] + count, &impedance_[first])) {
+      affected_.push_back(static_cast<int>(i));
+    }
   }
-  Preparation changed{own_.step_s,
-                      {impedance.begin(), impedance.end()},
-                      std::move(own_.batches),
-                      std::move(own_.interconnection)};
   try {
-    prepare(changed, affected);
+    prepare(own_, affected_, wanted_);
+    own_.interconnection->set_impedance(wanted_);
   } catch (...) {
-    changed.impedance = own_.impedance;
-    prepare(changed, affected);
-    put_in_force(std::move(changed));
+    prepare(own_, affected_, impedance_);
+    own_.interconnection->set_impedance(impedance_);
     throw;
   }
-  put_in_force(std::move(changed));
+  own_.impedance.assign(impedance.begin(), impedance.end());
+  std::ranges::copy(wanted_, impedance_.begin());
 }
 
 WaveDiscretisation::Preparation WaveDiscretisation::prepared_for(
@@ -150,8 +147,13 @@ WaveDiscretisation::Preparation WaveDiscretisation::exchange(Preparation other) 
 void WaveDiscretisation::put_in_force(Preparation preparation) {
   own_ = std::move(preparation);
   for (std::size_t i = 0; i < batches_.size(); ++i) batches_[i].batch = own_.batches[i].get();
-  for (std::size_t j = 0; j < own_.impedance.size(); ++j) {
-    impedance_[static_cast<std::size_t>(wave_of_port_[j])] = own_.impedance[j];
+  put_by_wave(own_.impedance, impedance_);
+}
+
+void WaveDiscretisation::put_by_wave(std::span<const double> by_port,
+                                     std::span<double> by_wave) const {
+  for (std::size_t j = 0; j < by_port.size(); ++j) {
+    by_wave[static_cast<std::size_t>(wave_of_port_[j])] = by_port[j];
   }
 }
 
@@ -264,14 +266,15 @@ void WaveDiscretisation::add_batch(const std::vector<int>& parts) {
 void WaveDiscretisation::prepare(Preparation& preparation) const {
   std::vector<int> all(batches_.size());
   std::iota(all.begin(), all.end(), 0);
-  prepare(preparation, all);
+  AlignedVector by_wave(static_cast<std::size_t>(wave_size_), 1.0);
+  put_by_wave(preparation.impedance, by_wave);
+  prepare(preparation, all, by_wave);
+  preparation.interconnection =
+      std::make_unique<Interconnection>(system_.junctions(), wave_of_port_, by_wave);
 }
 
-void WaveDiscretisation::prepare(Preparation& preparation, std::span<const int> batches) const {
-  AlignedVector by_wave(static_cast<std::size_t>(wave_size_), 1.0);
-  for (std::size_t j = 0; j < preparation.impedance.size(); ++j) {
-    by_wave[static_cast<std::size_t>(wave_of_port_[j])] = preparation.impedance[j];
-  }
+void WaveDiscretisation::prepare(Preparation& preparation, std::span<const int> batches,
+                                 std::span<const double> by_wave) const {
   Issues issues;
   for (const int i : batches) {
     const BatchSlot& slot = batches_[static_cast<std::size_t>(i)];
@@ -287,8 +290,6 @@ void WaveDiscretisation::prepare(Preparation& preparation, std::span<const int> 
     }
   }
   throw_if_any(std::move(issues));
-  preparation.interconnection =
-      std::make_unique<Interconnection>(system_.junctions(), wave_of_port_, by_wave);
 }
 
 namespace {
@@ -420,7 +421,8 @@ PhaseStatus WaveDiscretisation::advance_all(double* record, const double* a, dou
 }
 
 std::size_t WaveDiscretisation::bytes() const {
-  std::size_t sum = slots_.capacity() * sizeof(PartSlot) + impedance_.capacity() * sizeof(double) +
+  std::size_t sum = slots_.capacity() * sizeof(PartSlot) +
+                    (impedance_.capacity() + wanted_.capacity()) * sizeof(double) +
                     driven_.capacity() * sizeof(DrivenInput) + own_.interconnection->bytes() +
                     reduction_.bytes();
   for (const auto* v : {&wave_of_port_, &part_of_wave_, &island_group_of_part_, &rank_of_part_}) {

@@ -26,6 +26,11 @@ struct StepPlan {
   /// Nothing looks at what an evaluation leaves behind when the one before it is committed, nor does an
   /// evaluation depend on how the one before it was judged: it may be made before that is known.
   bool may_go_ahead = false;
+
+  /// Nobody looks at the inner iteration, nor at what it leaves behind, before it has come to its end.
+  bool is_unwatched() const {
+    return deadline == nullptr && !timed && recommit.empty() && !rule.checked();
+  }
 };
 
 struct StepResult {

@@ -7,14 +7,13 @@ namespace portwave {
 PhaseStatus commit_within_tanks(PassivityGuard& guard, EnergyLedger& ledger, Executor& executor,
                                 const StepArrays& arrays, std::span<IslandOutcome> outcomes,
                                 const std::function<void()>& committed_anew) {
-  const System& system = guard.waves().system();
   for (;;) {
     guard.propose(arrays.a);
     StepPlan plan;
     plan.recommit = guard.searching();
     const StepResult result = executor.run(arrays, plan, outcomes);
     if (result.failed_at >= 0) {
-      const int island = system.island_of_part(std::max(result.failure.part, 0));
+      const int island = guard.island_of(std::max(result.failure.part, 0));
       if (!guard.reject(island)) return result.failure;
       continue;
     }

@@ -57,6 +57,7 @@ StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
     for_tasks([&](int i) { graph_.task(i).recommit(arrays_, plan_.recommit); });
     take_failure(graph_, result);
     complete(result);
+    ++base_;  // messages of the next one are others
     return result;
   }
   outcomes_ = outcomes;

@@ -15,6 +15,7 @@ class SerialExecutor final : public Executor {
   SerialExecutor(const WaveDiscretisation& waves, const Partition& island_groups, Follow follow)
       : graph_(waves, island_groups), follow_(follow) {
     for (int i = 0; i < graph_.size(); ++i) steps_.emplace_back(graph_.task(i), waves, exchanged_);
+    is_one_task_ = graph_.size() == 1 && !is_followed();
   }
 
   int threads() const override { return 1; }
@@ -26,6 +27,9 @@ class SerialExecutor final : public Executor {
   StepResult run(const StepArrays& s, const StepPlan& plan,
                  std::span<IslandOutcome> outcomes) override {
     StepResult result;
+    if (is_one_task_ && plan.is_unwatched() && step_at_once(s, plan.rule, outcomes, result)) {
+      return result;
+    }
     if (!plan.recommit.empty()) {
       for (int i = 0; i < graph_.size(); ++i) graph_.task(i).recommit(s, plan.recommit);
       take_failure(graph_, result);
@@ -47,9 +51,20 @@ class SerialExecutor final : public Executor {
   }
 
  private:
+  static constexpr bool is_followed() { return std::is_same_v<Follow, FollowTasks>; }
+  /// A fixed budget of the only task, if it is small: no phase of it has to wait for others. False
+  /// where it is not, or a port solve fails: then nothing was done.
+  bool step_at_once(const StepArrays& s, const IterationRule& rule,
+                    std::span<IslandOutcome> outcomes, StepResult& result) {
+    Task& task = graph_.task(0);
+    if (!task.iterate_at_once(s, rule.budget, rule.update)) return false;
+    for (IslandOutcome& outcome : outcomes) outcome = {.iterations = rule.budget};
+    if (!task.commit(s, result.failure)) result.failed_at = TaskOutcome::kCommit;
+    return true;
+  }
   template <class Act>
   void for_steps(ProfileEvent::Kind kind, Act act) {
-    if constexpr (std::is_same_v<Follow, FollowTasks>) {
+    if constexpr (is_followed()) {
       if (follow_.is_on()) {
         for (std::size_t i = 0; i < steps_.size(); ++i) {
           const std::int64_t begin_ns = StepTrace::now_ns();
@@ -89,6 +104,7 @@ class SerialExecutor final : public Executor {
   TaskGraph graph_;
   AlignedVector exchanged_;  // of SoloStep
   std::vector<SoloStep> steps_;
+  bool is_one_task_ = false;
   [[no_unique_address]] Follow follow_;
 };
 

@@ -15,12 +15,6 @@ namespace {
 
 int width_of(const IslandSums& sums) { return sums.sums() + sums.maxima(); }
 
-/// values ← values + other, sums first and then maxima.
-void add_to(const IslandSums& sums, double* values, const double* other) {
-  for (int i = 0; i < sums.sums(); ++i) values[i] += other[i];
-  for (int i = sums.sums(); i < width_of(sums); ++i) values[i] = larger_or_nan(values[i], other[i]);
-}
-
 std::size_t doubles_of(std::size_t bytes) { return (bytes + sizeof(double) - 1) / sizeof(double); }
 
 }  // namespace
@@ -364,7 +358,7 @@ void SharedSums::evaluate(const IslandSums& sums, int first, int last, double* v
   Values right;
   evaluate(sums, first, middle, values);
   evaluate(sums, middle, last, right.data());
-  add_to(sums, values, right.data());
+  sums.add(values, right.data());
 }
 
 void SharedSums::send(Round& round, std::span<IslandSums* const> sums,
@@ -426,7 +420,7 @@ void SharedSums::merge(const Round& round, const IslandSums& sums, OfSum& values
           break;
         case Act::add:
           --depth;
-          add_to(sums, stack[depth - 1].data(), stack[depth].data());
+          sums.add(stack[depth - 1].data(), stack[depth].data());
           break;
       }
     }

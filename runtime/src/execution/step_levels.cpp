@@ -54,7 +54,7 @@ void StepLevels::forget_oldest() {
   levels_.erase(std::ranges::min_element(levels_, is_older));
 }
 
-void StepLevels::leave(const std::vector<double>& by_port) {
+void StepLevels::leave(std::span<const double> by_port) {
   current_->tuner.leave(by_port);
   levels_.remove_if([this](const Level& level) { return &level != &*current_; });
 }

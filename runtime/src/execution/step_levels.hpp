@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <span>
+#include <vector>
 
 #include "execution/tuner.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
@@ -26,7 +28,7 @@ class StepLevels {
   /// for long some are forgotten. Errors: ConfigError, nothing having changed.
   void switch_to(double step_s, WaveDiscretisation& waves);
   /// Every level has these impedances from now on, by scalar port; they are in force already.
-  void leave(const std::vector<double>& by_port);
+  void leave(std::span<const double> by_port);
   void set_iterations(int iterations);
   /// A part has become another one: step maps of other sizes are out of date, and forgotten.
   void component_changed();

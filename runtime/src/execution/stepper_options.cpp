@@ -170,8 +170,6 @@ void check_slice(const System& system, const StepperOptions& options, Issues& is
          "\"douglas-rachford\" or \"peaceman-rachford\"");
   refuse(waves->impedance_kind != ImpedanceKind::given, "/method/impedance",
          "is tuned for the whole system, and no rank has that: give numbers");
-  refuse(waves->guard, "/method/guard",
-         "looks at the waves of an island as a whole, and no rank has all slices: give false");
   refuse(waves->start == InnerStart::extrapolated, "/method/start",
          "\"extrapolated\" goes by the waves of all parts, and no rank has all slices");
   refuse(waves->exchange.delay() > 0, "/method/exchange/kind",

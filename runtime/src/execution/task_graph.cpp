@@ -77,11 +77,23 @@ const Task::Bound& Task::bind(const StepArrays& s, std::vector<int>& numbers) {
     }
   }
   bound.small = bind_small(s.record, numbers);
+  bound.examines_islands =
+      bound.small != nullptr && s.ledger != nullptr &&
+      std::ranges::all_of(islands_, [&](int island) { return s.ledger->prepare_island(island); });
   return bound;
+}
+
+const Task::Bound& Task::bind(const StepArrays& s) {
+  std::vector<int> numbers(at(waves_.wave_size()), -1);
+  return bind(s, numbers);
 }
 
 std::unique_ptr<SmallIsland> Task::bind_small(double* record, std::vector<int>& numbers) const {
   if (!alone()) return nullptr;
+  const auto is_large = [](const TaskSlice& slice) {
+    return slice.lanes.last - slice.lanes.first > SmallIsland::kMostLanes;
+  };
+  if (std::ranges::any_of(core_, is_large)) return nullptr;  // without a list on the heap
   std::vector<SmallIsland::Lanes> lanes;
   for (const TaskSlice& slice : core_) lanes.push_back({slice.batch, slice.lanes});
   return SmallIsland::of(waves_, lanes, core_junctions_, record, numbers);
@@ -262,20 +274,29 @@ bool Task::commit(const StepArrays& s, PhaseStatus& failure) {
   bool sound = true;
   for (const Call& call : bound.commit) {
     if (call.bound && call.bound() < 0) continue;
-    PhaseStatus own;
-    const TaskSlice& slice = call.slice;
-    if (!waves_.advance(slice.batch, slice.lanes, s.record, s.a, s.next, s.b_next, s.columns,
-                        own)) {
-      failure.merge(std::move(own));
-      sound = false;
-    }
+    sound = commit_slowly(call.slice, s, failure) && sound;
   }
-  if (s.ledger != nullptr) {
-    for (const Call& call : bound.commit) {
-      s.ledger->examine(call.slice.batch, call.slice.lanes, s.a, s.b_next);
-    }
-  }
+  if (s.ledger != nullptr) examine(bound, s);
   return sound;
+}
+
+bool Task::commit_slowly(const TaskSlice& slice, const StepArrays& s, PhaseStatus& failure) const {
+  PhaseStatus own;
+  if (waves_.advance(slice.batch, slice.lanes, s.record, s.a, s.next, s.b_next, s.columns, own)) {
+    return true;
+  }
+  failure.merge(std::move(own));
+  return false;
+}
+
+void Task::examine(const Bound& bound, const StepArrays& s) const {
+  if (bound.examines_islands) {
+    for (const int island : islands_) s.ledger->examine_island(island, s.a, s.b_next);
+    return;
+  }
+  for (const Call& call : bound.commit) {
+    s.ledger->examine(call.slice.batch, call.slice.lanes, s.a, s.b_next);
+  }
 }
 
 void Task::recommit(const StepArrays& s, std::span<const char> islands) {
@@ -471,23 +492,23 @@ TaskGraph::TaskGraph(const WaveDiscretisation& waves, const Partition& partition
 
 void Task::compile(std::vector<int>& local) {
   const Interconnection& coupling = waves_.interconnection();
-  edge_coupling_ = coupling.compile(edge_junctions_);
-  core_coupling_ = coupling.compile(core_junctions_);
+  coupling.recompile(edge_coupling_, edge_junctions_);
+  coupling.recompile(core_coupling_, core_junctions_);
   for (std::size_t i = 0; i < shared_.offsets.size(); ++i) {
     local[at(shared_.offsets[i])] = static_cast<int>(i);
   }
-  shared_.coupling = coupling.compile(shared_.junctions, local);
+  coupling.recompile(shared_.coupling, shared_.junctions, local);
   for (const int offset : shared_.offsets) local[at(offset)] = -1;
-  for (Bound& bound : bound_) bound = {};
+  for (Bound& bound : bound_) bound.record = nullptr;  // its lists keep their memory
 }
 
 void TaskGraph::compile() {
-  std::vector<int> local(at(waves_.wave_size()), -1);
-  for (const auto& task : tasks_) task->compile(local);
+  numbers_.resize(at(waves_.wave_size()), -1);
+  for (const auto& task : tasks_) task->compile(numbers_);
 }
 
 std::size_t TaskGraph::bytes() const {
-  std::size_t sum = 0;
+  std::size_t sum = numbers_.capacity() * sizeof(int);
   for (const auto& task : tasks_) sum += task->bytes();
   return sum;
 }

@@ -183,15 +183,15 @@ class Task {
     const double* record = nullptr;
     std::vector<Call> edge, core, commit;
     std::unique_ptr<SmallIsland> small;  ///< null where the task is not one, or not alone
+    bool examines_islands = false;       ///< of a small task: by EnergyLedger::examine_island
   };
   std::unique_ptr<SmallIsland> bind_small(double* record, std::vector<int>& numbers) const;
   const Bound& bound_for(const StepArrays& s) {
-    for (const Bound& bound : bound_) {
-      if (bound.record == s.record) return bound;
-    }
-    std::vector<int> numbers(static_cast<std::size_t>(waves_.wave_size()), -1);
-    return bind(s, numbers);
+    if (bound_[0].record == s.record) return bound_[0];
+    if (bound_[1].record == s.record) return bound_[1];
+    return bind(s);
   }
+  const Bound& bind(const StepArrays& s);
   /// `numbers`: scratch, −1 for every offset; left so.
   const Bound& bind(const StepArrays& s, std::vector<int>& numbers);
   /// Takes over the junctions and step maps as they are now. `local`: scratch, −1 for every offset;
@@ -210,6 +210,10 @@ class Task {
   /// too; failure_ then says what.
   bool reject_failed_trials(const StepArrays& s);
   bool solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first);
+  // Not within `commit`, which would get a frame for its failures.
+  [[gnu::noinline]] bool commit_slowly(const TaskSlice& slice, const StepArrays& s,
+                                       PhaseStatus& failure) const;
+  void examine(const Bound& bound, const StepArrays& s) const;
   void send(const StepArrays& s, std::uint64_t number);
 
   const WaveDiscretisation& waves_;
@@ -250,8 +254,7 @@ class TaskGraph {
   void compile();
   /// Makes all tasks ready for steps with these arrays.
   void bind(const StepArrays& s) {
-    std::vector<int> numbers(static_cast<std::size_t>(waves_.wave_size()), -1);
-    for (const auto& task : tasks_) task->bind(s, numbers);
+    for (const auto& task : tasks_) task->bind(s, numbers_);
   }
 
  private:
@@ -261,6 +264,7 @@ class TaskGraph {
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<std::unique_ptr<Channel>> channels_;
   std::vector<Link> links_;
+  std::vector<int> numbers_;  // scratch of `compile` and `bind`: −1 for every offset
 };
 
 }  // namespace portwave

@@ -98,11 +98,12 @@ void Tuner::refuse(std::int64_t steps) {
   next_check_ = steps + interval_;
 }
 
-void Tuner::leave(std::vector<double> by_port) {
+void Tuner::leave(std::span<const double> by_port) {
   follows_ = false;
   is_given_ = true;
   choice_.method.waves().impedance_kind = ImpedanceKind::given;
-  choice_.method.waves().impedance = std::move(by_port);
+  std::vector<double>& own = choice_.method.waves().impedance;
+  if (by_port.data() != own.data()) own.assign(by_port.begin(), by_port.end());
 }
 
 void Tuner::component_changed(const System& system, double step_s) {

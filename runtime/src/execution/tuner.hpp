@@ -39,7 +39,7 @@ class Tuner {
   /// They could not be had: the next look is a long time off.
   void refuse(std::int64_t steps);
   /// Others are in force, and stay so.
-  void leave(std::vector<double> by_port);
+  void leave(std::span<const double> by_port);
   void set_iterations(int iterations) { choice_.method.waves().iterations = iterations; }
   /// A part of the system has become another one. Impedances stay as they are, until those that
   /// follow the state are looked at before the next step.

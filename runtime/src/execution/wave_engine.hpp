@@ -170,6 +170,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   const double* incident() const override { return next_.a.data(); }
 
   // Setting up (wave_engine_setup.cpp).
+  std::vector<char> find_islands_at_risk() const;
   void resolve_method();
   void prepare_iteration();
   void make_executor();
@@ -181,6 +182,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   void scatter_anew(std::span<const double> by_port);
   void impedances_changed();
   void take_over_maps();
+  void bind_executor();
   void rebind();
   void refuse_with_ranks() const;
   void expect_own(int part) const;
@@ -213,7 +215,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     return lead_ && (sizes_ || extrapolated_ || options_.certify == Certify::full);
   }
 
-  // Arrays, as the step and the one after it have them.
+  // Arrays, as the step and the one after it have them. They are put together when the executor is bound.
   StepArrays arrays_between(const WaveState& from, const WaveState& to) {
     return {from.record.data(),
             to.record.data(),
@@ -228,8 +230,11 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
             acceleration_ ? &*acceleration_ : nullptr,
             interface_ ? &interface_->current() : nullptr};
   }
-  StepArrays arrays() { return arrays_between(now_, next_); }
-  StepArrays next_arrays() { return arrays_between(next_, now_); }
+  const StepArrays& arrays() {
+    StepArrays& own = arrays_[arrays_[0].record == now_.record.data() ? 0 : 1];
+    if (interface_) own.interface = &interface_->current();
+    return own;
+  }
   /// b that a step starts its iteration from.
   double* start_of(std::span<double> b) { return extrapolated_ ? start_.data() : b.data(); }
   /// What the step has written, before it is accepted.
@@ -245,6 +250,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   WaveDiscretisation waves_;
   StaggeredMemory memory_;
   WaveState now_, next_;
+  StepArrays arrays_[2];           // from each of the two to the other
   std::span<double> u_, b_trial_;  // inner iterate and trial outgoing waves
   AlignedVector input_;
   std::vector<double> settings_;  // of settable inputs
@@ -273,6 +279,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     std::vector<double> impedance;
     double step_s = 0.0;
   } saved_;
+  std::vector<double> left_;  // impedances by wave, of before a change
   bool has_tolerance_ = false;
   bool uses_ledger_ = false;
   bool is_driven_ = false;     // some part here or, of slices, elsewhere

@@ -162,9 +162,13 @@ void WaveEngine::set_iterations(int iterations) {
 
 void WaveEngine::set_impedance(std::span<const double> by_port) {
   refuse_with_ranks();
-  const std::vector<double> own = run_.at_all_stages(by_port);
-  scatter_anew(own);
-  levels_.leave(own);
+  std::vector<double> of_stages;
+  if (stages() > 1) {
+    of_stages = run_.at_all_stages(by_port);
+    by_port = of_stages;
+  }
+  scatter_anew(by_port);
+  levels_.leave(by_port);
   impedances_changed();
 }
 
@@ -184,7 +188,7 @@ void WaveEngine::refuse_with_ranks() const {
 /// Other impedances between two steps: effort and flow of the last step stay, and so do the tanks.
 void WaveEngine::scatter_anew(std::span<const double> by_port) {
   fetch();
-  const std::vector<double> old(waves_.impedance().begin(), waves_.impedance().end());
+  left_.assign(waves_.impedance().begin(), waves_.impedance().end());
   const double before = half_square(waves_, now_.b);
   try {
     waves_.set_impedance(by_port);
@@ -192,7 +196,7 @@ void WaveEngine::scatter_anew(std::span<const double> by_port) {
     take_over_maps();
     throw;
   }
-  if (clock_.steps() > 0) rescatter(waves_, old, waves_.step_s(), now_.a, now_.b);
+  if (clock_.steps() > 0) rescatter(waves_, left_, waves_.step_s(), now_.a, now_.b);
   tuning_.rescattered_J += half_square(waves_, now_.b) - before;
   ++tuning_.changes;
   take_over_maps();
@@ -201,7 +205,7 @@ void WaveEngine::scatter_anew(std::span<const double> by_port) {
 /// For good, in steps of all sizes, or the parts that they belong to.
 void WaveEngine::impedances_changed() {
   if (interface_) interface_->forget_others();
-  ledger_.set_uncomputable(islands_at_risk(waves_, tuner().choice().method.waves()));
+  ledger_.set_uncomputable(find_islands_at_risk());
 }
 
 /// After step maps and junctions have changed.
@@ -213,8 +217,8 @@ void WaveEngine::take_over_maps() {
 void WaveEngine::rebind() {
   stale_ = true;
   runner_.executor->recompile();
-  runner_.executor->bind(arrays());
-  runner_.executor->bind(next_arrays());
+  ledger_.forget_examined();
+  bind_executor();
 }
 
 // Checkpoints and snapshots.

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -5,18 +7,53 @@
 #include "execution/fault_replay.hpp"
 #include "execution/wave_engine.hpp"
 #include "execution/wave_start.hpp"
+#include "portwave/runtime/execution/slice_builder.hpp"
 
 namespace portwave {
+namespace {
+
+bool has_failed_anywhere(Ranks& ranks, bool here) {
+  const std::vector<char> all = gather_values(ranks, static_cast<char>(here ? 1 : 0));
+  return std::ranges::any_of(all, [](char own) { return own != 0; });
+}
+
+/// What `make` gives. Of slices it may fail on one rank alone, and the others hear of that in
+/// `made_by_all`.
+template <class Make>
+auto or_tell_others(const System& system, const StepperOptions& given, const Make& make) {
+  try {
+    return make();
+  } catch (...) {
+    if (system.slice() != nullptr) has_failed_anywhere(*given.ranks, true);
+    throw;
+  }
+}
+
+/// Null where this is no slice.
+std::unique_ptr<SliceSums> made_by_all(const System& system, const WaveDiscretisation& waves,
+                                       const StepperOptions& given) {
+  if (system.slice() == nullptr) return nullptr;
+  if (has_failed_anywhere(*given.ranks, false)) {
+    throw SliceDefects("the slice of another rank has defects");
+  }
+  return std::make_unique<SliceSums>(waves, given.ranks);
+}
+
+}  // namespace
 
 WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
     : StepEngine(given.step_s),
       run_(system, given),
       options_(run_.options()),
       levels_(run_.stepped(), options_.step_s, options_.method.waves()),
-      waves_(run_.stepped(), options_.step_s, tuner().choice().method.waves().impedance,
-             grouping_for(options_),
-             given.sizes ? WaveDiscretisation::StageIncrements::kept
-                         : WaveDiscretisation::StageIncrements::none),
+      waves_(or_tell_others(system, given,
+                            [&] {
+                              return WaveDiscretisation(
+                                  run_.stepped(), options_.step_s,
+                                  tuner().choice().method.waves().impedance, grouping_for(options_),
+                                  given.sizes ? WaveDiscretisation::StageIncrements::kept
+                                              : WaveDiscretisation::StageIncrements::none);
+                            })),
       memory_({{2, waves_.record_size()}, {6, static_cast<std::size_t>(waves_.wave_size())}}),
       now_{memory_.take(waves_.initial_record()),
            memory_.take(static_cast<std::size_t>(waves_.wave_size())),
@@ -28,11 +65,9 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
       input_(waves_.input_size(), 0.0),
       settings_(system.initial_settings()),
       outcomes_(static_cast<std::size_t>(system.island_count())),
-      slices_(system.slice() != nullptr ? std::make_unique<SliceSums>(waves_, given.ranks)
-                                        : nullptr),
+      slices_(made_by_all(system, waves_, given)),
       ledger_(waves_, now_.record.data(), now_.b.data(), given.method.waves().tank,
-              given.method.waves().guard, islands_at_risk(waves_, tuner().choice().method.waves()),
-              slices_.get()),
+              given.method.waves().guard, find_islands_at_risk(), slices_.get()),
       residual_(waves_),
       costs_(declared_costs(waves_)),
       pace_(given.time.pace, given.interrupted),
@@ -55,6 +90,11 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
   }
 }
 
+std::vector<char> WaveEngine::find_islands_at_risk() const {
+  std::vector<char> own = islands_at_risk(waves_, tuner().choice().method.waves());
+  return slices_ && !own.empty() ? slices_->any_of_islands(std::move(own)) : own;
+}
+
 /// Takes over the method that was chosen, and what follows from it.
 void WaveEngine::resolve_method() {
   options_.method = tuner().choice().method;
@@ -72,7 +112,7 @@ void WaveEngine::resolve_method() {
 /// What the inner iteration has beside the plain update, and the guard.
 void WaveEngine::prepare_iteration() {
   const WaveCoupling& m = options_.method.waves();
-  if (m.guard) guard_.emplace(waves_);
+  if (m.guard) guard_.emplace(waves_, slices_.get());
   if (m.start == InnerStart::extrapolated) {
     extrapolated_.emplace(waves_, run_);
     start_.assign(now_.b.begin(), now_.b.end());
@@ -94,12 +134,17 @@ void WaveEngine::make_executor() {
     lead_ = std::make_unique<RankLead>(*this, waves_, runner_.partition, runner_.shares, ledger_,
                                        settings_, now_, next_);
   }
-  runner_.executor->bind(arrays());
-  runner_.executor->bind(next_arrays());
+  bind_executor();
   if (!options_.time.active()) return;
   const Partition whole = whole_island_groups(waves_, costs_);
   scheduler_.emplace(options_.time.deadline_s, 1e-9 * whole.iteration_cost_ns,
                      1e-9 * whole.commit_cost_ns);
+}
+
+void WaveEngine::bind_executor() {
+  arrays_[0] = arrays_between(now_, next_);
+  arrays_[1] = arrays_between(next_, now_);
+  for (const StepArrays& arrays : arrays_) runner_.executor->bind(arrays);
 }
 
 /// What of the plan of a step does not change from one to the next.

@@ -1,13 +1,14 @@
 #include "execution/wave_start.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
 
+#include <Eigen/Core>
 #include <fmt/format.h>
 
 #include "portwave/coupling/impedance/wave_scale.hpp"
-#include "portwave/subsystems/core/wave.hpp"
 
 namespace portwave {
 
@@ -48,16 +49,32 @@ std::vector<char> islands_at_risk(const WaveDiscretisation& waves, const WaveCou
   return islands_drowned_by_waves(responses, by_port);
 }
 
+// As WaveTransform has it wave by wave, in the same order of operations.
 void rescatter(const WaveDiscretisation& waves, std::span<const double> old, double old_step_s,
                std::span<double> a, std::span<double> b) {
-  const bool same_step = old_step_s == waves.step_s();
-  for (std::size_t w = 0; w < old.size(); ++w) {
-    const double gamma = waves.impedance()[w];
-    if (gamma == old[w] && same_step) continue;
-    const EffortFlow port = WaveTransform(old[w], old_step_s).to_effort_flow({a[w], b[w]});
-    const WavePair wave = WaveTransform(gamma, waves.step_s()).to_waves(port);
-    a[w] = wave.incident;
-    b[w] = wave.outgoing;
+  constexpr Eigen::Index kBlock = 64;
+  using Values = Eigen::Array<double, Eigen::Dynamic, 1, Eigen::ColMajor, kBlock, 1>;
+  const double step_s = waves.step_s();
+  const auto size = static_cast<Eigen::Index>(old.size());
+  for (Eigen::Index first = 0; first < size; first += kBlock) {
+    const Eigen::Index count = std::min(kBlock, size - first);
+    const Eigen::Map<const Eigen::ArrayXd> before(old.data() + first, count);
+    const Eigen::Map<const Eigen::ArrayXd> gamma(waves.impedance().data() + first, count);
+    Eigen::Map<Eigen::ArrayXd> incident(a.data() + first, count), outgoing(b.data() + first, count);
+    const bool same_step = old_step_s == step_s;
+    if (same_step && (before == gamma).all()) continue;
+    const Values old_scale = (2.0 * before / old_step_s).sqrt();
+    const Values scale = (2.0 * gamma / step_s).sqrt();
+    const Values effort = 0.5 * old_scale * (incident + outgoing);
+    const Values across = gamma * (0.5 * old_scale / before * (incident - outgoing));
+    const Values new_incident = (effort + across) / scale, new_outgoing = (effort - across) / scale;
+    if (same_step) {  // waves that keep their impedance keep their bits
+      incident = (before == gamma).select(incident, new_incident);
+      outgoing = (before == gamma).select(outgoing, new_outgoing);
+    } else {
+      incident = new_incident;
+      outgoing = new_outgoing;
+    }
   }
 }
 

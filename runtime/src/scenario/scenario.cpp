@@ -175,7 +175,7 @@ Scenario parse(std::string text, const std::string& file, const std::filesystem:
 /// What reaches beyond a slice.
 void refuse_beyond_slice(const Json& root, Defects& defects) {
   if (has_assemblies(root)) {
-    defects.add("", "assemblies and templates make subsystems: write these out for slices");
+    defects.add("", "assemblies make subsystems: write these out for slices");
   }
   for (const char* const key : {"signals", "events"}) {
     if (root.contains(key)) {
@@ -200,7 +200,7 @@ Scenario load_slice(const std::filesystem::path& file, Ranks& ranks,
                     const std::vector<Override>& overrides, const PhaseCallback& listener,
                     Plugins plugins, OutsideFiles outside) {
   for (const Override& own : overrides) {
-    for (const char* const list : {"/subsystems", "/couplings"}) {
+    for (const char* const list : {"/subsystems", "/couplings", "/parameters"}) {
       if (!own.pointer.starts_with(list)) continue;
       throw ScenarioError(file.string(),
                           {{own.pointer, "cannot be set for slices: change the file"}});

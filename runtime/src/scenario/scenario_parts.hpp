@@ -56,11 +56,27 @@ struct SystemDraft {
 
 /// Where the parts and couplings of a slice are in the whole file.
 struct SlicePlaces {
-  std::int64_t first_part = 0;        ///< of this rank
-  int own_parts = 0;                  ///< they come first
-  std::vector<std::int64_t> outside;  ///< numbers of the parts after them
-  std::vector<std::int64_t> couplings;
+  std::int64_t first_part = 0;          ///< of this rank
+  int own_parts = 0;                    ///< they come first
+  std::vector<std::int64_t> outside;    ///< numbers of the parts after them
+  std::vector<std::int64_t> couplings;  ///< entries of the file that they come from
   Ranks* ranks = nullptr;
+
+  /// An entry of the file that stands for many subsystems.
+  struct Array {
+    std::int64_t entry, count;
+  };
+  std::vector<Array> arrays;  ///< in their order
+  /// The entry of the file that a subsystem comes from.
+  std::int64_t entry_of_part(std::int64_t number) const {
+    std::int64_t beyond = 0;  // of the arrays before
+    for (const Array& array : arrays) {
+      if (number < array.entry + beyond) break;
+      if (number < array.entry + beyond + array.count) return array.entry;
+      beyond += array.count - 1;
+    }
+    return number - beyond;
+  }
 };
 
 /// Reads "subsystems" into `draft`.

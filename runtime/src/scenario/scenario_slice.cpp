@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -22,6 +23,7 @@
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_patterns.hpp"
+#include "scenario/slice_templates.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -156,8 +158,22 @@ class SliceFile {
   SliceText read(const PhaseCallback& listener) {
     tell(listener, {"counting the subsystems"});
     Scanner counted;
+    std::vector<std::pair<std::int64_t, Json>> with_count;
+    counted.take_part = [&](std::int64_t entry, Json&& part) {
+      // Uses of assemblies are refused later.
+      const bool is_array =
+          part.is_object() && part.contains("count") && !part.contains("assembly");
+      if (is_array) with_count.emplace_back(entry, part["count"]);
+    };
     scan(counted);
-    const std::int64_t count = counted.parts();
+    templates_.emplace(counted.rest());
+    std::int64_t count = counted.parts();
+    for (auto& [entry, given] : with_count) {
+      const auto own = templates_->count_of(Json{{"count", std::move(given)}}, entry);
+      out_.places.arrays.push_back({entry, own.value_or(1)});
+      count += own.value_or(1) - 1;
+    }
+    expect_sound();
     const auto [first, end] = even_slice(count, ranks_.rank(), ranks_.size());
     const std::int64_t most = (count + SliceBuilder::kUnit - 1) / SliceBuilder::kUnit;
     if (most < ranks_.size()) {
@@ -173,7 +189,8 @@ class SliceFile {
     take_couplings();
     tell(listener, {"reading the subsystems beside this slice"});
     take_outside(first, end);
-    Json& root = counted.rest();
+    Json root = templates_->filled_rest(std::move(counted.rest()));
+    expect_sound();
     if (root.is_object()) {
       auto& members = root.get_ref<Json::object_t&>();
       members.emplace_back(std::string(kParts), std::move(parts_));
@@ -197,19 +214,52 @@ class SliceFile {
     if (file.bad()) fail("cannot be read to its end");
   }
 
-  void take_own_parts(std::int64_t first, std::int64_t end) {
+  /// Defects of templates, of whatever rank, are told by all.
+  void expect_sound() {
+    Issues issues = gathered_issues(ranks_, templates_->issues());
+    if (!issues.empty()) throw ScenarioError(path_.string(), std::move(issues));
+  }
+
+  /// An entry of the file: a subsystem, or an array of them.
+  struct Entry {
+    std::int64_t number;  ///< in the file
+    std::int64_t first, count;
+    bool is_array;
+    std::optional<std::int64_t> index(std::int64_t part) const {
+      return is_array ? std::optional(part - first) : std::nullopt;
+    }
+  };
+  /// Goes through all of them: take(entry, json).
+  template <class Take>
+  void for_entries(const Take& take) {
+    std::int64_t next = 0;
+    auto array = out_.places.arrays.begin();
     Scanner scanner;
-    scanner.take_part = [&](std::int64_t index, Json&& part) {
-      if (index < first || index >= end) return;
-      own_.insert(text_of(part, "name"));
-      parts_.push_back(std::move(part));
+    scanner.take_part = [&](std::int64_t number, Json&& part) {
+      const bool is_array = array != out_.places.arrays.end() && array->entry == number;
+      const Entry entry{number, next, is_array ? array->count : 1, is_array};
+      next += entry.count;
+      if (is_array) ++array;
+      take(entry, std::move(part));
     };
     scan(scanner);
   }
+
+  void take_own_parts(std::int64_t first, std::int64_t end) {
+    for_entries([&](const Entry& entry, Json&& part) {
+      const std::int64_t last = std::min(end, entry.first + entry.count);
+      for (std::int64_t i = std::max(first, entry.first); i < last; ++i) {
+        Json made = templates_->part(part, entry.number, entry.index(i));
+        own_.insert(text_of(made, "name"));
+        parts_.push_back(std::move(made));
+      }
+    });
+    expect_sound();
+  }
   void take_couplings() {
-    std::int64_t claimed = 0;
-    Scanner scanner;
-    scanner.take_coupling = [&](std::int64_t index, Json&& coupling) {
+    std::int64_t claimed = 0, count = 0;
+    const auto take = [&](std::int64_t index, Json&& coupling) {
+      ++count;
       const std::vector<std::string> names = parts_of(coupling);
       if (names.empty() && ranks_.rank() == 0) {  // what is wrong with it is told once
         ++claimed;
@@ -225,12 +275,18 @@ class SliceFile {
       }
       keep(index, std::move(coupling));
     };
+    Scanner scanner;
+    scanner.take_coupling = [&](std::int64_t index, Json&& coupling) {
+      templates_->for_couplings(std::move(coupling), index,
+                                [&](Json&& one) { take(index, std::move(one)); });
+    };
     scan(scanner);
+    expect_sound();
     std::int64_t all = 0;
     for (const std::int64_t others : gather_values(ranks_, claimed)) all += others;
-    if (all < scanner.couplings()) {
+    if (all < count) {
       fail(fmt::format("the first ports of {} couplings are of subsystems that there are not",
-                       scanner.couplings() - all));
+                       count - all));
     }
   }
   void keep(std::int64_t index, Json&& coupling) {
@@ -239,16 +295,40 @@ class SliceFile {
   }
   void take_outside(std::int64_t first, std::int64_t end) {
     std::string twice;
-    Scanner scanner;
-    scanner.take_part = [&](std::int64_t index, Json&& part) {
-      if (index >= first && index < end) return;
-      const std::string name = text_of(part, "name");
-      if (own_.contains(name)) twice = name;
-      if (!outside_.contains(name)) return;
-      out_.places.outside.push_back(index);
-      parts_.push_back(std::move(part));
+    const auto keep_part = [&](const Entry& entry, const Json& part, std::int64_t number) {
+      out_.places.outside.push_back(number);
+      parts_.push_back(templates_->part(part, entry.number, entry.index(number)));
     };
-    scan(scanner);
+    for_entries([&](const Entry& entry, Json&& part) {
+      if (entry.first >= first && entry.first + entry.count <= end) return;
+      if (const auto base =
+              entry.is_array ? templates_->base_of(part, entry.number) : std::nullopt) {
+        // Of many whose names follow from one another those that are wanted.
+        const auto number_of = [&](const std::string& name) -> std::optional<std::int64_t> {
+          const auto words = parts_of_name(name);
+          if (!words || words->first != *base || words->second < 0) return std::nullopt;
+          const std::int64_t number = entry.first + words->second;
+          const bool is_elsewhere = number < first || number >= end;
+          return words->second < entry.count && is_elsewhere ? std::optional(number) : std::nullopt;
+        };
+        std::vector<std::int64_t> wanted;
+        for (const std::string& name : outside_) {
+          if (const auto number = number_of(name)) wanted.push_back(*number);
+        }
+        std::ranges::sort(wanted);
+        for (const std::int64_t number : wanted) keep_part(entry, part, number);
+        for (const std::string& name : own_) {
+          if (number_of(name)) twice = name;
+        }
+        return;
+      }
+      for (std::int64_t i = entry.first; i < entry.first + entry.count; ++i) {
+        if (i >= first && i < end) continue;
+        const std::string name = templates_->name_of(part, entry.number, entry.index(i));
+        if (own_.contains(name)) twice = name;
+        if (outside_.contains(name)) keep_part(entry, part, i);
+      }
+    });
     std::vector<char> found;
     for (const int others : gather_values(ranks_, twice.empty() ? 0 : 1))
       found.push_back(others != 0);
@@ -260,6 +340,7 @@ class SliceFile {
 
   std::filesystem::path path_;
   Ranks& ranks_;
+  std::optional<SliceTemplates> templates_;
   std::unordered_set<std::string> own_;
   std::set<std::string> outside_;
   Json parts_ = Json::array(), couplings_ = Json::array();
@@ -289,8 +370,10 @@ SliceText read_slice(const std::filesystem::path& file, Ranks& ranks,
 
 Issue placed_in_whole(Issue issue, const SlicePlaces& places) {
   issue.where = renumbered(issue.where, kParts, [&](std::int64_t index) {
-    if (index < places.own_parts) return places.first_part + index;
-    return places.outside.at(static_cast<std::size_t>(index - places.own_parts));
+    return places.entry_of_part(
+        index < places.own_parts
+            ? places.first_part + index
+            : places.outside.at(static_cast<std::size_t>(index - places.own_parts)));
   });
   issue.where = renumbered(issue.where, kCouplings, [&](std::int64_t index) {
     return places.couplings.at(static_cast<std::size_t>(index));
@@ -313,7 +396,9 @@ Issues gathered_issues(Ranks& ranks, const Issues& own) {
   std::set<std::pair<std::string, std::string>> told;
   while (from < end) {
     std::string where = next(), what = next();
-    if (told.emplace(where, what).second) issues.push_back({std::move(where), std::move(what)});
+    // Of a place one: an entry may stand for subsystems of many ranks.
+    if (told.emplace(where, where.empty() ? what : std::string()).second)
+      issues.push_back({std::move(where), std::move(what)});
   }
   return issues;
 }

@@ -1,8 +1,20 @@
 #include "batches/lane_coefficients.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
 
 namespace portwave {
+namespace {
+
+/// To the next line.
+std::size_t padded(std::size_t size) {
+  constexpr std::size_t kLine = kAlignment / sizeof(double);
+  return (size + kLine - 1) / kLine * kLine;
+}
+
+}  // namespace
 
 LaneSets::LaneSets(std::span<const int> of_lane, int sets, int width) : width_(width) {
   const int lanes = static_cast<int>(of_lane.size());
@@ -48,15 +60,13 @@ void LaneCoefficients::arrange(const LaneSets& sets, std::size_t size) {
   shared_.clear();
   std::size_t end = 0;
   for (int g = 0; g < sets.groups(); ++g) {
-    constexpr std::size_t kLine = kAlignment / sizeof(double);
     shared_.push_back(sets.shared(g));
     if (sets.home(g) != g) {
       begin_.push_back(begin_[static_cast<std::size_t>(sets.home(g))]);
       continue;
     }
     begin_.push_back(end);
-    const std::size_t own = size * static_cast<std::size_t>(sets.shared(g) ? 1 : sets.width());
-    end += (own + kLine - 1) / kLine * kLine;
+    end += padded(size * static_cast<std::size_t>(sets.shared(g) ? 1 : sets.width()));
   }
   values_.assign(end, 0.0);
 }
@@ -72,6 +82,53 @@ void LaneCoefficients::put(const LaneSets& sets, int set, std::span<const double
     const auto lane = static_cast<std::size_t>(place.lane);
     for (std::size_t i = 0; i < values.size(); ++i) to[i * width + lane] = values[i];
   }
+}
+
+std::size_t LaneCoefficients::place(std::size_t size) {
+  const std::size_t at = values_.size();
+  values_.resize(at + padded(size));
+  return at;
+}
+
+void LaneCoefficients::begin(int groups) {
+  values_.clear();
+  begin_.clear();
+  shared_.clear();
+  const auto count = static_cast<std::size_t>(groups);
+  begin_.reserve(count);
+  shared_.reserve(count);
+  table_.assign(std::bit_ceil(2 * count), 0);
+}
+
+void LaneCoefficients::add(std::span<const double> values, bool shared) {
+  bool is_new = true;
+  const std::size_t at = shared ? found_or_next(values, is_new) : values_.size();
+  if (is_new) {
+    place(values.size());
+    std::ranges::copy(values, values_.data() + at);
+  }
+  begin_.push_back(at);
+  shared_.push_back(shared);
+}
+
+std::size_t LaneCoefficients::found_or_next(std::span<const double> values, bool& is_new) {
+  const auto is_there = [&](std::size_t at) {
+    return std::memcmp(values_.data() + at, values.data(), values.size_bytes()) == 0;
+  };
+  is_new = false;
+  if (!begin_.empty() && shared_.back() && is_there(begin_.back())) return begin_.back();
+  std::uint64_t hash = 0;
+  for (const double value : values) {
+    hash = (std::rotl(hash, 5) ^ std::bit_cast<std::uint64_t>(value)) * 0x9E3779B97F4A7C15U;
+  }
+  std::size_t slot = (hash >> 32) & (table_.size() - 1);
+  while (table_[slot] != 0) {
+    if (is_there(table_[slot] - 1)) return table_[slot] - 1;
+    slot = (slot + 1) & (table_.size() - 1);
+  }
+  is_new = true;
+  table_[slot] = 1 + values_.size();
+  return values_.size();
 }
 
 }  // namespace portwave

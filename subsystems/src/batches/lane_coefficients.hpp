@@ -51,13 +51,25 @@ class LaneCoefficients {
   void arrange(const LaneSets& sets, std::size_t size);
   void put(const LaneSets& sets, int set, std::span<const double> values);
 
+  /// The same group by group: makes room for `groups` of them, of which none is there yet. Memory is
+  /// kept, so that no more is allocated where there are no more different ones than ever before.
+  void begin(int groups);
+  /// The next group: of each coefficient W values side by side or, where they are shared, one.
+  void add(std::span<const double> values, bool shared);
+
   const double* group(int g) const { return values_.data() + begin_[static_cast<std::size_t>(g)]; }
   bool shared(int g) const { return shared_[static_cast<std::size_t>(g)]; }
 
  private:
+  std::size_t place(std::size_t size);
+  /// Where shared coefficients of an earlier group are; if there are none it is noted where these
+  /// are going to be.
+  std::size_t found_or_next(std::span<const double> values, bool& is_new);
+
   AlignedVector values_;
   std::vector<std::size_t> begin_;
   std::vector<bool> shared_;
+  std::vector<std::size_t> table_;  // 1 + begin of shared coefficients, by hash; 0: free
 };
 
 }  // namespace portwave

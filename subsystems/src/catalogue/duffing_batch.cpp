@@ -1,13 +1,13 @@
 #include "catalogue/duffing_batch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <map>
-#include <tuple>
-#include <utility>
+#include <span>
 
 #include "batches/lane_coefficients.hpp"
 #include "kernels/duffing_kernels.hpp"
+#include "portwave/subsystems/base/aligned.hpp"
 #include "portwave/subsystems/base/error.hpp"
 
 namespace portwave {
@@ -15,93 +15,38 @@ namespace {
 
 using namespace duffing;  // NOLINT(google-build-using-namespace): of the header of this file
 
-/// With κ = k₁₂h/2 + c₁₂ and ρ = κ/(κ + γ) at a spring's end, of impedance γ,
-///   u = (s a − k₁₂δ + κw)/(κ + γ),  b = a − (2γ/s)u;   on the mass  b = a + (2γ/s)w;
-///   2m(w − v)/h + ¼k₃h³ w³ + k₃qh² w² + (c_w + ³⁄₂k₃q²h) w + A₀ = Σ ρ s a − Σ_masses s a,
-///   c_w = k₁h/2 + c₁ + Σ γρ + Σ_masses γ,  A₀ = k₁q + k₃q³ − Σ γk₁₂δ/(κ + γ) − F,
-/// increasing in w since 6q² + 8qd + 3d² has no real root (d = hw).
-struct Maps {
-  std::vector<double> scatter, step;
-};
-
-Maps make_maps(const DuffingOscillatorParameters& p, double h, const std::vector<double>& gamma,
-               int springs) {
-  const auto ports = gamma.size();
-  const double k12 = p.coupling_stiffness_N_per_m, c12 = p.coupling_damping_Ns_per_m;
-  const double kappa = 0.5 * h * k12 + c12;
-  Maps maps;
-  double linear = 0.5 * h * p.stiffness_N_per_m + p.damping_Ns_per_m;
-  const double inertia = 2.0 * p.mass_kg / h;
-  bool sound = true;
-  std::vector<double> of_springs, of_masses, of_ports;
-  for (std::size_t j = 0; j < ports; ++j) {
-    const double s = std::sqrt(2.0 * gamma[j] / h);
-    if (static_cast<int>(j) < springs) {
-      const double share = 1.0 / (kappa + gamma[j]);
-      sound = sound && kappa + gamma[j] > 0.0;
-      linear += gamma[j] * kappa * share;
-      const double wave_per_force = 2.0 * gamma[j] / s * share;
-      of_springs.insert(of_springs.end(),
-                        {k12, c12, kappa, share, s, gamma[j] * k12 * share, wave_per_force});
-      of_ports.insert(of_ports.end(),
-                      {kappa * share * s, 2.0 * gamma[j] * share, wave_per_force * kappa});
-    } else {
-      linear += gamma[j];
-      of_masses.push_back(2.0 * gamma[j] / s);
-      of_ports.insert(of_ports.end(), {-s, 0.0, -2.0 * gamma[j] / s});
-    }
-  }
-  if (!sound || !(inertia + linear > 0.0)) {  // only negative dampers can do that
-    throw ConfigError("", "the implicit step is singular at this step size");
-  }
-  if (!std::isfinite(inertia) || !std::isfinite(linear)) {
-    throw ConfigError("", "the coefficients of the implicit step overflow at this step size");
-  }
-  maps.scatter = {0.25 * p.cubic_stiffness_N_per_m3 * h * h * h};
-  maps.scatter.insert(maps.scatter.end(), of_ports.begin(), of_ports.end());
-  maps.step = {
-      h,         inertia,           linear, p.stiffness_N_per_m, p.cubic_stiffness_N_per_m3,
-      p.mass_kg, p.damping_Ns_per_m};
-  maps.step.insert(maps.step.end(), of_springs.begin(), of_springs.end());
-  maps.step.insert(maps.step.end(), of_masses.begin(), of_masses.end());
-  return maps;
-}
-
 class DuffingBatch final : public StepBatch {
  public:
   DuffingBatch(int springs, int masses, const Kernels& kernels,
-               std::vector<DuffingOscillatorParameters> parts)
+               std::span<const DuffingOscillatorParameters> parts)
       : StepBatch(static_cast<int>(parts.size()), 2 + springs, springs + masses, 1),
         kernels_(kernels),
         springs_(springs),
         masses_(masses),
         width_(lanes() == 1 ? 1 : kLaneGroup),
-        parts_(std::move(parts)) {}
+        parameters_(parameters_of(parts, width_)) {}
 
   double scatter_cost_ns() const override { return lanes() == 1 ? 8.0 : 2.5; }
   double advance_cost_ns() const override { return lanes() == 1 ? 25.0 : 8.0; }
 
   void prepare(double step_s, const double* impedance) override {
-    std::vector<std::vector<double>> scatter, step;
-    std::vector<int> of_lane;
-    std::map<std::vector<double>, int> known;
-    for (int l = 0; l < lanes(); ++l) {
-      const DuffingOscillatorParameters& p = parts_[static_cast<std::size_t>(l)];
-      std::vector<double> gamma;
-      gamma.reserve(static_cast<std::size_t>(wave_size()));
-      for (int j = 0; j < wave_size(); ++j) gamma.push_back(impedance[j * stride() + l]);
-      Maps maps = make_maps(p, step_s, gamma, springs_);
-      std::vector<double> key = maps.scatter;
-      key.insert(key.end(), maps.step.begin(), maps.step.end());
-      const auto [it, is_new] = known.try_emplace(std::move(key), static_cast<int>(known.size()));
-      if (is_new) {
-        scatter.push_back(std::move(maps.scatter));
-        step.push_back(std::move(maps.step));
-      }
-      of_lane.push_back(it->second);
+    double scatter[scatter_size(kMostSprings, kMostMasses) * kLaneGroup];
+    double step[duffing::step_size(kMostSprings, kMostMasses) * kLaneGroup];
+    scatter_.begin(group_count());
+    step_.begin(group_count());
+    for (int g = 0; g < group_count(); ++g) {
+      MapTask task;
+      task.width = width_;
+      task.step_s = step_s;
+      task.scatter = scatter;
+      task.step = step;
+      throw_if(maps_of_group(g, impedance, task));
+      const auto count = [&](int size) {
+        return static_cast<std::size_t>(task.shared ? size : size * width_);
+      };
+      scatter_.add({scatter, count(scatter_size(springs_, masses_))}, task.shared);
+      step_.add({step, count(duffing::step_size(springs_, masses_))}, task.shared);
     }
-    scatter_.build(scatter, of_lane, width_);
-    step_.build(step, of_lane, width_);
     groups_.clear();
     for (int g = 0; g < group_count(); ++g) {
       groups_.push_back({scatter_.group(g), step_.group(g), scatter_.shared(g)});
@@ -165,6 +110,54 @@ class DuffingBatch final : public StepBatch {
   }
 
  private:
+  static constexpr int kMostSprings = 2, kMostMasses = 2, kMostPorts = kMostSprings + kMostMasses;
+
+  /// Lane group by lane group, as MapTask reads them; padding repeats the last part.
+  static AlignedVector parameters_of(std::span<const DuffingOscillatorParameters> parts,
+                                     int width) {
+    const auto groups =
+        (parts.size() + static_cast<std::size_t>(width) - 1) / static_cast<std::size_t>(width);
+    AlignedVector out(groups * static_cast<std::size_t>(kParameterCount * width));
+    double* to = out.data();
+    for (std::size_t g = 0; g < groups; ++g, to += kParameterCount * width) {
+      for (int l = 0; l < width; ++l) {
+        const std::size_t lane = g * static_cast<std::size_t>(width) + static_cast<std::size_t>(l);
+        const DuffingOscillatorParameters& p = parts[std::min(lane, parts.size() - 1)];
+        to[kPartMass * width + l] = p.mass_kg;
+        to[kPartStiffness * width + l] = p.stiffness_N_per_m;
+        to[kPartDamping * width + l] = p.damping_Ns_per_m;
+        to[kPartCubicStiffness * width + l] = p.cubic_stiffness_N_per_m3;
+        to[kPartCouplingStiffness * width + l] = p.coupling_stiffness_N_per_m;
+        to[kPartCouplingDamping * width + l] = p.coupling_damping_Ns_per_m;
+      }
+    }
+    return out;
+  }
+  MapDefect maps_of_group(int g, const double* impedance, MapTask& task) const {
+    const int first = g * width_, left = std::min(width_, lanes() - first);
+    task.parameters = parameters_.data() + first * kParameterCount;
+    task.impedance = impedance + first;
+    task.stride = stride();
+    if (left == width_) return kernels_.maps(task);
+    double padded[kMostPorts * kLaneGroup];
+    for (int j = 0; j < wave_size(); ++j) {
+      for (int l = 0; l < width_; ++l) {
+        padded[j * width_ + l] = task.impedance[j * stride() + std::min(l, left - 1)];
+      }
+    }
+    task.impedance = padded;
+    task.stride = width_;
+    return kernels_.maps(task);
+  }
+  static void throw_if(MapDefect defect) {
+    if (defect == MapDefect::singular) {  // only negative dampers can do that
+      throw ConfigError("", "the implicit step is singular at this step size");
+    }
+    if (defect == MapDefect::overflow) {
+      throw ConfigError("", "the coefficients of the implicit step overflow at this step size");
+    }
+  }
+
   int (*scatter_kernel() const)(const void*) {
     return width_ == 1 ? kernels_.scatter_alone : kernels_.scatter;
   }
@@ -206,7 +199,7 @@ class DuffingBatch final : public StepBatch {
   int springs_;
   int masses_;
   int width_;
-  std::vector<DuffingOscillatorParameters> parts_;
+  AlignedVector parameters_;
   LaneCoefficients scatter_, step_;
   std::vector<Group> groups_;
 };
@@ -224,9 +217,9 @@ const Kernels& node_kernels() { return PORTWAVE_KERNELS(kDuffingNode); }
 std::unique_ptr<StepBatch> make_duffing_batch(DuffingPorts ports,
                                               std::vector<DuffingOscillatorParameters> parts) {
   if (ports == DuffingPorts::one_spring) {
-    return std::make_unique<DuffingBatch>(1, 0, duffing::oscillator_kernels(), std::move(parts));
+    return std::make_unique<DuffingBatch>(1, 0, duffing::oscillator_kernels(), parts);
   }
-  return std::make_unique<DuffingBatch>(2, 2, duffing::node_kernels(), std::move(parts));
+  return std::make_unique<DuffingBatch>(2, 2, duffing::node_kernels(), parts);
 }
 
 }  // namespace portwave

@@ -205,6 +205,83 @@ int freeze(const Task& t) {
   });
 }
 
+template <int W>
+Vec<W> square_root(Vec<W> a) {
+  double x[W];
+  a.store(x);
+  for (double& each : x) each = __builtin_sqrt(each);
+  return Vec<W>::load(x);
+}
+
+/// With κ = k₁₂h/2 + c₁₂ and ρ = κ/(κ + γ) at a spring's end, of impedance γ,
+///   u = (s a − k₁₂δ + κw)/(κ + γ),  b = a − (2γ/s)u;   on the mass  b = a + (2γ/s)w;
+///   2m(w − v)/h + ¼k₃h³ w³ + k₃qh² w² + (c_w + ³⁄₂k₃q²h) w + A₀ = Σ ρ s a − Σ_masses s a,
+///   c_w = k₁h/2 + c₁ + Σ γρ + Σ_masses γ,  A₀ = k₁q + k₃q³ − Σ γk₁₂δ/(κ + γ) − F,
+/// increasing in w since 6q² + 8qd + 3d² has no real root (d = hw).
+/// Of L lanes of a group of W.
+template <int L, int W, int kSprings, int kMasses>
+MapDefect maps_of(const MapTask& t) {
+  using V = Vec<L>;
+  const auto parameter = [&](int i) { return V::load(t.parameters + i * W); };
+  const auto put = [](double*& to, const auto&... values) { ((values.store(to), to += L), ...); };
+  const V h = V::all(t.step_s), half = V::all(0.5) * h, two = V::all(2.0), zero = V::all(0.0);
+  const V k12 = parameter(kPartCouplingStiffness), c12 = parameter(kPartCouplingDamping);
+  const V kappa = half * k12 + c12;
+  V linear = half * parameter(kPartStiffness) + parameter(kPartDamping);
+  const V inertia = two * parameter(kPartMass) / h;
+  double* of_ports = t.scatter;
+  double* of_springs = t.step + kStepCount * L;
+  double* of_masses = of_springs + kSpringCount * kSprings * L;
+  put(of_ports, V::all(0.25) * parameter(kPartCubicStiffness) * h * h * h);
+  V smallest = V::all(1.0);  // > 0 where the step is not singular
+  for (int j = 0; j < kSprings + kMasses; ++j) {
+    const V gamma = V::load(t.impedance + j * t.stride);
+    const V s = square_root(two * gamma / h);
+    if (j < kSprings) {
+      const V sum = kappa + gamma, share = V::all(1.0) / sum;
+      smallest = where_at_most(smallest, sum, smallest, sum);
+      linear = linear + gamma * kappa * share;
+      const V wave_per_force = two * gamma / s * share;
+      put(of_springs, k12, c12, kappa, share, s, gamma * k12 * share, wave_per_force);
+      put(of_ports, kappa * share * s, two * gamma * share, wave_per_force * kappa);
+    } else {
+      linear = linear + gamma;
+      put(of_masses, two * gamma / s);
+      put(of_ports, negate(s), zero, V::all(-2.0) * gamma / s);
+    }
+  }
+  double* common = t.step;
+  put(common, h, inertia, linear, parameter(kPartStiffness), parameter(kPartCubicStiffness),
+      parameter(kPartMass), parameter(kPartDamping));
+  const V total = inertia + linear;
+  smallest = where_at_most(smallest, total, smallest, total);
+  // Not above the smallest number > 0, or not a number.
+  const V least = V::all(__DBL_DENORM_MIN__), most = V::all(__DBL_MAX__);
+  if (!all_at_most(least, smallest)) return MapDefect::singular;
+  if (!all_at_most(abs(inertia), most) || !all_at_most(abs(linear), most)) {
+    return MapDefect::overflow;
+  }
+  return MapDefect::none;
+}
+
+template <int W>
+bool are_equal(const double* values) {
+  const Vec<W> all = Vec<W>::load(values), first = Vec<W>::all(*values);
+  return all_at_most(all, first) && all_at_most(first, all);
+}
+
+template <int W, int kSprings, int kMasses>
+MapDefect maps(MapTask& t) {
+  t.shared = true;
+  for (int i = 0; i < kParameterCount && t.shared; ++i) {
+    t.shared = are_equal<W>(t.parameters + i * W);
+  }
+  for (int j = 0; j < kSprings + kMasses && t.shared; ++j) {
+    t.shared = are_equal<W>(t.impedance + j * t.stride);
+  }
+  return t.shared ? maps_of<1, W, kSprings, kMasses>(t) : maps_of<W, W, kSprings, kMasses>(t);
+}
+
 template <int S, int M>
 constexpr Kernels kernels_for() {
   return {
@@ -215,6 +292,7 @@ constexpr Kernels kernels_for() {
         return t.width == 1 ? advance<1, S, M>(t) : advance<kLaneGroup, S, M>(t);
       },
       [](const Task& t) { return t.width == 1 ? freeze<1, S, M>(t) : freeze<kLaneGroup, S, M>(t); },
+      [](MapTask& t) { return t.width == 1 ? maps<1, S, M>(t) : maps<kLaneGroup, S, M>(t); },
   };
 }
 

@@ -80,12 +80,45 @@ struct Task {
   EnergyColumns energy;
 };
 
-/// Each returns the first lane that failed, or −1.
+/// What the coefficients of a part depend on beside its impedances, in this order.
+enum Parameter {
+  kPartMass,
+  kPartStiffness,
+  kPartDamping,
+  kPartCubicStiffness,
+  kPartCouplingStiffness,
+  kPartCouplingDamping,
+  kParameterCount
+};
+
+inline constexpr int scatter_size(int springs, int masses) {
+  return kScatterCount + 3 * (springs + masses);
+}
+inline constexpr int step_size(int springs, int masses) {
+  return kStepCount + kSpringCount * springs + kMassCount * masses;
+}
+
+/// The coefficients of one lane group: W values for each, or one where the lanes have everything in
+/// common. `scatter` and `step` have room for W of each.
+struct MapTask {
+  int width = kLaneGroup;
+  double step_s = 0.0;
+  const double* parameters = nullptr;  ///< W values for each
+  const double* impedance = nullptr;   ///< of port j of lane l at [j·stride + l]
+  int stride = 0;
+  double* scatter = nullptr;
+  double* step = nullptr;
+  bool shared = false;  ///< set: there is one of each
+};
+enum class MapDefect { none, singular, overflow };
+
+/// Those that return an int return the first lane that failed, or −1.
 struct Kernels {
   int (*scatter)(const void* task);        ///< a Task
   int (*scatter_alone)(const void* task);  ///< a Task of width 1
   int (*advance)(const void* task);
   int (*freeze)(const Task&);
+  MapDefect (*maps)(MapTask&);
 };
 
 /// For (S, M) = (1, 0) and (2, 2).

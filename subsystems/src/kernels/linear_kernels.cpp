@@ -334,21 +334,43 @@ template <int W, bool kShared>
   }
 }
 
+/// What is dissipated and supplied; z is formed in `work`.
 template <int W, bool kShared>
-[[gnu::always_inline]] inline void account_group(const LinearTask& t, const LinearGroup& group,
-                                                 const GroupArrays& at, long g, double* work) {
+[[gnu::always_inline]] inline void find_powers(const LinearTask& t, const LinearGroup& group,
+                                               const GroupArrays& at, double* work,
+                                               Vec<W>& dissipated, Vec<W>& supply) {
   const LinearShape& s = *t.shape;
-  const Vec<W> zero = Vec<W>::all(0.0);
-  Vec<W> change = zero, dissipated = zero, supply = zero;
   const EnergyCoefficients<W, kShared> value{s, group.energy};
-  const bool needs_gradient = s.dissipation_count > 0 || at.driven;
-  // H⁺ − H = ½(x⁺ + x)ᵀQ(x⁺ − x), one term after another: several sums that are added in the end were no
-  // faster, and rounded ten times as much where a part is far from its origin.
-  for (int i = 0; i < s.n; ++i) {
+  form_gradient(t, group, value, at, work);
+  const double* dissipation = value.dissipation();
+  for (int e = 0; e < s.dissipation_count; ++e) {
+    const Vec<W> product =
+        coefficient<W, kShared>(dissipation, e) * Vec<W>::load(work + s.dissipation[e].row);
+    dissipated = fma(product, Vec<W>::load(work + s.dissipation[e].column), dissipated);
+  }
+  if (!at.driven) return;
+  const double* output = value.output();
+  for (int e = 0; e < s.output_count; ++e) {
+    const Vec<W> product =
+        coefficient<W, kShared>(output, e) * Vec<W>::load(at.input + s.output[e].row);
+    supply = fma(product, Vec<W>::load(work + s.output[e].column), supply);
+  }
+}
+
+/// H⁺ − H = ½(x⁺ + x)ᵀQ(x⁺ − x), one term after another: several sums that are added in the end were no
+/// faster, and rounded ten times as much where a part is far from its origin. Where `work` is given, what
+/// Qx̄ has on the diagonal goes there. N states, or any number of them for N = 0.
+template <int W, bool kShared, int N = 0>
+[[gnu::always_inline]] inline Vec<W> stored_change(const LinearShape& s, const LinearGroup& group,
+                                                   const GroupArrays& at, double* work) {
+  const EnergyCoefficients<W, kShared> value{s, group.energy};
+  Vec<W> change = Vec<W>::all(0.0);
+  const int n = N > 0 ? N : s.n;
+  for (int i = 0; i < n; ++i) {
     const Vec<W> x = Vec<W>::load(at.x + i * W), next = Vec<W>::load(at.next + i * W);
     const Vec<W> slope = coefficient<W, kShared>(value.diagonal(), i) * (next + x);
     change = fma(slope, next - x, change);
-    if (needs_gradient && s.diagonal_gradient[i] != 0) slope.store(work + i * W);
+    if (work != nullptr && s.diagonal_gradient[i] != 0) slope.store(work + i * W);
   }
   const double* storage = value.storage();
   for (int e = 0; e < s.storage_count; ++e) {
@@ -358,23 +380,17 @@ template <int W, bool kShared>
     const Vec<W> both = fma(xi, nj - xj, (ni - xi) * nj);  // nᵢnⱼ − xᵢxⱼ
     change = fma(coefficient<W, kShared>(storage, e), both, change);
   }
-  if (needs_gradient) {
-    form_gradient(t, group, value, at, work);
-    const double* dissipation = value.dissipation();
-    for (int e = 0; e < s.dissipation_count; ++e) {
-      const Vec<W> product =
-          coefficient<W, kShared>(dissipation, e) * Vec<W>::load(work + s.dissipation[e].row);
-      dissipated = fma(product, Vec<W>::load(work + s.dissipation[e].column), dissipated);
-    }
-    if (at.driven) {
-      const double* output = value.output();
-      for (int e = 0; e < s.output_count; ++e) {
-        const Vec<W> product =
-            coefficient<W, kShared>(output, e) * Vec<W>::load(at.input + s.output[e].row);
-        supply = fma(product, Vec<W>::load(work + s.output[e].column), supply);
-      }
-    }
-  }
+  return change;
+}
+
+template <int W, bool kShared>
+[[gnu::always_inline]] inline void account_group(const LinearTask& t, const LinearGroup& group,
+                                                 const GroupArrays& at, long g, double* work) {
+  const LinearShape& s = *t.shape;
+  Vec<W> dissipated = Vec<W>::all(0.0), supply = Vec<W>::all(0.0);
+  const bool needs_gradient = s.dissipation_count > 0 || at.driven;
+  const Vec<W> change = stored_change<W, kShared>(s, group, at, needs_gradient ? work : nullptr);
+  if (needs_gradient) find_powers<W, kShared>(t, group, at, work, dissipated, supply);
   change.store(t.energy.change_J + g * W);
   dissipated.store(t.energy.dissipated_J + g * W);
   supply.store(t.energy.external_supply_J + g * W);
@@ -469,84 +485,122 @@ inline double add_terms(double sum, const double* M, int step, int count, const 
 }
 
 /// b⁰ of one lane, as freeze_ports makes it, with C at `M`.
-inline void freeze_lane(const LinearShape& s, const double* M, const double* x, double* b0) {
-  for (int i = 0; i < s.p;) {
-    const int ports = s.p - i >= kPortsAtOnce ? kPortsAtOnce : 1;
+[[gnu::always_inline]] inline void freeze_lane(int n, int p, const double* M, const double* x,
+                                               double* b0) {
+  for (int i = 0; i < p;) {
+    const int ports = p - i >= kPortsAtOnce ? kPortsAtOnce : 1;
     for (int r = 0; r < ports; ++r) {
-      const int even = s.n / 2;
+      const int even = n / 2;
       double sum = add_terms(0.0, M + r, 2 * ports, even, x, 2);
       const double other = add_terms(0.0, M + ports + r, 2 * ports, even, x + 1, 2);
-      if (s.n % 2 != 0) sum = __builtin_fma(M[(s.n - 1) * ports + r], x[s.n - 1], sum);
+      if (n % 2 != 0) sum = __builtin_fma(M[(n - 1) * ports + r], x[n - 1], sum);
       b0[i + r] = sum + other;
     }
-    M += ports * s.n;
+    M += ports * n;
     i += ports;
   }
 }
 
-/// One lane alone, the same operations without what eight are worth. −1, or the lane if it is not finite.
-template <int P>
-int advance_lane(const LinearTask& t, long g) {
-  const LinearShape& s = *t.shape;
+/// What is rare with one lane is in functions of its own, so that what is not has the registers.
+[[gnu::noinline]] inline bool find_driven_lane(const LinearTask& t, long g) {
   Tile tile{g, g + 1, {}};
-  if (s.q > 0) find_driven<1>(t, tile);
-  const GroupArrays at = arrays_of<1>(t, tile, g);
+  find_driven<1>(t, tile);
+  return tile.driven[0];
+}
+[[gnu::noinline]] inline double add_inputs(double sum, const double* N, int rows, int inputs,
+                                           const double* input) {
+  return add_terms(sum, N, rows, inputs, input, 1);
+}
+[[gnu::noinline]] inline void account_lane(const LinearTask& t, long g, bool driven) {
+  const LinearShape& s = *t.shape;
+  const Tile tile{g, g + 1, {driven}};
+  const int sizes = s.z + s.p + s.q;
+  double work[LinearTask::kOnStack];
+  double* const own = sizes <= LinearTask::kOnStack ? work : t.work + g * sizes;
+  account_group<1, false>(t, t.groups[g], arrays_of<1>(t, tile, g), g, own);
+}
+
+/// One lane alone, the same operations without what eight are worth. −1, or the lane if it is not finite.
+/// P ports and N states, or any number of them for 0.
+template <int P, int N>
+[[gnu::always_inline]] inline int advance_lane(const LinearTask& t, long g) {
+  const LinearShape& s = *t.shape;
+  const LinearGroup& group = t.groups[g];
+  const int p = P > 0 ? P : s.p, n = N > 0 ? N : s.n, q = s.q;
+  const bool driven =
+      q > 0 && __atomic_load_n(t.ever_driven, __ATOMIC_RELAXED) != 0 && find_driven_lane(t, g);
+  const long states = t.states + g * (n + q);
+  const GroupArrays at{
+      t.record + states, t.record + states + n, t.next + states, t.a + g, t.b + g, driven};
   scatter_group<1, false, P>(t, g);
-  const int p = P > 0 ? P : s.p;
-  const double* M = t.groups[g].step;
-  const double* N = t.groups[g].input;
+  const double* M = group.step;
+  const double* of_inputs = group.input;
   const LinearRow* row = s.rows;
   for (int k = 0; k < s.block_count; ++k) {
     const int rows = s.block_rows[k];
     for (int r = 0; r < rows; ++r, ++row) {
-      double sum = add_terms(0.0, M + r, rows, s.n, at.x, 1);
-      sum = add_terms(sum, M + s.n * rows + r, rows, p, at.a, t.stride);
-      if (at.driven) sum = add_terms(sum, N + r, rows, s.q, at.input, 1);
-      advance_state<1, false>(at, *row, {sum}, M + (s.n + p) * rows, r);
+      double sum = add_terms(0.0, M + r, rows, n, at.x, 1);
+      sum = add_terms(sum, M + n * rows + r, rows, p, at.a, t.stride);
+      if (driven) sum = add_inputs(sum, of_inputs + r, rows, q, at.input);
+      advance_state<1, false>(at, *row, {sum}, M + (n + p) * rows, r);
     }
-    M += rows * (s.n + p + 1);
-    N += rows * s.q;
+    M += rows * (n + p + 1);
+    of_inputs += rows * q;
   }
   if (s.follower_count > 0) {
-    advance_followers<1, false>(t, tile, {M - t.groups[g].step, 0});
+    advance_followers<1, false>(t, {g, g + 1, {driven}}, {M - group.step, 0});
     M += s.follower_count;
   }
   double* b0 = t.next + g * p;
-  freeze_lane(s, M, at.next, b0);
+  freeze_lane(n, p, M, at.next, b0);
   if (t.energy.wanted()) {
-    const int sizes = s.z + p + s.q;
-    double work[LinearTask::kOnStack];
-    double* const own = sizes <= LinearTask::kOnStack ? work : t.work + g * sizes;
-    account_group<1, false>(t, t.groups[g], at, g, own);
+    if (s.dissipation_count > 0 || driven) {
+      account_lane(t, g, driven);
+    } else {
+      t.energy.change_J[g] = stored_change<1, false, N>(s, group, at, nullptr).part;
+      t.energy.dissipated_J[g] = t.energy.external_supply_J[g] = 0.0;
+    }
   }
   double check = 0.0;
   for (int j = 0; j < p; ++j) {
     check = __builtin_fma(at.b[j * t.stride], 0.0, check);
     check = __builtin_fma(b0[j], 0.0, check);
   }
-  for (int i = 0; p == 0 && i < s.n; ++i) check = __builtin_fma(at.next[i], 0.0, check);
+  for (int i = 0; p == 0 && i < n; ++i) check = __builtin_fma(at.next[i], 0.0, check);
   return check <= 0.0 ? -1 : static_cast<int>(g);
 }
 
-template <int P>
-int advance_lanes(const LinearTask& t) {
+template <int P, int N>
+int advance_alone(const void* task) {
+  const LinearTask& t = *static_cast<const LinearTask*>(task);
   int bad = -1;
   for (long g = t.first; g < t.last; ++g) {
-    const int lane = advance_lane<P>(t, g);
+    const int lane = advance_lane<P, N>(t, g);
     if (bad < 0) bad = lane;
   }
   return bad;
 }
 
-template <int W>
-int advance(const LinearTask& t) {
-  switch (t.shape->p) {
+template <int P>
+int advance_groups(const void* task) {
+  return advance_tiles<kLaneGroup, P>(*static_cast<const LinearTask*>(task));
+}
+
+/// Lanes alone: by ports, and of these by states.
+template <int P>
+constexpr BoundCall kAdvanceAlone[] = {advance_alone<P, 0>, advance_alone<P, 1>,
+                                       advance_alone<P, 2>, advance_alone<P, 3>,
+                                       advance_alone<P, 4>};
+
+BoundCall advance_of(int width, int ports, int states) {
+  const int n = states <= 4 ? states : 0;
+  switch (ports) {
     case 1:
-      return W == 1 ? advance_lanes<1>(t) : advance_tiles<kLaneGroup, 1>(t);
+      return width == 1 ? kAdvanceAlone<1>[n] : advance_groups<1>;
     case 2:
-      return W == 1 ? advance_lanes<2>(t) : advance_tiles<kLaneGroup, 2>(t);
+      return width == 1 ? kAdvanceAlone<2>[n] : advance_groups<2>;
     default:
-      return W == 1 ? advance_lanes<0>(t) : advance_tiles<kLaneGroup, 0>(t);
+      return width == 1 ? advance_alone<0, 0> : advance_groups<0>;
   }
 }
 
@@ -612,10 +666,7 @@ void increments(const LinearTask& t, double* out) {
 const LinearKernels kLinearKernels = {
     scatter,
     scatter_of,
-    [](const void* task) {
-      const LinearTask& t = *static_cast<const LinearTask*>(task);
-      return t.width == 1 ? advance<1>(t) : advance<kLaneGroup>(t);
-    },
+    advance_of,
     [](const LinearTask& t) { t.width == 1 ? freeze<1>(t) : freeze<kLaneGroup>(t); },
     [](const LinearTask& t, double* out) {
       t.width == 1 ? increments<1>(t, out) : increments<kLaneGroup>(t, out);

@@ -115,9 +115,10 @@ struct LinearKernels {
   /// The function that does the same for tasks of this width and number of ports, given a
   /// LinearTask; it returns −1.
   int (*(*scatter_of)(int width, int ports))(const void*);
-  /// x⁺ = x + ((Φ − I)x + Ψa + Ψ_u ū), b⁰⁺ = Cx⁺, b and the energies. Returns the first lane whose
-  /// x⁺ or b is not finite, or −1.
-  int (*advance)(const void* task);  ///< a LinearTask
+  /// The function for tasks of this width and number of ports and states that, given a LinearTask, makes
+  /// x⁺ = x + ((Φ − I)x + Ψa + Ψ_u ū), b⁰⁺ = Cx⁺, b and the energies. It returns the first lane
+  /// whose x⁺ or b is not finite, or −1.
+  int (*(*advance_of)(int width, int ports, int states))(const void*);
   /// b⁰ = Cx + C_u ū in `record`.
   void (*freeze)(const LinearTask&);
   /// The increments of the stages, which are kept, in the step that `a` made of `record`.

@@ -64,7 +64,8 @@ class Solver {
   using V = Vec<W>;
 
  public:
-  explicit Solver(const StepMapTask& t) : t_(t), size_(t.n + t.p), two_over_h_(quotient(V::all(2.0), V::all(t.step_s))) {
+  explicit Solver(const StepMapTask& t)
+      : t_(t), size_(t.n + t.p), two_over_h_(quotient(V::all(2.0), V::all(t.step_s))) {
     double* at = t.work;
     const auto take = [&at](int count) {
       double* own = at;
@@ -108,7 +109,9 @@ class Solver {
   [[gnu::always_inline]] V closure(StepMapTask::Closure which, int port) const {
     return V::load(t_.closures + (which * t_.p + port) * W);
   }
-  [[gnu::always_inline]] V value(const StepMapTask::Entries& of, int k) const { return V::load(of.values + k * W); }
+  [[gnu::always_inline]] V value(const StepMapTask::Entries& of, int k) const {
+    return V::load(of.values + k * W);
+  }
   [[gnu::always_inline]] Twofold<W> twofold(const double* of, int i) const {
     return {V::load(of + 2 * i * W), V::load(of + (2 * i + 1) * W)};
   }
@@ -188,8 +191,8 @@ class Solver {
 
   /// Adds the entries of a row to a sum, from entry k on; `of` gives what a column is multiplied by.
   template <class Of>
-  [[gnu::always_inline]] void add_row(Sum<W>& sum, const StepMapTask::Entries& entries, int row, int& k,
-                                      const Of& of) const {
+  [[gnu::always_inline]] void add_row(Sum<W>& sum, const StepMapTask::Entries& entries, int row,
+                                      int& k, const Of& of) const {
     for (; k < entries.count && entries.at[k].row == row; ++k) {
       sum.add(value(entries, k), of(entries.at[k].column));
     }
@@ -269,8 +272,7 @@ class Solver {
       largest = where_at_most(magnitude, largest, largest,
                               where_at_most(largest, magnitude, magnitude, magnitude + largest));
       const Twofold<W> before = twofold(x_, i);
-      const Twofold<W> moved =
-          exact_sum(before.high, i < t_.n ? own / scale(i) : own * scale(i));
+      const Twofold<W> moved = exact_sum(before.high, i < t_.n ? own / scale(i) : own * scale(i));
       store(normalised(moved.high, moved.low + before.low), x_, i);
     }
     return largest;

@@ -35,7 +35,7 @@ struct StepMapTask {
   double* work = nullptr;      ///< StepMapKernels::work doubles
   double* delta = nullptr;     ///< n × (n + p + q), column by column, of (x, a, ū)
   double* outgoing = nullptr;  ///< b − σa: p × (n + p + q), column by column
-  double* sigma = nullptr;     ///< p: ±1, so that what is on the diagonal of b − σa is the smaller
+  double* sigma = nullptr;  ///< p: ±1, so that what is on the diagonal of b − σa is the smaller
   /// W: 0 where the maps are as exact as doubles can be, else not: such a part is to be solved for
   /// otherwise.
   double* inexact = nullptr;

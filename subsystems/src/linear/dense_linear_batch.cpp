@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
-#include <array>
 #include <functional>
 #include <limits>
 #include <map>
@@ -161,13 +161,13 @@ class DenseLinearBatch final : public StepBatch {
   }
   BoundCall bind_advance(LaneRange range, double* record, const double* a, double* next, double* b,
                          const EnergyColumns& energy) const override {
-    return BoundCall::of(kernels_.advance, advance_task(range, record, a, next, b, energy));
+    return BoundCall::of(advance_kernel(), advance_task(range, record, a, next, b, energy));
   }
 
   LaneStatus advance(LaneRange range, double* record, const double* a, double* next, double* b,
                      const EnergyColumns& energy) const override {
     const LinearTask task = advance_task(range, record, a, next, b, energy);
-    const int bad = kernels_.advance(&task);
+    const int bad = advance_kernel()(&task);
     if (bad >= 0 && bad < range.last) return {bad, StepFault::not_finite};
     return {};
   }
@@ -363,6 +363,9 @@ class DenseLinearBatch final : public StepBatch {
   std::size_t offset_in_record(int lane) const {
     return states() + static_cast<std::size_t>(lane / width_) * group_size() +
            static_cast<std::size_t>(lane % width_);
+  }
+  int (*advance_kernel() const)(const void*) {
+    return kernels_.advance_of(width_, shape_.p, shape_.n);
   }
   LinearTask task_for(LaneRange range, double* record) const {
     LinearTask task;

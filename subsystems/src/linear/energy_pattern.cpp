@@ -114,7 +114,8 @@ void EnergyPattern::append(std::size_t sparsity, const SparseMatrix& Q, const St
     LinearSparsity::read(*target.list, Q, structure,
                          target.factor * (target.per_step ? step_s : 1.0), values_.data(), 1);
     for (std::size_t k = 0; k < values_.size(); ++k) {
-      if (target.places[k] >= 0) out[begin + static_cast<std::size_t>(target.places[k])] = values_[k];
+      if (target.places[k] >= 0)
+        out[begin + static_cast<std::size_t>(target.places[k])] = values_[k];
     }
   }
 }

@@ -81,7 +81,8 @@ void LaneStepMaps::solve(std::span<const Part> parts) {
   task_.scale = scale;
   task_.closures = closures;
 
-  const auto scratch = number(static_cast<int>(kernels.work(task_.width, task_.n, task_.p, task_.q)));
+  const auto scratch =
+      number(static_cast<int>(kernels.work(task_.width, task_.n, task_.p, task_.q)));
   work_.resize(scratch + (n * columns + p * columns + p + 1) * width);
   task_.work = work_.data();
   task_.delta = task_.work + scratch;

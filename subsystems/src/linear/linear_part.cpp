@@ -48,8 +48,8 @@ LinearPortHamiltonian::LinearPortHamiltonian(std::shared_ptr<const Signature> si
       Q_(Q),
       options_(std::move(options)) {
   Q_.makeCompressed();
-  for (SparseMatrix* M : {&structure_.J, &structure_.R, &structure_.G, &structure_.P, &structure_.S,
-                          &structure_.N}) {
+  for (SparseMatrix* M :
+       {&structure_.J, &structure_.R, &structure_.G, &structure_.P, &structure_.S, &structure_.N}) {
     M->makeCompressed();
   }
 }

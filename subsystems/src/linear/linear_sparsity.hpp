@@ -57,8 +57,7 @@ class LinearSparsity {
   enum Matrix { kQ, kJ, kR, kG, kP, kS, kN, kMatrices };
   static std::array<const SparseMatrix*, kMatrices> matrices(const SparseMatrix& Q,
                                                              const Structure& structure) {
-    return {&Q,           &structure.J, &structure.R, &structure.G,
-            &structure.P, &structure.S, &structure.N};
+    return {&Q, &structure.J, &structure.R, &structure.G, &structure.P, &structure.S, &structure.N};
   }
 
   int states_, inputs_;

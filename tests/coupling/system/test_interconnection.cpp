@@ -268,6 +268,58 @@ TEST(Interconnection, UpdatesDoNotDependOnHowJunctionsLie) {
   }
 }
 
+/// Impedances of one Interconnection after another: some of them other ones, all alike, junctions
+/// between equal ones, and back.
+std::vector<std::vector<double>> changes_of_impedance(int size) {
+  const auto random = [size](std::uint64_t seed) { return random_values(size, seed, true); };
+  const std::vector<double> alike(static_cast<std::size_t>(size), 0.7);
+  std::vector<std::vector<double>> out{random(41), alike, random(41), random(42)};
+  for (int i = 0; i < size; i += 5) out.back()[static_cast<std::size_t>(i)] *= 3.0;
+  out.push_back(out.back());
+  std::copy_n(alike.begin(), size / 2, out.back().begin());
+  out.push_back(alike);
+  for (double& value : out.back()) value *= 1.01;
+  return out;
+}
+
+// Weights are written into what is there, and loops compiled anew where a junction has another form.
+TEST(Interconnection, WithOtherImpedancesIsTheOneMadeWithThem) {
+  for (const Named& named : all_junctions()) {
+    for (const bool scattered : {false, true}) {
+      const std::vector<Junction> junctions = many(named.dirac, 24, scattered);
+      const int size = 24 * named.dirac.size();
+      const std::vector<double> b = random_values(size, 43, false);
+      const std::vector<int> piece{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 17};
+      std::vector<int> reversed(static_cast<std::size_t>(size));
+      for (int w = 0; w < size; ++w) reversed[static_cast<std::size_t>(w)] = size - 1 - w;
+      const std::vector<std::vector<double>> changes = changes_of_impedance(size);
+      Interconnection coupling(junctions, changes.front());
+      CompiledJunctions own = coupling.compile(piece), mirrored = coupling.compile(piece, reversed);
+      for (std::size_t i = 1; i < changes.size(); ++i) {
+        coupling.set_impedance(changes[i]);
+        coupling.recompile(own, piece);
+        coupling.recompile(mirrored, piece, reversed);
+        const Interconnection fresh(junctions, changes[i]);
+        const auto results = [&](const CompiledJunctions& compiled) {
+          std::vector<double> u = random_values(size, 44, false), a(u.size(), 0.0);
+          compiled.resolve(1.2, b.data(), u.data());
+          compiled.average(0.4, b.data(), u.data());
+          compiled.exchange(b.data(), a.data());
+          u.insert(u.end(), a.begin(), a.end());
+          return u;
+        };
+        EXPECT_EQ(results(coupling.all()), results(fresh.all())) << named.name << " change " << i;
+        EXPECT_EQ(results(own), results(fresh.compile(piece))) << named.name << " change " << i;
+        EXPECT_EQ(results(mirrored), results(fresh.compile(piece, reversed)))
+            << named.name << " change " << i;
+        for (int j = 0; j < coupling.size(); ++j) {
+          EXPECT_EQ(coupling.form(j), fresh.form(j)) << named.name << " change " << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(Interconnection, PiecesEqualTheWholeBitByBit) {
   int size = 0;
   const std::vector<Junction> junctions = side_by_side(all_junctions(), size);

@@ -13,7 +13,10 @@
 #include "portwave/coupling/reference/monolithic.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/coupling/waves/wave_iteration.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/core/wave.hpp"
+#include "support/coupled_systems.hpp"
+#include "support/networks.hpp"
 #include "support/systems.hpp"
 
 namespace portwave {
@@ -388,6 +391,79 @@ TEST(OtherImpedances, AreThoseOfADiscretisationMadeWithThem) {
       changed.set_impedance(before);
       EXPECT_EQ(found(changed), old) << sample.name << " and back";
     }
+  }
+}
+
+// Lane groups whose lanes have everything in common hold one set of coefficients, and equal ones share
+// it; which do changes with the impedances.
+TEST(OtherImpedances, OfEqualPartsMayBeAlikeOrNot) {
+  const System system = testing::duffing_grid(8, 9);
+  const std::size_t ports = system.scalar_ports().size();
+  std::mt19937_64 generator(3);
+  std::uniform_real_distribution<double> near(0.1, 0.4);
+  std::vector<double> alike(ports, 0.2), different(ports), mixed = alike;
+  for (double& gamma : different) gamma = near(generator);
+  std::copy_n(different.begin(), ports / 3, mixed.begin());
+  WaveDiscretisation changed(system, 1e-2, alike);
+  std::vector<double> by_group(ports);  // alike within lane groups, some of which are alike
+  for (std::size_t j = 0; j < ports; ++j) {
+    const int group = changed.slot(system.scalar_ports()[j].part).lane / kLaneGroup;
+    by_group[j] = 0.1 + 0.05 * (group % 4);
+  }
+  for (const auto& wanted : {different, by_group, mixed, alike, by_group, different}) {
+    changed.set_impedance(wanted);
+    WaveDiscretisation fresh(system, 1e-2, wanted);
+    WaveDiscretisation alone(system, 1e-2, wanted, WaveDiscretisation::Grouping::none);
+    const auto next = [&](WaveDiscretisation& waves) {
+      AlignedVector record = frozen_record(waves), committed(record.size(), 0.0);
+      const auto size = static_cast<std::size_t>(waves.wave_size());
+      AlignedVector a(size, 0.1), b(size, 0.0);
+      EXPECT_TRUE(waves.scatter_all(record.data(), a.data(), b.data()).ok());
+      waves.interconnection().exchange(b.data(), a.data());
+      EXPECT_TRUE(waves.advance_all(record.data(), a.data(), committed.data(), b.data(), {}).ok());
+      std::vector<double> out;
+      for (std::size_t j = 0; j < ports; ++j)
+        out.push_back(b[at(waves.wave_of_port(static_cast<int>(j)))]);
+      for (int part = 0; part < 72; ++part) {
+        for (const double x : state_of(waves, part, committed)) out.push_back(x);
+      }
+      return out;
+    };
+    const std::vector<double> expected = next(alone);
+    EXPECT_EQ(next(changed), expected);
+    EXPECT_EQ(next(fresh), expected);
+  }
+}
+
+// Impedances that pass every check, but not the preparation of one batch, the others being prepared
+// already: everything is as before, weights of junctions included.
+TEST(OtherImpedances, LeaveEverythingAsItWasWhereABatchCannotBePrepared) {
+  const System system = testing::net(3, 5);
+  const std::size_t ports = system.scalar_ports().size();
+  for (const auto grouping :
+       {WaveDiscretisation::Grouping::by_shape, WaveDiscretisation::Grouping::none}) {
+    std::vector<double> before(ports);
+    for (std::size_t j = 0; j < ports; ++j) before[j] = 0.1 + 0.01 * static_cast<double>(j % 7);
+    WaveDiscretisation changed(system, 1e-2, before, grouping);
+    WaveDiscretisation same(system, 1e-2, before, grouping);
+    const auto found = [&](WaveDiscretisation& waves) {
+      FixedPointSolver solver(waves, {&douglas_rachford(), 1.0});
+      AlignedVector record = frozen_record(waves);
+      const AlignedVector zero(static_cast<std::size_t>(waves.wave_size()), 0.0);
+      const auto u = solver.solve(record.data(), zero);
+      return std::vector<double>(u.begin(), u.end());
+    };
+    std::vector<double> wanted = before;
+    for (double& gamma : wanted) gamma *= 1.5;
+    const std::size_t last = at(system.first_scalar_port(14));
+    wanted[last + 2] = wanted[last + 3] = 1e308;  // on the mass: their sum overflows
+    EXPECT_THROW(changed.set_impedance(wanted), ConfigError);
+    EXPECT_EQ(found(changed), found(same));
+    EXPECT_TRUE(std::ranges::equal(changed.impedance(), same.impedance()));
+    for (double& gamma : wanted) gamma = 0.3;
+    changed.set_impedance(wanted);
+    WaveDiscretisation fresh(system, 1e-2, wanted, grouping);
+    EXPECT_EQ(found(changed), found(fresh));
   }
 }
 

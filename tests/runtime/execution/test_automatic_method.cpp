@@ -19,6 +19,7 @@
 #include <portwave/subsystems/nonlinear/nonlinear_part.hpp>
 
 #include "support/coupled_systems.hpp"
+#include "support/networks.hpp"
 #include "support/oscillator_pair.hpp"
 #include "support/systems.hpp"
 
@@ -184,6 +185,36 @@ TEST(Retuning, KeepsEffortFlowAndTank) {
   EXPECT_EQ(stepper.waves()->impedance(1), 0.03);
   stepper.run(5);
   EXPECT_GE(stepper.waves()->tank(0), -1e-13);
+}
+
+// Impedances that no step can be made with: the engine goes on as if they had never been asked for.
+TEST(Retuning, GoesOnAsBeforeWhereMapsCannotBeMade) {
+  const System system = testing::net(6, 7);
+  for (const int threads : {1, 2}) {
+    StepperOptions options;
+    options.step_s = 0.01;
+    options.threads = threads;
+    options.method.waves().impedance = {0.2};
+    Stepper stepper(system, options), other(system, options);
+    std::vector<double> wanted(system.scalar_ports().size(), 0.3);
+    for (int round = 0; round < 3; ++round) {
+      stepper.run(3);
+      other.run(3);
+      const auto last = static_cast<std::size_t>(system.first_scalar_port(41));
+      wanted[last + 2] = wanted[last + 3] = 1e308;
+      EXPECT_THROW(stepper.waves()->set_impedance(wanted), ConfigError);
+      EXPECT_EQ(stepper.waves()->tuning().changes, other.waves()->tuning().changes);
+      stepper.run(3);
+      other.run(3);
+      for (int part = 0; part < 42; ++part) {
+        EXPECT_TRUE(std::ranges::equal(stepper.state(part), other.state(part)))
+            << part << ", round " << round << ", threads " << threads;
+      }
+      wanted[last + 2] = wanted[last + 3] = 0.5 + round;
+      stepper.waves()->set_impedance(wanted);
+      other.waves()->set_impedance(wanted);
+    }
+  }
 }
 
 /// A Duffing oscillator that, once told to, cannot be looked at: linearised at a state (both states

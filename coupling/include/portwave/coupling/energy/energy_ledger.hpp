@@ -14,6 +14,7 @@
 #include "portwave/coupling/energy/compensated_sum.hpp"
 #include "portwave/coupling/energy/guarded_accounts.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/coupling/waves/extended_sums.hpp"
 #include "portwave/coupling/waves/island_sums.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/staggered.hpp"
@@ -22,6 +23,7 @@ namespace portwave {
 
 struct LedgerKernels;
 struct LedgerTotals;
+struct PartPorts;
 class StateArchive;
 class StepRounding;
 
@@ -52,8 +54,8 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// `uncomputable`: by island, 1 where impedances are so far from what the parts respond with that
   /// ½|a|² may exceed all that is stored by more than the digits of a double; empty: none. See
   /// `overdraws`.
-  /// `slices`: where `waves` are of a slice, what finds sums of the whole. Not guarded then, and all
-  /// parts know their energy; parts that it names are numbered as in the whole.
+  /// `slices`: where `waves` are of a slice, what finds sums of the whole. All parts know their energy
+  /// then; parts that it names are numbered as in the whole.
   EnergyLedger(const WaveDiscretisation& waves, const double* record, const double* b,
                const TankOptions& tank = {}, bool guarded = false,
                std::vector<char> uncomputable = {}, SlicesTogether* slices = nullptr);
@@ -67,6 +69,13 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// Looks at lanes that committed incident waves `a` and outgoing waves `b`; `columns` are
   /// written.
   void examine(int batch, LaneRange lanes, const double* a, const double* b);
+  /// Makes ready to examine a whole island at once, which allocates. False where it has more than
+  /// eight parts or one that does not know its energy, or somebody else examines some lanes.
+  bool prepare_island(int island);
+  /// The same as `examine` of all its lanes, and what they sum up to. Precondition: it is prepared.
+  void examine_island(int island, const double* a, const double* b);
+  /// Between steps: others may examine from now on. What was examined and not tallied counts no more.
+  void forget_examined();
   /// Whoever examines only some lanes: `entries` is called before entries of others are looked at, and
   /// fills in all `entries()`; `states` before records of a step are. Neither is called often.
   void before_entries(std::function<void()> entries, std::function<void()> states) {
@@ -100,6 +109,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// the rounding of the account so far, this step included. Or, on an `uncomputable` island of
   /// passive parts, whether H + T grows by more than 1e-9 of what is there and supplied.
   bool overdraws(int island, const CommittedStep& step) const override;
+  void prepare(const CommittedStep& step) const override;
   /// Books the tallied step, of which the guard has to say what `alpha` and `withheld_J` are.
   StepLedger close(const CommittedStep& step, double alpha = 1.0, double withheld_J = 0.0);
   /// After a failed `tally`: the first part whose energy is not finite; where only the sum is not,
@@ -191,12 +201,27 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void sum_up();
   bool refine(const CommittedStep& step);
   double state_rounding(int part, const CommittedStep& step) const;
-  template <class Take>
-  void for_state_roundings(int island, const CommittedStep& step, const Take& take) const;
-  double state_rounding_of_island(int island, const CommittedStep& step) const;
+  /// What states round off on an island in a step [J].
+  struct StateRoundings {
+    double beyond_usual = 0.0;  ///< of parts in which terms cancel
+    double all = 0.0;
+  };
+  void find_state_roundings(std::span<const int> islands, const CommittedStep& step) const;
+  StateRoundings found_roundings(std::size_t i) const;
+  StateRoundings state_roundings(int island, const CommittedStep& step) const;
   double rounding_of_step(int island) const;
+  double allowance_of_tank(int island) const;
+  bool is_short(int island, double allowed) const;
+  void sum_energies(std::span<const int> islands) const;
+  void prepare_energies() const;
+  void prepare_state_roundings(std::span<const int> islands, const CommittedStep& step) const;
   double energy_of_step(int island) const;
   bool creates(int island) const;
+  void take_step(int island, Account& account) const;
+  double excess_of(int island, const Account& account) const;
+  double allowance_of(int island, const Account& account) const;
+  bool is_out(int island, const Account& account) const;
+  void prepare_judgement(const CommittedStep& step) const;
   void judge_island(int island, const CommittedStep& step);
   void see_growth(int island, const Account& account, double beyond);
 
@@ -220,12 +245,20 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   std::vector<char> is_summed_;  // by chunk: by_chunk_ has it
   std::vector<double> mismatch_;
   std::vector<LedgerTotals> by_island_;
+  // Of islands that are examined at once: their parts, and whether by_island_ has this step's sums.
+  std::vector<std::vector<PartPorts>> small_;  // by island; empty: of none
+  std::vector<char> is_known_;
   bool is_taken_ = false;            // these are what others found, too
   mutable bool has_entries_ = true;  // of all lanes
   std::vector<Account> accounts_;    // by island
   double revalued_J_ = 0.0;          // since the last step
   CompensatedSum stored_, metered_J_;
   std::unique_ptr<StepRounding> rounding_;
+  mutable ExtendedSums sums_of_parts_;
+  // Of slices, by island, as of the step that is tallied.
+  mutable std::vector<double> energy_of_step_;
+  mutable std::vector<StateRoundings> state_roundings_;
+  mutable bool knows_energies_ = false;
   EnergyTotals totals_;
   /// What its members are the values of: sums over all steps of terms of one sign.
   struct {

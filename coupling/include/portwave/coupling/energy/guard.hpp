@@ -5,6 +5,7 @@
 
 #include "portwave/coupling/energy/guarded_accounts.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/coupling/waves/extended_sums.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 
@@ -43,9 +44,13 @@ class PassivityGuard {
   /// The longest way towards P b, in units of P b − â.
   static constexpr double kFarthest = 4.0;
 
-  explicit PassivityGuard(const WaveDiscretisation& waves);
+  /// `slices`: where `waves` are of a slice, what finds sums of the whole. All ranks then make the same
+  /// calls, and decide the same.
+  explicit PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* slices = nullptr);
 
   const WaveDiscretisation& waves() const { return waves_; }
+  /// The island of a part whose commit failed; with slices, of a part as it is numbered in the whole.
+  int island_of(int part) const;
   /// After a tally: whether some island overdraws. `record` is the one the step was frozen at.
   bool begin(const GuardedAccounts& ledger, const double* record, const CommittedStep& step);
   /// Changes `a` on the islands that are searched.
@@ -73,13 +78,14 @@ class PassivityGuard {
 
  private:
   enum class Path {
+    none,     ///< not chosen yet
     nearest,  ///< â + s·direction, the nearest feasible point of linear parts
     onward,   ///< the same towards P b
     scaling,  ///< αâ
   };
   struct Search {
     int island = 0;
-    Path path = Path::scaling;
+    Path path = Path::none;
     double tank = 0.0;      // T; round-off may have left it a little below zero
     double mismatch = 0.0;  // m(â)
     double incident = 0.0;  // |â|
@@ -89,6 +95,7 @@ class PassivityGuard {
     int attempts = 0;       // commits on the present path
     // Scaling.
     double psi_full = 0.0;    // ψ(1)
+    double square = 0.0;      // |S(αâ)|² of the last commit
     double alpha = 1.0;       // of the last or next commit
     double infeasible = 1.0;  // smallest α found to be so
     double bound = 1.0;       // no feasible α lies above
@@ -101,14 +108,22 @@ class PassivityGuard {
     bool last = false;  // what is committed next is final
   };
 
-  void choose_path(Search& search, const CommittedStep& step);
-  bool find_gradient(Search& search, const double* b);
+  bool is_affine(const Search& search) const {
+    return affine_[static_cast<std::size_t>(search.island)] != 0;
+  }
+  void find_affine();
+  void begin_searches(const CommittedStep& step);
+  void choose_paths(const CommittedStep& step);
+  template <class Wanted, class Add>
+  void find_sums(const Wanted& wanted, const Add& add);
+  void find_gradients(const double* b);
+  bool leads_far_enough(Search& search, long double square, long double image) const;
   bool find_projection(Search& search, const double* b);
-  bool find_onward(Search& search, const double* b);
+  void find_onward(const double* b);
   void begin_scaling(Search& search);
   double linear_scaling(const Search& search);
-  double squares(int island, const double* waves) const;
-  double psi(const Search& search, const double* b) const;
+  void add_squares(long double& sum, int part, const double* waves) const;
+  double psi(const Search& search, double square) const;
   void choose_next(Search& search, double value) const;
   void choose_last(Search& search) const;
   bool try_further(Search& search, double deficit_before);
@@ -117,6 +132,9 @@ class PassivityGuard {
 
   const WaveDiscretisation& waves_;
   const PartOrderReduction& parts_;
+  SlicesTogether* slices_;
+  ExtendedSums sums_;
+  std::vector<int> asked_;    // islands
   std::vector<char> affine_;  // by island
   std::vector<char> searching_;
   std::vector<Search> searches_;

@@ -17,6 +17,9 @@ class GuardedAccounts {
  public:
   /// Whether the step takes more from the tank than is in it, beyond rounding.
   virtual bool overdraws(int island, const CommittedStep& step) const = 0;
+  /// Called once a step is tallied, before `overdraws` is asked of its islands: what only other processes
+  /// know is found out for all of them together.
+  virtual void prepare(const CommittedStep& /*step*/) const {}
   /// T before the step [J].
   virtual double tank(int island) const = 0;
   /// ½(|b|² − |a|²) of the step [J].

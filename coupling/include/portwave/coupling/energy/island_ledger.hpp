@@ -11,6 +11,7 @@
 #include "portwave/coupling/energy/guarded_accounts.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/coupling/method/method.hpp"
+#include "portwave/coupling/waves/extended_sums.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
 
 namespace portwave {
@@ -114,6 +115,7 @@ class IslandLedger final : public GuardedAccounts {
   };
   std::vector<std::unique_ptr<Closed>> kept_;  // of islands that are closed
   std::unique_ptr<StepRounding> rounding_of_;
+  mutable ExtendedSums sums_of_parts_;
   std::int64_t steps_ = 0;
 };
 

@@ -11,9 +11,10 @@
 
 namespace PORTWAVE_EXPORT portwave {
 
-/// The coupling of some junctions as straight loops over a wave array. Compiled once, from an
-/// Interconnection; immutable; allocates nothing. Several threads may run these at once on
-/// arrays whose offsets do not meet.
+/// The coupling of some junctions as straight loops over a wave array. Compiled from an
+/// Interconnection, which may write other weights into it later (Interconnection::recompile); its loops
+/// change and allocate nothing. Several threads may run these at once on arrays whose offsets do
+/// not meet.
 class CompiledJunctions {
  public:
   /// a = P b on the offsets of these junctions.
@@ -73,6 +74,7 @@ class CompiledJunctions {
   }
 
   std::vector<JunctionRun> runs_;
+  std::vector<int> junctions_;  // run by run, of the Interconnection
   std::vector<int> offsets_;
   AlignedVector values_;
   mutable AlignedVector work_;  // of dense junctions with many ports, each its own stretch

@@ -46,6 +46,13 @@ class Interconnection {
   Interconnection(std::span<const Junction> junctions, std::span<const int> offset_of,
                   std::span<const double> impedance);
 
+  /// Takes other impedances, by offset: finite, > 0, as many as before. What it then holds is what it
+  /// would hold if it had been made with them. Junctions whose impedances are as before are left
+  /// alone, and offsets stay. Allocates only for junctions without a closed form, and where one takes
+  /// another form than it had, as a swap does that becomes a reflection. What `compile` has made
+  /// is stale (`recompile`). Where it throws (memory), setting impedances again repairs it.
+  void set_impedance(std::span<const double> impedance);
+
   int size() const { return static_cast<int>(blocks_.size()); }
   int wave_size() const { return wave_size_; }
 
@@ -61,6 +68,11 @@ class Interconnection {
   /// of a smaller wave array.
   CompiledJunctions compile(std::span<const int> junctions,
                             std::span<const int> renumbering = {}) const;
+  /// The same into `compiled`, which may hold what was compiled of these junctions, by this renumbering,
+  /// for other impedances: where all of them have kept their forms only weights are written, and
+  /// nothing is allocated.
+  void recompile(CompiledJunctions& compiled, std::span<const int> junctions,
+                 std::span<const int> renumbering = {}) const;
 
   /// Offsets of a junction.
   std::span<const int> waves(int index) const;
@@ -80,22 +92,39 @@ class Interconnection {
   std::size_t bytes() const;
 
  private:
+  /// What of a junction does not depend on impedances.
+  struct Structure {
+    /// Of which variable the only sum is that the junction has, if it has no other: then P is a
+    /// reflection at any impedances.
+    enum class Balance { of_flows, of_efforts, none };
+
+    std::shared_ptr<const DiracStructure> dirac;
+    Balance balance;
+    std::vector<double> weights;  ///< of the sum
+    bool is_swap_between_equals;  ///< equal impedances make it a swap
+  };
   struct Block {
     JunctionForm form;
     int arity;
-    int waves;   ///< begin in waves_
-    int values;  ///< begin in values_
+    int structure;  ///< in structures_
+    int waves;      ///< begin in waves_
+    int values;     ///< begin in values_, where there is room for all forms that it may take
     double sign;
   };
 
-  void add(const DiracStructure& dirac, std::span<const int> offsets,
-           std::span<const double> impedance);
+  static Structure structure_of(const Junction& junction);
+  /// Sets form, sign and values of a block for impedance_.
+  void weigh(Block& block);
+  void weigh_dense(Block& block);
   Eigen::MatrixXd apply_to_basis(int index, bool resolvent) const;
 
   int wave_size_ = 0;
+  std::vector<double> impedance_;      // by offset
+  std::vector<Structure> structures_;  // one for all junctions that share it
   std::vector<Block> blocks_;
   std::vector<int> waves_;
   std::vector<double> values_;
+  std::vector<int> every_;  // junction
   CompiledJunctions all_;
 };
 

@@ -34,9 +34,9 @@ struct JunctionRun {
   double sign = 1.0;
   int offsets = 0;  ///< begin in CompiledJunctions' offsets
   int values = 0;  ///< begin in its values: n_k of junction i at [k·count + i], or at [k] if shared
-                   ///< (two ports: P₁₁ and P₁₂ in place of the normal);
-                   ///< dense: per junction P, then the resolvent, row-major
-  int work = 0;    ///< begin in its work
+      ///< (two ports: P₁₁ and P₁₂ in place of the normal), arity × count doubles either way;
+      ///< dense: per junction P, then the resolvent, row-major
+  int work = 0;  ///< begin in its work
 };
 
 }  // namespace portwave

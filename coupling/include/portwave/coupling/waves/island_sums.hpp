@@ -9,6 +9,9 @@
 
 namespace portwave {
 
+/// The larger of two; NaN if one of them is.
+inline double larger_or_nan(double a, double b) { return (a >= b || a != a) ? a : b; }
+
 /// Sums and maxima over the parts of islands, formed chunk by chunk (PartOrderReduction) from what is
 /// known by entry. Whoever has looked at some parts only forms the chunks that it knows, hears of the
 /// others, and gives what comes of both.
@@ -21,6 +24,13 @@ class IslandSums {
   /// By entry, all that chunks are formed from.
   virtual std::span<const std::span<double>> terms() = 0;
   virtual void form(int chunk, double* values) const = 0;
+  /// values ← values + other, of two branches of the tree.
+  virtual void add(double* values, const double* other) const {
+    for (int i = 0; i < sums(); ++i) values[i] += other[i];
+    for (int i = sums(); i < sums() + maxima(); ++i) {
+      values[i] = larger_or_nan(values[i], other[i]);
+    }
+  }
   /// Of an island, to be used in place of what would come of the entries here.
   virtual void take(int island, const double* values) = 0;
 };
@@ -52,8 +62,5 @@ class SlicesTogether {
     return is_any;
   }
 };
-
-/// The larger of two; NaN if one of them is.
-inline double larger_or_nan(double a, double b) { return (a >= b || a != a) ? a : b; }
 
 }  // namespace portwave

@@ -60,6 +60,12 @@ class PartOrderReduction {
     const List& list = islands_[static_cast<std::size_t>(island)];
     return {list.first_chunk, list.first_chunk + (list.count + kChunk - 1) / kChunk};
   }
+  /// In the order of their numbers.
+  std::span<const int> parts_of_chunk(int chunk) const {
+    const Chunk& own = chunks_[static_cast<std::size_t>(chunk)];
+    return std::span<const int>(parts_).subspan(static_cast<std::size_t>(own.first),
+                                                static_cast<std::size_t>(own.count));
+  }
   Entries entries_of_chunk(int chunk) const {
     const Chunk& own = chunks_[static_cast<std::size_t>(chunk)];
     if (own.shift >= 0) return {own.shift, nullptr, own.count};

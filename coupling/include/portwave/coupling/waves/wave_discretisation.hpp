@@ -74,7 +74,8 @@ class WaveDiscretisation {
   /// Prepares the junctions and the step maps of parts whose impedances differ, and of those that lie in
   /// a batch with them, for other impedances, by scalar port; offsets stay.
   /// Records have to be frozen anew, and compiled junctions and bound calls that were made from this are stale.
-  /// Allocates.
+  /// Allocates only what Interconnection::set_impedance and the batches concerned allocate to be prepared
+  /// again, and at the first call.
   /// Errors: as for the constructor; the old impedances are then in force again.
   void set_impedance(std::span<const double> impedance);
 
@@ -186,8 +187,10 @@ class WaveDiscretisation {
   std::unique_ptr<StepBatch> made_batch(const BatchSlot& slot) const;
   std::vector<std::unique_ptr<StepBatch>> made_batches() const;
   void prepare(Preparation& preparation) const;
-  /// Of these batches only; those of the others are prepared.
-  void prepare(Preparation& preparation, std::span<const int> batches) const;
+  /// These batches, for impedances by wave.
+  void prepare(Preparation& preparation, std::span<const int> batches,
+               std::span<const double> by_wave) const;
+  void put_by_wave(std::span<const double> by_port, std::span<double> by_wave) const;
 
   const System& system_;
   StageIncrements increments_;
@@ -200,6 +203,9 @@ class WaveDiscretisation {
   std::vector<int> rank_of_part_;
   PartOrderReduction reduction_;
   AlignedVector impedance_;
+  // Of set_impedance: impedances by wave that are to be in force, and batches that they concern.
+  AlignedVector wanted_;
+  std::vector<int> affected_;
   std::vector<DrivenInput> driven_;
   std::vector<char> ignored_;  // by part
   std::size_t record_size_ = 0;

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "portwave/coupling/waves/island_sums.hpp"
+#include "portwave/coupling/waves/part_order_reduction.hpp"
+
+namespace portwave {
+
+/// Sums over the parts of islands in extended precision, for what is looked at only now and then: by the
+/// passivity guard, and by a ledger whose account does not close. They are trees as all sums over islands
+/// (PartOrderReduction); the parts of a chunk are added one after another. What a chunk or a branch comes
+/// to is kept as two doubles, also where no other process is to hear of it, so that the bits do not depend
+/// on how many processes there are.
+///
+/// Thread-safety  none. Nothing is allocated after construction.
+class ExtendedSums final : public IslandSums {
+ public:
+  /// Sums that are found at once, at most.
+  static constexpr int kTerms = 3;
+  using Terms = std::array<long double, kTerms>;
+
+  /// `most`: islands that are asked for at once. `slices`: null where this process has all parts.
+  ExtendedSums(const System& system, const PartOrderReduction& parts, std::size_t most,
+               SlicesTogether* slices);
+
+  /// Sums over the parts of `islands`, of which there are some; add(terms, part) adds those of a part, of
+  /// each once and in the order of their numbers within an island. With slices all ranks call it, for the
+  /// same islands.
+  template <class Add>
+  void find(std::span<const int> islands, const Add& add) {
+    const auto of_chunk = [&](int chunk) {
+      Terms sum{};
+      for (const int part : parts_.parts_of_chunk(chunk)) add(sum, part);
+      return rounded(sum);
+    };
+    found_.clear();
+    if (slices_ != nullptr) return find_together(islands, std::cref(of_chunk));
+    for (const int island : islands) {
+      const auto [first, last] = parts_.chunks_of(island);
+      found_.push_back(PartOrderReduction::tree<Terms>(first, last, of_chunk, added));
+    }
+  }
+  template <class Add>
+  const Terms& find(int island, const Add& add) {
+    find(std::span(&island, 1), add);
+    return of(0);
+  }
+  /// Of the i-th of the islands that were asked for last.
+  const Terms& of(std::size_t i) const { return found_[i]; }
+
+  std::size_t bytes() const;
+
+  // As IslandSums.
+  int sums() const override { return 2 * kTerms; }
+  int maxima() const override { return 0; }
+  std::span<const std::span<double>> terms() override { return {}; }
+  void form(int chunk, double* values) const override;
+  void add(double* values, const double* other) const override;
+  void take(int island, const double* values) override;
+
+ private:
+  using OfChunk = std::function<Terms(int)>;
+
+  static Terms rounded(Terms terms);
+  static Terms added(const Terms& a, const Terms& b);
+  void find_together(std::span<const int> islands, const OfChunk& of_chunk);
+
+  const System& system_;
+  const PartOrderReduction& parts_;
+  SlicesTogether* slices_;
+  std::vector<Terms> found_;
+  std::vector<int> place_;  // with slices, by island: in found_; −1: it was not asked for
+  const OfChunk* of_chunk_ = nullptr;
+};
+
+}  // namespace portwave
