@@ -3,7 +3,9 @@
 //   async           the async executor beside the serial one
 //   automatic       the default, which may stay serial
 //   automatic_busy  the same while another process spins on one of the cores
-// A watchdog ends the program if a step never returns.
+//   guarded         steps in which the guard acts, from the start on, over the same without it, serial
+// The others are of steps in which it does not: from the start on it acts in some hundreds, more or fewer of
+// which would be in the turns of one contender than in another's. A watchdog ends the program if a step never returns.
 
 #include <algorithm>
 #include <chrono>
@@ -69,12 +71,29 @@ std::unique_ptr<Stepper> stepper(const Scenario& scenario, ExecutorKind executor
   return std::make_unique<Stepper>(scenario.system, options);
 }
 
+std::int64_t guarded_steps(const Stepper& stepper) {
+  const portwave::GuardStatistics* const guard = stepper.waves()->guard();
+  return guard == nullptr ? 0 : guard->steps;
+}
+
+/// Steps until the guard has not acted for a while.
+void coast(Stepper& stepper) {
+  constexpr int kWhile = 200, kMostWhiles = 40;
+  for (int i = 0; i < kMostWhiles; ++i) {
+    const std::int64_t before = guarded_steps(stepper);
+    stepper.run(kWhile);
+    if (guarded_steps(stepper) == before) return;
+  }
+  throw std::runtime_error("the guard does not come to rest");
+}
+
 /// As many parts as make a serial step last about `target_us`.
 int parts_for(const Kind& kind, double target_us) {
   int parts = 256;
   for (int i = 0; i < 3; ++i) {
     const Scenario scenario = kind.make(parts, kind.iterations);
     const auto serial = stepper(scenario, ExecutorKind::serial, 1);
+    coast(*serial);
     const Contest alone =
         take_turns({processor_timed([&] { serial->step(); })}, {.rounds = 7, .turn_s = 2e-3});
     const double step_us = quantile(alone.seconds(0), 0.1) * 1e6;
@@ -155,6 +174,7 @@ void compare(const Report& report, const Kind& kind, double target_us) {
   const auto serial = stepper(scenario, ExecutorKind::serial, 1);
   const auto async = stepper(scenario, ExecutorKind::async, 2);
   const auto automatic = stepper(scenario, ExecutorKind::automatic, 2);
+  for (Stepper* const own : {serial.get(), async.get(), automatic.get()}) coast(*own);
   settle(*automatic);
   const Turns turns{.rounds = 31, .turn_s = 3e-3};
   const Contest free = take_turns({warmed(*serial), warmed(*async), warmed(*automatic)}, turns);
@@ -179,6 +199,55 @@ void compare(const Report& report, const Kind& kind, double target_us) {
              1, 0);
 }
 
+/// Times `kSteps` steps from the start on, over and over; a call is one step.
+class Beginning {
+ public:
+  static constexpr std::int64_t kSteps = 16;
+
+  Beginning(const Scenario& scenario, bool guard) {
+    portwave::StepperOptions options = scenario.options;
+    options.executor = ExecutorKind::serial;
+    options.method.waves().guard = guard;
+    stepper_ = std::make_unique<Stepper>(scenario.system, options);
+    start_ = stepper_->snapshot();
+    stepper_->run(kSteps);
+    if (guarded_steps(*stepper_) != (guard ? kSteps : 0)) {
+      throw std::runtime_error("the guard is to act in every step from the start on");
+    }
+  }
+
+  double operator()(std::int64_t calls) {
+    double sum_s = 0.0;
+    const std::int64_t rounds = (calls + kSteps - 1) / kSteps;
+    for (std::int64_t r = 0; r < rounds; ++r) {
+      stepper_->restore(start_);
+      sum_s += timed([this] { stepper_->step(); })(kSteps);
+    }
+    return sum_s * static_cast<double>(calls) / static_cast<double>(rounds * kSteps);
+  }
+
+ private:
+  std::unique_ptr<Stepper> stepper_;
+  portwave::Snapshot start_;
+};
+
+void compare_guarded(const Report& report, const char* name, Scenario scenario) {
+  Beginning guarded(scenario, true), plain(scenario, false);
+  const auto timer = [](Beginning& of) { return [&of](std::int64_t calls) { return of(calls); }; };
+  report.add({fmt::format("threads/{}/guarded", name), Sense::at_most, std::nullopt,
+              fmt::format("{}; {} parts; steps in which the guard acts over steps without it",
+                          to_string(portwave::instruction_set()), scenario.system.parts().size())},
+             take_turns({timer(plain), timer(guarded)}, {.rounds = 31, .turn_s = 10e-3}), 1, 0);
+}
+
+Scenario generated_chain(int parts, int iterations) {
+  portwave::Scenario read = portwave::parse_scenario(
+      portwave::generate_scenario(portwave::network::Chain{.blocks = parts},
+                                  {.iterations = iterations}),
+      "generated", ".");
+  return {std::move(read.system), read.options};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -194,6 +263,8 @@ int main(int argc, char** argv) try {
     check_answers(kind);
     for (const double target_us : kTargets_us) compare(report, kind, target_us);
   }
+  compare_guarded(report, "chain/K=20", generated_chain(5000, 20));
+  compare_guarded(report, "grid/K=5", grid(4624, 5));
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "threads: {}\n", error.what());

@@ -29,25 +29,121 @@ Matrix leading_columns(const SparseMatrix& matrix, Eigen::Index count) {
   return Matrix(matrix.leftCols(count));
 }
 
-/// (E/h − (J − R)M)⁻¹ B.
-Matrix dense_states(const Structure& s, const SparseMatrix* E, const Triplets& entries,
-                    double step_s, const Matrix& B, Matrix& efforts) {
-  const Eigen::Index n = s.states();
-  Matrix M = Matrix::Zero(n, n);
-  for (const auto& entry : entries) M(entry.row(), entry.col()) += entry.value();
-  Matrix step = s.R * M - s.J * M;
-  if (E != nullptr) {
-    step += Matrix(*E) / step_s;
-  } else {
-    step.diagonal().array() += 1.0 / step_s;
+/// visit(row, column, value) of the leading columns of a matrix.
+template <class Visit>
+void for_entries(const SparseMatrix& matrix, Eigen::Index columns, const Visit& visit) {
+  for (Eigen::Index j = 0; j < columns; ++j) {
+    for (SparseMatrix::InnerIterator it(matrix, j); it; ++it) visit(it.row(), j, it.value());
   }
-  Matrix states = lu_solve(step, B);
-  efforts = M * states;
-  return states;
 }
 
-Matrix sparse_states(const Structure& s, const SparseMatrix* E, const Triplets& entries,
-                     double step_s, const Matrix& B, Matrix& efforts) {
+/// [A | B] by rows, n×(n + m): solved by elimination in place. Small parts are asked for their
+/// responses by the hundred thousand, so that it allocates nothing once it is large enough.
+class SmallEquations {
+ public:
+  void reset(Eigen::Index n, Eigen::Index right) {
+    n_ = n;
+    width_ = n + right;
+    values_.assign(static_cast<std::size_t>(n_ * width_), 0.0);
+  }
+  double& A(Eigen::Index i, Eigen::Index j) { return row(i)[j]; }
+  double& B(Eigen::Index i, Eigen::Index j) { return row(i)[n_ + j]; }
+
+  /// A⁻¹B in place of B, rows exchanged for the largest pivot; not finite where A is singular.
+  void solve() {
+    for (Eigen::Index k = 0; k < n_; ++k) {
+      Eigen::Index best = k;
+      for (Eigen::Index i = k + 1; i < n_; ++i) {
+        if (std::abs(A(i, k)) > std::abs(A(best, k))) best = i;
+      }
+      if (best != k) std::swap_ranges(row(k), row(k) + width_, row(best));
+      const double inverse = 1.0 / A(k, k);
+      for (Eigen::Index i = k + 1; i < n_; ++i) {
+        const double factor = A(i, k) * inverse;
+        if (factor != 0.0) subtract(i, factor, k, k + 1);
+      }
+    }
+    for (Eigen::Index k = n_ - 1; k >= 0; --k) {
+      for (Eigen::Index j = n_; j < width_; ++j) row(k)[j] /= A(k, k);
+      for (Eigen::Index i = 0; i < k; ++i) {
+        if (A(i, k) != 0.0) subtract(i, A(i, k), k, n_);
+      }
+    }
+  }
+
+ private:
+  double* row(Eigen::Index i) { return values_.data() + i * width_; }
+  void subtract(Eigen::Index from, double factor, Eigen::Index of, Eigen::Index first) {
+    double* const to = row(from);
+    const double* const pivot_row = row(of);
+    for (Eigen::Index j = first; j < width_; ++j) to[j] -= factor * pivot_row[j];
+  }
+
+  Eigen::Index n_ = 0, width_ = 0;
+  std::vector<double> values_;
+};
+
+/// Adds Cᵀ M (E/h − (J − R)M)⁻¹ B to the response of the ports, B = G − P and C = G + P, and to the
+/// terms what it is the sum of.
+void add_dense_response(const Structure& s, const SparseMatrix* E, const Triplets& M, double step_s,
+                        Matrix& response, Eigen::VectorXd& terms) {
+  thread_local SmallEquations equations;
+  thread_local std::vector<double> efforts, output;
+  const Eigen::Index n = s.states(), ports = response.rows();
+  equations.reset(n, ports);
+  if (E != nullptr) {
+    for_entries(*E, n, [&](Eigen::Index i, Eigen::Index j, double value) {
+      equations.A(i, j) += value / step_s;
+    });
+  } else {
+    for (Eigen::Index i = 0; i < n; ++i) equations.A(i, i) = 1.0 / step_s;
+  }
+  for (const auto& m : M) {
+    const auto subtract = [&](const SparseMatrix& of, double factor) {
+      for (SparseMatrix::InnerIterator it(of, m.row()); it; ++it) {
+        equations.A(it.row(), m.col()) += factor * it.value() * m.value();
+      }
+    };
+    subtract(s.J, -1.0);
+    subtract(s.R, 1.0);
+  }
+  const auto add_input = [&](Eigen::Index i, Eigen::Index j, double value) {
+    equations.B(i, j) += value;
+  };
+  for_entries(s.G, ports, add_input);
+  for_entries(s.P, ports,
+              [&](Eigen::Index i, Eigen::Index j, double value) { add_input(i, j, -value); });
+  equations.solve();
+  const auto at = [](Eigen::Index i, Eigen::Index row, Eigen::Index rows) {
+    return static_cast<std::size_t>(i * rows + row);
+  };
+  efforts.assign(static_cast<std::size_t>(n * ports), 0.0);
+  output.assign(static_cast<std::size_t>(n * ports), 0.0);
+  for (const auto& m : M) {
+    for (Eigen::Index j = 0; j < ports; ++j) {
+      efforts[at(j, m.row(), n)] += m.value() * equations.B(m.col(), j);
+    }
+  }
+  const auto add_output = [&](Eigen::Index i, Eigen::Index j, double value) {
+    output[at(j, i, n)] += value;
+  };
+  for_entries(s.G, ports, add_output);
+  for_entries(s.P, ports, add_output);
+  for (Eigen::Index i = 0; i < ports; ++i) {
+    for (Eigen::Index k = 0; k < n; ++k) {
+      const double weight = output[at(i, k, n)];
+      if (weight == 0.0) continue;
+      for (Eigen::Index j = 0; j < ports; ++j) {
+        response(i, j) += weight * efforts[at(j, k, n)];
+      }
+      terms[i] += std::abs(weight * efforts[at(i, k, n)]);
+    }
+  }
+}
+
+/// M (E/h − (J − R)M)⁻¹ B.
+Matrix sparse_efforts(const Structure& s, const SparseMatrix* E, const Triplets& entries,
+                      double step_s, const Matrix& B) {
   const Eigen::Index n = s.states();
   SparseMatrix M(n, n), identity(n, n);
   M.setFromTriplets(entries.begin(), entries.end());
@@ -59,9 +155,7 @@ Matrix sparse_states(const Structure& s, const SparseMatrix* E, const Triplets& 
   if (!lu.factorise(step)) {
     throw ConfigError("", "the implicit step is singular at this step size");
   }
-  Matrix states = lu.solve(B);
-  efforts = M * states;
-  return states;
+  return M * lu.solve(B);
 }
 
 /// The slope of a nonlinear resistance at rest; 0 where it is next to nothing beside that elsewhere,
@@ -111,25 +205,30 @@ Eigen::MatrixXd port_response(const Subsystem& part, double step_s, const double
     x = start.data();
   }
   const bool is_constant = part.constant_structure() && !part.has_port_laws();
-  const Structure own = is_constant ? Structure() : structure_at_rest(part, x);
-  const Structure& s = is_constant ? part.structure() : own;
-  Matrix response =
-      leading_columns(s.S, ports).topRows(ports) + leading_columns(s.N, ports).topRows(ports);
+  std::optional<Structure> own;
+  if (!is_constant) own = structure_at_rest(part, x);
+  const Structure& s = own ? *own : part.structure();
+  Matrix response = Matrix::Zero(ports, ports);
+  const auto add_direct = [&](Eigen::Index i, Eigen::Index j, double value) {
+    if (i < ports) response(i, j) += value;
+  };
+  for_entries(s.S, ports, add_direct);
+  for_entries(s.N, ports, add_direct);
   if (s.states() > 0) {
-    Triplets entries;
+    thread_local Triplets entries;  // as SmallEquations
+    entries.clear();
     part.discrete_gradient_jacobian(x, x, entries);
-    const Matrix G = leading_columns(s.G, ports), P = leading_columns(s.P, ports);
-    Matrix efforts;
-    if (s.states() <= kDenseStates) {
-      dense_states(s, part.linear_form().E, entries, step_s, G - P, efforts);
-    } else {
-      sparse_states(s, part.linear_form().E, entries, step_s, G - P, efforts);
-    }
+    const SparseMatrix* const E = part.linear_form().E;
     terms = response.diagonal().cwiseAbs();
-    const Matrix output = G + P;
-    response += output.transpose() * efforts;
-    for (Eigen::Index j = 0; j < ports; ++j) {
-      terms[j] += output.col(j).cwiseAbs().dot(efforts.col(j).cwiseAbs());
+    if (s.states() <= kDenseStates) {
+      add_dense_response(s, E, entries, step_s, response, terms);
+    } else {
+      const Matrix G = leading_columns(s.G, ports), P = leading_columns(s.P, ports);
+      const Matrix efforts = sparse_efforts(s, E, entries, step_s, G - P), output = G + P;
+      response += output.transpose() * efforts;
+      for (Eigen::Index j = 0; j < ports; ++j) {
+        terms[j] += output.col(j).cwiseAbs().dot(efforts.col(j).cwiseAbs());
+      }
     }
   }
   if (!response.allFinite()) {
@@ -406,6 +505,7 @@ Eigen::MatrixXd closed_response(const Eigen::MatrixXd& response,
 PortResponses::PortResponses(const System& system, double step_s)
     : system_(system), step_s_(step_s) {
   std::unordered_map<const Component*, int> known;
+  Eigen::VectorXd terms;
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
     const Part& part = system.parts()[static_cast<std::size_t>(i)];
     const int next = static_cast<int>(responses_.size());
@@ -423,9 +523,8 @@ PortResponses::PortResponses(const System& system, double step_s)
         add_probed(part);
         continue;
       }
-      Eigen::VectorXd terms;
       responses_.push_back(response_of(part, part.initial_state.data(), terms));
-      terms_.push_back(std::move(terms));
+      add_terms(terms);
       usual_.push_back(usual_of(part));
     } catch (const ConfigError& error) {
       throw ConfigError("", "subsystem \"" + part.name + "\": " + error.issues().front().what);
@@ -459,16 +558,21 @@ void PortResponses::add_probed(const Part& part) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   if (!response) response = Matrix::Constant(ports, ports, kNone);
   responses_.push_back(*std::move(response));
-  terms_.emplace_back(responses_.back().diagonal().cwiseAbs());
-  usual_.emplace_back(Eigen::VectorXd::Zero(responses_.back().rows()));
+  add_terms(responses_.back().diagonal().cwiseAbs());
+  usual_.emplace_back();
+}
+
+void PortResponses::add_terms(const Eigen::VectorXd& terms) {
+  first_term_.push_back(terms_.size());
+  terms_.insert(terms_.end(), terms.data(), terms.data() + terms.size());
 }
 
 Eigen::VectorXd PortResponses::usual_of(const Part& part) const {
   const Subsystem& physics = *part.port_hamiltonian();
+  if (physics.constant_structure()) return {};
   const std::vector<double> typical = physics.typical_state();
-  const Eigen::Index size = terms_.back().size(), ports = physics.signature().wave_size();
+  const Eigen::Index size = responses_.back().rows(), ports = physics.signature().wave_size();
   Eigen::VectorXd usual = Eigen::VectorXd::Zero(size);
-  if (physics.constant_structure()) return usual;
   Structure there = physics.structure(), further = there;
   physics.structure_at(typical.data(), there);
   std::vector<double> twice = typical;
@@ -487,14 +591,15 @@ Eigen::VectorXd PortResponses::usual_of(const Part& part) const {
 double PortResponses::matched(int part, Eigen::Index port) const {
   constexpr double kWorstCancellation = 1e-3, kLeastOfUsual = 1e-3, kRoundOff = 1e-14;
   const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(part)]);
-  const double own = responses_[i](port, port), terms = terms_[i][port];
-  const double least = kLeastOfUsual * usual_[i][port];
+  const double own = responses_[i](port, port), terms = this->terms(part, port);
+  const double least = usual_[i].size() == 0 ? 0.0 : kLeastOfUsual * usual_[i][port];
   return own > kRoundOff * terms ? std::max({own, kWorstCancellation * terms, least})
                                  : std::max(own, least);
 }
 
 double PortResponses::terms(int part, Eigen::Index port) const {
-  return terms_[static_cast<std::size_t>(index_[static_cast<std::size_t>(part)])][port];
+  const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(part)]);
+  return terms_[first_term_[i] + static_cast<std::size_t>(port)];
 }
 
 const Eigen::MatrixXd& PortResponses::of(int part) const {
@@ -512,7 +617,7 @@ void PortResponses::linearise(const std::function<std::span<const double>(int pa
   for (std::size_t k = 0; k < fresh.size(); ++k) {
     const auto i = static_cast<std::size_t>(index_[static_cast<std::size_t>(nonlinear_[k])]);
     responses_[i] = std::move(fresh[k]);
-    terms_[i] = std::move(terms[k]);
+    std::ranges::copy(terms[k], terms_.begin() + static_cast<std::ptrdiff_t>(first_term_[i]));
   }
 }
 

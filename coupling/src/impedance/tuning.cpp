@@ -303,11 +303,7 @@ double condition(const Matrix& response, const Signature& signature,
   const Eigen::Index ports = response.rows();
   if (ports < 2) return 1.0;
   if (ports == 2) {
-    double scale[2];
-    for_scalar_ports(signature, [&](int j, Causality causality) {
-      scale[j] = scale_of(impedance[at(j)], causality);
-    });
-    TwoByTwo closed = scaled(response, scale[0], scale[1]);
+    TwoByTwo closed = scaled_two_ports(response, signature, impedance);
     closed.a00 += 1.0;
     closed.a11 += 1.0;
     return closed.norm() * TwoByTwoLu(closed).inverse().norm();

@@ -4,8 +4,12 @@
 // of them, without memory from the heap.
 
 #include <cmath>
+#include <cstddef>
+#include <span>
 
 #include <Eigen/Core>
+
+#include "impedance/response_tools.hpp"
 
 namespace portwave {
 
@@ -53,6 +57,16 @@ class TwoByTwoLu {
 inline TwoByTwo scaled(const Eigen::MatrixXd& M, double scale0, double scale1) {
   return {scale0 * M(0, 0) * scale0, scale0 * M(0, 1) * scale1, scale1 * M(1, 0) * scale0,
           scale1 * M(1, 1) * scale1};
+}
+
+/// scaled_response of a part with two scalar ports.
+inline TwoByTwo scaled_two_ports(const Eigen::MatrixXd& M, const Signature& signature,
+                                 std::span<const double> impedance) {
+  double scale[2];
+  for_scalar_ports(signature, [&](int j, Causality causality) {
+    scale[j] = scale_of(impedance[static_cast<std::size_t>(j)], causality);
+  });
+  return scaled(M, scale[0], scale[1]);
 }
 
 }  // namespace portwave

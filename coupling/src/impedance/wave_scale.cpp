@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "impedance/response_tools.hpp"
+#include "impedance/two_ports.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
@@ -13,11 +14,20 @@ constexpr double kFarOff = 1e9;
 
 bool is_drowned(const Eigen::MatrixXd& response, const Signature& signature,
                 std::span<const double> impedance) {
+  const auto is_far_off = [](double own) {
+    return own > kFarOff || (own > 0.0 && own < 1.0 / kFarOff);
+  };
+  if (response.rows() == 2) {
+    TwoByTwo closed = scaled_two_ports(response, signature, impedance);
+    if (is_far_off(closed.a00) || is_far_off(closed.a11)) return true;
+    closed.a00 += 1.0;
+    closed.a11 += 1.0;
+    return !(closed.norm() * TwoByTwoLu(closed).inverse().norm() <= kFarOff);
+  }
   const Eigen::MatrixXd scaled =
       scaled_response(response, scalar_causalities(signature), impedance);
   for (Eigen::Index j = 0; j < scaled.rows(); ++j) {
-    const double own = scaled(j, j);
-    if (own > kFarOff || (own > 0.0 && own < 1.0 / kFarOff)) return true;
+    if (is_far_off(scaled(j, j))) return true;
   }
   if (scaled.rows() < 2) return false;
   const Eigen::MatrixXd closed = Eigen::MatrixXd::Identity(scaled.rows(), scaled.rows()) + scaled;

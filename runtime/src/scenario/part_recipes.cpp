@@ -22,6 +22,8 @@
 namespace portwave {
 namespace {
 
+constexpr std::string_view kAllowActive = "allow_active";  // every type has it
+
 /// "masses_kg[1]": a name and a place in a list.
 struct Element {
   std::string_view name;
@@ -80,6 +82,48 @@ bool is_matrix(const ParameterValue& value) {
          std::holds_alternative<ShapedMatrix>(value);
 }
 
+/// A parameter as a number, where that is all it is.
+std::optional<double> as_number(const ParameterInfo& info, const Parameters& parameters) {
+  const auto found = parameters.find(info.name);
+  if (found == parameters.end()) return {};
+  const ParameterValue& value = found->second;
+  switch (info.kind) {
+    case ParameterKind::number:
+      if (const auto* const number = std::get_if<double>(&value)) return *number;
+      break;
+    case ParameterKind::integer:
+      if (const auto* const number = std::get_if<int>(&value)) return *number;
+      break;
+    case ParameterKind::boolean:
+      if (const auto* const truth = std::get_if<bool>(&value)) return *truth ? 1.0 : 0.0;
+      break;
+    case ParameterKind::choice:
+      if (const auto* const choice = std::get_if<std::string>(&value)) {
+        const auto place = std::ranges::find(info.choices, *choice);
+        if (place != info.choices.end()) {
+          return static_cast<double>(place - info.choices.begin());
+        }
+      }
+      break;
+    default:
+      break;
+  }
+  return {};
+}
+
+ParameterValue from_number(const ParameterInfo& info, double number) {
+  switch (info.kind) {
+    case ParameterKind::integer:
+      return static_cast<int>(number);
+    case ParameterKind::boolean:
+      return number != 0.0;
+    case ParameterKind::choice:
+      return info.choices[static_cast<std::size_t>(number)];
+    default:
+      return number;
+  }
+}
+
 struct Place {
   int part;
   std::string_view parameter;
@@ -105,7 +149,38 @@ void PartRecipes::add(const std::shared_ptr<const Component>& part, const PartTy
     if (is_matrix(value)) return;
   }
   const std::lock_guard lock(mutex_);
-  keep(part, {part, &type, std::move(parameters), allow_active});
+  keep(part, recipe(part, type, std::move(parameters), allow_active));
+}
+
+PartRecipes::Recipe PartRecipes::recipe(const std::shared_ptr<const Component>& part,
+                                        const PartType& type, Parameters parameters,
+                                        bool allow_active) {
+  Recipe out{part, &type, allow_active, {}, nullptr};
+  const auto active = parameters.find(kAllowActive);  // as checks leave it
+  bool all = parameters.size() == type.parameters.size() + 1 && active != parameters.end();
+  if (all) out.allow_active = std::get<bool>(active->second);
+  out.numbers.reserve(type.parameters.size());
+  for (std::size_t k = 0; all && k < type.parameters.size(); ++k) {
+    const std::optional<double> number = as_number(type.parameters[k], parameters);
+    all = number.has_value();
+    out.numbers.push_back(number.value_or(0.0));
+  }
+  if (!all) {
+    out.numbers = {};
+    out.others = std::make_unique<const Parameters>(std::move(parameters));
+  }
+  return out;
+}
+
+Parameters PartRecipes::Recipe::parameters() const {
+  if (others) return *others;
+  Parameters out;
+  out.emplace(kAllowActive, allow_active);
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    const ParameterInfo& info = type->parameters[k];
+    out.emplace(info.name, from_number(info, numbers[k]));
+  }
+  return out;
 }
 
 void PartRecipes::keep(const std::shared_ptr<const Component>& part, Recipe recipe) {
@@ -127,9 +202,10 @@ const PartRecipes::Recipe& PartRecipes::find(const Component& part) const {
 
 double PartRecipes::value(const Component& part, std::string_view parameter) const {
   const std::lock_guard lock(mutex_);
-  const Recipe& recipe = find(part);
+  const Recipe& own = find(part);
+  const Parameters parameters = own.parameters();
   double out = 0.0;
-  at_number(recipe.parameters, *recipe.type, parameter,
+  at_number(parameters, *own.type, parameter,
             [&](const auto& number) { out = static_cast<double>(number); });
   return out;
 }
@@ -137,17 +213,19 @@ double PartRecipes::value(const Component& part, std::string_view parameter) con
 std::shared_ptr<const Component> PartRecipes::with(const Component& part,
                                                    std::string_view parameter, double value) {
   const std::lock_guard lock(mutex_);
-  Recipe recipe = find(part);
-  at_number(recipe.parameters, *recipe.type, parameter, [&]<class Number>(Number& number) {
+  const Recipe& own = find(part);
+  const PartType& type = *own.type;
+  const bool allow_active = own.allow_active;
+  Parameters parameters = own.parameters();
+  at_number(parameters, type, parameter, [&]<class Number>(Number& number) {
     if constexpr (std::is_same_v<Number, int>) {
       if (value != std::floor(value) || std::abs(value) > 1e9) refuse(parameter, "is an integer");
     }
     number = static_cast<Number>(value);
   });
-  throw_if_any(check_parameters(*recipe.type, recipe.parameters, recipe.allow_active));
-  std::shared_ptr<const Component> built = recipe.type->build(recipe.parameters);
-  recipe.part = built;
-  keep(built, std::move(recipe));
+  throw_if_any(check_parameters(type, parameters, allow_active));
+  std::shared_ptr<const Component> built = type.build(parameters);
+  keep(built, recipe(built, type, std::move(parameters), allow_active));
   return built;
 }
 

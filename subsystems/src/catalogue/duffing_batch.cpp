@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <span>
 
 #include "batches/lane_coefficients.hpp"
@@ -109,7 +111,32 @@ class DuffingBatch final : public StepBatch {
     return BoundCall::of(kernels_.advance, advance_task(range, record, a, next, b, energy));
   }
 
+  std::optional<double> step_rounding(int lane, const double* record, const double* a,
+                                      const double* next) const override {
+    double roundings[kLaneGroup];
+    find_roundings(lane / width_, record, a, next, roundings);
+    return roundings[lane % width_];
+  }
+  bool step_roundings(int lane, const double* record, const double* a, const double* next,
+                      double* out) const override {
+    if (width_ != kLaneGroup) return false;
+    find_roundings(lane / width_, record, a, next, out);
+    return true;
+  }
+
  private:
+  /// ε of each state is multiplied by a force, some of which add up.
+  void find_roundings(int group, const double* record, const double* a, const double* next,
+                      double* out) const {
+    constexpr double kPerTerm = 64.0 * std::numeric_limits<double>::epsilon();
+    // The kernel writes to neither.
+    Task task = task_for({0, 0}, const_cast<double*>(record));  // NOLINT(*-const-cast)
+    task.next = const_cast<double*>(next);                      // NOLINT(*-const-cast)
+    task.a = a;
+    kernels_.energy_terms(task, group, out);
+    for (int l = 0; l < width_; ++l) out[l] *= kPerTerm;
+  }
+
   static constexpr int kMostSprings = 2, kMostMasses = 2, kMostPorts = kMostSprings + kMostMasses;
 
   /// Lane group by lane group, as MapTask reads them; padding repeats the last part.

@@ -42,10 +42,10 @@ double outgoing_row(const PortClosure& port, const Row& u, const Row& y, Eigen::
   return use_flow ? 1.0 : -1.0;
 }
 
-/// One closure per scalar port of a part.
-inline std::vector<PortClosure> port_closures(const Signature& signature, double step_s,
-                                              const double* impedance) {
-  std::vector<PortClosure> closures;
+/// One closure per scalar port of a part, in place of what is there.
+inline void port_closures(const Signature& signature, double step_s, const double* impedance,
+                          std::vector<PortClosure>& closures) {
+  closures.clear();
   for (const Port& port : signature.ports) {
     for (int c = 0; c < port.dimension; ++c) {
       const double gamma = impedance[closures.size()];
@@ -57,6 +57,13 @@ inline std::vector<PortClosure> port_closures(const Signature& signature, double
       }
     }
   }
+}
+
+/// One closure per scalar port of a part.
+inline std::vector<PortClosure> port_closures(const Signature& signature, double step_s,
+                                              const double* impedance) {
+  std::vector<PortClosure> closures;
+  port_closures(signature, step_s, impedance, closures);
   return closures;
 }
 

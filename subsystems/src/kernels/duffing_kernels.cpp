@@ -112,6 +112,24 @@ struct Lanes {
     V::load(record + kColdInverse * W).store(record + kWarmInverse * W);
   }
 
+  /// What |H| and the terms of xᵀ∇H add up to.
+  [[gnu::always_inline]] static V energy_terms(const Group& group, const double* record) {
+    const double* state = record + state_slot(kPorts) * W;
+    const V q = V::load(state), v = V::load(state + W), half = V::all(0.5);
+    const V square = q * q, k3 = step_of(group, kCubicStiffness);
+    const V linear = step_of(group, kStiffness) * square, cubic = k3 * square * square;
+    const V kinetic = step_of(group, kMass) * v * v;
+    V twice = kinetic + linear + half * cubic;
+    V of_gradient = abs(linear + cubic) + abs(kinetic);
+    for (int j = 0; j < kSprings; ++j) {
+      const V delta = V::load(state + (2 + j) * W);
+      const V elastic = spring_of(group, j, kCouplingStiffness) * delta * delta;
+      twice = twice + elastic;
+      of_gradient = of_gradient + abs(elastic);
+    }
+    return of_gradient + half * abs(twice);
+  }
+
   static int advance(const Task& t, long g) {
     const Group& group = t.groups[g];
     const V half = V::all(0.5), two = V::all(2.0);
@@ -205,6 +223,24 @@ int freeze(const Task& t) {
   });
 }
 
+template <int W, int kSprings, int kMasses>
+void energy_terms(const Task& t, int g, double* out) {
+  const auto add = [&](auto lanes) {
+    using L = decltype(lanes);
+    const long at = static_cast<long>(g) * L::kRecord * W;
+    const Vec<W> stored =
+        L::energy_terms(t.groups[g], t.record + at) + L::energy_terms(t.groups[g], t.next + at);
+    Vec<W> incident = Vec<W>::all(0.0);
+    for (int j = 0; j < L::kPorts; ++j) {
+      const Vec<W> a = Vec<W>::load(t.a + j * t.stride + g * W);
+      incident = fma(a, a, incident);
+    }
+    where_at_most(incident, stored, stored, incident).store(out);
+  };
+  t.groups[g].shared ? add(Lanes<W, true, kSprings, kMasses>{})
+                     : add(Lanes<W, false, kSprings, kMasses>{});
+}
+
 template <int W>
 Vec<W> square_root(Vec<W> a) {
   double x[W];
@@ -292,6 +328,9 @@ constexpr Kernels kernels_for() {
         return t.width == 1 ? advance<1, S, M>(t) : advance<kLaneGroup, S, M>(t);
       },
       [](const Task& t) { return t.width == 1 ? freeze<1, S, M>(t) : freeze<kLaneGroup, S, M>(t); },
+      [](const Task& t, int g, double* out) {
+        t.width == 1 ? energy_terms<1, S, M>(t, g, out) : energy_terms<kLaneGroup, S, M>(t, g, out);
+      },
       [](MapTask& t) { return t.width == 1 ? maps<1, S, M>(t) : maps<kLaneGroup, S, M>(t); },
   };
 }

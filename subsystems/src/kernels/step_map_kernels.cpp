@@ -73,7 +73,10 @@ class Solver {
       return own;
     };
     lu_ = take(size_ * size_);
+    of_states_ = take(size_ * t.n);
+    unscale_ = take(size_);
     x_ = take(2 * size_);
+    mid_ = take(2 * t.n);
     z_ = take(2 * t.n);
     y_ = take(2 * t.p);
     rhs_ = take(size_);
@@ -86,7 +89,7 @@ class Solver {
     const int columns = t_.n + t_.p + t_.q;
     for (int c = 0; c < columns; ++c) {
       for (int i = 0; i < 2 * size_; ++i) V::all(0.0).store(x_ + i * W);
-      residual(c);
+      start(c);
       const V size = correct();
       residual(c);
       const V moved = correct();
@@ -99,7 +102,7 @@ class Solver {
 
   static long work(int n, int p, int q) {
     const long size = n + p;
-    return W * (size * size + 2 * size + 2 * n + 2 * p + size + p * (size + q));
+    return W * (size * size + size * n + 4 * size + 4 * n + 2 * p + p * (size + q));
   }
 
  private:
@@ -125,18 +128,23 @@ class Solver {
     (V::load(at) + value).store(at);
   }
   [[gnu::always_inline]] V scale(int i) const { return V::load(t_.scale + i * W); }
+  /// What a scaled δ or u is multiplied by.
+  [[gnu::always_inline]] V unscale(int i) const { return V::load(unscale_ + i * W); }
 
   /// Rows and columns of the states, then of the ports: energies before impedances.
   ///   [2/h − ÂQ̂, −B̂; βĈQ̂, α + βD]
   void factorise() {
     for (int i = 0; i < size_ * size_; ++i) V::all(0.0).store(lu_ + i * W);
-    for (int i = 0; i < t_.n; ++i) add_to(i, i, two_over_h_.high);
+    for (int i = 0; i < size_; ++i) {
+      const V inverse = V::all(1.0) / scale(i);
+      (i < t_.n ? inverse : scale(i)).store(unscale_ + i * W);
+    }
     for (int k = 0; k < t_.JR.count; ++k) {
       const LinearEntry& left = t_.JR.at[k];
       for (int l = t_.Q_rows[left.column]; l < t_.Q_rows[left.column + 1]; ++l) {
         const LinearEntry& right = t_.Q.at[l];
         const V own = value(t_.JR, k) * value(t_.Q, l);
-        add_to(left.row, right.column, negate(own * scale(left.row) / scale(right.column)));
+        add_to(left.row, right.column, negate(own * scale(left.row) * unscale(right.column)));
       }
     }
     for (int k = 0; k < t_.B.count; ++k) {
@@ -150,7 +158,7 @@ class Solver {
       for (int l = t_.Q_rows[left.column]; l < t_.Q_rows[left.column + 1]; ++l) {
         const LinearEntry& right = t_.Q.at[l];
         const V own = closure(StepMapTask::kBeta, left.row) * value(t_.C, k) * value(t_.Q, l);
-        add_to(t_.n + left.row, right.column, own / scale(right.column));
+        add_to(t_.n + left.row, right.column, own * unscale(right.column));
       }
     }
     for (int k = 0; k < t_.D.count; ++k) {
@@ -162,6 +170,12 @@ class Solver {
     for (int j = 0; j < t_.p; ++j) {
       add_to(t_.n + j, t_.n + j, closure(StepMapTask::kAlpha, j) * scale(t_.n + j));
     }
+    for (int i = 0; i < size_; ++i) {
+      for (int j = 0; j < t_.n; ++j) {
+        negate(lu(i, j) * scale(j)).store(of_states_ + (j * size_ + i) * W);
+      }
+    }
+    for (int i = 0; i < t_.n; ++i) add_to(i, i, two_over_h_.high);
     eliminate();
   }
 
@@ -198,18 +212,32 @@ class Solver {
     }
   }
 
-  /// z and y of a column.
+  /// What the equations of a column lack where δ and u are zero, into rhs_, scaled.
+  void start(int column) {
+    if (column >= size_) return residual(column);
+    for (int i = 0; i < size_; ++i) {
+      const V of_state =
+          column < t_.n ? V::load(of_states_ + (column * size_ + i) * W) : V::all(0.0);
+      of_state.store(rhs_ + i * W);
+    }
+    if (column >= t_.n) closure(StepMapTask::kRoot, column - t_.n).store(rhs_ + column * W);
+  }
+
+  /// z and y of a column; of z what y needs, or all of it.
+  template <bool kAll>
   void evaluate(int column) {
-    const auto mid = [&](int j) {
-      const Twofold<W> delta = twofold(x_, j);
-      if (j != column) return delta;
-      const Twofold<W> moved = exact_sum(V::all(1.0), delta.high);
-      return normalised(moved.high, moved.low + delta.low);
-    };
+    for (int i = 0; i < t_.n; ++i) {
+      const Twofold<W> delta = twofold(x_, i);
+      const Twofold<W> moved = exact_sum(V::all(i == column ? 1.0 : 0.0), delta.high);
+      store(normalised(moved.high, moved.low + delta.low), mid_, i);
+    }
+    const auto mid = [&](int j) { return twofold(mid_, j); };
     const auto co_energy = [&](int j) { return twofold(z_, j); };
     const auto in = [&](int j) { return input(column, j); };
-    for (int i = 0, k = 0; i < t_.n; ++i) {
+    for (int i = 0; i < t_.n; ++i) {
+      if (!kAll && t_.at_ports[i] == 0) continue;
       Sum<W> sum = Sum<W>::zero();
+      int k = t_.Q_rows[i];
       add_row(sum, t_.Q, i, k, mid);
       store(sum.value(), z_, i);
     }
@@ -223,7 +251,7 @@ class Solver {
 
   /// What the equations of a column lack, into rhs_, scaled.
   void residual(int column) {
-    evaluate(column);
+    evaluate<true>(column);
     const auto co_energy = [&](int j) { return twofold(z_, j); };
     const auto in = [&](int j) { return input(column, j); };
     const V slope = negate(two_over_h_.high), of_slope = negate(two_over_h_.low);
@@ -272,7 +300,7 @@ class Solver {
       largest = where_at_most(magnitude, largest, largest,
                               where_at_most(largest, magnitude, magnitude, magnitude + largest));
       const Twofold<W> before = twofold(x_, i);
-      const Twofold<W> moved = exact_sum(before.high, i < t_.n ? own / scale(i) : own * scale(i));
+      const Twofold<W> moved = exact_sum(before.high, own * unscale(i));
       store(normalised(moved.high, moved.low + before.low), x_, i);
     }
     return largest;
@@ -280,7 +308,7 @@ class Solver {
 
   /// δ, and both −(2γ/s) f and (2/s) e.
   void write(int column) {
-    evaluate(column);
+    evaluate<false>(column);
     for (int i = 0; i < t_.n; ++i) twofold(x_, i).high.store(t_.delta + (column * t_.n + i) * W);
     for (int j = 0; j < t_.p; ++j) {
       const Twofold<W> in = twofold(x_, t_.n + j), back = twofold(y_, j);
@@ -314,7 +342,7 @@ class Solver {
   const StepMapTask& t_;
   int size_;
   Twofold<W> two_over_h_;
-  double *lu_, *x_, *z_, *y_, *rhs_, *efforts_;
+  double *lu_, *of_states_, *unscale_, *x_, *mid_, *z_, *y_, *rhs_, *efforts_;
 };
 
 template <int W>

@@ -22,8 +22,9 @@ struct StepMapTask {
   };
   Entries Q;  ///< by rows
   Entries JR, B;
-  Entries C, D;                 ///< of ports alone
-  const int* Q_rows = nullptr;  ///< n + 1: where each row of Q begins
+  Entries C, D;                             ///< of ports alone
+  const int* Q_rows = nullptr;              ///< n + 1: where each row of Q begins
+  const unsigned char* at_ports = nullptr;  ///< n: whether C has entries for that z
   double step_s = 0.0;
   /// What δ is multiplied and u divided by to be roots of energies; (n + p) × W.
   const double* scale = nullptr;

@@ -89,6 +89,7 @@ class DenseLinearBatch final : public StepBatch {
       sign_.insert(sign_.end(), static_cast<std::size_t>(port.dimension),
                    port.causality == Causality::effort_in ? 1.0 : -1.0);
     }
+    shape_.input_sign = sign_.data();
   }
 
   double advance_cost_ns() const override {
@@ -337,12 +338,13 @@ class DenseLinearBatch final : public StepBatch {
 
   /// The parts that differ in anything that the step maps depend on.
   struct Distinct {
-    struct Representative {
-      const LinearPortHamiltonian* part;
-      std::vector<double> impedance;
-    };
-    std::vector<Representative> representatives;
+    std::vector<const LinearPortHamiltonian*> parts;
+    std::vector<double> impedances;  ///< p of each
     std::vector<int> of_lane;
+
+    const double* impedance(std::size_t index, int p) const {
+      return impedances.data() + index * static_cast<std::size_t>(p);
+    }
   };
 
   int group_count() const { return (lanes() + width_ - 1) / width_; }
@@ -415,19 +417,17 @@ class DenseLinearBatch final : public StepBatch {
       const LinearPortHamiltonian& part = *parts_[static_cast<std::size_t>(l)];
       const double* gamma = impedance + l;
       const auto equal = [&](int index) {
-        const auto& r = out.representatives[static_cast<std::size_t>(index)];
+        const double* const own = out.impedance(static_cast<std::size_t>(index), p);
         for (int j = 0; j < p; ++j) {
-          if (r.impedance[static_cast<std::size_t>(j)] != gamma[j * stride()]) return false;
+          if (own[j] != gamma[j * stride()]) return false;
         }
-        return same_physics(*r.part, part);
+        return same_physics(*out.parts[static_cast<std::size_t>(index)], part);
       };
       int found = !out.of_lane.empty() && equal(out.of_lane.back()) ? out.of_lane.back() : -1;
       if (found < 0) found = known.find_or_add(hash_of(part, gamma, p, stride()), equal);
-      if (found == static_cast<int>(out.representatives.size())) {
-        out.representatives.push_back({&part, {}});
-        for (int j = 0; j < p; ++j) {
-          out.representatives.back().impedance.push_back(gamma[j * stride()]);
-        }
+      if (found == static_cast<int>(out.parts.size())) {
+        out.parts.push_back(&part);
+        for (int j = 0; j < p; ++j) out.impedances.push_back(gamma[j * stride()]);
       }
       out.of_lane.push_back(found);
     }
@@ -439,17 +439,17 @@ class DenseLinearBatch final : public StepBatch {
     sparsities_.clear();
     std::vector<int> out;
     int last = 0;
-    for (const Distinct::Representative& r : distinct.representatives) {
-      const Structure& structure = structure_of(*r.part);
+    for (const LinearPortHamiltonian* part : distinct.parts) {
+      const Structure& structure = structure_of(*part);
       const auto fits = [&](int k) {
-        return sparsities_[static_cast<std::size_t>(k)].fits(r.part->Q(), structure);
+        return sparsities_[static_cast<std::size_t>(k)].fits(part->Q(), structure);
       };
       const int count = static_cast<int>(sparsities_.size());
       if (last >= count || !fits(last)) {
         last = 0;
         while (last < count && !fits(last)) ++last;
       }
-      if (last == count) sparsities_.emplace_back(r.part->Q(), structure, shape_.p);
+      if (last == count) sparsities_.emplace_back(part->Q(), structure, shape_.p);
       out.push_back(last);
     }
     return out;
@@ -462,8 +462,8 @@ class DenseLinearBatch final : public StepBatch {
     followers_.assign(sparsities_.size(), std::nullopt);
     follow_.clear();
     std::vector<StepRows::Lane> lanes;
-    for (std::size_t i = 0; i < distinct.representatives.size(); ++i) {
-      const LinearPortHamiltonian& part = *distinct.representatives[i].part;
+    for (std::size_t i = 0; i < distinct.parts.size(); ++i) {
+      const LinearPortHamiltonian& part = *distinct.parts[i];
       auto& own = followers_[static_cast<std::size_t>(of_sparsity[i])];
       own ? own->take_values_of(part) : static_cast<void>(own.emplace(part));
       follow_.push_back(!is_staged() && !own->are_stiff(part, step_s_) ? 1 : 0);
@@ -475,7 +475,7 @@ class DenseLinearBatch final : public StepBatch {
   /// Makes the maps of the distinct parts, those of one sparsity side by side, and puts them where they
   /// belong.
   void store(const Distinct& distinct, const std::vector<int>& of_sparsity) {
-    const int count = static_cast<int>(distinct.representatives.size());
+    const int count = static_cast<int>(distinct.parts.size());
     const LaneSets sets(distinct.of_lane, count, width_);
     FlatMaps flat;
     StepMaps step;
@@ -493,18 +493,19 @@ class DenseLinearBatch final : public StepBatch {
     for (int i = 0; i < count; ++i) {
       by_sparsity[static_cast<std::size_t>(of_sparsity[static_cast<std::size_t>(i)])].push_back(i);
     }
+    std::vector<LaneStepMaps::Part> parts(kLaneGroup);
     for (std::size_t s = 0; s < by_sparsity.size(); ++s) {
       LaneStepMaps maps(sparsities_[s], shape_.p, step_s_);
       std::span<const int> own = by_sparsity[s];
       while (!own.empty()) {
         const auto some = own.first(std::min(own.size(), static_cast<std::size_t>(kLaneGroup)));
         own = own.subspan(some.size());
-        std::vector<LaneStepMaps::Part> parts;
-        for (const int i : some) {
-          const auto& r = distinct.representatives[static_cast<std::size_t>(i)];
-          parts.push_back({r.part, closures_of(r)});
+        for (std::size_t k = 0; k < some.size(); ++k) {
+          const auto i = static_cast<std::size_t>(some[k]);
+          parts[k].physics = distinct.parts[i];
+          port_closures(signature_, step_s_, distinct.impedance(i, shape_.p), parts[k].closures);
         }
-        if (!is_staged()) maps.solve(parts);
+        if (!is_staged()) maps.solve(std::span(parts).first(some.size()));
         for (std::size_t k = 0; k < some.size(); ++k) {
           if (is_staged()) {
             take_stages(parts[k], step, flat);
@@ -523,10 +524,6 @@ class DenseLinearBatch final : public StepBatch {
                          coefficients_[4].group(g), coefficients_[5].group(g),
                          coefficients_[0].shared(g)});
     }
-  }
-
-  std::vector<PortClosure> closures_of(const Distinct::Representative& of) const {
-    return port_closures(signature_, step_s_, of.impedance.data());
   }
 
   void take_stages(const LaneStepMaps::Part& of, StepMaps& step, FlatMaps& flat) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
 #include <Eigen/Core>
@@ -13,7 +12,6 @@
 #include "linear/linear_energy.hpp"
 #include "linear/plain_lu.hpp"
 #include "portwave/subsystems/base/error.hpp"
-#include "portwave/subsystems/matrices/decompositions.hpp"
 
 namespace portwave {
 namespace {
@@ -22,10 +20,10 @@ using Matrix = Eigen::MatrixXd;
 
 /// Solves for corrections of a closed step, in variables scaled to roots of energies:
 ///   (2/h − W) δ̂ = r̂₁ + B̂ M⁻¹ r₂,  u = M⁻¹(r₂ − β Ĉ Q̂ δ̂),  M = α + β D,  W = ÂQ̂ − B̂ M⁻¹ β Ĉ Q̂.
-template <class Scalar>
 class ClosedStepFactors {
  public:
-  using Dense = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
+  using Scalar = long double;
+  using Dense = PlainLu<Scalar>::Dense;
 
   explicit ClosedStepFactors(const ClosedStep& step) : p_(step.p()), lu_(step.n()) {
     d_ = energy_scaling(step.Q).cast<Scalar>();
@@ -43,23 +41,16 @@ class ClosedStepFactors {
     }
     M += beta_.asDiagonal() * D;
     if (p_ > 0) {
-      Lu lu(p_);
+      PlainLu<Scalar> lu(p_);
       lu.compute(M);
       M_inv_ = lu.inverse();
-      note_condition(lu);
     }
     CQ_ = beta_.asDiagonal() * product(wide(step.C).topRows(p_), d_.asDiagonal() * Q);
     Dense lhs = -product(A, Q);
     if (p_ > 0) lhs += product(B_, product(M_inv_, CQ_));
     lhs.diagonal().array() += Scalar(2) / Scalar(step.step_s);
-    if (step.n() > 0) {
-      lu_.compute(lhs);
-      note_condition(lu_);
-    }
+    if (step.n() > 0) lu_.compute(lhs);
   }
-
-  /// An estimate of the reciprocal condition of what has to be solved. For double.
-  Scalar reciprocal_condition() const { return condition_; }
 
   /// Returns the largest component of δ̂ and u.
   Scalar solve(const Dense& r1, const Dense& r2, Dense& d, Dense& v) const {
@@ -86,36 +77,22 @@ class ClosedStepFactors {
   }
 
  private:
-  static constexpr bool kIsDouble = std::is_same_v<Scalar, double>;
-  using Lu = std::conditional_t<kIsDouble, DenseLu, PlainLu<Scalar>>;
   using Column = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
 
-  /// Eigen's blocked product, or a plain one that is compiled sooner.
-  template <class A, class B>
-  static auto product(const A& a, const B& b) {
-    if constexpr (kIsDouble) {
-      return a * b;
-    } else {
-      return a.lazyProduct(b);
-    }
-  }
-  void note_condition([[maybe_unused]] const Lu& lu) {
-    if constexpr (kIsDouble) condition_ = std::min(condition_, lu.reciprocal_condition());
-  }
+  /// Compiled sooner than Eigen's blocked one.
+  static Dense product(const Dense& a, const Dense& b) { return a.lazyProduct(b); }
   static Dense wide(const SparseMatrix& m) { return Matrix(m).template cast<Scalar>(); }
 
   Eigen::Index p_;
   Column d_, beta_;
   Dense B_, M_inv_, CQ_;
-  Lu lu_;
-  Scalar condition_ = Scalar(1);
+  PlainLu<Scalar> lu_;
 };
 
 }  // namespace
 
 StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
                    double step_s) {
-  constexpr double kWellConditioned = 1e-3;
   const Structure& st = part.structure();
   const ClosedStep step{.JR = st.J - st.R,
                         .Q = part.Q(),
@@ -124,21 +101,11 @@ StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClos
                         .D = st.S + st.N,
                         .closures = closures,
                         .step_s = step_s};
-  const ClosedStepFactors<double> factors(step);
-  ClosedStepMaps closed;
-  if (factors.reciprocal_condition() > kWellConditioned) {
-    closed = solve_closed_step<long double, Matrix>(
-        step, 2, [&](const auto& r1, const auto& r2, auto& d, auto& v) {
-          return factors.solve(r1, r2, d, v);
-        });
-  } else {
-    using Long = ClosedStepFactors<long double>;
-    const Long long_factors(step);
-    closed = solve_closed_step<Quadruple, Long::Dense>(
-        step, 16, [&](const auto& r1, const auto& r2, auto& d, auto& v) {
-          return long_factors.solve(r1, r2, d, v);
-        });
-  }
+  const ClosedStepFactors factors(step);
+  const ClosedStepMaps closed = solve_closed_step<Quadruple, ClosedStepFactors::Dense>(
+      step, 16, [&](const auto& r1, const auto& r2, auto& d, auto& v) {
+        return factors.solve(r1, r2, d, v);
+      });
   if (!closed.delta.allFinite() || !closed.outgoing.allFinite()) {
     throw ConfigError("", "the implicit step is singular at this step size");
   }

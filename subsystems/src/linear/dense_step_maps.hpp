@@ -18,8 +18,8 @@ struct StepMaps {
 };
 
 /// Maps whose entries are as exact as doubles can be: what rounds off in a map is the same in every
-/// step. Where the equations are ill-conditioned, that takes more digits. Errors: ConfigError where
-/// the step is singular.
+/// step. It takes more digits than a double has, however ill-conditioned the step is, and time: see
+/// LaneStepMaps. Errors: ConfigError where the step is singular.
 StepMaps step_maps(const LinearPortHamiltonian& part, const std::vector<PortClosure>& closures,
                    double step_s);
 

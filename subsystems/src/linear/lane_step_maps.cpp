@@ -21,6 +21,9 @@ LaneStepMaps::LaneStepMaps(const LinearSparsity& sparsity, int ports, double ste
   for (const LinearEntry& e : sparsity.Q.at()) ++rows_of_Q_[number(e.row + 1)];
   for (int i = 0; i < task_.n; ++i) rows_of_Q_[number(i + 1)] += rows_of_Q_[number(i)];
   task_.Q_rows = rows_of_Q_.data();
+  at_ports_.assign(number(task_.n), 0);
+  for (const LinearEntry& e : sparsity.C.at()) at_ports_[number(e.column)] = 1;
+  task_.at_ports = at_ports_.data();
   effort_in_.resize(number(ports));
   task_.effort_in = effort_in_.data();
 }

@@ -37,7 +37,7 @@ class LaneStepMaps {
   const LinearSparsity& sparsity_;
   double step_s_;
   std::vector<int> rows_of_Q_;
-  std::vector<unsigned char> effort_in_;
+  std::vector<unsigned char> at_ports_, effort_in_;
   std::span<const Part> parts_;
   StepMapTask task_;
   AlignedVector values_, work_;

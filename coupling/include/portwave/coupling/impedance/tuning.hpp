@@ -75,6 +75,7 @@ class PortResponses {
 
  private:
   void add_probed(const Part& part);
+  void add_terms(const Eigen::VectorXd& terms);
   Eigen::VectorXd usual_of(const Part& part) const;
   Eigen::MatrixXd response_of(const Part& part, const double* x, Eigen::VectorXd& terms) const;
 
@@ -82,9 +83,10 @@ class PortResponses {
   double step_s_;
   std::vector<int> index_;                  // by part
   std::vector<Eigen::MatrixXd> responses_;  // distinct ones
-  std::vector<Eigen::VectorXd> terms_;      // of their diagonals
-  std::vector<Eigen::VectorXd>
-      usual_;                   // their diagonals at the typical state, 0 where G is constant
+  std::vector<std::size_t> first_term_;     // of each of them
+  std::vector<double> terms_;               // of their diagonals
+  /// Their diagonals at the typical state; none where G is constant.
+  std::vector<Eigen::VectorXd> usual_;
   std::vector<int> nonlinear_;  // parts whose response follows their state
   std::string problem_;
 };

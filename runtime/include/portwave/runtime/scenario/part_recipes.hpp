@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "portwave/coupling/system/system.hpp"
 #include "portwave/subsystems/base/export.hpp"
@@ -38,9 +39,16 @@ class PartRecipes {
   struct Recipe {
     std::weak_ptr<const Component> part;
     const PartType* type;
-    Parameters parameters;
     bool allow_active;
+    /// Where all parameters of the type are given and are numbers, truth values or choices, those in
+    /// its order, choices by their place; systems of many parts have little else. Otherwise `others`.
+    std::vector<double> numbers;
+    std::unique_ptr<const Parameters> others;
+
+    Parameters parameters() const;
   };
+  static Recipe recipe(const std::shared_ptr<const Component>& part, const PartType& type,
+                       Parameters parameters, bool allow_active);
   const Recipe& find(const Component& part) const;
   void keep(const std::shared_ptr<const Component>& part, Recipe recipe);
 
