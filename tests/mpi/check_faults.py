@@ -85,6 +85,31 @@ def ranks_differ(folder):
     expect(done.returncode == 3 and "rank 1" in done.stderr, f"different scenarios: {done.returncode} {done.stderr}")
 
 
+def build_id_of(program):
+    """Where the note of the linker has it."""
+    at = program.find(b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0")
+    expect(at > 0, "the program has no build id")
+    return at + 16
+
+
+def programs_differ(folder):
+    """Rank 1 runs another build: the same program, which the linker has called something else."""
+    program = bytearray(Path(PORTWAVE).read_bytes())
+    program[build_id_of(program)] ^= 1
+    other = folder / "portwave"
+    other.write_bytes(program)
+    other.chmod(0o755)
+    shutil.copy(Path(PORTWAVE).parent / "libportwave_mpi.so", folder)
+    script = folder / "run_builds.sh"
+    script.write_text(f"#!/bin/sh\nprogram=\"{PORTWAVE}\"\n"
+                      f'[ "${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK}}}}" = 1 ] && program="{other}"\n'
+                      f'exec "$program" run "{EXAMPLES}/chain_64.json" --steps 10\n')
+    script.chmod(0o755)
+    done = call([MPIRUN, "-n", "3", script])
+    expect(done.returncode == 3 and "builds of one version" in done.stderr and "rank 1" in done.stderr,
+           f"different builds: {done.returncode} {done.stderr}")
+
+
 def interrupted_run(line, out, how):
     """Starts it, sends a signal soon after its first checkpoint, and says whether that stopped it. None: it does not end."""
     shutil.rmtree(out, ignore_errors=True)
@@ -170,7 +195,7 @@ def main():
     if call([MPIRUN, "-n", "2", "true"]).returncode != 0:
         print("MPI cannot start here")
         return 77
-    for check in (a_part_fails, bad_input_is_told_once, ranks_differ, a_rank_is_killed, waves_that_are_late, what_is_refused,
+    for check in (a_part_fails, bad_input_is_told_once, ranks_differ, programs_differ, a_rank_is_killed, waves_that_are_late, what_is_refused,
                   other_commands_are_one_process, a_program_of_ones_own):
         with tempfile.TemporaryDirectory() as folder:
             check(Path(folder))

@@ -450,6 +450,11 @@ bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
   if (!is_short(island, accounts_[static_cast<std::size_t>(island)].rounding)) return false;
   const double allowed = allowance_of_tank(island);
   if (!is_short(island, allowed)) return false;
+  if (slices_ == nullptr) {
+    need_states();
+    const double bound = rounding_->bound_of_states(parts_.parts_of(island), step);
+    if (is_short(island, allowed + bound)) return true;
+  }
   return is_short(island, allowed + state_roundings(island, step).beyond_usual);
 }
 

@@ -119,6 +119,34 @@ std::optional<double> StepRounding::known_of(const PartSlot& slot, const Committ
   return kept();
 }
 
+double StepRounding::bound_of_states(std::span<const int> parts, const CommittedStep& step) const {
+  constexpr double kPerTerm = 64.0 * kEpsilon, kOfTheSum = 1.01;
+  if (step.record == nullptr) return 0.0;
+  Beside beside;
+  double sum = 0.0;
+  for (const int part : parts) {
+    const PartSlot& slot = waves_.slot(part);
+    if (slot.batch != beside.batch || slot.lane < beside.first || slot.lane >= beside.last) {
+      const BatchSlot& own = waves_.batch(slot.batch);
+      if (!own.capabilities.knows_energy) continue;
+      const int group = own.batch->lane_group();
+      if (group > kLaneGroup ||
+          !own.batch->step_rounding_bounds(slot.lane, step.record + own.record, step.a + own.wave,
+                                           step.next + own.record, beside.rounding.data())) {
+        return std::numeric_limits<double>::infinity();
+      }
+      beside.batch = slot.batch;
+      beside.first = slot.lane / group * group;
+      beside.last = beside.first + group;
+    }
+    sum += beside.rounding[static_cast<std::size_t>(slot.lane - beside.first)];
+    const Subsystem* const physics =
+        waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian();
+    if (physics != nullptr) sum += kPerTerm * physics->storage_terms();
+  }
+  return kOfTheSum * sum;
+}
+
 double StepRounding::of_states(int part, const CommittedStep& step, double tolerance_J,
                                Beside* beside) const {
   if (step.record == nullptr) return 0.0;

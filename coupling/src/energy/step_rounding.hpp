@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "portwave/coupling/energy/guarded_accounts.hpp"
@@ -49,6 +50,10 @@ class StepRounding {
   /// one sweep for each group of lanes. Use a new one for every step.
   double of_states(int part, const CommittedStep& step, double tolerance_J,
                    Beside* beside = nullptr) const;
+
+  /// No less than of_states of all these parts together, found in a small part of the time; infinite
+  /// where that is not known.
+  double bound_of_states(std::span<const int> parts, const CommittedStep& step) const;
 
   std::size_t bytes() const;
 

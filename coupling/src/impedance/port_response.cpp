@@ -49,8 +49,8 @@ class SmallEquations {
   double& A(Eigen::Index i, Eigen::Index j) { return row(i)[j]; }
   double& B(Eigen::Index i, Eigen::Index j) { return row(i)[n_ + j]; }
 
-  /// A⁻¹B in place of B, rows exchanged for the largest pivot; not finite where A is singular.
-  void solve() {
+  /// A⁻¹B in place of B, rows exchanged for the largest pivot. False where A is singular.
+  bool solve() {
     for (Eigen::Index k = 0; k < n_; ++k) {
       Eigen::Index best = k;
       for (Eigen::Index i = k + 1; i < n_; ++i) {
@@ -69,6 +69,7 @@ class SmallEquations {
         if (A(i, k) != 0.0) subtract(i, A(i, k), k, n_);
       }
     }
+    return std::ranges::all_of(values_, [](double value) { return std::isfinite(value); });
   }
 
  private:
@@ -113,7 +114,10 @@ void add_dense_response(const Structure& s, const SparseMatrix* E, const Triplet
   for_entries(s.G, ports, add_input);
   for_entries(s.P, ports,
               [&](Eigen::Index i, Eigen::Index j, double value) { add_input(i, j, -value); });
-  equations.solve();
+  if (!equations.solve()) {
+    response.setConstant(std::numeric_limits<double>::quiet_NaN());
+    return;
+  }
   const auto at = [](Eigen::Index i, Eigen::Index row, Eigen::Index rows) {
     return static_cast<std::size_t>(i * rows + row);
   };

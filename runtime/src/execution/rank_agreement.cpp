@@ -2,11 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "execution/build_id.hpp"
 #include "execution/input_hash.hpp"
 #include "portwave/subsystems/base/version.hpp"
 
@@ -29,9 +32,13 @@ void expect_same(Ranks& ranks, std::uint64_t own, const char* what) {
 }  // namespace
 
 void expect_same_inputs(const System& system, const StepperOptions& options) {
+  Hash version;
+  version.add(kVersion);
+  expect_same(*options.ranks, version.value(), "the versions of portwave");
   Hash program;
-  program.add(kVersion);
-  expect_same(*options.ranks, program.value(), "the versions of portwave");
+  const std::span<const std::byte> id = build_id();
+  program.add(std::string_view(reinterpret_cast<const char*>(id.data()), id.size()));
+  expect_same(*options.ranks, program.value(), "the programs, builds of one version,");
   Hash inputs;
   const bool is_slice = system.slice() != nullptr;
   if (!is_slice) add(inputs, system);

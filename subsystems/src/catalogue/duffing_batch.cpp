@@ -124,6 +124,12 @@ class DuffingBatch final : public StepBatch {
     return true;
   }
 
+  bool step_rounding_bounds(int lane, const double* record, const double* a, const double* next,
+                            double* out) const override {
+    find_roundings(lane / width_, record, a, next, out);
+    return true;
+  }
+
  private:
   /// ε of each state is multiplied by a force, some of which add up.
   void find_roundings(int group, const double* record, const double* a, const double* next,

@@ -118,8 +118,8 @@ struct Kernels {
   int (*scatter_alone)(const void* task);  ///< a Task of width 1
   int (*advance)(const void* task);
   int (*freeze)(const Task&);
-  /// |H| + Σ|∂H/∂xᵢ xᵢ| of the states in `record` and `next`, together, or |a|², which is more than
-  /// a step moves but for that, where it is larger: W values for a lane group.
+  /// |H| + Σ|∂H/∂xᵢ xᵢ| of the states in `record` and `next`, together, or |a|² where that is larger: W
+  /// values for a lane group.
   void (*energy_terms)(const Task&, int group, double* out);
   MapDefect (*maps)(MapTask&);
 };

@@ -37,8 +37,8 @@ struct StepMapTask {
   double* delta = nullptr;     ///< n × (n + p + q), column by column, of (x, a, ū)
   double* outgoing = nullptr;  ///< b − σa: p × (n + p + q), column by column
   double* sigma = nullptr;  ///< p: ±1, so that what is on the diagonal of b − σa is the smaller
-  /// W: 0 where the maps are as exact as doubles can be, else not: such a part is to be solved for
-  /// otherwise.
+  /// W: 0 where the maps are as exact as doubles can be, but for what is less than 1e-10 of its column,
+  /// else not: such a part is to be solved for otherwise.
   double* inexact = nullptr;
 };
 

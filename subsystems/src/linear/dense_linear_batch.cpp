@@ -104,6 +104,7 @@ class DenseLinearBatch final : public StepBatch {
     energies_.arrange(sparsities_, is_staged(), width_, shape_);
     arrange_rows(distinct, of_sparsity);
     store(distinct, of_sparsity);
+    find_bounds();
   }
 
   std::size_t record_size() const override {
@@ -180,15 +181,21 @@ class DenseLinearBatch final : public StepBatch {
                                       const double* next) const override {
     const LinearGroup& group = groups_[static_cast<std::size_t>(lane / width_)];
     double rounding = 0.0;
-    find_rounding<1>(group, lane, record, a, next, &rounding);
+    find_rounding<1, false>(group, lane, record, a, next, &rounding);
     return rounding;
   }
   bool step_roundings(int lane, const double* record, const double* a, const double* next,
                       double* out) const override {
     if (width_ != kLaneGroup) return false;
     const int first = lane / width_ * width_;
-    find_rounding<kLaneGroup>(groups_[static_cast<std::size_t>(lane / width_)], first, record, a,
-                              next, out);
+    find_rounding<kLaneGroup, false>(groups_[static_cast<std::size_t>(lane / width_)], first,
+                                     record, a, next, out);
+    return true;
+  }
+  bool step_rounding_bounds(int lane, const double* record, const double* a, const double* next,
+                            double* out) const override {
+    width_ == 1 ? bound_rounding<1>(lane, record, a, next, out)
+                : bound_rounding<kLaneGroup>(lane, record, a, next, out);
     return true;
   }
 
@@ -223,8 +230,9 @@ class DenseLinearBatch final : public StepBatch {
   }
 
  private:
-  /// Of so many lanes from `lane` on.
-  template <int width>
+  /// Of so many lanes from `lane` on. `kBound`: what it cannot exceed where no state, wave or input is
+  /// larger than 1, none of which are then read.
+  template <int width, bool kBound>
   void find_rounding(const LinearGroup& group, int lane, const double* record, const double* a,
                      const double* next, double* out) const {
     constexpr double kPerTerm = 8.0 * std::numeric_limits<double>::epsilon();
@@ -232,16 +240,21 @@ class DenseLinearBatch final : public StepBatch {
     const int own = group.shared ? 0 : lane % width_;
     const int n = shape_.n, p = shape_.p, q = shape_.q;
     using V = LaneValues<width>;
+    const auto size = [&](const double* block, int i) {
+      return group.shared ? V::all(std::abs(block[i])) : abs(V::from(block + i * step + own));
+    };
     const auto value = [&](const double* block, int i) {
+      if (kBound) return size(block, i);
       return group.shared ? V::all(block[i]) : V::from(block + i * step + own);
     };
-    const auto size = [&](const double* block, int i) {
-      return group.shared ? V::all(std::abs(block[i])) : abs(value(block, i));
+    const double* x = kBound ? nullptr : record + offset_in_record(lane);
+    const double* after = kBound ? nullptr : next + offset_in_record(lane);
+    const auto state = [&](const double* of, int i) {
+      return kBound ? V::all(1.0) : V::from(of + i * width_);
     };
-    const double* x = record + offset_in_record(lane);
-    const double* after = next + offset_in_record(lane);
-    const auto state = [&](const double* of, int i) { return V::from(of + i * width_); };
-    const auto incident = [&](int j) { return V::from(a + j * stride() + lane); };
+    const auto incident = [&](int j) {
+      return kBound ? V::all(1.0) : V::from(a + j * stride() + lane);
+    };
     const double* output =
         group.energy +
         (n + shape_.storage_count + shape_.gradient_count + shape_.dissipation_count) * step;
@@ -264,7 +277,8 @@ class DenseLinearBatch final : public StepBatch {
     for (int e = 0; !is_staged() && e < shape_.output_count; ++e) {
       const LinearEntry& entry = energies_.output()[static_cast<std::size_t>(e)];
       if (entry.column >= n) continue;
-      shifted[entry.column] -= 0.5 * value(output, e) * state(x, n + entry.row);
+      const V taken = (kBound ? -0.5 : 0.5) * value(output, e) * state(x, n + entry.row);
+      shifted[entry.column] -= taken;
     }
     const auto add_slope = [&](int i, int j, const V& half_q) {
       slope[i] += 2.0 * half_q * shifted[j];
@@ -334,6 +348,48 @@ class DenseLinearBatch final : public StepBatch {
   bool is_staged() const { return stages_.count > 1 || substeps_ > 1; }
   const LinearStages& stages_of(const LinearPortHamiltonian& part) {
     return solved_.try_emplace(&part, part, stages_, substeps_, step_s_).first->second;
+  }
+
+  template <int width>
+  void bound_rounding(int lane, const double* record, const double* a, const double* next,
+                      double* out) const {
+    using V = LaneValues<width>;
+    const int first = lane / width * width;
+    V squares = V::all(0.0);  // no less than that of the largest
+    const auto take = [&squares](const double* values, int count, int step) {
+      for (int i = 0; i < count; ++i) {
+        const V value = V::from(values + i * step);
+        squares += value * value;
+      }
+    };
+    take(record + offset_in_record(first), shape_.n + shape_.q, width);
+    take(next + offset_in_record(first), shape_.n, width);
+    take(a + first, shape_.p, stride());
+    squares *= V::from(bounds_.data() + first);
+    squares.to(out);
+  }
+
+  /// For step_rounding_bounds: per lane, times the largest magnitude squared.
+  void find_bounds() {
+    constexpr double kOfTheSum = 1.01;  // what these sums round off themselves
+    bounds_.resize(static_cast<std::size_t>(group_count() * width_));
+    for (int g = 0; g < group_count(); ++g) {
+      const LinearGroup& group = groups_[static_cast<std::size_t>(g)];
+      double* const own = bounds_.data() + g * width_;
+      if (g > 0 && group.shared && is_same(group, groups_[static_cast<std::size_t>(g) - 1])) {
+        std::copy(own - width_, own, own);
+        continue;
+      }
+      width_ == kLaneGroup
+          ? find_rounding<kLaneGroup, true>(group, g * width_, nullptr, nullptr, nullptr, own)
+          : find_rounding<1, true>(group, g, nullptr, nullptr, nullptr, own);
+      for (int l = 0; l < width_; ++l) own[l] *= kOfTheSum;
+    }
+  }
+
+  static bool is_same(const LinearGroup& a, const LinearGroup& b) {
+    // Some of these may be empty.
+    return a.scatter == b.scatter && a.step == b.step && a.energy == b.energy;
   }
 
   /// The parts that differ in anything that the step maps depend on.
@@ -437,20 +493,21 @@ class DenseLinearBatch final : public StepBatch {
   /// The sparsities of the distinct parts; which of them each has is returned.
   std::vector<int> find_sparsities(const Distinct& distinct) {
     sparsities_.clear();
+    EqualClasses known;
     std::vector<int> out;
-    int last = 0;
     for (const LinearPortHamiltonian* part : distinct.parts) {
       const Structure& structure = structure_of(*part);
       const auto fits = [&](int k) {
         return sparsities_[static_cast<std::size_t>(k)].fits(part->Q(), structure);
       };
-      const int count = static_cast<int>(sparsities_.size());
-      if (last >= count || !fits(last)) {
-        last = 0;
-        while (last < count && !fits(last)) ++last;
+      int found = !out.empty() && fits(out.back()) ? out.back() : -1;
+      if (found < 0) {
+        found = known.find_or_add(LinearSparsity::hash_of(part->Q(), structure), fits);
+        if (found == std::ssize(sparsities_)) {
+          sparsities_.emplace_back(part->Q(), structure, shape_.p);
+        }
       }
-      if (last == count) sparsities_.emplace_back(part->Q(), structure, shape_.p);
-      out.push_back(last);
+      out.push_back(found);
     }
     return out;
   }
@@ -573,6 +630,7 @@ class DenseLinearBatch final : public StepBatch {
   EnergyPattern energies_;
   StepRows rows_;
   std::vector<LinearGroup> groups_;
+  std::vector<double> bounds_;
   LaneCoefficients coefficients_[6];
 };
 

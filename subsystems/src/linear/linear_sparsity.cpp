@@ -101,6 +101,21 @@ bool LinearSparsity::fits(const SparseMatrix& Q_of_part, const Structure& struct
   return true;
 }
 
+std::size_t LinearSparsity::hash_of(const SparseMatrix& Q_of_part, const Structure& structure) {
+  std::size_t hash = 0;
+  for (const SparseMatrix* M : matrices(Q_of_part, structure)) {
+    const auto mix = [&hash](std::size_t value) {
+      hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
+      hash ^= hash >> 29;
+    };
+    for (int j = 0; j <= M->outerSize(); ++j) mix(static_cast<std::size_t>(M->outerIndexPtr()[j]));
+    for (int k = 0; k < M->nonZeros(); ++k) {
+      mix(2 * static_cast<std::size_t>(M->innerIndexPtr()[k]) + (M->valuePtr()[k] == 0.0 ? 1 : 0));
+    }
+  }
+  return hash;
+}
+
 void LinearSparsity::read(const EntryList& list, const SparseMatrix& Q_of_part,
                           const Structure& structure, double factor, double* out,
                           std::size_t step) {

@@ -29,8 +29,8 @@ class EntryList {
 };
 
 /// Where the matrices of a linear part have entries that are not zero: parts of the same sparsity are read
-/// alike, without a look at where each entry is. Matrices are those of the part, or with stages of all
-/// of them (see LinearEnergy), and compressed.
+/// alike, without a look at where each entry is. Q is that of the part, the structure its own or with stages
+/// that of all of them (see LinearEnergy); both are compressed.
 class LinearSparsity {
  public:
   /// `ports` of the structure's inputs are ports, the others external inputs.
@@ -38,6 +38,8 @@ class LinearSparsity {
 
   /// Whether these matrices have entries at the same places.
   bool fits(const SparseMatrix& Q, const Structure& structure) const;
+  /// The same for all matrices that fit the same.
+  static std::size_t hash_of(const SparseMatrix& Q, const Structure& structure);
 
   int states() const { return states_; }
   int inputs() const { return inputs_; }

@@ -317,6 +317,15 @@ LinearStages::Maps close_ports(const OpenStages& open, const StageLayout& l,
           .increments = with_increments ? closed(open.delta) : Matrix()};
 }
 
+/// Structures are read by position.
+Structure compressed(Structure structure) {
+  for (SparseMatrix* M :
+       {&structure.J, &structure.R, &structure.G, &structure.P, &structure.S, &structure.N}) {
+    M->makeCompressed();
+  }
+  return structure;
+}
+
 }  // namespace
 
 struct LinearStages::Impl {
@@ -325,7 +334,7 @@ struct LinearStages::Impl {
   OpenStages open;
 
   Impl(const StagedForm& form, const SparseMatrix& Q, double step_s)
-      : layout(form.layout), structure(form.structure), open(form, Q, step_s) {}
+      : layout(form.layout), structure(compressed(form.structure)), open(form, Q, step_s) {}
 
   /// `form` is that of one substep.
   Impl(const StagedForm& form, const LinearPortHamiltonian& part, const GaussStages& stages,
@@ -333,7 +342,7 @@ struct LinearStages::Impl {
       : Impl(form, part.Q(), step_s / substeps) {
     if (substeps == 1) return;
     layout.substeps = substeps;
-    structure = structure_of(layout, stages, part.structure());
+    structure = compressed(structure_of(layout, stages, part.structure()));
     open = repeated(open, layout, stages);
   }
 };

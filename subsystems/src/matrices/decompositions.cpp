@@ -92,7 +92,6 @@ void DenseLu::compute(const MatrixXd& A) { impl_->lu.compute(A); }
 void DenseLu::solve(const VectorXd& b, VectorXd& x) const { x.noalias() = impl_->lu.solve(b); }
 void DenseLu::solve(const MatrixXd& B, MatrixXd& X) const { X.noalias() = impl_->lu.solve(B); }
 MatrixXd DenseLu::inverse() const { return impl_->lu.inverse(); }
-double DenseLu::reciprocal_condition() const { return impl_->lu.rcond(); }
 const MatrixXd& DenseLu::factors() const { return impl_->lu.matrixLU(); }
 const int* DenseLu::order() const { return impl_->lu.permutationP().indices().data(); }
 

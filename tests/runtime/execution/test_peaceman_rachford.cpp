@@ -123,7 +123,8 @@ TEST(PeacemanRachford, TwoEvaluationsAreEnoughWithEachPortAtItsMatch) {
   EXPECT_NEAR(matched[0], 0.64974, 5e-6);
   EXPECT_NEAR(matched[1], 800.25, 5e-3);
   const std::vector<BudgetRow> rows = pair_study(matched, {2});
-  EXPECT_NEAR(rows[0].rms, 1.3e-11, 0.05e-11) << fmt::format("{:.4e}", rows[0].rms);
+  // How impedances are rounded shows in its second digit.
+  EXPECT_NEAR(rows[0].rms, 1.3e-11, 0.1e-11) << fmt::format("{:.4e}", rows[0].rms);
 }
 
 TEST(PeacemanRachfordControl, DouglasRachfordNeedsFortyEvaluationsForThat) {

@@ -114,6 +114,12 @@ Balance step(const Kind& kind, double h, std::uint64_t seed) {
   Balance balance;
   balance.residual = stored + 0.5 * (b - a) * (b + a) - supplied;
   balance.bound = batch->step_rounding(0, record.data(), &a, next.data()).value();
+  double above = 0.0;
+  if (batch->step_rounding_bounds(0, record.data(), &a, next.data(), &above)) {
+    EXPECT_GE(above, balance.bound);
+  } else {
+    EXPECT_EQ(kind.storage, StepMapStorage::sparse);
+  }
   balance.moved = 0.5 * (a * a + b * b) + std::abs(supplied) + std::abs(part->storage(x.data())) +
                   std::abs(part->storage(after.data()));
   return balance;
@@ -197,6 +203,13 @@ TEST(StepRounding, OfAGroupIsThatOfItsLanes) {
                   batch->step_rounding(l, record.data(), a.data(), next.data()).value())
             << "lane " << l << (is_shared ? " shared" : "") << " offset " << kind.offset;
         EXPECT_GT(group[static_cast<std::size_t>(l - first)], 0.0);
+        std::array<double, kLaneGroup> bound{};
+        ASSERT_TRUE(
+            batch->step_rounding_bounds(l, record.data(), a.data(), next.data(), bound.data()));
+        EXPECT_GE(bound[static_cast<std::size_t>(l - first)],
+                  group[static_cast<std::size_t>(l - first)]);
+        EXPECT_LE(bound[static_cast<std::size_t>(l - first)],
+                  1e5 * group[static_cast<std::size_t>(l - first)]);
       }
     }
   }

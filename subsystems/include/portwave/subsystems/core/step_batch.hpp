@@ -258,6 +258,15 @@ class StepBatch {
                               [[maybe_unused]] double* out) const {
     return false;
   }
+  /// Of the same lanes what is no less, found in a small part of the time, however much more it is:
+  /// mostly an account is out by far more than that. False where none is known.
+  virtual bool step_rounding_bounds([[maybe_unused]] int lane,
+                                    [[maybe_unused]] const double* record,
+                                    [[maybe_unused]] const double* a,
+                                    [[maybe_unused]] const double* next,
+                                    [[maybe_unused]] double* out) const {
+    return false;
+  }
 
   /// Stages of a step: of how many `stage_increments` tells.
   virtual int stages() const { return 1; }

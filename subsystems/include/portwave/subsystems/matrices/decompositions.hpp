@@ -73,8 +73,6 @@ class DenseLu {
   /// X = A⁻¹B, likewise.
   void solve(const Eigen::MatrixXd& B, Eigen::MatrixXd& X) const;
   Eigen::MatrixXd inverse() const;
-  /// An estimate of 1/cond(A) in the 1-norm.
-  double reciprocal_condition() const;
   /// L below the diagonal, U on and above it.
   const Eigen::MatrixXd& factors() const;
   /// Row i of A is row order[i] of LU.
