@@ -3,9 +3,10 @@
 //   async           the async executor beside the serial one
 //   automatic       the default, which may stay serial
 //   automatic_busy  the same while another process spins on one of the cores
-//   guarded         steps in which the guard acts, from the start on, over the same without it, serial
-// The others are of steps in which it does not: from the start on it acts in some hundreds, more or fewer of
-// which would be in the turns of one contender than in another's. A watchdog ends the program if a step never returns.
+//   guarded         steps in which the guard acts, the first ones, over the same steps without a guard;
+//                   both on one thread
+// All others are measured once the guard has come to rest: contenders are at different steps, and the turns of
+// some would have more guarded ones than those of others. A watchdog ends the program if a step never returns.
 
 #include <algorithm>
 #include <chrono>

@@ -181,6 +181,28 @@ TEST(PortResponse, NamesThePartWhoseStepIsSingular) {
   EXPECT_NO_THROW(PortResponses(system, 0.25));
 }
 
+TEST(PortResponse, IsRefusedAlsoWhereTheSingularStateIsSeenByNoPort) {
+  // q' = −R q with R = −2/h, beside a state that the port acts on.
+  constexpr double kStep = 0.5;
+  for (const double damping : {-2.0 / kStep, -1.0 / kStep}) {
+    Structure s = Structure::zero(2, 1);
+    Eigen::MatrixXd R = Eigen::MatrixXd::Zero(2, 2), G = Eigen::MatrixXd::Zero(2, 1);
+    R(1, 1) = damping;
+    G(0, 0) = 1.0;
+    s.R = R.sparseView();
+    s.G = G.sparseView();
+    const LinearPortHamiltonian part(
+        Signature{"hidden", {{"p", ""}, {"q", ""}}, {testing::effort_port("p")}, {}}, std::move(s),
+        SparseMatrix(Eigen::MatrixXd::Identity(2, 2).sparseView()),
+        LinearPortHamiltonian::Options{.allow_active = true});
+    if (damping == -2.0 / kStep) {
+      EXPECT_THROW(port_response(part, kStep), ConfigError);
+    } else {
+      EXPECT_DOUBLE_EQ(port_response(part, kStep)(0, 0), 0.5 * kStep);
+    }
+  }
+}
+
 TEST(Matched, ValuesOfTheReferencePair) {
   const auto B = linear_oscillator({.mass_kg = 4, .stiffness_N_per_m = 50});
   EXPECT_NEAR(matched_impedances(*B, 0.01)[0], 800.25, 1e-9);

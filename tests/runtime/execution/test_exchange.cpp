@@ -276,5 +276,32 @@ TEST(SetParameter, ChangesANumberOfAPartByName) {
   EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
 }
 
+// Integers and choices that are not the defaults stay what they are.
+TEST(SetParameter, LeavesTheOthersOfThePart) {
+  const auto read = [](double mass_kg) {
+    return parse_scenario(fmt::format(R"({{"name": "block", "time": {{"step_s": 0.01, "end_s": 1}},
+      "method": {{"kind": "douglas-rachford", "impedance": 3.0, "iterations": 10}},
+      "subsystems": [{{"name": "A", "type": "mass_spring_damper_chain", "initial_state": {{"v1": 1}},
+        "parameters": {{"masses": 3, "mass_kg": {}, "stiffness_N_per_m": 40,
+          "damping_Ns_per_m": 0.2, "left_end": "spring", "right_end": "mass"}}}}],
+      "couplings": [{{"kind": "free", "ports": ["A.left"]}}, {{"kind": "free", "ports": ["A.right"]}}]}})",
+                                      mass_kg),
+                          "block.json", ".");
+  };
+  const Scenario scenario = read(0.7), expected = read(0.3);
+  Stepper stepper(scenario.system, scenario.options);
+  EXPECT_EQ(parameter(stepper, scenario, "A.masses"), 3.0);
+  EXPECT_THROW(parameter(stepper, scenario, "A.left_end"), std::invalid_argument);
+  set_parameter(stepper, scenario, "A.mass_kg", 0.3);
+  Stepper other(expected.system, expected.options);
+  stepper.run(20);
+  other.run(20);
+  EXPECT_EQ(states_of(stepper), states_of(other));
+  EXPECT_THROW(set_parameter(stepper, scenario, "A.masses", 2.5), std::invalid_argument);
+  Stepper before(scenario.system, scenario.options);
+  before.run(20);
+  EXPECT_NE(states_of(stepper), states_of(before));
+}
+
 }  // namespace
 }  // namespace portwave

@@ -215,6 +215,39 @@ TEST(StepRounding, OfAGroupIsThatOfItsLanes) {
   }
 }
 
+/// Parts without states have no rows of the step map: groups of lanes are told apart by their ports.
+TEST(StepRounding, BoundsThatOfPartsWithoutStates) {
+  std::vector<std::unique_ptr<LinearPortHamiltonian>> own;
+  std::vector<const Component*> parts;
+  for (const double admittance : {1e-9, 5.0}) {
+    for (int l = 0; l < kLaneGroup; ++l) {
+      Structure structure = Structure::zero(0, 1);
+      structure.S = MatrixXd::Constant(1, 1, admittance).sparseView();
+      Signature signature;
+      signature.type = "resistor";
+      signature.ports.push_back({.name = "p"});
+      own.push_back(std::make_unique<LinearPortHamiltonian>(std::move(signature), structure,
+                                                            SparseMatrix(0, 0)));
+      parts.push_back(own.back().get());
+    }
+  }
+  const auto batch = parts[0]->make_batch(parts);
+  std::vector<double> impedance(static_cast<std::size_t>(batch->wave_count()), 1.0);
+  batch->prepare(0.1, impedance.data());
+  AlignedVector record(batch->record_size(), 0.0), next = record;
+  AlignedVector a(static_cast<std::size_t>(batch->stride()), 2.0);
+  std::array<double, kLaneGroup> bound{}, first{};
+  for (const int lane : {0, kLaneGroup}) {
+    const double told = batch->step_rounding(lane, record.data(), a.data(), next.data()).value();
+    ASSERT_TRUE(
+        batch->step_rounding_bounds(lane, record.data(), a.data(), next.data(), bound.data()));
+    EXPECT_GE(bound[0], told) << "lane " << lane;
+    EXPECT_GT(told, 0.0);
+    if (lane == 0) first = bound;
+  }
+  EXPECT_GT(bound[0], 1e3 * first[0]);
+}
+
 /// Dense maps near the origin balance to the rounding of their entries, however long the step is.
 TEST(StepRounding, IsOfTheOrderOfEpsilonAtEveryStepSize) {
   for (const double h : {1e-6, 1e-3, 1.0, 1e3, 1e6, 1e8}) {

@@ -258,8 +258,8 @@ class StepBatch {
                               [[maybe_unused]] double* out) const {
     return false;
   }
-  /// Of the same lanes what is no less, found in a small part of the time, however much more it is:
-  /// mostly an account is out by far more than that. False where none is known.
+  /// A coarser bound for the same lanes: never less than `step_roundings`, perhaps far more, and found
+  /// in a small part of the time. False where none is known.
   virtual bool step_rounding_bounds([[maybe_unused]] int lane,
                                     [[maybe_unused]] const double* record,
                                     [[maybe_unused]] const double* a,
