@@ -280,7 +280,8 @@ TEST(SetParameter, ChangesANumberOfAPartByName) {
 TEST(SetParameter, LeavesTheOthersOfThePart) {
   const auto read = [](double mass_kg) {
     return parse_scenario(fmt::format(R"({{"name": "block", "time": {{"step_s": 0.01, "end_s": 1}},
-      "method": {{"kind": "douglas-rachford", "impedance": 3.0, "iterations": 10}},
+      "method": {{"kind": "douglas-rachford", "impedance": {{"kind": "uniform", "value": 3}},
+        "iterations": 10}},
       "subsystems": [{{"name": "A", "type": "mass_spring_damper_chain", "initial_state": {{"v1": 1}},
         "parameters": {{"masses": 3, "mass_kg": {}, "stiffness_N_per_m": 40,
           "damping_Ns_per_m": 0.2, "left_end": "spring", "right_end": "mass"}}}}],
