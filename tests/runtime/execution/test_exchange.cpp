@@ -289,8 +289,9 @@ TEST(SetParameter, LeavesTheOthersOfThePart) {
                                       mass_kg),
                           "block.json", ".");
   };
-  const Scenario scenario = read(0.7), expected = read(0.3);
-  Stepper stepper(scenario.system, scenario.options);
+  Scenario scenario = read(0.7);
+  const Scenario expected = read(0.3), unchanged = read(0.7);
+  Stepper stepper(std::move(scenario.system), scenario.options);
   EXPECT_EQ(parameter(stepper, scenario, "A.masses"), 3.0);
   EXPECT_THROW(parameter(stepper, scenario, "A.left_end"), std::invalid_argument);
   set_parameter(stepper, scenario, "A.mass_kg", 0.3);
@@ -299,7 +300,7 @@ TEST(SetParameter, LeavesTheOthersOfThePart) {
   other.run(20);
   EXPECT_EQ(states_of(stepper), states_of(other));
   EXPECT_THROW(set_parameter(stepper, scenario, "A.masses", 2.5), std::invalid_argument);
-  Stepper before(scenario.system, scenario.options);
+  Stepper before(unchanged.system, unchanged.options);
   before.run(20);
   EXPECT_NE(states_of(stepper), states_of(before));
 }
