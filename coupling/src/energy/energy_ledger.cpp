@@ -401,7 +401,7 @@ void EnergyLedger::find_state_roundings(std::span<const int> islands,
   // Parts of small islands lie beside those of other islands.
   StepRounding::Beside beside;
   StepRounding::Beside* const used = is_many ? &beside : nullptr;
-  sums_of_parts_.find(islands, [&](ExtendedSums::Terms& sums, int part) {
+  sums_of_parts_.find_in_order(islands, [&](ExtendedSums::Terms& sums, int part) {
     const double tolerance = column(kTolerance)[waves_.slot(part).entry];
     const double own = rounding_->of_states(part, step, tolerance, used);
     // Of a chunk in double precision, as accounts keep it.
@@ -444,6 +444,15 @@ void EnergyLedger::prepare(const CommittedStep& step) const {
   prepare_state_roundings(asked, step);
 }
 
+/// No less than state_roundings(…).beyond_usual.
+double EnergyLedger::bound_of_states(int island, const CommittedStep& step) const {
+  sums_of_parts_.find_chunks(std::span(&island, 1),
+                             [&](ExtendedSums::Terms& sum, std::span<const int> parts) {
+                               sum[0] = rounding_->bound_of_states(parts, step);
+                             });
+  return static_cast<double>(sums_of_parts_.of(0)[0]);
+}
+
 bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
   if (creates(island)) return true;
   if (!is_short(island, 0.0)) return false;
@@ -452,8 +461,7 @@ bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
   if (!is_short(island, allowed)) return false;
   if (slices_ == nullptr) {
     need_states();
-    const double bound = rounding_->bound_of_states(parts_.parts_of(island), step);
-    if (is_short(island, allowed + bound)) return true;
+    if (is_short(island, allowed + bound_of_states(island, step))) return true;
   }
   return is_short(island, allowed + state_roundings(island, step).beyond_usual);
 }

@@ -1,6 +1,7 @@
 #include "portwave/coupling/energy/guard.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -22,9 +23,56 @@ void for_waves_of_part(const WaveDiscretisation& waves, int part, const Visit& v
   for (int j = 0; j < ports; ++j) visit(static_cast<std::size_t>(slot.wave + j * slot.stride));
 }
 
-template <class Visit>
-void for_waves(const WaveDiscretisation& waves, int island, const Visit& visit) {
-  for (const int part : waves.reduction().parts_of(island)) for_waves_of_part(waves, part, visit);
+/// Room for the port map of one part after another: on the stack where ports are few.
+class PortMap {
+ public:
+  void fit(int ports) {
+    ports_ = static_cast<std::size_t>(ports);
+    if (ports_ > kFew) many_.resize(std::max(many_.size(), ports_ * ports_ + ports_));
+  }
+  double* matrix() { return ports_ > kFew ? many_.data() : few_.data(); }
+  double* offset() { return matrix() + ports_ * ports_; }
+
+ private:
+  static constexpr std::size_t kFew = 8;
+  std::size_t ports_ = 0;
+  std::array<double, kFew * kFew + kFew> few_;
+  std::vector<double> many_;
+};
+
+/// What is read and written of a part on the way to ∇m; waves are `stride` apart.
+struct PortsOfPart {
+  int count;
+  long stride;
+  const double* D;
+  const double* outgoing;
+  const double* incident;
+  double* direction;
+};
+
+/// |∇m|² and |D∇m|².
+struct Gradient {
+  long double square = 0.0L, image = 0.0L;
+};
+
+/// P ports, or any number of them for P = 0.
+template <int P>
+void add_gradient(const PortsOfPart& part, Gradient& sum) {
+  const int p = P > 0 ? P : part.count;
+  for (int j = 0; j < p; ++j) {
+    double slope = 0.0;
+    for (int i = 0; i < p; ++i) slope += part.D[i * p + j] * part.outgoing[i * part.stride];
+    slope -= part.incident[j * part.stride];
+    part.direction[j * part.stride] = slope;
+    sum.square += static_cast<long double>(slope) * slope;
+  }
+  for (int i = 0; i < p; ++i) {
+    long double image = 0.0L;
+    for (int j = 0; j < p; ++j) {
+      image += static_cast<long double>(part.D[i * p + j]) * part.direction[j * part.stride];
+    }
+    sum.image += image * image;
+  }
 }
 
 }  // namespace
@@ -55,6 +103,7 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* 
       parts_(waves.reduction()),
       slices_(slices),
       sums_(waves.system(), parts_, static_cast<std::size_t>(parts_.island_count()), slices),
+      loop_(parts_),
       affine_(static_cast<std::size_t>(parts_.island_count()), 1),
       searching_(affine_.size(), 0),
       full_(static_cast<std::size_t>(waves.wave_size()), 0.0),
@@ -70,17 +119,18 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* 
 void PassivityGuard::find_affine() {
   const AlignedVector record(waves_.record_size(), 0.0);
   std::vector<std::size_t> ports_of_island(affine_.size(), 0);
+  PortMap map;
   for (int island = 0; island < parts_.island_count(); ++island) asked_.push_back(island);
   sums_.find(asked_, [&](ExtendedSums::Terms& others, int part) {
     const PartSlot& slot = waves_.slot(part);
     const BatchSlot& batch = waves_.batch(slot.batch);
     const auto ports = static_cast<std::size_t>(batch.batch->wave_size());
     ports_of_island[static_cast<std::size_t>(waves_.system().island_of_part(part))] += ports;
-    offset_.resize(std::max(offset_.size(), ports));
     matrix_.resize(std::max(matrix_.size(), ports * ports));
     if (ports == 0) return;
-    if (!batch.batch->affine_matrix(slot.lane, matrix_.data()) ||
-        !batch.batch->affine_offset(slot.lane, record.data() + batch.record, offset_.data())) {
+    map.fit(static_cast<int>(ports));
+    if (!batch.batch->affine_matrix(slot.lane, map.matrix()) ||
+        !batch.batch->affine_offset(slot.lane, record.data() + batch.record, map.offset())) {
       others[0] += 1.0L;
     }
   });
@@ -91,6 +141,14 @@ void PassivityGuard::find_affine() {
   }
   weight_.resize(widest);
   reflection_.resize(widest);
+}
+
+/// visit(wave) for those of an island, several at once.
+template <class Visit>
+void PassivityGuard::for_waves(int island, const Visit& visit) {
+  loop_.run(std::span(&island, 1), [&](std::size_t /*k*/, int chunk) {
+    for (const int part : parts_.parts_of_chunk(chunk)) for_waves_of_part(waves_, part, visit);
+  });
 }
 
 int PassivityGuard::island_of(int part) const {
@@ -113,11 +171,16 @@ void PassivityGuard::add_squares(long double& sum, int part, const double* waves
 /// Sums over the islands of the searches that are wanted, in their order.
 template <class Wanted, class Add>
 void PassivityGuard::find_sums(const Wanted& wanted, const Add& add) {
+  ask_for(wanted);
+  if (!asked_.empty()) sums_.find(asked_, add);
+}
+
+template <class Wanted>
+void PassivityGuard::ask_for(const Wanted& wanted) {
   asked_.clear();
   for (const Search& search : searches_) {
     if (wanted(search)) asked_.push_back(search.island);
   }
-  if (!asked_.empty()) sums_.find(asked_, add);
 }
 
 bool PassivityGuard::begin(const GuardedAccounts& ledger, const double* record,
@@ -134,7 +197,7 @@ bool PassivityGuard::begin(const GuardedAccounts& ledger, const double* record,
   for (int island = 0; island < parts_.island_count(); ++island) {
     if (!ledger.overdraws(island, step)) continue;
     ledger.need_states();
-    for_waves(waves_, island, [&](std::size_t w) { full_[w] = step.a[w]; });
+    for_waves(island, [&](std::size_t w) { full_[w] = step.a[w]; });
     Search search;
     search.island = island;
     search.tank = ledger.tank(island);
@@ -181,34 +244,36 @@ void PassivityGuard::choose_paths(const CommittedStep& step) {
   }
 }
 
+/// The direction of parts, and of it |∇m|² and |D∇m|².
+void PassivityGuard::add_gradients(ExtendedSums::Terms& squares, std::span<const int> parts,
+                                   const double* b) {
+  PortMap map;
+  Gradient found;
+  for (const int part : parts) {
+    const PartSlot& slot = waves_.slot(part);
+    const StepBatch& batch = *waves_.batch(slot.batch).batch;
+    const int ports = batch.wave_size();
+    if (ports == 0) continue;
+    map.fit(ports);
+    batch.affine_matrix(slot.lane, map.matrix());
+    const auto w = static_cast<std::size_t>(slot.wave);
+    const PortsOfPart own{ports, slot.stride,      map.matrix(),
+                          b + w, full_.data() + w, direction_.data() + w};
+    ports == 2 ? add_gradient<2>(own, found) : add_gradient<0>(own, found);
+  }
+  squares[0] += found.square;
+  squares[1] += found.image;
+}
+
 /// Of linear parts the direction ∇m = Dᵀb − â, and whether it leads far enough.
 void PassivityGuard::find_gradients(const double* b) {
   const auto wanted = [this](const Search& search) {
     return search.deficit > 0.0 && is_affine(search);
   };
-  find_sums(wanted, [&](ExtendedSums::Terms& squares, int part) {
-    const PartSlot& slot = waves_.slot(part);
-    const StepBatch& batch = *waves_.batch(slot.batch).batch;
-    const int ports = batch.wave_size();
-    if (ports == 0) return;
-    auto& [own, image, unused] = squares;
-    batch.affine_matrix(slot.lane, matrix_.data());
-    const double* D = matrix_.data();
-    for (int j = 0; j < ports; ++j) {
-      double sum = 0.0;
-      for (int i = 0; i < ports; ++i) sum += D[i * ports + j] * b[slot.wave + i * slot.stride];
-      const auto w = static_cast<std::size_t>(slot.wave + j * slot.stride);
-      direction_[w] = sum - full_[w];
-      own += static_cast<long double>(direction_[w]) * direction_[w];
-    }
-    for (int i = 0; i < ports; ++i) {
-      long double sum = 0.0L;
-      for (int j = 0; j < ports; ++j) {
-        sum += static_cast<long double>(D[i * ports + j]) *
-               direction_[static_cast<std::size_t>(slot.wave + j * slot.stride)];
-      }
-      image += sum * sum;
-    }
+  ask_for(wanted);
+  if (asked_.empty()) return;
+  sums_.find_chunks(asked_, [&](ExtendedSums::Terms& squares, std::span<const int> parts) {
+    add_gradients(squares, parts, b);
   });
   std::size_t i = 0;
   for (Search& search : searches_) {
@@ -272,7 +337,7 @@ bool PassivityGuard::find_projection(Search& search, const double* b) {
   const auto gain = [&](double mu) {
     next = 0;
     const ExtendedSums::Terms& sums =
-        sums_.find(search.island, [&](ExtendedSums::Terms& sum, int part) {
+        sums_.find_in_order(search.island, [&](ExtendedSums::Terms& sum, int part) {
           const auto [first, last] = next_waves(part);
           for (std::size_t k = first; k < last; ++k) {
             const double scaled = 1.0 + reflection_[k] * mu;
@@ -310,7 +375,7 @@ bool PassivityGuard::find_projection(Search& search, const double* b) {
     }
     sum[0] = static_cast<double>(sum[0]) + change.squaredNorm();
   };
-  const auto square = static_cast<double>(sums_.find(search.island, move)[0]);
+  const auto square = static_cast<double>(sums_.find_in_order(search.island, move)[0]);
   search.reach = 1.0;
   search.length = std::sqrt(square);
   return square > 0.0 && std::isfinite(square);
@@ -357,19 +422,20 @@ void PassivityGuard::begin_scaling(Search& search) {
 
 /// g(α) = A₀ + A₁α + A₂α² with A₀ = T + ½|b⁰|², A₁ = b⁰ᵀDâ, A₂ = ½(|Dâ|² − |â|²).
 double PassivityGuard::linear_scaling(const Search& search) {
-  const auto add = [&](ExtendedSums::Terms& terms, int part) {
+  const auto add = [&](ExtendedSums::Terms& terms, int part, PortMap& map) {
     const PartSlot& slot = waves_.slot(part);
     const BatchSlot& batch = waves_.batch(slot.batch);
     const int ports = batch.batch->wave_size();
     if (ports == 0) return;
     auto& [still, mixed, moved] = terms;
-    batch.batch->affine_offset(slot.lane, record_ + batch.record, offset_.data());
-    batch.batch->affine_matrix(slot.lane, matrix_.data());
+    map.fit(ports);
+    batch.batch->affine_offset(slot.lane, record_ + batch.record, map.offset());
+    batch.batch->affine_matrix(slot.lane, map.matrix());
     for (int i = 0; i < ports; ++i) {
-      const long double offset = offset_[static_cast<std::size_t>(i)];
+      const long double offset = map.offset()[i];
       long double response = 0.0L;
       for (int j = 0; j < ports; ++j) {
-        response += static_cast<long double>(matrix_[static_cast<std::size_t>(i * ports + j)]) *
+        response += static_cast<long double>(map.matrix()[i * ports + j]) *
                     full_[static_cast<std::size_t>(slot.wave + j * slot.stride)];
       }
       still += offset * offset;
@@ -377,7 +443,12 @@ double PassivityGuard::linear_scaling(const Search& search) {
       moved += response * response;
     }
   };
-  const auto [still, mixed, moved] = sums_.find(search.island, add);
+  sums_.find_chunks(std::span(&search.island, 1),
+                    [&](ExtendedSums::Terms& terms, std::span<const int> parts) {
+                      PortMap map;
+                      for (const int part : parts) add(terms, part, map);
+                    });
+  const auto [still, mixed, moved] = sums_.of(0);
   const long double incident = search.incident;
   return largest_feasible_scaling(static_cast<double>(search.tank + 0.5L * still),
                                   static_cast<double>(mixed),
@@ -406,7 +477,7 @@ void PassivityGuard::choose_next(Search& search, double value) const {
 void PassivityGuard::propose(double* a) {
   for (const Search& search : searches_) {
     if (searching_[static_cast<std::size_t>(search.island)] == 0) continue;
-    for_waves(waves_, search.island, [&](std::size_t w) {
+    for_waves(search.island, [&](std::size_t w) {
       a[w] = search.path == Path::scaling ? search.alpha * full_[w]
                                           : full_[w] + search.reach * direction_[w];
     });
@@ -562,8 +633,8 @@ std::size_t PassivityGuard::bytes() const {
           weight_.capacity() + reflection_.capacity()) *
              sizeof(double) +
          affine_.capacity() + searching_.capacity() + searches_.capacity() * sizeof(Search) +
-         uses_.capacity() * sizeof(GuardUse) + offset_.capacity() * sizeof(double) +
-         asked_.capacity() * sizeof(int) + sums_.bytes();
+         uses_.capacity() * sizeof(GuardUse) + asked_.capacity() * sizeof(int) + sums_.bytes() +
+         loop_.bytes();
 }
 
 }  // namespace portwave

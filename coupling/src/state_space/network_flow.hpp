@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "portwave/coupling/state_space/condensed.hpp"
-#include "portwave/coupling/state_space/for_each.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
+#include "portwave/subsystems/base/for_each.hpp"
 #include "state_space/block_groups.hpp"
 #include "state_space/coupling_columns.hpp"
 #include "state_space/linear_solver.hpp"

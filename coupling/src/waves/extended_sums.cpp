@@ -22,9 +22,13 @@ long double value_of(const double* pair) { return static_cast<long double>(pair[
 
 ExtendedSums::ExtendedSums(const System& system, const PartOrderReduction& parts, std::size_t most,
                            SlicesTogether* slices)
-    : system_(system), parts_(parts), slices_(slices) {
+    : system_(system), parts_(parts), slices_(slices), loop_(parts) {
   found_.reserve(most);
-  if (slices_ != nullptr) place_.resize(static_cast<std::size_t>(parts.island_count()), -1);
+  if (slices_ != nullptr) {
+    place_.resize(static_cast<std::size_t>(parts.island_count()), -1);
+  } else {
+    by_chunk_.resize(static_cast<std::size_t>(parts.chunk_count()));
+  }
 }
 
 ExtendedSums::Terms ExtendedSums::rounded(Terms terms) {
@@ -82,7 +86,8 @@ void ExtendedSums::take(int island, const double* values) {
 }
 
 std::size_t ExtendedSums::bytes() const {
-  return found_.capacity() * sizeof(Terms) + place_.capacity() * sizeof(int);
+  return (by_chunk_.capacity() + found_.capacity()) * sizeof(Terms) +
+         place_.capacity() * sizeof(int) + loop_.bytes();
 }
 
 }  // namespace portwave

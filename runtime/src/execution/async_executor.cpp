@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "execution/async_schedule.hpp"
+#include "execution/shared_loop.hpp"
 #include "execution/solo_step.hpp"
 #include "execution/step_trace.hpp"
 #include "execution/worker_team.hpp"
@@ -30,6 +31,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
         graph_(waves, partition),
         first_of_island_group_(static_cast<std::size_t>(waves.island_group_count()), nullptr),
         schedule_(graph_.size(), tasks_of_groups()),
+        loop_(threads),
         worker_states_(static_cast<std::size_t>(threads)),
         team_(threads, *this, arena) {
     for (int i = 0; i < graph_.size(); ++i) {
@@ -68,6 +70,8 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
     if (plan.timed) result.inner_end = inner_end();
     return result;
   }
+
+  const ForEach& for_each() const override { return each_; }
 
   // ---- What the schedule calls. The task is held, and the step cannot change. ----
 
@@ -164,6 +168,19 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
     }
   };
 
+  /// By the workers of the team.
+  class TeamForEach final : public ForEach {
+   public:
+    explicit TeamForEach(AsyncExecutor& own) : own_(own) {}
+
+   private:
+    void run(int count, SharedLoop::Call call, const void* body) const override {
+      if (count > 0) own_.loop_.run(count, call, body, own_.team_);
+    }
+
+    AsyncExecutor& own_;
+  };
+
   /// A worker's own tasks, [first, last). Where more workers come than there are of these, some
   /// share one.
   struct alignas(128) WorkerState {
@@ -225,6 +242,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   }
 
   bool try_work(int number) noexcept override {
+    if (loop_.try_work(number)) return true;
     const std::uint64_t limit = schedule_.limit();
     const int count = graph_.size();
     WorkerState& worker = worker_states_[static_cast<std::size_t>(std::min(number, threads_ - 1))];
@@ -290,6 +308,8 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   StepPlan plan_;
   std::span<IslandOutcome> outcomes_;
   Schedule schedule_;
+  SharedLoop loop_;  // between steps
+  TeamForEach each_{*this};
   std::vector<WorkerState> worker_states_;
   alignas(128) std::atomic<std::int64_t> inner_end_ns_{0};
   WorkerTeam team_;

@@ -40,10 +40,27 @@ class AutomaticExecutor final : public Executor {
                 /*may_try=*/is_fixed);
     return result;
   }
+  const ForEach& for_each() const override { return each_; }
 
  private:
+  /// As the one that is used.
+  class UsedForEach final : public ForEach {
+   public:
+    explicit UsedForEach(const AutomaticExecutor& own) : own_(own) {}
+
+   private:
+    void run(int count, void (*call)(const void* body, int i), const void* body) const override {
+      own_.used().for_each()(count, [&](int i) { call(body, i); });
+    }
+
+    const AutomaticExecutor& own_;
+  };
+
+  const Executor& used() const { return *executors_[static_cast<std::size_t>(choice_.used())]; }
+
   std::unique_ptr<Executor> executors_[2];  // serial, parallel
   FasterOfTwo choice_;
+  UsedForEach each_{*this};
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "execution/task_graph.hpp"
 #include "portwave/runtime/execution/arena.hpp"
 #include "portwave/runtime/execution/budget.hpp"
+#include "portwave/subsystems/base/for_each.hpp"
 
 namespace portwave {
 
@@ -51,6 +52,8 @@ class Executor {
   virtual ~Executor() = default;
   virtual int threads() const = 0;
   virtual int tasks() const = 0;
+  /// For what is to be done for many parts while no call of `run` is under way: by the same threads.
+  virtual const ForEach& for_each() const { return alone_; }
   /// Memory of tasks, channels and compiled junctions.
   virtual std::size_t bytes() const = 0;
   /// Makes ready for steps with these arrays, so that none of them allocates. Steps come with two
@@ -60,6 +63,9 @@ class Executor {
                          std::span<IslandOutcome> outcomes) = 0;
   /// The junctions and step maps have changed: `bind` is to follow.
   virtual void recompile() = 0;
+
+ private:
+  ForEach alone_;
 };
 
 /// The failure to report: the earliest iteration, and of that the part with the lowest number.

@@ -1,9 +1,6 @@
 #include "execution/parallel_for_each.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <vector>
 
@@ -12,6 +9,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include "execution/fork_join.hpp"
+#include "execution/shared_loop.hpp"
 #include "execution/worker_team.hpp"
 
 namespace portwave {
@@ -20,89 +18,24 @@ namespace {
 /// Below this a second thread brings nothing.
 constexpr double kWorthFork_ns = 8000.0;
 
-using Call = void (*)(const void* body, int i);
+using Call = SharedLoop::Call;
 
-/// Indices that are still to be run are in one word per thread, [first, last). A range is taken
-/// from by compare and swap, so that each index is taken once. The job is over when all bodies have
-/// returned; until then nobody writes `call_` and `body_`, and whoever has taken indices reads
-/// those of the job that the indices belong to: a word that compared equal holds indices of the
-/// present job, whichever it is.
+/// A loop and workers of its own.
 class Team final : private WorkerTeam::Work {
  public:
   Team(int threads, const std::shared_ptr<Arena>& arena)
-      : ranges_(static_cast<std::size_t>(threads)), workers_(threads, *this, arena) {}
+      : loop_(threads), workers_(threads, *this, arena) {}
   // Workers must be gone before anything they use is.
   ~Team() { workers_.dismiss(); }
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  void run(int count, Call call, const void* body) {
-    call_ = call;
-    body_ = body;
-    left_.store(count, std::memory_order_relaxed);
-    const auto shares = static_cast<std::int64_t>(ranges_.size());
-    for (std::int64_t r = 0; r < shares; ++r) {
-      const auto first = static_cast<std::uint64_t>(count * r / shares);
-      const auto last = static_cast<std::uint64_t>(count * (r + 1) / shares);
-      // Whoever takes from it sees the job.
-      ranges_[static_cast<std::size_t>(r)].word.store(last << 32U | first,
-                                                      std::memory_order_release);
-    }
-    if (ranges_.size() > 1) workers_.summon();
-    work(0);
-    for (int turns = 0; left_.load(std::memory_order_acquire) > 0; ++turns) back_off(turns);
-  }
+  void run(int count, Call call, const void* body) { loop_.run(count, call, body, workers_); }
 
  private:
-  struct alignas(128) Range {
-    std::atomic<std::uint64_t> word{0};  ///< last · 2³² + first; empty: first ≥ last
-  };
-  struct Indices {
-    int first = 0, last = 0;
-  };
+  bool try_work(int worker) noexcept override { return loop_.try_work(worker); }
 
-  bool try_work(int worker) noexcept override {
-    if (left_.load(std::memory_order_relaxed) <= 0) return false;
-    return work(static_cast<std::size_t>(worker) % ranges_.size());
-  }
-
-  /// Runs what is left, one's own first. False when there was nothing.
-  bool work(std::size_t own) {
-    int done = 0;
-    for (std::size_t i = 0; i < ranges_.size(); ++i) {
-      Range& range = ranges_[(own + i) % ranges_.size()];
-      for (;;) {
-        const Indices taken = take(range);
-        if (taken.first >= taken.last) break;
-        for (int k = taken.first; k < taken.last; ++k) call_(body_, k);
-        done += taken.last - taken.first;
-      }
-    }
-    if (done > 0) left_.fetch_sub(done, std::memory_order_acq_rel);
-    return done > 0;
-  }
-
-  /// A quarter of what is left, so that the ends are shared finely.
-  static Indices take(Range& range) {
-    std::uint64_t word = range.word.load(std::memory_order_relaxed);
-    for (;;) {
-      const auto first = static_cast<std::uint32_t>(word);
-      const auto last = static_cast<std::uint32_t>(word >> 32U);
-      if (first >= last) return {};
-      const std::uint32_t some = first + 1 + (last - first - 1) / 4;
-      const std::uint64_t rest = std::uint64_t{last} << 32U | some;
-      if (range.word.compare_exchange_weak(word, rest, std::memory_order_acq_rel,
-                                           std::memory_order_relaxed)) {
-        return {static_cast<int>(first), static_cast<int>(some)};
-      }
-    }
-  }
-
-  // Of the job. Written before the ranges are.
-  Call call_ = nullptr;
-  const void* body_ = nullptr;
-  alignas(128) std::atomic<int> left_{0};  ///< bodies that have not returned
-  std::vector<Range> ranges_;              ///< by thread
+  SharedLoop loop_;
   WorkerTeam workers_;
 };
 

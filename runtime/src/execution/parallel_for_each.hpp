@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "portwave/coupling/state_space/for_each.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/subsystems/base/for_each.hpp"
 
 namespace portwave {
 

@@ -15,6 +15,7 @@
 #include "execution/fork_join.hpp"
 #include "execution/layered_executor.hpp"
 #include "execution/newest_waves.hpp"
+#include "execution/parallel_for_each.hpp"
 #include "execution/rank_shares.hpp"
 #include "execution/shared_sums.hpp"
 #include "execution/slice_agreement.hpp"
@@ -35,7 +36,8 @@ class RankExecutor final : public LayeredExecutor {
         waves_(waves),
         slice_(waves.system().slice()),
         shares_(std::move(shares)),
-        fork_join_(threads) {
+        fork_join_(threads),
+        each_(make_barrier_for_each(threads)) {
     if (slice_ != nullptr) expect_same_cut_junctions(waves, shares_->ranks());
     connect(max_delay);
     list_outcomes();
@@ -49,6 +51,8 @@ class RankExecutor final : public LayeredExecutor {
       edge_.push_back(task);
     }
   }
+
+  const ForEach& for_each() const override { return *each_; }
 
  private:
   using Link = TaskGraph::Link;
@@ -390,6 +394,7 @@ class RankExecutor final : public LayeredExecutor {
   const SystemSlice* slice_;  // null: every rank has the whole system
   std::shared_ptr<RankShares> shares_;
   ForkJoin fork_join_;
+  std::unique_ptr<ForEach> each_;
   std::vector<int> edge_;      // own tasks with a neighbour on another rank
   std::vector<char> is_edge_;  // by task
   std::vector<Peer> peers_;

@@ -135,6 +135,9 @@ void WaveEngine::make_executor() {
                                        settings_, now_, next_);
   }
   bind_executor();
+  const Executor& executor = *runner_.executor;
+  ledger_.share_with(&executor.for_each(), executor.threads());
+  if (guard_) guard_->share_with(&executor.for_each(), executor.threads());
   if (!options_.time.active()) return;
   const Partition whole = whole_island_groups(waves_, costs_);
   scheduler_.emplace(options_.time.deadline_s, 1e-9 * whole.iteration_cost_ns,

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -215,37 +216,57 @@ TEST(StepRounding, OfAGroupIsThatOfItsLanes) {
   }
 }
 
-/// Parts without states have no rows of the step map: groups of lanes are told apart by their ports.
-TEST(StepRounding, BoundsThatOfPartsWithoutStates) {
-  std::vector<std::unique_ptr<LinearPortHamiltonian>> own;
-  std::vector<const Component*> parts;
-  for (const double admittance : {1e-9, 5.0}) {
-    for (int l = 0; l < kLaneGroup; ++l) {
-      Structure structure = Structure::zero(0, 1);
-      structure.S = MatrixXd::Constant(1, 1, admittance).sparseView();
-      Signature signature;
-      signature.type = "resistor";
-      signature.ports.push_back({.name = "p"});
-      own.push_back(std::make_unique<LinearPortHamiltonian>(std::move(signature), structure,
-                                                            SparseMatrix(0, 0)));
-      parts.push_back(own.back().get());
-    }
-  }
+/// Two ports without states, a resistor between them or a gyrator.
+std::unique_ptr<LinearPortHamiltonian> two_port(double resistance, double gyration) {
+  Structure structure = Structure::zero(0, 2);
+  MatrixXd S = MatrixXd::Zero(2, 2), N = MatrixXd::Zero(2, 2);
+  S.diagonal().setConstant(resistance);
+  N(0, 1) = gyration;
+  N(1, 0) = -gyration;
+  structure.S = S.sparseView();
+  structure.N = N.sparseView();
+  Signature signature;
+  signature.type = "two_port";
+  signature.ports.push_back({.name = "p"});
+  signature.ports.push_back({.name = "q"});
+  return std::make_unique<LinearPortHamiltonian>(std::move(signature), structure,
+                                                 SparseMatrix(0, 0));
+}
+
+/// Of the lanes from `lane` on.
+std::array<double, kLaneGroup> bounds_of(std::span<const Component* const> parts, int lane) {
   const auto batch = parts[0]->make_batch(parts);
-  std::vector<double> impedance(static_cast<std::size_t>(batch->wave_count()), 1.0);
+  const std::vector<double> impedance(static_cast<std::size_t>(batch->wave_count()), 1.0);
   batch->prepare(0.1, impedance.data());
-  AlignedVector record(batch->record_size(), 0.0), next = record;
-  AlignedVector a(static_cast<std::size_t>(batch->stride()), 2.0);
-  std::array<double, kLaneGroup> bound{}, first{};
-  for (const int lane : {0, kLaneGroup}) {
-    const double told = batch->step_rounding(lane, record.data(), a.data(), next.data()).value();
-    ASSERT_TRUE(
-        batch->step_rounding_bounds(lane, record.data(), a.data(), next.data(), bound.data()));
-    EXPECT_GE(bound[0], told) << "lane " << lane;
-    EXPECT_GT(told, 0.0);
-    if (lane == 0) first = bound;
+  const AlignedVector record(batch->record_size(), 0.0), next = record;
+  const AlignedVector a(static_cast<std::size_t>(batch->wave_count()), 2.0);
+  std::array<double, kLaneGroup> out{};
+  EXPECT_TRUE(batch->step_rounding_bounds(lane, record.data(), a.data(), next.data(), out.data()));
+  const double told =
+      batch->step_rounding(lane, record.data(), a.data(), next.data()).value_or(0.0);
+  EXPECT_GE(out[0], told);
+  EXPECT_GT(told, 0.0);
+  return out;
+}
+
+/// Parts without states have no rows of the step map, and gyrators no energies: groups of lanes are told
+/// apart by all that they have.
+TEST(StepRounding, BoundsThatOfPartsWithoutStates) {
+  for (const bool gyrates : {false, true}) {
+    std::vector<std::unique_ptr<LinearPortHamiltonian>> own;
+    std::vector<const Component*> parts;
+    for (const double value : {1e-9, 5.0}) {
+      for (int l = 0; l < kLaneGroup; ++l) {
+        own.push_back(gyrates ? two_port(0.0, value) : two_port(value, 0.0));
+        parts.push_back(own.back().get());
+      }
+    }
+    const std::span<const Component* const> all(parts);
+    const auto first = bounds_of(all, 0), second = bounds_of(all, kLaneGroup);
+    EXPECT_EQ(first, bounds_of(all.first(kLaneGroup), 0)) << gyrates;
+    EXPECT_EQ(second, bounds_of(all.last(kLaneGroup), 0)) << gyrates;
+    EXPECT_NE(first, second) << gyrates;
   }
-  EXPECT_GT(bound[0], 1e3 * first[0]);
 }
 
 /// Dense maps near the origin balance to the rounding of their entries, however long the step is.

@@ -76,6 +76,10 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   void examine_island(int island, const double* a, const double* b);
   /// Between steps: others may examine from now on. What was examined and not tallied counts no more.
   void forget_examined();
+  /// Who helps where islands have many parts, as ChunkLoop. No result depends on it.
+  void share_with(const ForEach* for_each, int threads) {
+    sums_of_parts_.share_with(for_each, threads);
+  }
   /// Whoever examines only some lanes: `entries` is called before entries of others are looked at, and
   /// fills in all `entries()`; `states` before records of a step are. Neither is called often.
   void before_entries(std::function<void()> entries, std::function<void()> states) {
@@ -208,6 +212,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   };
   void find_state_roundings(std::span<const int> islands, const CommittedStep& step) const;
   StateRoundings found_roundings(std::size_t i) const;
+  double bound_of_states(int island, const CommittedStep& step) const;
   StateRoundings state_roundings(int island, const CommittedStep& step) const;
   double rounding_of_step(int island) const;
   double allowance_of_tank(int island) const;

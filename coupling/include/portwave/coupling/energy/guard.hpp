@@ -5,6 +5,7 @@
 
 #include "portwave/coupling/energy/guarded_accounts.hpp"
 #include "portwave/coupling/energy/ledger.hpp"
+#include "portwave/coupling/waves/chunk_loop.hpp"
 #include "portwave/coupling/waves/extended_sums.hpp"
 #include "portwave/coupling/waves/wave_discretisation.hpp"
 #include "portwave/subsystems/base/aligned.hpp"
@@ -34,7 +35,7 @@ double largest_feasible_scaling(double A0, double A1, double A2);
 ///                       feasible, α = min(1, √(2T)/|â|), which is.
 /// A step in which no island overdraws costs nothing but the sums that the ledger takes anyway.
 /// Proof: docs/concepts/energy-safety.md. Allocates at construction only, but for linear parts with
-/// more than two ports whose tanks the gradient does not fill.
+/// more than two ports whose tanks the gradient does not fill, and those with more than eight.
 ///
 ///   if (guard.begin(ledger, record, step)) do { guard.propose(a); commit and tally again the islands
 ///   of guard.searching(); } while (!guard.review(ledger, step));
@@ -49,6 +50,11 @@ class PassivityGuard {
   explicit PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* slices = nullptr);
 
   const WaveDiscretisation& waves() const { return waves_; }
+  /// Who helps where islands have many parts, as ChunkLoop. No result depends on it.
+  void share_with(const ForEach* for_each, int threads) {
+    sums_.share_with(for_each, threads);
+    loop_.share_with(for_each, threads);
+  }
   /// The island of a part whose commit failed; with slices, of a part as it is numbered in the whole.
   int island_of(int part) const;
   /// After a tally: whether some island overdraws. `record` is the one the step was frozen at.
@@ -112,10 +118,15 @@ class PassivityGuard {
     return affine_[static_cast<std::size_t>(search.island)] != 0;
   }
   void find_affine();
+  template <class Visit>
+  void for_waves(int island, const Visit& visit);
   void begin_searches(const CommittedStep& step);
   void choose_paths(const CommittedStep& step);
   template <class Wanted, class Add>
   void find_sums(const Wanted& wanted, const Add& add);
+  template <class Wanted>
+  void ask_for(const Wanted& wanted);
+  void add_gradients(ExtendedSums::Terms& squares, std::span<const int> parts, const double* b);
   void find_gradients(const double* b);
   bool leads_far_enough(Search& search, long double square, long double image) const;
   bool find_projection(Search& search, const double* b);
@@ -134,6 +145,7 @@ class PassivityGuard {
   const PartOrderReduction& parts_;
   SlicesTogether* slices_;
   ExtendedSums sums_;
+  ChunkLoop loop_;
   std::vector<int> asked_;    // islands
   std::vector<char> affine_;  // by island
   std::vector<char> searching_;
@@ -143,7 +155,7 @@ class PassivityGuard {
   AlignedVector exchanged_;  // P b
   bool has_exchanged_ = false;
   const double* record_ = nullptr;
-  std::vector<double> matrix_, offset_;      // D and b⁰ of a part
+  std::vector<double> matrix_;               // D of one
   std::vector<double> weight_, reflection_;  // of the projection, by wave of an island
   double alpha_ = 1.0;
   double withheld_J_ = 0.0;

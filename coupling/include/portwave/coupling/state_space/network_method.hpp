@@ -10,9 +10,9 @@
 
 #include "portwave/coupling/energy/ledger.hpp"
 #include "portwave/coupling/state_space/condensed.hpp"
-#include "portwave/coupling/state_space/for_each.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/subsystems/base/export.hpp"
+#include "portwave/subsystems/base/for_each.hpp"
 #include "portwave/subsystems/core/step_batch.hpp"
 
 namespace PORTWAVE_EXPORT portwave {

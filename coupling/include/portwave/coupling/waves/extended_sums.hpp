@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "portwave/coupling/waves/chunk_loop.hpp"
 #include "portwave/coupling/waves/island_sums.hpp"
 #include "portwave/coupling/waves/part_order_reduction.hpp"
 
@@ -17,7 +18,8 @@ namespace portwave {
 /// to is kept as two doubles, also where no other process is to hear of it, so that the bits do not depend
 /// on how many processes there are.
 ///
-/// Thread-safety  none. Nothing is allocated after construction.
+/// Thread-safety  none, but what is added may be found on several threads (share_with). Nothing is allocated
+///                after construction.
 class ExtendedSums final : public IslandSums {
  public:
   /// Sums that are found at once, at most.
@@ -28,22 +30,37 @@ class ExtendedSums final : public IslandSums {
   ExtendedSums(const System& system, const PartOrderReduction& parts, std::size_t most,
                SlicesTogether* slices);
 
+  /// Who helps, as ChunkLoop: parts of different chunks are then asked for their terms at once.
+  void share_with(const ForEach* for_each, int threads) { loop_.share_with(for_each, threads); }
+
   /// Sums over the parts of `islands`, of which there are some; add(terms, part) adds those of a part, of
-  /// each once and in the order of their numbers within an island. With slices all ranks call it, for the
+  /// each once and in the order of their numbers within a chunk. With slices all ranks call it, for the
   /// same islands.
   template <class Add>
   void find(std::span<const int> islands, const Add& add) {
-    const auto of_chunk = [&](int chunk) {
-      Terms sum{};
-      for (const int part : parts_.parts_of_chunk(chunk)) add(sum, part);
-      return rounded(sum);
+    find_chunks(islands, [&](Terms& sum, std::span<const int> parts) {
+      for (const int part : parts) add(sum, part);
+    });
+  }
+  /// The same where add(terms, parts) adds those of the parts of a chunk.
+  template <class Add>
+  void find_chunks(std::span<const int> islands, const Add& add) {
+    find_by(islands, add,
+            [this](std::span<const int> of, const auto& visit) { loop_.run(of, visit); });
+  }
+  /// As find, where `add` counts on being called for one part after another.
+  template <class Add>
+  void find_in_order(std::span<const int> islands, const Add& add) {
+    const auto of_parts = [&](Terms& sum, std::span<const int> parts) {
+      for (const int part : parts) add(sum, part);
     };
-    found_.clear();
-    if (slices_ != nullptr) return find_together(islands, std::cref(of_chunk));
-    for (const int island : islands) {
-      const auto [first, last] = parts_.chunks_of(island);
-      found_.push_back(PartOrderReduction::tree<Terms>(first, last, of_chunk, added));
-    }
+    find_by(islands, of_parts,
+            [this](std::span<const int> of, const auto& visit) { loop_.run_in_order(of, visit); });
+  }
+  template <class Add>
+  const Terms& find_in_order(int island, const Add& add) {
+    find_in_order(std::span(&island, 1), add);
+    return of(0);
   }
   template <class Add>
   const Terms& find(int island, const Add& add) {
@@ -66,6 +83,25 @@ class ExtendedSums final : public IslandSums {
  private:
   using OfChunk = std::function<Terms(int)>;
 
+  template <class Add, class Run>
+  void find_by(std::span<const int> islands, const Add& add, const Run& run) {
+    const auto of_chunk = [&](int chunk) {
+      Terms sum{};
+      add(sum, parts_.parts_of_chunk(chunk));
+      return rounded(sum);
+    };
+    found_.clear();
+    if (slices_ != nullptr) return find_together(islands, std::cref(of_chunk));
+    run(islands, [&](std::size_t k, int chunk) { by_chunk_[k] = of_chunk(chunk); });
+    int from = 0;
+    for (const int island : islands) {
+      const auto [first, last] = parts_.chunks_of(island);
+      const int to = from + (last - first);
+      found_.push_back(PartOrderReduction::tree<Terms>(
+          from, to, [this](int k) { return by_chunk_[static_cast<std::size_t>(k)]; }, added));
+      from = to;
+    }
+  }
   static Terms rounded(Terms terms);
   static Terms added(const Terms& a, const Terms& b);
   void find_together(std::span<const int> islands, const OfChunk& of_chunk);
@@ -73,6 +109,8 @@ class ExtendedSums final : public IslandSums {
   const System& system_;
   const PartOrderReduction& parts_;
   SlicesTogether* slices_;
+  ChunkLoop loop_;
+  std::vector<Terms> by_chunk_;  // of those that are asked for, in their order
   std::vector<Terms> found_;
   std::vector<int> place_;  // with slices, by island: in found_; −1: it was not asked for
   const OfChunk* of_chunk_ = nullptr;

@@ -1,0 +1,191 @@
+// The guard of islands with many parts works on all threads of an executor, and no bit tells.
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <oneapi/tbb/global_control.h>
+
+#include "execution/executor.hpp"
+#include "portwave/runtime/execution/partition.hpp"
+#include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/generate/generate.hpp"
+#include "portwave/runtime/scenario/scenario.hpp"
+#include "support/coupled_systems.hpp"
+#include "support/guard_of.hpp"
+#include "support/networks.hpp"
+
+namespace portwave {
+namespace {
+
+/// Four threads for oneTBB whatever the machine has.
+class FourThreads {
+ private:
+  tbb::global_control threads_{tbb::global_control::max_allowed_parallelism, 4};
+};
+
+struct Network {
+  std::string name;
+  System system;
+  StepperOptions options;
+};
+
+Network generated(const std::string& name, const network::Chain& chain) {
+  Scenario scenario = parse_scenario(generate_scenario(chain), "network.json", "");
+  return {name, std::move(scenario.system), scenario.options};
+}
+Network grid() {
+  Scenario scenario = parse_scenario(generate_scenario(network::Grid{.rows = 36, .columns = 36}),
+                                     "network.json", "");
+  return {"grid", std::move(scenario.system), scenario.options};
+}
+/// Islands of two parts each, all displaced.
+Network pairs() {
+  SystemBuilder builder;
+  for (int i = 0; i < 700; ++i) {
+    const auto a = fmt::format("A{}", i), b = fmt::format("B{}", i);
+    builder.add(a, testing::line_link(2 * i), {.initial_state = {0.1 + 1e-3 * i, 0.0, 0.02}});
+    builder.add(b, testing::line_link(2 * i + 1));
+    builder.connect(a + ".right", b + ".left");
+    builder.join(joint::Free{}, {a + ".left"});
+    builder.join(joint::Fixed{}, {b + ".right"});
+  }
+  Network out{"pairs", builder.build(), {}};
+  out.options.step_s = 0.01;
+  out.options.method.waves().impedance = {2.0};
+  return out;
+}
+
+/// Everything that a run leaves.
+struct Left {
+  std::vector<double> numbers;
+  GuardStatistics guard;
+};
+
+Left run(const Network& network, ExecutorKind executor, int threads) {
+  StepperOptions options = network.options;
+  options.executor = executor;
+  options.threads = threads;
+  Stepper stepper(network.system, options);
+  Left out;
+  for (int n = 0; n < 12; ++n) {
+    const StepLedger energy = stepper.step().energy;
+    for (const double x :
+         {energy.alpha, energy.withheld_J, energy.stored_J, energy.tank_J, energy.mismatch_J}) {
+      out.numbers.push_back(x);
+    }
+  }
+  for (int part = 0; part < static_cast<int>(network.system.parts().size()); ++part) {
+    const auto state = stepper.state(part);
+    out.numbers.insert(out.numbers.end(), state.begin(), state.end());
+  }
+  out.guard = testing::guard_of(stepper);
+  return out;
+}
+
+void expect_same_on_threads(Network network) {
+  const FourThreads available;
+  std::int64_t uses = 0;
+  for (const int iterations : {0, 1, 3, 8}) {
+    network.options.method.waves().iterations = iterations;
+    const Left alone = run(network, ExecutorKind::serial, 1);
+    uses += alone.guard.uses;
+    for (const ExecutorKind executor : {ExecutorKind::async, ExecutorKind::barrier,
+                                        ExecutorKind::graph, ExecutorKind::automatic}) {
+      for (const int threads : {2, 4}) {
+        const Left shared = run(network, executor, threads);
+        EXPECT_EQ(shared.numbers, alone.numbers) << network.name << ", " << to_string(executor)
+                                                 << " on " << threads << ", K = " << iterations;
+        EXPECT_EQ(shared.guard.uses, alone.guard.uses);
+        EXPECT_EQ(shared.guard.trials, alone.guard.trials);
+      }
+    }
+  }
+  EXPECT_GT(uses, 0) << "the guard has nothing to do here";
+}
+
+TEST(SharedGuard, ChangesNoBitOfAChain) {
+  expect_same_on_threads(generated("chain", {.blocks = 1500, .masses = 2}));
+}
+TEST(SharedGuard, ChangesNoBitOfDifferentParts) {
+  expect_same_on_threads(generated("different", {.blocks = 1500, .masses = 2, .vary = 0.3}));
+}
+TEST(SharedGuard, ChangesNoBitOfNonlinearParts) { expect_same_on_threads(grid()); }
+TEST(SharedGuard, ChangesNoBitOfManyIslands) { expect_same_on_threads(pairs()); }
+
+/// Hubs that have more ports than the guard has room for on the stack.
+TEST(SharedGuard, ChangesNoBitOfPartsWithManyPorts) {
+  constexpr int kStars = 90, kLimbs = 12;
+  SystemBuilder builder;
+  for (int i = 0; i < kStars; ++i) {
+    const std::string hub = fmt::format("hub{}", i);
+    builder.add(hub, testing::sprung_mass(
+                         {.mass = 5.0, .stiffness = 10.0, .rigid_ports = kLimbs, .velocity = 1.0}));
+    for (int k = 0; k < kLimbs; ++k) {
+      const std::string limb = fmt::format("limb{}_{}", i, k);
+      builder.add(limb, testing::sprung_mass(
+                            {.mass = 1.0 + 0.1 * k, .stiffness = 5.0, .up_stiffness = 30.0 + i}));
+      builder.connect(fmt::format("{}.p{}", hub, k), limb + ".up");
+    }
+  }
+  Network stars{"stars", builder.build(), {}};
+  stars.options.step_s = 0.02;
+  stars.options.method.waves().impedance = {4.0};
+  expect_same_on_threads(std::move(stars));
+}
+
+TEST(ExecutorForEach, RunsEveryIndexOnceAndReturnsWhenAllAreDone) {
+  const FourThreads available;
+  const System system = testing::line(64);
+  const WaveDiscretisation waves(system, 0.01,
+                                 std::vector<double>(system.scalar_ports().size(), 3.0));
+  const LaneCosts costs = declared_costs(waves);
+  const Partition cut = make_partition(waves, costs, Grain{}, 4, 5);
+  const Partition whole = whole_island_groups(waves, costs);
+  const std::unique_ptr<Executor> executors[] = {
+      make_serial_executor(waves, whole), make_async_executor(waves, cut, 4),
+      make_barrier_executor(waves, cut, 4), make_graph_executor(waves, cut, 4),
+      make_automatic_executor(make_serial_executor(waves, whole),
+                              make_async_executor(waves, cut, 4))};
+  for (int n = 0; n < 300; ++n) {
+    for (const auto& executor : executors) {
+      const int count = n % 41;
+      std::vector<int> runs(static_cast<std::size_t>(count), 0);  // not atomic: one thread each
+      executor->for_each()(count, [&](int i) { ++runs[static_cast<std::size_t>(i)]; });
+      for (const int own : runs) ASSERT_EQ(own, 1) << executor->threads() << " threads, " << count;
+    }
+  }
+}
+
+// Two bodies that wait for one another end on two threads only; a worker may be long in coming.
+TEST(ExecutorForEach, IsHelpedByTheThreadsOfTheAsyncExecutor) {
+  const FourThreads available;
+  const System system = testing::line(64);
+  const WaveDiscretisation waves(system, 0.01,
+                                 std::vector<double>(system.scalar_ports().size(), 3.0));
+  const auto executor =
+      make_async_executor(waves, make_partition(waves, declared_costs(waves), Grain{}, 2, 5), 2);
+  bool met = false;
+  for (int n = 0; n < 200 && !met; ++n) {
+    std::atomic<int> here = 0, saw_both = 0;
+    executor->for_each()(2, [&](int) {
+      ++here;
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+      while (here < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      if (here == 2) ++saw_both;
+    });
+    met = saw_both == 2;  // one that comes after the other sees both, too
+  }
+  EXPECT_TRUE(met);
+}
+
+}  // namespace
+}  // namespace portwave
