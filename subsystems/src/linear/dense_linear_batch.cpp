@@ -458,9 +458,11 @@ class DenseLinearBatch final : public StepBatch {
       h = (h ^ std::hash<double>{}(v)) * 0x9E3779B97F4A7C15u;
       h ^= h >> 29;
     };
-    for (int i = 0; i < part.Q().nonZeros(); ++i) mix(part.Q().valuePtr()[i]);
-    const SparseMatrix& R = part.structure().R;
-    for (int i = 0; i < R.nonZeros(); ++i) mix(R.valuePtr()[i]);
+    for (const SparseMatrix* M : {&part.Q(), &part.structure().R}) {
+      for (const double value : std::span(M->valuePtr(), static_cast<std::size_t>(M->nonZeros()))) {
+        mix(value);
+      }
+    }
     for (int j = 0; j < p; ++j) mix(gamma[j * stride]);
     return h;
   }

@@ -109,7 +109,8 @@ std::size_t LinearSparsity::hash_of(const SparseMatrix& Q_of_part, const Structu
       hash ^= hash >> 29;
     };
     for (int j = 0; j <= M->outerSize(); ++j) mix(static_cast<std::size_t>(M->outerIndexPtr()[j]));
-    for (int k = 0; k < M->nonZeros(); ++k) {
+    const int count = M->outerIndexPtr()[M->outerSize()];  // it is compressed
+    for (int k = 0; k < count; ++k) {
       mix(2 * static_cast<std::size_t>(M->innerIndexPtr()[k]) + (M->valuePtr()[k] == 0.0 ? 1 : 0));
     }
   }

@@ -79,8 +79,11 @@ TEST_P(ForEachLaw, SomebodyElseHelpsWithLongBodies) {
     std::atomic<int> here = 0, saw_both = 0;
     (*each)(2, [&](int) {
       ++here;
-      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
-      while (here < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+      while (here < 2 && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(
+            std::chrono::microseconds(50));  // others may need the processor
+      }
       if (here == 2) ++saw_both;
     });
     met = saw_both == 2;  // one that comes after the other sees both, too
