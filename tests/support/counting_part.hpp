@@ -37,6 +37,9 @@ class ExactBatch : public StepBatch {
     return batch_->advance(lanes, record, a, next, b, energy);
   }
 
+ protected:
+  const StepBatch& passed_on() const { return *batch_; }
+
  private:
   std::unique_ptr<StepBatch> batch_;
 };

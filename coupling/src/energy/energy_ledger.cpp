@@ -1,6 +1,7 @@
 #include "portwave/coupling/energy/energy_ledger.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
@@ -446,9 +447,15 @@ void EnergyLedger::prepare(const CommittedStep& step) const {
 
 /// No less than state_roundings(…).beyond_usual.
 double EnergyLedger::bound_of_states(int island, const CommittedStep& step) const {
+  std::atomic<bool> is_unknown = false;  // of one part: the others need not be looked at
   sums_of_parts_.find_chunks(std::span(&island, 1),
                              [&](ExtendedSums::Terms& sum, std::span<const int> parts) {
-                               sum[0] = rounding_->bound_of_states(parts, step);
+                               const bool ends = is_unknown.load(std::memory_order_relaxed);
+                               const double own = ends ? std::numeric_limits<double>::infinity()
+                                                       : rounding_->bound_of_states(parts, step);
+                               if (std::isinf(own))
+                                 is_unknown.store(true, std::memory_order_relaxed);
+                               sum[0] = own;
                              });
   return static_cast<double>(sums_of_parts_.of(0)[0]);
 }

@@ -121,7 +121,7 @@ void PassivityGuard::find_affine() {
   std::vector<std::size_t> ports_of_island(affine_.size(), 0);
   PortMap map;
   for (int island = 0; island < parts_.island_count(); ++island) asked_.push_back(island);
-  sums_.find(asked_, [&](ExtendedSums::Terms& others, int part) {
+  sums_.find_in_order(asked_, [&](ExtendedSums::Terms& others, int part) {
     const PartSlot& slot = waves_.slot(part);
     const BatchSlot& batch = waves_.batch(slot.batch);
     const auto ports = static_cast<std::size_t>(batch.batch->wave_size());

@@ -270,7 +270,7 @@ bool IslandLedger::overdraws(int island, const CommittedStep& step) const {
   if (after >= -allowed) return false;
   // Where nothing cancels, what states round off is within what is allowed already.
   constexpr double kUsual = 1000.0 * kEpsilon;
-  const auto sums = sums_of_parts_.find(island, [&](ExtendedSums::Terms& sum, int part) {
+  const auto sums = sums_of_parts_.find_in_order(island, [&](ExtendedSums::Terms& sum, int part) {
     const double tolerance = tolerance_of_[entry(part)];
     const double of_states = rounding_of_->of_states(part, step, tolerance);
     if (of_states > kUsual * (kTermsPerTolerance * tolerance)) {
@@ -359,10 +359,11 @@ void IslandLedger::judge_account(int island, const CommittedStep& step) {
     const auto is_overdrawn = [&] { return mismatch_[i] < 0.0 && after < -rounding_[i]; };
     const auto allowance = [&] { return 1e-12 * size_[i] + rounding_[i]; };
     if (is_overdrawn() || excess > allowance()) {
-      const auto sums = sums_of_parts_.find(island, [&](ExtendedSums::Terms& sum, int part) {
-        const double own = rounding_of_->of_states(part, step, tolerance_of_[entry(part)]);
-        sum[0] = static_cast<double>(sum[0]) + own;
-      });
+      const auto sums =
+          sums_of_parts_.find_in_order(island, [&](ExtendedSums::Terms& sum, int part) {
+            const double own = rounding_of_->of_states(part, step, tolerance_of_[entry(part)]);
+            sum[0] = static_cast<double>(sum[0]) + own;
+          });
       rounding_[i] += static_cast<double>(sums[0]);
     }
     if (!finding.broken_law) {

@@ -22,7 +22,8 @@ void ChunkLoop::share(const std::function<void(std::size_t first, std::size_t la
   constexpr std::size_t kPerThread = 4;
   const std::size_t count =
       std::min(chunks_.size(), kPerThread * static_cast<std::size_t>(threads_));
-  std::exception_ptr failure;
+  std::exception_ptr failure;  // that of the first part that throws, whoever comes to it first
+  int of_block = 0;
   std::mutex failing;
   (*for_each_)(static_cast<int>(count), [&](int block) {
     const auto i = static_cast<std::size_t>(block);
@@ -30,7 +31,9 @@ void ChunkLoop::share(const std::function<void(std::size_t first, std::size_t la
       visit(chunks_.size() * i / count, chunks_.size() * (i + 1) / count);
     } catch (...) {  // a part's
       const std::lock_guard lock(failing);
+      if (failure && of_block < block) return;
       failure = std::current_exception();
+      of_block = block;
     }
   });
   if (failure) std::rethrow_exception(failure);

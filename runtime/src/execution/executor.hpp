@@ -52,7 +52,8 @@ class Executor {
   virtual ~Executor() = default;
   virtual int threads() const = 0;
   virtual int tasks() const = 0;
-  /// For what is to be done for many parts while no call of `run` is under way: by the same threads.
+  /// For what is to be done for many parts while no call of `run` is under way: by the threads that `run`
+  /// uses, or where an executor has no way to do that by the caller alone.
   virtual const ForEach& for_each() const { return alone_; }
   /// Memory of tasks, channels and compiled junctions.
   virtual std::size_t bytes() const = 0;

@@ -3,6 +3,8 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include "portwave/subsystems/base/for_each.hpp"
+
 #if defined(__SANITIZE_THREAD__)
 #define PORTWAVE_THREAD_SANITIZER 1
 #elif defined(__has_feature)
@@ -73,6 +75,19 @@ class ForkJoin {
   // Names of the two orderings. Static, since a worker must acquire before it reads any object.
   static inline char fork_ = 0;
   static inline char join_ = 0;
+};
+
+/// As a ForEach.
+class ForkJoinForEach final : public ForEach {
+ public:
+  explicit ForkJoinForEach(ForkJoin& fork_join) : fork_join_(fork_join) {}
+
+ private:
+  void run(int count, void (*call)(const void* body, int i), const void* body) const override {
+    fork_join_.run(count, [call, body](int i) { call(body, i); });
+  }
+
+  ForkJoin& fork_join_;
 };
 
 }  // namespace portwave

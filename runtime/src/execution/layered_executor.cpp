@@ -187,8 +187,8 @@ bool LayeredExecutor::judge(int done) {
   return !open;
 }
 
-/// Iteration k was made before it was known which islands stop: of those it is as if it had not been. â
-/// of the iteration before is in its place until the gaps of k are measured.
+/// Iteration k was made before it was known which islands stop: for those it has not happened. Their â, of
+/// the iteration before, stays in its place until the gaps of k are measured.
 void LayeredExecutor::drop_failures(int k) {
   int earliest = TaskOutcome::kCommit;
   for (const int i : own_) {

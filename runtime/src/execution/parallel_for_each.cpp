@@ -54,14 +54,16 @@ class TeamForEach final : public ForEach {
 
 class BarrierForEach final : public ForEach {
  public:
-  explicit BarrierForEach(int threads) : fork_join_(std::make_unique<ForkJoin>(threads)) {}
+  explicit BarrierForEach(int threads)
+      : fork_join_(std::make_unique<ForkJoin>(threads)), each_(*fork_join_) {}
 
  private:
   void run(int count, Call call, const void* body) const override {
-    fork_join_->run(count, [call, body](int i) { call(body, i); });
+    each_(count, [call, body](int i) { call(body, i); });
   }
 
   std::unique_ptr<ForkJoin> fork_join_;
+  ForkJoinForEach each_;
 };
 
 /// A graph for each count that there was.

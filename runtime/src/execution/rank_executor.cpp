@@ -15,7 +15,6 @@
 #include "execution/fork_join.hpp"
 #include "execution/layered_executor.hpp"
 #include "execution/newest_waves.hpp"
-#include "execution/parallel_for_each.hpp"
 #include "execution/rank_shares.hpp"
 #include "execution/shared_sums.hpp"
 #include "execution/slice_agreement.hpp"
@@ -36,8 +35,7 @@ class RankExecutor final : public LayeredExecutor {
         waves_(waves),
         slice_(waves.system().slice()),
         shares_(std::move(shares)),
-        fork_join_(threads),
-        each_(make_barrier_for_each(threads)) {
+        fork_join_(threads) {
     if (slice_ != nullptr) expect_same_cut_junctions(waves, shares_->ranks());
     connect(max_delay);
     list_outcomes();
@@ -52,7 +50,7 @@ class RankExecutor final : public LayeredExecutor {
     }
   }
 
-  const ForEach& for_each() const override { return *each_; }
+  const ForEach& for_each() const override { return each_; }
 
  private:
   using Link = TaskGraph::Link;
@@ -394,7 +392,7 @@ class RankExecutor final : public LayeredExecutor {
   const SystemSlice* slice_;  // null: every rank has the whole system
   std::shared_ptr<RankShares> shares_;
   ForkJoin fork_join_;
-  std::unique_ptr<ForEach> each_;
+  ForkJoinForEach each_{fork_join_};
   std::vector<int> edge_;      // own tasks with a neighbour on another rank
   std::vector<char> is_edge_;  // by task
   std::vector<Peer> peers_;

@@ -7,7 +7,6 @@
 
 #include "execution/fork_join.hpp"
 #include "execution/layered_executor.hpp"
-#include "execution/parallel_for_each.hpp"
 
 namespace portwave {
 namespace {
@@ -15,17 +14,15 @@ namespace {
 class BarrierExecutor final : public LayeredExecutor {
  public:
   BarrierExecutor(const WaveDiscretisation& waves, const Partition& partition, int threads)
-      : LayeredExecutor(waves, partition, threads),
-        fork_join_(threads),
-        each_(make_barrier_for_each(threads)) {}
+      : LayeredExecutor(waves, partition, threads), fork_join_(threads) {}
 
-  const ForEach& for_each() const override { return *each_; }
+  const ForEach& for_each() const override { return each_; }
 
  private:
   void for_tasks(const std::function<void(int)>& body) override { fork_join_.run(tasks(), body); }
 
   ForkJoin fork_join_;
-  std::unique_ptr<ForEach> each_;
+  ForkJoinForEach each_{fork_join_};
 };
 
 /// One node per task and iteration, each waiting for the iteration before of the task itself and of

@@ -100,10 +100,11 @@ TEST(ChunkLoop, ThrowsWhatAVisitThrows) {
   ChunkLoop loop(islands.parts);
   const Backwards helpers;
   loop.share_with(&helpers, 3);
-  const int failing = islands.parts.chunks_of(islands.largest).first + 5;
+  const int failing = islands.parts.chunks_of(islands.largest).first + 2;
   int visits = 0;
   const auto visit = [&](std::size_t, int chunk) {
-    if (chunk == failing) throw std::domain_error("a part");
+    if (chunk == failing) throw std::domain_error("the first part that fails");
+    if (chunk > failing + 8) throw std::range_error("one after it, that fails earlier");
     ++visits;
   };
   EXPECT_THROW(loop.run(islands.all, visit), std::domain_error);
@@ -159,7 +160,9 @@ TEST(ExtendedSums, AskPartsInOrderWhereThatCounts) {
   const ExtendedSums::Terms in_order = sums.find_in_order(islands.largest, note);
   const auto parts = islands.parts.parts_of(islands.largest);
   EXPECT_EQ(asked, std::vector<int>(parts.begin(), parts.end()));
+  asked.clear();
   EXPECT_EQ(sums.find(islands.largest, note), in_order);
+  EXPECT_EQ(asked.size(), parts.size());
   EXPECT_NE(asked, std::vector<int>(parts.begin(), parts.end())) << "the helpers go backwards";
 }
 

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,6 +22,8 @@
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/generate/generate.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
+#include "portwave/subsystems/linear/linear_part.hpp"
+#include "support/counting_part.hpp"
 #include "support/coupled_systems.hpp"
 #include "support/guard_of.hpp"
 #include "support/networks.hpp"
@@ -52,7 +57,7 @@ Network pairs() {
   SystemBuilder builder;
   for (int i = 0; i < 700; ++i) {
     const auto a = fmt::format("A{}", i), b = fmt::format("B{}", i);
-    builder.add(a, testing::line_link(2 * i), {.initial_state = {0.1 + 1e-3 * i, 0.0, 0.02}});
+    builder.add(a, testing::line_link(2 * i), {.initial_state = {0.0, 0.5 + 1e-3 * i, 0.02}});
     builder.add(b, testing::line_link(2 * i + 1));
     builder.connect(a + ".right", b + ".left");
     builder.join(joint::Free{}, {a + ".left"});
@@ -121,25 +126,124 @@ TEST(SharedGuard, ChangesNoBitOfDifferentParts) {
 TEST(SharedGuard, ChangesNoBitOfNonlinearParts) { expect_same_on_threads(grid()); }
 TEST(SharedGuard, ChangesNoBitOfManyIslands) { expect_same_on_threads(pairs()); }
 
-/// Hubs that have more ports than the guard has room for on the stack.
+/// Hubs that have more ports than the guard has room for on the stack, one behind another.
 TEST(SharedGuard, ChangesNoBitOfPartsWithManyPorts) {
-  constexpr int kStars = 90, kLimbs = 12;
+  constexpr int kHubs = 90, kLimbs = 12;
   SystemBuilder builder;
-  for (int i = 0; i < kStars; ++i) {
+  for (int i = 0; i < kHubs; ++i) {
     const std::string hub = fmt::format("hub{}", i);
-    builder.add(hub, testing::sprung_mass(
-                         {.mass = 5.0, .stiffness = 10.0, .rigid_ports = kLimbs, .velocity = 1.0}));
+    builder.add(hub, testing::sprung_mass({.mass = 5.0,
+                                           .stiffness = 10.0,
+                                           .up_stiffness = 40.0,
+                                           .rigid_ports = kLimbs + 1,
+                                           .velocity = 1.0}));
     for (int k = 0; k < kLimbs; ++k) {
       const std::string limb = fmt::format("limb{}_{}", i, k);
       builder.add(limb, testing::sprung_mass(
                             {.mass = 1.0 + 0.1 * k, .stiffness = 5.0, .up_stiffness = 30.0 + i}));
       builder.connect(fmt::format("{}.p{}", hub, k), limb + ".up");
     }
+    if (i > 0) builder.connect(fmt::format("hub{}.p{}", i - 1, kLimbs), hub + ".up");
   }
-  Network stars{"stars", builder.build(), {}};
-  stars.options.step_s = 0.02;
-  stars.options.method.waves().impedance = {4.0};
-  expect_same_on_threads(std::move(stars));
+  builder.join(joint::Fixed{}, {"hub0.up"});
+  builder.join(joint::Free{}, {fmt::format("hub{}.p{}", kHubs - 1, kLimbs)});
+  Network hubs{"hubs", builder.build(), {}};
+  ASSERT_EQ(hubs.system.island_count(), 1);
+  hubs.options.step_s = 0.02;
+  hubs.options.method.waves().impedance = {4.0};
+  expect_same_on_threads(std::move(hubs));
+}
+
+/// Keeps the ids of the threads that come by while it is open. The first waits a while for others, in all
+/// no longer than some time.
+class Attendance {
+ public:
+  void open() { is_open_ = true; }
+  void come_by() {
+    if (!is_open_) return;
+    std::unique_lock lock(mutex_);
+    threads_.insert(std::this_thread::get_id());
+    if (threads_.size() > 1 || waits_ == 0) return;
+    --waits_;
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  std::size_t threads() {
+    const std::lock_guard lock(mutex_);
+    return threads_.size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::thread::id> threads_;
+  std::atomic<bool> is_open_ = false;
+  int waits_ = 5'000;
+};
+
+/// A linear part whose port map is asked for in view of others.
+class AttendedPart final : public LinearPortHamiltonian {
+ public:
+  AttendedPart(const LinearPortHamiltonian& part, Attendance& attendance)
+      : LinearPortHamiltonian(part.signature(), part.structure(), part.Q()),
+        attendance_(attendance) {}
+  std::string batch_key() const override { return "attended"; }
+  std::unique_ptr<StepBatch> make_batch(std::span<const Component* const> parts) const override {
+    return std::make_unique<Batch>(LinearPortHamiltonian::make_batch(parts), attendance_);
+  }
+
+ private:
+  class Batch final : public testing::ExactBatch {
+   public:
+    Batch(std::unique_ptr<StepBatch> batch, Attendance& attendance)
+        : ExactBatch(std::move(batch)), attendance_(attendance) {}
+    bool affine_matrix(int lane, double* matrix) const override {
+      attendance_.come_by();
+      return passed_on().affine_matrix(lane, matrix);
+    }
+    bool affine_offset(int lane, const double* record, double* offset) const override {
+      return passed_on().affine_offset(lane, record, offset);
+    }
+
+   private:
+    Attendance& attendance_;
+  };
+
+  Attendance& attendance_;
+};
+
+std::size_t threads_that_ask(ExecutorKind executor, int threads) {
+  Attendance attendance;
+  const Network chain = generated("chain", {.blocks = 1200, .masses = 2});
+  SystemBuilder builder;
+  std::string before;
+  for (const Part& part : chain.system.parts()) {
+    const auto& physics = dynamic_cast<const LinearPortHamiltonian&>(*part.port_hamiltonian());
+    builder.add(part.name, std::make_shared<AttendedPart>(physics, attendance),
+                {.initial_state = {part.initial_state.begin(), part.initial_state.end()}});
+    before.empty() ? builder.join(joint::Free{}, {part.name + ".left"})
+                   : builder.connect(before + ".right", part.name + ".left");
+    before = part.name;
+  }
+  builder.join(joint::Free{}, {before + ".right"});
+  const System system = builder.build();
+  StepperOptions options = chain.options;
+  options.executor = executor;
+  options.threads = threads;
+  Stepper stepper(system, options);
+  attendance.open();
+  for (int n = 0; n < 40 && attendance.threads() < 2; ++n) stepper.step();
+  EXPECT_GT(testing::guard_of(stepper).uses, 0);
+  return attendance.threads();
+}
+
+TEST(SharedGuard, IsSharedWithOtherThreads) {
+  const FourThreads available;
+  EXPECT_GE(threads_that_ask(ExecutorKind::async, 2), 2U);
+  EXPECT_GE(threads_that_ask(ExecutorKind::barrier, 2), 2U);
+}
+
+TEST(SharedGuard, IsNotSharedByTheSerialExecutor) {
+  EXPECT_EQ(threads_that_ask(ExecutorKind::serial, 2), 1U);
 }
 
 TEST(ExecutorForEach, RunsEveryIndexOnceAndReturnsWhenAllAreDone) {
