@@ -5,6 +5,7 @@
 //   automatic_busy  the same while another process spins on one of the cores
 //   guarded         steps in which the guard acts, the first ones, over the same steps without a guard;
 //                   both on one thread
+//   guarded_async   the async executor beside the serial one in such steps
 // All others are measured once the guard has come to rest: contenders are at different steps, and the turns of
 // some would have more guarded ones than those of others. A watchdog ends the program if a step never returns.
 
@@ -205,9 +206,10 @@ class Beginning {
  public:
   static constexpr std::int64_t kSteps = 16;
 
-  Beginning(const Scenario& scenario, bool guard) {
+  Beginning(const Scenario& scenario, bool guard, ExecutorKind executor, int threads) {
     portwave::StepperOptions options = scenario.options;
-    options.executor = ExecutorKind::serial;
+    options.executor = executor;
+    options.threads = threads;
     options.method.waves().guard = guard;
     stepper_ = std::make_unique<Stepper>(scenario.system, options);
     start_ = stepper_->snapshot();
@@ -233,12 +235,21 @@ class Beginning {
 };
 
 void compare_guarded(const Report& report, const char* name, Scenario scenario) {
-  Beginning guarded(scenario, true), plain(scenario, false);
+  Beginning guarded(scenario, true, ExecutorKind::serial, 1),
+      plain(scenario, false, ExecutorKind::serial, 1),
+      shared(scenario, true, ExecutorKind::async, 2);
   const auto timer = [](Beginning& of) { return [&of](std::int64_t calls) { return of(calls); }; };
+  const Contest contest =
+      take_turns({timer(guarded), timer(plain), timer(shared)}, {.rounds = 31, .turn_s = 10e-3});
+  const std::string note =
+      fmt::format("{}; {} parts; steps in which the guard acts, ",
+                  to_string(portwave::instruction_set()), scenario.system.parts().size());
   report.add({fmt::format("threads/{}/guarded", name), Sense::at_most, std::nullopt,
-              fmt::format("{}; {} parts; steps in which the guard acts over steps without it",
-                          to_string(portwave::instruction_set()), scenario.system.parts().size())},
-             take_turns({timer(plain), timer(guarded)}, {.rounds = 31, .turn_s = 10e-3}), 1, 0);
+              note + "over steps without it"},
+             contest, 0, 1);
+  report.add({fmt::format("threads/{}/guarded_async", name), Sense::at_least, 1.5,
+              note + "on two threads"},
+             contest, 2, 0);
 }
 
 Scenario generated_chain(int parts, int iterations) {
