@@ -49,8 +49,8 @@ struct Capabilities {
   /// (StepBatch::advance). Without it, its energy is what went through its ports since the start,
   /// and whether it is passive is not judged.
   bool knows_energy = false;
-  /// Batches of it may be used by several threads at once, each on lanes of its own. Without it, a
-  /// system that holds it is stepped by one thread.
+  /// Batches of it may be used by several threads at once, each on lanes of its own, and asked about
+  /// lanes by several (StepBatch). Without it, a system that holds it is stepped by one thread.
   bool thread_safe = false;
   /// Differences of port solves from one frozen record tell the derivative of its port map: they
   /// are smooth enough for that, and port solves for waves that no step has come upon do no harm.

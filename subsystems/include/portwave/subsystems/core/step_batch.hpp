@@ -148,7 +148,9 @@ class LaneException : public std::runtime_error {
 /// beside it tells a record whose state is gone (tests/support/opaque_parts.hpp shows this).
 ///
 /// Ranges begin at multiples of `lane_group()` and end there or at lanes(). Different ranges may be
-/// worked on by different threads at the same time, if the component is thread-safe. `scatter` and
+/// worked on by different threads at the same time, if the component is thread-safe; `affine_matrix`,
+/// `affine_offset` and `step_rounding_bounds` may then be asked by several at once, of the same lanes
+/// too. `scatter` and
 /// `advance` depend on (xⁿ, ū, a) and on nothing of other lanes. `advance` does so bit by bit; for
 /// `scatter` a solver may keep a warm start in the record, so that the last bits also depend on the
 /// lane's own scatters since it was frozen; what `inexact_scatter` gives depends, by the error that
