@@ -187,7 +187,7 @@ Partition whole_island_groups(const WaveDiscretisation& waves, const LaneCosts& 
 
 Partition make_partition(const WaveDiscretisation& waves, const LaneCosts& costs, Grain grain,
                          int threads, int iterations) {
-  // Two tasks per thread hide the wait for a neighbour; more cost more than they bring.
+  // Two tasks per thread hide the wait for a neighbour, where they are long enough.
   return cut_into_tasks(waves, lane_groups(waves, costs), grain, threads, iterations, 2.0);
 }
 
@@ -209,9 +209,9 @@ Partition cut_into_tasks(const WaveDiscretisation& waves, const std::vector<Lane
     total += cost(item);
     iteration += item.scatter_ns;
   }
-  // A task of less than half a microsecond per iteration costs more than it brings. A multiple of
-  // the threads, to be even.
-  constexpr double kShortestPhase_ns = 400.0;
+  // Where a thread's share of an iteration is short, more tasks than one cost more than they bring: each has
+  // waves to send and to wait for. A multiple of the threads, to be even.
+  constexpr double kShortestPhase_ns = 3000.0;
   const double affordable = std::floor(iteration / kShortestPhase_ns / threads);
   double tasks = threads * std::clamp(affordable, 1.0, per_thread);
   for (;;) {
