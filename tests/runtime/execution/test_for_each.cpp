@@ -12,6 +12,7 @@
 
 #include "execution/faster_of_two.hpp"
 #include "execution/parallel_for_each.hpp"
+#include "support/two_threads.hpp"
 
 namespace portwave {
 namespace {
@@ -72,23 +73,7 @@ TEST_P(ForEachLaw, JobsWithPausesBetweenThem) {
 
 TEST_P(ForEachLaw, SomebodyElseHelpsWithLongBodies) {
   const std::unique_ptr<ForEach> each = GetParam().make(2);
-  // Two bodies that wait for one another can only end on two threads. A worker may be long in
-  // coming, so that they wait no longer than a while; in one of many tries it comes.
-  bool met = false;
-  for (int n = 0; n < 200 && !met; ++n) {
-    std::atomic<int> here = 0, saw_both = 0;
-    (*each)(2, [&](int) {
-      ++here;
-      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-      while (here < 2 && std::chrono::steady_clock::now() < end) {
-        std::this_thread::sleep_for(
-            std::chrono::microseconds(50));  // others may need the processor
-      }
-      if (here == 2) ++saw_both;
-    });
-    met = saw_both == 2;  // one that comes after the other sees both, too
-  }
-  EXPECT_TRUE(met);
+  EXPECT_TRUE(testing::runs_two_bodies_at_once(*each));
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, ForEachLaw,

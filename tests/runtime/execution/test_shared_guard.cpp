@@ -27,6 +27,7 @@
 #include "support/coupled_systems.hpp"
 #include "support/guard_of.hpp"
 #include "support/networks.hpp"
+#include "support/two_threads.hpp"
 
 namespace portwave {
 namespace {
@@ -269,7 +270,6 @@ TEST(ExecutorForEach, RunsEveryIndexOnceAndReturnsWhenAllAreDone) {
   }
 }
 
-// Two bodies that wait for one another end on two threads only; a worker may be long in coming.
 TEST(ExecutorForEach, IsHelpedByTheThreadsOfTheAsyncExecutor) {
   const FourThreads available;
   const System system = testing::line(64);
@@ -277,21 +277,8 @@ TEST(ExecutorForEach, IsHelpedByTheThreadsOfTheAsyncExecutor) {
                                  std::vector<double>(system.scalar_ports().size(), 3.0));
   const auto executor =
       make_async_executor(waves, make_partition(waves, declared_costs(waves), Grain{}, 2, 5), 2);
-  bool met = false;
-  for (int n = 0; n < 200 && !met; ++n) {
-    std::atomic<int> here = 0, saw_both = 0;
-    executor->for_each()(2, [&](int) {
-      ++here;
-      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-      while (here < 2 && std::chrono::steady_clock::now() < end) {
-        std::this_thread::sleep_for(
-            std::chrono::microseconds(50));  // others may need the processor
-      }
-      if (here == 2) ++saw_both;
-    });
-    met = saw_both == 2;  // one that comes after the other sees both, too
-  }
-  EXPECT_TRUE(met);
+  EXPECT_TRUE(testing::runs_two_bodies_at_once(executor->for_each()));
+  EXPECT_FALSE(testing::runs_two_bodies_at_once(ForEach(), 1)) << "one after another";
 }
 
 }  // namespace
