@@ -18,8 +18,8 @@ namespace portwave {
 /// to is kept as two doubles, also where no other process is to hear of it, so that the bits do not depend
 /// on how many processes there are.
 ///
-/// Thread-safety  none, but what is added may be found on several threads (share_with). Nothing is allocated
-///                after construction.
+/// Thread-safety  none, but several threads may compute the terms (share_with). Nothing is allocated after
+///                construction.
 class ExtendedSums final : public IslandSums {
  public:
   /// Sums that are found at once, at most.
