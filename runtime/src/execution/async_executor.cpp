@@ -57,8 +57,8 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   void bind(const StepArrays& s) override { graph_.bind(s); }
   void recompile() override { graph_.compile(); }
 
-  StepResult run(const StepArrays& s, const StepPlan& plan,
-                 std::span<IslandOutcome> outcomes) override {
+  StepResult execute(const StepArrays& s, const StepPlan& plan,
+                     std::span<IslandOutcome> outcomes) override {
     prepare(s, plan, outcomes);
     const std::uint64_t limit =
         schedule_.open(*this, plan.rule.budget, plan.rule.checked(), plan.deadline != nullptr);
@@ -101,10 +101,10 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   void commit(Task& task, std::int64_t k, std::uint64_t number) {
     if (!plan_.recommit.empty()) return commit_again(task);
     note_inner_end();
-    if ((!plan_.rule.checked() || k == 0) &&
+    if (!plan_.rule.checked() &&
         first_of_island_group_[static_cast<std::size_t>(task.island_group())] == &task) {
       for (const int island : task.islands()) {
-        outcomes_[static_cast<std::size_t>(island)] = {.iterations = static_cast<int>(k)};
+        outcomes_[static_cast<std::size_t>(island)].iterations = static_cast<int>(k);
       }
     }
     if (schedule_.is_void(Schedule::kNever)) return;
@@ -214,7 +214,7 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
     for (int i = 0; i < graph_.size(); ++i) {
       graph_.task(i).outcome = {};
       if (solo_[static_cast<std::size_t>(i)] == nullptr || !plan.recommit.empty()) continue;
-      solo_[static_cast<std::size_t>(i)]->begin(outcomes);
+      solo_[static_cast<std::size_t>(i)]->begin();
     }
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -60,12 +61,20 @@ class Executor {
   /// Makes ready for steps with these arrays, so that none of them allocates. Steps come with two
   /// sets of arrays in turn.
   virtual void bind(const StepArrays& arrays) = 0;
-  virtual StepResult run(const StepArrays& arrays, const StepPlan& plan,
-                         std::span<IslandOutcome> outcomes) = 0;
+  StepResult run(const StepArrays& arrays, const StepPlan& plan,
+                 std::span<IslandOutcome> outcomes) {
+    // Here, once for all executors: an island says nothing of this step that is true of the last one only.
+    if (plan.recommit.empty()) std::ranges::fill(outcomes, IslandOutcome{});
+    return execute(arrays, plan, outcomes);
+  }
   /// The junctions and step maps have changed: `bind` is to follow.
   virtual void recompile() = 0;
 
  private:
+  /// `run`, the outcomes being those of islands whose iteration has not begun.
+  virtual StepResult execute(const StepArrays& arrays, const StepPlan& plan,
+                             std::span<IslandOutcome> outcomes) = 0;
+
   ForEach alone_;
 };
 

@@ -47,8 +47,8 @@ bool LayeredExecutor::is_any_cut_open() const {
   return false;
 }
 
-StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
-                                std::span<IslandOutcome> outcomes) {
+StepResult LayeredExecutor::execute(const StepArrays& arrays, const StepPlan& plan,
+                                    std::span<IslandOutcome> outcomes) {
   arrays_ = arrays;
   plan_ = plan;
   if (!plan.recommit.empty()) {
@@ -62,12 +62,11 @@ StepResult LayeredExecutor::run(const StepArrays& arrays, const StepPlan& plan,
   }
   outcomes_ = outcomes;
   std::fill(stopped_.begin(), stopped_.end(), 0);
-  std::fill(outcomes.begin(), outcomes.end(), IslandOutcome{});
   failed_at_.store(TaskOutcome::kCommit, std::memory_order_relaxed);
   StepResult result;
   for (const int i : own_) {
     graph_.task(i).outcome = {};
-    if (auto& solo = solo_[static_cast<std::size_t>(i)]) solo->begin(outcomes);
+    if (auto& solo = solo_[static_cast<std::size_t>(i)]) solo->begin();
   }
   const IterationRule& rule = plan.rule;
   int done = 0;
@@ -210,7 +209,7 @@ void LayeredExecutor::commit(int index, int iterations) {
                 base_ + static_cast<std::uint64_t>(iterations));
   if (!plan_.rule.checked() &&
       first_of_island_group_[static_cast<std::size_t>(task.island_group())] == index) {
-    outcomes_[static_cast<std::size_t>(task.islands().front())] = {.iterations = iterations};
+    outcomes_[static_cast<std::size_t>(task.islands().front())].iterations = iterations;
   }
   PhaseStatus failure;
   if (!task.commit(arrays_, failure)) {

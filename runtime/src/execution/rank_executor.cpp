@@ -322,7 +322,7 @@ class RankExecutor final : public LayeredExecutor {
   void complete(StepResult& result) override {
     const bool is_first = plan().recommit.empty();
     if (is_first && !plan().rule.checked()) {
-      for (const int island : cut_) outcomes()[at(island)] = {.iterations = plan().rule.budget};
+      for (const int island : cut_) outcomes()[at(island)].iterations = plan().rule.budget;
     }
     write_note(result);
     const std::uint64_t number = number_of(is_first ? plan().rule.budget : -1);

@@ -24,8 +24,8 @@ class SerialExecutor final : public Executor {
   void bind(const StepArrays& s) override { graph_.bind(s); }
   void recompile() override { graph_.compile(); }
 
-  StepResult run(const StepArrays& s, const StepPlan& plan,
-                 std::span<IslandOutcome> outcomes) override {
+  StepResult execute(const StepArrays& s, const StepPlan& plan,
+                     std::span<IslandOutcome> outcomes) override {
     StepResult result;
     if (is_one_task_ && plan.is_unwatched() && step_at_once(s, plan.rule, outcomes, result)) {
       return result;
@@ -35,7 +35,7 @@ class SerialExecutor final : public Executor {
       take_failure(graph_, result);
       return result;
     }
-    for (SoloStep& step : steps_) step.begin(outcomes);
+    for (SoloStep& step : steps_) step.begin();
     if (plan.deadline == nullptr) {
       for_steps(ProfileEvent::Kind::iterate,
                 [&](SoloStep& step) { step.iterate(s, plan.rule, plan.rule.budget, outcomes); });
@@ -58,7 +58,7 @@ class SerialExecutor final : public Executor {
                     std::span<IslandOutcome> outcomes, StepResult& result) {
     Task& task = graph_.task(0);
     if (!task.iterate_at_once(s, rule.budget, rule.update)) return false;
-    for (IslandOutcome& outcome : outcomes) outcome = {.iterations = rule.budget};
+    for (IslandOutcome& outcome : outcomes) outcome.iterations = rule.budget;
     if (!task.commit(s, result.failure)) result.failed_at = TaskOutcome::kCommit;
     return true;
   }

@@ -11,12 +11,11 @@ SoloStep::SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& e
   if (stopped_.size() > 1) exchanged_.resize(static_cast<std::size_t>(waves.wave_size()), 0.0);
 }
 
-void SoloStep::begin(std::span<IslandOutcome> outcomes) {
+void SoloStep::begin() {
   task_.outcome.failed_at = -1;
   done_ = 0;
   open_ = static_cast<int>(stopped_.size());
   std::fill(stopped_.begin(), stopped_.end(), 0);
-  for (const int island : task_.islands()) outcomes[static_cast<std::size_t>(island)] = {};
   has_shadow_ = false;
 }
 

@@ -16,7 +16,7 @@ class SoloStep {
   /// task. It is given the size of a wave array when a task needs it.
   SoloStep(Task& task, const WaveDiscretisation& waves, AlignedVector& exchanged);
 
-  void begin(std::span<IslandOutcome> outcomes);
+  void begin();
   /// Iterates until `limit` iterations are done in all. False when there is nothing left to do:
   /// every island has stopped, or one has failed.
   bool iterate(const StepArrays& s, const IterationRule& rule, int limit,
