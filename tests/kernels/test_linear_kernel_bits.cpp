@@ -103,7 +103,6 @@ class Batch {
     const int n = case_.states;
     std::vector<double> b(a_.size()), next(record_.size()), change(lanes()), supply(lanes()),
         dissipated(lanes()), increments(static_cast<std::size_t>(n * stride()));
-    const unsigned char ever_driven = case_.driven ? 1 : 0;
     LinearTask task;
     task.shape = &shape_;
     task.groups = groups_.data();
@@ -118,7 +117,7 @@ class Batch {
     task.next = next.data();
     task.energy = {change.data(), supply.data(), dissipated.data()};
     task.driven = case_.driven;
-    task.ever_driven = &ever_driven;
+    task.may_be_driven = case_.driven;
 
     Digest digest;
     kernels.freeze(task);

@@ -171,10 +171,16 @@ std::unique_ptr<StepBatch> WaveDiscretisation::made_batch(const BatchSlot& slot)
   return components[0]->make_batch(components);
 }
 
+/// What is going to be asked of a batch, before it is prepared.
+void WaveDiscretisation::announce(const BatchSlot& slot, StepBatch& batch) const {
+  if (increments_ == StageIncrements::kept) batch.keep_stage_increments();
+  if (!slot.driven) batch.expect_no_inputs();
+}
+
 std::unique_ptr<StepBatch> WaveDiscretisation::batch_anew(int batch) const {
   const BatchSlot& slot = batches_[static_cast<std::size_t>(batch)];
   std::unique_ptr<StepBatch> out = made_batch(slot);
-  if (increments_ == StageIncrements::kept) out->keep_stage_increments();
+  announce(slot, *out);
   out->prepare(own_.step_s, impedance_.data() + slot.wave);
   return out;
 }
@@ -280,7 +286,7 @@ void WaveDiscretisation::prepare(Preparation& preparation, std::span<const int> 
     const BatchSlot& slot = batches_[static_cast<std::size_t>(i)];
     StepBatch& batch = *preparation.batches[static_cast<std::size_t>(i)];
     try {
-      if (increments_ == StageIncrements::kept) batch.keep_stage_increments();
+      announce(slot, batch);
       batch.prepare(preparation.step_s, by_wave.data() + slot.wave);
     } catch (const ConfigError& error) {
       for (const Issue& issue : error.issues()) {

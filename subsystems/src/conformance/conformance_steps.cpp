@@ -173,6 +173,12 @@ LawReport check_frozen_map_purity(const Subsystem& part, const ConformanceOption
     FrozenMap fresh(own_batch(part), h, impedance, x, input);
     see_same(tally, same_bits(fresh.advance(a), advanced), "a fresh batch gave another result",
              where);
+    map.freeze();
+    FrozenMap told(own_batch(part), h, map);
+    if (!told.batch().record_regions().empty()) {
+      see_same(tally, same_bits(told.advance(a), advanced),
+               "a batch that was told of a record, and froze none, gave another result", where);
+    }
     FrozenMap zero(own_batch(part), h, impedance, x, VectorXd::Zero(input.size()));
     const Outcome without = zero.advance(a);
     zero.freeze(nullptr);

@@ -125,6 +125,20 @@ class FrozenMap {
     batch_->prepare(step_s, impedance.data());
     freeze();
   }
+  /// Of a batch that has frozen nothing: the record is what another process is told of that of `other`.
+  FrozenMap(std::unique_ptr<StepBatch> batch, double step_s, const FrozenMap& other)
+      : batch_(std::move(batch)),
+        x_(other.x_),
+        input_(other.input_),
+        impedance_(other.impedance_),
+        record_(batch_->record_size(), 0.0),
+        next_(batch_->record_size()) {
+    batch_->prepare(step_s, impedance_.data());
+    for (const RecordRegion& region : batch_->record_regions()) {
+      std::copy_n(other.record_.begin() + static_cast<std::ptrdiff_t>(region.begin), region.doubles,
+                  record_.begin() + static_cast<std::ptrdiff_t>(region.begin));
+    }
+  }
 
   void freeze() { freeze(input_.data()); }
   /// With other inputs than those given; null: none.

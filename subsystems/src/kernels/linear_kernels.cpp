@@ -410,9 +410,8 @@ void account_tile(const LinearTask& t, const Tile& tile) {
 template <int W>
 void find_driven(const LinearTask& t, Tile& tile) {
   const LinearShape& s = *t.shape;
-  const bool ever = __atomic_load_n(t.ever_driven, __ATOMIC_RELAXED) != 0;
   for (bool& driven : tile.driven) driven = false;
-  for (long g = tile.first; ever && g < tile.last; ++g) {
+  for (long g = tile.first; t.may_be_driven && g < tile.last; ++g) {
     const GroupArrays at = arrays_of<W>(t, tile, g);
     bool& driven = tile.driven[g - tile.first];
     for (int j = 0; j < s.q; ++j) {
@@ -527,8 +526,7 @@ template <int P, int N>
   const LinearShape& s = *t.shape;
   const LinearGroup& group = t.groups[g];
   const int p = P > 0 ? P : s.p, n = N > 0 ? N : s.n, q = s.q;
-  const bool driven =
-      q > 0 && __atomic_load_n(t.ever_driven, __ATOMIC_RELAXED) != 0 && find_driven_lane(t, g);
+  const bool driven = q > 0 && t.may_be_driven && find_driven_lane(t, g);
   const long states = t.states + g * (n + q);
   const GroupArrays at{
       t.record + states, t.record + states + n, t.next + states, t.a + g, t.b + g, driven};
@@ -644,8 +642,7 @@ template <int W, bool kShared>
 void increments_of_group(const LinearTask& t, long g, double* out) {
   const LinearShape& s = *t.shape;
   const double* x = t.record + t.states + g * (s.n + s.q) * W;
-  const bool driven = __atomic_load_n(t.ever_driven, __ATOMIC_RELAXED) != 0;
-  const GroupArrays at{x, x + s.n * W, nullptr, t.a + g * W, nullptr, driven};
+  const GroupArrays at{x, x + s.n * W, nullptr, t.a + g * W, nullptr, t.may_be_driven};
   int row = 0;
   for (; row + 5 <= s.z; row += 5) {
     increment_rows<W, kShared, 5>(t, t.groups[g], at, row, out + g * W);

@@ -98,8 +98,7 @@ struct LinearTask {
   double* work = nullptr;  ///< advance: (z + p + q)·W per group, where that exceeds kOnStack·W
   EnergyColumns energy;    ///< advance
   bool driven = false;     ///< freeze: ū is to be applied
-  /// advance: some lane was ever frozen with inputs; else ū is zero in every record.
-  const unsigned char* ever_driven = nullptr;
+  bool may_be_driven = true;  ///< advance, increments: else ū is zero in every record
 
   static constexpr int kOnStack = 96;
 };

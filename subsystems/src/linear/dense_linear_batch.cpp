@@ -133,7 +133,6 @@ class DenseLinearBatch final : public StepBatch {
     }
     LinearTask task = task_for(range, record);
     task.driven = input != nullptr && shape_.q > 0;
-    if (task.driven) __atomic_store_n(&ever_driven_, 1, __ATOMIC_RELAXED);
     kernels_.freeze(task);
   }
 
@@ -201,6 +200,7 @@ class DenseLinearBatch final : public StepBatch {
 
   int stages() const override { return stages_.count; }
   void keep_stage_increments() override { keeps_increments_ = is_staged(); }
+  void expect_no_inputs() override { may_be_driven_ = false; }
   void stage_increments(LaneRange range, const double* record, const double* a, const double* next,
                         double* out) const override {
     if (!is_staged()) return StepBatch::stage_increments(range, record, a, next, out);
@@ -435,7 +435,7 @@ class DenseLinearBatch final : public StepBatch {
     task.stride = stride();
     task.record = record;
     task.states = static_cast<long>(states());
-    task.ever_driven = &ever_driven_;
+    task.may_be_driven = may_be_driven_;
     return task;
   }
 
@@ -618,9 +618,7 @@ class DenseLinearBatch final : public StepBatch {
   bool keeps_increments_ = false;
   /// With stages: what was solved for at this step size, which serves at any impedance.
   std::map<const LinearPortHamiltonian*, LinearStages> solved_;
-  /// Whether any record was ever frozen with inputs: else nobody need look whether they are zero.
-  /// Set once, accessed atomically; no result depends on it.
-  mutable unsigned char ever_driven_ = 0;
+  bool may_be_driven_ = true;  ///< else nobody need look whether inputs are zero
   std::vector<const LinearPortHamiltonian*> parts_;
   LinearShape shape_;
   std::vector<double> sign_;

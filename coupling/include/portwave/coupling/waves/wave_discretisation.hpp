@@ -185,6 +185,7 @@ class WaveDiscretisation {
   void add_batch(const std::vector<int>& parts);
   void put_in_force(Preparation preparation);
   std::unique_ptr<StepBatch> made_batch(const BatchSlot& slot) const;
+  void announce(const BatchSlot& slot, StepBatch& batch) const;
   std::vector<std::unique_ptr<StepBatch>> made_batches() const;
   void prepare(Preparation& preparation) const;
   /// These batches, for impedances by wave.

@@ -71,8 +71,8 @@ LawReport check_order_of_convergence(const Subsystem& part, const ConformanceOpt
 /// differences are round-off.
 LawReport check_orders_of_stages(const Subsystem& part, const ConformanceOptions& options = {});
 /// `scatter` and `advance` are pure functions of (x, ū, a): repeated, interleaved with other
-/// solves, from a fresh batch, and with a null input for zero inputs, they give the same bits;
-/// `advance` gives the b of `scatter`.
+/// solves, from a fresh batch, from the record of another batch (its `record_regions`), and with a null
+/// input for zero inputs, they give the same bits; `advance` gives the b of `scatter`.
 LawReport check_frozen_map_purity(const Subsystem& part, const ConformanceOptions& options = {});
 /// `inexact_scatter` keeps to the error that it promises, on incident waves that tend to a limit,
 /// jump and repeat; after freezing it gives the same bits again.

@@ -126,7 +126,8 @@ class LaneException : public std::runtime_error {
 
 /// The one-step solver of a batch of equal-shaped parts: the frozen port map S: a ↦ b.
 ///
-/// After `prepare` a batch is const: it holds step maps and nothing that a step changes. That lies
+/// After `prepare` a batch is const: it holds step maps and nothing that a step changes, nor anything
+/// about what was frozen, by which thread or process or whether at all. That lies
 /// in a *record* that the caller keeps, `record_size()` doubles aligned to 64 bytes: the committed
 /// states xⁿ, the external inputs ū, what the batch derives from them, and its scratch. So two
 /// records make a step that is taken or discarded as a whole:
@@ -188,6 +189,9 @@ class StepBatch {
   /// (Re)computes the step maps for step h [s] and impedances γ > 0, laid out like waves.
   /// Errors: ConfigError when the implicit step is singular.
   virtual void prepare(double step_s, const double* impedance) = 0;
+
+  /// No record is going to be frozen with external inputs, nor to hold any. Before `prepare`.
+  virtual void expect_no_inputs() {}
 
   /// Doubles in a record of the whole batch.
   virtual std::size_t record_size() const = 0;
