@@ -8,15 +8,13 @@
 #include <limits>
 #include <utility>
 
+#include "energy/account_limits.hpp"
 #include "energy/ledger_totals.hpp"
 #include "energy/step_rounding.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
-
-/// Share of what an island stores up to which its account has to be known.
-constexpr double kComputable = 1e-9;
 
 /// Fewer parts are summed up as fast later.
 constexpr int kWorthSumming = 16;
@@ -75,8 +73,7 @@ class EnergyLedger::Start final : public IslandSums {
 };
 
 EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record, const double* b,
-                           const TankOptions& tank, bool guarded, std::vector<char> uncomputable,
-                           SlicesTogether* slices)
+                           const TankOptions& tank, bool guarded, SlicesTogether* slices)
     : waves_(waves),
       slices_(slices),
       kernels_(&ledger_kernels()),
@@ -84,6 +81,8 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
       parts_(waves.reduction()),
       cap_(tank.cap_J),
       guarded_(guarded),
+      sent_(static_cast<std::size_t>(parts_.island_count()), 0.0),
+      tolerated_(sent_.size(), 0.0),
       by_chunk_(static_cast<std::size_t>(parts_.chunk_count())),
       is_summed_(by_chunk_.size(), 0),
       mismatch_(static_cast<std::size_t>(parts_.island_count()), 0.0),
@@ -92,14 +91,10 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
       sums_of_parts_(waves.system(), parts_, slices != nullptr ? mismatch_.size() : 1, slices),
       max_residual_(-std::numeric_limits<double>::infinity()),
       worst_ratio_(-std::numeric_limits<double>::infinity()) {
-  set_uncomputable(std::move(uncomputable));
   for (std::span<double>& c : columns_) {
     c = memory_.take(static_cast<std::size_t>(waves.entry_count()));
   }
-  if (slices_ != nullptr && guarded_) {
-    energy_of_step_.resize(mismatch_.size(), 0.0);
-    state_roundings_.resize(mismatch_.size());
-  }
+  if (slices_ != nullptr && guarded_) state_roundings_.resize(mismatch_.size());
   name_terms();
   rounding_ = std::make_unique<StepRounding>(waves);
   Start start(parts_, {columns_[kStorageBefore], columns_[kMismatch], columns_[kTolerance],
@@ -147,16 +142,6 @@ EnergyLedger::EnergyLedger(const WaveDiscretisation& waves, const double* record
   totals_.max_energy_ratio =
       initial_energy() > 0.0 ? -std::numeric_limits<double>::infinity() : kNone;
   update_energy_ratio();
-}
-
-void EnergyLedger::set_uncomputable(std::vector<char> islands) {
-  if (islands.empty()) {
-    uncomputable_.assign(mismatch_.size(), 0);
-  } else {
-    islands.resize(mismatch_.size(), 0);
-    uncomputable_ = std::move(islands);
-  }
-  drowned_.resize(mismatch_.size(), 0);
 }
 
 void EnergyLedger::name_terms() {
@@ -267,7 +252,6 @@ std::optional<StepLedger> EnergyLedger::account(const CommittedStep& step) {
 }
 
 bool EnergyLedger::tally(const CommittedStep& step) {
-  knows_energies_ = false;
   if (!is_taken_) sum_islands();
   is_taken_ = false;
   sum_up();
@@ -382,8 +366,7 @@ void EnergyLedger::sum_up() {
 /// What rounding may leave in the account of an island in this step, as far as waves and energies
 /// say.
 double EnergyLedger::rounding_of_step(int island) const {
-  return kRoundingPerJoule *
-         (kTermsPerTolerance * by_island_[static_cast<std::size_t>(island)].tolerance);
+  return rounding_of_terms(by_island_[static_cast<std::size_t>(island)].tolerance);
 }
 
 double EnergyLedger::state_rounding(int part, const CommittedStep& step) const {
@@ -427,7 +410,7 @@ EnergyLedger::StateRoundings EnergyLedger::state_roundings(int island,
 
 /// What an island's tank may be below zero by, but for what its states round off.
 double EnergyLedger::allowance_of_tank(int island) const {
-  return accounts_[static_cast<std::size_t>(island)].rounding + rounding_of_step(island);
+  return accounts_[static_cast<std::size_t>(island)].rounding() + rounding_of_step(island);
 }
 
 bool EnergyLedger::is_short(int island, double allowed) const {
@@ -437,10 +420,9 @@ bool EnergyLedger::is_short(int island, double allowed) const {
 
 void EnergyLedger::prepare(const CommittedStep& step) const {
   if (slices_ == nullptr) return;
-  prepare_energies();
   std::vector<int> asked;
   for (int island = 0; island < parts_.island_count(); ++island) {
-    if (!creates(island) && is_short(island, allowance_of_tank(island))) asked.push_back(island);
+    if (is_short(island, allowance_of_tank(island))) asked.push_back(island);
   }
   prepare_state_roundings(asked, step);
 }
@@ -461,9 +443,9 @@ double EnergyLedger::bound_of_states(int island, const CommittedStep& step) cons
 }
 
 bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
-  if (creates(island)) return true;
+  if (is_too_loud(island, step)) return true;
   if (!is_short(island, 0.0)) return false;
-  if (!is_short(island, accounts_[static_cast<std::size_t>(island)].rounding)) return false;
+  if (!is_short(island, accounts_[static_cast<std::size_t>(island)].rounding())) return false;
   const double allowed = allowance_of_tank(island);
   if (!is_short(island, allowed)) return false;
   if (slices_ == nullptr) {
@@ -471,40 +453,6 @@ bool EnergyLedger::overdraws(int island, const CommittedStep& step) const {
     if (is_short(island, allowed + bound_of_states(island, step))) return true;
   }
   return is_short(island, allowed + state_roundings(island, step).beyond_usual);
-}
-
-/// What an island stores and is supplied with in this step, for each of `islands`.
-void EnergyLedger::sum_energies(std::span<const int> islands) const {
-  need_entries();
-  sums_of_parts_.find(islands, [this](ExtendedSums::Terms& sums, int part) {
-    const int entry = waves_.slot(part).entry;
-    sums[0] += std::abs(column(kStorage)[entry]) + std::abs(column(kStorageBefore)[entry]) +
-               std::abs(column(kSupply)[entry]);
-  });
-}
-
-double EnergyLedger::energy_of_step(int island) const {
-  const auto i = static_cast<std::size_t>(island);
-  const double tank_J = std::abs(tank_[i].value());
-  if (slices_ != nullptr) return tank_J + energy_of_step_[i];
-  sum_energies(std::span(&island, 1));
-  return tank_J + static_cast<double>(sums_of_parts_.of(0)[0]);
-}
-
-/// With slices: of the islands whose waves may drown their accounts.
-void EnergyLedger::prepare_energies() const {
-  if (knows_energies_) return;
-  knows_energies_ = true;
-  std::vector<int> asked;
-  for (int island = 0; island < parts_.island_count(); ++island) {
-    if (uncomputable_[static_cast<std::size_t>(island)] != 0) asked.push_back(island);
-  }
-  if (asked.empty()) return;
-  sum_energies(asked);
-  for (std::size_t k = 0; k < asked.size(); ++k) {
-    energy_of_step_[static_cast<std::size_t>(asked[k])] =
-        static_cast<double>(sums_of_parts_.of(k)[0]);
-  }
 }
 
 /// With slices: for those who ask for them later.
@@ -517,12 +465,41 @@ void EnergyLedger::prepare_state_roundings(std::span<const int> islands,
   }
 }
 
-/// On an island whose waves may drown its account.
-bool EnergyLedger::creates(int island) const {
+double EnergyLedger::energies(int island) const {
   const auto i = static_cast<std::size_t>(island);
-  if (!guarded_ || uncomputable_[i] == 0 || !accounts_[i].passive) return false;
-  const double growth = by_island_[i].change + mismatch_[i] - by_island_[i].supply;
-  return !(growth <= kComputable * energy_of_step(island));
+  return measure_of(island, accounts_[i]) + std::abs(by_island_[i].supply);
+}
+
+double EnergyLedger::supplied(int island) const {
+  return std::abs(by_island_[static_cast<std::size_t>(island)].supply);
+}
+
+double EnergyLedger::measure_of(int island, const Account& account) const {
+  return account.size + account.moved + sent_[static_cast<std::size_t>(island)];
+}
+
+/// What the sources of an island send by themselves, if it is more than has been seen so far.
+void EnergyLedger::look_at_sources(int island, const CommittedStep& step) const {
+  if (step.record == nullptr) return;
+  need_states();
+  const double sent = static_cast<double>(
+      sums_of_parts_.find_in_order(island, [&](ExtendedSums::Terms& sum, int part) {
+        sum[0] += rounding_->sent_by_itself(part, step.record);
+      })[0]);
+  double& most = sent_[static_cast<std::size_t>(island)];
+  most = std::max(most, sent);
+}
+
+bool EnergyLedger::is_too_loud(int island, const CommittedStep& step) const {
+  if (!guarded_ || !accounts_[static_cast<std::size_t>(island)].passive) return false;
+  const double rounding = rounding_of_step(island);
+  if (rounding <= kPayable * energies(island)) return false;
+  look_at_sources(island, step);
+  return rounding > kPayable * energies(island);
+}
+
+double EnergyLedger::tolerable(int island) const {
+  return kTolerable * energies(island) - accounts_[static_cast<std::size_t>(island)].tolerated;
 }
 
 void EnergyLedger::revalue(int part, double more_J) {
@@ -535,12 +512,20 @@ void EnergyLedger::revalue(int part, double more_J) {
   totals_.max_J = std::max(totals_.max_J, totals_.final_J);
   Account& account = accounts_[static_cast<std::size_t>(waves_.system().island_of_part(part))];
   account.size += std::abs(more_J);
+  account.supplied += more_J;
 }
 
-StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double withheld_J) {
+StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double withheld_J,
+                               std::span<const ToleratedDeficit> tolerated) {
   StepLedger ledger = tallied_;
   ledger.alpha = alpha;
   ledger.withheld_J = withheld_J;
+  for (const ToleratedDeficit& own : tolerated) {
+    const auto i = static_cast<std::size_t>(own.island);
+    tolerated_[i] = own.energy_J;
+    accounts_[i].tolerated += own.energy_J;
+    ledger.tolerated_J += own.energy_J;
+  }
   max_residual_ = std::max(max_residual_, ledger.max_passivity_residual_J);
   if (is_beyond_) judge_passivity(step);
   if (!metered_.empty()) take_metered();
@@ -550,10 +535,11 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   if (slices_ != nullptr && guarded_) prepare_judgement(step);
   for (int island = 0; island < parts_.island_count(); ++island) {
     judge_island(island, step);
-    totals_.rounding_J += accounts_[static_cast<std::size_t>(island)].rounding;
+    totals_.rounding_J += accounts_[static_cast<std::size_t>(island)].rounding();
   }
   for (std::size_t i = 0; i < tank_.size(); ++i) {
     tank_[i].add(mismatch_[i]);
+    if (tolerated_[i] != 0.0) tank_[i].add(std::exchange(tolerated_[i], 0.0));
     const double full = tank_[i].value();
     if (full <= cap_) continue;
     run_.given_up.add(full - cap_);
@@ -570,6 +556,7 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   totals_.dissipated_J = run_.dissipated.value();
   totals_.mismatch_J = run_.mismatch.value();
   totals_.given_up_J = run_.given_up.value();
+  totals_.tolerated_J += ledger.tolerated_J;
   totals_.tank_J = ledger.tank_J;
   update_energy_ratio();
   ++steps_;
@@ -583,32 +570,27 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
 void EnergyLedger::take_step(int island, Account& account) const {
   const LedgerTotals& own = by_island_[static_cast<std::size_t>(island)];
   account.gained.add(own.change - own.supply);
+  account.supplied += own.supply;
   account.moved += std::abs(own.supply);
-  account.rounding += rounding_of_step(island);
+  account.by_waves += rounding_of_step(island);
 }
 
-/// H + T − (H₀ + T₀ + supply).
+/// H + T − (H₀ + T₀ + supply + what was tolerated).
 double EnergyLedger::excess_of(int island, const Account& account) const {
-  return account.gained.value() + (prospect(island) - account.tank);
+  return account.gained.value() + (prospect(island) - account.tank) - account.tolerated;
 }
 
-double EnergyLedger::allowance_of(int island, const Account& account) const {
-  const double rounding = 1e-12 * account.size + account.rounding;
-  // Where waves drown the account: a millionth too much is too much.
-  return uncomputable_[static_cast<std::size_t>(island)] != 0
-             ? std::min(rounding, 1e-6 * (account.size + account.moved))
-             : rounding;
+double EnergyLedger::allowance_of(const Account& account) {
+  return kOfTheStart * account.size + account.rounding();
 }
 
 /// Whether a law does not hold unless states have rounded off that much.
 bool EnergyLedger::is_out(int island, const Account& account) const {
-  return is_short(island, account.rounding) ||
-         excess_of(island, account) > allowance_of(island, account);
+  return is_short(island, account.rounding()) || excess_of(island, account) > allowance_of(account);
 }
 
 /// With slices: what the judgement of islands asks for.
 void EnergyLedger::prepare_judgement(const CommittedStep& step) const {
-  prepare_energies();
   std::vector<int> asked;
   for (int island = 0; island < parts_.island_count(); ++island) {
     Account account = accounts_[static_cast<std::size_t>(island)];
@@ -624,27 +606,38 @@ void EnergyLedger::judge_island(int island, const CommittedStep& step) {
   const auto i = static_cast<std::size_t>(island);
   Account& account = accounts_[i];
   take_step(island, account);
-  if (uncomputable_[i] != 0 && drowned_[i] == 0 &&
-      rounding_of_step(island) > kComputable * energy_of_step(island)) {
-    drowned_[i] = 1;
-    ++drowned_count_;
-  }
-  const double beyond = account.gained.value() - account.tank;
-  if (!guarded_) return see_growth(island, account, beyond);
-  if (is_out(island, account)) account.rounding += state_roundings(island, step).all;
-  if (!broken_law_) {
-    if (!creates(island) && is_short(island, account.rounding)) {
-      broken_law_ = {BrokenLaw::Law::tank, island, steps_};
-    } else if (!(excess_of(island, account) <= allowance_of(island, account))) {
-      broken_law_ = {BrokenLaw::Law::balance, island, steps_};
+  if (guarded_) {
+    if (is_out(island, account)) account.by_states += state_roundings(island, step).all;
+    if (!broken_law_) {
+      if (is_short(island, account.rounding())) {
+        broken_law_ = {BrokenLaw::Law::tank, island, steps_};
+      } else if (!(excess_of(island, account) <= allowance_of(account))) {
+        broken_law_ = {BrokenLaw::Law::balance, island, steps_};
+      }
     }
   }
-  see_growth(island, account, beyond);
+  see_rounding(island, account, step);
+  see_growth(island, account);
 }
 
-void EnergyLedger::see_growth(int island, const Account& account, double beyond) {
-  // T may be below zero by as much as the second law is judged up to.
-  if (!(beyond > 1e-12 * account.size + 2.0 * account.rounding)) return;
+/// Whether the account is known well enough to judge by it.
+void EnergyLedger::see_rounding(int island, Account& account, const CommittedStep& step) {
+  const auto is_known = [&] {
+    return account.rounding() <= kKnown * measure_of(island, account) + kUnderflow_J;
+  };
+  if (is_known()) return;
+  look_at_sources(island, step);
+  if (is_known() || !account.is_judged) return;
+  account.is_judged = false;
+  ++unjudged_count_;
+}
+
+void EnergyLedger::see_growth(int island, const Account& account) {
+  const double beyond = account.gained.value() - account.tank - account.tolerated;
+  // T may be below zero by as much as the second law is judged up to. That waves are large excuses nothing.
+  const double by_waves =
+      std::min(2.0 * account.by_waves, kKnown * measure_of(island, account) + kUnderflow_J);
+  if (!(beyond > kOfTheStart * account.size + by_waves + 2.0 * account.by_states)) return;
   if (growth_ && beyond <= growth_->beyond_J) return;
   const double start = account.start + account.tank;
   growth_ = EnergyGrowth{
@@ -682,7 +675,7 @@ void EnergyLedger::judge_passivity(const CommittedStep& step) {
     const double own = column(kResidual)[entry];
     // What does not balance counts for where it is worst; only energy from nowhere is a violation.
     const double defect = std::max(own, std::abs(own + column(kDissipated)[entry]));
-    double limit = std::max(column(kTolerance)[entry], std::numeric_limits<double>::min());
+    double limit = std::max(column(kTolerance)[entry], kUnderflow_J);
     if (defect > limit) limit += state_rounding(part, step);
     so_far.take({defect / limit, part, std::isnan(own), own > limit || std::isnan(own)});
   });
@@ -733,9 +726,9 @@ std::size_t EnergyLedger::bytes() const {
   return memory_.bytes() + tank_.capacity() * sizeof(CompensatedSum) +
          mismatch_.capacity() * (sizeof(double) + sizeof(LedgerTotals)) +
          by_chunk_.capacity() * (sizeof(LedgerTotals) + 1) +
-         accounts_.capacity() * sizeof(Account) + uncomputable_.capacity() + is_known_.capacity() +
+         accounts_.capacity() * sizeof(Account) + is_known_.capacity() +
+         (sent_.capacity() + tolerated_.capacity()) * sizeof(double) +
          small_.capacity() * sizeof(small_.front()) + rounding_->bytes() + sums_of_parts_.bytes() +
-         energy_of_step_.capacity() * sizeof(double) +
          state_roundings_.capacity() * sizeof(StateRoundings);
 }
 
@@ -743,11 +736,10 @@ void EnergyLedger::archive(StateArchive& archive) {
   if (archive.reads()) has_entries_ = true;
   archive.array(columns_[kStorageBefore]);
   archive.array(tank_);
-  archive.array(uncomputable_);
-  archive.array(drowned_);
+  archive.array(sent_);
   archive.array(mismatch_);
   archive.array(accounts_);
-  archive.values(drowned_count_, tallied_, is_beyond_, stored_, metered_J_, totals_, run_,
+  archive.values(unjudged_count_, tallied_, is_beyond_, stored_, metered_J_, totals_, run_,
                  per_initial_energy_, steps_, max_residual_, worst_ratio_, worst_part_, worst_step_,
                  revalued_J_, violated_, broken_law_, growth_);
 }

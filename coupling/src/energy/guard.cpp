@@ -16,6 +16,12 @@ namespace {
 /// How much more than needed may be withheld, as a share of 1 − α.
 constexpr double kExcess = 0.02;
 
+/// Without a tolerance: up to which gap, in units of the waves, a commit counts as one that met it.
+constexpr double kAsGoodAsMet = 1e-10;
+
+/// Of what there is to pay with.
+constexpr double kNotWorthATrial = 1e-12;
+
 template <class Visit>
 void for_waves_of_part(const WaveDiscretisation& waves, int part, const Visit& visit) {
   const PartSlot& slot = waves.slot(part);
@@ -111,6 +117,7 @@ PassivityGuard::PassivityGuard(const WaveDiscretisation& waves, SlicesTogether* 
       exchanged_(full_.size(), 0.0) {
   searches_.reserve(affine_.size());
   uses_.reserve(affine_.size());
+  tolerated_.reserve(affine_.size());
   asked_.reserve(affine_.size());
   find_affine();
 }
@@ -184,15 +191,9 @@ void PassivityGuard::ask_for(const Wanted& wanted) {
 }
 
 bool PassivityGuard::begin(const GuardedAccounts& ledger, const double* record,
-                           const CommittedStep& step) {
-  searches_.clear();
-  std::fill(searching_.begin(), searching_.end(), 0);
-  alpha_ = 1.0;
-  withheld_J_ = 0.0;
-  uses_.clear();
-  trials_ = 0;
+                           const CommittedStep& step, std::span<const double> gap_J) {
+  forget();
   record_ = record;
-  has_exchanged_ = false;
   ledger.prepare(step);
   for (int island = 0; island < parts_.island_count(); ++island) {
     if (!ledger.overdraws(island, step)) continue;
@@ -203,16 +204,20 @@ bool PassivityGuard::begin(const GuardedAccounts& ledger, const double* record,
     search.tank = ledger.tank(island);
     search.mismatch = ledger.mismatch(island);
     search.deficit = -(std::max(search.tank, 0.0) + search.mismatch);
+    search.paid = ledger.energies(island);
+    if (!gap_J.empty()) search.gap = gap_J[static_cast<std::size_t>(island)];
+    if (search.gap > 0.0) search.gap = std::sqrt(2.0 * search.gap);
     searches_.push_back(search);
   }
   if (searches_.empty()) return false;
-  begin_searches(step);
-  choose_paths(step);
+  begin_searches(step, ledger);
+  find_gaps(step);
+  choose_paths(step, ledger);
   for (const Search& search : searches_) searching_[static_cast<std::size_t>(search.island)] = 1;
   return !searches_.empty();
 }
 
-void PassivityGuard::begin_searches(const CommittedStep& step) {
+void PassivityGuard::begin_searches(const CommittedStep& step, const GuardedAccounts& ledger) {
   find_sums([](const Search&) { return true; },
             [&](ExtendedSums::Terms& squares, int part) {
               add_squares(squares[0], part, step.a);
@@ -223,17 +228,68 @@ void PassivityGuard::begin_searches(const CommittedStep& step) {
     const auto [incident, outgoing, unused] = sums_.of(i);
     search.incident = std::sqrt(static_cast<double>(incident));
     search.psi_full = psi(search, static_cast<double>(outgoing));
+    if (ledger.is_too_loud(search.island, step)) {
+      // By what its sources send, if that has been looked at only now.
+      search.most =
+          std::min(1.0, std::sqrt(2.0 * ledger.energies(search.island)) / search.incident);
+    }
   }
   // Without incident waves there is nothing to change.
   std::erase_if(searches_, [](const Search& search) { return !(search.incident > 0.0); });
 }
 
-void PassivityGuard::choose_paths(const CommittedStep& step) {
+void PassivityGuard::exchange(const double* b) {
+  if (has_exchanged_) return;
+  waves_.interconnection().exchange(b, exchanged_.data());
+  has_exchanged_ = true;
+}
+
+/// The gap of a commit that nobody judged is |P b − â|, if that is small. Where no process has all of b, it
+/// is not known.
+void PassivityGuard::find_gaps(const CommittedStep& step) {
+  const auto wanted = [](const Search& search) { return search.gap == kNotJudged; };
+  if (slices_ != nullptr || std::ranges::none_of(searches_, wanted)) return;
+  exchange(step.b);
+  find_sums(wanted, [&](ExtendedSums::Terms& squares, int part) {
+    for_waves_of_part(waves_, part, [&](std::size_t w) {
+      const long double gap = exchanged_[w] - full_[w];
+      squares[0] += gap * gap;
+    });
+  });
+  std::size_t i = 0;
+  for (Search& search : searches_) {
+    if (!wanted(search)) continue;
+    const double gap = std::sqrt(static_cast<double>(sums_.of(i++)[0]));
+    if (gap <= kAsGoodAsMet * search.incident) search.gap = gap;
+  }
+}
+
+void PassivityGuard::choose_paths(const CommittedStep& step, const GuardedAccounts& ledger) {
+  // Large waves that agree are what the interface asks for, and their rounding is told.
+  std::erase_if(searches_, [](const Search& search) {
+    return search.is_met() && search.most < 1.0 && !(search.deficit > 0.0);
+  });
+  for (Search& search : searches_) {
+    // Such a deficit is not what a tolerance leaves.
+    if (search.deficit > search.explained()) search.gap = kMissed;
+    // Along a nonlinear S one moves by trial. Such a deficit is not worth one.
+    if (search.is_met() && !is_affine(search) && search.deficit <= kNotWorthATrial * search.paid &&
+        tolerate(ledger, search)) {
+      search.path = Path::stays;
+    }
+  }
   find_gradients(step.b);
   find_onward(step.b);
   for (Search& search : searches_) {
     if (search.path != Path::none) continue;
-    const bool is_linear = search.deficit > 0.0 && is_affine(search);
+    if (search.is_met()) {
+      if (tolerate(ledger, search)) {
+        search.path = Path::stays;
+        continue;
+      }
+      search.gap = kMissed;
+    }
+    const bool is_linear = search.deficit > 0.0 && search.most == 1.0 && is_affine(search);
     if (is_linear && find_projection(search, step.b)) {
       search.path = Path::nearest;
     } else {
@@ -242,6 +298,19 @@ void PassivityGuard::choose_paths(const CommittedStep& step) {
       begin_scaling(search);
     }
   }
+  std::erase_if(searches_, [](const Search& search) { return search.path == Path::stays; });
+}
+
+/// Leaves the waves, and has the account take the deficit, if it still does.
+bool PassivityGuard::tolerate(const GuardedAccounts& ledger, const Search& search) {
+  if (!(search.deficit <= ledger.tolerable(search.island))) return false;
+  tolerated_.push_back({search.island, search.deficit});
+  return true;
+}
+
+/// Whether waves may be moved that far, which is at most `most` where they did not meet their tolerance.
+bool PassivityGuard::may_go(const Search& search, double way, double most) const {
+  return search.most == 1.0 && way <= (search.is_met() ? search.leeway() : most);
 }
 
 /// The direction of parts, and of it |∇m|² and |D∇m|².
@@ -292,7 +361,7 @@ bool PassivityGuard::leads_far_enough(Search& search, long double square, long d
   search.length = static_cast<double>(std::sqrt(square));
   // On a long way the gradient may lead up to twice as far as need be.
   constexpr double kShort = 0.5;
-  return search.reach * search.length <= kShort * search.incident;
+  return may_go(search, search.reach * search.length, kShort * search.incident);
 }
 
 /// The nearest a with T + m(a) ≥ 0: with M = I − DᵀD, part by part, a − â = μ(I + μM)⁻¹∇m, and μ
@@ -385,12 +454,9 @@ bool PassivityGuard::find_projection(Search& search, const double* b) {
 void PassivityGuard::find_onward(const double* b) {
   constexpr double kNearlyBalanced = 1e-3;
   const auto wanted = [this](const Search& search) {
-    return search.deficit > 0.0 && !is_affine(search);
+    return search.deficit > 0.0 && search.path == Path::none && !is_affine(search);
   };
-  if (!has_exchanged_ && std::ranges::any_of(searches_, wanted)) {
-    waves_.interconnection().exchange(b, exchanged_.data());
-    has_exchanged_ = true;
-  }
+  if (std::ranges::any_of(searches_, wanted)) exchange(b);
   find_sums(wanted, [&](ExtendedSums::Terms& squares, int part) {
     for_waves_of_part(waves_, part,
                       [&](std::size_t w) { direction_[w] = exchanged_[w] - full_[w]; });
@@ -401,7 +467,7 @@ void PassivityGuard::find_onward(const double* b) {
     if (!wanted(search)) continue;
     search.length = std::sqrt(static_cast<double>(sums_.of(i++)[0]));
     search.reach = 1.0;
-    if (search.length > 0.0 && search.length <= kNearlyBalanced * search.incident) {
+    if (search.length > 0.0 && may_go(search, search.length, kNearlyBalanced * search.incident)) {
       search.path = Path::onward;
     }
   }
@@ -418,6 +484,9 @@ void PassivityGuard::begin_scaling(Search& search) {
     search.slope = -search.incident;  // as if S did not depend on α
     choose_next(search, search.psi_full);
   }
+  if (search.most == 1.0) return;
+  search.bound = std::min(search.bound, search.most);
+  search.alpha = std::min(search.alpha, search.most);
 }
 
 /// g(α) = A₀ + A₁α + A₂α² with A₀ = T + ½|b⁰|², A₁ = b⁰ᵀDâ, A₂ = ½(|Dâ|² − |â|²).
@@ -508,7 +577,7 @@ bool PassivityGuard::review(const GuardedAccounts& ledger, const CommittedStep& 
     const bool settled =
         search.path == Path::scaling
             ? search.last || settle_scaling(search, feasible, psi(search, search.square))
-            : feasible || !try_further(search, before);
+            : feasible || !try_further(search, before, ledger);
     if (settled) {
       searching_[static_cast<std::size_t>(search.island)] = 0;
       note_use(ledger, search);
@@ -519,22 +588,30 @@ bool PassivityGuard::review(const GuardedAccounts& ledger, const CommittedStep& 
   return all_settled;
 }
 
-/// After an infeasible commit on one of the first two paths: chooses the next. Always true: there
-/// is one.
-bool PassivityGuard::try_further(Search& search, double deficit_before) {
+/// After an infeasible commit on one of the first two paths: chooses the next. False where this one stands,
+/// since what is missing is tolerated.
+bool PassivityGuard::try_further(Search& search, double deficit_before,
+                                 const GuardedAccounts& ledger) {
   ++search.attempts;
   if (search.path == Path::nearest && search.attempts < 3) {
     // What is missing is rounding, or of its size.
-    search.reach *= 1.0 + std::clamp(2.0 * search.deficit / deficit_before, 1e-3, 1.0);
-    return true;
+    const double further = 1.0 + std::clamp(2.0 * search.deficit / deficit_before, 1e-3, 1.0);
+    if (may_go(search, further * search.reach * search.length, search.incident)) {
+      search.reach *= further;
+      return true;
+    }
   }
   if (search.path == Path::onward && search.attempts < 2 && search.deficit < deficit_before) {
     constexpr double kExcessive = 1.05;
     const double root = kExcessive * deficit_before / (deficit_before - search.deficit);
-    if (root <= kFarthest) {
+    if (root <= kFarthest && may_go(search, root * search.length, root * search.length)) {
       search.reach = root;
       return true;
     }
+  }
+  if (search.is_met()) {
+    if (search.deficit <= search.explained() && tolerate(ledger, search)) return false;
+    search.gap = kMissed;
   }
   begin_scaling(search);
   return true;
@@ -545,7 +622,10 @@ void PassivityGuard::note_use(const GuardedAccounts& ledger, const Search& searc
                            ? search.alpha
                            : std::max(1.0 - search.reach * search.length / search.incident, 0.0);
   const double withheld = std::max(ledger.mismatch(search.island) - search.mismatch, 0.0);
-  uses_.push_back({search.island, alpha, withheld});
+  const double there = ledger.stored(search.island) + ledger.supplied(search.island);
+  const bool is_miss = !search.is_met() && (1.0 - alpha > GuardUse::kHarmlessChange ||
+                                            withheld > GuardUse::kHarmlessEnergy * there);
+  uses_.push_back({search.island, alpha, withheld, is_miss});
   alpha_ = std::min(alpha_, alpha);
   withheld_J_ += withheld;
 }
@@ -586,9 +666,10 @@ bool PassivityGuard::settle_scaling(Search& search, bool feasible, double value)
 /// The best that was feasible, or what needs no trial.
 void PassivityGuard::choose_last(Search& search) const {
   search.last = true;
-  search.alpha = search.best >= 0.0
-                     ? search.best
-                     : std::min(1.0, std::sqrt(2.0 * std::max(search.tank, 0.0)) / search.incident);
+  search.alpha =
+      search.best >= 0.0
+          ? search.best
+          : std::min(search.most, std::sqrt(2.0 * std::max(search.tank, 0.0)) / search.incident);
 }
 
 bool PassivityGuard::reject(int island) {
@@ -597,6 +678,7 @@ bool PassivityGuard::reject(int island) {
     if (search.path == Path::scaling && search.last) return false;
     ++trials_;
     if (search.path != Path::scaling) {
+      search.gap = kMissed;
       begin_scaling(search);
       return true;
     }
@@ -614,17 +696,28 @@ bool PassivityGuard::reject(int island) {
   return false;
 }
 
-void PassivityGuard::count() {
+void PassivityGuard::count(std::int64_t step) {
   if (uses_.empty()) return;
   ++statistics_.steps;
-  statistics_.uses += static_cast<std::int64_t>(uses_.size());
   statistics_.trials += trials_;
-  statistics_.min_alpha = std::min(statistics_.min_alpha, alpha_);
   statistics_.withheld_J += withheld_J_;
+  for (const GuardUse& use : uses_) statistics_.take(use, step);
+}
+
+void PassivityGuard::forget() {
+  searches_.clear();
+  tolerated_.clear();
+  std::fill(searching_.begin(), searching_.end(), 0);
+  alpha_ = 1.0;
+  withheld_J_ = 0.0;
+  uses_.clear();
+  trials_ = 0;
+  has_exchanged_ = false;
 }
 
 void PassivityGuard::archive(StateArchive& archive) {
   archive.vector(uses_);
+  archive.vector(tolerated_);
   archive.values(alpha_, withheld_J_, trials_, statistics_);
 }
 
@@ -633,7 +726,8 @@ std::size_t PassivityGuard::bytes() const {
           weight_.capacity() + reflection_.capacity()) *
              sizeof(double) +
          affine_.capacity() + searching_.capacity() + searches_.capacity() * sizeof(Search) +
-         uses_.capacity() * sizeof(GuardUse) + asked_.capacity() * sizeof(int) + sums_.bytes() +
+         uses_.capacity() * sizeof(GuardUse) +
+         tolerated_.capacity() * sizeof(ToleratedDeficit) + asked_.capacity() * sizeof(int) + sums_.bytes() +
          loop_.bytes();
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "energy/account_limits.hpp"
 #include "energy/ledger_totals.hpp"
 #include "energy/step_rounding.hpp"
 
@@ -25,6 +26,7 @@ IslandLedger::IslandLedger(const WaveDiscretisation& waves, const TankOptions& t
       options_(tank),
       guarded_(guarded),
       islands_(at(waves.reduction().island_count())),
+      passive_(islands_, 1),
       closed_(islands_, 0),
       findings_(islands_),
       kept_(islands_),
@@ -55,6 +57,10 @@ IslandLedger::IslandLedger(const WaveDiscretisation& waves, const TankOptions& t
                              &stored_lost_,
                              &moved_,
                              &rounding_,
+                             &by_states_,
+                             &tolerated_,
+                             &tolerated_of_step_,
+                             &sent_,
                              &max_residual_,
                              &max_stored_,
                              &supplied_,
@@ -69,6 +75,10 @@ IslandLedger::IslandLedger(const WaveDiscretisation& waves, const TankOptions& t
     own->assign(islands_, 0.0);
   }
   find_entries();
+  for (int part = 0; part < parts_.part_count(); ++part) {
+    if (!waves.system().parts()[at(part)].component->is_active()) continue;
+    passive_[at(waves.system().island_of_part(part))] = 0;
+  }
 }
 
 /// Where entries of the parts of an island lie at equal distances from those of the island before, and
@@ -103,7 +113,8 @@ void IslandLedger::begin(const double* record, const double* b) {
     mismatch_of_[entry(part)] = energy;
   }
   for (AlignedVector* own :
-       {&gained_, &gained_lost_, &tank_lost_, &stored_lost_, &moved_, &rounding_, &supplied_,
+       {&gained_, &gained_lost_, &tank_lost_, &stored_lost_, &moved_, &rounding_, &by_states_,
+        &tolerated_, &tolerated_of_step_, &sent_, &supplied_,
         &supplied_lost_, &dissipated_in_all_, &dissipated_lost_, &mismatched_, &mismatched_lost_,
         &given_up_, &given_up_lost_}) {
     std::ranges::fill(*own, 0.0);
@@ -243,28 +254,68 @@ int IslandLedger::part_to_blame(int island) const {
 }
 
 double IslandLedger::prospect(int island) const {
-  return std::min(tank(island) + mismatch_[at(island)], options_.cap_J);
+  const std::size_t i = at(island);
+  return std::min(tank(island) + mismatch_[i] + tolerated_of_step_[i], options_.cap_J);
 }
 
 double IslandLedger::rounding_of_step(int island) const {
-  return kRoundingPerJoule * (kTermsPerTolerance * tolerance_[at(island)]);
+  return rounding_of_terms(tolerance_[at(island)]);
+}
+
+double IslandLedger::measure_of(int island) const {
+  return size_[at(island)] + moved_[at(island)] + sent_[at(island)];
+}
+
+double IslandLedger::energies(int island) const {
+  return measure_of(island) + std::abs(supply_[at(island)]);
+}
+
+double IslandLedger::tolerable(int island) const {
+  return kTolerable * energies(island) - tolerated_[at(island)];
+}
+
+double IslandLedger::stored(int island) const {
+  return std::abs(stored_[at(island)] + stored_lost_[at(island)]);
+}
+
+double IslandLedger::supplied(int island) const { return std::abs(supply_[at(island)]); }
+
+/// As in EnergyLedger.
+void IslandLedger::look_at_sources(int island, const CommittedStep& step) const {
+  if (step.record == nullptr) return;
+  const double sent = static_cast<double>(
+      sums_of_parts_.find_in_order(island, [&](ExtendedSums::Terms& sum, int part) {
+        sum[0] += rounding_of_->sent_by_itself(part, step.record);
+      })[0]);
+  sent_[at(island)] = std::max(sent_[at(island)], sent);
+}
+
+bool IslandLedger::is_too_loud(int island, const CommittedStep& step) const {
+  if (!guarded_ || passive_[at(island)] == 0 || closed_[at(island)] != 0) return false;
+  const double rounding = rounding_of_step(island);
+  if (rounding <= kPayable * energies(island)) return false;
+  look_at_sources(island, step);
+  return rounding > kPayable * energies(island);
 }
 
 bool IslandLedger::may_overdraw() const {
   bool found = false;
   for (std::size_t i = 0; i < islands_; ++i) {
     const bool is_short = mismatch_[i] < 0.0 && (tank_[i] + tank_lost_[i]) + mismatch_[i] < 0.0;
-    found = found || (is_short && closed_[i] == 0);
+    const bool is_loud = rounding_of_terms(tolerance_[i]) >
+                         kPayable * (size_[i] + moved_[i] + sent_[i] + std::abs(supply_[i]));
+    found = found || ((is_short || is_loud) && closed_[i] == 0);
   }
   return found;
 }
 
 bool IslandLedger::overdraws(int island, const CommittedStep& step) const {
   const std::size_t i = at(island);
+  if (is_too_loud(island, step)) return true;
   const double after = prospect(island);
   // A step that adds to the tank takes nothing from it, whatever round-off has left there.
   if (after >= 0.0 || mismatch_[i] >= 0.0 || closed_[i] != 0) return false;
-  double allowed = rounding_[i];
+  double allowed = rounding(island);
   if (after >= -allowed) return false;
   allowed += rounding_of_step(island);
   if (after >= -allowed) return false;
@@ -280,7 +331,11 @@ bool IslandLedger::overdraws(int island, const CommittedStep& step) const {
   return after < -(allowed + static_cast<double>(sums[0]));
 }
 
-void IslandLedger::close(const CommittedStep& step) {
+void IslandLedger::close(const CommittedStep& step, std::span<const ToleratedDeficit> tolerated) {
+  for (const ToleratedDeficit& own : tolerated) {
+    tolerated_of_step_[at(own.island)] = own.energy_J;
+    tolerated_[at(own.island)] += own.energy_J;
+  }
   for (int island = 0; island < static_cast<int>(islands_); ++island) {
     if (excess_[at(island)] <= 0.0 || closed_[at(island)] != 0) continue;
     judge_passivity(island, step);
@@ -289,7 +344,12 @@ void IslandLedger::close(const CommittedStep& step) {
       .islands = static_cast<int>(islands_),
       .guarded = guarded_,
       .cap = options_.cap_J,
-      .rounding_per_tolerance = {kTermsPerTolerance, kRoundingPerJoule},
+      .limits = {.terms_per_tolerance = kTermsPerTolerance,
+                 .rounding_per_joule = kRoundingPerJoule,
+                 .underflow_of_step_J = kUnderflowOfStep_J,
+                 .underflow_J = kUnderflow_J,
+                 .of_the_start = kOfTheStart,
+                 .known = kKnown},
       .change = change_.data(),
       .supply = supply_.data(),
       .dissipated = dissipated_.data(),
@@ -304,6 +364,10 @@ void IslandLedger::close(const CommittedStep& step) {
       .stored = {stored_.data(), stored_lost_.data()},
       .moved = moved_.data(),
       .rounding = rounding_.data(),
+      .by_states = by_states_.data(),
+      .sent = sent_.data(),
+      .tolerated = tolerated_.data(),
+      .tolerated_of_step = tolerated_of_step_.data(),
       .max_residual = max_residual_.data(),
       .max_stored = max_stored_.data(),
       .supplied = {supplied_.data(), supplied_lost_.data()},
@@ -318,6 +382,7 @@ void IslandLedger::close(const CommittedStep& step) {
     judge_account(island, step);
   }
   kernels_->settle_islands(task);
+  for (const ToleratedDeficit& own : tolerated) tolerated_of_step_[at(own.island)] = 0.0;
   std::swap(storage_, before_);
   ++steps_;
 }
@@ -335,7 +400,7 @@ void IslandLedger::judge_passivity(int island, const CommittedStep& step) {
     const double own = residual_[e];
     // What does not balance counts for where it is worst; only energy from nowhere is a violation.
     const double defect = std::max(own, std::abs(own + dissipated_of_[e]));
-    double limit = std::max(tolerance_of_[e], std::numeric_limits<double>::min());
+    double limit = std::max(tolerance_of_[e], kUnderflow_J);
     if (defect > limit) limit += rounding_of_->of_states(part, step, tolerance_of_[e]);
     finding.violated = finding.violated || own > limit || std::isnan(own);
     const double measure = defect / limit;
@@ -355,16 +420,16 @@ void IslandLedger::judge_account(int island, const CommittedStep& step) {
   const double gained = gained_[i] + gained_lost_[i];
   if (guarded_) {
     const double after = prospect(island);
-    const double excess = gained + (after - tank_at_start_[i]);
-    const auto is_overdrawn = [&] { return mismatch_[i] < 0.0 && after < -rounding_[i]; };
-    const auto allowance = [&] { return 1e-12 * size_[i] + rounding_[i]; };
+    const double excess = gained + (after - tank_at_start_[i]) - tolerated_[i];
+    const auto is_overdrawn = [&] { return mismatch_[i] < 0.0 && after < -rounding(island); };
+    const auto allowance = [&] { return kOfTheStart * size_[i] + rounding(island); };
     if (is_overdrawn() || excess > allowance()) {
       const auto sums =
           sums_of_parts_.find_in_order(island, [&](ExtendedSums::Terms& sum, int part) {
             const double own = rounding_of_->of_states(part, step, tolerance_of_[entry(part)]);
             sum[0] = static_cast<double>(sum[0]) + own;
           });
-      rounding_[i] += static_cast<double>(sums[0]);
+      by_states_[i] += static_cast<double>(sums[0]);
     }
     if (!finding.broken_law) {
       if (is_overdrawn()) {
@@ -374,14 +439,27 @@ void IslandLedger::judge_account(int island, const CommittedStep& step) {
       }
     }
   }
-  const double beyond = gained - tank_at_start_[i];
-  if (!(beyond > 1e-12 * size_[i] + 2.0 * rounding_[i])) return;
+  see_rounding(island, step);
+  const double beyond = gained - tank_at_start_[i] - tolerated_[i];
+  const double by_waves =
+      std::min(2.0 * rounding_[i], kKnown * measure_of(island) + kUnderflow_J);
+  if (!(beyond > kOfTheStart * size_[i] + by_waves + 2.0 * by_states_[i])) return;
   if (finding.growth && beyond <= finding.growth->beyond_J) return;
   const double start = stored_at_start_[i] + tank_at_start_[i];
   finding.growth = EnergyGrowth{.island = 0,
                                 .step = steps_,
                                 .beyond_J = beyond,
                                 .ratio = start > 0.0 ? 1.0 + beyond / start : kInfinite};
+}
+
+/// As in EnergyLedger.
+void IslandLedger::see_rounding(int island, const CommittedStep& step) {
+  const auto is_known = [&] {
+    return rounding(island) <= kKnown * measure_of(island) + kUnderflow_J;
+  };
+  if (is_known()) return;
+  look_at_sources(island, step);
+  if (!is_known()) findings_[at(island)].is_judged = false;
 }
 
 void IslandLedger::close_island(int island) {
@@ -402,8 +480,9 @@ EnergyTotals IslandLedger::totals(int island) const {
           .initial_tank_J = tank_at_start_[i],
           .tank_J = tank(island),
           .given_up_J = given_up_[i] + given_up_lost_[i],
+          .tolerated_J = tolerated_[i],
           .metered_J = 0.0,
-          .rounding_J = rounding_[i],
+          .rounding_J = rounding(island),
           .max_energy_ratio = max_ratio_[i]};
 }
 
@@ -412,7 +491,8 @@ Certificate IslandLedger::certificate(int island) const {
   if (kept_[i] != nullptr) return kept_[i]->certificate;
   const Finding& finding = findings_[i];
   Certificate out;
-  if (finding.growth) out.status = CertificateStatus::conditional;
+  if (finding.growth || !finding.is_judged) out.status = CertificateStatus::conditional;
+  out.uncomputable_islands = finding.is_judged ? 0 : 1;
   if (finding.violated || finding.broken_law) out.status = CertificateStatus::violated;
   out.max_passivity_residual_J = max_residual_[i];
   out.is_part_active = finding.violated;
@@ -424,7 +504,7 @@ Certificate IslandLedger::certificate(int island) const {
 }
 
 std::size_t IslandLedger::bytes() const {
-  return (8 * before_.capacity() + 32 * tank_.capacity()) * sizeof(double) + closed_.capacity() +
+  return (8 * before_.capacity() + 36 * tank_.capacity()) * sizeof(double) + 2 * closed_.capacity() +
          findings_.capacity() * sizeof(Finding) + kept_.capacity() * sizeof(void*) +
          2 * first_.capacity() * sizeof(int) + rounding_of_->bytes() + sums_of_parts_.bytes();
 }

@@ -66,6 +66,7 @@ struct StepRounding::Scratch {
 
   std::vector<double> x, x_next, gradient;
   std::vector<Wide> z;
+  std::vector<double> waves;  // of a part
 };
 
 StepRounding::StepRounding(const WaveDiscretisation& waves) : waves_(waves) {
@@ -74,6 +75,11 @@ StepRounding::StepRounding(const WaveDiscretisation& waves) : waves_(waves) {
     largest = std::max(largest, static_cast<std::size_t>(slot.batch->state_size()));
   }
   scratch_ = std::make_unique<Scratch>(largest);
+  std::size_t most_waves = 0;
+  for (const BatchSlot& slot : waves.batches()) {
+    most_waves = std::max(most_waves, static_cast<std::size_t>(slot.batch->wave_size()));
+  }
+  scratch_->waves.resize(most_waves);
 }
 
 StepRounding::~StepRounding() = default;
@@ -82,6 +88,17 @@ double StepRounding::storage(int part, const double* record) const {
   waves_.get_state(part, record, scratch_->x.data());
   return waves_.system().parts()[static_cast<std::size_t>(part)].port_hamiltonian()->storage(
       scratch_->x.data());
+}
+
+double StepRounding::sent_by_itself(int part, const double* record) const {
+  const PartSlot& slot = waves_.slot(part);
+  const BatchSlot& batch = waves_.batch(slot.batch);
+  if (!batch.driven || batch.batch->wave_size() == 0) return 0.0;
+  double* const offset = scratch_->waves.data();
+  if (!batch.batch->affine_offset(slot.lane, record + batch.record, offset)) return 0.0;
+  double sum = 0.0;
+  for (int j = 0; j < batch.batch->wave_size(); ++j) sum += 0.5 * offset[j] * offset[j];
+  return sum;
 }
 
 std::optional<double> StepRounding::change(int part, const CommittedStep& step) const {
@@ -185,7 +202,8 @@ double StepRounding::of_states(int part, const CommittedStep& step, double toler
 }
 
 std::size_t StepRounding::bytes() const {
-  return scratch_->x.capacity() * (3 * sizeof(double) + sizeof(Wide));
+  return scratch_->x.capacity() * (3 * sizeof(double) + sizeof(Wide)) +
+         scratch_->waves.capacity() * sizeof(double);
 }
 
 }  // namespace portwave

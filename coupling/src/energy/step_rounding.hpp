@@ -22,6 +22,9 @@ inline constexpr double kTermsPerTolerance = 1e12;
 /// several terms, of which up to 8ε have been seen to be lost.
 inline constexpr double kRoundingPerJoule = 16.0 * kEpsilon;
 
+/// What it may leave in any case: products that underflow.
+inline constexpr double kUnderflowOfStep_J = 1e-300;
+
 /// What ledgers ask about single parts where an account is out by more than waves explain. Nothing
 /// is allocated after construction.
 class StepRounding {
@@ -31,6 +34,9 @@ class StepRounding {
   StepRounding(const StepRounding&) = delete;
   StepRounding& operator=(const StepRounding&) = delete;
 
+  /// ½|S(0)|² of a part with driven external inputs: what it sends if nothing comes in. Zero where it has none
+  /// or is not linear. `record` is frozen.
+  double sent_by_itself(int part, const double* record) const;
   /// H of a part that has equations, in a record [J].
   double storage(int part, const double* record) const;
   /// H⁺ − H of a linear part, formed in a precision in which nothing cancels; empty for others.

@@ -425,16 +425,26 @@ void judge_accounts(const IslandAccountsTask& t) {
   PORTWAVE_INDEPENDENT
   for (int i = 0; i < t.islands; ++i) {
     const double gained = add_at(t.gained, i, t.change[i] - t.supply[i]);
-    t.moved[i] += magnitude_of(t.supply[i]);
-    const double rounding = t.rounding[i] + t.rounding_per_tolerance[1] *
-                                                (t.rounding_per_tolerance[0] * t.tolerance[i]);
-    t.rounding[i] = rounding;
-    const double small = 1e-12 * t.size[i];
-    double found = gained - t.tank_at_start[i] <= small + 2.0 * rounding ? 0.0 : 1.0;
+    const double moved = t.moved[i] + magnitude_of(t.supply[i]);
+    t.moved[i] = moved;
+    const double by_waves =
+        t.rounding[i] + (t.limits.rounding_per_joule * (t.limits.terms_per_tolerance * t.tolerance[i]) +
+                         t.limits.underflow_of_step_J);
+    t.rounding[i] = by_waves;
+    const double rounding = by_waves + t.by_states[i];
+    const double small = t.limits.of_the_start * t.size[i];
+    const double known =
+        t.limits.known * (t.size[i] + moved + t.sent[i]) + t.limits.underflow_J;
+    const double twice = 2.0 * by_waves;
+    const double excused = small + (twice < known ? twice : known) + 2.0 * t.by_states[i];
+    const double beyond = gained - t.tank_at_start[i] - t.tolerated[i];
+    double found = beyond <= excused ? 0.0 : 1.0;
+    found += rounding <= known ? 0.0 : 1.0;
     if (Guarded) {
-      const double filled = t.tank.sum[i] + t.tank.lost[i] + t.mismatch[i];
+      const double filled =
+          t.tank.sum[i] + t.tank.lost[i] + t.mismatch[i] + t.tolerated_of_step[i];
       const double after = t.cap < filled ? t.cap : filled;
-      const double excess = gained + (after - t.tank_at_start[i]);
+      const double excess = gained + (after - t.tank_at_start[i]) - t.tolerated[i];
       found += excess <= small + rounding ? 0.0 : 1.0;
       found += (t.mismatch[i] < 0.0 ? after : 0.0) < -rounding ? 1.0 : 0.0;
     }
@@ -451,6 +461,8 @@ void settle_islands(const IslandAccountsTask& t) {
   for (int i = 0; i < t.islands; ++i) {
     double tank = t.tank.sum[i], tank_lost = t.tank.lost[i];
     add_to(tank, tank_lost, t.mismatch[i]);
+    // Adding 0 changes nothing.
+    add_to(tank, tank_lost, t.tolerated_of_step[i]);
     const double full = tank + tank_lost;
     const bool is_over = full > t.cap;
     add_at(t.given_up, i, is_over ? full - t.cap : 0.0);

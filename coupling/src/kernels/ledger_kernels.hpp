@@ -114,7 +114,11 @@ struct IslandAccountsTask {
   int islands = 0;
   bool guarded = false;
   double cap = 0.0;
-  double rounding_per_tolerance[2] = {0.0, 0.0};  ///< one after the other
+  /// As in account_limits.hpp.
+  struct {
+    double terms_per_tolerance = 0.0, rounding_per_joule = 0.0, underflow_of_step_J = 0.0;
+    double underflow_J = 0.0, of_the_start = 0.0, known = 0.0;
+  } limits;
   // Of the step.
   const double* change = nullptr;
   const double* supply = nullptr;
@@ -129,7 +133,11 @@ struct IslandAccountsTask {
   // Of the run.
   SumColumns gained, tank, stored;
   double* moved = nullptr;
-  double* rounding = nullptr;
+  double* rounding = nullptr;  ///< by waves and energies
+  const double* by_states = nullptr;
+  const double* sent = nullptr;
+  const double* tolerated = nullptr;  ///< this step included
+  const double* tolerated_of_step = nullptr;
   double* max_residual = nullptr;
   double* max_stored = nullptr;
   SumColumns supplied, dissipated_in_all, mismatched, given_up;

@@ -233,6 +233,12 @@ void DynamicIterationMethod::archive(StateArchive& archive) {
   archive.array(i.energies);
   archive.vector(i.history);
   archive.values(i.converged, i.stalled, i.residual, i.largest_rise, i.stored, i.served, i.clock);
+  for (const std::vector<double>* own : {&i.x, &i.previous}) archive.expect_finite(*own, "a state");
+  archive.expect(i.history.size() <= static_cast<std::size_t>(i.method.iterations),
+                 "the number of iterations of a window");
+  archive.expect(i.served >= 0 && i.served <= i.iteration.window_steps(),
+                 "the number of steps of a window");
+  archive.expect(i.clock.is_sound(), "the time");
 }
 
 std::string DynamicIterationMethod::description() const {

@@ -398,6 +398,8 @@ void SplittingMethod::archive(StateArchive& archive) {
   Impl& i = *impl_;
   for (std::vector<double>* own : {&i.x, &i.previous, &i.stored}) archive.array(*own);
   archive.values(i.total, i.clock);
+  for (const std::vector<double>* own : {&i.x, &i.previous}) archive.expect_finite(*own, "a state");
+  archive.expect(i.clock.is_sound(), "the time");
 }
 
 std::string SplittingMethod::description() const {

@@ -233,8 +233,12 @@ System SystemBuilder::Draft::assemble(std::vector<PendingPart>& from) const {
     const std::vector<InputChannel>& inputs = part.component->signature().inputs;
     part.inputs.resize(inputs.size());
     part.input_is_driven.resize(inputs.size(), false);
+    std::unordered_map<std::string_view, std::size_t> channels;
+    for (std::size_t i = 0; i < inputs.size() && !pending.options.inputs.empty(); ++i) {
+      channels.emplace(inputs[i].name, i);
+    }
     for (const auto& [name, signal] : pending.options.inputs) {
-      const auto channel = static_cast<std::size_t>(index_of(name, inputs));
+      const std::size_t channel = channels.at(name);
       part.inputs[channel] = signal;
       if (signal.is_settable()) {
         part.inputs[channel].set_slot(static_cast<int>(system.settable_inputs_.size()));

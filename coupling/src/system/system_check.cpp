@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <exception>
 #include <limits>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -250,8 +252,12 @@ void SystemBuilder::Draft::check_inputs(int part) {
   const PendingPart& pending = parts[part];
   const std::vector<InputChannel>& inputs = pending.component->signature().inputs;
   std::optional<NameSearch> names;
+  std::unordered_set<std::string_view> known;
+  if (!pending.options.inputs.empty()) {
+    for (const InputChannel& input : inputs) known.insert(input.name);
+  }
   for (const auto& [name, signal] : pending.options.inputs) {
-    if (index_of(name, inputs) >= 0) continue;
+    if (known.contains(name)) continue;
     if (!names) names.emplace(names_of(inputs));
     add(fmt::format("/subsystems/{}/inputs/{}", part, escaped(name)),
         fmt::format("subsystem {} has no input {}.\n{}{}", in_quotes(pending.name), in_quotes(name),

@@ -65,6 +65,12 @@ struct InterfaceSolver::Island {
   bool fresh = false;        // D was taken there
   int updates = 0;           // tried in this step
   int halvings = 0;
+  // As it was before this step.
+  struct {
+    int eager = 0;
+    bool ready = false;
+  } kept;
+  bool is_renewed = false;  // D, in this step
 };
 
 InterfaceSolver::InterfaceSolver(const WaveDiscretisation& waves, double target)
@@ -106,26 +112,30 @@ void InterfaceSolver::take_over_maps() {
 }
 
 void InterfaceSolver::revoke() {
-  for (auto& [island, own] : before_) islands_[at(island)] = std::move(own);
-  before_.clear();
+  for (const std::unique_ptr<Island>& own : islands_) {
+    if (own == nullptr || own->parts.is_affine()) continue;
+    own->eager = own->kept.eager;
+    if (!own->is_renewed) continue;
+    own->parts.go_back();
+    own->ready = own->is_behind = own->kept.ready;
+    own->is_renewed = false;
+  }
 }
 
-void InterfaceSolver::begin(bool revocable) {
-  revocable_ = revocable;
-  before_.clear();
+void InterfaceSolver::begin() {
   for (std::size_t i = 0; i < flags_.size(); ++i) {
     flags_[i] = {.used = flags_[i].used};
-    if (islands_[i] != nullptr) islands_[i]->evaluations = 0;
+    if (Island* const own = islands_[i].get(); own != nullptr) {
+      own->evaluations = 0;
+      own->kept = {own->eager, own->ready};
+      own->is_renewed = false;
+    }
     if (flags_[i].used) engage(static_cast<int>(i));
   }
 }
 
 bool InterfaceSolver::engage(int island) {
   try {
-    const std::unique_ptr<Island>& known = islands_[at(island)];
-    if (revocable_ && (known == nullptr || !known->parts.is_affine())) {
-      before_.emplace_back(island, known != nullptr ? std::make_unique<Island>(*known) : nullptr);
-    }
     Island* own = prepare(island);
     if (own == nullptr) return false;
     own->updates = 0;
@@ -200,6 +210,8 @@ void InterfaceSolver::take_base(Island& own, const double* u, const double* exch
 /// D and the factors at the base.
 void InterfaceSolver::renew(Island& own, const double* record) const {
   try {
+    if (!own.is_renewed) own.parts.keep();
+    own.is_renewed = true;
     own.evaluations += own.parts.evaluations();
     const bool sound = own.parts.differentiate(record, base_.data(), shadow_.data());
     own.fresh = own.factorise(waves_) && sound;
@@ -263,15 +275,23 @@ void InterfaceSolver::archive(StateArchive& archive) {
     archive.value(flags_[i]);
     bool is_there = islands_[i] != nullptr;
     archive.value(is_there);
+    const Flags& flags = flags_[i];
+    const bool is_asked = flags.used || flags.engaged || flags.active || flags.trial;
+    archive.expect(is_there || !is_asked, "which islands take the interface update");
     if (!is_there) {
       islands_[i].reset();
       continue;
     }
     if (islands_[i] == nullptr) prepare(static_cast<int>(i));
     Island& own = *islands_[i];
+    archive.expect(own.fits || !is_asked, "which islands take the interface update");
     if (own.parts.is_affine()) continue;  // what there is follows from the step maps
     const bool has_factors = own.ready && !own.is_behind;
+    if (archive.reads()) own.is_behind = true;  // also where the bytes end here
     archive.values(own.ready, own.eager, own.evaluations);
+    archive.expect(own.eager >= 0 && own.eager <= kEagerSteps,
+                   "the number of steps that renew a derivative");
+    archive.expect(own.evaluations >= 0, "the number of evaluations");
     const bool is_same = own.parts.archive(archive);
     if (archive.reads()) own.is_behind = own.ready && !(has_factors && is_same);
   }

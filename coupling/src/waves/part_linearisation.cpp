@@ -88,7 +88,7 @@ bool PartLinearisation::differentiate(const double* record, const double* u,
   for (Slice& slice : slices_) {
     const BatchSlot& slot = waves_.batch(slice.batch);
     const auto size = at(slot.batch->wave_count());
-    slice.record.assign(record + slot.record, record + slot.record + slot.batch->record_size());
+    copy_record(slice, record + slot.record);
     for (AlignedVector* wave : {&slice.a, &slice.b[0], &slice.b[1]}) wave->assign(size, 0.0);
     for (int j = 0; j < slot.batch->wave_size(); ++j) {
       for (const int side : {0, 1}) {
@@ -107,6 +107,26 @@ bool PartLinearisation::differentiate(const double* record, const double* u,
     step += slice.parts.size();
   }
   return sound;
+}
+
+/// Of the lane groups that are to be solved: others may be in somebody's hands.
+void PartLinearisation::copy_record(Slice& slice, const double* record) const {
+  const StepBatch& batch = *waves_.batch(slice.batch).batch;
+  const std::vector<RecordRegion> regions = batch.record_regions();
+  if (regions.empty()) {
+    slice.record.assign(record, record + batch.record_size());
+    return;
+  }
+  slice.record.resize(batch.record_size(), 0.0);
+  for (int last = -1; const Own& own : slice.parts) {
+    const int group = waves_.slot(own.part).lane / batch.lane_group();
+    if (group == last) continue;
+    last = group;
+    for (const RecordRegion& region : regions) {
+      const std::size_t begin = region.begin + at(group) * region.doubles;
+      std::copy_n(record + begin, region.doubles, slice.record.data() + begin);
+    }
+  }
 }
 
 bool PartLinearisation::take_column(const Slice& slice, const double* step, int column) {
@@ -157,7 +177,8 @@ bool PartLinearisation::archive(StateArchive& archive) {
 }
 
 std::size_t PartLinearisation::bytes() const {
-  std::size_t sum = parts_.capacity() * sizeof(Own) + matrices_.capacity() * sizeof(double);
+  std::size_t sum = parts_.capacity() * sizeof(Own) +
+                    (matrices_.capacity() + kept_.capacity()) * sizeof(double);
   for (const Slice& slice : slices_) {
     sum += (slice.record.capacity() + 3 * slice.a.capacity()) * sizeof(double);
   }

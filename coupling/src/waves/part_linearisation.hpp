@@ -29,6 +29,9 @@ class PartLinearisation {
   bool differentiate(const double* record, const double* u, const double* exchanged);
   /// Evaluations of S of those parts by one call of `differentiate`.
   int evaluations() const { return 2 * widest_; }
+  /// All D as they are now are those that `go_back` comes back to.
+  void keep() { kept_ = matrices_; }
+  void go_back() { matrices_ = kept_; }
   /// Row-major.
   const double* of(int part) const;
   std::size_t bytes() const;
@@ -49,12 +52,13 @@ class PartLinearisation {
   };
 
   void set_steps(const double* u, const double* exchanged);
+  void copy_record(Slice& slice, const double* record) const;
   void scatter(Slice& slice, AlignedVector& out) const;
   bool take_column(const Slice& slice, const double* step, int column);
 
   const WaveDiscretisation& waves_;
   std::vector<Own> parts_;
-  std::vector<double> matrices_;
+  std::vector<double> matrices_, kept_;
   std::vector<Slice> slices_;
   std::vector<double> steps_;  // of the parts of all slices, in order
   int widest_ = 0;

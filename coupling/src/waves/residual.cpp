@@ -65,11 +65,6 @@ InterfaceResidual::Share InterfaceResidual::share_of(int part) const {
   return {part, 0.5 * gap_[static_cast<std::size_t>(waves_.slot(part).entry)]};
 }
 
-InterfaceResidual::Share InterfaceResidual::largest_share() const {
-  return waves_.reduction().fold_all(
-      Share{}, [&](Share& largest, int part) { largest.take(share_of(part)); });
-}
-
 InterfaceResidual::Share InterfaceResidual::largest_share(int island) const {
   return waves_.reduction().fold(island, Share{},
                                  [&](Share& largest, int part) { largest.take(share_of(part)); });

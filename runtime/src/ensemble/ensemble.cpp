@@ -18,7 +18,9 @@
 
 #include "ensemble/lane_chunk.hpp"
 #include "ensemble/solo_chunk.hpp"
+#include "execution/activity.hpp"
 #include "execution/arena_impl.hpp"
+#include "execution/expect_number.hpp"
 #include "execution/staged_run.hpp"
 #include "execution/stepper_options.hpp"
 #include "execution/tuner.hpp"
@@ -27,6 +29,7 @@
 #include "portwave/runtime/execution/arena.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
 namespace {
@@ -177,19 +180,12 @@ struct Ensemble::Impl {
       const WaveDiscretisation waves(run.stepped(), options.step_s, m.impedance);
       doubles_per_replica =
           2 * waves.record_size() + 6 * at(waves.wave_size()) + 16 * waves.slots().size() + 40;
-      refuse_lanes_at_risk(waves, run.options().method.waves());
     }
     if (!obstacle.empty()) return;
     // Impedances are told by port from here on; what else was asked for stays.
     options.method = choice.method;
     options.method.waves().impedance_kind = ImpedanceKind::given;
     options.method.waves().initial_waves = run.options().method.waves().initial_waves;
-  }
-  void refuse_lanes_at_risk(const WaveDiscretisation& waves, const WaveCoupling& method) {
-    const std::vector<char> risky = islands_at_risk(waves, method);
-    if (std::ranges::any_of(risky, [](char own) { return own != 0; })) {
-      obstacle = "the impedances may drown the energy account of a step in its rounding";
-    }
   }
 
   int chunk_size(int wanted) const {
@@ -302,6 +298,7 @@ struct Ensemble::Impl {
   }
 
   std::pair<const Chunk*, int> find(int replica) {
+    activity.expect_none();
     check_replica(replica);
     begin_if_need_be();
     const int size = chunks.front().count;
@@ -332,6 +329,7 @@ struct Ensemble::Impl {
   std::shared_ptr<tbb::task_arena> arena;
   bool begun = false;
   std::int64_t steps = 0;
+  Activity activity;
 };
 
 Ensemble::Ensemble(const System& one, int replicas, const StepperOptions& options,
@@ -349,14 +347,30 @@ Ensemble::Ensemble(int replicas, const std::function<System(int)>& replica,
           },
           options, ensemble)) {}
 
-Ensemble::~Ensemble() = default;
-Ensemble::Ensemble(Ensemble&&) noexcept = default;
-Ensemble& Ensemble::operator=(Ensemble&&) noexcept = default;
+Ensemble::~Ensemble() { expect_to_end(); }
+Ensemble::Ensemble(Ensemble&& other) noexcept {
+  other.expect_to_end();
+  impl_ = std::move(other.impl_);
+}
+Ensemble& Ensemble::operator=(Ensemble&& other) noexcept {
+  expect_to_end();
+  other.expect_to_end();
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+
+/// Ends the program where it is at a run.
+void Ensemble::expect_to_end() const noexcept {
+  if (impl_ != nullptr) impl_->activity.expect_to_end("an ensemble");
+}
 
 int Ensemble::replicas() const { return impl_->replicas; }
 int Ensemble::state_size() const { return impl_->states; }
 int Ensemble::input_size() const { return impl_->inputs; }
-int Ensemble::first_state(int part) const { return impl_->first_state.at(at(part)); }
+int Ensemble::first_state(int part) const {
+  expect_number("part", part, impl_->first_state.size());
+  return impl_->first_state[at(part)];
+}
 const System& Ensemble::system() const { return *impl_->system; }
 const MethodChoice& Ensemble::method() const { return impl_->choice; }
 int Ensemble::threads() const { return impl_->threads; }
@@ -373,6 +387,7 @@ StepperOptions Ensemble::options_of(int replica) const {
 }
 
 void Ensemble::set_state(int replica, std::span<const double> state) {
+  impl_->activity.expect_none();
   impl_->check_replica(replica);
   if (state.size() != at(impl_->states)) {
     throw std::invalid_argument(
@@ -384,7 +399,9 @@ void Ensemble::set_state(int replica, std::span<const double> state) {
 }
 
 void Ensemble::set_state(int replica, int part, std::span<const double> state) {
+  impl_->activity.expect_none();
   impl_->check_replica(replica);
+  expect_number("part", part, impl_->first_state.size());
   const std::size_t size = impl_->system->parts()[at(part)].initial_state.size();
   const std::size_t first = at(replica) * at(impl_->states) + at(first_state(part));
   if (state.size() != size) {
@@ -396,6 +413,7 @@ void Ensemble::set_state(int replica, int part, std::span<const double> state) {
 }
 
 void Ensemble::set_input(int replica, int slot, double value) {
+  impl_->activity.expect_none();
   impl_->check_replica(replica);
   if (slot < 0 || slot >= impl_->inputs) {
     throw std::out_of_range(
@@ -416,10 +434,18 @@ double Ensemble::input(int replica, int slot) const {
   return impl_->settings[at(replica) * at(impl_->inputs) + at(slot)];
 }
 
-void Ensemble::reset() { impl_->begun = false; }
+void Ensemble::reset() {
+  impl_->activity.expect_none();
+  impl_->begun = false;
+}
 
 void Ensemble::run(std::int64_t steps, const std::function<void()>& ask) {
   Impl& own = *impl_;
+  const Acting acting(own.activity, Activity::Kind::step);
+  if (steps < 0 || steps > StateArchive::kMostSteps) {
+    throw std::invalid_argument(
+        fmt::format("the number of steps must be from 0 to 2^53, got {}", steps));
+  }
   own.begin_if_need_be();
   own.for_steps(ask, [&](Impl::Placed& chunk, const auto& before_step) {
     const double* settings = own.settings.data() + at(chunk.first) * at(own.inputs);
@@ -445,6 +471,7 @@ ReplicaStatus Ensemble::status(int replica) const {
 }
 
 int Ensemble::failures() const {
+  impl_->activity.expect_none();
   impl_->begin_if_need_be();
   int count = 0;
   for (const Impl::Placed& own : impl_->chunks) count += own.steps->failures();
@@ -464,6 +491,7 @@ EnergyTotals Ensemble::energy(int replica) const {
 void Ensemble::rollout(std::span<const double> x0, std::span<const double> u, int steps,
                        std::span<double> x, const RolloutOptions& options) {
   Impl& own = *impl_;
+  const Acting acting(own.activity, Activity::Kind::step);
   const std::size_t N = at(own.replicas), n = at(own.states), m = at(own.inputs);
   if (steps < 0 || options.every < 1 || steps % options.every != 0) {
     throw std::invalid_argument(

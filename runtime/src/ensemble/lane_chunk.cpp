@@ -42,6 +42,7 @@ LaneChunk::LaneChunk(System system, int replicas, const StepperOptions& options)
       residual_(waves_),
       has_tolerance_(has_tolerance(run_.options().method)),
       statuses_(at(replicas)),
+      met_gap_J_(has_tolerance_ && method().guard ? at(replicas) : 0),
       missed_(has_tolerance_ ? at(replicas) : 0) {
   const WaveCoupling& m = method();
   if (options.certify != Certify::none || m.guard) {
@@ -178,7 +179,7 @@ bool LaneChunk::attempt() {
                                m.tolerance_per_part, acceleration_ != nullptr, interface,
                                m.rescue_after}};
   if (acceleration_) acceleration_->begin();
-  if (interface_) interface_->begin(/*revocable=*/true);
+  if (interface_) interface_->begin();
   revocable_ = true;
   const StepResult result = executor_->run(arrays(), plan, outcomes_);
   if (result.failed_at >= 0) return fail_at(result);
@@ -186,7 +187,8 @@ bool LaneChunk::attempt() {
     ledger_->examine(a_next_.data(), b_next_.data());
     ledger_->tally(committed());
     if (!is_finite() || (guard_ && !keep_within_tanks())) return false;
-    ledger_->close(committed());
+    ledger_->close(committed(),
+                   guard_ ? guard_->tolerated() : std::span<const ToleratedDeficit>{});
   }
   count();
   accept();
@@ -294,8 +296,10 @@ bool LaneChunk::is_finite() {
 
 /// As commit_within_tanks, for many. False: a replica has failed.
 bool LaneChunk::keep_within_tanks() {
+  guard_->forget();
   if (!ledger_->may_overdraw()) return true;
-  if (!guard_->begin(*ledger_, record_.data(), committed())) return true;
+  for (std::size_t i = 0; i < met_gap_J_.size(); ++i) met_gap_J_[i] = met_gap_J(outcomes_[i]);
+  if (!guard_->begin(*ledger_, record_.data(), committed(), met_gap_J_)) return true;
   do {
     guard_->propose(a_next_.data());
     PhaseStatus failure;
@@ -311,9 +315,8 @@ bool LaneChunk::keep_within_tanks() {
   for (const GuardUse& use : guard_->uses()) {
     GuardStatistics& own = statuses_[at(use.island)].guard;
     ++own.steps;
-    ++own.uses;
-    own.min_alpha = std::min(own.min_alpha, use.alpha);
     own.withheld_J += use.withheld_J;
+    own.take(use, clock_.steps());
   }
   return true;
 }

@@ -96,6 +96,7 @@ class LaneChunk final : public Chunk {
 
   int alive_ = 0;
   std::vector<ReplicaStatus> statuses_;
+  std::vector<double> met_gap_J_;  // for the guard, by replica; empty without a tolerance
   std::vector<MissedTolerance> missed_;  // with a tolerance
   struct Resting {
     int part;

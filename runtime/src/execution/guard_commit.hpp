@@ -16,6 +16,11 @@ PhaseStatus commit_within_tanks(PassivityGuard& guard, EnergyLedger& ledger, Exe
                                 const StepArrays& arrays, std::span<IslandOutcome> outcomes,
                                 const std::function<void()>& committed_anew);
 
+/// For the guard, of an island with a tolerance: ½|P b̂ − u|² if it was met.
+inline double met_gap_J(const IslandOutcome& outcome) {
+  return outcome.converged ? outcome.gap.energy_J : PassivityGuard::kMissed;
+}
+
 /// The step in `arrays`, before it is accepted.
 inline CommittedStep committed_in(const StepArrays& arrays) {
   return {arrays.record, arrays.next, arrays.a, arrays.b_next};

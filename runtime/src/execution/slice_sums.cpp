@@ -37,18 +37,6 @@ std::vector<std::byte> SliceSums::gather(std::span<const std::byte> own) {
   return all;
 }
 
-std::vector<char> SliceSums::any_of_islands(std::vector<char> own) {
-  std::vector<std::int64_t> set;
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    if (own[i] != 0) set.push_back(static_cast<std::int64_t>(i));
-  }
-  const std::vector<std::byte> all = gather_bytes(*ranks_, std::as_bytes(std::span(set)));
-  set.resize(all.size() / sizeof(std::int64_t));
-  if (!all.empty()) std::memcpy(set.data(), all.data(), all.size());
-  for (const std::int64_t island : set) own.at(static_cast<std::size_t>(island)) = 1;
-  return own;
-}
-
 std::string SliceSums::name_of(std::int64_t number) {
   std::string name;
   const auto end = slice_.numbers.begin() + slice_.own_parts;

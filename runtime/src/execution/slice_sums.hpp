@@ -29,8 +29,6 @@ class SliceSums final : public SlicesTogether {
     return slice_.numbers[static_cast<std::size_t>(part)];
   }
 
-  /// By island, whether some rank says so. All ranks call it.
-  std::vector<char> any_of_islands(std::vector<char> own);
   /// Of the part with that number in the whole, whoever has it. All ranks call it.
   std::string name_of(std::int64_t number);
   /// What the run is to name is this part, by `use`, below kNamed: its name is asked for where it is

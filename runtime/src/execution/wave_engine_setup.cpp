@@ -67,7 +67,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
       outcomes_(static_cast<std::size_t>(system.island_count())),
       slices_(made_by_all(system, waves_, given)),
       ledger_(waves_, now_.record.data(), now_.b.data(), given.method.waves().tank,
-              given.method.waves().guard, find_islands_at_risk(), slices_.get()),
+              given.method.waves().guard, slices_.get()),
       residual_(waves_),
       costs_(declared_costs(waves_)),
       pace_(given.time.pace, given.interrupted),
@@ -90,11 +90,6 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
   }
 }
 
-std::vector<char> WaveEngine::find_islands_at_risk() const {
-  std::vector<char> own = islands_at_risk(waves_, tuner().choice().method.waves());
-  return slices_ && !own.empty() ? slices_->any_of_islands(std::move(own)) : own;
-}
-
 /// Takes over the method that was chosen, and what follows from it.
 void WaveEngine::resolve_method() {
   options_.method = tuner().choice().method;
@@ -113,6 +108,7 @@ void WaveEngine::resolve_method() {
 void WaveEngine::prepare_iteration() {
   const WaveCoupling& m = options_.method.waves();
   if (m.guard) guard_.emplace(waves_, slices_.get());
+  if (m.guard && has_tolerance_) met_gap_J_.resize(outcomes_.size());
   if (m.start == InnerStart::extrapolated) {
     extrapolated_.emplace(waves_, run_);
     start_.assign(now_.b.begin(), now_.b.end());

@@ -8,8 +8,6 @@
 #include <Eigen/Core>
 #include <fmt/format.h>
 
-#include "portwave/coupling/impedance/wave_scale.hpp"
-
 namespace portwave {
 
 AlignedVector initial_waves(const WaveDiscretisation& waves, const WaveCoupling& method) {
@@ -37,16 +35,6 @@ void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger
     issues.push_back({"/method/initial_waves", "the energy of these waves is not finite"});
   }
   throw_if_any(std::move(issues));
-}
-
-std::vector<char> islands_at_risk(const WaveDiscretisation& waves, const WaveCoupling& method) {
-  if (!method.guard || method.impedance_kind != ImpedanceKind::given) return {};
-  const PortResponses responses(waves.system(), waves.step_s());
-  std::vector<double> by_port;
-  for (int port = 0; port < static_cast<int>(waves.system().scalar_ports().size()); ++port) {
-    by_port.push_back(waves.impedance()[static_cast<std::size_t>(waves.wave_of_port(port))]);
-  }
-  return islands_drowned_by_waves(responses, by_port);
 }
 
 // As WaveTransform has it wave by wave, in the same order of operations.

@@ -18,10 +18,6 @@ AlignedVector initial_waves(const WaveDiscretisation& waves, const WaveCoupling&
 void refuse_non_finite_start(const WaveDiscretisation& waves, const EnergyLedger& ledger,
                              std::span<const double> b, const TankOptions& tank);
 
-/// By island, 1 where waves may drown the account of the guard (EnergyLedger); empty where none
-/// can: the rules for impedances lead to none.
-std::vector<char> islands_at_risk(const WaveDiscretisation& waves, const WaveCoupling& method);
-
 /// The waves a and b for the impedances and the step size of `waves`, in place of `old` ones:
 /// effort and flow stay.
 void rescatter(const WaveDiscretisation& waves, std::span<const double> old, double old_step_s,

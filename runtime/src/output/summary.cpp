@@ -29,6 +29,7 @@ std::string_view energy_safety(const RunSummary& summary) {
       certificate.steps_with_excess > 0) {
     return "not_kept";
   }
+  if (certificate.uncomputable_islands > 0) return "not_judged";
   return has_waves(summary) && summary.method.waves().guard && summary.guard.steps > 0
              ? "kept_by_guard"
              : "kept";
@@ -40,6 +41,13 @@ const Watch* ending_watch(const Stepper& stepper) {
     if (watch.ends_run) return &watch;
   }
   return nullptr;
+}
+
+std::string first_part_of(const System& system, int island) {
+  for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
+    if (system.island_of_part(i) == island) return system.parts()[static_cast<std::size_t>(i)].name;
+  }
+  return {};
 }
 
 RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
@@ -65,6 +73,9 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
     summary.stages = waves->stages();
     summary.follows_state = waves->follows_state();
     if (waves->guard() != nullptr) summary.guard = *waves->guard();
+    if (const int island = summary.guard.worst_island; island >= 0) {
+      summary.guarded_part = first_part_of(stepper.system(), island);
+    }
   }
   summary.has_ledger = stepper.keeps_ledger();
   summary.iterations = stepper.iterations();

@@ -138,7 +138,10 @@ Json guard_json(const RunSummary& summary) {
           {"uses", guard.uses},
           {"trials", guard.trials},
           {"min_alpha", number(guard.min_alpha)},
-          {"withheld_J", number(guard.withheld_J)}};
+          {"withheld_J", number(guard.withheld_J)},
+          {"missed_steps", guard.missed_steps},
+          {"worst_step", guard.worst_step < 0 ? Json(nullptr) : Json(guard.worst_step)},
+          {"part", summary.guarded_part.empty() ? Json(nullptr) : Json(summary.guarded_part)}};
 }
 
 /// What went into parts that do not know their energy; only where there are such parts.
@@ -164,6 +167,7 @@ Json energy_json(const RunSummary& summary) {
                {"initial_tank_J", number(energy.initial_tank_J)},
                {"tank_J", number(energy.tank_J)},
                {"given_up_J", number(energy.given_up_J)},
+               {"tolerated_J", number(energy.tolerated_J)},
                {"rounding_J", number(energy.rounding_J)},
                {"max_energy_ratio", number(energy.max_energy_ratio)}};
   add_metered(summary, json);
@@ -324,6 +328,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
   Json json = {
       {"scenario", summary.scenario},
       {"version", std::string(version())},
+      {"all_well", summary.is_all_well()},
       {"steps", summary.steps},
       {"step_s", number(summary.step_s)},
       {"time_s", number(summary.time_s)},

@@ -187,10 +187,18 @@ std::string energy_text(const RunSummary& summary) {
   return text + metered_text(summary);
 }
 
+double energy_to_pay_with(const EnergyTotals& energy) {
+  return std::abs(energy.initial_J) + energy.initial_tank_J + std::abs(energy.supplied_J);
+}
+
 std::string energy_safety_text(const RunSummary& summary) {
   const std::string_view status = energy_safety(summary);
   if (status == "not_checked") return "not checked";
   const Certificate& certificate = summary.certificate;
+  if (status == "not_judged") {
+    return fmt::format("not judged: rounding may have left {:.2g} J in the account, of {:.2g} J",
+                       summary.energy.rounding_J, energy_to_pay_with(summary.energy));
+  }
   if (status != "not_kept") {
     std::string text = status == "kept_by_guard" ? "kept, by the guard" : "kept";
     text += ": energy never exceeded the start and what was supplied";
@@ -198,6 +206,10 @@ std::string energy_safety_text(const RunSummary& summary) {
       text += ", by " + subsystems_text(summary.unjudged_parts) + " too";
     }
     if (!has_waves(summary)) return text;  // their accounts are of whole steps, without a bound
+    if (const double more_J = summary.energy.tolerated_J; more_J > 0.0) {
+      text += fmt::format(
+          "\n               but for {:.2g} J, which the tolerance of the iteration explains", more_J);
+    }
     return text + fmt::format("; the rounding of the account is at most {:.2g} J",
                               summary.energy.rounding_J);
   }
@@ -229,15 +241,25 @@ std::string missed_text(const RunSummary& summary) {
   return text;
 }
 
+/// What the guard changed noticeably, and what helps.
+std::string changed_text(const RunSummary& summary) {
+  return fmt::format(
+      "by up to {:.3g} of the waves, most in step {} on the island of \"{}\": its iteration had not "
+      "converged.\n               "
+      "Allow more iterations, or have the method chosen: --set '/method={{\"kind\": \"auto\"}}'",
+      1.0 - summary.guard.min_alpha, summary.guard.worst_step, printable(summary.guarded_part));
+}
+
 std::string certificate_text(const RunSummary& summary) {
   if (!summary.has_ledger) return "not checked";
   const Certificate& certificate = summary.certificate;
   std::vector<std::string> lines;
   if (certificate.missed.steps > 0) lines.push_back(missed_text(summary));
+  if (summary.guard.missed_steps > 0) lines.push_back(changed_text(summary));
   if (certificate.uncomputable_islands > 0) {
     lines.push_back(fmt::format(
-        "on {} island{} the impedances are so far from the parts' own that waves drown the energy; "
-        "the guard limits its growth",
+        "on {} island{} rounding may be more than a millionth of all energy there: the waves are too "
+        "large, the states far from the origin, or the run very long",
         certificate.uncomputable_islands, certificate.uncomputable_islands == 1 ? "" : "s"));
   }
   if (certificate.growth && certificate.status == CertificateStatus::conditional) {
@@ -296,9 +318,17 @@ std::string certificate_text(const RunSummary& summary) {
   }
   std::string text(to_string(certificate.status));
   const char* const next_line = "\n               ";
+  std::vector<std::string> exceptions;
   if (certificate.missed.steps > 0) {
-    text += fmt::format(", but {} of {} steps missed the tolerance{}", certificate.missed.steps,
-                        summary.steps, next_line);
+    exceptions.push_back(fmt::format("{} of {} steps missed the tolerance", certificate.missed.steps,
+                                     summary.steps));
+  }
+  if (summary.guard.missed_steps > 0) {
+    exceptions.push_back(fmt::format("in {} of {} steps the guard changed the motion",
+                                     summary.guard.missed_steps, summary.steps));
+  }
+  if (!exceptions.empty()) {
+    text += fmt::format(", but {}{}", fmt::join(exceptions, ", and "), next_line);
   } else if (!lines.empty()) {
     text += ": ";
   }

@@ -126,9 +126,26 @@ std::optional<Advice> not_looked_at(const Json& summary) {
           std::max(50.0, 4.0 * count(at(summary, "method_options", "iterations"))))};
 }
 
+std::optional<Advice> guard_changed_the_motion(const Json& summary) {
+  const double missed = count(at(summary, "guard", "missed_steps"));
+  if (missed == 0.0) return {};
+  return Advice{
+      Level::warn, "The guard changed the motion",
+      fmt::format("In {:.0f} of {:.0f} steps the iteration had not converged, and would have created "
+                  "energy. What was committed instead is safe, and not the solution: waves were "
+                  "changed by up to {:.3g} of themselves, most in step {:.0f} on the island of {}. "
+                  "Let the method be chosen (`--set '/method={{\"kind\": \"auto\"}}'`), or allow "
+                  "more iterations.",
+                  missed, count(at(summary, "steps")),
+                  1.0 - count(at(summary, "guard", "min_alpha")),
+                  count(at(summary, "guard", "worst_step")),
+                  text_or(at(summary, "guard", "part"), "?"))};
+}
+
 std::optional<Advice> guard_acts_often(const Json& summary) {
   const double steps = count(at(summary, "steps"));
   const double used = count(at(summary, "guard", "steps"));
+  if (count(at(summary, "guard", "missed_steps")) > 0.0) return {};  // told above
   if (steps == 0.0 || used <= 0.05 * steps) return {};
   return Advice{
       Level::warn, "The guard acts often",
@@ -181,8 +198,11 @@ std::optional<Advice> steps_rejected(const Json& summary) {
 std::optional<Advice> far_impedances(const Json& summary) {
   if (count(at(summary, "certificate", "uncomputable_islands")) == 0.0) return {};
   return Advice{
-      Level::warn, "Impedances are far from those of the parts",
-      std::string("Waves are so large that the energy drowns in their rounding. ") + kLetChoose};
+      Level::warn, "Energy is not judged",
+      std::string("Rounding may have left more than a millionth of all energy in the account of some "
+                  "island. Mostly its waves are too large, because impedances are far from those of "
+                  "the parts. ") +
+          kLetChoose};
 }
 
 std::optional<Advice> unjudged(const Json& summary) {
@@ -207,6 +227,7 @@ constexpr Rule kRules[] = {
     {"budget_too_small", budget_too_small},
     {"wrong_impedance", wrong_impedance},
     {"not_looked_at", not_looked_at},
+    {"guard_changed_the_motion", guard_changed_the_motion},
     {"guard_acts_often", guard_acts_often},
     {"deadline_missed", deadline_missed},
     {"steps_rejected", steps_rejected},
@@ -217,7 +238,7 @@ constexpr Rule kRules[] = {
 
 std::string conditional_text(const Json& certificate) {
   if (count(at(certificate, "uncomputable_islands")) > 0.0) {
-    return "an account could not be computed";
+    return "the account of some island is not known well enough to judge it";
   }
   if (text_or(at(certificate, "energy_safety", "status"), "") == "not_kept") {
     return "energy came from the coupling, which no guard watches";
@@ -265,6 +286,11 @@ Verdict verdict_of(const Json& summary) {
     level = std::max(level, Level::warn);
     text += fmt::format(" In {:.0f} of {:.0f} steps the coupling did not meet its tolerance.",
                         missed, count(at(summary, "iterations", "windows")));
+  }
+  if (const double changed = count(at(summary, "guard", "missed_steps")); changed > 0.0) {
+    level = std::max(level, Level::warn);
+    text += fmt::format(" In {:.0f} of {:.0f} steps the guard changed the motion.", changed,
+                        count(at(summary, "steps")));
   }
   if (at(summary, "completed").is_boolean() && !at(summary, "completed").get<bool>()) {
     level = std::max(level, Level::warn);

@@ -27,8 +27,8 @@ const std::vector<std::string>& ledger_columns() {
   static const std::vector<std::string> kNames = {
       "step",         "time_s",      "stored_J",         "supplied_J",
       "dissipated_J", "mismatch_J",  "tank_J",           "max_passivity_residual_J",
-      "iterations",   "guard_alpha", "guard_withheld_J", "residual",
-      "step_s",       "slack_s"};
+      "iterations",   "guard_alpha", "guard_withheld_J", "guard_tolerated_J",
+      "residual",     "step_s",      "slack_s"};
   return kNames;
 }
 
@@ -132,6 +132,7 @@ void LiveReport::sample(const Stepper& stepper, const LiveFacts& facts, double w
                             0.0,
                             0.0,
                             0.0,
+                            0.0,
                             kNotKnownYet};
     impl_->ledger.add(start);
   }
@@ -146,6 +147,7 @@ void LiveReport::sample(const Stepper& stepper, const LiveFacts& facts, double w
                             static_cast<double>(facts.iterations - before.iterations),
                             facts.alpha,
                             withheld(facts) - withheld(before),
+                            facts.totals.tolerated_J - before.totals.tolerated_J,
                             facts.residual,
                             facts.step_s,
                             facts.slack_s.value_or(kNotKnownYet)};

@@ -34,6 +34,7 @@ std::string read_text(const std::filesystem::path& path) {
 }
 
 nlohmann::json read_json(const std::filesystem::path& path) {
+  refuse_to_leave(path.parent_path(), path);
   const std::string text = read_text(path);
   const auto is_sound = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
     if (depth > kNesting) throw TooDeep();

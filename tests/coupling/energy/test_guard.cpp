@@ -505,6 +505,11 @@ struct NeverContent final : GuardedAccounts {
 
   explicit NeverContent(double tank) : tank_J(tank) {}
   bool overdraws(int, const CommittedStep&) const override { return true; }
+  bool is_too_loud(int, const CommittedStep&) const override { return false; }
+  double energies(int) const override { return 1.0; }
+  double stored(int) const override { return 1.0; }
+  double supplied(int) const override { return 0.0; }
+  double tolerable(int) const override { return 0.01; }
   double tank(int) const override { return tank_J; }
   double mismatch(int) const override { return -1.0 - tank_J; }
 };
@@ -536,6 +541,85 @@ TEST(PassivityGuard, EndsWithWavesThatNeedNoTrial) {
   }
 }
 
+/// A pair whose step takes `deficit_J` more than is in its empty tank, whatever is committed.
+struct Deficit final : GuardedAccounts {
+  double deficit_J, tolerable_J = 0.01;
+  bool is_loud = false;
+
+  explicit Deficit(double deficit) : deficit_J(deficit) {}
+  bool overdraws(int, const CommittedStep&) const override { return true; }
+  bool is_too_loud(int, const CommittedStep&) const override { return is_loud; }
+  double energies(int) const override { return 2.0; }
+  double stored(int) const override { return 1.0; }
+  double supplied(int) const override { return 0.0; }
+  double tolerable(int) const override { return tolerable_J; }
+  double tank(int) const override { return 0.0; }
+  double mismatch(int) const override { return -deficit_J; }
+};
+
+/// What the guard does first with waves of 3 √J at two ports of a nonlinear pair.
+struct FirstAnswer {
+  const System system = testing::duffing_linear_pair();
+  const WaveDiscretisation waves{system, 0.01, std::vector<double>(2, 0.4)};
+  const AlignedVector record = waves.initial_record();
+  AlignedVector a = AlignedVector(static_cast<std::size_t>(waves.wave_size()), 3.0);
+  AlignedVector b = AlignedVector(a.size(), 0.5);
+  PassivityGuard guard{waves};
+
+  bool begins(const GuardedAccounts& accounts, std::vector<double> gap_J) {
+    const CommittedStep step{record.data(), record.data(), a.data(), b.data()};
+    if (!guard.begin(accounts, record.data(), step, gap_J)) return false;
+    guard.propose(a.data());
+    return true;
+  }
+};
+
+// |m| ≤ |â| gap + ½ gap², and ten times that for how far S may stretch it.
+TEST(PassivityGuard, LeavesAMetToleranceAloneAndSaysWhatItLeft) {
+  constexpr double kGap_J = 0.5e-20;  // a gap of 1e-10 √J
+  const double explained = 10.0 * 1e-10 * std::sqrt(18.0);
+  for (const double share : {0.01, 0.9}) {
+    FirstAnswer answer;
+    // Onward from â to P b would be a long way.
+    EXPECT_FALSE(answer.begins(Deficit(share * explained), {kGap_J}));
+    ASSERT_EQ(answer.guard.tolerated().size(), 1u);
+    EXPECT_EQ(answer.guard.tolerated()[0].energy_J, share * explained);
+    EXPECT_EQ(answer.guard.alpha(), 1.0);
+    EXPECT_TRUE(answer.guard.uses().empty());
+  }
+  FirstAnswer more;  // controls: it is not what such a gap leaves; nobody met a tolerance
+  EXPECT_TRUE(more.begins(Deficit(1.2 * explained), {kGap_J}));
+  FirstAnswer missed;
+  EXPECT_TRUE(missed.begins(Deficit(0.5 * explained), {PassivityGuard::kMissed}));
+  FirstAnswer unknown;
+  EXPECT_TRUE(unknown.begins(Deficit(0.5 * explained), {}));
+}
+
+TEST(PassivityGuard, ToleratesNoMoreThanTheAccountTakes) {
+  FirstAnswer answer;
+  Deficit deficit(1e-10);
+  deficit.tolerable_J = 0.9e-10;
+  EXPECT_TRUE(answer.begins(deficit, {0.5e-20}));
+  EXPECT_TRUE(answer.guard.tolerated().empty());
+}
+
+// ½|αâ|² is no more than there is.
+TEST(PassivityGuard, ScalesWavesThatNoEnergyCanPayFor) {
+  FirstAnswer answer;
+  Deficit loud(-1.0);  // the tank is not short
+  loud.is_loud = true;
+  ASSERT_TRUE(answer.begins(loud, {}));
+  double energy = 0.0;
+  for (int port = 0; port < 2; ++port) {
+    const double wave = answer.a[static_cast<std::size_t>(answer.waves.wave_of_port(port))];
+    energy += 0.5 * wave * wave;
+  }
+  EXPECT_LE(energy, 2.0 * (1.0 + 1e-15));
+  FirstAnswer balanced;  // large waves that agree are what the interface asks for
+  EXPECT_FALSE(balanced.begins(loud, {0.5e-20}));
+  EXPECT_TRUE(balanced.guard.tolerated().empty());
+}
+
 TEST(PassivityGuard, TouchesNoIslandButTheOneThatOverdraws) {
   SystemBuilder builder;
   for (const char* island : {"a", "b"}) {
@@ -561,7 +645,7 @@ TEST(PassivityGuard, TouchesNoIslandButTheOneThatOverdraws) {
   EXPECT_EQ(step.outgoing(2), b[2]);
   EXPECT_EQ(step.guard().searching().size(), 2u);
   step.account().close(step.step(), step.guard().alpha(), step.guard().withheld_J());
-  step.guard().count();
+  step.guard().count(0);
   EXPECT_EQ(step.guard().statistics().uses, 1);
   EXPECT_EQ(step.guard().statistics().steps, 1);
   EXPECT_EQ(step.guard().statistics().trials, 1);

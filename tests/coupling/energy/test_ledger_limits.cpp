@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <utility>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -32,13 +32,12 @@ System one_part() {
 /// The ledger of one part with one port, whose steps are whatever one says. H = 1 J at the start.
 class Book {
  public:
-  explicit Book(double b0, const TankOptions& tank = {}, bool guarded = true,
-                std::vector<char> uncomputable = {})
+  explicit Book(double b0, const TankOptions& tank = {}, bool guarded = true)
       : waves_(system_, 0.1, std::vector<double>{1.0}),
         b_(static_cast<std::size_t>(waves_.wave_size()), b0),
         a_(b_.size(), 0.0),
         record_(waves_.initial_record()),
-        ledger_(waves_, record_.data(), b_.data(), tank, guarded, std::move(uncomputable)) {}
+        ledger_(waves_, record_.data(), b_.data(), tank, guarded) {}
 
   EnergyLedger& ledger() { return ledger_; }
   void step(const StepEnergy& energy, double a, double b) {
@@ -127,16 +126,104 @@ TEST(LedgerLimits, AStepThatAddsToATankOverdrawsNothing) {
   EXPECT_TRUE(book.overdraws());
 }
 
-// Waves of 5·10¹⁵ J that leave as they came: their rounding is some 30 J.
+// Waves of 5·10¹⁵ J that leave as they came: their rounding is some 30 J. It excuses nothing.
 TEST(LedgerLimits, WhereWavesDrownAnAccountAMillionthIsTooMuch) {
-  for (const double share : {0.5, 0.9, 1.1, 2.0, 1e3}) {
+  for (const bool guarded : {false, true}) {
+    for (const double share : {0.5, 0.9, 1.1, 2.0, 1e3}) {
+      TankOptions tank;
+      tank.initial_J = 0.0;
+      Book book(0.0, tank, guarded);
+      book.step({.change_J = share * 1e-6}, 1e8, 1e8);
+      EXPECT_FALSE(book.ledger().is_part_active());
+      EXPECT_EQ(book.ledger().growth().has_value(), share > 1.0) << share;
+      EXPECT_EQ(book.ledger().unjudged_islands(), 1);
+      EXPECT_FALSE(book.ledger().is_sound());
+    }
+  }
+}
+
+// H = 1 J at the start: waves whose rounding is more than 1e-10 J are too loud, where parts are passive.
+TEST(LedgerLimits, WavesThatNoEnergyCanPayForAreTooLoud) {
+  for (const double share : {0.5, 0.9, 1.1, 2.0}) {
+    const double energy_J = share * 1e-10 / (16.0 * kEps);  // ½|a|² + ½|b|²
+    const double wave = std::sqrt(energy_J);
     TankOptions tank;
     tank.initial_J = 0.0;
-    Book book(0.0, tank, true, {1});
-    book.step({.change_J = share * 1e-6}, 1e8, 1e8);
-    EXPECT_FALSE(book.ledger().is_part_active());
-    EXPECT_EQ(book.ledger().broken_law().has_value(), share > 1.0) << share;
-    EXPECT_EQ(book.ledger().drowned_islands(), 1);
+    Book book(0.0, tank);
+    book.tally({}, wave, wave);
+    EXPECT_EQ(book.ledger().is_too_loud(0, book.committed()), share > 1.0) << share;
+    EXPECT_EQ(book.overdraws(), share > 1.0) << share;
+    Book supplied(0.0, tank);  // as much again is supplied
+    supplied.tally({.change_J = 1.0, .external_supply_J = 1.0}, wave, wave);
+    EXPECT_EQ(supplied.overdraws(), share > 2.0) << share;
+    Book free(0.0, tank, /*guarded=*/false);
+    free.tally({}, wave, wave);
+    EXPECT_FALSE(free.overdraws());
+  }
+}
+
+// 16ε of 2 J in every step: after 1e-6/(32ε) steps it is a millionth.
+TEST(LedgerLimits, ALongRunIsJudgedUntilItsRoundingMayBeAMillionth) {
+  TankOptions tank;
+  tank.initial_J = 0.0;
+  Book book(0.0, tank);
+  const double wave = std::sqrt(1e-11 / (16.0 * kEps));  // 10⁻¹¹ of what there is, in a step
+  constexpr int kExpected = 100000;
+  int steps = 0;
+  while (book.ledger().unjudged_islands() == 0 && steps < 2 * kExpected) {
+    book.step({}, wave, wave);
+    ++steps;
+  }
+  EXPECT_NEAR(steps, kExpected, 0.001 * kExpected);
+  EXPECT_FALSE(book.ledger().violated());
+}
+
+// Energies below all normal numbers: they have no digits that a law could be judged by.
+TEST(LedgerLimits, WhatUnderflowsBreaksNoLaw) {
+  constexpr double kLeast = std::numeric_limits<double>::denorm_min();
+  for (const bool guarded : {false, true}) {
+    TankOptions tank;
+    tank.initial_J = 0.0;
+    System system = one_part();
+    SystemBuilder builder;
+    builder.add("A", linear_oscillator({.mass_kg = 1, .stiffness_N_per_m = 2}),
+                {.initial_state = {1e-162, 0}});
+    builder.join(joint::Free{}, {"A.coupling"});
+    const System small = builder.build();
+    const WaveDiscretisation waves(small, 0.1, std::vector<double>{1.0});
+    const AlignedVector record = waves.initial_record();
+    const AlignedVector none(static_cast<std::size_t>(waves.wave_size()), 0.0);
+    EnergyLedger ledger(waves, record.data(), none.data(), tank, guarded);
+    ledger.columns().set(waves.slot(0).entry, {.change_J = kLeast});
+    for (int batch = 0; batch < static_cast<int>(waves.batches().size()); ++batch) {
+      ledger.examine(batch, waves.batch(batch).all(), none.data(), none.data());
+    }
+    ASSERT_TRUE(ledger.tally({.a = none.data(), .b = none.data()}));
+    ledger.close({.a = none.data(), .b = none.data()});
+    EXPECT_TRUE(ledger.is_sound()) << guarded;
+    EXPECT_FALSE(ledger.violated()) << guarded;
+  }
+}
+
+// What a met tolerance left is on the other side of both laws.
+TEST(LedgerLimits, ADeficitThatIsToleratedIsAnEntryOfItsOwn) {
+  for (const bool is_told : {true, false}) {
+    TankOptions tank;
+    tank.initial_J = 0.0;
+    Book book(0.0, tank);
+    const double a = 1e-4, deficit = 0.5 * a * a;
+    book.tally({.change_J = deficit}, a, 0.0);
+    EXPECT_TRUE(book.overdraws());
+    const ToleratedDeficit own{0, deficit};
+    const StepLedger step =
+        is_told ? book.ledger().close(book.committed(), 1.0, 0.0, std::span(&own, 1))
+                : book.ledger().close(book.committed());
+    EXPECT_EQ(book.ledger().violated(), !is_told);
+    EXPECT_EQ(book.ledger().growth().has_value(), !is_told);
+    EXPECT_EQ(step.tolerated_J, is_told ? deficit : 0.0);
+    EXPECT_EQ(book.ledger().totals().tolerated_J, step.tolerated_J);
+    EXPECT_EQ(book.ledger().tank(0), is_told ? 0.0 : -deficit);
+    EXPECT_NEAR(book.ledger().tolerable(0), 0.01 - step.tolerated_J, 1e-15);
   }
 }
 

@@ -62,13 +62,16 @@ const std::vector<Poor>& poor_runs() {
          s["method_options"]["tolerance"] = 0.0;
          s["energy"]["mismatch_J"] = -1.0;
        }},
+      {"guard_changed_the_motion", "changed the motion",
+       [](Json& s) { s["guard"]["missed_steps"] = 3; }},
       {"guard_acts_often", "guard acts often", [](Json& s) { s["guard"]["steps"] = 400; }},
       {"deadline_missed", "Deadlines are missed",
        [](Json& s) {
          s["time_budget"] = {{"steps", 1000}, {"misses", 20}, {"unexplained_misses", 3}};
        }},
       {"steps_rejected", "taken back", [](Json& s) { s["step_sizes"]["rejected"] = 600; }},
-      {"far_impedances", "far from", [](Json& s) { s["certificate"]["uncomputable_islands"] = 1; }},
+      {"far_impedances", "not judged",
+       [](Json& s) { s["certificate"]["uncomputable_islands"] = 1; }},
       {"waits_for_files", "wait for the files", [](Json& s) { s["recording_wait_s"] = 0.5; }},
       {"unjudged", "Not all parts", [](Json& s) { s["certificate"]["unjudged_parts"] = {"fmu"}; }},
   };

@@ -19,8 +19,8 @@ namespace PORTWAVE_EXPORT portwave {
 enum class CertificateStatus {
   holds,
   /// Every part is passive, but not all is well: energy came from the coupling (`growth`, without
-  /// the guard, or the error of a dynamic iteration beyond what its tolerance allows); impedances
-  /// drown the account of an island (`uncomputable_islands`); parts that do not know their energy
+  /// the guard, or the error of a dynamic iteration beyond what its tolerance allows); the account
+  /// of an island is not known well enough (`uncomputable_islands`); parts that do not know their energy
   /// cannot be judged (`unjudged_parts`); or a sampled margin is negative, so that the premise of
   /// Theorem 1 and of Fejér decrease fails.
   conditional,
@@ -65,8 +65,8 @@ struct Certificate {
   /// H of an island exceeded what was there and supplied, beyond rounding. Cannot be with the
   /// guard, unless a part creates energy itself.
   std::optional<EnergyGrowth> growth;
-  /// Islands with impedances so far from what their parts respond with that the account of a step
-  /// is lost in the rounding of its waves. There the guard bounds the growth of H + T instead.
+  /// Islands in whose accounts rounding may have left more than a millionth of all energy there: whether
+  /// the laws hold is not judged, and the certificate is conditional on it.
   int uncomputable_islands = 0;
   MissedTolerance missed;  ///< of wave coupling with a tolerance
   /// Parts that do not know their energy: whether they are passive is not judged, and the

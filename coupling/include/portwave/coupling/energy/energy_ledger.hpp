@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,7 +35,8 @@ class StepRounding;
 /// T ← min(T + ½(|b|² − |a|²), cap) from T₀ = ½|b⁰|² or as TankOptions say. H⁺ − H and ½(|b|² −
 /// |a|²) are formed from increments, x⁺ − x and b − a, and added up with compensation, so that
 /// neither large states nor large waves drown them. What rounding may have left in an island's
-/// account all the same is kept beside it (`rounding_J`).
+/// account all the same is kept beside it (`rounding_J`). Where that is more than a millionth of all energy
+/// there, the laws of the island are not judged (`unjudged_islands`).
 ///
 /// Of a part that does not know its energy (Capabilities::knows_energy) the change H⁺ − H is by
 /// definition what went in, ½(|a|² − |b|²) + supply, and H counts from 0: it is *metered*. Its r is
@@ -51,14 +53,11 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
  public:
   /// `record` and `b` are the initial states and outgoing waves, in the order of `waves`.
   /// `guarded`: the two laws of the guard are checked as well.
-  /// `uncomputable`: by island, 1 where impedances are so far from what the parts respond with that
-  /// ½|a|² may exceed all that is stored by more than the digits of a double; empty: none. See
-  /// `overdraws`.
   /// `slices`: where `waves` are of a slice, what finds sums of the whole. All parts know their energy
   /// then; parts that it names are numbered as in the whole.
   EnergyLedger(const WaveDiscretisation& waves, const double* record, const double* b,
                const TankOptions& tank = {}, bool guarded = false,
-               std::vector<char> uncomputable = {}, SlicesTogether* slices = nullptr);
+               SlicesTogether* slices = nullptr);
   ~EnergyLedger();
   EnergyLedger(const EnergyLedger&) = delete;
   EnergyLedger& operator=(const EnergyLedger&) = delete;
@@ -107,15 +106,24 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// After `tally`: T of an island as it will be.
   double prospect(int island) const {
     const auto i = static_cast<std::size_t>(island);
-    return std::min(tank_[i].value() + mismatch_[i], cap_);
+    return std::min(tank_[i].value() + mismatch_[i] + tolerated_[i], cap_);
   }
   /// After `tally`: whether the step takes more from an island's tank than is in it, by more than
-  /// the rounding of the account so far, this step included. Or, on an `uncomputable` island of
-  /// passive parts, whether H + T grows by more than 1e-9 of what is there and supplied.
+  /// the rounding of the account so far, this step included; or is too loud.
   bool overdraws(int island, const CommittedStep& step) const override;
+  bool is_too_loud(int island, const CommittedStep& step) const override;
+  double energies(int island) const override;
+  double tolerable(int island) const override;
+  double stored(int island) const override {
+    const Account& own = accounts_[static_cast<std::size_t>(island)];
+    return std::abs(own.start + own.gained.value() + own.supplied);
+  }
+  double supplied(int island) const override;
   void prepare(const CommittedStep& step) const override;
-  /// Books the tallied step, of which the guard has to say what `alpha` and `withheld_J` are.
-  StepLedger close(const CommittedStep& step, double alpha = 1.0, double withheld_J = 0.0);
+  /// Books the tallied step, of which the guard has to say what `alpha` and `withheld_J` are, and which
+  /// deficits are `tolerated`.
+  StepLedger close(const CommittedStep& step, double alpha = 1.0, double withheld_J = 0.0,
+                   std::span<const ToleratedDeficit> tolerated = {});
   /// After a failed `tally`: the first part whose energy is not finite; where only the sum is not,
   /// the part that stores most.
   int first_non_finite() const;
@@ -126,11 +134,9 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// before [J], finite: whoever exchanged it has put that in. It counts as supplied, and is part of the
   /// next step's columns. Precondition: the part knows its energy.
   void revalue(int part, double more_J);
-  /// Other islands are not computable from the next step on, impedances having changed.
-  void set_uncomputable(std::vector<char> islands);
-  /// Islands among them in which the rounding of the waves of some step exceeded 1e-9 of all energy
-  /// there.
-  int drowned_islands() const { return drowned_count_; }
+  /// Islands of which the laws are not judged: rounding may have left more than a millionth of `energies`
+  /// in the account of some step.
+  int unjudged_islands() const { return unjudged_count_; }
 
   /// H of a part as the ledger has it: at the start and the sum of its changes since [J].
   double storage(int part) const;
@@ -157,7 +163,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// That; or, if guarded, a law of the guard did not hold on some island.
   bool violated() const { return violated_ || broken_law_.has_value(); }
   /// Nothing has to be said but where r was largest.
-  bool is_sound() const { return !violated_ && !broken_law_ && !growth_ && drowned_count_ == 0; }
+  bool is_sound() const { return !violated_ && !broken_law_ && !growth_ && unjudged_count_ == 0; }
   const std::optional<BrokenLaw>& broken_law() const { return broken_law_; }
   /// Where H of an island exceeded H₀ + T₀ + supply by most, beyond rounding; empty: nowhere.
   const std::optional<EnergyGrowth>& growth() const { return growth_; }
@@ -181,11 +187,18 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
     double size = 0.0;      ///< Σ|Hᵢ| + T₀ at the start
     bool passive = true;    ///< no part is active
     CompensatedSum gained;  ///< Σ (H⁺ − H − supply)
+    double supplied = 0.0;  ///< Σ supply
     double moved = 0.0;     ///< Σ |supply|
-    double rounding = 0.0;  ///< what rounding may have left in this sum and the tank
+    double tolerated = 0.0;  ///< what steps within their tolerance took beyond the tank
+    /// What rounding may have left in these sums: by energies and waves, and, where that was looked
+    /// at, by states.
+    double by_waves = 0.0, by_states = 0.0;
+    bool is_judged = true;  ///< this has been less than a millionth of all energy there
 
-    friend constexpr std::array<std::size_t, 1> archive_flags(const Account*) {
-      return {offsetof(Account, passive)};
+    double rounding() const { return by_waves + by_states; }
+
+    friend constexpr std::array<std::size_t, 2> archive_flags(const Account*) {
+      return {offsetof(Account, passive), offsetof(Account, is_judged)};
     }
   };
 
@@ -217,18 +230,17 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   double rounding_of_step(int island) const;
   double allowance_of_tank(int island) const;
   bool is_short(int island, double allowed) const;
-  void sum_energies(std::span<const int> islands) const;
-  void prepare_energies() const;
   void prepare_state_roundings(std::span<const int> islands, const CommittedStep& step) const;
-  double energy_of_step(int island) const;
-  bool creates(int island) const;
+  void look_at_sources(int island, const CommittedStep& step) const;
+  double measure_of(int island, const Account& account) const;
   void take_step(int island, Account& account) const;
   double excess_of(int island, const Account& account) const;
-  double allowance_of(int island, const Account& account) const;
+  static double allowance_of(const Account& account);
   bool is_out(int island, const Account& account) const;
   void prepare_judgement(const CommittedStep& step) const;
   void judge_island(int island, const CommittedStep& step);
-  void see_growth(int island, const Account& account, double beyond);
+  void see_rounding(int island, Account& account, const CommittedStep& step);
+  void see_growth(int island, const Account& account);
 
   const WaveDiscretisation& waves_;
   SlicesTogether* slices_;
@@ -241,8 +253,11 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   std::vector<CompensatedSum> tank_;  // by island
   double cap_;
   bool guarded_;
-  std::vector<char> uncomputable_, drowned_;
-  int drowned_count_ = 0;
+  int unjudged_count_ = 0;
+  /// By island: the most that its sources were seen to send by themselves, ½|S(0)|² [J]. Looked at where
+  /// waves are large beside what else there is, as on parts that are held.
+  mutable std::vector<double> sent_;
+  std::vector<double> tolerated_;  // by island: of the step that is closed, else zeros
   // Of the step that is tallied: sums of all parts, and some by island.
   StepLedger tallied_;
   bool is_beyond_ = false;  ///< some part balances worse than any so far, or than is tolerated
@@ -260,10 +275,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   CompensatedSum stored_, metered_J_;
   std::unique_ptr<StepRounding> rounding_;
   mutable ExtendedSums sums_of_parts_;
-  // Of slices, by island, as of the step that is tallied.
-  mutable std::vector<double> energy_of_step_;
-  mutable std::vector<StateRoundings> state_roundings_;
-  mutable bool knows_energies_ = false;
+  mutable std::vector<StateRoundings> state_roundings_;  // of slices, by island, of the tallied step
   EnergyTotals totals_;
   /// What its members are the values of: sums over all steps of terms of one sign.
   struct {

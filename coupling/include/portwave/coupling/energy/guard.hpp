@@ -19,10 +19,14 @@ class StateArchive;
 /// without cancellation.
 double largest_feasible_scaling(double A0, double A1, double A2);
 
-/// The passivity guard: sees to it that no commit takes more from an island's tank than is in it.
+/// The passivity guard: sees to it that no commit takes more from an island's tank than is in it, and that
+/// none has waves that no energy can pay for.
 ///
-/// It looks at a step that is committed to the next record but not yet booked. An island whose tank
-/// would fall below zero is committed again with other incident waves a in place of â:
+/// It looks at a step that is committed to the next record but not yet booked. Where the inner iteration of
+/// an island met its tolerance, a deficit of the tank is what that tolerance left: the waves are changed by no
+/// more than the iteration's own gap, and what is still missing is *tolerated*, an entry of its own in the
+/// account (`tolerated`). Any other island whose tank would fall below zero, or whose waves are too loud
+/// (GuardedAccounts::is_too_loud), is committed again with other incident waves a in place of â:
 ///   all parts linear    those nearest to â that the tank can pay for, along the gradient of
 ///                       m(a) = ½|S(a)|² − ½|a|² if that reaches far enough, else by its exact projection.
 ///                       The exact solution u† of the interface has m = 0, so |a − â| ≤ 2|u† − â|;
@@ -33,11 +37,12 @@ double largest_feasible_scaling(double A0, double A1, double A2);
 ///                       √(|S(αâ)|² + 2T) − α|â|, which does not increase with α where S is nonexpansive; at
 ///                       most 12 trial commits, and then one more with the best of them or, if none is
 ///                       feasible, α = min(1, √(2T)/|â|), which is.
+/// Waves that are too loud are scaled to what there is to pay with, at once.
 /// A step in which no island overdraws costs nothing but the sums that the ledger takes anyway.
 /// Proof: docs/concepts/energy-safety.md. Allocates at construction only, but for linear parts with
 /// more than two ports whose tanks the gradient does not fill, and those with more than eight.
 ///
-///   if (guard.begin(ledger, record, step)) do { guard.propose(a); commit and tally again the islands
+///   if (guard.begin(ledger, record, step, gap_J)) do { guard.propose(a); commit and tally again the islands
 ///   of guard.searching(); } while (!guard.review(ledger, step));
 class PassivityGuard {
  public:
@@ -57,10 +62,18 @@ class PassivityGuard {
   }
   /// The island of a part whose commit failed; with slices, of a part as it is numbered in the whole.
   int island_of(int part) const;
-  /// After a tally: whether some island overdraws. `record` is the one the step was frozen at.
-  bool begin(const GuardedAccounts& ledger, const double* record, const CommittedStep& step);
+  /// Of an island whose inner iteration did not meet its tolerance, and of one that has none.
+  static constexpr double kMissed = -1.0, kNotJudged = -2.0;
+
+  /// After a tally: whether some island is to be committed again. `record` is the one the step was frozen
+  /// at; `gap_J` by island: ½|P b̂ − u|² of an inner iteration that met its tolerance, or one of the above;
+  /// empty: kNotJudged for all.
+  bool begin(const GuardedAccounts& ledger, const double* record, const CommittedStep& step,
+             std::span<const double> gap_J = {});
   /// Changes `a` on the islands that are searched.
   void propose(double* a);
+  /// Of a step that nothing is wrong with.
+  void forget();
   /// By island: whether it is to be committed again.
   std::span<const char> searching() const { return searching_; }
   /// After the next tally. True when every island is settled.
@@ -74,8 +87,10 @@ class PassivityGuard {
   std::span<const GuardUse> uses() const { return uses_; }
   double alpha() const { return alpha_; }
   double withheld_J() const { return withheld_J_; }
-  /// Counts the settled step, once it is booked.
-  void count();
+  /// What the ledger is to take as tolerated.
+  std::span<const ToleratedDeficit> tolerated() const { return tolerated_; }
+  /// Counts the settled step, once it is booked, as number `step`.
+  void count(std::int64_t step);
   const GuardStatistics& statistics() const { return statistics_; }
 
   std::size_t bytes() const;
@@ -85,6 +100,7 @@ class PassivityGuard {
  private:
   enum class Path {
     none,     ///< not chosen yet
+    stays,    ///< â, its deficit being tolerated
     nearest,  ///< â + s·direction, the nearest feasible point of linear parts
     onward,   ///< the same towards P b
     scaling,  ///< αâ
@@ -95,7 +111,10 @@ class PassivityGuard {
     double tank = 0.0;      // T; round-off may have left it a little below zero
     double mismatch = 0.0;  // m(â)
     double incident = 0.0;  // |â|
+    double most = 1.0;      // α of which waves are not too loud
+    double gap = kNotJudged;  // of an iteration that met its tolerance
     double deficit = 0.0;   // −(T + m) at the last commit, T ≥ 0
+    double paid = 0.0;      // what there is to pay with
     double length = 0.0;    // of the direction
     double reach = 1.0;     // s
     int attempts = 0;       // commits on the present path
@@ -112,6 +131,15 @@ class PassivityGuard {
     int trials = 0;
     bool closed_form = false;
     bool last = false;  // what is committed next is final
+
+    bool is_met() const { return gap >= 0.0; }
+    /// A deficit that a met tolerance explains: |m| ≤ |â||P b − â| + ½|P b − â|², up to how much the
+    /// response to â may differ from that to u, and what port solvers leave.
+    double explained() const {
+      return 10.0 * gap * (incident + 0.5 * gap) + 1e-12 * incident * incident;
+    }
+    /// The way that waves may go where they are within their tolerance already.
+    double leeway() const { return kFarthest * gap; }
   };
 
   bool is_affine(const Search& search) const {
@@ -120,8 +148,12 @@ class PassivityGuard {
   void find_affine();
   template <class Visit>
   void for_waves(int island, const Visit& visit);
-  void begin_searches(const CommittedStep& step);
-  void choose_paths(const CommittedStep& step);
+  void begin_searches(const CommittedStep& step, const GuardedAccounts& ledger);
+  void find_gaps(const CommittedStep& step);
+  void choose_paths(const CommittedStep& step, const GuardedAccounts& ledger);
+  bool may_go(const Search& search, double way, double most) const;
+  bool tolerate(const GuardedAccounts& ledger, const Search& search);
+  void exchange(const double* b);
   template <class Wanted, class Add>
   void find_sums(const Wanted& wanted, const Add& add);
   template <class Wanted>
@@ -137,7 +169,7 @@ class PassivityGuard {
   double psi(const Search& search, double square) const;
   void choose_next(Search& search, double value) const;
   void choose_last(Search& search) const;
-  bool try_further(Search& search, double deficit_before);
+  bool try_further(Search& search, double deficit_before, const GuardedAccounts& ledger);
   bool settle_scaling(Search& search, bool feasible, double value);
   void note_use(const GuardedAccounts& ledger, const Search& search);
 
@@ -160,6 +192,7 @@ class PassivityGuard {
   double alpha_ = 1.0;
   double withheld_J_ = 0.0;
   std::vector<GuardUse> uses_;
+  std::vector<ToleratedDeficit> tolerated_;
   std::int64_t trials_ = 0;
   GuardStatistics statistics_;
 };

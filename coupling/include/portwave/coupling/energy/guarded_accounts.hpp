@@ -15,11 +15,22 @@ struct CommittedStep {
 /// What the passivity guard asks of a ledger, island by island, once a step is tallied.
 class GuardedAccounts {
  public:
-  /// Whether the step takes more from the tank than is in it, beyond rounding.
+  /// Whether the step takes more from the tank than is in it, beyond rounding; or has waves that no energy
+  /// can pay for (`is_too_loud`).
   virtual bool overdraws(int island, const CommittedStep& step) const = 0;
+  /// Whether the waves of the step are so large that rounding them may create 1e-10 of `energies`.
+  virtual bool is_too_loud(int island, const CommittedStep& step) const = 0;
+  /// What there is to pay with: stored and in the tank at the start, supplied since, and what the sources
+  /// of the island send by themselves [J].
+  virtual double energies(int island) const = 0;
+  /// What the account still takes of deficits that a met tolerance explains [J].
+  virtual double tolerable(int island) const = 0;
   /// Called once a step is tallied, before `overdraws` is asked of its islands: what only other processes
   /// know is found out for all of them together.
   virtual void prepare(const CommittedStep& /*step*/) const {}
+  /// |H| before the step, and what is supplied or taken in it [J].
+  virtual double stored(int island) const = 0;
+  virtual double supplied(int island) const = 0;
   /// T before the step [J].
   virtual double tank(int island) const = 0;
   /// ½(|b|² − |a|²) of the step [J].

@@ -23,8 +23,7 @@ class StepRounding;
 /// EnergyLedger of its own, bit by bit. What is the same for all islands is done for many at once;
 /// what is remarkable in one is looked at by itself.
 ///
-/// All islands have the same number of parts, which know their energy, and waves that cannot drown
-/// their accounts. The acts are those of EnergyLedger; a step is booked for all islands at once.
+/// All islands have the same number of parts, which know their energy. The acts are those of EnergyLedger; a step is booked for all islands at once.
 /// Nothing is allocated after construction.
 class IslandLedger final : public GuardedAccounts {
  public:
@@ -52,10 +51,15 @@ class IslandLedger final : public GuardedAccounts {
   /// After `tally`: whether `overdraws` may hold for some island.
   bool may_overdraw() const;
   bool overdraws(int island, const CommittedStep& step) const override;
+  bool is_too_loud(int island, const CommittedStep& step) const override;
+  double energies(int island) const override;
+  double tolerable(int island) const override;
+  double stored(int island) const override;
+  double supplied(int island) const override;
   double mismatch(int island) const override { return mismatch_[at(island)]; }
   double tank(int island) const override { return tank_[at(island)] + tank_lost_[at(island)]; }
-  /// Books the tallied step.
-  void close(const CommittedStep& step);
+  /// Books the tallied step, some deficits of which are tolerated.
+  void close(const CommittedStep& step, std::span<const ToleratedDeficit> tolerated = {});
 
   /// An island has no part in what follows; its totals and findings stay as they are.
   void close_island(int island);
@@ -79,6 +83,10 @@ class IslandLedger final : public GuardedAccounts {
   void judge_account(int island, const CommittedStep& step);
   double prospect(int island) const;
   double rounding_of_step(int island) const;
+  double rounding(int island) const { return rounding_[at(island)] + by_states_[at(island)]; }
+  double measure_of(int island) const;
+  void look_at_sources(int island, const CommittedStep& step) const;
+  void see_rounding(int island, const CommittedStep& step);
 
   const WaveDiscretisation& waves_;
   const PartOrderReduction& parts_;
@@ -98,13 +106,17 @@ class IslandLedger final : public GuardedAccounts {
   // and of the run.
   AlignedVector gained_, gained_lost_, tank_, tank_lost_, stored_, stored_lost_, supplied_,
       supplied_lost_, dissipated_in_all_, dissipated_lost_, mismatched_, mismatched_lost_,
-      given_up_, given_up_lost_, moved_, rounding_, max_residual_, max_stored_, max_ratio_;
+      given_up_, given_up_lost_, moved_, rounding_, by_states_, tolerated_, tolerated_of_step_,
+      max_residual_, max_stored_, max_ratio_;
+  mutable AlignedVector sent_;  // as in EnergyLedger
+  std::vector<char> passive_;   // no part of the island is active
   std::vector<char> closed_;
   struct Finding {
     double worst_ratio = 0.0;
     int worst_part = -1;  // of the island, from 0
     std::int64_t worst_step = -1;
     bool violated = false;
+    bool is_judged = true;
     std::optional<BrokenLaw> broken_law;
     std::optional<EnergyGrowth> growth;
   };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "portwave/subsystems/base/export.hpp"
@@ -20,6 +22,8 @@ struct StepLedger {
   /// of GuardUse::withheld_J.
   double alpha = 1.0;
   double withheld_J = 0.0;
+  /// What islands within their tolerance took beyond their tanks. The guard does not change such steps.
+  double tolerated_J = 0.0;
 };
 
 /// What a part did with energy in the last step [J]. Up to rounding
@@ -45,6 +49,19 @@ struct GuardUse {
   int island;
   double alpha;       ///< 1 − |a − â|/|â|, a being what was committed in place of â
   double withheld_J;  ///< by how much ½(|b|² − |a|²) was raised: energy that had no source
+  bool is_miss;       ///< more than kHarmlessChange, or more than kHarmlessEnergy of what is stored
+  /// A step that is changed by more has missed its solution, and is told.
+  static constexpr double kHarmlessChange = 1e-3, kHarmlessEnergy = 1e-2;
+};
+
+constexpr std::array<std::size_t, 1> archive_flags(const GuardUse*) {
+  return {offsetof(GuardUse, is_miss)};
+}
+
+/// A deficit of an island's tank that its met tolerance explains.
+struct ToleratedDeficit {
+  int island;
+  double energy_J;
 };
 
 /// What the passivity guard did in a run.
@@ -54,6 +71,26 @@ struct GuardStatistics {
   std::int64_t trials = 0;  ///< commits that were made again
   double min_alpha = 1.0;
   double withheld_J = 0.0;
+  std::int64_t missed_steps = 0;  ///< in which some GuardUse::is_miss
+  std::int64_t worst_step = -1;   ///< of these, the one with the smallest alpha
+  int worst_island = -1;
+
+  /// One use, in step number `step`. Steps, trials and what was withheld are counted elsewhere.
+  void take(const GuardUse& use, std::int64_t step) {
+    ++uses;
+    if (use.is_miss) {
+      if (last_miss != step) ++missed_steps;
+      last_miss = step;
+      if (worst_step < 0 || use.alpha < worst_alpha) {
+        worst_step = step;
+        worst_island = use.island;
+        worst_alpha = use.alpha;
+      }
+    }
+    min_alpha = use.alpha < min_alpha ? use.alpha : min_alpha;
+  }
+  double worst_alpha = 1.0;      ///< of the worst step
+  std::int64_t last_miss = -1;   ///< the last of missed_steps
 };
 
 /// Energies of a run, summed in step order [J]. Up to round-off
@@ -68,6 +105,8 @@ struct EnergyTotals {
   double initial_tank_J = 0.0;
   double tank_J = 0.0;
   double given_up_J = 0.0;  ///< by tanks at their cap
+  /// What steps within their tolerance took beyond their tanks: H + T ≤ H₀ + T₀ + supply + this.
+  double tolerated_J = 0.0;
   /// What has gone into parts that do not know their energy since the start, in final_J; negative:
   /// they have given more than they took.
   double metered_J = 0.0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "portwave/subsystems/base/export.hpp"
@@ -27,6 +28,13 @@ class StepClock {
   double time_s() const { return start_s_ + static_cast<double>(equal_steps_) * step_s_; }
   std::int64_t steps() const { return steps_; }   ///< since the clock was made, of any size
   double last_step_s() const { return step_s_; }  ///< 0 before the first step
+
+  /// Whether a run comes to such a time: where it was read from a file.
+  bool is_sound() const {
+    constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
+    return std::isfinite(time_s()) && start_s_ >= 0.0 && step_s_ >= 0.0 && equal_steps_ >= 0 &&
+           steps_ >= 0 && equal_steps_ <= kMostSteps && steps_ <= kMostSteps;
+  }
 
   /// A step of `step_s` > 0 has been made.
   void advance(double step_s) {

@@ -47,10 +47,11 @@ class InterfaceSolver {
   /// Step maps and junctions have changed. Between steps. Linear islands are factorised at once.
   void take_over_maps();
 
-  /// A new macro-step. `revocable`: it may be taken back by `revoke`; what is kept from step to step
-  /// for islands with nonlinear parts is then copied when they are engaged.
-  void begin(bool revocable = false);
-  /// The step that has begun has not happened: what is kept is as it was before.
+  /// A new macro-step.
+  void begin();
+  /// The step that has begun has not happened, at whatever evaluation each island was: what is kept from
+  /// step to step is as it was before. D is kept aside where it is renewed; its factors are made anew when
+  /// they are asked for.
   void revoke();
   /// From the next update on, for the rest of the step. False, and nothing happens, where the
   /// factors do not fit or memory ends.
@@ -112,8 +113,6 @@ class InterfaceSolver {
   std::vector<Flags> flags_;
   std::vector<std::unique_ptr<Island>> islands_;  // those that have been in use
   AlignedVector u_, base_, shadow_;
-  bool revocable_ = false;
-  std::vector<std::pair<int, std::unique_ptr<Island>>> before_;  // of this step, if it is revocable
 };
 
 }  // namespace portwave

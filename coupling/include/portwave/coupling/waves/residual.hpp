@@ -72,7 +72,6 @@ class InterfaceResidual final : public IslandSums {
       if (part < 0 || other.energy_J > energy_J || is_first) *this = other;
     }
   };
-  Share largest_share() const;
   Share largest_share(int island) const;
   /// Of some lanes.
   Share largest_share(int batch, LaneRange lanes) const;
