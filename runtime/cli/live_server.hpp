@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -7,20 +8,29 @@
 
 namespace portwave::cli {
 
-/// Whether this program can show runs to browsers: it was built with what that needs.
-/// Errors: std::runtime_error where it cannot and is to.
-void expect_live_server(bool is_wanted);
-
 /// Shows a run to browsers on this machine, and to nobody else: it listens on the loopback address,
 /// answers requests for the page and its news only, and only where they are addressed to it by that
 /// address or as localhost, so that no foreign page reads it. A few at a time.
+///
+/// One thread serves all connections, and waits for none of them: each has a time by which its request
+/// must have come and one by which its answer must have gone, however slowly it goes on, and is closed
+/// then. Its end closes all of them.
 class LiveServer {
  public:
-  static constexpr int kMostReaders = 6;             ///< of news; each has a thread
-  static constexpr int kThreads = kMostReaders + 4;  ///< that it begins
+  static constexpr int kMostReaders = 6;       ///< of news
+  static constexpr int kMostConnections = 32;  ///< of all kinds
+  static constexpr int kThreads = 1;           ///< that it begins
 
-  /// `port` 0: one that is free. Errors: std::runtime_error where the port or the threads cannot be had.
-  LiveServer(int port, const LiveReport& report);
+  /// How long it waits.
+  struct Patience {
+    std::chrono::milliseconds request{5000};    ///< for all of a request, from the connection on
+    std::chrono::milliseconds answer{5000};     ///< until an answer, or some news, have been taken
+    std::chrono::milliseconds last_news{1500};  ///< until readers have the last news, at its end
+  };
+
+  /// `port` 0: one that is free. Errors: std::runtime_error where the port or the thread cannot be had.
+  LiveServer(int port, const LiveReport& report, Patience patience);
+  LiveServer(int port, const LiveReport& report) : LiveServer(port, report, Patience{}) {}
   /// Waits a moment until browsers have the last news.
   ~LiveServer();
   LiveServer(const LiveServer&) = delete;

@@ -100,6 +100,17 @@ class Subprocess {
     }
   }
 
+  /// What stands on stderr from `begin` on up to `end`; all of it where they do not come.
+  std::string stderr_until(const std::string& begin, const std::string& end) {
+    for (;;) {
+      const std::size_t first = result_.err.find(begin);
+      const std::size_t last =
+          first == std::string::npos ? first : result_.err.find(end, first + begin.size());
+      if (last != std::string::npos) return result_.err.substr(first, last - first);
+      if (!read_some()) return result_.err;
+    }
+  }
+
   /// Reads all it writes until it ends.
   ProcessResult wait() {
     while (read_some()) {
