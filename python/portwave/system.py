@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 from itertools import count
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _portwave
 from .errors import UnknownName
@@ -80,8 +80,31 @@ class System:
         return copy.deepcopy(self._document)
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes a scenario file, which ``portwave run`` takes; functions from Python are not in it."""
-        Path(path).write_text(json.dumps(self._document, indent=2) + "\n", encoding="utf-8")
+        """Writes a scenario file, which ``portwave run`` takes; functions from Python are not in it.
+
+        The file that the system was read from may be written over: the new one takes its place in one
+        piece. Errors: ``ValueError``, nothing having been written, where ``path`` is a table, a matrix or
+        a plugin that the system names."""
+        path = Path(path)
+        for name in _files_named(self._document):
+            if _is_same_file(path, self.folder / name):
+                raise ValueError(
+                    f"{str(path)!r} is a file that the system reads ({name!r}), and the scenario would take "
+                    "its place: save it under another name"
+                )
+        text = json.dumps(self._document, indent=2) + "\n"
+        real = Path(os.path.realpath(path))
+        if real.exists() and not real.is_file():  # a pipe, say, which nothing can take the place of
+            path.write_text(text, encoding="utf-8")
+            return
+        part = real.with_name(f".{real.name}.{os.getpid()}.part")
+        try:
+            part.write_text(text, encoding="utf-8")
+            if real.exists():
+                os.chmod(part, real.stat().st_mode & 0o7777)
+            os.replace(part, real)
+        finally:
+            part.unlink(missing_ok=True)
 
     def copy(self) -> "System":
         """Another one, which changes by itself."""
@@ -211,6 +234,28 @@ class System:
 
     def __repr__(self) -> str:
         return f"<portwave.System {self._document.get('name', '')!r}: {len(self.parts)} parts>"
+
+
+def _files_named(value: Any) -> Iterator[str]:
+    """Tables, matrices and plugins that a scenario names."""
+    if isinstance(value, Mapping):
+        for key, member in value.items():
+            if key == "file" and isinstance(member, str):
+                yield member
+            elif key == "plugins" and isinstance(member, list):
+                yield from (own for own in member if isinstance(own, str))
+            else:
+                yield from _files_named(member)
+    elif isinstance(value, (list, tuple)):
+        for member in value:
+            yield from _files_named(member)
+
+
+def _is_same_file(a: Path, b: Path) -> bool:
+    try:
+        return os.path.samefile(a, b)
+    except (OSError, ValueError):  # one of them is not there, or is no path
+        return False
 
 
 def _signal(value: Union[float, str, Mapping[str, Any]]) -> JSON:

@@ -7,6 +7,9 @@
 
 namespace portwave::cli {
 
+/// The page of a run or study, in the folder of its results.
+inline constexpr const char* kReportPage = "report.html";
+
 /// Errors: std::runtime_error where this program makes no reports; before the work.
 void expect_report(bool is_wanted);
 

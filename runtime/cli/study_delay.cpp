@@ -80,7 +80,10 @@ int run_command(const StudyDelayArguments& arguments, std::ostream& out, std::os
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
-  if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kDelayFile});
+  if (arguments.out) {
+    folder.emplace(*arguments.out, std::initializer_list<const char*>{kDelayFile, kReportPage},
+                   scenario.recording.inputs);
+  }
   const std::vector<DelayRow> rows = rows_of(scenario, arguments, status);
   status.finish();
   const std::string json = rows_json(rows).dump(2) + "\n";

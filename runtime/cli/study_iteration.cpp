@@ -195,7 +195,8 @@ int run_command(const StudyIterationArguments& arguments, std::ostream& out, std
   std::optional<OutputFolder> folder;
   if (arguments.out) {
     folder.emplace(*arguments.out,
-                   std::initializer_list<const char*>{kIterationFile, kIterationTable});
+                   std::initializer_list<const char*>{kIterationFile, kIterationTable, kReportPage},
+                   scenario.recording.inputs);
   }
 
   const IterationStudy study = study_of(scenario, arguments, status);

@@ -137,7 +137,9 @@ int run_command(const StudyOrderArguments& arguments, std::ostream& out, std::os
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
   if (arguments.out) {
-    folder.emplace(*arguments.out, std::initializer_list<const char*>{kOrderFile, kOrderTable});
+    folder.emplace(*arguments.out,
+                   std::initializer_list<const char*>{kOrderFile, kOrderTable, kReportPage},
+                   scenario.recording.inputs);
   }
   const ThreadAllowance allowance(arguments.options.threads);
 

@@ -93,7 +93,10 @@ int run_command(const StudyRateArguments& arguments, std::ostream& out, std::ost
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
-  if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kRateFile});
+  if (arguments.out) {
+    folder.emplace(*arguments.out, std::initializer_list<const char*>{kRateFile, kReportPage},
+                   scenario.recording.inputs);
+  }
   const std::vector<RateRow> rows = rows_of(scenario, arguments, status);
   status.finish();
   const std::string json = rows_json(rows).dump(2) + "\n";

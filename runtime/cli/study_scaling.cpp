@@ -256,6 +256,11 @@ ScalingStudy study_of_threads(const StudyScalingArguments& arguments, StatusLine
 
 Scenario loaded(const StudyScalingArguments& arguments, StatusLine& status) {
   Scenario scenario = load(arguments.scenario, status);
+  if (arguments.out) {
+    for (const char* name : {kScalingFile, kReportPage}) {
+      refuse_to_overwrite(scenario.recording.inputs, *arguments.out / name);
+    }
+  }
   scenario.options.certify = arguments.certify;
   return scenario;
 }

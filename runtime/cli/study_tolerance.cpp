@@ -98,7 +98,8 @@ int run_command(const StudyToleranceArguments& arguments, std::ostream& out, std
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
   if (arguments.out) {
-    folder.emplace(*arguments.out, std::initializer_list<const char*>{kFile, kTable});
+    folder.emplace(*arguments.out, std::initializer_list<const char*>{kFile, kTable, kReportPage},
+                   scenario.recording.inputs);
   }
   const ThreadAllowance allowance(arguments.options.threads);
   const auto study_of = [&] {

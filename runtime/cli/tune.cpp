@@ -171,7 +171,10 @@ int run_command(const TuneArguments& arguments, std::ostream& out, std::ostream&
   StatusLine status(err, stderr_is_terminal());
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
-  if (arguments.out) folder.emplace(*arguments.out, std::initializer_list<const char*>{kTuneFile});
+  if (arguments.out) {
+    folder.emplace(*arguments.out, std::initializer_list<const char*>{kTuneFile},
+                   scenario.recording.inputs);
+  }
   const TuningReport report = tuned(scenario, arguments, status);
   const std::string json = report_json(scenario, report).dump(2) + "\n";
   out << (arguments.json ? json : report_text(scenario, report, arguments.ports));

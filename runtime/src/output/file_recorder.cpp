@@ -34,6 +34,8 @@ constexpr std::array kTexts = {"trajectory.csv", "energy.csv", "events.csv", "en
                                "energy_junctions.csv"};
 constexpr std::array kRows = {"trajectory.rows", "energy.rows", "events.rows", "energy_parts.rows",
                               "energy_junctions.rows"};
+/// What others make of the results of a run, and the next run removes.
+constexpr std::array kOfTheRunBefore = {"report.html", "trace.json"};
 
 /// What reading a scenario has made sure of, a program may get wrong.
 RecordingOptions checked(RecordingOptions options) {
@@ -61,6 +63,12 @@ RecordingOptions checked(RecordingOptions options) {
   return options;
 }
 
+/// The folder, unless results in it would destroy what was read.
+std::filesystem::path spared(std::filesystem::path folder, const RecordingOptions& options) {
+  FileRecorder::refuse_inputs(folder, options);
+  return folder;
+}
+
 /// What is left of the trajectory where ranks record the quantities.
 RecordingOptions without_quantities(RecordingOptions options) {
   if (options.per_rank) options.observables.clear();
@@ -74,7 +82,7 @@ double Recorder::waited_s() const { return 0.0; }
 
 struct FileRecorder::Impl {
   Impl(std::filesystem::path path, CheckpointFolder* unfinished_files, RecordingOptions given)
-      : folder(std::move(path), {kSummary, kNetwork}),
+      : folder(spared(std::move(path), given), {kSummary, kNetwork}, given.inputs),
         unfinished(unfinished_files),
         format(given.format),
         last_s(given.last_s),
@@ -214,9 +222,7 @@ struct FileRecorder::Impl {
     }
     (hdf5 != nullptr ? out.published : out.obsolete).emplace_back(kHdf5);
     (described != nullptr ? out.published : out.obsolete).emplace_back(kNetwork);
-    for (const char* name : {"report.html", "trace.json"}) {  // of the run before
-      out.obsolete.emplace_back(name);
-    }
+    for (const char* name : kOfTheRunBefore) out.obsolete.emplace_back(name);
     return out;
   }
 
@@ -279,6 +285,19 @@ FileRecorder::FileRecorder(CheckpointFolder& folder, RecordingOptions options)
 
 FileRecorder::~FileRecorder() = default;
 
+void FileRecorder::refuse_inputs(const std::filesystem::path& folder,
+                                 const RecordingOptions& options) {
+  std::vector<std::string> names = {kSummary, kHdf5, kNetwork};
+  names.insert(names.end(), kTexts.begin(), kTexts.end());
+  names.insert(names.end(), kOfTheRunBefore.begin(), kOfTheRunBefore.end());
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (RankRecording::is_name_of_file(name)) names.push_back(name);
+  }
+  for (const std::string& name : names) refuse_to_overwrite(options.inputs, folder / name);
+}
+
 void FileRecorder::record_initial(const Stepper& stepper) {
   impl_->begin(stepper);
   if (impl_->writer == nullptr) return;
@@ -298,7 +317,7 @@ void FileRecorder::archive(const Stepper& stepper, StateArchive& archive) {
   if (impl_->writer == nullptr) return;
   impl_->writer->drain();
   impl_->for_each_table([&](std::size_t, ResultTable& table) { table.archive(archive); });
-  impl_->rows.archive(archive);
+  impl_->rows.archive(stepper, archive);
   if (impl_->by_ranks == nullptr) return;
   impl_->by_ranks->archive(stepper, archive);
   if (archive.reads()) impl_->begin_ranks(stepper, false);

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -48,11 +49,23 @@ bool is_left_behind(std::string_view name) {
 }
 
 /// A process that was killed could not tidy up.
-void remove_what_was_left_behind(const std::filesystem::path& folder) {
+std::vector<std::filesystem::path> left_behind_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> out;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    if (is_left_behind(entry.path().filename().string())) ::unlink(entry.path().c_str());
+    if (is_left_behind(entry.path().filename().string())) out.push_back(entry.path());
   }
+  return out;
+}
+
+/// The folder, unless files in it that were read would be written over or removed.
+std::filesystem::path spared(std::filesystem::path folder,
+                             std::initializer_list<const char*> names_of_files,
+                             std::span<const std::filesystem::path> read) {
+  if (read.empty()) return folder;
+  for (const char* name : names_of_files) refuse_to_overwrite(read, folder / name);
+  for (const std::filesystem::path& path : left_behind_in(folder)) refuse_to_overwrite(read, path);
+  return folder;
 }
 
 }  // namespace
@@ -60,7 +73,7 @@ void remove_what_was_left_behind(const std::filesystem::path& folder) {
 OutputFolder::OutputFolder(std::filesystem::path path)
     : path_(std::move(path)), created_(make_folder(path_)), process_(::getpid()) {
   lock();
-  remove_what_was_left_behind(path_);
+  for (const std::filesystem::path& own : left_behind_in(path_)) ::unlink(own.c_str());
 }
 
 void OutputFolder::lock() {
@@ -73,8 +86,9 @@ void OutputFolder::lock() {
 }
 
 OutputFolder::OutputFolder(std::filesystem::path path,
-                           std::initializer_list<const char*> names_of_files)
-    : OutputFolder(std::move(path)) {
+                           std::initializer_list<const char*> names_of_files,
+                           std::span<const std::filesystem::path> read)
+    : OutputFolder(spared(std::move(path), names_of_files, read)) {
   // Opening is the only sure way to know whether files can be made.
   for (const char* name : names_of_files) PendingFile probe(path_ / name);
 }

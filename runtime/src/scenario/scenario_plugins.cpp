@@ -11,6 +11,7 @@
 
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "scenario/scenario_text.hpp"
 
 namespace portwave::scenario_file {
 namespace {
@@ -83,6 +84,7 @@ bool read_plugins(const Node& node, const std::filesystem::path& folder, Plugins
     }
     try {
       load_plugin(files.back());
+      FilesRead::note_plugin(files.back());
     } catch (const ConfigError& error) {
       fail(text_of_plugin_issues(*name, error));
     }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "portwave/runtime/output/recorder.hpp"
@@ -18,9 +19,11 @@ class OutputFolder {
  public:
   /// Finds out before the work whether the files can be written: the folder takes files, and no
   /// name of theirs is taken by a folder.
+  /// `read`: what the work has read, which the files must not take the place of.
   /// Errors: std::runtime_error naming the folder or file and the system's reason; also where
-  /// somebody else writes to the folder.
-  OutputFolder(std::filesystem::path path, std::initializer_list<const char*> names_of_files);
+  /// somebody else writes to the folder; ConfigError as refuse_to_overwrite, nothing having been made.
+  OutputFolder(std::filesystem::path path, std::initializer_list<const char*> names_of_files,
+               std::span<const std::filesystem::path> read = {});
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
@@ -66,7 +69,8 @@ bool has_hdf5();
 /// their names when all are complete, so a name never holds half a file. Texts of numbers have 17
 /// significant digits and read back to the same double. Recording does not allocate: rows go to a
 /// thread that writes them, and where that cannot keep up the run waits, and no row is lost.
-/// Errors: ConfigError for options that are none; std::runtime_error naming the file and the system's
+/// Errors: ConfigError for options that are none, and where results would take the place of what was read
+/// (RecordingOptions::inputs); std::runtime_error naming the file and the system's
 /// reason; std::invalid_argument for a
 /// format that this build does not have.
 class FileRecorder final : public Recorder {
@@ -74,6 +78,10 @@ class FileRecorder final : public Recorder {
   FileRecorder(std::filesystem::path folder, RecordingOptions options);
   /// Of a run with checkpoints: temporary files are in that folder, which outlives the recorder.
   FileRecorder(CheckpointFolder& folder, RecordingOptions options);
+  /// The same check that the constructor makes of RecordingOptions::inputs: `folder` is to hold no file
+  /// that was read under a name of a file of results, be it one that a run writes or one of an earlier
+  /// run that it removes. Errors: ConfigError as refuse_to_overwrite; nothing is made.
+  static void refuse_inputs(const std::filesystem::path& folder, const RecordingOptions& options);
   /// Without finish: removes the temporary files, and the folder if it was made here. With
   /// checkpoints all stays as it is.
   ~FileRecorder() override;

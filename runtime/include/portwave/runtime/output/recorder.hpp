@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,9 @@ struct RecordingOptions {
   /// HDF5 of several ranks: each rank writes the quantities of its parts to a file of its own,
   /// results.rank-R.h5, and results.h5 refers to these. All of them need the folder. Not with `last_s`.
   bool per_rank = false;
+  /// Files that the run has read, which its results must not take the place of. Reading a scenario fills
+  /// it in: the scenario file, tables, matrices and plugins.
+  std::vector<std::filesystem::path> inputs = {};
 };
 
 class StateArchive;
@@ -94,6 +98,12 @@ class Recorder {
   /// How long steps have waited for it so far [s], because it takes in less than there is.
   virtual double waited_s() const;
 };
+
+/// Refuses to write where that would destroy what was read: where `place` is one of the files `read`, or
+/// a folder that one of them is in. Files are told apart by device and number, so that links, relative
+/// paths and other names of a file do not hide it. Errors: ConfigError naming the file and the remedy.
+void refuse_to_overwrite(std::span<const std::filesystem::path> read,
+                         const std::filesystem::path& place);
 
 /// Writes `text` to `path` by way of a temporary file in the same folder and a rename.
 void write_file_atomically(const std::filesystem::path& path, const std::string& text);
