@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,6 +13,9 @@ namespace portwave::scenario_file {
 /// What "assemblies" of a scenario says, checked as far as it can be before it is used.
 class AssemblyList {
  public:
+  static constexpr std::size_t kMostLevels = 32;   ///< of assemblies within assemblies
+  static constexpr std::size_t kWeightOfUse = 16;  ///< of what is kept about a use, in values
+
   struct Parameter {
     std::string_view name;
     const Json* otherwise;     ///< its default; null: required

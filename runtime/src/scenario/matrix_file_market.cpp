@@ -36,6 +36,8 @@ class MarketLines {
   explicit MarketLines(std::string_view text) : rest_(text) {}
 
   int number() const { return number_; }
+  /// Characters after the line.
+  std::size_t rest() const { return rest_.size(); }
   std::string_view line() const { return line_; }
   /// The next line; false at the end.
   bool next() {
@@ -151,11 +153,10 @@ class MarketReader {
   }
 
   void read_coordinates() {
-    // A file may promise more than it holds.
-    constexpr std::int64_t kMostReserved = 50'000'000;
+    // A file may promise more than it holds: an entry takes at least four characters, "1 1\n".
+    const auto most = static_cast<std::int64_t>(lines_.rest() / 4 + 1);
     const std::int64_t mirrored = header_.symmetry == Symmetry::general ? 1 : 2;
-    matrix_.entries.reserve(static_cast<std::size_t>(
-        std::min(mirrored * std::min(count_, kMostReserved), kMostReserved)));
+    matrix_.entries.reserve(static_cast<std::size_t>(mirrored * std::min(count_, most)));
     std::int64_t found = 0;
     while (defects_.size() < kMostDefects && lines_.next_data()) {
       if (++found > count_) {

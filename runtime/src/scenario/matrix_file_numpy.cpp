@@ -29,6 +29,7 @@ struct NumpyArray {
   std::string type;  ///< "<f8"
   bool is_fortran = false;
   std::vector<std::uint64_t> shape;
+  std::uint64_t header = 0;  ///< bytes before the data
   std::string_view data;
 
   std::uint64_t size() const {
@@ -40,6 +41,47 @@ struct NumpyArray {
   std::size_t place(std::size_t i, std::size_t j) const {
     return is_fortran ? j * shape[0] + i : i * shape[1] + j;
   }
+};
+
+/// How a number is stored.
+template <class Number>
+struct NumpyKind {
+  std::uint64_t bytes;
+  Number (*read)(const char* from, bool is_big_endian);
+
+  template <class Stored>
+  static NumpyKind of() {
+    return {sizeof(Stored), [](const char* from, bool is_big_endian) {
+              Stored stored;
+              char bytes[sizeof(Stored)];
+              std::memcpy(bytes, from, sizeof(Stored));
+              if (is_big_endian) std::reverse(bytes, bytes + sizeof(Stored));
+              std::memcpy(&stored, bytes, sizeof(Stored));
+              return static_cast<Number>(stored);
+            }};
+  }
+};
+
+/// The numbers of an array, which are read where they are: in the order of its bytes.
+template <class Number>
+class NumpyNumbers {
+ public:
+  NumpyNumbers(const NumpyArray& array, NumpyKind<Number> kind)
+      : data_(array.data.data()),
+        size_(array.size()),
+        is_big_endian_(array.type.starts_with('>')),
+        kind_(kind) {}
+
+  std::size_t size() const { return size_; }
+  Number operator[](std::size_t i) const {
+    return kind_.read(data_ + i * kind_.bytes, is_big_endian_);
+  }
+
+ private:
+  const char* data_;
+  std::size_t size_;
+  bool is_big_endian_;
+  NumpyKind<Number> kind_;
 };
 
 // The readers of one array; `name` is what messages call it, "" for the file itself.
@@ -74,30 +116,45 @@ class NumpyReader {
     if (!order.starts_with("True") && !order.starts_with("False")) fail_header();
     array.is_fortran = order.starts_with("True");
     array.shape = shape_in(header);
+    array.header = begin + length;
     array.data = bytes_.substr(begin + length);
     return array;
   }
 
-  /// The numbers, checked against the size of the array: in the order of its bytes.
+  /// Fails where numbers of this type cannot be read as such.
   template <class Number>
-  std::vector<Number> numbers(const NumpyArray& array) const {
-    const std::string_view kind = std::string_view(array.type).substr(array.type.empty() ? 0 : 1);
+  NumpyKind<Number> kind_of(const std::string& type) const {
+    using Kind = NumpyKind<Number>;
+    const std::string_view kind = std::string_view(type).substr(type.empty() ? 0 : 1);
     if constexpr (std::is_floating_point_v<Number>) {
-      if (kind == "f8") return convert<Number, double>(array);
-      if (kind == "f4") return convert<Number, float>(array);
+      if (kind == "f8") return Kind::template of<double>();
+      if (kind == "f4") return Kind::template of<float>();
     }
-    if (kind == "i8") return convert<Number, std::int64_t>(array);
-    if (kind == "i4") return convert<Number, std::int32_t>(array);
-    if (kind == "i2") return convert<Number, std::int16_t>(array);
-    if (kind == "i1") return convert<Number, std::int8_t>(array);
-    if (kind == "u8") return convert<Number, std::uint64_t>(array);
-    if (kind == "u4") return convert<Number, std::uint32_t>(array);
-    if (kind == "u2") return convert<Number, std::uint16_t>(array);
-    if (kind == "u1" || kind == "b1") return convert<Number, std::uint8_t>(array);
+    if (kind == "i8") return Kind::template of<std::int64_t>();
+    if (kind == "i4") return Kind::template of<std::int32_t>();
+    if (kind == "i2") return Kind::template of<std::int16_t>();
+    if (kind == "i1") return Kind::template of<std::int8_t>();
+    if (kind == "u8") return Kind::template of<std::uint64_t>();
+    if (kind == "u4") return Kind::template of<std::uint32_t>();
+    if (kind == "u2") return Kind::template of<std::uint16_t>();
+    if (kind == "u1" || kind == "b1") return Kind::template of<std::uint8_t>();
     if (kind.starts_with('c')) fail("complex matrices are not supported");
     fail(fmt::format(
-        "numbers of type {} cannot be read; {} can", in_quotes(array.type),
+        "numbers of type {} cannot be read; {} can", in_quotes(type),
         std::is_floating_point_v<Number> ? "\"f8\", \"f4\", integers and booleans" : "integers"));
+  }
+
+  /// The numbers, of which there are as many bytes as the array says.
+  template <class Number>
+  NumpyNumbers<Number> numbers(const NumpyArray& array) const {
+    const NumpyKind<Number> kind = kind_of<Number>(array.type);
+    expect_bytes(array, kind.bytes, array.data.size());
+    return {array, kind};
+  }
+
+  void expect_bytes(const NumpyArray& array, std::uint64_t each, std::uint64_t found) const {
+    if (found == array.size() * each) return;
+    fail(fmt::format("must hold {} numbers of {} bytes, got {} bytes", array.size(), each, found));
   }
 
  private:
@@ -144,55 +201,35 @@ class NumpyReader {
     }
   }
 
-  template <class Number, class Stored>
-  std::vector<Number> convert(const NumpyArray& array) const {
-    const std::uint64_t count = array.size();
-    if (array.data.size() != count * sizeof(Stored)) {
-      fail(fmt::format("must hold {} numbers of {} bytes, got {} bytes", count, sizeof(Stored),
-                       array.data.size()));
-    }
-    const bool is_big_endian = array.type.starts_with('>');
-    std::vector<Number> values(count);
-    for (std::uint64_t i = 0; i < count; ++i) {
-      Stored stored;
-      char bytes[sizeof(Stored)];
-      std::memcpy(bytes, array.data.data() + i * sizeof(Stored), sizeof(Stored));
-      if (is_big_endian) std::reverse(bytes, bytes + sizeof(Stored));
-      std::memcpy(&stored, bytes, sizeof(Stored));
-      values[i] = static_cast<Number>(stored);
-    }
-    return values;
-  }
-
   std::string_view bytes_;
   std::string name_;
 };
 
-// A sparse matrix out of the arrays of an archive.
+// A sparse matrix out of the arrays of an archive. What these say of their sizes is compared before they
+// are unpacked, so that an archive whose arrays do not fit together costs nothing.
 class SparseNpz {
  public:
   SparseNpz(std::string_view bytes, std::vector<std::string>& defects)
-      : members_(unzip(bytes)), defects_(defects) {}
+      : archive_(bytes), defects_(defects) {}
 
   ShapedMatrix read() {
     const std::string format = read_format();
-    const std::vector<std::int64_t> shape = integers("shape");
+    const Integers shape = integers("shape", 2);
     constexpr std::int64_t kMost = std::numeric_limits<int>::max();
     const auto fits = [](std::int64_t extent) { return extent >= 0 && extent <= kMost; };
-    if (shape.size() != 2 || !fits(shape[0]) || !fits(shape[1])) {
-      throw MatrixFileDefect{", array \"shape\": must be two numbers of rows and columns"};
-    }
+    if (!fits(shape[0]) || !fits(shape[1])) fail_shape();
     matrix_.rows = static_cast<int>(shape[0]);
     matrix_.columns = static_cast<int>(shape[1]);
+    check_sizes(format, announced<double>("data"));
     const NumpyReader reader = reader_of("data");
     const NumpyArray data = reader.read();
-    const std::vector<double> values = reader.numbers<double>(data);
+    const NumpyNumbers<double> values = reader.numbers<double>(data);
     if (format == "coo") {
       read_places(values);
     } else if (format == "dia") {
-      read_diagonals(reader, data, values);
+      read_diagonals(data, values);
     } else if (format == "bsr") {
-      read_blocks(reader, data, values);
+      read_blocks(data, values);
     } else {
       read_compressed(values, format == "csr");
     }
@@ -200,28 +237,59 @@ class SparseNpz {
   }
 
  private:
-  NumpyReader reader_of(const std::string& name) const {
-    const auto found = members_.find(name + ".npy");
-    if (found == members_.end()) {
-      throw MatrixFileDefect{fmt::format(
-          " has no array {}: it is no sparse matrix of scipy.sparse.save_npz", in_quotes(name))};
-    }
-    return {found->second, name};
+  using Integers = NumpyNumbers<std::int64_t>;
+
+  [[noreturn]] static void fail_shape() {
+    throw MatrixFileDefect{", array \"shape\": must be two numbers of rows and columns"};
   }
 
-  std::vector<std::int64_t> integers(const std::string& name) const {
+  std::string member_of_archive(const std::string& name) const {
+    if (archive_.contains(name + ".npy")) return name + ".npy";
+    throw MatrixFileDefect{fmt::format(
+        " has no array {}: it is no sparse matrix of scipy.sparse.save_npz", in_quotes(name))};
+  }
+
+  /// An array without its numbers, of which there are as many as it says.
+  template <class Number>
+  NumpyArray announced(const std::string& name) const {
+    constexpr std::uint64_t kLongestHeader = 1 << 16;
+    const std::string member = member_of_archive(name);
+    const std::string beginning = archive_.beginning(member, kLongestHeader);
+    const NumpyReader reader(beginning, name);
+    NumpyArray array = reader.read();
+    array.data = {};
+    reader.expect_bytes(array, reader.kind_of<Number>(array.type).bytes,
+                        archive_.size(member) - array.header);
+    return array;
+  }
+  std::uint64_t count_of(const std::string& name) const {
+    return announced<std::int64_t>(name).size();
+  }
+
+  NumpyReader reader_of(const std::string& name) {
+    const std::string member = member_of_archive(name);
+    const auto [content, is_new] = contents_.try_emplace(name);
+    if (is_new) content->second = archive_.content(member);
+    return {content->second, name};
+  }
+
+  Integers integers(const std::string& name) {
     const NumpyReader reader = reader_of(name);
-    const NumpyArray array = reader.read();
-    return reader.numbers<std::int64_t>(array);
+    return reader.numbers<std::int64_t>(reader.read());
+  }
+  Integers integers(const std::string& name, std::uint64_t count) {
+    if (count_of(name) != count) fail_shape();
+    return integers(name);
   }
 
   // Bytes "|S3", or characters of four bytes each "<U3" in older files.
-  std::string read_format() const {
-    const NumpyReader reader = reader_of("format");
-    const NumpyArray array = reader.read();
+  std::string read_format() {
+    constexpr std::uint64_t kLongest = 1024;  // with its header
     std::string format;
-    for (const char c : array.data) {
-      if (c != '\0') format += c;
+    if (archive_.size(member_of_archive("format")) <= kLongest) {
+      for (const char c : reader_of("format").read().data) {
+        if (c != '\0') format += c;
+      }
     }
     constexpr std::array<std::string_view, 5> kFormats = {"csr", "csc", "coo", "dia", "bsr"};
     if (std::find(kFormats.begin(), kFormats.end(), format) != kFormats.end()) return format;
@@ -229,6 +297,55 @@ class SparseNpz {
         fmt::format(": sparse matrices of format {} cannot be read; \"csr\", \"csc\", \"coo\", "
                     "\"dia\" and \"bsr\" can",
                     in_quotes(format))};
+  }
+
+  /// Whether the arrays fit together, by what they say.
+  void check_sizes(const std::string& format, const NumpyArray& data) const {
+    const auto fail = [](std::string_view what) {
+      throw MatrixFileDefect{fmt::format(", array \"data\": {}", what)};
+    };
+    if (format == "coo") return check_places(data.size());
+    if (format == "dia") {
+      const std::uint64_t offsets = count_of("offsets");
+      if (data.shape.size() == 2 && data.shape[0] == offsets) return;
+      fail(fmt::format("must have a row for each of the {} offsets", offsets));
+    }
+    const auto rows = static_cast<std::uint64_t>(matrix_.rows),
+               columns = static_cast<std::uint64_t>(matrix_.columns);
+    if (format != "bsr") return check_pointers(format == "csr" ? rows : columns, data.size());
+    const bool are_blocks = data.shape.size() == 3 && data.shape[1] > 0 && data.shape[2] > 0 &&
+                            rows % data.shape[1] == 0 && columns % data.shape[2] == 0;
+    if (!are_blocks) fail("must be blocks of one shape that divides the shape of the matrix");
+    check_pointers(rows / data.shape[1], data.shape[0]);
+  }
+
+  void check_places(std::uint64_t values) const {
+    std::uint64_t rows = 0, columns = 0;
+    if (archive_.contains("row.npy")) {
+      rows = count_of("row");
+      columns = count_of("col");
+    } else {  // arrays of any dimension, from SciPy 1.13 on
+      const NumpyArray coordinates = announced<std::int64_t>("coords");
+      if (coordinates.shape.size() != 2 || coordinates.shape[0] != 2 || coordinates.is_fortran) {
+        throw MatrixFileDefect{", array \"coords\": must be two rows of numbers"};
+      }
+      rows = columns = coordinates.shape[1];
+    }
+    if (rows == values && columns == values) return;
+    throw MatrixFileDefect{
+        fmt::format(": {} values stand in {} rows and {} columns", values, rows, columns)};
+  }
+
+  void check_pointers(std::uint64_t lines, std::uint64_t values) const {
+    if (count_of("indptr") != lines + 1 || count_of("indices") != values) {
+      fail_pointers(lines, values);
+    }
+  }
+  [[noreturn]] static void fail_pointers(std::uint64_t lines, std::uint64_t values) {
+    throw MatrixFileDefect{
+        fmt::format(", array \"indptr\": must rise from 0 to the number of values, {}, in {} "
+                    "numbers, beside as many \"indices\" as values",
+                    values, lines + 1)};
   }
 
   void note(std::string what) { defects_.push_back(std::move(what)); }
@@ -246,36 +363,21 @@ class SparseNpz {
     matrix_.entries.push_back({static_cast<int>(row), static_cast<int>(column), value});
   }
 
-  void read_places(const std::vector<double>& values) {
-    std::vector<std::int64_t> rows, columns;
-    if (members_.contains("row.npy")) {
-      rows = integers("row");
-      columns = integers("col");
-    } else {  // arrays of any dimension, from SciPy 1.13 on
-      const NumpyReader reader = reader_of("coords");
-      const NumpyArray array = reader.read();
-      if (array.shape.size() != 2 || array.shape[0] != 2 || array.is_fortran) {
-        reader.fail("must be two rows of numbers");
-      }
-      const std::vector<std::int64_t> places = reader.numbers<std::int64_t>(array);
-      const auto half = static_cast<std::ptrdiff_t>(places.size() / 2);
-      rows.assign(places.begin(), places.begin() + half);
-      columns.assign(places.begin() + half, places.end());
-    }
-    if (rows.size() != values.size() || columns.size() != values.size()) {
-      throw MatrixFileDefect{fmt::format(": {} values stand in {} rows and {} columns",
-                                         values.size(), rows.size(), columns.size())};
-    }
+  void read_places(const NumpyNumbers<double>& values) {
+    const bool is_apart = archive_.contains("row.npy");
+    const Integers rows = integers(is_apart ? "row" : "coords");
+    const Integers columns = is_apart ? integers("col") : rows;
+    const std::size_t first = is_apart ? 0 : values.size();
     matrix_.entries.reserve(values.size());
     for (std::size_t i = 0; i < values.size() && !is_full(); ++i) {
-      add(rows[i], columns[i], values[i], i);
+      add(rows[i], columns[first + i], values[i], i);
     }
   }
 
-  void read_compressed(const std::vector<double>& values, bool by_rows) {
-    const std::vector<std::int64_t> inner = integers("indices"), begin = integers("indptr");
+  void read_compressed(const NumpyNumbers<double>& values, bool by_rows) {
+    const Integers inner = integers("indices"), begin = integers("indptr");
     const auto lines = static_cast<std::size_t>(by_rows ? matrix_.rows : matrix_.columns);
-    check_pointers(begin, inner, lines, values.size());
+    expect_rising(begin, values.size());
     matrix_.entries.reserve(values.size());
     for (std::size_t line = 0; line < lines; ++line) {
       for (auto i = static_cast<std::size_t>(begin[line]);
@@ -287,12 +389,8 @@ class SparseNpz {
   }
 
   // Row k of the data is the diagonal of offset o: entry (j − o, j) stands in its column j.
-  void read_diagonals(const NumpyReader& reader, const NumpyArray& data,
-                      const std::vector<double>& values) {
-    const std::vector<std::int64_t> offsets = integers("offsets");
-    if (data.shape.size() != 2 || data.shape[0] != offsets.size()) {
-      reader.fail(fmt::format("must have a row for each of the {} offsets", offsets.size()));
-    }
+  void read_diagonals(const NumpyArray& data, const NumpyNumbers<double>& values) {
+    const Integers offsets = integers("offsets");
     const auto columns =
         std::min<std::uint64_t>(data.shape[1], static_cast<std::uint64_t>(matrix_.columns));
     for (std::size_t k = 0; k < offsets.size(); ++k) {
@@ -310,20 +408,11 @@ class SparseNpz {
   }
 
   // Compressed rows of dense blocks.
-  void read_blocks(const NumpyReader& reader, const NumpyArray& data,
-                   const std::vector<double>& values) {
-    const std::vector<std::int64_t> inner = integers("indices"), begin = integers("indptr");
-    const auto fail = [&] {
-      reader.fail("must be blocks of one shape that divides the shape of the matrix");
-    };
-    if (data.shape.size() != 3) fail();
+  void read_blocks(const NumpyArray& data, const NumpyNumbers<double>& values) {
+    const Integers inner = integers("indices"), begin = integers("indptr");
     const std::uint64_t blocks = data.shape[0], height = data.shape[1], width = data.shape[2];
     const auto rows = static_cast<std::uint64_t>(matrix_.rows);
-    if (height == 0 || width == 0 || rows % height != 0 ||
-        static_cast<std::uint64_t>(matrix_.columns) % width != 0) {
-      fail();
-    }
-    check_pointers(begin, inner, rows / height, blocks);
+    expect_rising(begin, blocks);
     for (std::size_t line = 0; line < rows / height; ++line) {
       for (auto block = static_cast<std::size_t>(begin[line]);
            std::cmp_less(block, begin[line + 1]) && !is_full(); ++block) {
@@ -346,20 +435,18 @@ class SparseNpz {
     }
   }
 
-  static void check_pointers(const std::vector<std::int64_t>& begin,
-                             const std::vector<std::int64_t>& inner, std::uint64_t lines,
-                             std::uint64_t values) {
-    const bool is_sound = begin.size() == lines + 1 && begin.front() == 0 &&
-                          std::is_sorted(begin.begin(), begin.end()) &&
-                          std::cmp_equal(begin.back(), values) && inner.size() == values;
-    if (is_sound) return;
-    throw MatrixFileDefect{
-        fmt::format(", array \"indptr\": must rise from 0 to the number of values, {}, in {} "
-                    "numbers, beside as many \"indices\" as values",
-                    values, lines + 1)};
+  static void expect_rising(const Integers& begin, std::uint64_t values) {
+    std::int64_t last = 0;
+    bool is_sound = begin[0] == 0;
+    for (std::size_t i = 0; i < begin.size() && is_sound; ++i) {
+      is_sound = begin[i] >= last;
+      last = begin[i];
+    }
+    if (!is_sound || !std::cmp_equal(last, values)) fail_pointers(begin.size() - 1, values);
   }
 
-  std::map<std::string, std::string> members_;
+  ZipArchive archive_;
+  std::map<std::string, std::string> contents_;  ///< of members, unpacked
   std::vector<std::string>& defects_;
   ShapedMatrix matrix_;
 };
@@ -377,7 +464,7 @@ ShapedMatrix parse_dense_npy(std::string_view bytes, std::vector<std::string>& d
   if (array.shape.size() != 2 || array.shape[0] > kMost || array.shape[1] > kMost) {
     reader.fail(fmt::format("must have two dimensions, got {}", array.shape.size()));
   }
-  const std::vector<double> values = reader.numbers<double>(array);
+  const NumpyNumbers<double> values = reader.numbers<double>(array);
   ShapedMatrix matrix{static_cast<int>(array.shape[0]), static_cast<int>(array.shape[1]), {}, {}};
   const auto rows = static_cast<std::size_t>(matrix.rows);
   const auto columns = static_cast<std::size_t>(matrix.columns);

@@ -16,14 +16,13 @@
 #include "portwave/subsystems/core/component.hpp"
 #include "scenario/assembly_list.hpp"
 #include "scenario/assembly_ports.hpp"
+#include "scenario/assembly_weight.hpp"
 #include "scenario/scenario_limits.hpp"
 #include "scenario/scenario_templates.hpp"
 
 namespace portwave::scenario_file {
 namespace {
 
-constexpr std::size_t kMostLevels = 32;       // of assemblies within assemblies
-constexpr std::size_t kWeightOfUse = 16;      // of what is kept about a use, in values
 constexpr std::size_t kCharactersOfName = 8;  // of a part, that weigh as much as a value
 
 }  // namespace
@@ -40,6 +39,13 @@ class Expander {
         ports_(filler_) {}
 
   ExpandedDocument run() && {
+    // A small file may stand for so much that writing it out takes seconds, and then is refused.
+    constexpr auto kMost = static_cast<double>(TemplateFiller::kMostValues);
+    if (const auto where = entry_of_too_many_values(root_.json(), assemblies_, kMost)) {
+      filler_.give_up(*where);
+      out_.is_too_large = true;
+      return std::move(out_);
+    }
     read_parameters();
     const Json* const parts = member_of(root_.json(), "subsystems");
     if (parts != nullptr && parts->is_array()) {
@@ -73,6 +79,7 @@ class Expander {
     }
     note_unused();
     out_.is_too_large = filler_.is_exhausted();
+    out_.values = filler_.spent();
     out_.is_whole = defects_.count() == before_;
     return std::move(out_);
   }
@@ -226,7 +233,7 @@ class Expander {
                                             in_quotes(name)));
     }
     const AssemblyList::Assembly* const assembly = assembly_of(given, entry);
-    if (assembly == nullptr || !filler_.charge(given, kWeightOfUse)) {
+    if (assembly == nullptr || !filler_.charge(given, AssemblyList::kWeightOfUse)) {
       ports_.forgive_unknown_names();
       return;
     }
@@ -284,8 +291,9 @@ class Expander {
                                      fmt::join(open_, " -> "), printable(name)));
       return nullptr;
     }
-    if (open_.size() >= kMostLevels) {
-      filler_.fail(node, fmt::format("more than {} assemblies within one another", kMostLevels));
+    if (open_.size() >= AssemblyList::kMostLevels) {
+      filler_.fail(node, fmt::format("more than {} assemblies within one another",
+                                     AssemblyList::kMostLevels));
       return nullptr;
     }
     used_.insert(found->name);

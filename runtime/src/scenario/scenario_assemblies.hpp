@@ -17,6 +17,7 @@ class ExpandedDocument {
   Json root;
   bool is_whole = true;       ///< false: entries are missing whose defects are noted
   bool is_too_large = false;  ///< it was given up, which is noted
+  std::size_t values = 0;     ///< that were made
   Issues notes;               ///< of assemblies that nothing uses
 
   /// An issue of `root` in its place in the given document; nothing where that place has one, from

@@ -11,8 +11,8 @@
 namespace portwave::scenario_file {
 namespace {
 
-constexpr std::size_t kMostText = 10'000;       // characters of a text that is made
-constexpr std::size_t kCharactersOfValue = 32;  // that weigh as much as a value
+constexpr std::size_t kMostText = 10'000;  // characters of a text that is made
+constexpr std::size_t kCharactersOfValue = TemplateFiller::kCharactersOfValue;
 
 /// 3 rather than 3.0, so that integers may be computed.
 Json number_json(double value) {
@@ -131,10 +131,13 @@ void TemplateFiller::fail(const std::string& where, const std::string& what) {
 bool TemplateFiller::charge(const Node& node, std::size_t values) {
   const bool was_exhausted = is_exhausted();
   spent_ += std::min(values, kMostValues + 1);
-  if (is_exhausted() && !was_exhausted) {
-    fail(node, fmt::format("with this the scenario has more than {} values", kMostValues));
-  }
+  if (is_exhausted() && !was_exhausted) give_up(node.where());
   return !is_exhausted();
+}
+
+void TemplateFiller::give_up(const std::string& where) {
+  spent_ = kMostValues + 1;
+  fail(where, fmt::format("with this the scenario has more than {} values", kMostValues));
 }
 
 Json TemplateFiller::fill(const Node& node, const Scope& scope, bool is_formula) {
@@ -187,8 +190,10 @@ const TemplateFiller::Compiled& TemplateFiller::compiled(const Node& node, std::
                                                          const Scope& scope) {
   const auto [found, is_new] = compiled_.try_emplace(text.data());
   Compiled& own = found->second;
+  // One with a defect, which was told, need not be compared: it may be long, and stand for many.
+  const bool is_known_defect = !is_new && !own.expression && own.text.size() == text.size();
   // Another text may stand where one stood that was made and is gone.
-  if (!is_new && own.text == text && scope.has_names(own.names)) return own;
+  if (is_known_defect || (!is_new && own.text == text && scope.has_names(own.names))) return own;
   own = {std::string(text), scope.names(), std::nullopt, {}};
   try {
     own.expression = Expression::parse(text, own.names);

@@ -67,9 +67,13 @@ class TemplateFiller {
   /// False, and noted, when this makes too much.
   bool charge(const Node& node, std::size_t values);
   bool is_exhausted() const { return spent_ > kMostValues; }
+  std::size_t spent() const { return spent_; }
+  /// What is found out to make too much before it is made; noted.
+  void give_up(const std::string& where);
+  static constexpr std::size_t kMostValues = 20'000'000;
+  static constexpr std::size_t kCharactersOfValue = 32;  ///< that weigh as much as a value
 
  private:
-  static constexpr std::size_t kMostValues = 20'000'000;
 
   struct Compiled {
     std::string text;

@@ -156,6 +156,13 @@ std::optional<std::vector<StateVariable>> read_counted_states(const Node& node) 
   const auto name = read_member<std::string>(object, "name", "x", as_text);
   const auto unit = read_member<std::string>(object, "unit", "", as_text);
   if (!count || !name || !unit) return std::nullopt;
+  constexpr std::size_t kMostCharacters = std::size_t{1} << 27;  // of all names and units
+  if (name->size() + unit->size() > kMostCharacters / static_cast<std::size_t>(*count)) {
+    node.fail(fmt::format("{} names that begin with {} characters, with units of {}, have more than "
+                          "{} characters together",
+                          *count, name->size(), unit->size(), kMostCharacters));
+    return std::nullopt;
+  }
   std::vector<StateVariable> states;
   states.reserve(static_cast<std::size_t>(*count));
   for (std::int64_t i = 1; i <= *count; ++i) states.push_back({*name + std::to_string(i), *unit});

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -362,7 +363,7 @@ TEST(SparseNumpy, Defects) {
       {"no archive", "rubbish", "not a zip archive"},
       {"an array", npy_of("<f8", "1, 1", packed<double>({1})), "not a zip archive"},
       {"cut", zip(csr()).substr(0, 300), "cut short"},
-      {"crc", zip(csr(), {.wrong_crc = 1}), "\"indices.npy\" in the zip archive is damaged"},
+      {"crc", zip(csr(), {.wrong_crc = 1}), "\"format.npy\" in the zip archive is damaged"},
       {"crc of a deflated one", zip(csr(), {.deflate = true, .wrong_crc = 1}), "is damaged"},
       {"encrypted", zip(csr(), {.flags = 1}), "is encrypted"},
       {"bzip2", zip(csr(), {.method = 12}), "packed by method 12"},
@@ -419,6 +420,84 @@ TEST(SparseNumpy, ABombIsRefusedByTheSizesInItsDirectory) {
     entries.push_back({fmt::format("{}.npy", i), std::string(600'000, 'x')});
   const std::string bomb = zip(entries, {.deflate = true, .claimed = 600'000'000});
   expect_defect(sparse(bomb), "cannot hold", "claims a thousand times what is packed");
+}
+
+// An array of zeros, as its header and a deflated body that unpacks to what it claims.
+ZipEntry zeros(const std::string& name, const std::string& type, std::size_t count,
+               std::size_t bytes) {
+  return member(name, type, count, std::string(count * bytes, '\0'));
+}
+
+// Arrays that do not fit together are refused by their headers: of the data, whose checksum is wrong as
+// well, nothing has been unpacked, or that would be said.
+TEST(SparseNumpy, ArraysThatDoNotFitTogetherAreRefusedByTheirHeaders) {
+  constexpr std::size_t kMany = 3'000'000;
+  const auto refused = [](std::vector<ZipEntry> entries, const std::string& part) {
+    const std::string sound = zip(entries, {.deflate = true});
+    expect_defect(sparse(sound), part, part);
+    if (sound.size() < 20'000) return;
+    std::string damaged = sound;
+    // The stream of the data, which comes last, from its tenth kilobyte on.
+    const std::size_t data = damaged.rfind("PK\x03\x04");
+    std::fill_n(damaged.begin() + static_cast<std::ptrdiff_t>(data) + 1000, 500, '\xff');
+    expect_defect(sparse(damaged), part, "damaged: " + part);
+  };
+  const auto data = zeros("data", "<f8", kMany, 8);
+  refused({numbers("indices", {0, 0}), numbers("indptr", {0, 1, 2}), format_is("csr"),
+           numbers("shape", {2, 3}), data},
+          "array \"indptr\"");
+  refused({numbers("indices", {0, 0}), numbers("indptr", {0, 1, 2}), format_is("csc"),
+           numbers("shape", {2, 3}), data},
+          "array \"indptr\"");
+  refused({numbers("row", {0, 0}), numbers("col", {0, 0}), format_is("coo"),
+           numbers("shape", {2, 3}), data},
+          "3000000 values stand in 2 rows and 2 columns");
+  refused({numbers("offsets", {0}), format_is("dia"), numbers("shape", {2, 3}), data},
+          "must have a row for each of the 1 offsets");
+  refused({numbers("indices", {0, 2}), numbers("indptr", {0, 2}), format_is("bsr"),
+           numbers("shape", {2, 3}), data},
+          "divides the shape");
+  refused({numbers("indices", {0, 0}), numbers("indptr", {0, 1, 2}), format_is("csr"),
+           numbers("shape", {2, 3}), zeros("data", "<c16", kMany, 16)},
+          "complex matrices are not");
+  std::vector<ZipEntry> says_too_much = csr();
+  says_too_much[4] = {"data.npy", npy_of("<f8", "3000000,", std::string(80'000, '\0'))};
+  refused(says_too_much, "must hold 3000000 numbers of 8 bytes, got 80000 bytes");
+  // The control: where they fit, the damage is noticed, for it is unpacked.
+  std::vector<ZipEntry> fits = {zeros("row", "<i4", kMany, 4), zeros("col", "<i4", kMany, 4),
+                                format_is("coo"), numbers("shape", {2, 3}), data};
+  std::string archive = zip(fits, {.deflate = true});
+  EXPECT_EQ(sparse(archive).defects, std::vector<std::string>());
+  const std::size_t last = archive.rfind("PK\x03\x04");
+  std::fill_n(archive.begin() + static_cast<std::ptrdiff_t>(last) + 1000, 500, '\xff');
+  expect_defect(sparse(archive), "damaged", "control");
+}
+
+TEST(SparseNumpy, AnArchiveThatSwellsTooMuchIsRefusedByItsDirectory) {
+  constexpr std::size_t kMany = 9'000'000;  // 72 MB of zeros in some 70 kB
+  std::vector<ZipEntry> entries = {numbers("indices", {}), format_is("coo"), numbers("shape", {2, 3}),
+                                   zeros("data", "<f8", kMany, 8)};
+  const std::string bomb = zip(entries, {.deflate = true});
+  ASSERT_LT(bomb.size(), 200'000U);
+  expect_defect(sparse(bomb), "is more than 200 times as large when unpacked", "deflated");
+  // The control: as large without compression it is read, and only what is missing is told.
+  expect_defect(sparse(zip(entries)), "has no array \"coords\"", "stored");
+}
+
+TEST(MatrixMarket, APromiseReservesNoMoreThanTheFileCanHold) {
+  std::vector<std::string> defects;
+  const std::string text =
+      "%%MatrixMarket matrix coordinate pattern general\n9 9 9000000000000\n" + []() {
+        std::string entries;
+        for (int i = 0; i < 1000; ++i) entries += "1 1\n";
+        return entries;
+      }();
+  EXPECT_THROW(scenario_file::parse_matrix_market(text, defects), MatrixFileDefect);
+  std::string sound = "%%MatrixMarket matrix coordinate pattern general\n9 9 1000\n";
+  for (int i = 0; i < 1000; ++i) sound += "1 1\n";
+  const ShapedMatrix matrix = scenario_file::parse_matrix_market(sound, defects);
+  EXPECT_EQ(matrix.entries.size(), 1000U);
+  EXPECT_LE(matrix.entries.capacity(), 1100U);
 }
 
 // --- files -----------------------------------------------------------------------------------
