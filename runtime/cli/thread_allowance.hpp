@@ -20,7 +20,9 @@ class ThreadAllowance {
       : wanted_(wanted),
         threads_(threads_allowed(wanted, others)),
         control_(kParameter, std::max(static_cast<std::size_t>(threads_),
-                                      tbb::global_control::active_value(kParameter))) {}
+                                      tbb::global_control::active_value(kParameter))) {
+    start_workers(threads_);
+  }
 
   int threads() const { return threads_; }
 

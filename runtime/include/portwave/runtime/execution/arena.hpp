@@ -37,8 +37,13 @@ class Arena {
 /// Of the threads that are wanted, the calling one among them, as many as oneTBB may have: at least 1.
 /// It ends the program where it is refused one, so that has to be found out before. That is done once,
 /// and for more than were found: while it is being found out oneTBB must not need any.
+/// Where address space is limited (ulimit -v, -d) half of what there is stays free of threads.
 /// `others`: further threads that are begun later; those come first.
 int threads_allowed(int wanted, int others = 0);
+
+/// Where address space is limited: begins oneTBB's workers, as many as `threads` and oneTBB allow, so that
+/// it is not refused one in the middle of a run. Elsewhere nothing; they come when they are needed.
+void start_workers(int threads);
 
 /// Of so many threads beside those that there are as many as this user may have. Costs some 20 us each,
 /// because for a moment they are there.
