@@ -139,6 +139,12 @@ nb::dict as_dict(const portwave::Linearisation& own) {
   return out;
 }
 
+void expect_steps(std::int64_t steps) {
+  if (steps >= 0 && steps <= std::int64_t{1} << 53) return;
+  throw std::invalid_argument("the number of steps must be from 0 to 2**53, got " +
+                              std::to_string(steps));
+}
+
 class PyStepper {
  public:
   PyStepper(const std::string& text, const std::string& folder,
@@ -181,6 +187,7 @@ class PyStepper {
   }
   void run(std::int64_t steps) {
     const Stepping stepping(user_);
+    expect_steps(steps);
     const nb::gil_scoped_release unlocked;
     Interrupts interrupts;
     for (std::int64_t i = 0; i < steps; ++i) {
@@ -202,6 +209,8 @@ class PyStepper {
                                         std::int64_t every,
                                         const std::optional<nb::callable>& progress) {
     const Stepping stepping(user_);
+    if (every < 1) throw std::invalid_argument("`every` must be at least 1");
+    if (steps >= 0) expect_steps(steps);
     std::vector<double> rows;
     std::vector<Observable> wanted;
     for (std::size_t i = 0; i < quantities.shape(0); ++i) wanted.push_back(quantity(quantities(i)));

@@ -1,8 +1,11 @@
 // The C interface as a C program sees it: statuses, texts, and the numbers of the C++ one.
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -159,6 +162,175 @@ TEST_F(Servo, TellsAnObserverWhichMayStopIt) {
   EXPECT_EQ(portwave_step_index(servo_), 5);
   portwave_observe(servo_, nullptr, nullptr);
   EXPECT_EQ(portwave_run(servo_, 5), PORTWAVE_OK);
+}
+
+std::vector<double> states_of(const portwave_simulation* simulation) {
+  std::vector<double> x(portwave_state_count(simulation));
+  EXPECT_EQ(portwave_states(simulation, x.data(), x.size()), PORTWAVE_OK);
+  x.push_back(portwave_time(simulation));
+  x.push_back(static_cast<double>(portwave_step_index(simulation)));
+  return x;
+}
+
+// What an observer tries: a status that is not the one that is expected, or an infinite recursion.
+struct Tries {
+  portwave_status (*act)(portwave_simulation*, portwave_snapshot*);
+  portwave_snapshot* snapshot = nullptr;
+  int calls = 0;
+  portwave_status status = PORTWAVE_OK;
+  std::string said = {};
+};
+int try_once(portwave_simulation* simulation, void* context) {
+  auto& own = *static_cast<Tries*>(context);
+  if (own.calls++ > 0) return 0;
+  own.status = own.act(simulation, own.snapshot);
+  own.said = portwave_last_error();
+  return 0;
+}
+
+TEST_F(Servo, AnObserverCannotStepOrChangeWhatCallsIt) {
+  using Act = portwave_status (*)(portwave_simulation*, portwave_snapshot*);
+  const std::vector<std::pair<const char*, Act>> refused = {
+      {"step", [](portwave_simulation* s, portwave_snapshot*) { return portwave_step(s); }},
+      {"step_by", [](portwave_simulation* s, portwave_snapshot*) { return portwave_step_by(s, 1e-4); }},
+      {"run", [](portwave_simulation* s, portwave_snapshot*) { return portwave_run(s, 1); }},
+      {"run 0", [](portwave_simulation* s, portwave_snapshot*) { return portwave_run(s, 0); }},
+      {"run_until", [](portwave_simulation* s, portwave_snapshot*) { return portwave_run_until(s, 1.0); }},
+      {"restore", [](portwave_simulation* s, portwave_snapshot* at) { return portwave_restore(s, at); }},
+      {"threads", [](portwave_simulation* s, portwave_snapshot*) { return portwave_set_threads(s, 2); }},
+      {"parameter",
+       [](portwave_simulation* s, portwave_snapshot*) {
+         return portwave_set_parameter(s, "load.inertia_kgm2", 1.0);
+       }},
+      {"free",
+       [](portwave_simulation* s, portwave_snapshot*) {
+         portwave_free(s);
+         return PORTWAVE_NOT_POSSIBLE;  // it has no status: what counts is that all goes on
+       }},
+  };
+  const std::vector<std::pair<const char*, Act>> allowed = {
+      {"nothing", [](portwave_simulation*, portwave_snapshot*) { return PORTWAVE_OK; }},
+      {"input", [](portwave_simulation* s, portwave_snapshot*) { return portwave_set_input(s, 0, 5.0); }},
+      {"take", [](portwave_simulation* s, portwave_snapshot* into) { return portwave_take(s, into); }},
+      {"clone",
+       [](portwave_simulation* s, portwave_snapshot*) {
+         portwave_simulation* clone = nullptr;
+         const portwave_status status = portwave_clone(s, &clone);
+         const portwave_status stepped = portwave_step(clone);  // another one may be stepped
+         portwave_free(clone);
+         return status == PORTWAVE_OK ? stepped : status;
+       }},
+  };
+  portwave_snapshot *start = nullptr, *other = nullptr;
+  ASSERT_EQ(portwave_snapshot_new(&start), PORTWAVE_OK);
+  ASSERT_EQ(portwave_snapshot_new(&other), PORTWAVE_OK);
+  portwave_set_input(servo_, 0, 5.0);
+  ASSERT_EQ(portwave_run(servo_, 10), PORTWAVE_OK);
+  ASSERT_EQ(portwave_take(servo_, start), PORTWAVE_OK);
+  ASSERT_EQ(portwave_take(servo_, other), PORTWAVE_OK);
+  ASSERT_EQ(portwave_run(servo_, 4), PORTWAVE_OK);
+  const std::vector<double> expected = states_of(servo_);
+
+  const auto after = [&](Act act, int how) {
+    EXPECT_EQ(portwave_restore(servo_, start), PORTWAVE_OK);
+    Tries tries = {act, other};
+    EXPECT_EQ(portwave_observe(servo_, try_once, &tries), PORTWAVE_OK);
+    portwave_status status = PORTWAVE_OK;
+    if (how == 0) status = portwave_run(servo_, 4);
+    if (how == 1) status = portwave_run_until(servo_, 0.014);
+    for (int i = 0; how == 2 && i < 4; ++i) status = portwave_step(servo_);
+    EXPECT_EQ(status, PORTWAVE_OK) << error();
+    EXPECT_EQ(tries.calls, 4);
+    EXPECT_EQ(portwave_observe(servo_, nullptr, nullptr), PORTWAVE_OK);
+    EXPECT_EQ(states_of(servo_), expected);
+    return tries;
+  };
+  for (int how = 0; how < 3; ++how) {
+    for (const auto& [name, act] : refused) {
+      const Tries tries = after(act, how);
+      EXPECT_EQ(tries.status, PORTWAVE_NOT_POSSIBLE) << name;
+      EXPECT_NE(tries.said.find("at a step"), std::string::npos) << name << ": " << tries.said;
+    }
+    for (const auto& [name, act] : allowed) {
+      EXPECT_EQ(after(act, how).status, PORTWAVE_OK) << name << ": " << error();
+    }
+  }
+  portwave_snapshot_free(start);
+  portwave_snapshot_free(other);
+}
+
+TEST_F(Servo, NumbersThatNoRunCanUseAreRefusedAndChangeNothing) {
+  portwave_set_input(servo_, 0, 5.0);
+  ASSERT_EQ(portwave_run(servo_, 10), PORTWAVE_OK);
+  const std::vector<double> before = states_of(servo_);
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double bad : {std::nan(""), infinity, -infinity, 1e300}) {
+    EXPECT_EQ(portwave_run_until(servo_, bad), PORTWAVE_INVALID_ARGUMENT) << bad;
+    EXPECT_FALSE(error().empty());
+  }
+  for (const double bad : {std::nan(""), infinity, -infinity, 0.0, -1.0}) {
+    EXPECT_EQ(portwave_step_by(servo_, bad), PORTWAVE_INVALID_ARGUMENT) << bad;
+  }
+  for (const double bad : {std::nan(""), infinity, -infinity}) {
+    EXPECT_EQ(portwave_set_input(servo_, 0, bad), PORTWAVE_INVALID_ARGUMENT) << bad;
+    EXPECT_EQ(portwave_set_inputs(servo_, &bad, 1), PORTWAVE_INVALID_ARGUMENT) << bad;
+    EXPECT_NE(portwave_set_parameter(servo_, "load.inertia_kgm2", bad), PORTWAVE_OK) << bad;
+  }
+  for (const std::int64_t bad : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(),
+                                 std::numeric_limits<std::int64_t>::max()}) {
+    EXPECT_EQ(portwave_run(servo_, bad), PORTWAVE_INVALID_ARGUMENT) << bad;
+  }
+  const int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
+  for (const int bad : {0, -1, 1025, most, least}) {
+    EXPECT_EQ(portwave_set_threads(servo_, bad), PORTWAVE_INVALID_ARGUMENT) << bad;
+  }
+  double value = 0.0;
+  for (const int bad : {-1, 99, most, least}) {
+    EXPECT_EQ(portwave_set_input(servo_, bad, 1.0), PORTWAVE_INVALID_ARGUMENT) << bad;
+    EXPECT_TRUE(std::isnan(portwave_get_input(servo_, bad))) << bad;
+    EXPECT_TRUE(std::isnan(portwave_read(servo_, bad))) << bad;
+    EXPECT_EQ(portwave_read_all(servo_, &bad, 1, &value), PORTWAVE_INVALID_ARGUMENT) << bad;
+    EXPECT_STREQ(portwave_unit(servo_, bad), "") << bad;
+  }
+  EXPECT_EQ(portwave_set_inputs(servo_, &value, 2), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_set_inputs(servo_, &value, 0), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(states_of(servo_), before);
+  EXPECT_EQ(portwave_get_input(servo_, 0), 5.0);
+  // The control: what is sound is done.
+  EXPECT_EQ(portwave_run_until(servo_, 0.02), PORTWAVE_OK);
+  EXPECT_EQ(portwave_run_until(servo_, -1.0), PORTWAVE_OK);  // it is later already
+  EXPECT_EQ(portwave_run(servo_, 0), PORTWAVE_OK);
+  EXPECT_EQ(portwave_step_index(servo_), 20);
+}
+
+TEST_F(Servo, NullPointersAreRefusedWhereverOneMayBe) {
+  EXPECT_EQ(portwave_parse(nullptr, nullptr, nullptr, 0, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  portwave_simulation* made = servo_;
+  EXPECT_EQ(portwave_load(kServo, nullptr, 1, &made), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(made, nullptr);
+  const char* const null_override[] = {nullptr};
+  EXPECT_EQ(portwave_load(kServo, null_override, 1, &made), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_set_inputs(servo_, nullptr, 1), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_find_input(servo_, nullptr), -1);
+  EXPECT_EQ(portwave_find_quantity(servo_, nullptr), -1);
+  EXPECT_EQ(portwave_set_parameter(servo_, nullptr, 1.0), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_get_parameter(servo_, "load.inertia_kgm2", nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_states(servo_, nullptr, 3), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_read_all(servo_, nullptr, 1, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_get_energy(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_get_report(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_snapshot_new(nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_take(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_restore(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_clone(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_observe(nullptr, nullptr, nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_step_by(nullptr, 1.0), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_run_until(nullptr, 1.0), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_set_threads(nullptr, 1), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_state_count(nullptr), 0U);
+  EXPECT_EQ(portwave_step_index(nullptr), -1);
+  EXPECT_EQ(portwave_input_count(nullptr), -1);
+  EXPECT_EQ(portwave_step_index(servo_), 0);
 }
 
 TEST_F(Servo, ChangesAParameterBetweenSteps) {

@@ -145,7 +145,19 @@ def test_arrays_of_other_layouts_and_numbers_are_taken():
         (lambda s: s.__setitem__("supply.effort", math.nan), ValueError, "must be finite"),
         (lambda s: s.step_by(-1.0), ValueError, "must be finite and > 0"),
         (lambda s: s.step_by(math.nan), ValueError, "must be finite and > 0"),
+        (lambda s: s.step_by(math.inf), ValueError, "must be finite and > 0"),
+        (lambda s: s.step_by(0.0), ValueError, "must be finite and > 0"),
         (lambda s: s.run_until(math.nan), ValueError, "must be finite"),
+        (lambda s: s.run_until(math.inf), ValueError, "must be finite"),
+        (lambda s: s.run_until(-math.inf), ValueError, "must be finite"),
+        (lambda s: s.run_until(1e300), ValueError, "more than 2^53 steps"),
+        (lambda s: s.run(1e300), ValueError, "more than 2^53 steps"),
+        (lambda s: s.run(math.nan), ValueError, "must be finite"),
+        (lambda s: s.run(steps=2**62), ValueError, "from 0 to 2**53"),
+        (lambda s: s.run(1.0, every=0), ValueError, "`every` must be at least 1"),
+        (lambda s: s.advance(2**62), ValueError, "from 0 to 2**53"),
+        (lambda s: s.set_parameter("load.inertia_kgm2", math.nan), ValueError, ""),
+        (lambda s: s.set_parameter("load.inertia_kgm2", -1.0), ValueError, ""),
         (lambda s: s.run(math.inf), ValueError, "must be finite"),
         (lambda s: s.run(steps=-1), ValueError, "at least 0"),
         (lambda s: s.advance(-1), ValueError, "at least 0"),
@@ -333,6 +345,58 @@ def test_a_controller_may_read_its_stepper_and_not_step_it():
     stepper = with_law(law)
     stepper.advance(20)
     assert len(seen) == 1 and stepper.step_index == 20
+
+
+def test_what_an_ensemble_calls_cannot_use_it():
+    """The run would begin anew under itself."""
+    told = []
+
+    def law(t, u):
+        if t > 0.0005 and not told:
+            for call in (
+                lambda: ensemble.run(1),
+                lambda: ensemble.states(),
+                lambda: ensemble.status(0),
+                lambda: ensemble.start_from([0.0] * len(ensemble.state_names)),
+                lambda: ensemble.rollout(steps=1),
+            ):
+                with pytest.raises(RuntimeError, match="at a step already"):
+                    call()
+                told.append(call)
+        return 1.0
+
+    system = pw.System.from_file(SERVO)
+    ensemble = pw.Ensemble(system.add_controller("law", law, inputs=["load.angle"], drives="supply.effort"), 2)
+    ensemble.run(3)
+    assert ensemble.step_index == 3 and len(told) == 5
+    with pytest.raises(ValueError, match="at least 0"):
+        ensemble.run(-1)
+    with pytest.raises(ValueError, match="2.53"):
+        ensemble.run(2**62)
+    assert ensemble.step_index == 3
+
+
+def test_a_system_is_not_saved_over_what_it_reads(tmp_path):
+    table, other = tmp_path / "force.csv", tmp_path / "same.csv"
+    table.write_text("0,1\n1,2\n")
+    other.hardlink_to(table) if hasattr(other, "hardlink_to") else other.symlink_to(table)
+    system = pw.System.from_dict(
+        {
+            "name": "s",
+            "subsystems": [{"name": "m", "inputs": {"force": {"kind": "table", "file": "force.csv"}}}],
+        },
+        tmp_path,
+    )
+    for path in (table, other, tmp_path / "." / "force.csv"):
+        with pytest.raises(ValueError, match="is a file that the system reads"):
+            system.save(path)
+        assert table.read_text() == "0,1\n1,2\n"
+    # The control: elsewhere, and over the file that it came from, in one piece.
+    system.save(tmp_path / "s.json")
+    again = pw.System.from_file(tmp_path / "s.json").set("/name", "t")
+    again.save(tmp_path / "s.json")
+    assert pw.System.from_file(tmp_path / "s.json").to_dict()["name"] == "t"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["force.csv", "s.json", "same.csv"]
 
 
 def test_parts_from_python_step_in_several_threads():

@@ -77,13 +77,16 @@ PORTWAVE_API portwave_status portwave_parse(const char* text, const char* folder
 /* Of its own state, at the same time; observers are not copied. */
 PORTWAVE_API portwave_status portwave_clone(const portwave_simulation* simulation,
                                             portwave_simulation** clone);
-/* NULL is ignored. */
+/* NULL is ignored. From within an observer it does nothing, and portwave_last_error says so: the
+ * simulation is at a step. */
 PORTWAVE_API void portwave_free(portwave_simulation* simulation);
 
 /* Threads from now on, >= 1; the state stays. Results do not depend on it. A new simulation has 1. */
 PORTWAVE_API portwave_status portwave_set_threads(portwave_simulation* simulation, int threads);
 
-/* One macro-step of the scenario's size; of another size [s]; `steps` of them; up to a time [s]. */
+/* One macro-step of the scenario's size; of another size [s], finite and > 0; `steps` of them, from 0 to
+ * 2^53; up to a time [s], finite and no more than 2^53 steps away. Of what is neither
+ * PORTWAVE_INVALID_ARGUMENT, and nothing has changed. */
 PORTWAVE_API portwave_status portwave_step(portwave_simulation* simulation);
 PORTWAVE_API portwave_status portwave_step_by(portwave_simulation* simulation, double step_s);
 PORTWAVE_API portwave_status portwave_run(portwave_simulation* simulation, int64_t steps);
@@ -158,9 +161,11 @@ PORTWAVE_API portwave_status portwave_take(const portwave_simulation* simulation
 PORTWAVE_API portwave_status portwave_restore(portwave_simulation* simulation,
                                               const portwave_snapshot* snapshot);
 
-/* Called after every step; NULL: no longer. It may read the simulation, but not step it. Returning
- * other than 0 ends `portwave_run` and `portwave_run_until` after that step with
- * PORTWAVE_NOT_POSSIBLE ("stopped by the observer"). */
+/* Called after every step; NULL: no longer. It may read the simulation, clone it, take snapshots, set
+ * inputs and put another observer in its place. It cannot step, restore, change or free the simulation
+ * that calls it: PORTWAVE_NOT_POSSIBLE, and nothing has changed. Returning other than 0 ends
+ * `portwave_run` and `portwave_run_until` after that step with PORTWAVE_NOT_POSSIBLE ("stopped by the
+ * observer"). */
 typedef int (*portwave_observer)(portwave_simulation* simulation, void* context);
 PORTWAVE_API portwave_status portwave_observe(portwave_simulation* simulation,
                                               portwave_observer observer, void* context);

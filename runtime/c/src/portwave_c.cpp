@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -41,17 +42,41 @@ struct portwave_simulation {
     return observer == nullptr || observer(this, context) == 0;
   }
 
+  /// While alive, nobody else steps or changes it: functions that it calls would find it half done.
+  class Stepping {
+   public:
+    explicit Stepping(portwave_simulation& of) : of_(of) {
+      of.expect_idle("step");
+      of.is_stepping = true;
+    }
+    ~Stepping() { of_.is_stepping = false; }
+    Stepping(const Stepping&) = delete;
+    Stepping& operator=(const Stepping&) = delete;
+
+   private:
+    portwave_simulation& of_;
+  };
+  /// Errors: std::logic_error.
+  void expect_idle(const char* to_do) const {
+    if (!is_stepping) return;
+    throw std::logic_error(std::string("the simulation is at a step: a function that it calls, such as "
+                                       "its observer, cannot ") +
+                           to_do + " it. Return first (other than 0 ends the run)");
+  }
+
   std::shared_ptr<portwave::Scenario> scenario;  // but for its system; clones share it
   std::unique_ptr<portwave::Stepper> stepper;
   std::vector<portwave::Observable> quantities;
   portwave::StepReport report;
   portwave_observer observer = nullptr;
   void* context = nullptr;
+  bool is_stepping = false;
 };
 
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 
 struct LastError {
   std::string text;
@@ -197,12 +222,24 @@ portwave_status portwave_clone(const portwave_simulation* simulation, portwave_s
   });
 }
 
-void portwave_free(portwave_simulation* simulation) { delete simulation; }
+void portwave_free(portwave_simulation* simulation) {
+  if (simulation == nullptr) return;
+  (void)guarded([&] {
+    simulation->expect_idle("free");
+    delete simulation;
+    return PORTWAVE_OK;
+  });
+}
 
 portwave_status portwave_set_threads(portwave_simulation* simulation, int threads) {
   if (simulation == nullptr) return null_pointer();
   return guarded([&] {
-    if (threads < 1) throw std::invalid_argument("threads must be >= 1");
+    if (threads < 1 || threads > portwave::kMaxThreads) {
+      throw std::invalid_argument("threads must be from 1 to " +
+                                  std::to_string(portwave::kMaxThreads) + ", got " +
+                                  std::to_string(threads));
+    }
+    simulation->expect_idle("give threads to");
     simulation->stepper = std::make_unique<portwave::Stepper>(simulation->stepper->clone(threads));
     return PORTWAVE_OK;
   });
@@ -211,6 +248,7 @@ portwave_status portwave_set_threads(portwave_simulation* simulation, int thread
 portwave_status portwave_step(portwave_simulation* simulation) {
   if (simulation == nullptr) return null_pointer();
   return guarded([&] {
+    const portwave_simulation::Stepping stepping(*simulation);
     (void)simulation->goes_on(simulation->stepper->step());
     return PORTWAVE_OK;
   });
@@ -219,6 +257,7 @@ portwave_status portwave_step(portwave_simulation* simulation) {
 portwave_status portwave_step_by(portwave_simulation* simulation, double step_s) {
   if (simulation == nullptr) return null_pointer();
   return guarded([&] {
+    const portwave_simulation::Stepping stepping(*simulation);
     (void)simulation->goes_on(simulation->stepper->step(step_s));
     return PORTWAVE_OK;
   });
@@ -226,8 +265,11 @@ portwave_status portwave_step_by(portwave_simulation* simulation, double step_s)
 
 portwave_status portwave_run(portwave_simulation* simulation, int64_t steps) {
   if (simulation == nullptr) return null_pointer();
-  if (steps < 0) return fail(PORTWAVE_INVALID_ARGUMENT, "there are no fewer than 0 steps");
+  if (steps < 0 || steps > kMostSteps) {
+    return fail(PORTWAVE_INVALID_ARGUMENT, "the number of steps must be from 0 to 2^53");
+  }
   return guarded([&] {
+    const portwave_simulation::Stepping stepping(*simulation);
     for (int64_t i = 0; i < steps; ++i) {
       if (simulation->goes_on(simulation->stepper->step())) continue;
       return fail(PORTWAVE_NOT_POSSIBLE, "stopped by the observer");
@@ -239,6 +281,7 @@ portwave_status portwave_run(portwave_simulation* simulation, int64_t steps) {
 portwave_status portwave_run_until(portwave_simulation* simulation, double time_s) {
   if (simulation == nullptr) return null_pointer();
   return guarded([&] {
+    const portwave_simulation::Stepping stepping(*simulation);
     while (const auto report = simulation->stepper->step_if_before(time_s)) {
       if (simulation->goes_on(*report)) continue;
       return fail(PORTWAVE_NOT_POSSIBLE, "stopped by the observer");
@@ -293,6 +336,7 @@ portwave_status portwave_set_parameter(portwave_simulation* simulation, const ch
                                        double value) {
   if (simulation == nullptr || path == nullptr) return null_pointer();
   return guarded([&] {
+    simulation->expect_idle("change");
     portwave::set_parameter(*simulation->stepper, *simulation->scenario, path, value);
     return PORTWAVE_OK;
   });
@@ -444,6 +488,7 @@ portwave_status portwave_restore(portwave_simulation* simulation,
                                  const portwave_snapshot* snapshot) {
   if (simulation == nullptr || snapshot == nullptr) return null_pointer();
   return guarded([&] {
+    simulation->expect_idle("go back with");
     simulation->stepper->restore(snapshot->snapshot);
     return PORTWAVE_OK;
   });

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -247,6 +248,20 @@ Observable find_observable(const Stepper& stepper, const std::string& label) {
   return out;
 }
 
+namespace {
+
+/// Of values by number, where the number is that of somebody else. Errors: std::out_of_range.
+double value_of(std::span<const double> values, const Observable& observable) {
+  if (observable.index >= 0 && at(observable.index) < values.size()) {
+    return values[at(observable.index)];
+  }
+  throw std::out_of_range(fmt::format("there is no number {} of {}: {} is not of this run",
+                                      observable.index, values.size(),
+                                      in_quotes(observable.label)));
+}
+
+}  // namespace
+
 double observe(const Stepper& stepper, const Observable& observable) {
   if (is_wave(observable.kind) && stepper.waves() == nullptr) {
     throw std::invalid_argument(
@@ -260,7 +275,7 @@ double observe(const Stepper& stepper, const Observable& observable) {
   }
   switch (observable.kind) {
     case Observable::Kind::state:
-      return stepper.state(observable.part)[static_cast<std::size_t>(observable.index)];
+      return value_of(stepper.state(observable.part), observable);
     case Observable::Kind::effort:
       return stepper.effort(observable.index);
     case Observable::Kind::flow:
@@ -270,7 +285,7 @@ double observe(const Stepper& stepper, const Observable& observable) {
     case Observable::Kind::outgoing:
       return stepper.waves()->outgoing(observable.index);
     case Observable::Kind::signal:
-      return stepper.signals()[static_cast<std::size_t>(observable.index)];
+      return value_of(stepper.signals(), observable);
     case Observable::Kind::storage:
       break;
   }
@@ -281,6 +296,7 @@ double observe(const Stepper& stepper, const Observable& observable) {
 
 double observe_at(const Stepper& stepper, const Observable& observable, double time_s) {
   const auto part_of = [&](int part) -> const Component& {
+    (void)stepper.state(part);  // there is such a part
     return *stepper.system().parts()[at(part)].component;
   };
   const auto state = [&](int part) {
@@ -290,7 +306,7 @@ double observe_at(const Stepper& stepper, const Observable& observable, double t
   };
   switch (observable.kind) {
     case Observable::Kind::state:
-      return state(observable.part)[static_cast<std::size_t>(observable.index)];
+      return value_of(state(observable.part), observable);
     case Observable::Kind::storage: {
       double stored = 0.0;
       for (int part = observable.part; part <= observable.part + observable.index; ++part) {

@@ -68,7 +68,9 @@ struct ReplicaStatus {
 /// settable inputs (System::settable_inputs).
 ///
 /// Memory is taken at construction, and when a run begins; steps in lanes do not allocate, unless a
-/// replica fails. One thread at a time may call it.
+/// replica fails. One thread at a time may call it; what it calls during a run (parts, inputs, `ask`)
+/// cannot step, read or change it: std::logic_error, nothing having changed. If they destroy or move it
+/// the program ends with a text.
 class Ensemble {
  public:
   /// All replicas alike. Errors: ConfigError of Stepper; for a time budget or watches, which an
@@ -119,7 +121,7 @@ class Ensemble {
   void step() { run(1); }
   /// `steps` macro-steps: every chunk takes all of them before the next one does. `ask`: as that of
   /// RolloutOptions; where it ends the run, replicas have made different numbers of steps, and the
-  /// next call begins a new run.
+  /// next call begins a new run. Errors: std::invalid_argument unless `steps` is from 0 to 2^53.
   void run(std::int64_t steps, const std::function<void()>& ask = {});
   std::int64_t step_index() const;
 
@@ -147,6 +149,7 @@ class Ensemble {
 
  private:
   struct Impl;
+  void expect_to_end() const noexcept;
   std::unique_ptr<Impl> impl_;
 };
 
