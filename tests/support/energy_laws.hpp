@@ -80,8 +80,8 @@ class EnergyLaws {
       const double allowance = rounding_[i];
       const double engine = stepper.waves()->tank(static_cast<int>(i));
       // Of several islands it is not said whose deficit it was.
-      const double more = std::min(engine - static_cast<double>(tank_[i]), to_tolerate);
-      if (more > 0.0) {
+      const double more = engine - static_cast<double>(tank_[i]);
+      if (to_tolerate > 0.0 && more > drift_[i] && more <= to_tolerate + drift_[i]) {
         tank_[i] += more;
         total += more;
         to_tolerate -= more;
@@ -116,7 +116,8 @@ class EnergyLaws {
       breach("max_energy_ratio is 1 + {:.3e}", ratio - 1.0);
     }
     if (!(report.energy.alpha >= 0.0 && report.energy.alpha <= 1.0) ||
-        (report.energy.alpha < 1.0 && !(report.energy.withheld_J > 0.0))) {
+        (report.energy.alpha < 1.0 &&
+         !(report.energy.withheld_J > 0.0 || report.energy.tolerated_J > 0.0))) {
       breach("alpha = {}, withheld {:.3e} J", report.energy.alpha, report.energy.withheld_J);
     }
     ++steps_;

@@ -498,8 +498,11 @@ bool EnergyLedger::is_too_loud(int island, const CommittedStep& step) const {
   return rounding > kPayable * energies(island);
 }
 
-double EnergyLedger::tolerable(int island) const {
-  return kTolerable * energies(island) - accounts_[static_cast<std::size_t>(island)].tolerated;
+bool EnergyLedger::takes(int island, double deficit_J, const CommittedStep& step) const {
+  const double taken = accounts_[static_cast<std::size_t>(island)].tolerated + deficit_J;
+  if (taken <= kTolerable * energies(island)) return true;
+  look_at_sources(island, step);
+  return taken <= kTolerable * energies(island);
 }
 
 void EnergyLedger::revalue(int part, double more_J) {
@@ -532,6 +535,7 @@ StepLedger EnergyLedger::close(const CommittedStep& step, double alpha, double w
   stored_.add(ledger.changed_J);
   ledger.stored_J = stored_.value();
   totals_.rounding_J = 0.0;
+  unjudged_count_ = 0;
   if (slices_ != nullptr && guarded_) prepare_judgement(step);
   for (int island = 0; island < parts_.island_count(); ++island) {
     judge_island(island, step);
@@ -625,18 +629,22 @@ void EnergyLedger::see_rounding(int island, Account& account, const CommittedSte
   const auto is_known = [&] {
     return account.rounding() <= kKnown * measure_of(island, account) + kUnderflow_J;
   };
-  if (is_known()) return;
-  look_at_sources(island, step);
-  if (is_known() || !account.is_judged) return;
-  account.is_judged = false;
-  ++unjudged_count_;
+  // What sources send is looked at now and then, for as long as that is all there is.
+  if (!is_known() && account.rounding() > 2.0 * account.looked_at) {
+    account.looked_at = account.rounding();
+    look_at_sources(island, step);
+  }
+  if (!is_known()) ++unjudged_count_;
 }
 
 void EnergyLedger::see_growth(int island, const Account& account) {
   const double beyond = account.gained.value() - account.tank - account.tolerated;
-  // T may be below zero by as much as the second law is judged up to. That waves are large excuses nothing.
-  const double by_waves =
-      std::min(2.0 * account.by_waves, kKnown * measure_of(island, account) + kUnderflow_J);
+  // T may be below zero by as much as the second law is judged up to. That waves are large excuses nothing,
+  // where there was energy at the start that they could be measured by.
+  double by_waves = 2.0 * account.by_waves;
+  if (account.size > 0.0) {
+    by_waves = std::min(by_waves, kKnown * measure_of(island, account) + kUnderflow_J);
+  }
   if (!(beyond > kOfTheStart * account.size + by_waves + 2.0 * account.by_states)) return;
   if (growth_ && beyond <= growth_->beyond_J) return;
   const double start = account.start + account.tank;

@@ -274,7 +274,7 @@ void PassivityGuard::choose_paths(const CommittedStep& step, const GuardedAccoun
     if (search.deficit > search.explained()) search.gap = kMissed;
     // Along a nonlinear S one moves by trial. Such a deficit is not worth one.
     if (search.is_met() && !is_affine(search) && search.deficit <= kNotWorthATrial * search.paid &&
-        tolerate(ledger, search)) {
+        tolerate(ledger, step, search)) {
       search.path = Path::stays;
     }
   }
@@ -283,7 +283,7 @@ void PassivityGuard::choose_paths(const CommittedStep& step, const GuardedAccoun
   for (Search& search : searches_) {
     if (search.path != Path::none) continue;
     if (search.is_met()) {
-      if (tolerate(ledger, search)) {
+      if (tolerate(ledger, step, search)) {
         search.path = Path::stays;
         continue;
       }
@@ -302,8 +302,9 @@ void PassivityGuard::choose_paths(const CommittedStep& step, const GuardedAccoun
 }
 
 /// Leaves the waves, and has the account take the deficit, if it still does.
-bool PassivityGuard::tolerate(const GuardedAccounts& ledger, const Search& search) {
-  if (!(search.deficit <= ledger.tolerable(search.island))) return false;
+bool PassivityGuard::tolerate(const GuardedAccounts& ledger, const CommittedStep& step,
+                              const Search& search) {
+  if (!ledger.takes(search.island, search.deficit, step)) return false;
   tolerated_.push_back({search.island, search.deficit});
   return true;
 }
@@ -577,7 +578,7 @@ bool PassivityGuard::review(const GuardedAccounts& ledger, const CommittedStep& 
     const bool settled =
         search.path == Path::scaling
             ? search.last || settle_scaling(search, feasible, psi(search, search.square))
-            : feasible || !try_further(search, before, ledger);
+            : feasible || !try_further(search, before, ledger, step);
     if (settled) {
       searching_[static_cast<std::size_t>(search.island)] = 0;
       note_use(ledger, search);
@@ -591,7 +592,7 @@ bool PassivityGuard::review(const GuardedAccounts& ledger, const CommittedStep& 
 /// After an infeasible commit on one of the first two paths: chooses the next. False where this one stands,
 /// since what is missing is tolerated.
 bool PassivityGuard::try_further(Search& search, double deficit_before,
-                                 const GuardedAccounts& ledger) {
+                                 const GuardedAccounts& ledger, const CommittedStep& step) {
   ++search.attempts;
   if (search.path == Path::nearest && search.attempts < 3) {
     // What is missing is rounding, or of its size.
@@ -610,7 +611,7 @@ bool PassivityGuard::try_further(Search& search, double deficit_before,
     }
   }
   if (search.is_met()) {
-    if (search.deficit <= search.explained() && tolerate(ledger, search)) return false;
+    if (search.deficit <= search.explained() && tolerate(ledger, step, search)) return false;
     search.gap = kMissed;
   }
   begin_scaling(search);
@@ -726,9 +727,8 @@ std::size_t PassivityGuard::bytes() const {
           weight_.capacity() + reflection_.capacity()) *
              sizeof(double) +
          affine_.capacity() + searching_.capacity() + searches_.capacity() * sizeof(Search) +
-         uses_.capacity() * sizeof(GuardUse) +
-         tolerated_.capacity() * sizeof(ToleratedDeficit) + asked_.capacity() * sizeof(int) + sums_.bytes() +
-         loop_.bytes();
+         uses_.capacity() * sizeof(GuardUse) + tolerated_.capacity() * sizeof(ToleratedDeficit) +
+         asked_.capacity() * sizeof(int) + sums_.bytes() + loop_.bytes();
 }
 
 }  // namespace portwave

@@ -58,6 +58,7 @@ IslandLedger::IslandLedger(const WaveDiscretisation& waves, const TankOptions& t
                              &moved_,
                              &rounding_,
                              &by_states_,
+                             &looked_at_,
                              &tolerated_,
                              &tolerated_of_step_,
                              &sent_,
@@ -114,9 +115,9 @@ void IslandLedger::begin(const double* record, const double* b) {
   }
   for (AlignedVector* own :
        {&gained_, &gained_lost_, &tank_lost_, &stored_lost_, &moved_, &rounding_, &by_states_,
-        &tolerated_, &tolerated_of_step_, &sent_, &supplied_,
-        &supplied_lost_, &dissipated_in_all_, &dissipated_lost_, &mismatched_, &mismatched_lost_,
-        &given_up_, &given_up_lost_}) {
+        &looked_at_, &tolerated_, &tolerated_of_step_, &sent_, &supplied_, &supplied_lost_,
+        &dissipated_in_all_, &dissipated_lost_, &mismatched_, &mismatched_lost_, &given_up_,
+        &given_up_lost_}) {
     std::ranges::fill(*own, 0.0);
   }
   for (int island = 0; island < static_cast<int>(islands_); ++island) {
@@ -270,8 +271,11 @@ double IslandLedger::energies(int island) const {
   return measure_of(island) + std::abs(supply_[at(island)]);
 }
 
-double IslandLedger::tolerable(int island) const {
-  return kTolerable * energies(island) - tolerated_[at(island)];
+bool IslandLedger::takes(int island, double deficit_J, const CommittedStep& step) const {
+  const double taken = tolerated_[at(island)] + deficit_J;
+  if (taken <= kTolerable * energies(island)) return true;
+  look_at_sources(island, step);
+  return taken <= kTolerable * energies(island);
 }
 
 double IslandLedger::stored(int island) const {
@@ -441,8 +445,8 @@ void IslandLedger::judge_account(int island, const CommittedStep& step) {
   }
   see_rounding(island, step);
   const double beyond = gained - tank_at_start_[i] - tolerated_[i];
-  const double by_waves =
-      std::min(2.0 * rounding_[i], kKnown * measure_of(island) + kUnderflow_J);
+  double by_waves = 2.0 * rounding_[i];
+  if (size_[i] > 0.0) by_waves = std::min(by_waves, kKnown * measure_of(island) + kUnderflow_J);
   if (!(beyond > kOfTheStart * size_[i] + by_waves + 2.0 * by_states_[i])) return;
   if (finding.growth && beyond <= finding.growth->beyond_J) return;
   const double start = stored_at_start_[i] + tank_at_start_[i];
@@ -457,9 +461,9 @@ void IslandLedger::see_rounding(int island, const CommittedStep& step) {
   const auto is_known = [&] {
     return rounding(island) <= kKnown * measure_of(island) + kUnderflow_J;
   };
-  if (is_known()) return;
+  if (is_known() || !(rounding(island) > 2.0 * looked_at_[at(island)])) return;
+  looked_at_[at(island)] = rounding(island);
   look_at_sources(island, step);
-  if (!is_known()) findings_[at(island)].is_judged = false;
 }
 
 void IslandLedger::close_island(int island) {
@@ -491,8 +495,9 @@ Certificate IslandLedger::certificate(int island) const {
   if (kept_[i] != nullptr) return kept_[i]->certificate;
   const Finding& finding = findings_[i];
   Certificate out;
-  if (finding.growth || !finding.is_judged) out.status = CertificateStatus::conditional;
-  out.uncomputable_islands = finding.is_judged ? 0 : 1;
+  const bool is_known = rounding(island) <= kKnown * measure_of(island) + kUnderflow_J;
+  if (finding.growth || !is_known) out.status = CertificateStatus::conditional;
+  out.uncomputable_islands = is_known ? 0 : 1;
   if (finding.violated || finding.broken_law) out.status = CertificateStatus::violated;
   out.max_passivity_residual_J = max_residual_[i];
   out.is_part_active = finding.violated;
@@ -504,9 +509,10 @@ Certificate IslandLedger::certificate(int island) const {
 }
 
 std::size_t IslandLedger::bytes() const {
-  return (8 * before_.capacity() + 36 * tank_.capacity()) * sizeof(double) + 2 * closed_.capacity() +
-         findings_.capacity() * sizeof(Finding) + kept_.capacity() * sizeof(void*) +
-         2 * first_.capacity() * sizeof(int) + rounding_of_->bytes() + sums_of_parts_.bytes();
+  return (8 * before_.capacity() + 37 * tank_.capacity()) * sizeof(double) +
+         2 * closed_.capacity() + findings_.capacity() * sizeof(Finding) +
+         kept_.capacity() * sizeof(void*) + 2 * first_.capacity() * sizeof(int) +
+         rounding_of_->bytes() + sums_of_parts_.bytes();
 }
 
 }  // namespace portwave

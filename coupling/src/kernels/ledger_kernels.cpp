@@ -427,22 +427,21 @@ void judge_accounts(const IslandAccountsTask& t) {
     const double gained = add_at(t.gained, i, t.change[i] - t.supply[i]);
     const double moved = t.moved[i] + magnitude_of(t.supply[i]);
     t.moved[i] = moved;
-    const double by_waves =
-        t.rounding[i] + (t.limits.rounding_per_joule * (t.limits.terms_per_tolerance * t.tolerance[i]) +
-                         t.limits.underflow_of_step_J);
+    const double by_waves = t.rounding[i] + (t.limits.rounding_per_joule *
+                                                 (t.limits.terms_per_tolerance * t.tolerance[i]) +
+                                             t.limits.underflow_of_step_J);
     t.rounding[i] = by_waves;
     const double rounding = by_waves + t.by_states[i];
     const double small = t.limits.of_the_start * t.size[i];
-    const double known =
-        t.limits.known * (t.size[i] + moved + t.sent[i]) + t.limits.underflow_J;
+    const double known = t.limits.known * (t.size[i] + moved + t.sent[i]) + t.limits.underflow_J;
     const double twice = 2.0 * by_waves;
-    const double excused = small + (twice < known ? twice : known) + 2.0 * t.by_states[i];
+    const double excused =
+        small + (t.size[i] > 0.0 && known < twice ? known : twice) + 2.0 * t.by_states[i];
     const double beyond = gained - t.tank_at_start[i] - t.tolerated[i];
     double found = beyond <= excused ? 0.0 : 1.0;
     found += rounding <= known ? 0.0 : 1.0;
     if (Guarded) {
-      const double filled =
-          t.tank.sum[i] + t.tank.lost[i] + t.mismatch[i] + t.tolerated_of_step[i];
+      const double filled = t.tank.sum[i] + t.tank.lost[i] + t.mismatch[i] + t.tolerated_of_step[i];
       const double after = t.cap < filled ? t.cap : filled;
       const double excess = gained + (after - t.tank_at_start[i]) - t.tolerated[i];
       found += excess <= small + rounding ? 0.0 : 1.0;

@@ -30,6 +30,7 @@ PartLinearisation::PartLinearisation(const WaveDiscretisation& waves, std::span<
     std::vector<double> scratch(at(batch.wave_size() * batch.wave_size()));
     if (batch.affine_matrix(slot.lane, scratch.data())) continue;
     widest_ = std::max(widest_, batch.wave_size());
+    nonlinear_.push_back(own.part);
     is_possible_ = is_possible_ && waves.batch(slot.batch).capabilities.linearisable;
     const auto known = std::ranges::find(slices_, slot.batch, &Slice::batch);
     Slice& slice = known != slices_.end() ? *known : slices_.emplace_back();
@@ -56,24 +57,23 @@ const double* PartLinearisation::of(int part) const {
 /// Of each part: of its own waves, or, where they are much smaller, of those of all.
 void PartLinearisation::set_steps(const double* u, const double* exchanged) {
   constexpr double kMuchSmaller = 1e-2;
-  steps_.clear();
-  double all = 0.0;
-  int count = 0;
-  for (const Slice& slice : slices_) {
-    const BatchSlot& slot = waves_.batch(slice.batch);
-    for (const Own& own : slice.parts) {
-      const PartSlot& part = waves_.slot(own.part);
-      double square = 0.0;
-      for (int j = 0; j < slot.batch->wave_size(); ++j) {
-        const std::size_t w = at(part.wave + j * part.stride);
-        square += std::max(u[w] * u[w], exchanged[w] * exchanged[w]);
-      }
-      steps_.push_back(std::sqrt(square));
-      all += square;
-      ++count;
+  const auto square_of = [&](int number) {
+    const PartSlot& part = waves_.slot(number);
+    double square = 0.0;
+    for (int j = 0; j < waves_.batch(part.batch).batch->wave_size(); ++j) {
+      const std::size_t w = at(part.wave + j * part.stride);
+      square += std::max(u[w] * u[w], exchanged[w] * exchanged[w]);
     }
+    return square;
+  };
+  double all = 0.0;  // in the order of the parts, however they are batched
+  for (const int part : nonlinear_) all += square_of(part);
+  const double count = static_cast<double>(std::max<std::size_t>(nonlinear_.size(), 1));
+  const double least = kMuchSmaller * std::sqrt(all / count);
+  steps_.clear();
+  for (const Slice& slice : slices_) {
+    for (const Own& own : slice.parts) steps_.push_back(std::sqrt(square_of(own.part)));
   }
-  const double least = kMuchSmaller * std::sqrt(all / std::max(count, 1));
   for (double& step : steps_) {
     step = kRelativeStep * std::max(step, least);
     if (!(step > 0.0) || !std::isfinite(step)) step = kRelativeStep;

@@ -60,6 +60,7 @@ class PartLinearisation {
   std::vector<Own> parts_;
   std::vector<double> matrices_, kept_;
   std::vector<Slice> slices_;
+  std::vector<int> nonlinear_;  // the parts in all of them, in increasing order
   std::vector<double> steps_;  // of the parts of all slices, in order
   int widest_ = 0;
   bool is_possible_ = true;

@@ -5,14 +5,38 @@
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
+namespace {
 
-void archive_findings(StateArchive& archive, Certificate& certificate) {
+bool is_island(const System& system, int island) {
+  return island >= 0 && island < system.island_count();
+}
+
+}  // namespace
+
+void archive_findings(StateArchive& archive, const System& system, Certificate& certificate) {
   Certificate& c = certificate;
   archive.values(c.status, c.max_passivity_residual_J, c.is_part_active, c.worst_passivity_part,
                  c.worst_passivity_step, c.broken_law, c.growth, c.uncomputable_islands, c.missed,
                  c.max_augmented_residual_J, c.max_fejer_residual_J, c.min_fne_margin,
                  c.min_nonexpansiveness_margin, c.steps_with_excess, c.steps_without_fixed_point,
                  c.steps_without_margin);
+  const auto is_part = [parts = std::ssize(system.parts())](int part) {
+    return part >= -1 && part < parts;
+  };
+  archive.expect(c.status >= CertificateStatus::holds && c.status <= CertificateStatus::violated,
+                 "the status of the certificate");
+  archive.expect(is_part(c.worst_passivity_part) && is_part(c.missed.part),
+                 "a part that the certificate names");
+  archive.expect(!c.broken_law || (c.broken_law->law >= BrokenLaw::Law::tank &&
+                                   c.broken_law->law <= BrokenLaw::Law::balance &&
+                                   is_island(system, c.broken_law->island)),
+                 "the law that did not hold");
+  archive.expect(!c.growth || is_island(system, c.growth->island), "the island that grew");
+  archive.expect(c.uncomputable_islands >= 0 && c.uncomputable_islands <= system.island_count(),
+                 "the number of islands that are not judged");
+  archive.expect_counts(
+      {c.missed.steps, c.steps_with_excess, c.steps_without_fixed_point, c.steps_without_margin},
+      "the number of steps so far");
 }
 
 RunCertificate::RunCertificate(const WaveDiscretisation& waves, const InnerUpdate& update,
@@ -57,8 +81,14 @@ void RunCertificate::take_findings(const EnergyLedger& ledger) {
     certificate_.growth = ledger.growth();
     condition();
   }
-  certificate_.uncomputable_islands = ledger.drowned_islands();
-  if (certificate_.uncomputable_islands > 0) condition();
+  const bool was_unjudged = certificate_.uncomputable_islands > 0;
+  certificate_.uncomputable_islands = ledger.unjudged_islands();
+  if (certificate_.uncomputable_islands > 0) {
+    condition();
+  } else if (was_unjudged && !certificate_.growth && certificate_.unjudged_parts.empty() &&
+             !certifier_ && certificate_.status == CertificateStatus::conditional) {
+    certificate_.status = CertificateStatus::holds;  // that was at a start from rest
+  }
   if (ledger.violated()) certificate_.status = CertificateStatus::violated;
 }
 

@@ -15,7 +15,7 @@ namespace portwave {
 class StateArchive;
 
 /// What a run has found so far; what is so from the start is not among it.
-void archive_findings(StateArchive& archive, Certificate& certificate);
+void archive_findings(StateArchive& archive, const System& system, Certificate& certificate);
 
 /// The certificate of a run with waves, put together step by step: what the ledger finds, which
 /// steps missed the tolerance and, with Certify::full, what a StepCertifier finds.
@@ -26,7 +26,7 @@ class RunCertificate {
                  const EnergyLedger& ledger, bool full, std::span<const int> unrepeatable);
 
   const Certificate& value() const { return certificate_; }
-  void archive(StateArchive& archive) { archive_findings(archive, certificate_); }
+  void archive(StateArchive& archive) { archive_findings(archive, waves_.system(), certificate_); }
 
   /// A step begins, from outgoing waves b.
   void begin(std::span<const double> b) {
@@ -38,7 +38,10 @@ class RunCertificate {
   /// What the ledger has found so far.
   void take(const EnergyLedger& ledger) {
     certificate_.max_passivity_residual_J = ledger.max_passivity_residual();
-    if (ledger.is_sound() && certificate_.worst_passivity_step == ledger.worst_step()) return;
+    if (ledger.is_sound() && certificate_.worst_passivity_step == ledger.worst_step() &&
+        certificate_.uncomputable_islands == 0) {
+      return;
+    }
     take_findings(ledger);
   }
   /// Step `index` missed the tolerance; the worst of them is kept. `share`: of the part with most

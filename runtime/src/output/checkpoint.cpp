@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "output/durable_file.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/version.hpp"
 
 namespace portwave {
@@ -33,7 +34,7 @@ constexpr const char* kLock = "lock";
 /// What stands before the members in a file. Its checksum is of all that follows it.
 struct Head {
   char magic[24] = "portwave checkpoint";
-  std::uint32_t format = 1;
+  std::uint32_t format = 2;
   std::uint32_t checksum = 0;
   char version[16] = {};
   std::uint64_t run = 0, recorded = 0, snapshot = 0;  // bytes
@@ -49,6 +50,26 @@ constexpr std::size_t kCheckedFrom = offsetof(Head, checksum) + sizeof(Head::che
 /// One that was not finished, whatever its checkpoints are worth.
 bool holds_a_run(const std::filesystem::path& folder) {
   return is_there(folder / kLast) || is_there(folder / kBefore) || is_there(folder / kComplete);
+}
+
+/// Names of files in one folder: a list may be made up, and a name that is a path leads elsewhere.
+std::vector<std::string> names_in(const nlohmann::json& list, const char* key) {
+  auto names = list.at(key).get<std::vector<std::string>>();
+  for (const std::string& name : names) {
+    const bool is_name = !name.empty() && name != "." && name != ".." &&
+                         name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+    if (!is_name)
+      throw std::runtime_error(fmt::format("{} is no name of a result", in_quotes(name)));
+  }
+  return names;
+}
+
+/// Links lead where nobody has looked.
+void refuse_link(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::is_symlink(std::filesystem::symlink_status(folder, ignored))) return;
+  throw std::runtime_error(
+      fmt::format("\"{}\" is a link: checkpoints are in a folder of their own", folder.string()));
 }
 
 std::span<const std::byte> bytes_of(std::string_view text) {
@@ -115,6 +136,7 @@ CheckpointFolder::CheckpointFolder(std::filesystem::path results, For what)
       folder_(results_ / kFolder),
       process_(::getpid()),
       goes_on_(what == For::going_on) {
+  refuse_link(folder_);
   std::error_code error;
   if (goes_on_ && !std::filesystem::is_directory(folder_, error)) {
     throw nothing_to_go_on_with("it has no folder \"checkpoint\"");
@@ -137,8 +159,12 @@ CheckpointFolder::CheckpointFolder(std::filesystem::path results, For what)
   refuse_unfinished(results_);
 }
 
+std::filesystem::path CheckpointFolder::place_in(const std::filesystem::path& results) {
+  return results / kFolder;
+}
+
 void CheckpointFolder::refuse_unfinished(const std::filesystem::path& results) {
-  const std::filesystem::path folder = results / kFolder;
+  const std::filesystem::path folder = place_in(results);
   if (!holds_a_run(folder)) return;
   throw std::runtime_error(
       fmt::format("\"{}\" is that of a run that was not finished: go on with it (--resume), or "
@@ -236,10 +262,10 @@ bool CheckpointFolder::finish(std::string& outcome) {
 
 void CheckpointFolder::move_to_results(const std::string& text) {
   const nlohmann::json list = nlohmann::json::parse(text);
-  for (const std::string& name : list.at("remove").get<std::vector<std::string>>()) {
-    remove_if_there(results_ / name);
-  }
-  for (const std::string& name : list.at("publish").get<std::vector<std::string>>()) {
+  const std::vector<std::string> obsolete = names_in(list, "remove"),
+                                 complete = names_in(list, "publish");
+  for (const std::string& name : obsolete) remove_if_there(results_ / name);
+  for (const std::string& name : complete) {
     // What is no more here was moved before.
     if (is_there(folder_ / name)) give_name(folder_ / name, results_ / name);
   }

@@ -27,10 +27,13 @@ class Descriptor {
   bool is_open() const { return number_ >= 0; }
   int number() const { return number_; }
   int close() { return ::close(std::exchange(number_, -1)); }
+  int release() { return std::exchange(number_, -1); }
 
  private:
   int number_;
 };
+
+constexpr int kToRead = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;  // what is no file makes nobody wait
 
 }  // namespace
 
@@ -72,7 +75,7 @@ bool is_there(const std::filesystem::path& path) {
 }
 
 std::vector<std::byte> read_all(const std::filesystem::path& path) {
-  const Descriptor descriptor(path, O_RDONLY | O_NONBLOCK);  // what is no file makes nobody wait
+  const Descriptor descriptor(path, kToRead);
   if (!descriptor.is_open()) fail_at("read", path, errno);
   struct stat status = {};
   if (::fstat(descriptor.number(), &status) != 0) fail_at("read", path, errno);
@@ -88,6 +91,15 @@ std::vector<std::byte> read_all(const std::filesystem::path& path) {
   }
   bytes.resize(read);
   return bytes;
+}
+
+std::FILE* open_own(const std::filesystem::path& path) {
+  Descriptor descriptor(path, kToRead);
+  if (!descriptor.is_open()) fail_at("read", path, errno);
+  std::FILE* const file = ::fdopen(descriptor.number(), "rb");
+  if (file == nullptr) fail_at("read", path, errno);
+  descriptor.release();
+  return file;
 }
 
 }  // namespace portwave

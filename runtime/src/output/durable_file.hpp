@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdio>
 #include <filesystem>
 #include <span>
 #include <vector>
@@ -14,7 +15,10 @@ namespace portwave {
 
 /// A file with these bytes, which are on the disk when it returns.
 void write_through(const std::filesystem::path& path, std::span<const std::byte> bytes);
+/// Of a file that a run has left. A link in its place is refused: it may lead anywhere.
 std::vector<std::byte> read_all(const std::filesystem::path& path);
+/// The same, opened to be read piece by piece.
+std::FILE* open_own(const std::filesystem::path& path);
 /// In place of what had that name.
 void give_name(const std::filesystem::path& from, const std::filesystem::path& to);
 void remove_if_there(const std::filesystem::path& path);

@@ -5,6 +5,8 @@
 #ifdef PORTWAVE_HDF5
 
 #include <algorithm>
+#include <compare>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <system_error>
@@ -12,6 +14,8 @@
 #include <fmt/format.h>
 
 #include "output/hdf5_handle.hpp"
+#include "output/input_file.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
 namespace {
@@ -69,8 +73,29 @@ std::vector<std::string> names_in(hid_t group) {
   return names;
 }
 
+/// What is not in this very file is not read by its name: links lead to any file. `path`: of groups and a
+/// dataset.
+void refuse_links(hid_t place, const std::string& path) {
+  for (std::size_t end = 0; end != std::string::npos;) {
+    end = path.find('/', end + 1);
+    const std::string name = path.substr(0, end);
+    H5L_info_t info = {};
+    if (name.empty() || H5Lget_info(place, name.c_str(), &info, H5P_DEFAULT) < 0) continue;
+    if (info.type == H5L_TYPE_HARD) continue;
+    throw std::runtime_error(fmt::format("{} is a link, and is not followed", in_quotes(name)));
+  }
+}
+
+/// One whose numbers are in this file, or in others of the folder (`sources_of`).
 Handle open_dataset(hid_t group, const std::string& name) {
-  return {H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose, "open a dataset"};
+  refuse_links(group, name);
+  Handle dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose, "open a dataset");
+  const Handle properties(H5Dget_create_plist(dataset), H5Pclose, "find properties");
+  if (H5Pget_external_count(properties) > 0) {
+    throw std::runtime_error(
+        fmt::format("the numbers of {} are in a file of another kind", in_quotes(name)));
+  }
+  return dataset;
 }
 
 /// Rows from `first` on, `width` numbers each.
@@ -135,20 +160,32 @@ TableInHdf5 open_table_in(hid_t group) {
   return table;
 }
 
-/// The files of the same folder that a dataset is made of; none for one that is all there.
-std::vector<std::string> files_of(hid_t dataset) {
+/// A dataset of another file that one is made of.
+struct Source {
+  std::string file, dataset;
+  auto operator<=>(const Source&) const = default;
+};
+
+std::string text_of(hid_t properties, std::size_t number,
+                    ssize_t (*get)(hid_t, std::size_t, char*, std::size_t)) {
+  const ssize_t size = get(properties, number, nullptr, 0);
+  std::string text(static_cast<std::size_t>(std::max<ssize_t>(size, 0)), '\0');
+  get(properties, number, text.data(), text.size() + 1);
+  return text;
+}
+
+/// What a dataset is made of; nothing for one that is all there.
+std::vector<Source> sources_of(hid_t dataset) {
   const Handle properties(H5Dget_create_plist(dataset), H5Pclose, "find properties");
   if (H5Pget_layout(properties) != H5D_VIRTUAL) return {};
   std::size_t count = 0;
   Handle::expect(H5Pget_virtual_count(properties, &count), "count files");
-  std::vector<std::string> files;
+  std::vector<Source> sources;
   for (std::size_t i = 0; i < count; ++i) {
-    const ssize_t size = H5Pget_virtual_filename(properties, i, nullptr, 0);
-    std::string name(static_cast<std::size_t>(std::max<ssize_t>(size, 0)), '\0');
-    H5Pget_virtual_filename(properties, i, name.data(), name.size() + 1);
-    files.push_back(std::move(name));
+    sources.push_back({text_of(properties, i, H5Pget_virtual_filename),
+                       text_of(properties, i, H5Pget_virtual_dsetname)});
   }
-  return files;
+  return sources;
 }
 
 std::vector<double> times_in(hid_t group) {
@@ -159,32 +196,40 @@ std::vector<double> times_in(hid_t group) {
   return times;
 }
 
-/// HDF5 gives NaN for what is not there, and says nothing.
+/// HDF5 gives NaN for what is not there, and says nothing; and it follows names to any file.
 void expect_files(const std::filesystem::path& path, const std::string& name,
                   const TableInHdf5& table, hid_t group) {
-  std::set<std::string> files;
+  if (!sources_of(table.time).empty()) throw std::runtime_error("\"time_s\" is not in this file");
+  std::set<Source> sources;
   for (const Handle& dataset : table.datasets) {
-    for (std::string& file : files_of(dataset)) files.insert(std::move(file));
+    for (Source& source : sources_of(dataset)) sources.insert(std::move(source));
   }
-  if (files.empty()) return;
+  if (sources.empty()) return;
+  const std::filesystem::path folder = path.parent_path();
   const std::vector<double> times = times_in(group);
-  for (const std::string& file : files) {
-    const std::filesystem::path there = path.parent_path() / file;
-    const auto fail = [&](const char* why) {
-      throw std::runtime_error(
-          fmt::format("cannot read \"{}\": columns of \"{}\" are in \"{}\", {}", path.string(),
-                      name, there.string(), why));
+  for (const auto& [file, dataset] : sources) {
+    const std::filesystem::path there = folder / file;
+    const auto fail = [&, &file = file](const char* why) {
+      throw std::runtime_error(fmt::format("cannot read \"{}\": columns of \"{}\" are in {}, {}",
+                                           path.string(), name, in_quotes((folder / file).string()),
+                                           why));
     };
+    if (std::filesystem::path(file).filename() != file) {
+      fail("which is no file of the same folder");
+    }
     std::error_code ignored;
     if (!std::filesystem::exists(there, ignored)) {
       fail("which is not there: files of a run on several ranks belong together");
     }
+    refuse_to_leave(folder, there);
     const std::string what = fmt::format("read \"{}\"", there.string());
     const Handle source(H5Fopen(there.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose,
                         what.c_str());
+    refuse_links(source, name);
     if (H5Lexists(source, name.c_str(), H5P_DEFAULT) <= 0) fail("which does not have them");
     const Handle own(H5Gopen2(source, name.c_str(), H5P_DEFAULT), H5Gclose, "open a group");
     if (times_in(own) != times) fail("which is of another run: its times are others");
+    if (!sources_of(open_dataset(source, dataset)).empty()) fail("which does not have them itself");
   }
 }
 
@@ -246,9 +291,11 @@ class Hdf5TableReader final : public TableReader {
 std::unique_ptr<TableReader> open_hdf5_table(const std::filesystem::path& path,
                                              const std::string& table) {
   const Silence silence;
+  H5PLset_loading_state(0);  // a file may name filters that would be loaded: code
   const std::string what = fmt::format("read \"{}\"", path.string());
   Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose, what.c_str());
   if (H5Lexists(file, table.c_str(), H5P_DEFAULT) <= 0) return nullptr;
+  refuse_links(file, table);
   const Handle group(H5Gopen2(file, table.c_str(), H5P_DEFAULT), H5Gclose, "open a group");
   TableInHdf5 opened = open_table_in(group);
   expect_files(path, table, opened, group);

@@ -1,7 +1,9 @@
 #include "output/input_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <stdexcept>
 #include <string_view>
 #include <sys/stat.h>
 #include <system_error>
@@ -22,6 +24,28 @@ std::string_view other_than_file(mode_t mode) {
 }
 
 }  // namespace
+
+std::filesystem::path plain_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::path plain =
+      std::filesystem::weakly_canonical(folder.empty() ? "." : folder, error);
+  if (error) plain = folder.lexically_normal();
+  return plain.has_filename() ? plain : plain.parent_path();  // "folder/"
+}
+
+bool lies_within(const std::filesystem::path& plain_folder, const std::filesystem::path& path) {
+  if (path.native().find('\0') != std::string::npos) return false;
+  std::error_code error;
+  const std::filesystem::path plain = std::filesystem::weakly_canonical(path, error);
+  if (error) return false;  // links in a circle, and folders that may not be entered
+  return std::ranges::mismatch(plain_folder, plain).in1 == plain_folder.end();
+}
+
+void refuse_to_leave(const std::filesystem::path& folder, const std::filesystem::path& path) {
+  if (lies_within(plain_folder(folder), path)) return;
+  throw std::runtime_error(
+      fmt::format("\"{}\" leads out of the folder of the results, and is not read", path.string()));
+}
 
 InputFile::InputFile(const std::filesystem::path& path, bool pipe) {
   struct stat status = {};

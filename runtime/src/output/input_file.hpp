@@ -7,6 +7,16 @@
 
 namespace portwave {
 
+/// A folder as `lies_within` wants it: absolute, links resolved.
+std::filesystem::path plain_folder(const std::filesystem::path& folder);
+/// Whether a path leads to something in a folder, or below it, wherever links lead. False where
+/// nobody can tell.
+bool lies_within(const std::filesystem::path& plain_folder, const std::filesystem::path& path);
+
+/// Results are read in their folder: where a link leads out of it, what was made up to do harm would be
+/// read as a result. Errors: std::runtime_error naming the file.
+void refuse_to_leave(const std::filesystem::path& folder, const std::filesystem::path& path);
+
 /// Reads a regular file from its beginning on, and waits for nobody: what has no end, or nobody writes
 /// to, is refused.
 class InputFile {

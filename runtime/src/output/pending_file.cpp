@@ -72,29 +72,36 @@ void PendingFile::append(std::int64_t value) {
 }
 
 void PendingFile::archive(StateArchive& archive) {
-  std::int64_t length = 0;
+  struct stat status = {};
   if (!archive.reads()) {
+    cut();
     flush();
     sync();
-    struct stat status = {};
     if (::fstat(descriptor_, &status) != 0) fail(errno);
-    length = status.st_size;
+    std::int64_t length = status.st_size;
     archive.value(length);
     return;
   }
+  std::int64_t length = 0;
   archive.value(length);
-  used_ = 0;
-  struct stat status = {};
   if (::fstat(descriptor_, &status) != 0) fail(errno);
   if (length < 0 || status.st_size < length) {
     throw std::runtime_error(
         fmt::format("\"{}\" has {} bytes, and had {} when the checkpoint was made",
                     hidden_.string(), status.st_size, length));
   }
-  if (::ftruncate(descriptor_, length) != 0) fail(errno);
+  used_ = 0;
+  length_ = length;
+}
+
+/// Where it was archived.
+void PendingFile::cut() {
+  if (length_ < 0) return;
+  if (::ftruncate(descriptor_, std::exchange(length_, -1)) != 0) fail(errno);
 }
 
 void PendingFile::close() {
+  cut();
   flush();
   if (stays_) sync();
   // Some file systems report a full disk only here.
@@ -121,6 +128,7 @@ void PendingFile::sync() {
 }
 
 void PendingFile::write(std::string_view text) {
+  cut();
   while (!text.empty()) {
     const ssize_t count = ::write(descriptor_, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;

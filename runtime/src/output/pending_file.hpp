@@ -35,8 +35,9 @@ class PendingFile {
   void append(double value);
   void append(std::int64_t value);
 
-  /// Writing: puts all that was appended on the disk, and notes how long the file is. Reading: cuts
-  /// the file to the length that was noted; what was appended since the construction is forgotten.
+  /// Writing: puts all that was appended on the disk, and notes how long the file is. Reading: the file
+  /// goes on from the length that was noted; what was appended since the construction is forgotten. It is
+  /// cut when something is written to it: whoever does not go on leaves it as it is.
   void archive(StateArchive& archive);
 
   /// Writes out and closes the hidden file; no more appending. One that stays is put on the disk.
@@ -52,6 +53,7 @@ class PendingFile {
 
   char* reserve(std::size_t count);
   void flush();
+  void cut();
   void sync();
   void write(std::string_view text);
   [[noreturn]] void fail(int error) const;
@@ -61,6 +63,7 @@ class PendingFile {
   std::filesystem::path hidden_;
   std::unique_ptr<char[]> buffer_;
   std::size_t used_ = 0;
+  std::int64_t length_ = -1;  // to go on from; negative: it has been cut there
   int descriptor_ = -1;
   bool stays_ = false;
   bool published_ = false;

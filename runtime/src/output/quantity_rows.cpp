@@ -57,6 +57,13 @@ void QuantityRows::take_within(const Stepper& stepper, double step_s, RowWriter&
   }
 }
 
+bool QuantityRows::is_after(double time_s) const {
+  if (every_s_ == 0.0) return rows_ == 1;
+  constexpr double kSame = 1e-6;  // of a row, and of the time
+  const double rows = static_cast<double>(rows_), due = time_s / every_s_;
+  return rows >= due * (1.0 - kSame) - kSame && rows <= due * (1.0 + kSame) + 1.0 + kSame;
+}
+
 void QuantityRows::take_initial(const Stepper& stepper, RowWriter& writer) {
   const std::span<const double> present = observed_->read(stepper);
   std::ranges::copy(present.first(smallest_.size()), smallest_.begin());

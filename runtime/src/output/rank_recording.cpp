@@ -22,6 +22,10 @@ namespace {
 
 constexpr std::string_view kHead = "results.rank-", kTail = ".h5";
 
+/// Far more than there are.
+constexpr std::int32_t kMostRanks = 1 << 20;
+bool is_rank(std::int32_t rank) { return rank >= 0 && rank < kMostRanks; }
+
 std::string file_of_rank(int rank) { return fmt::format("{}{}{}", kHead, rank, kTail); }
 
 void archive_text(StateArchive& archive, std::string& text) {
@@ -116,13 +120,25 @@ std::filesystem::path RankRecording::rows_file(std::size_t stretch, int rank) co
   return unfinished_ / fmt::format("trajectory.{}.rank-{}.rows", stretch, rank);
 }
 
-void RankRecording::archive_stretches(StateArchive& archive) {
+void RankRecording::archive_rows(StateArchive& archive) {
   std::uint64_t count = stretches_.size();
-  archive.value(count);
+  archive.count(count, sizeof(std::int64_t) + sizeof(std::uint64_t));
+  archive.expect(count > 0, "the number of times that the run was gone on with");
   if (archive.reads()) stretches_.assign(static_cast<std::size_t>(count), {});
+  const std::size_t quantities = options_.observables.size();
   for (Stretch& own : stretches_) {
     archive.value(own.rows);
     archive.vector(own.ranks);
+    archive.expect_counts({own.rows}, "the number of rows of a rank");
+    archive.expect(own.ranks.size() == quantities && std::ranges::all_of(own.ranks, is_rank),
+                   "the rank that recorded a quantity");
+  }
+  archive.value(grid_rows_);
+  archive.expect_counts({grid_rows_}, "the number of rows");
+  for (std::vector<double>* extremes : {&smallest_, &largest_}) {
+    archive.vector(*extremes);
+    archive.expect(extremes->size() == (smallest_.empty() ? 0 : quantities),
+                   "the number of extremes");
   }
 }
 
@@ -144,10 +160,7 @@ void RankRecording::take(const Stepper& stepper, const StepReport& report) {
 
 void RankRecording::archive(const Stepper& stepper, StateArchive& archive) {
   if (!archive.reads()) tell(stepper, Call::checkpoint);
-  archive_stretches(archive);
-  archive.value(grid_rows_);
-  archive.vector(smallest_);
-  archive.vector(largest_);
+  archive_rows(archive);
 }
 
 void RankRecording::make_files(const Stepper& stepper, const std::string& title) {
@@ -168,10 +181,7 @@ void RankRecording::tell(const Stepper& stepper, Call call, const std::string& t
     std::string results = results_.string(), unfinished = unfinished_.string();
     archive_text(writer, results);
     archive_text(writer, unfinished);
-    archive_stretches(writer);
-    writer.value(grid_rows_);
-    writer.vector(smallest_);
-    writer.vector(largest_);
+    archive_rows(writer);
   }
   writer.finish();
   if (stepper.ranks() != nullptr) stepper.tell_followers(bytes);
@@ -267,10 +277,7 @@ void RankRecording::read_begin(StateArchive& message) {
   archive_text(message, unfinished);
   results_ = results;
   unfinished_ = unfinished;
-  archive_stretches(message);
-  message.value(grid_rows_);
-  message.vector(smallest_);
-  message.vector(largest_);
+  archive_rows(message);
   message.finish();
   // What was recorded before is still there.
   for (std::size_t i = 0; i + 1 < stretches_.size(); ++i) {
@@ -394,8 +401,7 @@ void RankRecording::copy_rows(const Stretch& stretch, std::size_t number, std::v
     }
     if (source.places.empty()) continue;
     source.row.resize(width(theirs));
-    source.file.reset(std::fopen(source.path.c_str(), "rb"));
-    if (source.file == nullptr) fail_at("read", source.path, errno);
+    source.file.reset(open_own(source.path));
     sources.push_back(std::move(source));
   }
   for (std::int64_t n = 0; n < stretch.rows; ++n) {

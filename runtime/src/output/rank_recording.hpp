@@ -79,7 +79,7 @@ class RankRecording final : public Follower {
   std::filesystem::path rows_of_own_quantities();
   void copy_rows(const Stretch& stretch, std::size_t number, std::vector<double>& to,
                  const std::function<void(std::span<const double>)>& write);
-  void archive_stretches(StateArchive& archive);
+  void archive_rows(StateArchive& archive);
   std::filesystem::path rows_file(std::size_t stretch, int rank) const;
   std::size_t width(const std::vector<int>& quantities) const;
   std::vector<int> quantities_of(const Stretch& stretch, int rank) const;

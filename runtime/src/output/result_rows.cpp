@@ -16,7 +16,7 @@ namespace {
 
 using Kind = TableColumn::Kind;
 
-constexpr std::size_t kPartColumns = 4, kEnergyColumns = 13;
+constexpr std::size_t kPartColumns = 4, kEnergyColumns = 14;
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 TableColumn time_column() { return {"time_s", "s"}; }
@@ -34,6 +34,7 @@ std::vector<TableColumn> energy_columns(bool has_deadline) {
                                       {"iterations", "", Kind::integer},
                                       {"guard_alpha", ""},
                                       {"guard_withheld_J", "J"},
+                                      {"guard_tolerated_J", "J"},
                                       {"residual", ""},
                                       {"step_s", "s"}};
   if (has_deadline) columns.push_back({"slack_s", "s"});
@@ -99,6 +100,7 @@ void ResultRows::Sums::add(const StepReport& report) {
   mismatch_J += step.mismatch_J;
   alpha = std::min(alpha, step.alpha);
   withheld_J += step.withheld_J;
+  tolerated_J += step.tolerated_J;
   max_passivity_residual_J =
       empty ? step.max_passivity_residual_J
             : std::max(max_passivity_residual_J, step.max_passivity_residual_J);
@@ -171,6 +173,7 @@ void ResultRows::take_energy(const Stepper& stepper, double stored_J, double tan
                             static_cast<double>(sums_.iterations),
                             sums_.alpha,
                             sums_.withheld_J,
+                            sums_.tolerated_J,
                             sums_.residual,
                             sums_.step_s,
                             sums_.slack_s};
@@ -244,8 +247,10 @@ void ResultRows::take(const Stepper& stepper, const StepReport& report, RowWrite
   if (options_.energies) take_energies(stepper, writer);
 }
 
-void ResultRows::archive(StateArchive& archive) {
+void ResultRows::archive(const Stepper& stepper, StateArchive& archive) {
   archive.values(quantities_.rows(), sums_);
+  archive.expect(quantities_.is_after(stepper.time_s()), "the number of rows");
+  archive.expect_counts({sums_.iterations}, "the number of iterations since the last row");
   archive.array(quantities_.smallest());
   archive.array(quantities_.largest());
   archive.array(parts_);

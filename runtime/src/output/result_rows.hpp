@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -36,7 +37,8 @@ class ResultRows {
 
   void take_initial(const Stepper& stepper, RowWriter& writer);
   void take(const Stepper& stepper, const StepReport& report, RowWriter& writer);
-  void archive(StateArchive& archive);
+  /// Where the stepper stands, which is known before.
+  void archive(const Stepper& stepper, StateArchive& archive);
   /// Rows of the trajectory, with every_s.
   std::int64_t trajectory_rows() { return quantities_.rows(); }
 
@@ -48,6 +50,7 @@ class ResultRows {
     double mismatch_J = 0.0;
     double alpha = 1.0;
     double withheld_J = 0.0;
+    double tolerated_J = 0.0;
     double max_passivity_residual_J = 0.0;
     std::int64_t iterations = 0;
     double residual = 0.0;
@@ -56,6 +59,9 @@ class ResultRows {
     bool empty = true;
 
     void add(const StepReport& report);
+    friend constexpr std::array<std::size_t, 1> archive_flags(const Sums*) {
+      return {offsetof(Sums, empty)};
+    }
   };
 
   void take_energy(const Stepper& stepper, double stored_J, double tank_J, RowWriter& writer);

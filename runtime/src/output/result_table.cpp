@@ -83,11 +83,34 @@ void ResultTable::write_text(std::span<const double> row) {
   file_->append('\n');
 }
 
+/// What a row of kept numbers has to be for its text.
+bool ResultTable::can_be_written(std::span<const double> row) const {
+  constexpr double kMostInteger = 0x1p53;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const TableColumn& column = columns_[i];
+    if (column.kind == TableColumn::Kind::integer && !(std::abs(row[i]) <= kMostInteger)) {
+      return false;
+    }
+    const bool is_text = column.kind == TableColumn::Kind::text;
+    if (is_text && !(row[i] >= 0.0 && row[i] < static_cast<double>(column.texts.size()))) {
+      return false;
+    }
+  }
+  return std::isfinite(row[time_]);
+}
+
 void ResultTable::archive(StateArchive& archive) {
   file_->archive(archive);
   if (last_s_ == 0.0) return;
   archive.vector(kept_);
   archive.values(forgotten_);
+  if (!archive.reads()) return;
+  archive.expect(
+      kept_.size() % width() == 0 && forgotten_ % width() == 0 && forgotten_ <= kept_.size(),
+      "the number of rows that are kept");
+  for (std::size_t first = 0; first < kept_.size(); first += width()) {
+    archive.expect(can_be_written(std::span(kept_).subspan(first, width())), "a row that is kept");
+  }
 }
 
 void ResultTable::close() {

@@ -51,6 +51,7 @@ class ResultTable {
   void keep(std::span<const double> row);
   void write(std::span<const double> row);
   void write_text(std::span<const double> row);
+  bool can_be_written(std::span<const double> row) const;
 
   std::vector<TableColumn> columns_;
   std::unique_ptr<PendingFile> file_;

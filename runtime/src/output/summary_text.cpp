@@ -208,7 +208,8 @@ std::string energy_safety_text(const RunSummary& summary) {
     if (!has_waves(summary)) return text;  // their accounts are of whole steps, without a bound
     if (const double more_J = summary.energy.tolerated_J; more_J > 0.0) {
       text += fmt::format(
-          "\n               but for {:.2g} J, which the tolerance of the iteration explains", more_J);
+          "\n               but for {:.2g} J, which the tolerance of the iteration explains",
+          more_J);
     }
     return text + fmt::format("; the rounding of the account is at most {:.2g} J",
                               summary.energy.rounding_J);
@@ -244,7 +245,8 @@ std::string missed_text(const RunSummary& summary) {
 /// What the guard changed noticeably, and what helps.
 std::string changed_text(const RunSummary& summary) {
   return fmt::format(
-      "by up to {:.3g} of the waves, most in step {} on the island of \"{}\": its iteration had not "
+      "by up to {:.3g} of the waves, most in step {} on the island of \"{}\": its iteration had "
+      "not "
       "converged.\n               "
       "Allow more iterations, or have the method chosen: --set '/method={{\"kind\": \"auto\"}}'",
       1.0 - summary.guard.min_alpha, summary.guard.worst_step, printable(summary.guarded_part));
@@ -258,7 +260,8 @@ std::string certificate_text(const RunSummary& summary) {
   if (summary.guard.missed_steps > 0) lines.push_back(changed_text(summary));
   if (certificate.uncomputable_islands > 0) {
     lines.push_back(fmt::format(
-        "on {} island{} rounding may be more than a millionth of all energy there: the waves are too "
+        "on {} island{} rounding may be more than a millionth of all energy there: the waves are "
+        "too "
         "large, the states far from the origin, or the run very long",
         certificate.uncomputable_islands, certificate.uncomputable_islands == 1 ? "" : "s"));
   }
@@ -320,8 +323,8 @@ std::string certificate_text(const RunSummary& summary) {
   const char* const next_line = "\n               ";
   std::vector<std::string> exceptions;
   if (certificate.missed.steps > 0) {
-    exceptions.push_back(fmt::format("{} of {} steps missed the tolerance", certificate.missed.steps,
-                                     summary.steps));
+    exceptions.push_back(fmt::format("{} of {} steps missed the tolerance",
+                                     certificate.missed.steps, summary.steps));
   }
   if (summary.guard.missed_steps > 0) {
     exceptions.push_back(fmt::format("in {} of {} steps the guard changed the motion",

@@ -119,8 +119,12 @@ std::unique_ptr<TableReader> open_table(const std::filesystem::path& folder,
                                         const std::string& name) {
   const std::filesystem::path text = folder / (name + ".csv"), hdf5 = folder / "results.h5";
   std::error_code ignored;
-  if (std::filesystem::exists(text, ignored)) return std::make_unique<CsvTableReader>(text);
+  if (std::filesystem::exists(text, ignored)) {
+    refuse_to_leave(folder, text);
+    return std::make_unique<CsvTableReader>(text);
+  }
   if (std::filesystem::exists(hdf5, ignored)) {
+    refuse_to_leave(folder, hdf5);
     expect_readable(hdf5, InputFile(hdf5));
     return open_hdf5_table(hdf5, name);
   }

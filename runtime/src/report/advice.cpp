@@ -131,15 +131,14 @@ std::optional<Advice> guard_changed_the_motion(const Json& summary) {
   if (missed == 0.0) return {};
   return Advice{
       Level::warn, "The guard changed the motion",
-      fmt::format("In {:.0f} of {:.0f} steps the iteration had not converged, and would have created "
-                  "energy. What was committed instead is safe, and not the solution: waves were "
-                  "changed by up to {:.3g} of themselves, most in step {:.0f} on the island of {}. "
-                  "Let the method be chosen (`--set '/method={{\"kind\": \"auto\"}}'`), or allow "
-                  "more iterations.",
-                  missed, count(at(summary, "steps")),
-                  1.0 - count(at(summary, "guard", "min_alpha")),
-                  count(at(summary, "guard", "worst_step")),
-                  text_or(at(summary, "guard", "part"), "?"))};
+      fmt::format(
+          "In {:.0f} of {:.0f} steps the iteration had not converged, and would have created "
+          "energy. What was committed instead is safe, and not the solution: waves were "
+          "changed by up to {:.3g} of themselves, most in step {:.0f} on the island of {}. "
+          "Let the method be chosen (`--set '/method={{\"kind\": \"auto\"}}'`), or allow "
+          "more iterations.",
+          missed, count(at(summary, "steps")), 1.0 - count(at(summary, "guard", "min_alpha")),
+          count(at(summary, "guard", "worst_step")), text_or(at(summary, "guard", "part"), "?"))};
 }
 
 std::optional<Advice> guard_acts_often(const Json& summary) {
@@ -199,9 +198,10 @@ std::optional<Advice> far_impedances(const Json& summary) {
   if (count(at(summary, "certificate", "uncomputable_islands")) == 0.0) return {};
   return Advice{
       Level::warn, "Energy is not judged",
-      std::string("Rounding may have left more than a millionth of all energy in the account of some "
-                  "island. Mostly its waves are too large, because impedances are far from those of "
-                  "the parts. ") +
+      std::string(
+          "Rounding may have left more than a millionth of all energy in the account of some "
+          "island. Mostly its waves are too large, because impedances are far from those of "
+          "the parts. ") +
           kLetChoose};
 }
 

@@ -509,7 +509,7 @@ struct NeverContent final : GuardedAccounts {
   double energies(int) const override { return 1.0; }
   double stored(int) const override { return 1.0; }
   double supplied(int) const override { return 0.0; }
-  double tolerable(int) const override { return 0.01; }
+  bool takes(int, double, const CommittedStep&) const override { return true; }
   double tank(int) const override { return tank_J; }
   double mismatch(int) const override { return -1.0 - tank_J; }
 };
@@ -552,7 +552,9 @@ struct Deficit final : GuardedAccounts {
   double energies(int) const override { return 2.0; }
   double stored(int) const override { return 1.0; }
   double supplied(int) const override { return 0.0; }
-  double tolerable(int) const override { return tolerable_J; }
+  bool takes(int, double more_J, const CommittedStep&) const override {
+    return more_J <= tolerable_J;
+  }
   double tank(int) const override { return 0.0; }
   double mismatch(int) const override { return -deficit_J; }
 };

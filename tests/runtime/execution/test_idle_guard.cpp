@@ -80,6 +80,7 @@ struct Ends {
   std::vector<double> x;
   double momentum = 0.0;
   CertificateStatus status;
+  bool is_known = true;  ///< rounding is less than a millionth of what there was at the start
   GuardStatistics guard;
 };
 
@@ -95,6 +96,7 @@ Ends run(const System& system, bool guarded, int steps, double h) {
     for (std::size_t k = 3; k < 6 && x.size() == 6; ++k) out.momentum += x[k];
   }
   out.status = stepper.certificate().status;
+  out.is_known = stepper.energy().rounding_J <= 1e-6 * stepper.energy().initial_J;
   out.guard = testing::guard_of(stepper);
   return out;
 }
@@ -111,7 +113,11 @@ TEST(IdleGuard, LeavesChainsThatCoastFarFromTheOriginAlone) {
         const Ends guarded = run(system, true, 2000, h);
         const Ends plain = run(system, false, 2000, h);
         const double momentum = 12 * 0.3 * speed;
-        EXPECT_EQ(guarded.status, CertificateStatus::holds) << where;
+        // Of positions 1e8 elongations from the origin H is a small difference of large numbers.
+        EXPECT_EQ(guarded.is_known, offset < 1e6 || stiffness < 1e6 || speed > 10.0) << where;
+        EXPECT_EQ(guarded.status,
+                  guarded.is_known ? CertificateStatus::holds : CertificateStatus::conditional)
+            << where;
         const double reach = offset + 0.01 + speed * 2000 * h;
         // A rounding of a position is a force of that much elongation.
         const double rounded = 4e-15 * stiffness * reach * 2000 * h;

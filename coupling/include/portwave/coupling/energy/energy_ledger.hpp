@@ -113,7 +113,7 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   bool overdraws(int island, const CommittedStep& step) const override;
   bool is_too_loud(int island, const CommittedStep& step) const override;
   double energies(int island) const override;
-  double tolerable(int island) const override;
+  bool takes(int island, double deficit_J, const CommittedStep& step) const override;
   double stored(int island) const override {
     const Account& own = accounts_[static_cast<std::size_t>(island)];
     return std::abs(own.start + own.gained.value() + own.supplied);
@@ -134,8 +134,8 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   /// before [J], finite: whoever exchanged it has put that in. It counts as supplied, and is part of the
   /// next step's columns. Precondition: the part knows its energy.
   void revalue(int part, double more_J);
-  /// Islands of which the laws are not judged: rounding may have left more than a millionth of `energies`
-  /// in the account of some step.
+  /// Islands of which the laws are not judged now: rounding may have left more than a millionth of all
+  /// energy in the account.
   int unjudged_islands() const { return unjudged_count_; }
 
   /// H of a part as the ledger has it: at the start and the sum of its changes since [J].
@@ -182,23 +182,23 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   };
   /// The account of an island.
   struct Account {
-    double start = 0.0;     ///< H₀ [J]
-    double tank = 0.0;      ///< T₀ [J]
-    double size = 0.0;      ///< Σ|Hᵢ| + T₀ at the start
-    bool passive = true;    ///< no part is active
-    CompensatedSum gained;  ///< Σ (H⁺ − H − supply)
-    double supplied = 0.0;  ///< Σ supply
-    double moved = 0.0;     ///< Σ |supply|
+    double start = 0.0;      ///< H₀ [J]
+    double tank = 0.0;       ///< T₀ [J]
+    double size = 0.0;       ///< Σ|Hᵢ| + T₀ at the start
+    bool passive = true;     ///< no part is active
+    CompensatedSum gained;   ///< Σ (H⁺ − H − supply)
+    double supplied = 0.0;   ///< Σ supply
+    double moved = 0.0;      ///< Σ |supply|
     double tolerated = 0.0;  ///< what steps within their tolerance took beyond the tank
     /// What rounding may have left in these sums: by energies and waves, and, where that was looked
     /// at, by states.
     double by_waves = 0.0, by_states = 0.0;
-    bool is_judged = true;  ///< this has been less than a millionth of all energy there
+    double looked_at = 0.0;  ///< what it was when sources were looked at
 
     double rounding() const { return by_waves + by_states; }
 
-    friend constexpr std::array<std::size_t, 2> archive_flags(const Account*) {
-      return {offsetof(Account, passive), offsetof(Account, is_judged)};
+    friend constexpr std::array<std::size_t, 1> archive_flags(const Account*) {
+      return {offsetof(Account, passive)};
     }
   };
 
@@ -275,7 +275,8 @@ class EnergyLedger final : public GuardedAccounts, public IslandSums {
   CompensatedSum stored_, metered_J_;
   std::unique_ptr<StepRounding> rounding_;
   mutable ExtendedSums sums_of_parts_;
-  mutable std::vector<StateRoundings> state_roundings_;  // of slices, by island, of the tallied step
+  mutable std::vector<StateRoundings>
+      state_roundings_;  // of slices, by island, of the tallied step
   EnergyTotals totals_;
   /// What its members are the values of: sums over all steps of terms of one sign.
   struct {

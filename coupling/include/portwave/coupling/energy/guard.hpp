@@ -108,16 +108,16 @@ class PassivityGuard {
   struct Search {
     int island = 0;
     Path path = Path::none;
-    double tank = 0.0;      // T; round-off may have left it a little below zero
-    double mismatch = 0.0;  // m(â)
-    double incident = 0.0;  // |â|
-    double most = 1.0;      // α of which waves are not too loud
+    double tank = 0.0;        // T; round-off may have left it a little below zero
+    double mismatch = 0.0;    // m(â)
+    double incident = 0.0;    // |â|
+    double most = 1.0;        // α of which waves are not too loud
     double gap = kNotJudged;  // of an iteration that met its tolerance
-    double deficit = 0.0;   // −(T + m) at the last commit, T ≥ 0
-    double paid = 0.0;      // what there is to pay with
-    double length = 0.0;    // of the direction
-    double reach = 1.0;     // s
-    int attempts = 0;       // commits on the present path
+    double deficit = 0.0;     // −(T + m) at the last commit, T ≥ 0
+    double paid = 0.0;        // what there is to pay with
+    double length = 0.0;      // of the direction
+    double reach = 1.0;       // s
+    int attempts = 0;         // commits on the present path
     // Scaling.
     double psi_full = 0.0;    // ψ(1)
     double square = 0.0;      // |S(αâ)|² of the last commit
@@ -152,7 +152,7 @@ class PassivityGuard {
   void find_gaps(const CommittedStep& step);
   void choose_paths(const CommittedStep& step, const GuardedAccounts& ledger);
   bool may_go(const Search& search, double way, double most) const;
-  bool tolerate(const GuardedAccounts& ledger, const Search& search);
+  bool tolerate(const GuardedAccounts& ledger, const CommittedStep& step, const Search& search);
   void exchange(const double* b);
   template <class Wanted, class Add>
   void find_sums(const Wanted& wanted, const Add& add);
@@ -169,7 +169,8 @@ class PassivityGuard {
   double psi(const Search& search, double square) const;
   void choose_next(Search& search, double value) const;
   void choose_last(Search& search) const;
-  bool try_further(Search& search, double deficit_before, const GuardedAccounts& ledger);
+  bool try_further(Search& search, double deficit_before, const GuardedAccounts& ledger,
+                   const CommittedStep& step);
   bool settle_scaling(Search& search, bool feasible, double value);
   void note_use(const GuardedAccounts& ledger, const Search& search);
 

@@ -53,7 +53,7 @@ class IslandLedger final : public GuardedAccounts {
   bool overdraws(int island, const CommittedStep& step) const override;
   bool is_too_loud(int island, const CommittedStep& step) const override;
   double energies(int island) const override;
-  double tolerable(int island) const override;
+  bool takes(int island, double deficit_J, const CommittedStep& step) const override;
   double stored(int island) const override;
   double supplied(int island) const override;
   double mismatch(int island) const override { return mismatch_[at(island)]; }
@@ -106,8 +106,8 @@ class IslandLedger final : public GuardedAccounts {
   // and of the run.
   AlignedVector gained_, gained_lost_, tank_, tank_lost_, stored_, stored_lost_, supplied_,
       supplied_lost_, dissipated_in_all_, dissipated_lost_, mismatched_, mismatched_lost_,
-      given_up_, given_up_lost_, moved_, rounding_, by_states_, tolerated_, tolerated_of_step_,
-      max_residual_, max_stored_, max_ratio_;
+      given_up_, given_up_lost_, moved_, rounding_, by_states_, looked_at_, tolerated_,
+      tolerated_of_step_, max_residual_, max_stored_, max_ratio_;
   mutable AlignedVector sent_;  // as in EnergyLedger
   std::vector<char> passive_;   // no part of the island is active
   std::vector<char> closed_;
@@ -116,7 +116,6 @@ class IslandLedger final : public GuardedAccounts {
     int worst_part = -1;  // of the island, from 0
     std::int64_t worst_step = -1;
     bool violated = false;
-    bool is_judged = true;
     std::optional<BrokenLaw> broken_law;
     std::optional<EnergyGrowth> growth;
   };

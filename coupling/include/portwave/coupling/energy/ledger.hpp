@@ -89,8 +89,8 @@ struct GuardStatistics {
     }
     min_alpha = use.alpha < min_alpha ? use.alpha : min_alpha;
   }
-  double worst_alpha = 1.0;      ///< of the worst step
-  std::int64_t last_miss = -1;   ///< the last of missed_steps
+  double worst_alpha = 1.0;     ///< of the worst step
+  std::int64_t last_miss = -1;  ///< the last of missed_steps
 };
 
 /// Energies of a run, summed in step order [J]. Up to round-off

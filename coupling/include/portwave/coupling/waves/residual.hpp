@@ -65,12 +65,17 @@ class InterfaceResidual final : public IslandSums {
     int part = -1;
     double energy_J = 0.0;
 
-    /// The larger one; of equal ones that of the lower part.
+    /// The larger one; of equal ones that of the lower part. Where a trial has failed there is no number,
+    /// which is less than any.
     void take(const Share& other) {
       if (other.part < 0) return;
-      const bool is_first = other.energy_J == energy_J && other.part < part;
-      if (part < 0 || other.energy_J > energy_J || is_first) *this = other;
+      const double size = size_of(energy_J), other_size = size_of(other.energy_J);
+      const bool is_first = other_size == size && other.part < part;
+      if (part < 0 || other_size > size || is_first) *this = other;
     }
+
+   private:
+    static double size_of(double energy_J) { return std::isnan(energy_J) ? -1.0 : energy_J; }
   };
   Share largest_share(int island) const;
   /// Of some lanes.
