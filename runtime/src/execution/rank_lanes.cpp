@@ -48,10 +48,14 @@ void RankLanes::fetch_next() {
   has_next_ = true;
 }
 
-InterfaceResidual::Share RankLanes::largest_share(const InterfaceResidual& residual) const {
+InterfaceResidual::Share RankLanes::largest_share(
+    const InterfaceResidual& residual, const std::function<bool(int part)>& counts) const {
   InterfaceResidual::Share largest;
   for (const TaskSlice& slice : shares_.own_slices()) {
-    largest.take(residual.largest_share(slice.batch, slice.lanes));
+    for (int lane = slice.lanes.first; lane < slice.lanes.last; ++lane) {
+      const auto own = residual.largest_share(slice.batch, {lane, lane + 1});
+      if (counts(own.part)) largest.take(own);
+    }
   }
   largest.part = shares_.number_of(largest.part);
   for (const auto& other : gather_values(shares_.ranks(), largest)) largest.take(other);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "execution/rank_orders.hpp"
 #include "execution/rank_shares.hpp"
 #include "execution/wave_state.hpp"
@@ -34,8 +36,9 @@ class RankLanes {
   void note_accepted() { has_now_ = has_next_; }
   void note_restored() { has_now_ = true; }  ///< all lanes of the current state were
 
-  /// The part with most of the last gap, of all ranks. All call it.
-  InterfaceResidual::Share largest_share(const InterfaceResidual& residual) const;
+  /// The part with most of the last gap, of all ranks and those for which counts(part) holds. All call it.
+  InterfaceResidual::Share largest_share(const InterfaceResidual& residual,
+                                         const std::function<bool(int part)>& counts) const;
 
   /// While it lives, this rank looks at its own lanes, and nothing is fetched.
   class LookAtOwn {

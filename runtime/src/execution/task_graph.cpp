@@ -120,6 +120,28 @@ bool Task::solve_slowly(const TaskSlice& slice, const StepArrays& s, bool first)
   return false;
 }
 
+/// The port solves of a lane group into s.b_next; its record is then as it was before.
+PhaseStatus Task::solve_aside(const StepArrays& s, const TaskSlice& group) const {
+  const BatchSlot& slot = waves_.batch(group.batch);
+  const auto number = at(group.lanes.first / slot.batch->lane_group());
+  const std::vector<RecordRegion> regions = slot.batch->record_regions();
+  const auto begin_of = [&](const RecordRegion& region) {
+    return s.record + slot.record + region.begin + number * region.doubles;
+  };
+  std::vector<double> before;
+  for (const RecordRegion& region : regions) {
+    before.insert(before.end(), begin_of(region), begin_of(region) + region.doubles);
+  }
+  PhaseStatus status;
+  if (waves_.inexact_scatter(group.batch, group.lanes, s.record, s.u, s.b_next, status)) status = {};
+  const double* from = before.data();
+  for (const RecordRegion& region : regions) {
+    std::copy_n(from, region.doubles, begin_of(region));
+    from += region.doubles;
+  }
+  return status;
+}
+
 void Task::send(const StepArrays& s, std::uint64_t number) {
   for (const Outbound& out : outbound_) {
     out.channel->send(number, [&](double* waves) {

@@ -74,8 +74,8 @@ class Task {
     return small != nullptr && small->iterate(rule, evaluations, s.b, s.a);
   }
   /// Does the port solves again, lane group by lane group, and returns the lowest part that fails
-  /// and for which counts(part) holds. What comes out is more exact than b̂, and goes to where the
-  /// commit will write: b̂ must not depend on whether another part has failed.
+  /// and for which counts(part) holds. What comes out goes to where the commit will write, and warm starts
+  /// stay as they are: b̂ must not depend, now or later, on whether a part of another island has failed.
   template <class Counts>
   PhaseStatus find_failure(const StepArrays& s, const Counts& counts) const {
     PhaseStatus lowest;
@@ -84,11 +84,8 @@ class Task {
         const int group = waves_.batch(slice.batch).batch->lane_group();
         for (int first = slice.lanes.first; first < slice.lanes.last; first += group) {
           const LaneRange lanes{first, std::min(first + group, slice.lanes.last)};
-          PhaseStatus own;
-          if (!waves_.inexact_scatter(slice.batch, lanes, s.record, s.u, s.b_next, own) &&
-              counts(own.part)) {
-            lowest.merge(std::move(own));
-          }
+          PhaseStatus own = solve_aside(s, {slice.batch, lanes});
+          if (!own.ok() && counts(own.part)) lowest.merge(std::move(own));
         }
       }
     }
@@ -156,6 +153,7 @@ class Task {
     if (!updated_) core_coupling_.update(rule, s.b_trial, s.u);
     return solve(bound_now_->core, s) || reject_failed_trials(s);
   }
+  PhaseStatus solve_aside(const StepArrays& s, const TaskSlice& group) const;
   void gather(const StepArrays& s, std::uint64_t number);
   void scatter_own(const AlignedVector& from, double* out) const;
   /// `gathered`: b̂ of the shared junctions is there already.

@@ -92,6 +92,7 @@ StepResult WaveEngine::run(bool timed) {
   if (interface_) interface_->current().begin();
   StepResult result = runner_.executor->run(arrays(), plan_, outcomes_);
   if (result.failed_at < 0) return result;
+  if (interface_) interface_->current().revoke();
   const bool at_commit = result.failed_at == TaskOutcome::kCommit;
   if (result.failure.fault == StepFault::not_finite) replay(result.failed_at);
   fail(result.failure, at_commit ? m.iterations : result.failed_at);
@@ -127,7 +128,8 @@ StepReport WaveEngine::summarise(const StepResult& result) const {
 void WaveEngine::keep_within_tanks() {
   if (uses_ledger_) {
     if (!ledger_.tally(committed())) fail_at_commit_if(energy_overflow(ledger_));
-    if (guard_ && guard_->begin(ledger_, now_.record.data(), committed())) {
+    for (std::size_t i = 0; i < met_gap_J_.size(); ++i) met_gap_J_[i] = met_gap_J(outcomes_[i]);
+    if (guard_ && guard_->begin(ledger_, now_.record.data(), committed(), met_gap_J_)) {
       const auto committed_anew = [this] {
         if (!lead_) return;
         lead_->lanes().note_committed();
@@ -144,9 +146,10 @@ void WaveEngine::keep_within_tanks() {
 void WaveEngine::book(StepReport& report, double end_s, double step_s) {
   report.step_s = step_s;
   if (uses_ledger_) {
-    report.energy = ledger_.close(committed(), guard_ ? guard_->alpha() : 1.0,
-                                  guard_ ? guard_->withheld_J() : 0.0);
-    if (guard_) guard_->count();
+    report.energy = guard_ ? ledger_.close(committed(), guard_->alpha(), guard_->withheld_J(),
+                                           guard_->tolerated())
+                           : ledger_.close(committed());
+    if (guard_) guard_->count(clock_.steps());
   }
   accept(end_s, step_s);
   if (uses_ledger_) {
@@ -177,9 +180,7 @@ void WaveEngine::accept(double end_s, double step_s) {
 void WaveEngine::count_iterations(const StepReport& report) {
   count(report, has_tolerance_, statistics_);
   if (has_tolerance_ && !report.converged) {
-    certificate_->note_miss(
-        clock_.steps() - 1, report,
-        lead_ ? lead_->lanes().largest_share(residual_) : residual_.largest_share());
+    certificate_->note_miss(clock_.steps() - 1, report, largest_missing_share());
   }
   if (slices_) {
     slices_->keep_name(0, certificate().worst_passivity_part);
@@ -190,6 +191,21 @@ void WaveEngine::count_iterations(const StepReport& report) {
   statistics_.linearisations += report.linearisations;
   statistics_.rescues += report.rescues;
   if (interface_) interface_->watch(outcomes_, report.rescues > 0, clock_.steps());
+}
+
+/// The part with most of the gap, of the islands that missed their tolerance. What is left of others is that
+/// of whichever evaluation their task came to.
+InterfaceResidual::Share WaveEngine::largest_missing_share() const {
+  const auto is_missing = [&](int part) {
+    return !outcomes_[static_cast<std::size_t>(waves_.system().island_of_part(part))].converged;
+  };
+  if (lead_) return lead_->lanes().largest_share(residual_, is_missing);
+  InterfaceResidual::Share largest;
+  for (std::size_t island = 0; island < outcomes_.size(); ++island) {
+    if (outcomes_[island].converged) continue;
+    largest.take(residual_.largest_share(static_cast<int>(island)));
+  }
+  return largest;
 }
 
 void WaveEngine::note_times(StepReport& report, const Moments& moments) {

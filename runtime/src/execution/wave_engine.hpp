@@ -112,9 +112,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   void set_iterations(int iterations) override;
   void set_impedance(std::span<const double> by_port) override;
   void tune_anew() override;
-  double impedance(int scalar_port, int stage) const override {
-    return waves_.impedance()[offset_of(scalar_port, stage)];
-  }
+  double impedance(int scalar_port, int stage) const override;
   bool follows_state() const override { return tuner().follows_state(); }
   const TuningStatistics& tuning() const override { return tuning_; }
   std::span<const GuardUse> guard_uses() const override {
@@ -122,10 +120,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   const GuardStatistics* guard() const override { return guard_ ? &guard_->statistics() : nullptr; }
   PartEnergies energies_of(int part) const override;
-  double tank(int island) const override { return ledger_.tank(island); }
-  int iterations_of_island(int island) const override {
-    return outcomes_[static_cast<std::size_t>(island)].iterations;
-  }
+  double tank(int island) const override;
+  int iterations_of_island(int island) const override;
 
  private:
   /// When a step was where.
@@ -143,6 +139,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   void book(StepReport& report, double end_s, double step_s);
   void accept(double end_s, double step_s);
   void count_iterations(const StepReport& report);
+  InterfaceResidual::Share largest_missing_share() const;
   void note_times(StepReport& report, const Moments& moments);
   void retune();
   Clock::time_point await_turn(double step_s);
@@ -151,6 +148,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     if (!status.ok()) fail(status, iteration);
   }
   void fail_at_commit_if(const PhaseStatus& status) {
+    if (!status.ok() && interface_) interface_->current().revoke();
     fail_if(status, options_.method.waves().iterations);
   }
   void replay(int noticed_at);
@@ -170,7 +168,6 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   const double* incident() const override { return next_.a.data(); }
 
   // Setting up (wave_engine_setup.cpp).
-  std::vector<char> find_islands_at_risk() const;
   void resolve_method();
   void prepare_iteration();
   void make_executor();
@@ -178,6 +175,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
 
   // Between steps (wave_engine_access.cpp).
   void archive_levels(StateArchive& archive);
+  void expect_sound(const StateArchive& archive) const;
   bool has_impedance(std::span<const double> by_port) const;
   void scatter_anew(std::span<const double> by_port);
   void impedances_changed();
@@ -186,6 +184,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   void rebind();
   void refuse_with_ranks() const;
   void expect_own(int part) const;
+  /// Errors: std::out_of_range.
+  void expect_port_and_stage(int scalar_port, int stage) const;
   double share_of_step(double time_s) const;
   EffortFlow at_stage(int scalar_port, int stage) const;
   int part_of_port(int scalar_port) const {
@@ -255,6 +255,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   AlignedVector input_;
   std::vector<double> settings_;  // of settable inputs
   std::vector<IslandOutcome> outcomes_;
+  std::vector<double> met_gap_J_;  // by island, for the guard; empty without a tolerance
   std::unique_ptr<SliceSums> slices_;  // of a slice
   EnergyLedger ledger_;
   InterfaceResidual residual_;
