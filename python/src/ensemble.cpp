@@ -96,12 +96,14 @@ class PyEnsemble {
   }
   void states(const Written& x) {
     const auto n = static_cast<std::size_t>(ensemble_->state_size());
+    expect_numbers(x.size(), n);
     for (int i = 0; i < ensemble_->replicas(); ++i) {
       ensemble_->get_state(i, numbers(x).subspan(static_cast<std::size_t>(i) * n, n));
     }
   }
   void set_states(const Read& x) {
     const auto n = static_cast<std::size_t>(ensemble_->state_size());
+    expect_numbers(x.size(), n);
     ensemble_->reset();
     for (int i = 0; i < ensemble_->replicas(); ++i) {
       ensemble_->set_state(i, numbers(x).subspan(static_cast<std::size_t>(i) * n, n));
@@ -109,6 +111,7 @@ class PyEnsemble {
   }
   void set_inputs(const Read& u) {
     const auto m = static_cast<std::size_t>(ensemble_->input_size());
+    expect_numbers(u.size(), m);
     for (int i = 0; i < ensemble_->replicas(); ++i) {
       for (std::size_t k = 0; k < m; ++k) {
         ensemble_->set_input(i, static_cast<int>(k), u.data()[static_cast<std::size_t>(i) * m + k]);
@@ -169,6 +172,15 @@ class PyEnsemble {
   double step_s() const { return ensemble_->options_of(0).step_s; }
 
  private:
+  /// So many for each replica.
+  void expect_numbers(std::size_t found, std::size_t each) const {
+    const std::size_t wanted = static_cast<std::size_t>(ensemble_->replicas()) * each;
+    if (found == wanted) return;
+    throw std::invalid_argument(std::to_string(found) + " numbers are given, and " +
+                                std::to_string(wanted) + " are needed: " + std::to_string(each) +
+                                " for each replica");
+  }
+
   std::optional<portwave::Ensemble> ensemble_;
 };
 

@@ -19,6 +19,7 @@ std::optional<HttpRequest> parse_request(std::string_view head);
 
 /// A head with its end, for an answer of so many bytes, after which the connection is closed; without
 /// `bytes` they go on until then.
-std::string answer_head(int status, std::string_view content_type, std::optional<std::size_t> bytes);
+std::string answer_head(int status, std::string_view content_type,
+                        std::optional<std::size_t> bytes);
 
 }  // namespace portwave::cli

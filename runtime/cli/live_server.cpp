@@ -94,12 +94,13 @@ struct Visit {
   };
   OwnDescriptor socket;
   Stage stage = Stage::asks;
-  ServerClock::time_point until;  ///< closed then; where it is told news and took all: the next beat
+  ServerClock::time_point
+      until;  ///< closed then; where it is told news and took all: the next beat
   std::string in = {}, out = {};
   std::size_t sent = 0;  ///< of `out`
   std::int64_t version = -1;
   ServerClock::time_point told_at = {};
-  bool has_last = false;     ///< the last news are in `out`
+  bool has_last = false;      ///< the last news are in `out`
   bool asks_no_more = false;  ///< its side is closed
 
   bool has_to_send() const { return sent < out.size(); }
@@ -175,7 +176,8 @@ struct LiveServer::Impl {
       if (visits.size() >= kMostConnections && !make_room()) return;  // it is closed again
       // What nobody reads waits here, where it has its time, and not with the system.
       ::setsockopt(socket.number(), SOL_SOCKET, SO_SNDBUF, &kSystemBytes, sizeof kSystemBytes);
-      visits.push_back({.socket = std::move(socket), .until = ServerClock::now() + patience.request});
+      visits.push_back(
+          {.socket = std::move(socket), .until = ServerClock::now() + patience.request});
     }
   }
 

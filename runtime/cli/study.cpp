@@ -127,7 +127,8 @@ int run_command(const StudyBudgetArguments& arguments, std::ostream& out, std::o
   const Scenario scenario = load(arguments.scenario, status);
   std::optional<OutputFolder> folder;
   if (arguments.out) {
-    folder.emplace(*arguments.out, std::initializer_list<const char*>{kBudgetFile, kBudgetTable, kReportPage},
+    folder.emplace(*arguments.out,
+                   std::initializer_list<const char*>{kBudgetFile, kBudgetTable, kReportPage},
                    scenario.recording.inputs);
   }
   const ThreadAllowance allowance(arguments.threads);

@@ -192,12 +192,16 @@ TEST_F(Servo, AnObserverCannotStepOrChangeWhatCallsIt) {
   using Act = portwave_status (*)(portwave_simulation*, portwave_snapshot*);
   const std::vector<std::pair<const char*, Act>> refused = {
       {"step", [](portwave_simulation* s, portwave_snapshot*) { return portwave_step(s); }},
-      {"step_by", [](portwave_simulation* s, portwave_snapshot*) { return portwave_step_by(s, 1e-4); }},
+      {"step_by",
+       [](portwave_simulation* s, portwave_snapshot*) { return portwave_step_by(s, 1e-4); }},
       {"run", [](portwave_simulation* s, portwave_snapshot*) { return portwave_run(s, 1); }},
       {"run 0", [](portwave_simulation* s, portwave_snapshot*) { return portwave_run(s, 0); }},
-      {"run_until", [](portwave_simulation* s, portwave_snapshot*) { return portwave_run_until(s, 1.0); }},
-      {"restore", [](portwave_simulation* s, portwave_snapshot* at) { return portwave_restore(s, at); }},
-      {"threads", [](portwave_simulation* s, portwave_snapshot*) { return portwave_set_threads(s, 2); }},
+      {"run_until",
+       [](portwave_simulation* s, portwave_snapshot*) { return portwave_run_until(s, 1.0); }},
+      {"restore",
+       [](portwave_simulation* s, portwave_snapshot* at) { return portwave_restore(s, at); }},
+      {"threads",
+       [](portwave_simulation* s, portwave_snapshot*) { return portwave_set_threads(s, 2); }},
       {"parameter",
        [](portwave_simulation* s, portwave_snapshot*) {
          return portwave_set_parameter(s, "load.inertia_kgm2", 1.0);
@@ -210,8 +214,10 @@ TEST_F(Servo, AnObserverCannotStepOrChangeWhatCallsIt) {
   };
   const std::vector<std::pair<const char*, Act>> allowed = {
       {"nothing", [](portwave_simulation*, portwave_snapshot*) { return PORTWAVE_OK; }},
-      {"input", [](portwave_simulation* s, portwave_snapshot*) { return portwave_set_input(s, 0, 5.0); }},
-      {"take", [](portwave_simulation* s, portwave_snapshot* into) { return portwave_take(s, into); }},
+      {"input",
+       [](portwave_simulation* s, portwave_snapshot*) { return portwave_set_input(s, 0, 5.0); }},
+      {"take",
+       [](portwave_simulation* s, portwave_snapshot* into) { return portwave_take(s, into); }},
       {"clone",
        [](portwave_simulation* s, portwave_snapshot*) {
          portwave_simulation* clone = nullptr;
@@ -314,7 +320,8 @@ TEST_F(Servo, NullPointersAreRefusedWhereverOneMayBe) {
   EXPECT_EQ(portwave_find_input(servo_, nullptr), -1);
   EXPECT_EQ(portwave_find_quantity(servo_, nullptr), -1);
   EXPECT_EQ(portwave_set_parameter(servo_, nullptr, 1.0), PORTWAVE_INVALID_ARGUMENT);
-  EXPECT_EQ(portwave_get_parameter(servo_, "load.inertia_kgm2", nullptr), PORTWAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(portwave_get_parameter(servo_, "load.inertia_kgm2", nullptr),
+            PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_states(servo_, nullptr, 3), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_read_all(servo_, nullptr, 1, nullptr), PORTWAVE_INVALID_ARGUMENT);
   EXPECT_EQ(portwave_get_energy(servo_, nullptr), PORTWAVE_INVALID_ARGUMENT);

@@ -367,6 +367,10 @@ def test_what_an_ensemble_calls_cannot_use_it():
 
     system = pw.System.from_file(SERVO)
     ensemble = pw.Ensemble(system.add_controller("law", law, inputs=["load.angle"], drives="supply.effort"), 2)
+    core, short = ensemble._core, np.zeros(1)
+    for call in (core.states, core.set_states):
+        with pytest.raises(ValueError, match="1 numbers are given"):
+            call(short)
     ensemble.run(3)
     assert ensemble.step_index == 3 and len(told) == 5
     with pytest.raises(ValueError, match="at least 0"):

@@ -59,9 +59,10 @@ struct portwave_simulation {
   /// Errors: std::logic_error.
   void expect_idle(const char* to_do) const {
     if (!is_stepping) return;
-    throw std::logic_error(std::string("the simulation is at a step: a function that it calls, such as "
-                                       "its observer, cannot ") +
-                           to_do + " it. Return first (other than 0 ends the run)");
+    throw std::logic_error(
+        std::string("the simulation is at a step: a function that it calls, such as "
+                    "its observer, cannot ") +
+        to_do + " it. Return first (other than 0 ends the run)");
   }
 
   std::shared_ptr<portwave::Scenario> scenario;  // but for its system; clones share it

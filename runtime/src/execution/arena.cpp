@@ -131,7 +131,8 @@ void start_workers(int threads) {
   if (mappable_bytes() == 0) return;
   using Control = tbb::global_control;
   const auto most = Control::active_value(Control::max_allowed_parallelism);
-  const int workers = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), most)) - 1;
+  const int workers =
+      static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), most)) - 1;
   if (workers < 1) return;
   struct Muster {
     std::atomic<int> come = 0;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "execution/activity.hpp"
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
 
@@ -52,6 +53,8 @@ class StepEngine {
   }
   /// StepperOptions::step_s.
   double step_s() const { return step_s_; }
+  /// Of the stepper, which stays where it is when that is moved.
+  Activity& activity() const { return activity_; }
   /// Time and number of the committed steps. Steps are moved on by it, inputs sampled by it.
   virtual const StepClock& clock() const = 0;
 
@@ -104,6 +107,7 @@ class StepEngine {
 
  private:
   double step_s_;
+  mutable Activity activity_;
 };
 
 /// What a channel is now.

@@ -9,10 +9,14 @@
 #include <map>
 #include <mutex>
 #include <random>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -185,6 +189,9 @@ class ThreadRank final : public Ranks {
 
 void run_thread_ranks(int size, const std::function<void(const std::shared_ptr<Ranks>&)>& body,
                       const ThreadRanksOptions& options) {
+  if (size < 1 || size > kMaxThreads) {
+    throw std::invalid_argument(fmt::format("there are 1 to {} ranks, got {}", kMaxThreads, size));
+  }
   const auto world = std::make_shared<World>(size, options);
   std::vector<std::exception_ptr> failures(at(size));
   std::vector<std::thread> threads;

@@ -26,7 +26,7 @@ constexpr std::size_t kMostRemembered = 10'000;
 /// What is known of a parameter or an index without writing anything out.
 struct Variable {
   std::string_view name;
-  double weight = 1.0;                 ///< of its value
+  double weight = 1.0;                ///< of its value
   std::optional<double> number = {};  ///< nothing: it is none, or differs from entry to entry
 };
 
@@ -44,16 +44,14 @@ struct Variables {
 /// A value as it is written: so many values, and the parameters that stand for more.
 struct Written {
   double values = 0.0;
-  double references = 0.0;  ///< of them: what is replaced by something else
-  std::map<std::string_view, double> times = {};    ///< by name
+  double references = 0.0;                        ///< of them: what is replaced by something else
+  std::map<std::string_view, double> times = {};  ///< by name
   std::map<std::string_view, double> in_texts = {};  ///< as "{name}"
 
   /// What filling it in makes.
   double charge(const Variables& scope) const { return values + of_parameters(scope); }
   /// What it is then.
-  double result(const Variables& scope) const {
-    return values - references + of_parameters(scope);
-  }
+  double result(const Variables& scope) const { return values - references + of_parameters(scope); }
 
  private:
   double of_parameters(const Variables& scope) const {
@@ -347,10 +345,10 @@ class ExpansionWeight {
              std::abs(*value) <= static_cast<double>(scenario_limits::kIndex);
     };
     if (!fits(first) || !fits(last)) return charge;
-    return charge + of_many(index, *first, *last - *first + 1.0, scope,
-                            [&](const Variables& inner) {
-                              return 1.0 + of_level(entry, ranges, level + 1, inner);
-                            });
+    return charge +
+           of_many(index, *first, *last - *first + 1.0, scope, [&](const Variables& inner) {
+             return 1.0 + of_level(entry, ranges, level + 1, inner);
+           });
   }
 
   const Json& root_;

@@ -127,7 +127,8 @@ void ZipArchive::check_sizes(const Member& member, std::uint64_t& sum) const {
   sum += member.unpacked;
   if (sum <= kFreeBytes || sum / kMostRatio <= bytes_.size()) return;
   fail_zip(fmt::format(
-      " has {} bytes and is more than {} times as large when unpacked, which no matrix needs; if it "
+      " has {} bytes and is more than {} times as large when unpacked, which no matrix needs; if "
+      "it "
       "is sound, write it without compression (scipy.sparse.save_npz(..., compressed=False))",
       bytes_.size(), kMostRatio));
 }

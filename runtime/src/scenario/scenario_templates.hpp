@@ -74,7 +74,6 @@ class TemplateFiller {
   static constexpr std::size_t kCharactersOfValue = 32;  ///< that weigh as much as a value
 
  private:
-
   struct Compiled {
     std::string text;
     std::vector<std::string> names;        ///< of the scope's variables, the own ones first

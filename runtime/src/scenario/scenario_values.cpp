@@ -158,9 +158,10 @@ std::optional<std::vector<StateVariable>> read_counted_states(const Node& node) 
   if (!count || !name || !unit) return std::nullopt;
   constexpr std::size_t kMostCharacters = std::size_t{1} << 27;  // of all names and units
   if (name->size() + unit->size() > kMostCharacters / static_cast<std::size_t>(*count)) {
-    node.fail(fmt::format("{} names that begin with {} characters, with units of {}, have more than "
-                          "{} characters together",
-                          *count, name->size(), unit->size(), kMostCharacters));
+    node.fail(
+        fmt::format("{} names that begin with {} characters, with units of {}, have more than "
+                    "{} characters together",
+                    *count, name->size(), unit->size(), kMostCharacters));
     return std::nullopt;
   }
   std::vector<StateVariable> states;

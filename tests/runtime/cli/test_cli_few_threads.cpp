@@ -142,8 +142,8 @@ TEST(CliFewThreads, WhereAddressSpaceIsLimited) {
         const std::string limit = resource + std::to_string(megabytes << 20);
         const ProcessResult result = run_process(
             Words{kPrlimit, limit} +
-            testing::command({"run", chain, "--steps", "5", "--threads", "64", "--executor", executor,
-                              "--out", (folder / "out").string()}));
+            testing::command({"run", chain, "--steps", "5", "--threads", "64", "--executor",
+                              executor, "--out", (folder / "out").string()}));
         EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 3)
             << limit << ", " << executor << ": " << said(result);
         ran += result.exit_code == 0 ? 1 : 0;

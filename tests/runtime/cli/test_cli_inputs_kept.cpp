@@ -55,8 +55,8 @@ TEST(CliInputsKept, ARunSparesItsScenario) {
                   input);
     }
     // The control: elsewhere it runs.
-    const ProcessResult elsewhere = portwave_cli(
-        {"run", input.string(), "--steps", "3", "--out", (folder / "out").string()});
+    const ProcessResult elsewhere =
+        portwave_cli({"run", input.string(), "--steps", "3", "--out", (folder / "out").string()});
     EXPECT_EQ(elsewhere.exit_code, 0) << said(elsewhere);
   }
 }

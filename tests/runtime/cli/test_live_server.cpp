@@ -61,13 +61,14 @@ constexpr LiveServer::Patience kForever = {
 /// Sends a byte now and then, until it goes.
 class Dripping {
  public:
-  explicit Dripping(int port) : visitor_(port), thread_([this](const std::stop_token& stop) {
-    const std::string head = "GET / HTTP/1.1\r\nX-Drip: ";
-    for (std::size_t i = 0; !stop.stop_requested(); ++i) {
-      if (!visitor_.send(i < head.size() ? head.substr(i, 1) : "x")) return;
-      std::this_thread::sleep_for(2ms);
-    }
-  }) {}
+  explicit Dripping(int port)
+      : visitor_(port), thread_([this](const std::stop_token& stop) {
+          const std::string head = "GET / HTTP/1.1\r\nX-Drip: ";
+          for (std::size_t i = 0; !stop.stop_requested(); ++i) {
+            if (!visitor_.send(i < head.size() ? head.substr(i, 1) : "x")) return;
+            std::this_thread::sleep_for(2ms);
+          }
+        }) {}
 
  private:
   HttpVisitor visitor_;
@@ -241,8 +242,8 @@ TEST(CliLiveServer, ARunEndsBesideSlowVisitors) {
   using testing::said;
   for (const int signal : {0, SIGTERM}) {
     const std::string steps = signal == 0 ? "100" : "100000000";
-    testing::Subprocess process(testing::command(
-        {"run", testing::kPair, "--steps", steps, "--pace", "1", "--serve", "0"}));
+    testing::Subprocess process(
+        testing::command({"run", testing::kPair, "--steps", steps, "--pace", "1", "--serve", "0"}));
     const std::string told = process.stderr_until("http://127.0.0.1:", "/\n");
     if (!holds(told, "http://127.0.0.1:")) {
       const auto result = process.wait();

@@ -17,6 +17,7 @@
 
 #include "portwave/runtime/ensemble/ensemble.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
+#include "portwave/runtime/execution/thread_ranks.hpp"
 #include "portwave/subsystems/catalogue/oscillators.hpp"
 #include "portwave/subsystems/nonlinear/nonlinear_part.hpp"
 
@@ -196,8 +197,8 @@ TEST(Reentrance, WhatAStepperCallsCannotStepOrChangeIt) {
       bool was_tried = false;
       std::vector<double> after;
       const auto said = told(from, attempt, was_tried, after);
-      const std::string where = std::string(attempt.name) + " from " +
-                                std::to_string(static_cast<int>(from));
+      const std::string where =
+          std::string(attempt.name) + " from " + std::to_string(static_cast<int>(from));
       EXPECT_TRUE(was_tried) << where;
       EXPECT_EQ(after, expected) << where;
       const bool may = from == From::observer && attempt.is_for_observers;
@@ -276,9 +277,9 @@ TEST(Reentrance, NumbersThatNoRunCanUseAreRefused) {
       EXPECT_THROW(stepper.set_input(InputSlot{0}, bad), std::invalid_argument);
       EXPECT_THROW(stepper.set_input(2, 0, bad), std::invalid_argument);
       EXPECT_THROW(stepper.set_inputs(std::vector<double>{0.0, bad}), std::invalid_argument);
-      EXPECT_THROW(stepper.waves()->set_impedance(std::vector<double>(
-                       system.scalar_ports().size(), bad)),
-                   ConfigError);
+      EXPECT_THROW(
+          stepper.waves()->set_impedance(std::vector<double>(system.scalar_ports().size(), bad)),
+          ConfigError);
     }
     EXPECT_EQ(all_states(stepper), before);
     EXPECT_EQ(stepper.input(InputSlot{0}), 0.0);
@@ -292,7 +293,8 @@ TEST(Reentrance, NumbersOfWhatThereIsNotAreRefused) {
   stepper.step();
   const int parts = static_cast<int>(system.parts().size());
   const int ports = static_cast<int>(system.scalar_ports().size());
-  for (const int bad : {-1, parts, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
+  for (const int bad :
+       {-1, parts, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
     EXPECT_THROW((void)stepper.state(bad), std::out_of_range) << bad;
     EXPECT_THROW((void)stepper.storage(bad), std::out_of_range) << bad;
     EXPECT_THROW((void)stepper.rank_of_part(bad), std::out_of_range) << bad;
@@ -422,6 +424,7 @@ TEST(Reentrance, OptionsThatNoRunCanUseAreRefused) {
   for (const int bad : {0, -1, kMaxThreads + 1, std::numeric_limits<int>::max()}) {
     refuses([&](StepperOptions& o) { o.threads = bad; });
     EXPECT_THROW(Arena{bad}, std::invalid_argument) << bad;
+    EXPECT_THROW(run_thread_ranks(bad, [](const auto&) {}), std::invalid_argument) << bad;
   }
   refuses([&](StepperOptions& o) { o.method.waves().iterations = -1; });
   refuses([&](StepperOptions& o) { o.method.waves().stages = -1; });

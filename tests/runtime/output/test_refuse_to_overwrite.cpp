@@ -79,17 +79,17 @@ RecordingOptions reading(const fs::path& path) {
 
 TEST(RefuseToOverwrite, NoRecorderIsMadeWhereItsFilesWouldReplaceAnInput) {
   // What a run writes, in whatever form, and what it removes of an earlier one.
-  for (const char* name :
-       {"summary.json", "network.json", "trajectory.csv", "energy.csv", "events.csv",
-        "energy_parts.csv", "energy_junctions.csv", "results.h5", "results.rank-3.h5",
-        "report.html", "trace.json"}) {
+  for (const char* name : {"summary.json", "network.json", "trajectory.csv", "energy.csv",
+                           "events.csv", "energy_parts.csv", "energy_junctions.csv", "results.h5",
+                           "results.rank-3.h5", "report.html", "trace.json"}) {
     const TemporaryFolder folder;
     write_text(folder / name, kContent);
     EXPECT_THROW(FileRecorder(folder.path(), reading(folder / name)), ConfigError) << name;
     EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{name});
     EXPECT_EQ(read_text(folder / name), kContent);
     // The controls: that of an earlier run, and an input of that name elsewhere.
-    EXPECT_NO_THROW(FileRecorder(folder.path(), RecordingOptions(testing::pair_scenario().recording)))
+    EXPECT_NO_THROW(
+        FileRecorder(folder.path(), RecordingOptions(testing::pair_scenario().recording)))
         << name;
     EXPECT_NO_THROW(FileRecorder(folder / "out", reading(folder / name))) << name;
   }

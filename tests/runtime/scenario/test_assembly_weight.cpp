@@ -44,9 +44,11 @@ const std::vector<std::string>& sound_scenarios() {
     std::vector<std::string> texts;
     for (const auto& file : testing::example_files()) texts.push_back(testing::read_text(file));
     const std::string mass = R"("type": "mass", "parameters": {"mass_kg": 1})";
-    texts.push_back(R"({"parameters": {"n": 7, "m": {"expression": "n+1"}, "list": [[1, 2], {"parameter": "n"}],
+    texts.push_back(
+        R"({"parameters": {"n": 7, "m": {"expression": "n+1"}, "list": [[1, 2], {"parameter": "n"}],
       "name": "a_rather_long_name_that_weighs_something_by_itself"},
-      "subsystems": [{"name": "{name}", "count": {"parameter": "m"}, )" + mass + R"(},
+      "subsystems": [{"name": "{name}", "count": {"parameter": "m"}, )" +
+        mass + R"(},
         {"name": "b", "type": "x", "parameters": {"l": {"parameter": "list"}, "f": "{n}*u"}}],
       "couplings": [{"kind": "free", "for": {"i": [0, {"expression": "n-1"}], "j": [{"expression": "i"}, 9],
         "k": [1, {"expression": "j-i"}]}, "ports": ["{name}_{i}.port"]}],
@@ -116,9 +118,10 @@ TEST(AssemblyWeight, SmallFilesThatStandForHugeOnesAreFoundBeforeAnythingIsMade)
       {R"({"assemblies": {"a": {"subsystems": [{"name": "m", "count": 1000000, )" + mass +
            R"(}]}}, "subsystems": [{"name": "u", "assembly": "a", "count": 1000000}]})",
        "/subsystems/0"},
-      {R"({"subsystems": [{"name": "a", )" + mass + R"(}, {"name": "b", "count": 1000000, )" + mass +
-           R"(}, {"name": "c", "count": 1000000, )" + mass + R"(}, {"name": "d", "count": 1000000, )" +
-           mass + R"(}, {"name": "e", "count": 1000000, )" + mass + R"(}]})",
+      {R"({"subsystems": [{"name": "a", )" + mass + R"(}, {"name": "b", "count": 1000000, )" +
+           mass + R"(}, {"name": "c", "count": 1000000, )" + mass +
+           R"(}, {"name": "d", "count": 1000000, )" + mass +
+           R"(}, {"name": "e", "count": 1000000, )" + mass + R"(}]})",
        "/subsystems/4"},
       {R"({"subsystems": [{"name": "a", )" + mass + R"(}], "couplings": [{"kind": "free",
          "for": {"i": [0, 10000000], "j": [0, 10000000]}, "ports": ["a.port"]}]})",
@@ -132,7 +135,8 @@ TEST(AssemblyWeight, SmallFilesThatStandForHugeOnesAreFoundBeforeAnythingIsMade)
          "j": [0, {"expression": "0-1-i"}]}, "ports": ["a.port"]}]})",
        "/couplings/0"},
       {R"({"assemblies": {"a": {"parameters": {"n": null}, "subsystems": [
-         {"name": "m", "count": {"parameter": "n"}, )" + mass + R"(}]}}, "subsystems": [
+         {"name": "m", "count": {"parameter": "n"}, )" +
+           mass + R"(}]}}, "subsystems": [
          {"name": "u", "assembly": "a", "count": 1000, "parameters": {"n": {"expression": "1000*i"}}}]})",
        "/subsystems/0"},
       {R"({"subsystems": [{"name": "a", )" + mass + R"(}], "signals": {"blocks": [
@@ -164,16 +168,17 @@ TEST(AssemblyWeight, WhatIsLargeAndFitsIsNotRefused) {
     "ports": ["a_{i}.port"]}]})";
   EXPECT_EQ(too_much(large), std::nullopt);
   // What is not known counts as its least, and what is wrong is left to whoever says so.
-  for (const char* const text : {
-           R"({"subsystems": [{"name": "a", "count": {"parameter": "none"}}]})",
-           R"({"subsystems": [{"name": "a", "count": {"expression": "1/0"}}]})",
-           R"({"subsystems": [{"name": "a", "count": {"expression": "(("}}]})",
-           R"({"subsystems": [{"name": "a", "count": 1e300}, {"name": "b", "count": -5}]})",
-           R"({"subsystems": [{"name": "a", "assembly": "none", "count": 1000000}, 3, null, []]})",
-           R"({"assemblies": {"a": {"subsystems": [{"name": "b", "assembly": "a", "count": 1000}]}},
+  for (
+      const char* const text :
+      {R"({"subsystems": [{"name": "a", "count": {"parameter": "none"}}]})",
+       R"({"subsystems": [{"name": "a", "count": {"expression": "1/0"}}]})",
+       R"({"subsystems": [{"name": "a", "count": {"expression": "(("}}]})",
+       R"({"subsystems": [{"name": "a", "count": 1e300}, {"name": "b", "count": -5}]})",
+       R"({"subsystems": [{"name": "a", "assembly": "none", "count": 1000000}, 3, null, []]})",
+       R"({"assemblies": {"a": {"subsystems": [{"name": "b", "assembly": "a", "count": 1000}]}},
                "subsystems": [{"name": "u", "assembly": "a", "count": 1000}]})",
-           R"({"assemblies": 7, "parameters": [], "subsystems": {}, "couplings": 1, "signals": []})",
-           R"({"couplings": [{"for": {"i": [0, 1e18]}}, {"for": {"i": 3}}, {"for": {}}, {"for": []}]})"}) {
+       R"({"assemblies": 7, "parameters": [], "subsystems": {}, "couplings": 1, "signals": []})",
+       R"({"couplings": [{"for": {"i": [0, 1e18]}}, {"for": {"i": 3}}, {"for": {}}, {"for": []}]})"}) {
     EXPECT_EQ(too_much(text), std::nullopt) << text;
   }
 }

@@ -475,8 +475,8 @@ TEST(SparseNumpy, ArraysThatDoNotFitTogetherAreRefusedByTheirHeaders) {
 
 TEST(SparseNumpy, AnArchiveThatSwellsTooMuchIsRefusedByItsDirectory) {
   constexpr std::size_t kMany = 9'000'000;  // 72 MB of zeros in some 70 kB
-  std::vector<ZipEntry> entries = {numbers("indices", {}), format_is("coo"), numbers("shape", {2, 3}),
-                                   zeros("data", "<f8", kMany, 8)};
+  std::vector<ZipEntry> entries = {numbers("indices", {}), format_is("coo"),
+                                   numbers("shape", {2, 3}), zeros("data", "<f8", kMany, 8)};
   const std::string bomb = zip(entries, {.deflate = true});
   ASSERT_LT(bomb.size(), 200'000U);
   expect_defect(sparse(bomb), "is more than 200 times as large when unpacked", "deflated");

@@ -41,6 +41,8 @@ class CheckpointFolder {
   CheckpointFolder(std::filesystem::path results, For what);
   /// Errors: std::runtime_error where a run that was not finished is in the folder of these results.
   static void refuse_unfinished(const std::filesystem::path& results);
+  /// The folder that a run with these results would have for itself, and remove at its end.
+  static std::filesystem::path place_in(const std::filesystem::path& results);
   /// Leaves all as it is; of a new run without a checkpoint nothing.
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder&) = delete;
