@@ -135,8 +135,7 @@ int exit_code_of(const RunSummary& summary, int signal, bool strict) {
   if (signal != 0) return 128 + signal;
   const CertificateStatus status = summary.certificate.status;
   if (status == CertificateStatus::violated) return kViolated;
-  const bool all_well = status == CertificateStatus::holds && summary.iterations.not_converged == 0;
-  return strict && !all_well ? kViolated : kOk;
+  return strict && !summary.is_all_well() ? kViolated : kOk;
 }
 
 /// "descriptor: part "x": 6 states, 3 algebraic, index 1", a line for each of the first few.
@@ -162,10 +161,20 @@ struct Begun {
   std::optional<Checkpoint> checkpoint;      // to go on from
 };
 
+/// Before anything is made: results do not take the place of what the run reads.
+void spare_inputs(const RunArguments& arguments, const RecordingOptions& recording) {
+  if (!arguments.out) return;
+  FileRecorder::refuse_inputs(*arguments.out, recording);
+  if (!arguments.checkpoint_every) return;
+  refuse_to_overwrite(recording.inputs, CheckpointFolder::place_in(*arguments.out));
+}
+
 Begun begin(const RunArguments& arguments, StatusLine& status) {
   if (!arguments.checkpoint_every) {
     if (arguments.out) CheckpointFolder::refuse_unfinished(*arguments.out);
-    return {arguments, load(arguments.scenario, status, arguments.slices), {}, {}, {}};
+    Scenario scenario = load(arguments.scenario, status, arguments.slices);
+    spare_inputs(arguments, scenario.recording);
+    return {arguments, std::move(scenario), {}, {}, {}};
   }
   RunRecord record = {.arguments = arguments,
                       .text = read_scenario_text(arguments.scenario.file),
@@ -173,15 +182,19 @@ Begun begin(const RunArguments& arguments, StatusLine& status) {
   record.arguments.scenario.file = std::filesystem::absolute(arguments.scenario.file).string();
   Scenario scenario = record.scenario(status.listener());
   record.files = scenario.files;
+  spare_inputs(arguments, scenario.recording);
   auto folder =
       std::make_unique<CheckpointFolder>(*arguments.out, CheckpointFolder::For::a_new_run);
   return {arguments, std::move(scenario), std::move(folder), record.to_json(), {}};
 }
 
-/// From a checkpoint. `terminal`: the arguments of this line.
+/// From a checkpoint. `terminal`: the arguments of this line, which alone say what is allowed.
 Begun go_on(const RunArguments& terminal, std::unique_ptr<CheckpointFolder> folder,
             Checkpoint checkpoint, StatusLine& status) {
-  const RunRecord record = RunRecord::from_json(checkpoint.run);
+  RunRecord record = RunRecord::from_json(checkpoint.run);
+  record.arguments.scenario.plugins = terminal.scenario.plugins;
+  record.arguments.scenario.plugins_of_scenario = terminal.scenario.plugins_of_scenario;
+  record.arguments.scenario.outside_files = terminal.scenario.outside_files;
   RunArguments arguments = record.arguments;
   arguments.out = terminal.resume;
   arguments.report = terminal.report;
@@ -191,33 +204,53 @@ Begun go_on(const RunArguments& terminal, std::unique_ptr<CheckpointFolder> fold
   arguments.strict = terminal.strict;
   arguments.json = terminal.json;
   arguments.quiet = terminal.quiet;
-  Scenario scenario = record.scenario(status.listener());
+  Scenario scenario = record.kept_scenario(*terminal.resume, status.listener());
   record.expect_same_files(scenario);
+  spare_inputs(arguments, scenario.recording);
   std::string text = checkpoint.run;
   return {std::move(arguments), std::move(scenario), std::move(folder), std::move(text),
           std::move(checkpoint)};
 }
 
+/// Whether a run was all well, by its summary. Errors: nlohmann::json::exception.
+int exit_code_of(const nlohmann::ordered_json& summary, bool strict) {
+  if (!summary.at("failure").is_null()) return kFailed;
+  const bool violated = summary.at("certificate").at("status") == "violated";
+  return violated || (strict && summary.at("all_well") != true) ? kViolated : kOk;
+}
+
 /// A run that stopped while its results were given their names.
 int tell_finished(const std::string& outcome, const RunArguments& arguments, std::ostream& out,
                   std::ostream& err) {
-  const nlohmann::ordered_json summary = nlohmann::ordered_json::parse(outcome);
+  int exit_code = kOk;
+  try {
+    exit_code = exit_code_of(nlohmann::ordered_json::parse(outcome), arguments.strict);
+  } catch (const nlohmann::json::exception&) {
+    throw std::runtime_error(fmt::format(
+        "what the run in \"{}\" came to is no summary of a run: it was changed",
+        arguments.resume->string()));
+  }
   if (arguments.json) out << outcome;
   if (!arguments.quiet) {
     err << fmt::format("the run had come to its end; its results are in {}\n",
                        arguments.resume->string());
   }
   if (arguments.report) write_run_report(*arguments.resume, arguments.quiet, err);
-  if (!summary.at("failure").is_null()) return kFailed;
-  const bool violated = summary.at("certificate").at("status") == "violated";
-  const bool all_well = summary.at("certificate").at("status") == "holds" &&
-                        summary.at("iterations").at("not_converged") == 0;
-  return violated || (arguments.strict && !all_well) ? kViolated : kOk;
+  return exit_code;
 }
 
-void tell_how_to_go_on(const RunCheckpoints& checkpoints, std::ostream& err) {
-  err << fmt::format("The run stands after step {}; go on with: portwave run --resume {}\n",
-                     checkpoints.step_index(), checkpoints.folder().results().string());
+/// With all that has to be allowed anew.
+void tell_how_to_go_on(const RunCheckpoints& checkpoints, const RunArguments& arguments,
+                       const Scenario& scenario, std::ostream& err) {
+  const std::filesystem::path& results = checkpoints.folder().results();
+  std::string flags;
+  for (const std::filesystem::path& plugin : arguments.scenario.plugins) {
+    flags += " --plugin " + plugin.string();
+  }
+  if (arguments.scenario.plugins_of_scenario == Plugins::allowed) flags += " --allow-plugins";
+  if (reads_outside(scenario, results)) flags += " --allow-outside-files";
+  err << fmt::format("The run stands after step {}; go on with: portwave run --resume {}{}\n",
+                     checkpoints.step_index(), results.string(), flags);
 }
 
 /// What shows a run while it goes on, to people at the terminal and at browsers.
@@ -380,7 +413,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
       checkpoints->save(stepper, recorders, clock);
       if (live.feed) live.feed->finish();
       status.finish();
-      tell_how_to_go_on(*checkpoints, err);
+      tell_how_to_go_on(*checkpoints, arguments, scenario, err);
       return 128 + signal;
     }
   } catch (const StepError& error) {
@@ -390,7 +423,7 @@ int run(Begun begun, StatusLine& status, std::ostream& out, std::ostream& err) {
     if (!checkpoints || !begun.folder->has_checkpoint()) throw;
     status.finish();
     err << "portwave: " << error.what() << '\n';
-    tell_how_to_go_on(*checkpoints, err);
+    tell_how_to_go_on(*checkpoints, arguments, scenario, err);
     return kFailed;
   }
   RunSummary summary = summarize(scenario.name, options, stepper, clock.wall_s(), clock.times());
@@ -465,7 +498,6 @@ int run_on_ranks(const RunArguments& arguments, std::ostream& out, std::ostream&
 int run_command(const RunArguments& arguments, std::ostream& out, std::ostream& err) {
   if (ranks() != nullptr) return run_on_ranks(arguments, out, err);
   expect_report(arguments.report || arguments.serve);
-  expect_live_server(arguments.serve.has_value());
   const bool live = !arguments.quiet && stderr_is_terminal();
   if (!arguments.resume) {
     StatusLine status(err, live);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "execution/event_watch.hpp"
+#include "execution/expect_number.hpp"
 #include "execution/rank_agreement.hpp"
 #include "execution/step_engine.hpp"
 #include "execution/stepper_options.hpp"
@@ -17,6 +18,7 @@
 #include "portwave/runtime/execution/arena.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
 #include "signals/signal_run.hpp"
 
 namespace portwave {
@@ -54,10 +56,18 @@ void archive(StateArchive& archive, IterationStatistics& statistics) {
   const auto end = [&s] {
     return s.histogram.begin() + std::min(s.max + 1, IterationStatistics::kHistogram);
   };
-  if (archive.reads()) std::fill(s.histogram.begin(), end(), 0);
+  if (archive.reads()) std::ranges::fill(s.histogram, 0);
   archive.values(s.steps, s.windows, s.total, s.max, s.reasons, s.rejected_trials, s.linearisations,
                  s.rescues, s.not_converged);
+  constexpr const char* kWhat = "the number of steps or iterations so far";
+  archive.expect_counts({s.steps, s.windows, s.total, s.max, s.rejected_trials, s.linearisations,
+                         s.rescues, s.not_converged},
+                        kWhat);
   archive.array(std::span(s.histogram.begin(), end()));
+  for (const std::int64_t count : s.reasons) archive.expect_counts({count}, kWhat);
+  for (auto count = s.histogram.begin(); count != end(); ++count) {
+    archive.expect_counts({*count}, kWhat);
+  }
 }
 
 void count(const StepReport& report, bool has_tolerance, IterationStatistics& statistics) {
@@ -133,6 +143,24 @@ void check_channel(const Stepper& stepper, const ScalarChannel& channel) {
   }
 }
 
+void expect_finite_time(double time_s) {
+  if (std::isfinite(time_s)) return;
+  throw std::invalid_argument(fmt::format(
+      "the time to step to must be finite, got {} s: a run would never come to it", time_s));
+}
+
+void expect_part(const System& system, int part) {
+  expect_number("part", part, system.parts().size());
+}
+
+void expect_scalar_port(const System& system, int port) {
+  expect_number("scalar port", port, system.scalar_ports().size());
+}
+
+void expect_to_end(const StepEngine* engine) noexcept {
+  if (engine != nullptr) engine->activity().expect_to_end("a stepper");
+}
+
 void refuse_non_finite(double value) {
   if (std::isfinite(value)) return;
   throw std::invalid_argument(fmt::format("an input must be finite, got {}", value));
@@ -162,13 +190,20 @@ Stepper::Stepper(const System& system, const StepperOptions& options)
   engine_->lead();
 }
 
-void Stepper::follow() { engine_->follow({}); }
+void Stepper::follow() {
+  const Acting acting(engine_->activity(), Activity::Kind::step);
+  engine_->follow({});
+}
 void Stepper::follow(Follower& follower) {
+  const Acting acting(engine_->activity(), Activity::Kind::step);
   engine_->follow({[&](const StepReport& report) { follower.stepped(*this, report); },
                    [&](std::span<const std::byte> message) { follower.told(*this, message); }});
 }
 Ranks* Stepper::ranks() const { return engine_->ranks(); }
-int Stepper::rank_of_part(int part) const { return engine_->rank_of_part(part); }
+int Stepper::rank_of_part(int part) const {
+  expect_part(system(), part);
+  return engine_->rank_of_part(part);
+}
 void Stepper::tell_followers(std::span<const std::byte> message) const {
   engine_->tell_followers(message);
 }
@@ -182,11 +217,15 @@ int Stepper::prepare_channels(std::span<const ScalarChannel> channels) const {
 
 void Stepper::read_channels(int set, std::span<double> values) const {
   if (engine_->ranks() != nullptr) return engine_->read_channels(set, values);
-  const std::vector<ScalarChannel>& channels = channels_.at(at(set));
+  expect_number("set of channels", set, channels_.size());
+  const std::vector<ScalarChannel>& channels = channels_[at(set)];
+  expect_room(channels.size(), values.size());
   for (std::size_t i = 0; i < channels.size(); ++i) values[i] = read(*engine_, channels[i]);
 }
 
 void Stepper::read_own(std::span<const ScalarChannel> channels, std::span<double> values) const {
+  expect_room(channels.size(), values.size());
+  for (const ScalarChannel& own : channels) check_channel(*this, own);
   if (engine_->ranks() != nullptr) return engine_->read_own(channels, values);
   for (std::size_t i = 0; i < channels.size(); ++i) values[i] = read(*engine_, channels[i]);
 }
@@ -199,13 +238,27 @@ Stepper::Stepper(std::unique_ptr<System> system, const StepperOptions& options)
     : Stepper(std::as_const(*system), options) {
   own_system_ = std::move(system);
 }
-Stepper::~Stepper() = default;
+Stepper::~Stepper() {
+  if (engine_ != nullptr) engine_->activity().expect_to_end("a stepper");
+}
 Stepper::Stepper(Stepper&&) noexcept = default;
 Stepper& Stepper::operator=(Stepper&&) noexcept = default;
+
+Stepper::Engine::Engine(std::unique_ptr<StepEngine> made) : unique_ptr(std::move(made)) {}
+Stepper::Engine::~Engine() = default;
+Stepper::Engine::Engine(Engine&& other) noexcept
+    : unique_ptr((expect_to_end(other.get()), std::move(other))) {}
+Stepper::Engine& Stepper::Engine::operator=(Engine&& other) noexcept {
+  expect_to_end(get());
+  expect_to_end(other.get());
+  unique_ptr::operator=(std::move(other));
+  return *this;
+}
 
 StepReport Stepper::step() { return step_to(std::numeric_limits<double>::infinity()); }
 
 StepReport Stepper::step_to(double limit_s) {
+  Acting acting(engine_->activity(), Activity::Kind::step);
   if (signals_ == nullptr && events_ == nullptr && observers_.empty()) {
     return engine_->step_towards(limit_s);
   }
@@ -217,7 +270,10 @@ StepReport Stepper::step_to(double limit_s) {
   const StepReport report = engine_->step_towards(limit_s);
   if (signals_ != nullptr) sample_if_possible();
   if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
-  if (!observers_.empty()) tell(report);
+  if (!observers_.empty()) {
+    acting.be(Activity::Kind::told);
+    tell(report);
+  }
   return report;
 }
 
@@ -225,6 +281,7 @@ StepReport Stepper::step(double step_s) {
   if (!(step_s > 0.0) || !std::isfinite(step_s)) {
     throw std::invalid_argument(fmt::format("a step must be finite and > 0, got {:g} s", step_s));
   }
+  Acting acting(engine_->activity(), Activity::Kind::step);
   if (step_sizes() != nullptr) throw std::logic_error("steps choose their size themselves");
   if (signals_ != nullptr) {
     throw std::logic_error("controllers are sampled every step: all must be of one size");
@@ -232,7 +289,10 @@ StepReport Stepper::step(double step_s) {
   const double start_s = time_s();
   const StepReport report = engine_->step(step_s);
   if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
-  if (!observers_.empty()) tell(report);
+  if (!observers_.empty()) {
+    acting.be(Activity::Kind::told);
+    tell(report);
+  }
   return report;
 }
 
@@ -241,7 +301,13 @@ void Stepper::tell(const StepReport& report) const {
 }
 
 void Stepper::on_step(std::function<void(const Stepper&, const StepReport&)> observer) {
+  engine_->activity().expect_none();
   observers_.push_back(std::move(observer));
+}
+
+void Stepper::clear_observers() {
+  engine_->activity().expect_none();
+  observers_.clear();
 }
 
 /// Infinite where samples do not limit the size of steps.
@@ -321,6 +387,7 @@ void Stepper::set_input(InputSlot input, double value) {
                                         held.size(), input.slot));
   }
   refuse_non_finite(value);
+  engine_->activity().expect_whole_step();
   if (held[at(input.slot)] == value) return;
   held[at(input.slot)] = value;
   engine_->settings_changed();
@@ -342,6 +409,7 @@ void Stepper::set_inputs(std::span<const double> values) {
         "the system has {} settable inputs, and {} values are given", held.size(), values.size()));
   }
   for (const double value : values) refuse_non_finite(value);
+  engine_->activity().expect_whole_step();
   if (std::ranges::equal(values, held)) return;
   std::ranges::copy(values, held.begin());
   engine_->settings_changed();
@@ -362,6 +430,7 @@ double& Stepper::setting(int part, int channel) const {
 void Stepper::set_input(int part, int channel, double value) {
   double& held = setting(part, channel);
   refuse_non_finite(value);
+  engine_->activity().expect_whole_step();
   if (held == value) return;
   held = value;
   engine_->settings_changed();
@@ -379,6 +448,7 @@ void Stepper::set_component(int part, std::shared_ptr<const Component> component
         "the system is somebody else's: a stepper exchanges parts of a system that it has taken "
         "over, as in Stepper(std::move(system), options)");
   }
+  const Acting acting(engine_->activity(), Activity::Kind::change);
   const std::shared_ptr<const Component> present = parts[at(part)].component;
   std::string defect = component == nullptr ? "there is none" : std::string();
   if (defect.empty()) defect = exchange_defect(*present, *component);
@@ -407,19 +477,14 @@ void Stepper::set_component(int part, std::shared_ptr<const Component> component
     if (dynamic_cast<const std::invalid_argument*>(&error) != nullptr) refuse(error.what());
     throw;
   }
-  const auto known = std::ranges::find(exchanged_, part, &Exchanged::part);
-  if (known == exchanged_.end()) {
-    exchanged_.push_back({part, present});
-  } else if (known->first == component) {
-    exchanged_.erase(known);
-  }
-  fingerprint_ = 0;
+  identity_.reset();
 }
 
 StepReport Stepper::step_towards(double limit_s) {
   if (step_sizes() == nullptr) {
     throw std::logic_error("all steps are of one size: none can be made to end at a given time");
   }
+  expect_finite_time(limit_s);
   if (!(limit_s > time_s())) {
     throw std::out_of_range(
         fmt::format("a step towards {:g} s was asked for at {:g} s", limit_s, time_s()));
@@ -428,6 +493,13 @@ StepReport Stepper::step_towards(double limit_s) {
 }
 
 std::optional<StepReport> Stepper::step_if_before(double end_s) {
+  expect_finite_time(end_s);
+  const double most_s = static_cast<double>(StateArchive::kMostSteps) * options_.step_s;
+  if (end_s - time_s() > most_s) {
+    throw std::invalid_argument(
+        fmt::format("{:g} s is more than 2^53 steps of {:g} s away, which no run comes to", end_s,
+                    options_.step_s));
+  }
   if (step_sizes() != nullptr) {
     if (!(time_s() < end_s)) return std::nullopt;
     return step_towards(end_s);
@@ -461,15 +533,22 @@ void check_within_last_step(const StepEngine& engine, double time_s) {
 
 void Stepper::state_at(int part, double time_s, std::span<double> state) const {
   check_within_last_step(*engine_, time_s);
+  expect_part(system(), part);
+  expect_room(at(system().parts()[at(part)].component->signature().state_size()), state.size());
   engine_->state_at(part, time_s, state);
 }
 
 EffortFlow Stepper::port_at(int scalar_port, double time_s) const {
   check_within_last_step(*engine_, time_s);
+  expect_scalar_port(system(), scalar_port);
   return engine_->port_at(scalar_port, time_s);
 }
 
 void Stepper::run(std::int64_t steps) {
+  if (steps < 0 || steps > StateArchive::kMostSteps) {
+    throw std::invalid_argument(
+        fmt::format("the number of steps must be from 0 to 2^53, got {}", steps));
+  }
   for (std::int64_t i = 0; i < steps; ++i) step();
 }
 
@@ -480,7 +559,10 @@ int Stepper::threads() const { return engine_->threads(); }
 int Stepper::tasks() const { return engine_->tasks(); }
 const std::string& Stepper::execution() const { return engine_->execution(); }
 
-std::span<const double> Stepper::state(int part) const { return engine_->state(part); }
+std::span<const double> Stepper::state(int part) const {
+  expect_part(system(), part);
+  return engine_->state(part);
+}
 
 std::span<const double> Stepper::state(std::string_view part) const {
   const int index = system().find_part(part);
@@ -488,9 +570,18 @@ std::span<const double> Stepper::state(std::string_view part) const {
   return state(index);
 }
 
-double Stepper::effort(int scalar_port) const { return engine_->effort_flow(scalar_port).effort; }
-double Stepper::flow(int scalar_port) const { return engine_->effort_flow(scalar_port).flow; }
-double Stepper::storage(int part) const { return engine_->storage(part); }
+double Stepper::effort(int scalar_port) const {
+  expect_scalar_port(system(), scalar_port);
+  return engine_->effort_flow(scalar_port).effort;
+}
+double Stepper::flow(int scalar_port) const {
+  expect_scalar_port(system(), scalar_port);
+  return engine_->effort_flow(scalar_port).flow;
+}
+double Stepper::storage(int part) const {
+  expect_part(system(), part);
+  return engine_->storage(part);
+}
 
 const WaveView* Stepper::waves() const { return engine_->waves(); }
 WaveView* Stepper::waves() { return engine_->waves(); }
@@ -506,7 +597,10 @@ const StepSizeStatistics* Stepper::step_sizes() const { return engine_->step_siz
 std::optional<DeadlineScheduler::Statistics> Stepper::deadline() const {
   return engine_->deadline();
 }
-Profile Stepper::profile() const { return engine_->profile(); }
+Profile Stepper::profile() const {
+  const Acting acting(engine_->activity(), Activity::Kind::step);
+  return engine_->profile();
+}
 
 std::size_t Stepper::overhead_bytes() const {
   return engine_->overhead_bytes() + (events_ == nullptr ? 0 : events_->bytes());

@@ -1,12 +1,16 @@
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "execution/expect_number.hpp"
 #include "execution/wave_engine.hpp"
 #include "execution/wave_start.hpp"
+#include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 
 namespace portwave {
@@ -54,16 +58,38 @@ double WaveEngine::storage(int part) {
 }
 
 PartEnergies WaveEngine::energies_of(int part) const {
+  expect_number("part", part, system().parts().size());
   expect_own(part);
   fetch_energies();
   return ledger_.part_energies(part);
 }
 
 WavePair WaveEngine::waves_at(int scalar_port, int stage) const {
+  expect_port_and_stage(scalar_port, stage);
   expect_own(part_of_port(scalar_port));
   fetch();
   const std::size_t offset = offset_of(scalar_port, stage);
   return {now_.a[offset], now_.b[offset]};
+}
+
+double WaveEngine::impedance(int scalar_port, int stage) const {
+  expect_port_and_stage(scalar_port, stage);
+  return waves_.impedance()[offset_of(scalar_port, stage)];
+}
+
+double WaveEngine::tank(int island) const {
+  expect_number("island", island, static_cast<std::size_t>(waves_.system().island_count()));
+  return ledger_.tank(island);
+}
+
+int WaveEngine::iterations_of_island(int island) const {
+  expect_number("island", island, outcomes_.size());
+  return outcomes_[static_cast<std::size_t>(island)].iterations;
+}
+
+void WaveEngine::expect_port_and_stage(int scalar_port, int stage) const {
+  expect_number("scalar port", scalar_port, system().scalar_ports().size());
+  expect_number("stage", stage, static_cast<std::size_t>(run_.stages()));
 }
 
 void WaveEngine::expect_own(int part) const {
@@ -154,6 +180,7 @@ void WaveEngine::component_changed(int part, double more_J) {
 }
 
 void WaveEngine::set_iterations(int iterations) {
+  activity().expect_whole_step();
   refuse_with_ranks();
   if (iterations < 0) throw ConfigError("/method/iterations", "must be >= 0");
   options_.method.waves().iterations = plan_.rule.budget = iterations;
@@ -161,6 +188,7 @@ void WaveEngine::set_iterations(int iterations) {
 }
 
 void WaveEngine::set_impedance(std::span<const double> by_port) {
+  activity().expect_whole_step();
   refuse_with_ranks();
   std::vector<double> of_stages;
   if (stages() > 1) {
@@ -173,6 +201,7 @@ void WaveEngine::set_impedance(std::span<const double> by_port) {
 }
 
 void WaveEngine::tune_anew() {
+  activity().expect_whole_step();
   refuse_with_ranks();
   const std::vector<double> chosen = levels_.chosen_anew();
   scatter_anew(chosen);
@@ -205,7 +234,6 @@ void WaveEngine::scatter_anew(std::span<const double> by_port) {
 /// For good, in steps of all sizes, or the parts that they belong to.
 void WaveEngine::impedances_changed() {
   if (interface_) interface_->forget_others();
-  ledger_.set_uncomputable(find_islands_at_risk());
 }
 
 /// After step maps and junctions have changed.
@@ -246,9 +274,8 @@ void WaveEngine::archive(StateArchive& archive) {
   if (extrapolated_) extrapolated_->archive(archive);
   if (!archive.reads()) return;
   const int budget = options_.method.waves().iterations;
-  if (budget < 0 || budget > most_iterations) {
-    throw StateArchive::Mismatch("a budget that nobody gives");
-  }
+  archive.expect(budget >= 0 && budget <= most_iterations, "the budget of iterations");
+  expect_sound(archive);
   plan_.rule.budget = budget;
   goes_on_ = false;
   states_.forget();
@@ -258,31 +285,87 @@ void WaveEngine::archive(StateArchive& archive) {
   lead_->send_state();
 }
 
-/// Step sizes and impedances in use, with what the interface update keeps for them.
+/// What was read and is not looked at by whoever holds it: numbers of parts and islands, counts, and
+/// numbers that have to be finite.
+void WaveEngine::expect_sound(const StateArchive& archive) const {
+  const System& stepped = waves_.system();
+  const auto is_island = [&](int island) {
+    return island >= 0 && island < stepped.island_count();
+  };
+  archive.expect(clock_.is_sound(), "the time");
+  archive.expect_finite(settings_, "an input that is set");
+  std::vector<double> x;
+  for (int part = 0; part < static_cast<int>(stepped.parts().size()); ++part) {
+    x.resize(at(waves_.batch(waves_.slot(part).batch).batch->state_size()));
+    waves_.get_state(part, now_.record.data(), x.data());
+    archive.expect_finite(x, "the state of a part");
+  }
+  for (int port = 0; port < static_cast<int>(stepped.scalar_ports().size()); ++port) {
+    const std::size_t wave = at(waves_.wave_of_port(port));
+    const double both[] = {now_.a[wave], now_.b[wave]};
+    archive.expect_finite(both, "a wave");
+  }
+  for (const IslandOutcome& own : outcomes_) {
+    archive.expect(own.iterations >= 0 && own.rejected_trials >= 0,
+                   "the number of iterations of an island");
+  }
+  archive.expect_counts({tuning_.changes, tuning_.failures, ledger_.steps()},
+                        "the number of changes or steps so far");
+  archive.expect(ledger_.worst_part() >= -1 &&
+                     ledger_.worst_part() < static_cast<int>(stepped.parts().size()),
+                 "a part that the energy account names");
+  const auto& broken = ledger_.broken_law();
+  archive.expect((!broken || is_island(broken->island)) &&
+                     (!ledger_.growth() || is_island(ledger_.growth()->island)),
+                 "an island that the energy account names");
+  for (int island = 0; island < stepped.island_count(); ++island) {
+    archive.expect(!std::isnan(ledger_.tank(island)), "the energy of a tank");
+  }
+  if (!guard_) return;
+  archive.expect(std::ranges::all_of(guard_->uses(), is_island, &GuardUse::island),
+                 "an island that the guard names");
+  const GuardStatistics& s = guard_->statistics();
+  archive.expect_counts({s.steps, s.uses, s.trials}, "the number of times that the guard acted");
+}
+
+/// Step sizes and impedances in use, with what the interface update keeps for them. Where they cannot be
+/// read, those in use fit to one another, but are not what they were.
 void WaveEngine::archive_levels(StateArchive& archive) {
   double in_force_s = waves_.step_s();
   bool is_changed = false;
-  const auto visit = [&](double own_s) {
-    if (archive.reads()) {
-      const std::vector<double>& wanted = tuner().choice().method.waves().impedance;
-      if (own_s != in_force_s && interface_) interface_->exchange(in_force_s);
-      is_changed = is_changed || own_s != in_force_s;
-      in_force_s = own_s;
-      if (wanted.size() != waves_.system().scalar_ports().size()) {
-        throw StateArchive::Mismatch("impedances of another system");
-      }
-      if (!has_impedance(wanted)) {
-        waves_.set_impedance(wanted);
-        if (interface_) interface_->current().take_over_maps();
-        is_changed = true;
-      }
-    }
-    if (interface_) interface_->archive(archive, own_s);
+  const auto take_over = [&] {
+    if (interface_) interface_->forget_others_but(levels_);
+    rebind();
   };
-  levels_.archive(archive, waves_, std::cref(visit));
-  if (!is_changed) return;
-  if (interface_) interface_->forget_others_but(levels_);
-  rebind();
+  const StepLevels::Visit visit = {
+      .switched =
+          [&](double own_s) {
+            if (own_s == in_force_s) return;
+            if (interface_) interface_->exchange(in_force_s);
+            is_changed = true;
+            in_force_s = own_s;
+          },
+      .tuned =
+          [&](double own_s) {
+            const std::vector<double>& wanted = tuner().choice().method.waves().impedance;
+            if (archive.reads()) {
+              archive.expect(wanted.size() == waves_.system().scalar_ports().size(),
+                             "the number of impedances");
+              if (!has_impedance(wanted)) {
+                waves_.set_impedance(wanted);
+                is_changed = true;
+                if (interface_) interface_->current().take_over_maps();
+              }
+            }
+            if (interface_) interface_->archive(archive, own_s);
+          }};
+  try {
+    levels_.archive(archive, waves_, visit);
+  } catch (...) {
+    if (archive.reads()) take_over();
+    throw;
+  }
+  if (is_changed) take_over();
 }
 
 bool WaveEngine::has_impedance(std::span<const double> by_port) const {

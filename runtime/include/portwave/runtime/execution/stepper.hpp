@@ -37,6 +37,7 @@ class EventWatch;
 class StepEngine;
 class SignalRun;
 class StateArchive;
+class StepIdentity;
 }  // namespace portwave
 
 namespace PORTWAVE_EXPORT portwave {
@@ -217,7 +218,9 @@ struct InputSlot {
 /// WaveView, and Certify::full is Certify::energy.
 ///
 /// A system that is not given away must outlive the stepper and stay where it is. One thread at a time
-/// may call it.
+/// may call it. What the stepper calls (parts, inputs, blocks of a signal graph, observers) may read it,
+/// but neither step nor change it, take or restore snapshots, nor clone it: std::logic_error, nothing
+/// having changed. If they destroy or move it the program ends with a text.
 class Stepper {
  public:
   /// Errors: ConfigError with every defect of `options` (pointers as in scenario files:
@@ -240,14 +243,17 @@ class Stepper {
   /// StepSizes, a signal graph or a method without waves; ConfigError where there are no step maps
   /// of that size.
   StepReport step(double step_s);
-  /// `steps` macro-steps.
+  /// `steps` macro-steps. Errors: as step; std::invalid_argument unless `steps` is from 0 to 2^53.
   void run(std::int64_t steps);
   /// One macro-step that does not go beyond `limit_s`, a time later than now, but to it exactly if
-  /// it comes that far. Errors: as step; std::logic_error without StepSizes.
+  /// it comes that far. Errors: as step; std::logic_error without StepSizes; std::invalid_argument unless
+  /// `limit_s` is finite; std::out_of_range unless it is later.
   StepReport step_towards(double limit_s);
   /// Steps until it is `end_s`; nothing where it is later already. With steps of one size the last
   /// one is shorter if need be, by more than a billionth of a step. Errors: as step_towards or, with
-  /// steps of one size, as step(double) where a shorter one is needed: all others are then made.
+  /// steps of one size, as step(double) where a shorter one is needed: all others are then made;
+  /// std::invalid_argument, nothing having been done, unless `end_s` is finite and no more than 2^53
+  /// steps away.
   void run_until(double end_s);
   /// One step of `run_until`; empty where it is `end_s` already. Errors: as run_until.
   std::optional<StepReport> step_if_before(double end_s);
@@ -278,9 +284,10 @@ class Stepper {
   void release_followers();
 
   /// Calls `observer` after every step that is made, in the order of their coming. What it throws is
-  /// passed on; the step stands. It may not step.
+  /// passed on; the step stands. It may read the stepper, take snapshots, clone it and set inputs; it may
+  /// not step it, change or restore it, nor add or clear observers (std::logic_error).
   void on_step(std::function<void(const Stepper&, const StepReport&)> observer);
-  void clear_observers() { observers_.clear(); }
+  void clear_observers();
 
   /// The run as it stands. Allocates where `into` has not held one as large before.
   /// Errors: std::logic_error where a part keeps its state elsewhere than in numbers (Capabilities).
@@ -289,7 +296,8 @@ class Stepper {
   /// Goes back, or forth, to a snapshot of this stepper or of one with the same system and options.
   /// Cost: a copy; where impedances or step sizes differ from those in use, step maps are made anew.
   /// Errors: std::invalid_argument, nothing having changed, where the snapshot is empty or of
-  /// another system, other options or another build.
+  /// another system, other parameters or other options, saying which; or where it is no state that a run
+  /// comes to, having been made up.
   void restore(const Snapshot& snapshot);
   /// A stepper with the same system and options in the same state, but for observers. It prepares
   /// everything anew; to go back to a state many times, `restore` is far cheaper. A system that this
@@ -307,12 +315,14 @@ class Stepper {
   /// why, if it was not asked for.
   const std::string& execution() const;
 
-  /// Committed state of a part, in signature order; valid until the next step.
+  /// Committed state of a part, in signature order; valid until the next step. This and what follows:
+  /// std::out_of_range for a number of a part or port that there is not.
   std::span<const double> state(int part) const;
   std::span<const double> state(std::string_view part) const;  ///< std::out_of_range if unknown
   /// The state of a part at a time within the last step, by the polynomial through the stages,
   /// which is off by O(hˢ⁺¹) between the ends of the step. `state`: as many as it has.
-  /// Errors: std::logic_error without StepSizes; std::out_of_range.
+  /// Errors: std::logic_error without StepSizes; std::out_of_range; std::invalid_argument for another
+  /// length.
   void state_at(int part, double time_s, std::span<double> state) const;
   /// Effort and flow of a scalar port likewise, by the polynomial through their values at the
   /// stages, which is off by O(hˢ). Errors: as state_at.
@@ -343,7 +353,7 @@ class Stepper {
   /// Puts another component in the place of a part's, such as one with other parameters; its states
   /// and waves go on. What it stores more than the one before counts as supplied. Impedances stay
   /// as they are, unless they follow the state; WaveView::tune_anew fits them to parts that have changed by
-  /// much. Snapshots from before do not fit any more.
+  /// much. Snapshots from before do not fit any more, until the parameters are again what they were.
   /// Cost: its batch is prepared anew, and where islands are solved by their interface equation,
   /// its factors; step maps of other step sizes are forgotten.
   /// Errors, nothing having changed: std::out_of_range; std::invalid_argument, saying why, for
@@ -402,7 +412,9 @@ class Stepper {
   StepReport step_to(double limit_s);
   void tell(const StepReport& report) const;
   void archive(StateArchive& archive);
-  std::uint64_t fingerprint() const;
+  /// Errors: std::logic_error where there are no snapshots of the run.
+  const std::shared_ptr<const StepIdentity>& identity() const;
+  void take(const Snapshot& snapshot);
   /// Takes the samples for the step to come, unless that is done. Errors: StepError.
   void sample_signals();
   /// The same, what fails being left to the next step.
@@ -412,8 +424,17 @@ class Stepper {
   /// Errors: std::logic_error without waves.
   std::span<double> settings() const;
 
+  /// Ends the program where a stepper is moved that is at a step.
+  class Engine : public std::unique_ptr<StepEngine> {
+   public:
+    explicit Engine(std::unique_ptr<StepEngine> made);
+    ~Engine();
+    Engine(Engine&& other) noexcept;
+    Engine& operator=(Engine&& other) noexcept;
+  };
+
   std::unique_ptr<System> own_system_;  // null: somebody else's
-  std::unique_ptr<StepEngine> engine_;
+  Engine engine_;
   std::unique_ptr<SignalRun> signals_;
   double signals_every_s_ = 0.0;  ///< 0: before every step
   std::int64_t sampled_ = -1;     ///< number of the last sample: of the step, or of the period
@@ -421,12 +442,8 @@ class Stepper {
   std::vector<std::function<void(const Stepper&, const StepReport&)>> observers_;
   mutable std::vector<std::vector<ScalarChannel>> channels_;  // by set, where there is one rank
   StepperOptions options_;                                    // as they were given
-  struct Exchanged {
-    int part;
-    std::shared_ptr<const Component> first;  // that was there at the start
-  };
-  std::vector<Exchanged> exchanged_;
-  mutable std::uint64_t fingerprint_ = 0;  // 0: not known yet
+  mutable std::shared_ptr<const StepIdentity> identity_;      // null: not known yet
+  std::vector<std::byte> before_;  // while a snapshot is restored: to go back to
 };
 
 }  // namespace portwave
