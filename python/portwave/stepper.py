@@ -246,7 +246,8 @@ class Stepper:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Goes back to a snapshot; what follows is then the same bit by bit.
-        Errors: ``ValueError`` where it is of another system or other options."""
+        Errors: ``ValueError`` where it is of another system, other parameters or other options, which
+        it names, or is no state of a run; nothing has changed then."""
         self._core.restore(snapshot)
 
     def clone(self) -> "Stepper":

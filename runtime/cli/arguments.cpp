@@ -40,9 +40,7 @@ struct Draft {
   GenerateArguments generate;
 };
 
-constexpr std::int64_t kMostSteps = 9'000'000'000'000'000;
 constexpr std::int64_t kMostIterations = 1'000'000;
-constexpr std::int64_t kMostParts = 1'000'000'000;
 constexpr std::int64_t kMostObservedSteps = 1'000'000;
 constexpr std::int64_t kMostRepetitions = 10'000;
 constexpr std::int64_t kMostRanks = 100'000;
@@ -192,12 +190,13 @@ void add_checkpoint_every(Verb& verb, std::optional<CheckpointEvery>& every) {
       });
 }
 
-/// Options that a run which is gone on with takes from its beginning.
+/// Options that a run which is gone on with takes from its beginning. Permissions are not among them.
 std::vector<std::string> options_beside_resume(const CLI::App& verb) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options()) {
-    const std::vector<std::string> may = {"--resume", "--strict", "--report", "--profile",
-                                          "--json",   "--quiet",  "--help"};
+    const std::vector<std::string> may = {
+        "--resume", "--plugin", "--allow-plugins", "--allow-outside-files", "--strict",
+        "--report", "--profile", "--json", "--quiet", "--help"};
     const std::string name = option->get_name();
     if (option->count() > 0 && std::find(may.begin(), may.end(), name) == may.end()) {
       names.push_back(name);
@@ -251,7 +250,9 @@ void add_run(Verb& top, RunArguments& run) {
   add_scenario(verb, run.scenario)->required(false);
   add_out(verb, run.out, "summary.json, network.json, trajectory.csv and energy.csv");
   add_checkpoint_every(verb, run.checkpoint_every);
-  verb.path("--resume", "DIR", "Go on with a run from its last checkpoint, in place of SCENARIO",
+  verb.path("--resume", "DIR",
+            "Go on with a run from its last checkpoint, in place of SCENARIO; plugins, and files "
+            "outside of DIR, are to be allowed anew",
             run.resume);
   add_threads(verb, run.threads);
   add_execution(verb, run.grain, run.executor);

@@ -27,6 +27,10 @@ class StatusLine;
 /// How the program ends. An interrupted run ends with 128 + the signal.
 enum ExitCode : int { kOk = 0, kViolated = 1, kBadInput = 2, kFailed = 3 };
 
+// What numbers of the command line may be, at the most.
+inline constexpr std::int64_t kMostSteps = 9'000'000'000'000'000;
+inline constexpr std::int64_t kMostParts = 1'000'000'000;
+
 /// The scenario of a command and what the command line changes in it.
 struct ScenarioArguments {
   std::string file;

@@ -1,6 +1,10 @@
 #include "run_checkpoints.hpp"
 
+#include <cmath>
+#include <stdexcept>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <portwave/subsystems/base/state_archive.hpp>
 
@@ -29,6 +33,9 @@ void RunClock::archive(StateArchive& archive) {
   double so_far_s = wall_s();
   archive.values(so_far_s, times_);
   if (!archive.reads()) return;
+  for (const double time_s : {so_far_s, times_.begin_s, times_.iterate_s, times_.commit_s}) {
+    archive.expect(time_s >= 0.0 && std::isfinite(time_s), "the time that the run has taken");
+  }
   before_s_ = so_far_s;
   start_ = Clock::now();
 }
@@ -55,10 +62,15 @@ void RunCheckpoints::save(const Stepper& stepper, Recorders& recorders, RunClock
 
 void RunCheckpoints::restore(const Checkpoint& checkpoint, Stepper& stepper, Recorders& recorders,
                              RunClock& clock) {
-  stepper.restore(checkpoint.snapshot);
-  StateArchive reader = StateArchive::reader(checkpoint.recorded);
-  archive(reader, stepper, recorders, clock);
-  reader.finish();
+  try {
+    stepper.restore(checkpoint.snapshot);
+    StateArchive reader = StateArchive::reader(checkpoint.recorded);
+    archive(reader, stepper, recorders, clock);
+    reader.finish();
+  } catch (const std::logic_error& error) {  // what is in it is of no run, or of another one
+    throw std::invalid_argument(
+        fmt::format("the checkpoint cannot be gone on with: {}", error.what()));
+  }
 }
 
 }  // namespace portwave::cli

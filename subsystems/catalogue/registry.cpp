@@ -1,13 +1,17 @@
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <deque>
 #include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "part_types.hpp"
+#include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
 namespace portwave {
@@ -71,6 +75,95 @@ const Catalogue& catalogue() { return Catalogue::instance(); }
 
 const PartType* find_part_type(std::string_view name) { return catalogue().find(name); }
 
+namespace {
+
+/// Equal for equal values. Of a matrix: of its entries that are not zero, in whatever order.
+std::uint64_t mark_of(const ParameterValue& value) {
+  struct Visitor {
+    Digest digest = {};
+
+    std::uint64_t operator()(double number) { return std::bit_cast<std::uint64_t>(number); }
+    std::uint64_t operator()(int number) { return (*this)(static_cast<double>(number)); }
+    std::uint64_t operator()(bool truth) { return (*this)(truth ? 1.0 : 0.0); }
+    std::uint64_t operator()(const std::string& text) {
+      digest.add(text);
+      return digest.value();
+    }
+    std::uint64_t operator()(const std::vector<double>& numbers) {
+      for (const double number : numbers) digest.add(number);
+      return digest.value();
+    }
+    std::uint64_t operator()(const MatrixRows& rows) {
+      std::uint64_t sum = 0;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        for (std::size_t j = 0; j < rows[i].size(); ++j) {
+          sum += mark_of_entry({static_cast<int>(i), static_cast<int>(j), rows[i][j]});
+        }
+      }
+      return sum;
+    }
+    std::uint64_t operator()(const MatrixEntries& entries) {
+      std::uint64_t sum = 0;
+      for (const MatrixEntry& entry : entries) sum += mark_of_entry(entry);
+      return sum;
+    }
+    std::uint64_t operator()(const ShapedMatrix& matrix) { return (*this)(matrix.entries); }
+    std::uint64_t operator()(const std::vector<Port>& ports) {
+      for (const Port& port : ports) {
+        digest.add(port.name);
+        digest.add(to_string(port.causality));
+        digest.add(to_string(port.domain));
+        digest.add(port.dimension);
+      }
+      return digest.value();
+    }
+    std::uint64_t operator()(const std::vector<InputChannel>& list) {
+      for (const InputChannel& own : list) {
+        digest.add(own.name);
+        digest.add(own.unit);
+      }
+      return digest.value();
+    }
+    std::uint64_t operator()(const std::vector<StateVariable>& list) {
+      for (const StateVariable& own : list) {
+        digest.add(own.name);
+        digest.add(own.unit);
+      }
+      return digest.value();
+    }
+
+    static std::uint64_t mark_of_entry(const MatrixEntry& entry) {
+      if (entry.value == 0.0) return 0;
+      Digest digest;
+      digest.add(entry.row);
+      digest.add(entry.column);
+      digest.add(entry.value);
+      return digest.value();
+    }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+std::uint64_t mark_of(const Parameters& parameters, std::string_view name) {
+  const auto found = parameters.find(name);
+  return found == parameters.end() ? 0 : mark_of(found->second);
+}
+
+}  // namespace
+
+std::unique_ptr<Component> build_part(const PartType& type, const Parameters& parameters) {
+  std::unique_ptr<Component> part = type.build(parameters);
+  if (part == nullptr) return nullptr;
+  BuiltFrom what{&type, {}};
+  what.values.reserve(type.parameters.size() + 1);
+  for (const ParameterInfo& info : type.parameters) {
+    what.values.push_back(mark_of(parameters, info.name));
+  }
+  what.values.push_back(mark_of(parameters, "allow_active"));
+  part->note_built_from(std::move(what));
+  return part;
+}
+
 std::unique_ptr<Component> make_part(std::string_view type, Parameters parameters,
                                      bool allow_active) {
   const PartType* found = find_part_type(type);
@@ -80,7 +173,7 @@ std::unique_ptr<Component> make_part(std::string_view type, Parameters parameter
                                       fmt::join(names, "\", \""), did_you_mean(type, names)));
   }
   throw_if_any(check_parameters(*found, parameters, allow_active));
-  std::unique_ptr<Component> part = found->build(parameters);
+  std::unique_ptr<Component> part = build_part(*found, parameters);
   if (part == nullptr) throw ConfigError("", fmt::format("the type \"{}\" built nothing", type));
   return part;
 }

@@ -368,6 +368,8 @@ Digest run_islands(int parts, bool side_by_side, bool guarded, bool control) {
   for (auto& c : sums) c = column(-1, 1);
   std::array<std::vector<double>, 6> run;
   for (auto& c : run) c = column(0, 1e-13);
+  const std::vector<double> by_states = column(0, 1e-3), sent = column(0, 1),
+                            tolerated = column(0, 0.1), tolerated_of_step = column(0, 0.01);
 
   Digest digest;
   for (int n = 0; n < 6; ++n) {
@@ -391,8 +393,16 @@ Digest run_islands(int parts, bool side_by_side, bool guarded, bool control) {
     accounts.islands = islands;
     accounts.guarded = guarded;
     accounts.cap = 0.8;
-    accounts.rounding_per_tolerance[0] = 0.25;
-    accounts.rounding_per_tolerance[1] = 1e-3;
+    accounts.limits = {.terms_per_tolerance = 0.25,
+                       .rounding_per_joule = 1e-3,
+                       .underflow_of_step_J = 1e-9,
+                       .underflow_J = 1e-8,
+                       .of_the_start = 1e-12,
+                       .known = 1e-3};
+    accounts.by_states = by_states.data();
+    accounts.sent = sent.data();
+    accounts.tolerated = tolerated.data();
+    accounts.tolerated_of_step = tolerated_of_step.data();
     accounts.change = of_step[0].data();
     accounts.supply = of_step[1].data();
     accounts.dissipated = of_step[2].data();

@@ -100,8 +100,20 @@ void AdaptiveSteps::begin_anew() {
 void AdaptiveSteps::archive(StateArchive& archive) {
   estimate_.archive(archive);
   crossings_.archive(archive);
-  archive.values(control_, event_s_, event_changes_, kink_s_, has_first_step_, first_error_,
-                 resumed_s_, for_coupling_, least_for_coupling_s_, statistics_);
+  control_.archive(archive);
+  archive.values(event_s_, event_changes_, kink_s_, has_first_step_, first_error_, resumed_s_,
+                 for_coupling_, least_for_coupling_s_, statistics_);
+  archive.expect(!std::isnan(event_s_) && !std::isnan(kink_s_), "the time that a step ends at");
+  archive.expect(first_error_ >= 0.0, "the error of a first step");
+  for (const double size_s : {resumed_s_, least_for_coupling_s_}) {
+    archive.expect(size_s == 0.0 || control_.can_have(size_s), "the size of an earlier step");
+  }
+  constexpr int kMost = 1 << 30;
+  archive.expect(for_coupling_ >= 0 && for_coupling_ <= kMost, "the number of steps made shorter");
+  const StepSizeStatistics& s = statistics_;
+  archive.expect_counts(
+      {s.rejected, s.rejected_for_coupling, s.comparisons, s.shortened, s.changes},
+      "the number of steps so far");
 }
 
 /// False where an event lies before the end of an attempted step, which is then to end there.

@@ -77,7 +77,10 @@ double CrossingSearch::root(const Level& level, const double* x, double start_s,
 }
 
 void CrossingSearch::archive(StateArchive& archive) {
-  for (Level& level : levels_) archive.values(level.side, level.passed_s);
+  for (Level& level : levels_) {
+    archive.values(level.side, level.passed_s);
+    archive.expect(is_side(level.side), "the side of a level");
+  }
 }
 
 void CrossingSearch::accept(double end_s, const double* record) {

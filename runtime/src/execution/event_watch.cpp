@@ -99,6 +99,15 @@ void EventWatch::archive(StateArchive& archive) {
   archive.array(sides_);
   archive.array(counts_);
   archive.vector(events_);
+  if (!archive.reads()) return;
+  archive.expect(std::ranges::all_of(sides_, is_side), "the side of a level");
+  for (const EventCount& count : counts_) {
+    archive.expect_counts({count.rising, count.falling}, "the number of events");
+  }
+  archive.expect(events_.size() <= watches_.size(), "the number of events of a step");
+  for (const Event& event : events_) {
+    archive.expect(event.watch >= 0 && at(event.watch) < watches_.size(), "what an event is of");
+  }
 }
 
 std::size_t EventWatch::bytes() const {

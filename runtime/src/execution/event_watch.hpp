@@ -49,5 +49,6 @@ class EventWatch {
 
 /// The side of a level that a value less that level is on.
 inline int side_of(double value) { return value > 0.0 ? 1 : value < 0.0 ? -1 : 0; }
+inline bool is_side(int side) { return side >= -1 && side <= 1; }
 
 }  // namespace portwave

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -84,6 +85,14 @@ void ExtrapolatedStart::archive(StateArchive& archive) {
     archive.value(step->step_s);
   }
   archive.value(known_steps_);
+  archive.expect(known_steps_ >= 0 && known_steps_ <= 2, "the number of steps that are known");
+  const Step* const known[] = {&last_, &before_};
+  for (int i = 0; i < known_steps_; ++i) {
+    const Step& step = *known[i];
+    archive.expect(step.step_s > 0.0 && std::isfinite(step.step_s), "the size of an earlier step");
+    archive.expect_finite(step.effort, "an effort of an earlier step");
+    archive.expect_finite(step.flow, "a flow of an earlier step");
+  }
 }
 
 std::size_t ExtrapolatedStart::bytes() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -40,7 +41,9 @@ class InterfaceSolvers {
   /// Puts that of the step size in force in use; gives the one of the size before.
   const InterfaceSolver& exchange(double old_step_s);
   void archive(StateArchive& archive, double step_s);
-  void archive_watch(StateArchive& archive) { watch_.archive(archive); }
+  void archive_watch(StateArchive& archive) {
+    watch_.archive(archive, static_cast<std::size_t>(waves_.system().island_count()));
+  }
 
  private:
   std::unique_ptr<InterfaceSolver> make() const;

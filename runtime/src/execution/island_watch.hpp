@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -31,7 +32,17 @@ class IslandWatch {
       release(held.island);
     }
   }
-  void archive(StateArchive& archive) { archive.vector(held_); }
+  /// `islands`: how many there are.
+  void archive(StateArchive& archive, std::size_t islands) {
+    archive.vector(held_);
+    archive.expect(held_.size() <= islands, "the number of islands that are held");
+    for (const Held& held : held_) {
+      archive.expect(held.island >= 0 && static_cast<std::size_t>(held.island) < islands,
+                     "the number of an island");
+      archive.expect(held.period >= 1 && held.period <= kLongest, "how long an island is held");
+      archive.expect_counts({held.until}, "the step until which an island is held");
+    }
+  }
 
  private:
   static constexpr std::int64_t kLongest = std::int64_t{1} << 30;
@@ -40,6 +51,10 @@ class IslandWatch {
     std::int64_t period = 64;
     std::int64_t until = 0;
     bool released = true;
+
+    friend constexpr std::array<std::size_t, 1> archive_flags(const Held*) {
+      return {offsetof(Held, released)};
+    }
   };
   std::vector<Held> held_;  // as few as there are relapses
 };

@@ -145,7 +145,7 @@ class NetworkEngine final : public StepEngine {
   void archive(StateArchive& archive) override {
     method_->archive(archive);
     archive.values(begins_window_, totals_, run_, worst_ratio_);
-    archive_findings(archive, certificate_);
+    archive_findings(archive, system(), certificate_);
     portwave::archive(archive, statistics_);
     if (!archive.reads()) return;
     ports_step_ = -1;

@@ -10,7 +10,8 @@
 #include <fmt/format.h>
 
 #include "execution/build_id.hpp"
-#include "execution/input_hash.hpp"
+#include "execution/step_identity.hpp"
+#include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/version.hpp"
 
 namespace portwave {
@@ -29,37 +30,38 @@ void expect_same(Ranks& ranks, std::uint64_t own, const char* what) {
   }
 }
 
+/// Options that slices have in common: each has impedances for its own ports.
+StepIdentity of_all_slices(const StepperOptions& options) {
+  StepperOptions common = options;
+  if (common.method.couples_by_waves()) common.method.waves().impedance.clear();
+  return {common, common.method};
+}
+
 }  // namespace
 
 void expect_same_inputs(const System& system, const StepperOptions& options) {
-  Hash version;
+  Digest version;
   version.add(kVersion);
   expect_same(*options.ranks, version.value(), "the versions of portwave");
-  Hash program;
+  Digest program;
   const std::span<const std::byte> id = build_id();
   program.add(std::string_view(reinterpret_cast<const char*>(id.data()), id.size()));
   expect_same(*options.ranks, program.value(), "the programs, builds of one version,");
-  Hash inputs;
   const bool is_slice = system.slice() != nullptr;
-  if (!is_slice) add(inputs, system);
+  Digest inputs;
+  inputs.add(is_slice ? of_all_slices(options).digest()
+                      : StepIdentity(system, options, options.method).digest());
   for (std::size_t i = 0; !is_slice && i < system.parts().size(); ++i) {
     for (const double x : system.parts()[i].initial_state) inputs.add(x);
   }
-  add(inputs, options, options.method);
   if (!is_slice) inputs.add(options.threads);
   inputs.add(static_cast<int>(options.grain.kind));
   inputs.add(options.grain.count);
-  if (options.method.couples_by_waves()) {
-    inputs.add(options.method.waves().iterations);
-    for (const double gamma : options.method.waves().impedance) {
-      if (!is_slice) inputs.add(gamma);
-    }
-  }
   expect_same(*options.ranks, inputs.value(), "the systems, or the options of their steps,");
 }
 
 void expect_same_stepper(const Stepper& stepper, Ranks& ranks) {
-  Hash hash;
+  Digest hash;
   const bool is_slice = stepper.system().slice() != nullptr;
   if (!is_slice && stepper.method().method.couples_by_waves()) {
     for (const double gamma : stepper.method().method.waves().impedance) hash.add(gamma);
@@ -71,7 +73,7 @@ void expect_same_stepper(const Stepper& stepper, Ranks& ranks) {
 }
 
 void expect_same_cut(const RankCut& cut, Ranks& ranks) {
-  Hash hash;
+  Digest hash;
   for (std::size_t t = 0; t < cut.partition.tasks.size(); ++t) {
     hash.add(cut.rank_of_task[t]);
     for (const TaskSlice& slice : cut.partition.tasks[t].slices) {

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "execution/input_hash.hpp"
 #include "execution/slice_sums.hpp"
+#include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {
@@ -19,7 +19,7 @@ namespace {
 
 std::uint64_t hash_of(const WaveDiscretisation& waves, int junction) {
   const Interconnection& coupling = waves.interconnection();
-  Hash hash;
+  Digest hash;
   hash.add(static_cast<int>(coupling.form(junction)));
   const Interconnection::Coefficients coefficients = coupling.coefficients(junction);
   hash.add(coefficients.sign);
@@ -63,7 +63,7 @@ void expect_same_cut_junctions(const WaveDiscretisation& waves, Ranks& ranks) {
   std::vector<Edge> own;
   for (auto& [rank, hashes] : by_rank) {
     std::ranges::sort(hashes);
-    Hash all;
+    Digest all;
     for (const std::uint64_t hash : hashes) {
       std::array<char, sizeof hash> bytes;
       std::memcpy(bytes.data(), &hash, sizeof hash);

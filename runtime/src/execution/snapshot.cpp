@@ -2,23 +2,26 @@
 
 #include "portwave/runtime/execution/snapshot.hpp"
 
-#include <algorithm>
-#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "execution/event_watch.hpp"
-#include "execution/input_hash.hpp"
 #include "execution/step_engine.hpp"
+#include "execution/step_identity.hpp"
 #include "portwave/coupling/system/gathered_system.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
-#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "portwave/subsystems/base/version.hpp"
 #include "signals/signal_run.hpp"
@@ -26,62 +29,20 @@
 namespace portwave {
 namespace {
 
-/// What stands before the bytes of a snapshot.
+/// What stands before the bytes of a snapshot: first what it is of, then the state.
 struct SnapshotHead {
-  char magic[24] = "portwave snapshot";
+  char magic[24] = "portwave snapshot 2";
   char version[16] = {};
   std::uint64_t checksum = 0;  // of what follows
-  std::uint64_t fits = 0;
+  std::uint64_t identity = 0;  // bytes
   double time_s = 0.0;
   std::int64_t step_index = 0;
 };
 
 }  // namespace
 
-void add(Hash& hash, const System& system) {
-  for (const Part& part : system.parts()) {
-    const Signature& signature = part.component->signature();
-    hash.add(part.name);
-    hash.add(signature.type);
-    hash.add(signature.state_size());
-    hash.add(signature.wave_size());
-    hash.add(part.substeps);
-  }
-  for (const Junction& junction : system.junctions()) {
-    for (const int wave : junction.waves) hash.add(wave);
-  }
-  hash.add(static_cast<double>(system.settable_inputs().size()));
-}
-
-void add(Hash& hash, const StepperOptions& options, const CouplingMethod& method) {
-  hash.add(options.step_s);
-  hash.add(static_cast<int>(options.certify));
-  hash.add(options.sizes ? options.sizes->tolerance : 0.0);
-  hash.add(options.sizes ? options.sizes->smallest_s : 0.0);
-  hash.add(options.sizes ? options.sizes->event_tolerance_s : 0.0);
-  hash.add(options.signals_every_s);
-  hash.add(static_cast<double>(options.watches.size()));
-  if (options.signals != nullptr) {
-    for (const SignalGraph::Node& node : options.signals->nodes()) hash.add(node.name);
-    hash.add(options.signals->states());
-  }
-  hash.add(name_of(method));
-  if (!method.couples_by_waves()) return;
-  const WaveCoupling& waves = method.waves();
-  hash.add(waves.stages);
-  hash.add(waves.relaxation);
-  hash.add(waves.tolerance);
-  hash.add(waves.energy_tolerance_J);
-  hash.add(waves.acceleration);
-  hash.add(waves.rescue_after);
-  hash.add(waves.guard ? 1.0 : 0.0);
-  hash.add(static_cast<int>(waves.start));
-  if (waves.exchange.delay() > 0) hash.add(waves.exchange.delay());
-  hash.add(waves.tank.cap_J);
-}
-
-std::uint64_t Stepper::fingerprint() const {
-  if (fingerprint_ != 0) return fingerprint_;
+const std::shared_ptr<const StepIdentity>& Stepper::identity() const {
+  if (identity_ != nullptr) return identity_;
   for (const Part& part : system().parts()) {
     if (part.component->capabilities().restorable) continue;
     throw std::logic_error(
@@ -89,17 +50,8 @@ std::uint64_t Stepper::fingerprint() const {
                     "not say that it is restorable): there are no snapshots of this run",
                     part.name));
   }
-  Hash hash;
-  hash.add("portwave snapshot 1");
-  add(hash, system());
-  add(hash, options_, method().method);
-  for (const Exchanged& own : exchanged_) {
-    hash.add(own.part);
-    const Component* const present = system().parts()[at(own.part)].component.get();
-    hash.add(std::bit_cast<double>(std::uint64_t{reinterpret_cast<std::uintptr_t>(present)}));
-  }
-  fingerprint_ = hash.value() == 0 ? 1 : hash.value();
-  return fingerprint_;
+  identity_ = std::make_shared<const StepIdentity>(system(), options_, method().method);
+  return identity_;
 }
 
 void Stepper::archive(StateArchive& archive) {
@@ -107,20 +59,22 @@ void Stepper::archive(StateArchive& archive) {
   if (signals_ != nullptr) {
     signals_->archive(archive);
     archive.value(sampled_);
+    archive.expect(sampled_ >= -1 && sampled_ <= StateArchive::kMostSteps, "the number of samples");
   }
   if (events_ != nullptr) events_->archive(archive);
 }
 
 void Stepper::snapshot(Snapshot& into) const {
-  into.fits_ = 0;  // until it is complete
-  const std::uint64_t fits = fingerprint();
+  engine_->activity().expect_no_step();
+  into.of_ = nullptr;  // until it is complete
+  const auto& own = identity();
   StateArchive writer = StateArchive::writer(into.bytes_);
   // A writer changes nothing.
   const_cast<Stepper*>(this)->archive(writer);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   writer.finish();
   into.time_s_ = time_s();
   into.step_index_ = step_index();
-  into.fits_ = fits;
+  into.of_ = own;
 }
 
 Snapshot Stepper::snapshot() const {
@@ -129,45 +83,80 @@ Snapshot Stepper::snapshot() const {
   return out;
 }
 
-void Stepper::restore(const Snapshot& snapshot) {
-  if (snapshot.fits_ == 0) {
-    throw std::invalid_argument("the snapshot is empty: none has been taken into it");
-  }
-  if (snapshot.fits_ != fingerprint()) {
-    throw std::invalid_argument(
-        "the snapshot is of another system, of a stepper with other options, or from before a part "
-        "was changed");
-  }
+/// Where it fails the stepper is of no use before another one is read.
+void Stepper::take(const Snapshot& snapshot) {
   StateArchive reader = StateArchive::reader(snapshot.bytes_);
   archive(reader);
   reader.finish();
+  reader.expect(time_s() == snapshot.time_s_ && step_index() == snapshot.step_index_, "the time");
+}
+
+void Stepper::restore(const Snapshot& snapshot) {
+  const Acting acting(engine_->activity(), Activity::Kind::change);
+  if (snapshot.of_ == nullptr) {
+    throw std::invalid_argument("the snapshot is empty: none has been taken into it");
+  }
+  const auto& own = identity();
+  if (snapshot.of_ != own) {
+    const std::string difference =
+        own->difference(*snapshot.of_, system(), options_, method().method);
+    if (!difference.empty()) {
+      throw std::invalid_argument(fmt::format(
+          "the snapshot is of another system, or of a stepper with other options: {}. A snapshot "
+          "holds states: it goes back into what it was taken of",
+          difference));
+    }
+  }
+  Snapshot before;
+  before.bytes_ = std::move(before_);
+  this->snapshot(before);
+  try {
+    take(snapshot);
+  } catch (const std::bad_alloc&) {
+    take(before);
+    throw;
+  } catch (const std::exception& error) {
+    const std::string why = error.what();
+    take(before);
+    throw std::invalid_argument(
+        fmt::format("the snapshot is no state of this run: {}; nothing has changed", why));
+  }
+  before_ = std::move(before.bytes_);
 }
 
 namespace {
 
-SnapshotHead head_of(std::uint64_t fits, double time_s, std::int64_t step_index,
-                     std::span<const std::byte> bytes) {
+SnapshotHead head_of(std::uint64_t identity, double time_s, std::int64_t step_index,
+                     std::span<const std::byte> rest) {
   SnapshotHead head;
   std::string_view{kVersion}.copy(head.version, sizeof(head.version) - 1);
-  head.fits = fits;
+  head.identity = identity;
   head.time_s = time_s;
   head.step_index = step_index;
-  Hash hash;
-  hash.add(std::bit_cast<double>(fits));
-  hash.add(time_s);
-  hash.add(static_cast<double>(step_index));
-  hash.add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  head.checksum = hash.value();
+  Digest digest;
+  digest.add(identity);
+  digest.add(time_s);
+  digest.add(static_cast<std::uint64_t>(step_index));
+  digest.add(std::string_view(reinterpret_cast<const char*>(rest.data()), rest.size()));
+  head.checksum = digest.value();
   return head;
 }
 
 }  // namespace
 
 std::vector<std::byte> Snapshot::to_bytes() const {
-  const SnapshotHead head = head_of(fits_, time_s_, step_index_, bytes_);
-  std::vector<std::byte> out(sizeof(head) + bytes_.size());
+  std::vector<std::byte> rest;
+  if (of_ != nullptr) {
+    StateArchive writer = StateArchive::writer(rest);
+    StepIdentity(*of_).archive(writer);
+    writer.finish();
+  }
+  const std::uint64_t identity = rest.size();
+  rest.insert(rest.end(), bytes_.begin(), bytes_.end());
+  const SnapshotHead head = head_of(identity, time_s_, step_index_, rest);
+  std::vector<std::byte> out(sizeof(head));
   std::memcpy(out.data(), &head, sizeof(head));
-  std::ranges::copy(bytes_, out.begin() + sizeof(head));
+  out.insert(out.end(), rest.begin(), rest.end());
   return out;
 }
 
@@ -178,19 +167,30 @@ Snapshot Snapshot::from_bytes(std::span<const std::byte> bytes) {
   }
   std::memcpy(&head, bytes.data(), sizeof(head));
   const std::span<const std::byte> rest = bytes.subspan(sizeof(head));
-  const SnapshotHead expected = head_of(head.fits, head.time_s, head.step_index, rest);
+  const SnapshotHead expected = head_of(head.identity, head.time_s, head.step_index, rest);
   if (std::memcmp(head.magic, expected.magic, sizeof(head.magic)) != 0) {
-    throw std::invalid_argument("these bytes are no snapshot");
+    throw std::invalid_argument("these bytes are no snapshot of this form");
   }
   if (std::memcmp(head.version, expected.version, sizeof(head.version)) != 0) {
     throw std::invalid_argument("the snapshot is of another version of portwave");
   }
-  if (head.checksum != expected.checksum) {
+  if (head.checksum != expected.checksum || head.identity > rest.size()) {
     throw std::invalid_argument("the snapshot is not whole, or was changed");
   }
   Snapshot out;
-  out.bytes_.assign(rest.begin(), rest.end());
-  out.fits_ = head.fits;
+  const std::size_t size = static_cast<std::size_t>(head.identity);
+  if (size > 0) {
+    auto of = std::make_shared<StepIdentity>();
+    try {
+      StateArchive reader = StateArchive::reader(rest.first(size));
+      of->archive(reader);
+      reader.finish();
+    } catch (const StateArchive::Mismatch&) {
+      throw std::invalid_argument("the snapshot does not say what it is of");
+    }
+    out.of_ = std::move(of);
+  }
+  out.bytes_.assign(rest.begin() + static_cast<std::ptrdiff_t>(size), rest.end());
   out.time_s_ = head.time_s;
   out.step_index_ = head.step_index;
   return out;
@@ -206,7 +206,6 @@ Stepper Stepper::clone(int threads) const {
     return Stepper(gathered_system(one), options);
   };
   Stepper out = made();
-  out.exchanged_ = exchanged_;
   out.restore(snapshot());
   return out;
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "portwave/subsystems/base/state_archive.hpp"
+
 namespace portwave {
 namespace {
 
@@ -36,6 +38,10 @@ StepControl::Next StepControl::next(double now_s, double limit_s) const {
   if (left < step_s_) return {left, false, true};
   if (left < 2.0 * step_s_ - slack) return {0.5 * left, false, false};
   return {step_s_, true, false};
+}
+
+bool StepControl::can_have(double step_s) const {
+  return step_s > 0.0 && step_s <= largest_s_ * (1.0 + kSame);
 }
 
 void StepControl::accept(const Next& step, double error) {
@@ -90,6 +96,15 @@ void StepControl::shrink_below(double step_s) {
     step_s_ *= 0.5;
     position_ *= 2;
   }
+}
+
+void StepControl::archive(StateArchive& archive) {
+  archive.values(step_s_, position_, since_change_, since_rejection_, patience_, has_grown_,
+                 last_error_);
+  archive.expect(can_have(step_s_), "the size of the next step");
+  archive.expect(patience_ >= 0 && patience_ <= kMostPatience,
+                 "the number of steps before the next growth");
+  archive.expect_counts({since_change_, since_rejection_}, "the number of steps since a change");
 }
 
 void StepControl::shrink(int rungs) {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
 namespace portwave {
+
+class StateArchive;
 
 /// Chooses step sizes on the ladder h₀2⁻ᵏ from estimates of the local error: a PI controller with
 /// hysteresis, so that the few sizes in use stay prepared. Knows nothing of systems; decides by
@@ -26,6 +26,8 @@ class StepControl {
   };
   Next next(double now_s, double limit_s) const;
   double ladder_step_s() const { return step_s_; }
+  /// Whether steps of this size may be taken.
+  bool can_have(double step_s) const;
   bool can_shrink() const { return 0.5 * step_s_ >= smallest_s_; }
 
   /// The step was taken.
@@ -47,9 +49,7 @@ class StepControl {
   /// What went before says nothing of what comes: an input jumps, or nothing went before.
   void forget() { last_error_ = -1.0; }
 
-  friend constexpr std::array<std::size_t, 1> archive_flags(const StepControl*) {
-    return {offsetof(StepControl, has_grown_)};
-  }
+  void archive(StateArchive& archive);
 
  private:
   void take_back_growth();
@@ -59,9 +59,9 @@ class StepControl {
   double largest_s_, smallest_s_;
   double power_;  // of h in the local error
   double step_s_;
-  std::int64_t position_ = 0;  // ladder steps since the last event
-  int since_change_ = 0;       // accepted steps
-  int since_rejection_ = 0;
+  std::uint64_t position_ = 0;     // ladder steps since the last event, as far as they fit in
+  std::int64_t since_change_ = 0;  // accepted steps
+  std::int64_t since_rejection_ = 0;
   int patience_ = 0;          // accepted steps between a rejection and the next growth
   bool has_grown_ = false;    // at the last change
   double last_error_ = -1.0;  // < 0: none

@@ -383,7 +383,15 @@ void StepErrorEstimate::archive(StateArchive& archive) {
        {&initial_, &island_J_, &next_island_J_, &attempt_J_, &apart_J_, &wave_J_}) {
     archive.array(*own);
   }
-  archive.array(kinds_);
+  for (Kind& kind : kinds_) archive.values(kind.scale_J, kind.next_J);
+  archive.expect(known_steps_ >= 0 && known_steps_ <= 2, "the number of steps that are known");
+  archive.expect_counts({accepted_}, "the number of steps");
+  archive.expect_finite(initial_, "a state at the start");
+  for (int i = 1; i <= known_steps_; ++i) {
+    const Step& step = steps_[at(i)];
+    archive.expect(step.step_s > 0.0 && std::isfinite(step.step_s), "the size of an earlier step");
+    archive.expect_finite(step.increments, "an increment of an earlier step");
+  }
 }
 
 std::size_t StepErrorEstimate::bytes() const {

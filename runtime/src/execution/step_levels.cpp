@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -74,8 +75,7 @@ std::vector<double> StepLevels::chosen_anew() const {
   return anew.choice().method.waves().impedance;
 }
 
-void StepLevels::archive(StateArchive& archive, WaveDiscretisation& waves,
-                         const std::function<void(double step_s)>& visit) {
+void StepLevels::archive(StateArchive& archive, WaveDiscretisation& waves, const Visit& visit) {
   struct Entry {
     double step_s;
     std::int64_t last_use;
@@ -86,13 +86,17 @@ void StepLevels::archive(StateArchive& archive, WaveDiscretisation& waves,
     if (archive.reads()) break;
     if (&level != &*current_) kept[count++] = {level.step_s, level.last_use};
   }
-  archive.values(uses_, count);
-  if (count > kMostLevels) throw StateArchive::Mismatch("more step sizes than are kept");
+  std::int64_t uses = uses_;
+  archive.values(uses, count);
+  archive.expect(count <= kMostLevels, "the number of step sizes in use");
   archive.array(std::span(kept.data(), count));
   kept[count] = {current_->step_s, current_->last_use};
   archive.value(kept[count++]);
   const std::span<const Entry> entries(kept.data(), count);
-  const std::int64_t uses = uses_;
+  archive.expect_counts({uses}, "the number of changes of the step size");
+  for (const Entry& entry : entries) {
+    archive.expect(entry.step_s > 0.0 && std::isfinite(entry.step_s), "a step size in use");
+  }
   const auto is_known = [&](const Level& level) {
     return std::ranges::find(entries, level.step_s, &Entry::step_s) != entries.end();
   };
@@ -100,11 +104,16 @@ void StepLevels::archive(StateArchive& archive, WaveDiscretisation& waves,
     for (Level& level : levels_) level.last_use = -1;
   }
   for (const Entry& entry : entries) {
-    if (archive.reads()) switch_to(entry.step_s, waves);
+    if (archive.reads()) {
+      switch_to(entry.step_s, waves);
+      visit.switched(entry.step_s);
+    }
     const auto level = std::ranges::find(levels_, entry.step_s, &Level::step_s);
+    // In the order of the archive, so that one that is made of this is equal to it.
+    if (archive.reads()) levels_.splice(levels_.end(), levels_, level);
     level->tuner.archive(archive);
     level->last_use = entry.last_use;
-    visit(entry.step_s);
+    visit.tuned(entry.step_s);
   }
   uses_ = uses;
   if (archive.reads()) levels_.remove_if([&](const Level& level) { return !is_known(level); });

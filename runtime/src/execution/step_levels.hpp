@@ -39,11 +39,14 @@ class StepLevels {
   void accept(const std::vector<double>& by_port);
   bool has(double step_s) const;
   int count() const { return static_cast<int>(levels_.size()); }
+  /// What is called for each step size as it is archived.
+  struct Visit {
+    std::function<void(double step_s)> switched;  ///< reading: it has been put in force
+    std::function<void(double step_s)> tuned;     ///< after what tuning has made of it
+  };
   /// All step sizes that it is prepared for, and what tuning has made of them, the current one last.
-  /// Reading: each is put in force in `waves` in turn, and `visit(step_s)` called then; others are
-  /// forgotten. Errors: ConfigError.
-  void archive(StateArchive& archive, WaveDiscretisation& waves,
-               const std::function<void(double step_s)>& visit);
+  /// Reading: each is put in force in `waves` in turn; others are forgotten. Errors: ConfigError.
+  void archive(StateArchive& archive, WaveDiscretisation& waves, const Visit& visit);
 
  private:
   struct Level {

@@ -117,6 +117,16 @@ void Tuner::archive(StateArchive& archive) {
   archive.vector(method.impedance);
   archive.values(method.impedance_kind, method.iterations, is_given_, follows_, interval_,
                  last_check_, next_check_, patience_, usual_iterations_);
+  archive.expect(method.impedance_kind >= ImpedanceKind::given &&
+                     method.impedance_kind <= ImpedanceKind::automatic,
+                 "the rule of the impedances");
+  archive.expect(method.iterations >= 0 && usual_iterations_ >= 0, "the number of iterations");
+  archive.expect(!follows_ || responses_.has_value(), "whether impedances follow the state");
+  archive.expect_counts({last_check_, next_check_}, "the step of a look at the impedances");
+  for (const std::int64_t interval : {interval_, patience_}) {
+    archive.expect(interval >= 1 && interval <= kLongestInterval,
+                   "the number of steps between two looks at the impedances");
+  }
 }
 
 }  // namespace portwave

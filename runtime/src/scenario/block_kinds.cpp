@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/scenario_values.hpp"
@@ -262,6 +264,39 @@ std::vector<BlockKind> controller_kinds() {
 }
 
 }  // namespace
+
+namespace {
+
+struct AddToDigest {
+  Digest& digest;
+
+  void operator()(double number) const { digest.add(number); }
+  void operator()(const std::string& text) const { digest.add(text); }
+  void operator()(const Signal::Knot& knot) const {
+    digest.add(knot.time_s);
+    digest.add(knot.value);
+  }
+  void operator()(const Eigen::MatrixXd& matrix) const {
+    digest.add(static_cast<int>(matrix.rows()));
+    for (const double entry : matrix.reshaped()) digest.add(entry);
+  }
+  template <class T>
+  void operator()(const std::vector<T>& list) const {
+    digest.add(static_cast<double>(list.size()));
+    for (const T& own : list) (*this)(own);
+  }
+};
+
+}  // namespace
+
+std::uint64_t BlockValues::digest() const {
+  Digest digest;
+  for (const auto& [name, value] : values_) {
+    digest.add(name);
+    std::visit(AddToDigest{digest}, value);
+  }
+  return digest.value();
+}
 
 namespace {
 

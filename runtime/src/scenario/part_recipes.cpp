@@ -224,7 +224,7 @@ std::shared_ptr<const Component> PartRecipes::with(const Component& part,
     number = static_cast<Number>(value);
   });
   throw_if_any(check_parameters(type, parameters, allow_active));
-  std::shared_ptr<const Component> built = type.build(parameters);
+  std::shared_ptr<const Component> built = build_part(type, parameters);
   keep(built, recipe(built, type, std::move(parameters), allow_active));
   return built;
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "output/input_file.hpp"
 #include "scenario/scenario_assemblies.hpp"
 #include "scenario/scenario_document.hpp"
 #include "scenario/scenario_events.hpp"
@@ -142,11 +143,17 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
                   std::move(draft.recipes)};
 }
 
+void note_files(FilesRead& read, Scenario& scenario) {
+  scenario.recording.inputs = std::move(read.plugins);
+  for (const ScenarioFile& own : read.files) scenario.recording.inputs.push_back(own.path);
+  scenario.files = std::move(read.files);
+}
+
+/// `read`: which files may be read, and then those that were.
 Scenario parse(std::string text, const std::string& file, const std::filesystem::path& folder,
                const std::vector<Override>& overrides, const PhaseCallback& listener,
-               Plugins plugins, OutsideFiles outside) {
+               Plugins plugins, FilesRead& read) {
   tell(listener, {"reading " + file});
-  FilesRead read(folder, outside);
   Document document = parse_document(std::move(text));
   if (document.readable) apply_overrides(document, overrides);
   Defects defects(document);
@@ -164,7 +171,7 @@ Scenario parse(std::string text, const std::string& file, const std::filesystem:
     scenario = read_scenario(Node(document.root, defects), true, folder, plugins, listener);
   }
   if (scenario) {
-    scenario->files = std::move(read.files);
+    note_files(read, *scenario);
     return *std::move(scenario);
   }
   Issues issues = defects.take();
@@ -233,7 +240,8 @@ Scenario load_slice(const std::filesystem::path& file, Ranks& ranks,
                                                    file.parent_path(), plugins, listener, &places);
   expect_sound();
   if (!scenario) throw ScenarioError(file.string(), {{"", "is no scenario"}});
-  scenario->files = std::move(read.files);
+  note_files(read, *scenario);
+  scenario->recording.inputs.push_back(file);
   return *std::move(scenario);
 }
 
@@ -257,7 +265,21 @@ std::string ScenarioError::report() const {
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::filesystem::path& folder, const std::vector<Override>& overrides,
                         const PhaseCallback& listener, Plugins plugins, OutsideFiles outside) {
-  return scenario_file::parse(text, file, folder, overrides, listener, plugins, outside);
+  scenario_file::FilesRead read(folder, outside);
+  return scenario_file::parse(text, file, folder, overrides, listener, plugins, read);
+}
+
+Scenario parse_scenario(const KeptScenario& kept, const std::vector<Override>& overrides,
+                        const PhaseCallback& listener, Plugins plugins, OutsideFiles outside) {
+  scenario_file::FilesRead read(kept.keeper, outside, "results");
+  return scenario_file::parse(kept.text, kept.file, kept.folder, overrides, listener, plugins,
+                              read);
+}
+
+bool reads_outside(const Scenario& scenario, const std::filesystem::path& folder) {
+  const std::filesystem::path plain = plain_folder(folder);
+  return !std::ranges::all_of(
+      scenario.files, [&](const ScenarioFile& own) { return lies_within(plain, own.path); });
 }
 
 std::string read_scenario_text(const std::filesystem::path& file) {
@@ -269,8 +291,12 @@ std::string read_scenario_text(const std::filesystem::path& file) {
 
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides,
                        const PhaseCallback& listener, Plugins plugins, OutsideFiles outside) {
-  return scenario_file::parse(read_scenario_text(file), file.string(), file.parent_path(),
-                              overrides, listener, plugins, outside);
+  std::string text = read_scenario_text(file);
+  scenario_file::FilesRead read(file.parent_path(), outside);
+  Scenario scenario = scenario_file::parse(std::move(text), file.string(), file.parent_path(),
+                                           overrides, listener, plugins, read);
+  scenario.recording.inputs.push_back(file);
+  return scenario;
 }
 
 Scenario load_scenario_slice(const std::filesystem::path& file, Ranks& ranks,

@@ -146,10 +146,10 @@ bool check_ranges(const PartType& type, Parameters& parameters, bool allow_activ
 }
 
 // Of parameters that are checked; null, and noted, when that fails.
-std::shared_ptr<const Component> build_part(const PartType& type, const Parameters& parameters,
+std::shared_ptr<const Component> built_part(const PartType& type, const Parameters& parameters,
                                             const std::string& where, Defects& defects) {
   try {
-    if (auto part = type.build(parameters)) return part;
+    if (auto part = portwave::build_part(type, parameters)) return part;
     defects.add(where, fmt::format("the type {} built nothing", in_quotes(type.name)));
   } catch (const ConfigError& error) {
     Issues found = error.issues();
@@ -189,7 +189,7 @@ std::shared_ptr<const Component> read_physics(const ObjectReader& object, const 
   const std::string where = object.node().where() + "/parameters";
   is_sound = check_ranges(type, parameters, is_active, where, defects) && is_sound;
   if (!is_sound) return nullptr;
-  auto part = build_part(type, parameters, where, defects);
+  auto part = built_part(type, parameters, where, defects);
   if (part) models.recipes().add(part, type, std::move(parameters), is_active);
   if (part && given) models.add({&type, is_active, &given->json(), part});
   return part;

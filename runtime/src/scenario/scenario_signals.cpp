@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "output/observable.hpp"
 #include "portwave/runtime/scenario/block_kinds.hpp"
+#include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 #include "scenario/scenario_limits.hpp"
@@ -111,8 +113,8 @@ class SignalReader {
   }
 
   void add(const std::string& name, block::Handle block, std::vector<std::string> inputs, int every,
-           BlockPlaces places) {
-    builder_.block(name, std::move(block), std::move(inputs), every);
+           BlockPlaces places, std::uint64_t digest = 0) {
+    builder_.block(name, std::move(block), std::move(inputs), every, digest);
     places_.push_back(std::move(places));
   }
 
@@ -160,7 +162,10 @@ class SignalReader {
     }
     block::Handle made;
     if (is_sound) made = make(node, kind, values, static_cast<int>(inputs.size()));
-    add(name, std::move(made), std::move(inputs), every, std::move(places));
+    Digest digest;
+    digest.add(kind.name);
+    digest.add(values.digest());
+    add(name, std::move(made), std::move(inputs), every, std::move(places), digest.value());
   }
 
   block::Handle make(const Node& node, const BlockKind& kind, const BlockValues& values,

@@ -65,31 +65,27 @@ void note(const std::filesystem::path& file, const std::string& text) {
 
 }  // namespace
 
-FilesRead::FilesRead(const std::filesystem::path& folder, OutsideFiles outside)
-    : outer_(std::exchange(noting, this)) {
-  if (outside == OutsideFiles::allowed) return;
-  std::error_code error;
-  folder_ = std::filesystem::weakly_canonical(folder.empty() ? "." : folder, error);
-  if (error) folder_ = folder.lexically_normal();
-  if (!folder_.has_filename()) folder_ = folder_.parent_path();  // "folder/"
+FilesRead::FilesRead(const std::filesystem::path& folder, OutsideFiles outside, std::string whose)
+    : whose_(std::move(whose)), outer_(std::exchange(noting, this)) {
+  if (outside == OutsideFiles::refused) folder_ = plain_folder(folder);
 }
 FilesRead::~FilesRead() { noting = outer_; }
 
-bool FilesRead::refuses(const std::filesystem::path& path) const {
-  if (folder_.empty()) return false;
-  std::error_code error;
-  const std::filesystem::path plain = std::filesystem::weakly_canonical(path, error);
-  if (error || path.native().find('\0') != std::string::npos)
-    return true;  // links in a circle, and folders that may not be entered
-  const auto [in_folder, in_path] = std::ranges::mismatch(folder_, plain);
-  return in_folder != folder_.end();
+void FilesRead::note_plugin(const std::filesystem::path& path) {
+  if (noting != nullptr) noting->plugins.push_back(path);
+}
+
+std::string FilesRead::refusal_of(const std::filesystem::path& path) const {
+  if (folder_.empty() || lies_within(folder_, path)) return {};
+  return fmt::format(
+      "lies outside of the folder of the {}.\nIf you trust it, give --allow-outside-files; in C++ "
+      "OutsideFiles::allowed",
+      whose_);
 }
 
 FileText read_text_file(const std::filesystem::path& path, Pipes pipes, std::size_t most_bytes) {
-  if (noting != nullptr && noting->refuses(path)) {
-    return {{},
-            "lies outside of the folder of the scenario.\nIf you trust the scenario, give "
-            "--allow-outside-files; in C++ OutsideFiles::allowed"};
+  if (noting != nullptr) {
+    if (std::string why = noting->refusal_of(path); !why.empty()) return {{}, std::move(why)};
   }
   const InputFile file(path, pipes == Pipes::handed_over && is_descriptor(path));
   if (!file.problem().empty()) return {{}, file.problem()};

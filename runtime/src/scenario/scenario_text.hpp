@@ -37,19 +37,25 @@ enum class Pipes { refused, handed_over };
 /// Readers are many calls deep, and none of them but this has to know.
 class FilesRead {
  public:
-  /// `folder`: empty for the present one.
-  FilesRead(const std::filesystem::path& folder, OutsideFiles outside);
+  /// `folder`: empty for the present one. `whose`: what it is the folder of, for people.
+  FilesRead(const std::filesystem::path& folder, OutsideFiles outside,
+            std::string whose = "scenario");
   ~FilesRead();
   FilesRead(const FilesRead&) = delete;
   FilesRead& operator=(const FilesRead&) = delete;
 
   std::vector<ScenarioFile> files;
+  std::vector<std::filesystem::path> plugins;
 
-  /// Whether it lies outside, wherever links lead.
-  bool refuses(const std::filesystem::path& path) const;
+  /// Notes a plugin that was loaded.
+  static void note_plugin(const std::filesystem::path& path);
+
+  /// Why a file may not be read: it lies outside, wherever links lead. Empty where it may.
+  std::string refusal_of(const std::filesystem::path& path) const;
 
  private:
   std::filesystem::path folder_;  ///< without links; empty: any will do
+  std::string whose_;
   FilesRead* outer_;
 };
 

@@ -43,8 +43,11 @@ Handle pid(const Pid& p) {
       .not_negative("/tracking_s", p.tracking_s)
       .finite("/initial_integral", p.initial_integral)
       .done();
+  const Mark mark(
+      "pid", {p.proportional, p.integral, p.derivative, p.derivative_filter_s, p.setpoint_weight,
+              p.derivative_setpoint_weight, p.minimum, p.maximum, p.tracking_s});
   return block_of(
-      {.inputs = 2}, {p.initial_integral, 0.0, 0.0},
+      mark, {.inputs = 2}, {p.initial_integral, 0.0, 0.0},
       [p](const SampleTime& when, std::span<const double> u, std::span<const double> x,
           std::span<double> y) {
         const PidSample now(p, when, u, x);
@@ -92,8 +95,10 @@ Handle state_space(StateSpace s) {
   const Block::Shape outer{.inputs = static_cast<int>(m),
                            .outputs = static_cast<int>(p),
                            .feeds_through = feeds_through};
+  Mark mark("state_space", {static_cast<double>(n)});
+  for (const Eigen::MatrixXd* matrix : {&s.A, &s.B, &s.C, &s.D}) mark.add_all(matrix->reshaped());
   return block_of(
-      outer, std::move(start),
+      mark, outer, std::move(start),
       [s, n, vector, feeds_through](const SampleTime&, std::span<const double> u,
                                     std::span<const double> x, std::span<double> y) {
         Eigen::Map<Eigen::VectorXd> out(y.data(), std::ssize(y));
@@ -156,7 +161,8 @@ Handle callback(
     int inputs, int outputs,
     std::function<void(const SampleTime&, std::span<const double>, std::span<double>)> function) {
   check_callback(inputs, outputs, static_cast<bool>(function)).done();
-  return block_of({.inputs = inputs, .outputs = outputs, .feeds_through = inputs > 0}, {},
+  return block_of(Mark::nobody_knows(),
+                  {.inputs = inputs, .outputs = outputs, .feeds_through = inputs > 0}, {},
                   [function = std::move(function)](
                       const SampleTime& when, std::span<const double> u, std::span<const double>,
                       std::span<double> y) { function(when, u, y); });

@@ -13,7 +13,8 @@ namespace portwave::block {
 
 Handle gain(double factor, double offset) {
   OptionCheck().finite("/factor", factor).finite("/offset", offset).done();
-  return function_of_one([factor, offset](double u) { return factor * u + offset; });
+  return function_of_one({"gain", {factor, offset}},
+                         [factor, offset](double u) { return factor * u + offset; });
 }
 
 Handle sum(std::vector<double> weights) {
@@ -24,7 +25,8 @@ Handle sum(std::vector<double> weights) {
   }
   check.done();
   const int inputs = static_cast<int>(weights.size());
-  return block_of({.inputs = inputs}, {},
+  const Mark mark = Mark("sum", {}).add_all(weights);
+  return block_of(mark, {.inputs = inputs}, {},
                   [weights = std::move(weights)](const SampleTime&, std::span<const double> u,
                                                  std::span<const double>, std::span<double> y) {
                     y[0] = 0.0;
@@ -34,7 +36,7 @@ Handle sum(std::vector<double> weights) {
 
 Handle product(int inputs) {
   OptionCheck().expect(inputs >= 1, "/inputs", "needs at least one input").done();
-  return block_of({.inputs = inputs}, {},
+  return block_of({"product", {}}, {.inputs = inputs}, {},
                   [](const SampleTime&, std::span<const double> u, std::span<const double>,
                      std::span<double> y) {
                     y[0] = 1.0;
@@ -44,8 +46,9 @@ Handle product(int inputs) {
 
 Handle saturation(double minimum, double maximum) {
   OptionCheck().bounds(minimum, maximum).done();
-  return function_of_one(
-      [minimum, maximum](double u) { return std::min(std::max(u, minimum), maximum); });
+  return function_of_one({"saturation", {minimum, maximum}}, [minimum, maximum](double u) {
+    return std::min(std::max(u, minimum), maximum);
+  });
 }
 
 Handle rate_limit(const RateLimit& options) {
@@ -54,7 +57,7 @@ Handle rate_limit(const RateLimit& options) {
       .positive("/falling_per_s", options.falling_per_s)
       .done();
   return block_of(
-      {}, {0.0},
+      {"rate_limit", {options.rising_per_s, options.falling_per_s}}, {}, {0.0},
       [options](const SampleTime& when, std::span<const double> u, std::span<const double> x,
                 std::span<double> y) {
         y[0] = u[0];
@@ -78,7 +81,8 @@ Handle delay(int samples, double initial) {
     return static_cast<std::size_t>(when.index % samples);
   };
   return block_of(
-      {.feeds_through = false}, std::vector<double>(static_cast<std::size_t>(samples), initial),
+      {"delay", {static_cast<double>(samples)}}, {.feeds_through = false},
+      std::vector<double>(static_cast<std::size_t>(samples), initial),
       [place](const SampleTime& when, std::span<const double>, std::span<const double> x,
               std::span<double> y) { y[0] = x[place(when)]; },
       [place](const SampleTime& when, std::span<const double> u, std::span<const double>,
@@ -95,7 +99,8 @@ Handle integrator(const Integrator& options) {
                           options.maximum, options.initial))
       .done();
   return block_of(
-      {.feeds_through = false}, {options.initial},
+      {"integrator", {options.minimum, options.maximum}}, {.feeds_through = false},
+      {options.initial},
       [](const SampleTime&, std::span<const double>, std::span<const double> x,
          std::span<double> y) { y[0] = x[0]; },
       [options](const SampleTime& when, std::span<const double> u, std::span<const double>,
@@ -107,7 +112,7 @@ Handle integrator(const Integrator& options) {
 Handle derivative(double filter_s) {
   OptionCheck().not_negative("/filter_s", filter_s).done();
   return block_of(
-      {}, {0.0, 0.0},  // the last input and output
+      {"derivative", {filter_s}}, {}, {0.0, 0.0},  // the last input and output
       [filter_s](const SampleTime& when, std::span<const double> u, std::span<const double> x,
                  std::span<double> y) {
         y[0] = 0.0;
@@ -123,7 +128,8 @@ Handle derivative(double filter_s) {
 
 Handle lookup(std::vector<Signal::Knot> knots) {
   const Signal table = Signal::piecewise_linear(std::move(knots));
-  return function_of_one([table](double u) { return table(u); });
+  return function_of_one(Mark("lookup", {}).add(table.digest()),
+                         [table](double u) { return table(u); });
 }
 
 Handle hysteresis(const Switch& options) {
@@ -142,7 +148,8 @@ Handle hysteresis(const Switch& options) {
     return before != 0.0;
   };
   return block_of(
-      {}, {options.initially_on ? 1.0 : 0.0},
+      {"switch", {options.on_above, options.off_below, options.on, options.off}}, {},
+      {options.initially_on ? 1.0 : 0.0},
       [is_on, options](const SampleTime&, std::span<const double> u, std::span<const double> x,
                        std::span<double> y) {
         y[0] = is_on(u[0], x[0]) ? options.on : options.off;
@@ -180,7 +187,8 @@ Handle expression(std::string_view text, const std::vector<std::string>& names) 
     throw ConfigError(std::move(issues));
   }
   const int inputs = static_cast<int>(names.size());
-  return block_of({.inputs = inputs, .feeds_through = inputs > 0}, {},
+  const Mark mark = Mark("expression", {}).add(parsed->digest());
+  return block_of(mark, {.inputs = inputs, .feeds_through = inputs > 0}, {},
                   [own = *std::move(parsed)](const SampleTime& when, std::span<const double> u,
                                              std::span<const double>,
                                              std::span<double> y) { y[0] = own(when.time_s, u); });
@@ -188,7 +196,7 @@ Handle expression(std::string_view text, const std::vector<std::string>& names) 
 
 Handle selector(double threshold) {
   OptionCheck().finite("/threshold", threshold).done();
-  return block_of({.inputs = 3}, {},
+  return block_of({"selector", {threshold}}, {.inputs = 3}, {},
                   [threshold](const SampleTime&, std::span<const double> u, std::span<const double>,
                               std::span<double> y) { y[0] = u[0] > threshold ? u[1] : u[2]; });
 }

@@ -55,8 +55,11 @@ SignalGraphBuilder& SignalGraphBuilder::sensor(std::string name, Sensor sensor, 
 }
 
 SignalGraphBuilder& SignalGraphBuilder::block(std::string name, std::shared_ptr<const Block> block,
-                                              std::vector<std::string> inputs, int every) {
-  nodes_.push_back({std::move(name), std::move(block), false, {}, std::move(inputs), every});
+                                              std::vector<std::string> inputs, int every,
+                                              std::uint64_t digest) {
+  if (block != nullptr && block->digest() != 0) digest = block->digest();
+  nodes_.push_back(
+      {std::move(name), std::move(block), false, {}, std::move(inputs), every, digest});
   return *this;
 }
 
@@ -104,6 +107,7 @@ class SignalGraphBuilder::Draft {
       node.name = given.name;
       node.every = std::max(given.every, 1);
       node.block = given.block;
+      node.digest = given.digest;
       node.sensor = given.sensor;
       node.first_output = graph.signals_;
       node.outputs = outputs_of(given.block.get());

@@ -103,6 +103,7 @@ bool SignalRun::actuate(std::span<double> settings) const {
 void SignalRun::archive(StateArchive& archive) {
   archive.array(values_);
   archive.array(states_);
+  archive.expect_finite(values_, "a signal");
 }
 
 std::size_t SignalRun::bytes() const {

@@ -35,7 +35,8 @@ OptionCheck& OptionCheck::bounds(double minimum, double maximum) {
 }
 
 Handle source(Signal signal) {
-  return function_of_time([signal = std::move(signal)](double t) { return signal(t); });
+  const Mark mark = Mark("source", {}).add(signal.digest());
+  return function_of_time(mark, [signal = std::move(signal)](double t) { return signal(t); });
 }
 
 Handle step(const Step& options) {
@@ -45,6 +46,7 @@ Handle step(const Step& options) {
       .finite("/after", options.after)
       .done();
   return function_of_time(
+      {"step", {options.time_s, options.before, options.after}},
       [options](double t) { return t < options.time_s ? options.before : options.after; });
 }
 
@@ -58,7 +60,8 @@ Handle ramp(const Ramp& options) {
           options.end_s == 0.0 || options.end_s >= options.start_s, "/end_s",
           fmt::format("must not be before start_s = {}, got {}", options.start_s, options.end_s))
       .done();
-  return function_of_time([options](double t) {
+  const Mark mark("ramp", {options.start_s, options.slope_per_s, options.end_s, options.offset});
+  return function_of_time(mark, [options](double t) {
     const double until = options.end_s == 0.0 ? t : std::min(t, options.end_s);
     return options.offset + options.slope_per_s * std::max(0.0, until - options.start_s);
   });
@@ -72,7 +75,9 @@ Handle pulse(const Pulse& options) {
       .finite("/offset", options.offset);
   if (options.period_s > 0.0) check.within("/width_s", options.width_s, 0.0, options.period_s);
   check.done();
-  return function_of_time([options](double t) {
+  const Mark mark("pulse", {options.amplitude, options.period_s, options.width_s, options.delay_s,
+                            options.offset});
+  return function_of_time(mark, [options](double t) {
     const double since = t - options.delay_s;
     if (since < 0.0) return options.offset;
     const double phase = since - options.period_s * std::floor(since / options.period_s);
@@ -117,6 +122,8 @@ Handle trajectory(std::vector<Waypoint> waypoints, TrajectoryShape shape) {
                              waypoints[i - 1].time_s));
   }
   check.done();
+  Mark mark("trajectory", {static_cast<double>(shape)});
+  for (const Waypoint& own : waypoints) mark.add_all(std::initializer_list{own.time_s, own.value});
   const auto output = [points = std::move(waypoints), shape](
                           const SampleTime& when, std::span<const double>, std::span<const double>,
                           std::span<double> y) {
@@ -135,7 +142,7 @@ Handle trajectory(std::vector<Waypoint> waypoints, TrajectoryShape shape) {
       y[1] = rise / length_s * at.rate;
     }
   };
-  return block_of({.inputs = 0, .outputs = 2, .feeds_through = false}, {}, output);
+  return block_of(mark, {.inputs = 0, .outputs = 2, .feeds_through = false}, {}, output);
 }
 
 }  // namespace portwave::block

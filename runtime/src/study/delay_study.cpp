@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "execution/input_hash.hpp"
 #include "portwave/coupling/method/method_table.hpp"
 #include "portwave/runtime/execution/thread_ranks.hpp"
+#include "portwave/subsystems/base/digest.hpp"
 #include "study/deviation.hpp"
 #include "study/stepped_scenario.hpp"
 
@@ -35,7 +35,7 @@ void check_options(const DelayOptions& options) {
 
 /// The same for the same message, whatever the order in which they are sent.
 int scattered(int delay, int from, int to, std::uint64_t number) {
-  Hash hash;
+  Digest hash;
   hash.add(from);
   hash.add(to);
   hash.add(static_cast<double>(number));

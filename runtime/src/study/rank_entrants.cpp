@@ -1,13 +1,14 @@
 #include "study/rank_entrants.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <thread>
 #include <unistd.h>
 
-#include "execution/input_hash.hpp"
 #include "portwave/subsystems/base/index.hpp"
 
 namespace portwave {

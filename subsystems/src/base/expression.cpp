@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/error.hpp"
 #include "portwave/subsystems/base/printable.hpp"
 
@@ -241,6 +242,16 @@ bool Expression::is_name(std::string_view text) {
 
 bool Expression::is_reserved(std::string_view name) {
   return name == "pi" || ExpressionParser::is_function(name);
+}
+
+std::uint64_t Expression::digest() const {
+  Digest digest;
+  for (const Step& step : steps_) {
+    digest.add(static_cast<int>(step.code));
+    digest.add(step.index);
+    digest.add(step.number);
+  }
+  return digest.value();
 }
 
 bool Expression::uses(int variable) const {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/error.hpp"
 
 namespace portwave {
@@ -195,6 +196,34 @@ double Signal::highest_frequency_Hz() const {
   double sum = 0.0;
   for (const Sine& sine : own->sines) sum += std::abs(sine.frequency_Hz);
   return sum;
+}
+
+std::uint64_t Signal::digest() const {
+  Digest digest;
+  if (kind_ == nullptr) return digest.value();
+  digest.add(static_cast<int>(kind_->index()));
+  const auto add = [&digest](auto... numbers) { (digest.add(numbers), ...); };
+  std::visit(
+      [&](const auto& kind) {
+        using T = std::decay_t<decltype(kind)>;
+        if constexpr (std::is_same_v<T, Constant>) {
+          add(kind.value);
+        } else if constexpr (std::is_same_v<T, SineProduct>) {
+          add(kind.amplitude, kind.offset);
+          for (const Sine& sine : kind.sines) add(sine.frequency_Hz, sine.phase_rad);
+        } else if constexpr (std::is_same_v<T, Table>) {
+          for (const Knot& knot : kind.knots) add(knot.time_s, knot.value);
+        } else if constexpr (std::is_same_v<T, Chirp>) {
+          add(kind.amplitude, kind.from_Hz, kind.to_Hz, kind.duration_s, kind.phase_rad,
+              kind.offset);
+        } else if constexpr (std::is_same_v<T, Noise>) {
+          add(kind.standard_deviation, kind.interval_s, kind.seed, kind.mean);
+        } else if constexpr (std::is_same_v<T, Expression>) {
+          add(kind.digest());
+        }
+      },
+      *kind_);
+  return digest.value();
 }
 
 double Signal::operator()(double time_s) const {

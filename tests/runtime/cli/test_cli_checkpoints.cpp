@@ -1,20 +1,27 @@
 // Runs that are killed, stopped or fail, and go on.
 #ifdef PORTWAVE_CLI
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <ostream>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "portwave/runtime/output/checkpoint.hpp"
 #include "support/cli_process.hpp"
+#include "support/made_up_bytes.hpp"
 #include "support/source_folder.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/text_file.hpp"
@@ -276,10 +283,20 @@ TEST(CliCheckpoints, FilesOfTheScenarioMustBeWhatTheyWere) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   process.send(SIGTERM);
-  ASSERT_EQ(process.wait().exit_code, 128 + SIGTERM);
+  const ProcessResult stopped = process.wait();
+  ASSERT_EQ(stopped.exit_code, 128 + SIGTERM);
+  EXPECT_TRUE(contains(stopped.err, "--resume " + out.string() + " --allow-outside-files"))
+      << said(stopped);
 
+  // The folder that the scenario was in is not one that the checkpoint can allow to be read.
+  const ProcessResult refused = portwave_cli({"run", "--resume", out.string()});
+  EXPECT_EQ(refused.exit_code, 2) << said(refused);
+  EXPECT_TRUE(contains(refused.err, "outside of the folder of the results")) << said(refused);
+  EXPECT_TRUE(contains(refused.err, "--allow-outside-files")) << said(refused);
+
+  const Words go_on = {"run", "--resume", out.string(), "--allow-outside-files"};
   write_text(folder / "push.csv", "0,1\n10,3\n");
-  const ProcessResult changed = portwave_cli({"run", "--resume", out.string()});
+  const ProcessResult changed = portwave_cli(go_on);
   EXPECT_EQ(changed.exit_code, 3) << said(changed);
   EXPECT_TRUE(contains(changed.err, "push.csv\" is not what it was")) << said(changed);
 
@@ -288,7 +305,7 @@ TEST(CliCheckpoints, FilesOfTheScenarioMustBeWhatTheyWere) {
   const ProcessResult whole = portwave_cli(line + Words{"--out", (folder / "whole").string()});
   ASSERT_EQ(whole.exit_code, 0) << said(whole);
   std::filesystem::remove(scenario);
-  EXPECT_EQ(portwave_cli({"run", "--resume", out.string()}).exit_code, 0);
+  EXPECT_EQ(portwave_cli(go_on).exit_code, 0);
   expect_equal_results(out, folder / "whole");
 }
 
@@ -302,6 +319,166 @@ TEST(CliCheckpoints, WhatDoesNotGoTogetherIsRefused) {
   EXPECT_EQ(nowhere.exit_code, 2);
   EXPECT_TRUE(contains(nowhere.err, "needs --out")) << said(nowhere);
   EXPECT_EQ(portwave_cli({"run", "--resume", "/nowhere"}).exit_code, 3);
+}
+
+// Checkpoints that somebody has made up, with checksums that are right.
+
+Checkpoint read_checkpoint(const Path& file) {
+  const std::string bytes = read_text(file);
+  return Checkpoint::from_bytes(std::as_bytes(std::span(bytes)));
+}
+
+void write_checkpoint(const Path& file, const Checkpoint& checkpoint) {
+  const std::vector<std::byte> bytes = checkpoint.to_bytes();
+  write_text(file, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+std::map<std::string, std::string> files_of(const StoppedRun& run) {
+  std::map<std::string, std::string> out;
+  for (const std::string& name : names_in(run.out() / "checkpoint")) {
+    out[name] = read_text(run.out() / "checkpoint" / name);
+  }
+  return out;
+}
+
+/// What the stopped run comes to with its checkpoint changed; then that is put right. Its files have to be
+/// as they were: it can be gone on with.
+ProcessResult gone_on_with(const StoppedRun& run, const std::function<void(Checkpoint&)>& change) {
+  const std::map<std::string, std::string> before = files_of(run);
+  Checkpoint checkpoint = read_checkpoint(run.last());
+  change(checkpoint);
+  write_checkpoint(run.last(), checkpoint);
+  const ProcessResult result = portwave_cli({"run", "--resume", run.out().string()});
+  write_text(run.last(), before.at("last.checkpoint"));
+  EXPECT_TRUE(files_of(run) == before);
+  return result;
+}
+
+std::function<void(Checkpoint&)> with_record(const std::string& pointer, const Json& value) {
+  return [=](Checkpoint& checkpoint) {
+    Json record = Json::parse(checkpoint.run);
+    record[Json::json_pointer(pointer)] = value;
+    checkpoint.run = record.dump();
+  };
+}
+
+TEST(CliCheckpoints, TellingOfARunThatNobodyBeginsAreRefused) {
+  const StoppedRun run;
+  const std::pair<const char*, Json> changes[] = {
+      {"/arguments/threads", 0},
+      {"/arguments/threads", 1e300},
+      {"/arguments/certify", 7},
+      {"/arguments/grain", {9, 0}},
+      {"/arguments/grain", {2, -4}},
+      {"/arguments/steps", -1},
+      {"/arguments/steps", 0},
+      {"/arguments/checkpoint_steps", -5},
+      {"/arguments/deadline_s", -1.0},
+      {"/arguments/pace", 1e300},
+      {"/arguments/executor", "none"},
+      {"/arguments/threads", "many"},
+      {"/text", 7},
+      {"/files", {{"a"}}},
+      {"/arguments/plugins", 3},
+  };
+  for (const auto& [pointer, value] : changes) {
+    const ProcessResult result = gone_on_with(run, with_record(pointer, value));
+    EXPECT_EQ(result.exit_code, 3) << pointer << ' ' << value << '\n' << said(result);
+    EXPECT_TRUE(contains(result.err, "portwave: the checkpoint") ||
+                contains(result.err, "there is no executor"))
+        << said(result);
+  }
+}
+
+TEST(CliCheckpoints, WhatTheyPermitIsNotAllowed) {
+  const StoppedRun run;
+  const TemporaryFolder elsewhere;
+  write_text(elsewhere / "secret.csv", "0,1\n10,2\n");
+  Json scenario = Json::parse(read_text(kPair));
+  scenario["subsystems"][0]["inputs"]["force"] = {{"kind", "table"}, {"file", "secret.csv"}};
+  // That it says so itself, and that it says it was there.
+  const ProcessResult files = gone_on_with(run, [&](Checkpoint& checkpoint) {
+    Json record = Json::parse(checkpoint.run);
+    record["text"] = scenario.dump();
+    record["folder"] = elsewhere.path().string();
+    record["arguments"]["allow_outside_files"] = true;
+    checkpoint.run = record.dump();
+  });
+  EXPECT_EQ(files.exit_code, 2) << said(files);
+  EXPECT_TRUE(contains(files.err, "outside of the folder of the results")) << said(files);
+  // A link in the folder of the results leads out of it.
+  std::filesystem::create_symlink(elsewhere / "secret.csv", run.out() / "secret.csv");
+  const ProcessResult link = gone_on_with(run, [&](Checkpoint& checkpoint) {
+    Json record = Json::parse(checkpoint.run);
+    record["text"] = scenario.dump();
+    record["folder"] = run.out().string();
+    checkpoint.run = record.dump();
+  });
+  EXPECT_EQ(link.exit_code, 2) << said(link);
+  EXPECT_TRUE(contains(link.err, "outside of the folder of the results")) << said(link);
+}
+
+TEST(CliCheckpoints, OfStatesThatNoRunComesToAreRefused) {
+  const StoppedRun run;
+  const std::function<void(Checkpoint&)> changes[] = {
+      [](Checkpoint& own) { own.recorded.pop_back(); },
+      [](Checkpoint& own) { std::ranges::fill(own.recorded, std::byte{0xff}); },
+      [](Checkpoint& own) {
+        testing::SnapshotBytes bytes(own.snapshot);
+        testing::Bytes state = bytes.state();
+        std::ranges::fill(state, std::byte{0xff});
+        bytes.set_state(state);
+        own.snapshot = Snapshot::from_bytes(bytes.sealed());
+      },
+      // Of another system than the state.
+      with_record("/arguments/overrides",
+                  Json::array({Json::array({"/subsystems/0/parameters/mass_kg", "9"})}))};
+  for (const auto& change : changes) {
+    const ProcessResult result = gone_on_with(run, change);
+    EXPECT_EQ(result.exit_code, 3) << said(result);
+    EXPECT_TRUE(contains(result.err, "cannot be gone on with") ||
+                contains(result.err, "when the checkpoint was made"))
+        << said(result);
+  }
+  EXPECT_EQ(run.go_on().exit_code, 0);
+  run.expect_whole();
+}
+
+// The list of what is to be moved is a file as well, and so is the folder that it lies in.
+TEST(CliCheckpoints, ListsThatLeadOutOfTheResultsAreRefused) {
+  const TemporaryFolder folder;
+  const Path out = folder / "out", victim = folder / "victim.txt";
+  for (const auto& [remove, publish] :
+       {std::pair<std::string, std::string>{"../victim.txt", "a.csv"},
+        {victim.string(), "a.csv"},
+        {"a.csv", "../victim.txt"},
+        {"..", "a.csv"}}) {
+    std::filesystem::create_directories(out / "checkpoint");
+    write_text(victim, "years of work");
+    write_text(out / "checkpoint/a.csv", "1");
+    write_text(out / "checkpoint/complete.json",
+               Json{{"remove", {remove}}, {"publish", {publish}}, {"outcome", "{}"}}.dump());
+    const ProcessResult result = portwave_cli({"run", "--resume", out.string()});
+    EXPECT_EQ(result.exit_code, 3) << said(result);
+    EXPECT_TRUE(contains(result.err, "is no name of a result")) << said(result);
+    EXPECT_EQ(read_text(victim), "years of work");
+  }
+  // One without names, and an outcome that is none.
+  write_text(out / "checkpoint/complete.json",
+             R"({"remove": [], "publish": ["a.csv"], "outcome": "{}"})");
+  const ProcessResult result = portwave_cli({"run", "--resume", out.string()});
+  EXPECT_EQ(result.exit_code, 3) << said(result);
+  EXPECT_TRUE(contains(result.err, "is no summary of a run")) << said(result);
+}
+
+TEST(CliCheckpoints, AFolderThatIsALinkIsRefused) {
+  const StoppedRun run;
+  const Path elsewhere = run.folder / "elsewhere";
+  std::filesystem::rename(run.out() / "checkpoint", elsewhere);
+  std::filesystem::create_directory_symlink(elsewhere, run.out() / "checkpoint");
+  const ProcessResult on = run.go_on();
+  EXPECT_EQ(on.exit_code, 3) << said(on);
+  EXPECT_TRUE(contains(on.err, "is a link")) << said(on);
 }
 
 }  // namespace

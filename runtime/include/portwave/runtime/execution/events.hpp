@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -35,6 +37,10 @@ struct Event {
   /// step's end being at most StepSizes::event_tolerance_s later. Of a signal: when it was sampled.
   /// Else on the straight line between the values at the ends of the step.
   double time_s = 0.0;
+
+  friend constexpr std::array<std::size_t, 1> archive_flags(const Event*) {
+    return {offsetof(Event, rising)};
+  }
 };
 
 /// What a watch has seen since the start.

@@ -2,10 +2,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "portwave/subsystems/base/export.hpp"
+
+// Of the library itself, hence not shown.
+namespace portwave {
+class StepIdentity;
+}  // namespace portwave
 
 namespace PORTWAVE_EXPORT portwave {
 
@@ -13,6 +19,10 @@ namespace PORTWAVE_EXPORT portwave {
 /// book, tanks and certificate, statistics, impedances, the choice of step sizes, controllers and
 /// events. `Stepper::snapshot` takes one and `Stepper::restore` goes back to it, in the same stepper
 /// or in another one of the same system and options; what then follows is the same bit by bit.
+///
+/// With it goes what it is of: parameters of parts, external inputs, laws of couplings, options. A stepper
+/// in which any of these differs refuses it, and says what differs: a snapshot holds states, and does not
+/// change a system. What callbacks do is not known; they are taken for the same.
 ///
 /// Not in it: what the clock on the wall says (deadlines and what was learnt about them, pace,
 /// which executor is faster), observers, and what callbacks of the user keep to themselves.
@@ -27,8 +37,8 @@ class Snapshot {
   std::int64_t step_index() const { return step_index_; }
 
   /// All of it as bytes, to be handed to another process of the same build on such a machine; and
-  /// back. Parts that were exchanged on the way (`set_component`) are known to their own process
-  /// only: the snapshot then fits no stepper elsewhere.
+  /// back. Bytes may come from anywhere: what is no state of a run is refused, here or by
+  /// Stepper::restore.
   std::vector<std::byte> to_bytes() const;
   /// Errors: std::invalid_argument where they are not whole, were changed, or are of another version.
   static Snapshot from_bytes(std::span<const std::byte> bytes);
@@ -36,7 +46,7 @@ class Snapshot {
  private:
   friend class Stepper;
   std::vector<std::byte> bytes_;
-  std::uint64_t fits_ = 0;  // what it fits: Stepper::fingerprint
+  std::shared_ptr<const StepIdentity> of_;  // what it fits; null: none has been taken
   double time_s_ = 0.0;
   std::int64_t step_index_ = 0;
 };

@@ -48,7 +48,7 @@ struct RunSummary {
   EnergyTotals energy;
   Certificate certificate;
   std::string worst_passivity_part;  ///< name, empty before the first step
-  std::string missed_part;  ///< name of Certificate::missed.part, empty where there is none
+  std::string missed_part;   ///< name of Certificate::missed.part, empty where there is none
   std::string guarded_part;  ///< name of a part of GuardStatistics::worst_island, empty without one
   std::vector<std::string> unjudged_parts;      ///< names of Certificate::unjudged_parts
   std::vector<std::string> unrepeatable_parts;  ///< and of Certificate::unrepeatable_parts

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
@@ -65,6 +66,8 @@ class BlockValues {
   const std::vector<Signal::Knot>& pairs(std::string_view name) const {
     return get<std::vector<Signal::Knot>>(name);
   }
+  /// A number that stands for all of them.
+  std::uint64_t digest() const;
 
  private:
   template <class T>

@@ -95,6 +95,23 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
                         const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused,
                         OutsideFiles outside = OutsideFiles::refused);
 
+/// Where a scenario comes from that was kept by a run (`portwave run --resume`). What it says of itself
+/// permits nothing.
+struct KeptScenario {
+  std::string text;
+  std::string file;              ///< names it in errors
+  std::filesystem::path folder;  ///< that it says it was in: relative paths are relative to it
+  std::filesystem::path keeper;  ///< the folder of the results: files are read there and below
+};
+/// The same. Errors: ScenarioError, also for files that lie elsewhere than in `keeper` unless
+/// `outside` allows them.
+Scenario parse_scenario(const KeptScenario& kept, const std::vector<Override>& overrides = {},
+                        const PhaseCallback& listener = {}, Plugins plugins = Plugins::refused,
+                        OutsideFiles outside = OutsideFiles::refused);
+/// Whether some of its files lie elsewhere than in a folder or below, so that a scenario kept there needs
+/// OutsideFiles::allowed.
+bool reads_outside(const Scenario& scenario, const std::filesystem::path& folder);
+
 /// The JSON Schema (draft 7) of scenario files, generated from the catalogue.
 nlohmann::ordered_json scenario_schema();
 

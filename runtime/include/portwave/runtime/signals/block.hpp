@@ -39,12 +39,15 @@ class Block {
     bool feeds_through = true;
   };
 
-  explicit Block(Shape shape) : shape_(shape) {}
+  /// `digest`: a number that stands for its kind and options; 0: nobody can look into it.
+  explicit Block(Shape shape, std::uint64_t digest = 0) : shape_(shape), digest_(digest) {}
   virtual ~Block() = default;
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
   const Shape& shape() const { return shape_; }
+  /// Equal for blocks that do the same, whatever they start from.
+  std::uint64_t digest() const { return digest_; }
   /// The state before the first sample; zero unless overridden.
   virtual void start(std::span<double> /*x*/) const {}
   /// Where it does not feed through, `u` is not to be read.
@@ -62,6 +65,7 @@ class Block {
 
  private:
   Shape shape_;
+  std::uint64_t digest_;
 };
 
 /// The blocks of portwave, made from options. Errors: ConfigError with every defect, `where` being

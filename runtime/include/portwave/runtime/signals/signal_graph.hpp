@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,6 +40,7 @@ class SignalGraph {
     int first_output = 0;     ///< its signals begin here
     int outputs = 1;
     int first_state = 0;
+    std::uint64_t digest = 0;  ///< Block::digest, or what was said of a block that has none
   };
   /// A settable input and the signal that drives it.
   struct Actuator {
@@ -74,9 +76,11 @@ class SignalGraphBuilder {
   explicit SignalGraphBuilder(const System& system) : system_(&system) {}
 
   SignalGraphBuilder& sensor(std::string name, Sensor sensor, int every = 1);
-  /// A null block stands for one that could not be made: its name stays known.
+  /// A null block stands for one that could not be made: its name stays known. `digest`: of the options
+  /// of a block that has none of its own.
   SignalGraphBuilder& block(std::string name, std::shared_ptr<const Block> block,
-                            std::vector<std::string> inputs, int every = 1);
+                            std::vector<std::string> inputs, int every = 1,
+                            std::uint64_t digest = 0);
   /// `signal` drives an input channel that is Signal::settable.
   SignalGraphBuilder& actuate(std::string signal, int part, int channel);
 
@@ -95,6 +99,7 @@ class SignalGraphBuilder {
     Sensor sensor;
     std::vector<std::string> inputs;
     int every = 1;
+    std::uint64_t digest = 0;
   };
   struct PendingActuator {
     std::string signal;

@@ -35,6 +35,8 @@ class Expression {
   double operator()(std::span<const double> values) const;
   /// The same, the first variable apart from the others.
   double operator()(double first, std::span<const double> others) const;
+  /// Equal for expressions that do the same in the same order.
+  std::uint64_t digest() const;
   /// True where the value may depend on the variable of this number.
   bool uses(int variable) const;
 

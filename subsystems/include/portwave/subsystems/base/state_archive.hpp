@@ -1,11 +1,14 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -17,13 +20,19 @@ namespace portwave {
 ///
 /// Bytes are those of this machine and of this build. Neither direction allocates, but for members
 /// that grow and for the first use of a buffer.
+///
+/// Bytes may have been made up to do harm: whoever reads members says what has to hold of them
+/// (`expect`, `expect_finite`), before anything is indexed, counted or divided by them.
 class StateArchive {
  public:
-  /// Bytes that do not fit what they are read into. Whoever restores checks before that they were
-  /// written by the like (Stepper::restore), so that this is a defect of the program.
+  /// Bytes that nobody has written, or that do not fit what they are read into. What was read into is
+  /// then of no use before it has been read from other bytes.
   class Mismatch : public std::logic_error {
     using std::logic_error::logic_error;
   };
+  /// Steps, windows and the like that a run may count: as many as a double has integers, and far from
+  /// where adding to them overflows.
+  static constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 
   /// Writes over what is in `bytes`, whose memory it uses again; `finish` ends it.
   static StateArchive writer(std::vector<std::byte>& bytes) { return StateArchive(bytes); }
@@ -40,7 +49,7 @@ class StateArchive {
       ((read_one(members, from), from += sizeof(T)), ...);
     } else {
       std::byte* to = room(kSize);
-      ((std::memcpy(to, &members, sizeof(T)), to += sizeof(T)), ...);
+      ((write_one(members, to), to += sizeof(T)), ...);
     }
   }
   template <class T>
@@ -58,6 +67,12 @@ class StateArchive {
       for (std::size_t i = 0; HasFlags<T> && i < members.size(); ++i)
         check<T>(from + i * sizeof(T));
       std::memcpy(members.data(), from, size);
+    } else if constexpr (std::is_class_v<T>) {
+      std::byte* to = room(size);
+      for (const T& member : members) {
+        write_one(member, to);
+        to += sizeof(T);
+      }
     } else {
       std::memcpy(room(size), members.data(), size);
     }
@@ -72,10 +87,36 @@ class StateArchive {
     std::uint64_t size = members.size();
     value(size);
     if (reads()) {
-      if (size > rest() / sizeof(typename Vector::value_type)) throw_mismatch();
+      if (size > rest() / sizeof(typename Vector::value_type))
+        throw_mismatch();  // no memory for it
       members.resize(static_cast<std::size_t>(size));
     }
     array(members);
+  }
+  /// How many members follow, each of which is archived with at least so many bytes.
+  void count(std::uint64_t& members, std::size_t least_bytes) {
+    value(members);
+    expect(members <= rest() / least_bytes, "a number of members");
+  }
+  /// Reading: refuses the bytes where something does not hold of what was read. `what`: of what, as in
+  /// "the number of steps".
+  void expect(bool holds, const char* what) const {
+    if (reads() && !holds) [[unlikely]] {
+      throw_unexpected(what);
+    }
+  }
+  void expect_finite(std::span<const double> numbers, const char* what) const {
+    if (!reads()) return;
+    constexpr std::uint64_t kExponent = 0x7ff0000000000000U;
+    bool all = true;
+    for (const double number : numbers) {
+      all = all && (std::bit_cast<std::uint64_t>(number) & kExponent) != kExponent;
+    }
+    expect(all, what);
+  }
+  /// Steps that were counted.
+  void expect_counts(std::initializer_list<std::int64_t> counts, const char* what) const {
+    for (const std::int64_t count : counts) expect(count >= 0 && count <= kMostSteps, what);
   }
   /// Reading: whether the next bytes are those of `members`; they are skipped then.
   template <class T>
@@ -123,13 +164,37 @@ class StateArchive {
     check<T>(from);
     std::memcpy(&member, from, sizeof(T));
   }
-  /// Behind the value of an optional stands whether there is one.
+  /// What lies between the members of a class is none of the state: whatever memory held there before
+  /// would make different bytes of equal states, and go into files.
+  template <class T>
+  static void write_one(const T& member, std::byte* to) {
+#if defined(__GNUC__) && !defined(__clang__)
+    if constexpr (std::is_class_v<T>) {
+      T own = member;
+      __builtin_clear_padding(&own);
+      std::memcpy(to, &own, sizeof(T));
+      return;
+    }
+#endif
+    std::memcpy(to, &member, sizeof(T));
+  }
+  /// Behind the value of an optional stands whether there is one; the rest is zeros.
   template <class T>
   static void read_one(std::optional<T>& member, const std::byte* from) {
     static_assert(sizeof(std::optional<T>) > sizeof(T));
     if (from[sizeof(T)] > std::byte{1}) throw_mismatch();
-    check<T>(from);
-    std::memcpy(&member, from, sizeof(member));
+    member.reset();
+    if (from[sizeof(T)] == std::byte{0}) return;
+    T value{};
+    read_one(value, from);
+    member = value;
+  }
+  template <class T>
+  static void write_one(const std::optional<T>& member, std::byte* to) {
+    std::memset(to, 0, sizeof(member));
+    if (!member) return;
+    write_one(*member, to);
+    to[sizeof(T)] = std::byte{1};
   }
 
   std::size_t rest() const { return static_cast<std::size_t>(end_ - cursor_); }
@@ -148,6 +213,9 @@ class StateArchive {
     out_->resize(2 * out_->size() + size + 256);
     cursor_ = out_->data() + written;
     end_ = out_->data() + out_->size();
+  }
+  [[noreturn]] static void throw_unexpected(const char* what) {
+    throw Mismatch(std::string(what) + " is none that a run comes to");
   }
   [[noreturn]] static void throw_mismatch() {
     throw Mismatch("an archived state does not fit what it is restored into");

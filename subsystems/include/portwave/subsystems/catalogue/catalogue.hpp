@@ -128,6 +128,10 @@ const PartType* find_part_type(std::string_view name);
 /// type. Every defect is reported, `where` being "/<parameter>".
 Issues check_parameters(const PartType& type, Parameters& parameters, bool allow_active);
 
+/// Builds a part from parameters that `check_parameters` passed, and notes in it what it was built from.
+/// Null where the type builds nothing. Throws what the type throws. `type`: of the catalogue.
+std::unique_ptr<Component> build_part(const PartType& type, const Parameters& parameters);
+
 /// check_parameters, then build. Throws ConfigError with every defect.
 std::unique_ptr<Component> make_part(std::string_view type, Parameters parameters,
                                      bool allow_active = false);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 namespace PORTWAVE_EXPORT portwave {
 
 class Subsystem;
+struct PartType;
 
 /// Names, units and shapes of a part: all that a coupling, a recorder or a listing needs to know.
 struct Signature {
@@ -58,6 +60,14 @@ struct Capabilities {
   /// Records of its batches hold its states as numbers: a copy of a record is good for ever.
   /// Without it a run cannot go back to a state that it had before (Stepper::restore).
   bool restorable = false;
+};
+
+/// What a component was built from, in the catalogue: its type, and for each of the type's parameters, in
+/// their order, and for `allow_active` a number that stands for its value. Of numbers, integers and truth
+/// values these are the bits of a double.
+struct BuiltFrom {
+  const PartType* type = nullptr;
+  std::vector<std::uint64_t> values;
 };
 
 /// One piece of a system, as a coupling sees it: ports, and one-step solvers for them (StepBatch).
@@ -115,8 +125,16 @@ class Component {
     return nullptr;
   }
 
+  /// Null for components that were built by hand (build_part).
+  const BuiltFrom* built_from() const { return built_from_.get(); }
+  /// By whoever has built it, before others know it.
+  void note_built_from(BuiltFrom what) {
+    built_from_ = std::make_unique<const BuiltFrom>(std::move(what));
+  }
+
  private:
   std::shared_ptr<const Signature> signature_;
+  std::unique_ptr<const BuiltFrom> built_from_;
 };
 
 }  // namespace portwave

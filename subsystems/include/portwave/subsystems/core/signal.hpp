@@ -78,6 +78,9 @@ class Signal {
   bool is_settable() const;
   /// Made of a function: who may call it, and when, is said above.
   bool is_callback() const;
+  /// A number that stands for its kind and what describes it. All callbacks have the same one, as nobody
+  /// can look into them, and so have all settable inputs, whatever they are initially.
+  std::uint64_t digest() const;
   /// Its place among the settable inputs of a system that was built; −1 else.
   int slot() const { return slot_; }
   void set_slot(int slot) { slot_ = slot; }
