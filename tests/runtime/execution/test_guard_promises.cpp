@@ -112,7 +112,7 @@ TEST(GuardPromises, AnOpenedCoilLosesItsEnergyInTheSwitch) {
 
 TEST(GuardPromises, LanesAndRanksDoWhatOneStepperDoes) {
   const std::pair<const char*, double> methods[] = {
-      {R"({"kind": "auto"})", 1e-5},
+      {R"({"kind": "auto"})", 1e-6},
       {R"({"kind": "peaceman-rachford", "iterations": 40, "tolerance": 1e-6,
            "impedance": {"kind": "matched", "retune_factor": 0}})",
        1e-2}};
