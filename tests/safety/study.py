@@ -413,16 +413,15 @@ def law_broken(run, doctor):
         kept += mismatch[n] + tolerated[n]
         excess = stored[n] + tank[n] - (stored[0] + tank[0] + supplied[n] + more)
         growth = stored[n] - (stored[0] + tank[0] + supplied[n] + more)
+        beyond = stored[n] - (stored[0] + tank[0] + supplied[n]) - 0.011 * size
         # The tank that is told is the one that the recorded mismatches make.
-        for out in (excess, growth, -tank[n], abs(kept - tank[n]) - 1e-6 * allowed * n):
+        for out in (excess, growth, beyond, -tank[n], abs(kept - tank[n]) - 1e-6 * allowed * n):
             if not out <= allowed:
                 worst = max(worst, out / size if size > 0 else math.inf)
             if math.isnan(out):
                 return math.inf
     if size > 0 and rounding > 1.001e-6 * size:
         worst = max(worst, rounding / size)
-    if more > 0.011 * size:
-        worst = max(worst, more / size)
     return worst if worst > 0.0 else None
 
 
@@ -464,6 +463,12 @@ def difference(run, other):
     for i, name in enumerate(other.names[1:], 1):
         kind = name.rpartition(".")[2]
         units[kind] = max(units.get(kind, 0.0), max(abs(row[i]) for row in other.states))
+    # What hardly moves is measured by what the energy there could move.
+    speed = math.sqrt(2 * max(run.column("stored_J")) / 10.0)
+    for kind, size in (("velocity", speed), ("speed", speed), ("position", speed * other.states[-1][0]),
+                       ("angle", speed * other.states[-1][0])):
+        if kind in units:
+            units[kind] = max(units[kind], 1e-3 * size)
     for a, b in rows:
         for i, name in enumerate(other.names[1:], 1):
             size = units[name.rpartition(".")[2]]
@@ -491,9 +496,11 @@ def idle_study(program, seed, doctor):
     limit = 1e-6 if "step_s" in scenario["time"] else 1e-4 if same_times else 1e-3
     if changed > limit:
         # Where the motion itself makes more of what a tolerance leaves, as at the end of sliding, starts that
-        # differ by as little say how much, without any guard.
-        for share in (1e-11, -3e-11, 1e-10):
-            other = Run(program, moved(scenario, 1.0 + share))
+        # differ by as little, and a smaller tolerance, say how much, without any guard.
+        closer = json.loads(json.dumps(scenario))
+        closer["method"]["tolerance"] = 1e-12
+        others = [moved(scenario, 1.0 + share) for share in (1e-11, -3e-11, 1e-10)] + [closer]
+        for other in (Run(program, each) for each in others):
             if other.summary is not None and other.states:
                 limit = max(limit, 20 * difference(other, plain)[0])
     return {"out": changed if changed > limit else None, "told": False, "changed": changed,

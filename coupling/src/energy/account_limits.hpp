@@ -13,7 +13,7 @@ inline constexpr double kOfTheStart = 1e-12;
 inline constexpr double kKnown = 1e-6;
 /// What the waves of one step may leave by their rounding: larger ones carry what no energy can pay for.
 inline constexpr double kPayable = 1e-10;
-/// What steps within their tolerance may take beyond their tanks, all together.
+/// What steps within their tolerance may take beyond their tanks, all together, once H exceeds H₀ + T₀ + supply.
 inline constexpr double kTolerable = 1e-2;
 /// Energies are sums of products, which underflow to anything below it.
 inline constexpr double kUnderflow_J = 1e-290;

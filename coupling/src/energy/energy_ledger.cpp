@@ -499,7 +499,12 @@ bool EnergyLedger::is_too_loud(int island, const CommittedStep& step) const {
 }
 
 bool EnergyLedger::takes(int island, double deficit_J, const CommittedStep& step) const {
-  const double taken = accounts_[static_cast<std::size_t>(island)].tolerated + deficit_J;
+  const auto i = static_cast<std::size_t>(island);
+  const Account& account = accounts_[i];
+  // H⁺ ≤ H₀ + T₀ + supply without it: what the interface took was lost in parts.
+  const double gained = account.gained.value() + (by_island_[i].change - by_island_[i].supply);
+  if (gained <= account.tank) return true;
+  const double taken = account.tolerated + deficit_J;
   if (taken <= kTolerable * energies(island)) return true;
   look_at_sources(island, step);
   return taken <= kTolerable * energies(island);

@@ -272,7 +272,10 @@ double IslandLedger::energies(int island) const {
 }
 
 bool IslandLedger::takes(int island, double deficit_J, const CommittedStep& step) const {
-  const double taken = tolerated_[at(island)] + deficit_J;
+  const std::size_t i = at(island);
+  const double gained = (gained_[i] + gained_lost_[i]) + (change_[i] - supply_[i]);
+  if (gained <= tank_at_start_[i]) return true;
+  const double taken = tolerated_[i] + deficit_J;
   if (taken <= kTolerable * energies(island)) return true;
   look_at_sources(island, step);
   return taken <= kTolerable * energies(island);

@@ -223,9 +223,12 @@ TEST(LedgerLimits, ADeficitThatIsToleratedIsAnEntryOfItsOwn) {
     EXPECT_EQ(step.tolerated_J, is_told ? deficit : 0.0);
     EXPECT_EQ(book.ledger().totals().tolerated_J, step.tolerated_J);
     EXPECT_EQ(book.ledger().tank(0), is_told ? 0.0 : -deficit);
-    // 1 % of the 1 J at the start in all.
+    // 1 % of the 1 J at the start in all; any number while H is not more than it was at the start.
+    book.tally({.change_J = 1e-3}, 0.0, 0.0);
     EXPECT_TRUE(book.ledger().takes(0, 0.00999 - step.tolerated_J, book.committed()));
     EXPECT_FALSE(book.ledger().takes(0, 0.01001 - step.tolerated_J, book.committed()));
+    book.tally({.change_J = -1e-3}, 0.0, 0.0);
+    EXPECT_TRUE(book.ledger().takes(0, 0.01001 - step.tolerated_J, book.committed()));
   }
 }
 

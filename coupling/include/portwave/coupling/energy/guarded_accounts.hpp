@@ -23,7 +23,8 @@ class GuardedAccounts {
   /// What there is to pay with: stored and in the tank at the start, supplied since, and what the sources
   /// of the island send by themselves [J].
   virtual double energies(int island) const = 0;
-  /// Whether the account still takes a deficit that a met tolerance explains.
+  /// Whether the account takes a deficit that a met tolerance explains: where H does not exceed H₀ + T₀ +
+  /// supply by it, or all such deficits are not more than 1 % of `energies`.
   virtual bool takes(int island, double deficit_J, const CommittedStep& step) const = 0;
   /// Called once a step is tallied, before `overdraws` is asked of its islands: what only other processes
   /// know is found out for all of them together.
