@@ -503,6 +503,10 @@ def idle_study(program, seed, doctor):
         for other in (Run(program, each) for each in others):
             if other.summary is not None and other.states:
                 limit = max(limit, 20 * difference(other, plain)[0])
+    if (guarded.summary["guard"].get("missed_steps", 0) > 0
+            and plain.summary["certificate"]["energy_safety"]["status"] == "not_kept"):
+        # A residual that is met for its strong parts only: without the guard energy grows. It is told.
+        return {"out": changed, "told": guarded.summary.get("all_well") is False, "changed": 0.0}
     return {"out": changed if changed > limit else None, "told": False, "changed": changed,
             "status": guarded.summary["certificate"]["status"], "guarded": guarded.summary["guard"]["steps"] > 0,
             "missed": guarded.summary["guard"].get("missed_steps", 0) > 0,

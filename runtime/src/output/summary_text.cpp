@@ -245,10 +245,12 @@ std::string missed_text(const RunSummary& summary) {
 /// What the guard changed noticeably, and what helps.
 std::string changed_text(const RunSummary& summary) {
   return fmt::format(
-      "by up to {:.3g} of the waves, most in step {} on the island of \"{}\": its iteration had "
-      "not "
-      "converged.\n               "
-      "Allow more iterations, or have the method chosen: --set '/method={{\"kind\": \"auto\"}}'",
+      "by up to {:.3g} of the waves, most in step {} on the island of \"{}\": its waves did not "
+      "agree "
+      "well enough.\n               "
+      "Allow more iterations, a smaller tolerance (--set /method/tolerance=1e-14), or have the "
+      "method\n"
+      "               chosen (--set '/method={{\"kind\": \"auto\"}}')",
       1.0 - summary.guard.min_alpha, summary.guard.worst_step, printable(summary.guarded_part));
 }
 
