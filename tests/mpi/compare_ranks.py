@@ -29,10 +29,10 @@ def facts(path):
     return {key: value for key, value in summary.items() if key not in LEFT_OUT}
 
 
-def run(line, folder):
+def run(line, folder, timeout_s=240):
     environment = dict(os.environ, **ENVIRONMENT)
     done = subprocess.run([*line, "--out", str(folder), "--quiet"], capture_output=True, text=True,
-                          env=environment, timeout=240)
+                          env=environment, timeout=timeout_s)
     return done.returncode, done.stderr
 
 

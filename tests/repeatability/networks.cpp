@@ -322,6 +322,7 @@ void circuit(SystemBuilder& builder, Random& random, Traits& /*traits*/) {
 void chain(SystemBuilder& builder, Random& random, Traits& traits) {
   traits.is_linear = true;
   const int lines = random.integer(1, 3);
+  const bool is_damped = random.chance(0.5);  // then two parts share dampers
   for (int line = 0; line < lines; ++line) {
     const int blocks = random.integer(2, 30);
     const auto name = [&](int i) { return fmt::format("c{}_{}", line, i); };
@@ -346,7 +347,7 @@ void chain(SystemBuilder& builder, Random& random, Traits& traits) {
                .stiffness_N_per_m = random.uniform(10.0, 200.0),
                .damping_Ns_per_m = random.uniform(0.0, 0.2),
                .coupling_stiffness_N_per_m = random.uniform(20.0, 100.0),
-               .coupling_damping_Ns_per_m = random.uniform(0.0, 0.1),
+               .coupling_damping_Ns_per_m = is_damped ? random.uniform(0.0, 0.1) : 0.0,
                .right_end = is_last ? ChainEnd::mass : ChainEnd::spring}),
           std::move(options));
     }

@@ -177,29 +177,60 @@ void choose_method(Random& random, const Traits& traits, Case& out) {
       m.start == InnerStart::extrapolated ? ", extrapolated" : "");
 }
 
+/// One that couples without waves.
+void choose_network_method(Random& random, Case& out) {
+  CouplingMethod& method = out.options.method;
+  switch (random.integer(0, 3)) {
+    case 0:
+      method = CouplingMethod::of_kind(SplittingKind::strang);
+      break;
+    case 1:
+      method = CouplingMethod::of_kind(IterationKind::jacobi);
+      break;
+    case 2:
+      method = CouplingMethod::of_kind(IterationKind::gauss_seidel);
+      break;
+    default:
+      method = CouplingMethod::of_kind(IterationKind::lions_mercier);
+  }
+  if (auto* const dynamic = method.as<DynamicIteration>(); dynamic != nullptr) {
+    dynamic->iterations = random.integer(1, 60);
+    dynamic->tolerance = random.chance(0.5) ? 1e-8 : 0.0;
+    dynamic->window_steps = random.integer(1, 5);
+  }
+  out.options.step_s = std::min(out.options.step_s, 5e-3);
+  out.what = fmt::format("{}, h {:.2e} s, {} parts, {} islands", name_of(method),
+                         out.options.step_s, out.system->parts().size(),
+                         out.system->island_count());
+}
+
 }  // namespace
 
-Case make_case(const std::string& family, std::uint64_t seed) {
+Case make_case(const std::string& family, std::uint64_t seed, int most_steps) {
   Case out;
   out.family = family;
   out.seed = seed;
   Traits traits;
   out.system = std::make_shared<const System>(make_network(family, seed, &traits));
   Random random(seed, "method of " + family);
-  choose_method(random, traits, out);
   out.options.executor = ExecutorKind::serial;
   out.options.step_s = random.logarithmic(1e-3, 3e-2);
-  out.steps = random.integer(100, 400);
+  out.steps = std::min(random.integer(100, 400), most_steps);
+  if (traits.is_linear && random.chance(0.4)) {
+    choose_network_method(random, out);
+    return out;
+  }
+  choose_method(random, traits, out);
   const int kind = random.integer(0, 9);
   if (kind == 0) out.options.certify = Certify::none;
   if (kind == 1) {  // repeats the inner iteration of every step
     out.options.certify = Certify::full;
-    out.steps = 40;
+    out.steps = std::min(40, most_steps);
   }
   if (out.options.method.waves().iterations >= 8 && random.chance(0.25)) {
     out.options.sizes.emplace().tolerance = random.logarithmic(1e-7, 1e-3);
     out.options.sizes->smallest_s = 1e-4 * out.options.step_s;
-    out.end_s = random.integer(20, 60) * out.options.step_s;
+    out.end_s = std::min(random.integer(20, 60), most_steps / 4) * out.options.step_s;
     out.what += fmt::format(", chosen steps to {:.1e}", out.options.sizes->tolerance);
   }
   out.what += fmt::format(", h {:.2e} s, {} parts, {} islands", out.options.step_s, traits.parts,
@@ -221,7 +252,9 @@ Record run(const Case& of, const Way& way) {
   options.grain = way.grain;
   if (way.ranks > 1) return run_on_ranks(of, way, options);
   Stepper stepper(*of.system, options);
-  return steps_of(stepper, of, way.look_every);
+  Record out = steps_of(stepper, of, way.look_every);
+  out.threads = stepper.threads();
+  return out;
 }
 
 std::string difference(const Record& expected, const Record& found) {

@@ -23,8 +23,9 @@ struct Case {
   std::string what;    ///< the method in a few words
 };
 
-/// Random: a network, a method, a budget, stages, the guard, steps.
-Case make_case(const std::string& family, std::uint64_t seed);
+/// Random: a network, a method, a budget, stages, the guard, steps of one size, at most `most_steps`, or
+/// steps that choose theirs.
+Case make_case(const std::string& family, std::uint64_t seed, int most_steps = 400);
 
 struct Way {
   ExecutorKind executor = ExecutorKind::serial;
@@ -44,6 +45,7 @@ struct Record {
   std::vector<std::uint64_t> digests;  ///< of states and waves, at each look
   std::vector<int> iterations;         ///< by step
   std::vector<double> counts;          ///< of the run
+  int threads = 1;                     ///< it had; not to be compared
   std::int64_t rescues = 0, rejected_trials = 0, guard_uses = 0, rejected_steps = 0;
 };
 

@@ -44,6 +44,7 @@ void Coverage::add(const Coverage& other) {
   with_guard += other.with_guard;
   with_rejected_steps += other.with_rejected_steps;
   with_failures += other.with_failures;
+  on_threads += other.on_threads;
   on_ranks += other.on_ranks;
   in_lanes += other.in_lanes;
 }
@@ -51,10 +52,10 @@ void Coverage::add(const Coverage& other) {
 std::string Coverage::text() const {
   return fmt::format(
       "{} cases in {} runs, {} steps ({} more refused); of the cases {} with rescues, {} with rejected trials, {} in "
-      "which the guard acts, {} with rejected steps, {} with failures; {} runs on ranks, {} "
-      "ensembles in lanes",
+      "which the guard acts, {} with rejected steps, {} with failures; {} runs on threads, {} on "
+      "ranks, {} ensembles in lanes",
       cases, runs, steps, refused, with_rescues, with_rejected_trials, with_guard, with_rejected_steps,
-      with_failures, on_ranks, in_lanes);
+      with_failures, on_threads, on_ranks, in_lanes);
 }
 
 std::string try_case(const std::string& family, std::uint64_t seed, const Effort& effort,
@@ -62,7 +63,7 @@ std::string try_case(const std::string& family, std::uint64_t seed, const Effort
   Case own;
   Record expected;
   try {
-    own = make_case(family, seed);
+    own = make_case(family, seed, effort.most_steps);
     expected = run(own, {});
   } catch (const ConfigError&) {  // no such method for such a network
     ++coverage.refused;
@@ -91,11 +92,12 @@ std::string try_case(const std::string& family, std::uint64_t seed, const Effort
     const Record& looked_at = way.look_every == 1 ? expected : run(own, serial);
     const Record found = run(own, way);
     ++coverage.runs;
+    coverage.on_threads += found.threads > 1 ? 1 : 0;
     coverage.steps += static_cast<std::int64_t>(found.iterations.size());
     tell(to_string(way), difference(looked_at, found));
   };
   for (int i = 0; i < effort.ways; ++i) try_way(random_way(random));
-  for (int i = 0; i < effort.rank_ways; ++i) {
+  for (int i = 0; own.options.method.couples_by_waves() && i < effort.rank_ways; ++i) {
     ++coverage.on_ranks;
     try_way(random_rank_way(random));
   }
@@ -108,7 +110,9 @@ std::string try_case(const std::string& family, std::uint64_t seed, const Effort
 }
 
 bool notices_one_bit(const std::string& family, std::uint64_t seed) {
-  const Case own = make_case(family, seed);
+  Case own = make_case(family, seed, 40);
+  own.options.method = CouplingMethod();
+  own.options.sizes.reset();
   Case other = own;
   other.options.step_s = std::nextafter(own.options.step_s, 1.0);
   return !difference(run(own, {}), run(other, {})).empty();

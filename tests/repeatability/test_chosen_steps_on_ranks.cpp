@@ -44,7 +44,7 @@ Case case_of(LineKind kind, Drive drive, int stages, int substeps) {
     out.steps = 10;
   } else {
     out.options.sizes.emplace().tolerance = 1e-4;
-    out.end_s = 0.15;
+    out.end_s = 0.12;
   }
   return out;
 }
@@ -62,16 +62,14 @@ TEST_P(ChosenStepsOnRanks, AreThoseOfOneProcess) {
         const Case own = case_of(GetParam(), drive, stages, substeps);
         const Record expected = run(own, {.look_every = 1000});
         EXPECT_EQ(expected.failed, "");
-        for (const int ranks : {2, 3}) {
-          const Way way{.executor = ExecutorKind::automatic,
-                        .grain = Grain::of_parts(2),
-                        .ranks = ranks,
-                        .look_every = 1000};
-          EXPECT_EQ(difference(expected, run(own, way)), "")
-              << fmt::format("{} stages, drive {}, {} substeps, ", stages, static_cast<int>(drive),
-                             substeps)
-              << to_string(way);
-        }
+        const Way way{.executor = ExecutorKind::automatic,
+                      .grain = Grain::of_parts(2),
+                      .ranks = 2 + (stages + static_cast<int>(drive)) % 2,
+                      .look_every = 1000};
+        EXPECT_EQ(difference(expected, run(own, way)), "")
+            << fmt::format("{} stages, drive {}, {} substeps, ", stages, static_cast<int>(drive),
+                           substeps)
+            << to_string(way);
       }
     }
   }
