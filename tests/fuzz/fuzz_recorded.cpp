@@ -120,7 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const char* outputs : {R"({"observe": ["A.q2"], "last_s": 0.1})",
                                 R"({"observe": ["A.q2", "B.q2"], "every": 4, "envelope": true,
                                     "energies": true})",
-                                R"({"observe": ["A.q2"], "every_s": 0.004})"}) {
+                                R"({"observe": ["A.q2"], "every_s": 0.02})"}) {
       out.push_back(std::make_unique<Subject>(pair_with(std::string("\"outputs\": ") + outputs),
                                               folder / std::to_string(out.size())));
     }

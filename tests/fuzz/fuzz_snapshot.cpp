@@ -42,7 +42,7 @@ std::string linear_pair(const std::string& rest) {
     "subsystems": [
       {"name": "A", "type": "mass_spring_damper_chain",
        "parameters": {"masses": 3, "mass_kg": 2, "stiffness_N_per_m": 40, "damping_Ns_per_m": 0.2,
-                      "left_end": "spring", "right_end": "mass"}, "initial_state": {"v1": 1}},
+                      "left_end": "mass", "right_end": "mass"}, "initial_state": {"v1": 1}},
       {"name": "B", "type": "mass_spring_damper_chain",
        "parameters": {"masses": 2, "mass_kg": 1, "stiffness_N_per_m": 30, "damping_Ns_per_m": 0.1,
                       "left_end": "spring", "right_end": "mass"}}],

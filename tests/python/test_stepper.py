@@ -69,6 +69,19 @@ def test_it_goes_back_bit_by_bit():
         stepper.restore(other.snapshot())
 
 
+def test_an_older_snapshot_waits_for_its_parameters():
+    stepper = pw.Stepper(SERVO)
+    stepper.advance(5)
+    before, inertia = stepper.snapshot(), stepper.parameter("load.inertia_kgm2")
+    stepper.set_parameter("load.inertia_kgm2", 2.0 * inertia)
+    with pytest.raises(ValueError, match='part "load": inertia_kgm2 is'):
+        stepper.restore(before)
+    stepper.advance(3)
+    stepper.set_parameter("load.inertia_kgm2", inertia)
+    stepper.restore(before)
+    assert stepper.step_index == 5
+
+
 def test_results_are_recorded():
     result = pw.Stepper("examples/two_oscillators.json").run(until=1.0, every=10)
     assert result.names == ["A.q1", "B.q2"]
