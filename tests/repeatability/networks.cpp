@@ -366,9 +366,9 @@ struct Family {
 
 const std::vector<Family>& all() {
   static const std::vector<Family> kAll = {
-      {"grid", grid},   {"struck", struck}, {"grids", grids},     {"pairs", pairs},
-      {"newton", newton_grid}, {"brakes", brakes}, {"walls", walls}, {"circuit", circuit},
-      {"chain", chain}};
+      {"grid", grid},          {"struck", struck}, {"grids", grids},
+      {"pairs", pairs},        {"newton", newton_grid}, {"brakes", brakes},
+      {"walls", walls},        {"circuit", circuit}, {"chain", chain}};
   return kAll;
 }
 

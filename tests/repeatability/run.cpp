@@ -101,7 +101,7 @@ Record steps_of(Stepper& stepper, const Case& of, int look_every) {
   Record out;
   int failures = 0;
   bool halved = false;
-  for (int n = 0; of.options.sizes || n < of.steps; ++n) {
+  for (int n = 0; n < of.steps; ++n) {
     if (of.sets_inputs) set_inputs(stepper);
     try {
       const std::optional<StepReport> report = next_step(stepper, of, halved);

@@ -17,8 +17,8 @@ struct Case {
   std::uint64_t seed = 0;
   std::shared_ptr<const System> system;
   StepperOptions options;
+  int steps = 0;       ///< at most, attempts that fail included
   double end_s = 0.0;  ///< of steps that choose their size
-  int steps = 0;       ///< of others
   bool sets_inputs = false;  ///< settable inputs are set now and then
   std::string what;    ///< the method in a few words
 };
@@ -41,7 +41,7 @@ std::string to_string(const Way& way);
 
 /// All that must be the same.
 struct Record {
-  std::string failed;                  ///< why it ended early; where it did, the state is that before
+  std::string failed;                  ///< why steps were not made
   std::vector<std::uint64_t> digests;  ///< of states and waves, at each look
   std::vector<int> iterations;         ///< by step
   std::vector<double> counts;          ///< of the run

@@ -51,11 +51,11 @@ void Coverage::add(const Coverage& other) {
 
 std::string Coverage::text() const {
   return fmt::format(
-      "{} cases in {} runs, {} steps ({} more refused); of the cases {} with rescues, {} with rejected trials, {} in "
-      "which the guard acts, {} with rejected steps, {} with failures; {} runs on threads, {} on "
-      "ranks, {} ensembles in lanes",
-      cases, runs, steps, refused, with_rescues, with_rejected_trials, with_guard, with_rejected_steps,
-      with_failures, on_threads, on_ranks, in_lanes);
+      "{} cases in {} runs, {} steps ({} more refused); of the cases {} with rescues, {} with "
+      "rejected trials, {} in which the guard acts, {} with rejected steps, {} with failures; {} "
+      "runs on threads, {} on ranks, {} ensembles in lanes",
+      cases, runs, steps, refused, with_rescues, with_rejected_trials, with_guard,
+      with_rejected_steps, with_failures, on_threads, on_ranks, in_lanes);
 }
 
 std::string try_case(const std::string& family, std::uint64_t seed, const Effort& effort,

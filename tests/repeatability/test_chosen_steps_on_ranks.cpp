@@ -43,6 +43,7 @@ Case case_of(LineKind kind, Drive drive, int stages, int substeps) {
   if (substeps > 1) {
     out.steps = 10;
   } else {
+    out.steps = 10000;
     out.options.sizes.emplace().tolerance = 1e-4;
     out.end_s = 0.12;
   }

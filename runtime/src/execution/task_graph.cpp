@@ -132,14 +132,15 @@ PhaseStatus Task::solve_aside(const StepArrays& s, const TaskSlice& group) const
   for (const RecordRegion& region : regions) {
     before.insert(before.end(), begin_of(region), begin_of(region) + region.doubles);
   }
-  PhaseStatus status;
-  if (waves_.inexact_scatter(group.batch, group.lanes, s.record, s.u, s.b_next, status)) status = {};
+  PhaseStatus failure;
+  const bool sound =
+      waves_.inexact_scatter(group.batch, group.lanes, s.record, s.u, s.b_next, failure);
   const double* from = before.data();
   for (const RecordRegion& region : regions) {
     std::copy_n(from, region.doubles, begin_of(region));
     from += region.doubles;
   }
-  return status;
+  return sound ? PhaseStatus{} : failure;
 }
 
 void Task::send(const StepArrays& s, std::uint64_t number) {
