@@ -20,6 +20,8 @@ constexpr double kResidualEnough = 1e-11;
 constexpr double kTrusted = 5.0;
 /// Steps in the period of an input.
 constexpr double kPerPeriod = 4.0;
+/// Steps are tried so far beyond a first one, relative to it.
+constexpr double kOfFirst = 1.5;
 
 /// h₀2⁻ᵏ, the longest that follows every input whose period is known.
 double longest_step(const System& given, const StepSizes& sizes, double largest_s) {
@@ -44,8 +46,7 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
     : trials_(trials),
       tolerance_(sizes.tolerance),
       order_(2 * stages),
-      control_(longest_step(given, sizes, largest_s),
-               sizes.smallest_s > 0.0 ? sizes.smallest_s : std::ldexp(largest_s, -40),
+      control_(longest_step(given, sizes, largest_s), sizes.smallest_s,
                StepErrorEstimate::power(stages)),
       estimate_(waves, stages, record),
       crossings_(waves, estimate_, watches,
@@ -54,11 +55,15 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
                  record),
       event_s_(-kInfinite),
       kink_s_(-kInfinite),
+      change_s_(kInfinite),
+      searched_s_(-kInfinite),
       record_size_(waves.record_size()) {
   for (const Part& part : given.parts()) {
     for (std::size_t i = 0; i < part.inputs.size(); ++i) {
       const bool has_kinks = part.inputs[i].next_kink(-kInfinite) < kInfinite;
-      if (part.input_is_driven[i] && has_kinks) signals_.push_back(&part.inputs[i]);
+      if (!part.input_is_driven[i]) continue;
+      if (has_kinks) signals_.push_back(&part.inputs[i]);
+      if (part.inputs[i].can_change_over()) expressions_.push_back(&part.inputs[i]);
     }
   }
 }
@@ -70,9 +75,27 @@ double AdaptiveSteps::next_kink(double after_s) {
   return kink_s_;
 }
 
+/// Where an expression changes over, as far as steps may go from here. They are looked at some steps
+/// ahead, so that most steps need no search.
+double AdaptiveSteps::next_change(double after_s) {
+  constexpr double kStepsAhead = 8.0;
+  if (expressions_.empty()) return kInfinite;
+  if (change_s_ <= after_s) change_s_ = kInfinite;
+  const double step_s = control_.ladder_step_s();
+  if (std::isinf(change_s_) && searched_s_ < after_s + 2.0 * step_s) {
+    const double from_s = std::max(searched_s_, after_s);
+    const double until_s = after_s + kStepsAhead * step_s;
+    for (const Signal* signal : expressions_) {
+      change_s_ = std::min(change_s_, signal->next_change(from_s, std::min(until_s, change_s_)));
+    }
+    searched_s_ = std::min(until_s, change_s_);
+  }
+  return change_s_;
+}
+
 StepReport AdaptiveSteps::step(double limit_s) {
   const double start_s = trials_.time_s();
-  const double kink_s = next_kink(start_s);
+  const double kink_s = std::min(next_kink(start_s), next_change(start_s));
   double end_s = std::min(limit_s, kink_s);
   if (event_s_ > start_s) end_s = std::min(end_s, event_s_);
   if (!has_first_step_) find_first_step(end_s);
@@ -101,9 +124,11 @@ void AdaptiveSteps::archive(StateArchive& archive) {
   estimate_.archive(archive);
   crossings_.archive(archive);
   control_.archive(archive);
-  archive.values(event_s_, event_changes_, kink_s_, has_first_step_, first_error_, resumed_s_,
-                 for_coupling_, least_for_coupling_s_, statistics_);
-  archive.expect(!std::isnan(event_s_) && !std::isnan(kink_s_), "the time that a step ends at");
+  archive.values(event_s_, event_changes_, kink_s_, change_s_, searched_s_, has_first_step_,
+                 first_error_, resumed_s_, for_coupling_, least_for_coupling_s_, statistics_);
+  for (const double time_s : {event_s_, kink_s_, change_s_, searched_s_}) {
+    archive.expect(!std::isnan(time_s), "the time that a step ends at");
+  }
   archive.expect(first_error_ >= 0.0, "the error of a first step");
   for (const double size_s : {resumed_s_, least_for_coupling_s_}) {
     archive.expect(size_s == 0.0 || control_.can_have(size_s), "the size of an earlier step");
@@ -218,7 +243,7 @@ void AdaptiveSteps::find_first_step(double limit_s) {
   if (limit_s - start_s < control_.ladder_step_s()) resumed_s_ = control_.ladder_step_s();
   trials_.save();
   for (;;) {
-    const double whole_s = std::min(control_.ladder_step_s(), limit_s - start_s);
+    const double whole_s = std::min(control_.ladder_step_s(), (limit_s - start_s) / kOfFirst);
     double error = kInfinite;
     bool has_to_shrink = true;
     try {
@@ -232,6 +257,7 @@ void AdaptiveSteps::find_first_step(double limit_s) {
       if (!control_.can_shrink()) throw;
     }
     trials_.restore();
+    estimate_.forget();
     ++statistics_.comparisons;
     if (!has_to_shrink) {
       first_error_ = error;
@@ -243,10 +269,18 @@ void AdaptiveSteps::find_first_step(double limit_s) {
   }
 }
 
-/// Two steps of half the size. `error`: of one of them, relative to the tolerance, estimated by
-/// what they differ by from one of the whole. Returns a report of the coupling of all three.
+/// Three steps of half the size. `error`: of one of them, relative to the tolerance, estimated by what
+/// the first two differ by from one of the whole, and as that of later steps is. The one alone would
+/// be blind to what bounces alike in long steps and in short ones, as a voltage on a diode. Returns a
+/// report of the coupling of all four.
 StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
   const double start_s = trials_.time_s();
+  const auto go_on = [this] {
+    estimate_.take(trials_.record(), trials_.incident(), trials_.next());
+    estimate_.go_on();
+    trials_.go_on();
+  };
+  estimate_.forget();
   trials_.use(whole_s);
   StepReport report = trials_.attempt(start_s);
   const auto add = [&report](const StepReport& own) {
@@ -257,12 +291,21 @@ StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
   trials_.restore();
   trials_.use(0.5 * whole_s);
   add(trials_.attempt(start_s));
-  trials_.go_on();
+  go_on();
   add(trials_.attempt(start_s + 0.5 * whole_s));
   const double difference = estimate_.distance(coarse_.data(), trials_.next(), trials_.incident());
   // Half of what Richardson's extrapolation says, where the two are close enough for that.
   const double share = std::max(0.5 / (std::exp2(order_) - 1.0), kTrusted * difference);
   error = std::isfinite(difference) ? std::min(share, 1.0) * difference / tolerance_ : kInfinite;
+  if (!(error <= 1.0)) return report;
+  go_on();
+  add(trials_.attempt(start_s + whole_s));
+  estimate_.take(trials_.record(), trials_.incident(), trials_.next());
+  for (const auto window :
+       {StepErrorEstimate::Window::earliest, StepErrorEstimate::Window::latest}) {
+    const auto own = estimate_.error(trials_.next(), trials_.incident(), window);
+    error = std::max(error, *own / tolerance_);
+  }
   return report;
 }
 

@@ -101,6 +101,7 @@ class StepEngine {
 
   /// Null where all steps are of one size.
   virtual const StepSizeStatistics* step_sizes() const { return nullptr; }
+  virtual std::optional<Resolution> resolution() const { return std::nullopt; }
   /// Precondition: `step_sizes`, and a time within the last step.
   virtual void state_at(int part, double time_s, std::span<double> state);
   virtual EffortFlow port_at(int scalar_port, double time_s);

@@ -52,7 +52,7 @@ double quadratic_energy(const LinearForm& form, const double* e, double* z) {
 }
 
 /// What tells kinds of parts in an island apart: the type and the units of its states.
-std::string kind_of(const Component& component) {
+std::string kind_name(const Component& component) {
   std::set<std::string> units;
   for (const StateVariable& state : component.signature().states) units.insert(state.unit);
   std::string out = component.signature().type;
@@ -76,12 +76,12 @@ constexpr double kPerState = 32.0 * kEpsilon;
 }  // namespace
 
 StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages,
-                                     const double* record)
+                                     const double* record, OtherParts others)
     : waves_(waves), stages_(gauss_stages(stages)) {
   constexpr std::size_t kLine = kAlignment / sizeof(double);
   std::size_t size = 0, states = 0;
   for (const BatchSlot& slot : waves.batches()) {
-    if (slot.batch->stages() != stages) {
+    if (slot.batch->stages() != stages && others == OtherParts::none) {
       throw std::logic_error("a batch does not tell the increments of its stages");
     }
     batch_offset_.push_back(size);
@@ -101,7 +101,7 @@ StepErrorEstimate::StepErrorEstimate(const WaveDiscretisation& waves, int stages
     states += n;
     const Part& part = waves.system().parts()[at(i)];
     const auto [it, is_new] =
-        kinds.try_emplace({waves.system().island_of_part(i), kind_of(*part.component)},
+        kinds.try_emplace({waves.system().island_of_part(i), kind_name(*part.component)},
                           static_cast<int>(kinds.size()));
     kind_of_part_.push_back(it->second);
   }
@@ -126,6 +126,7 @@ std::size_t StepErrorEstimate::offset(int part, int row) const {
 void StepErrorEstimate::take(const double* record, const double* a, const double* next) {
   for (std::size_t i = 0; i < waves_.batches().size(); ++i) {
     const BatchSlot& slot = waves_.batches()[i];
+    if (slot.batch->stages() != stages_.count) continue;
     slot.batch->stage_increments(slot.all(), record + slot.record, a + slot.wave,
                                  next + slot.record,
                                  steps_[0].increments.data() + batch_offset_[i]);
@@ -140,14 +141,18 @@ void StepErrorEstimate::accept(const double* next) {
     kind.scale_J = kind.next_J;
     island_J_[at(kind.island)] = std::max(island_J_[at(kind.island)], kind.scale_J);
   }
+  go_on();
+}
+
+void StepErrorEstimate::go_on() {
   std::swap(steps_[1], steps_[2]);
   std::swap(steps_[0], steps_[1]);
   known_steps_ = std::min(known_steps_ + 1, 2);
 }
 
 /// What the divided difference of all nodes, times Cₛ (2s)! h²ˢ⁺¹, has for the increment of a stage
-/// of the step `back` steps ago. Of the earliest step only the last stage is a node.
-double StepErrorEstimate::weight(int back, int stage) const {
+/// of the step `back` steps ago.
+double StepErrorEstimate::weight(Window window, int back, int stage) const {
   const double h = steps_[0].step_s;
   const auto time = [&](int b, int i) {  // in units of h, from the start of the step
     double start = 0.0;
@@ -157,20 +162,31 @@ double StepErrorEstimate::weight(int back, int stage) const {
   const double own = time(back, stage);
   double product = 1.0;
   for (int b = 0; b <= 2; ++b) {
-    for (int i = b < 2 ? 0 : stages_.count - 1; i < stages_.count; ++i) {
-      if (b != back || i != stage) product *= own - time(b, i);
+    for (int i = 0; i < stages_.count; ++i) {
+      if (is_node(window, b, i) && (b != back || i != stage)) product *= own - time(b, i);
     }
   }
   const double per_rate = error_constant(stages_.count) * h / product;
   return per_rate / (std::sqrt(stages_.b[at(stage)]) * steps_[at(back)].step_s);
 }
 
-std::optional<double> StepErrorEstimate::error(const double* next, const double* a) {
-  if (known_steps_ < 2) return std::nullopt;
+std::optional<double> StepErrorEstimate::error(const double* next, const double* a, Window window) {
+  if (!form_difference(window)) return std::nullopt;
+  return share(next, a, is_motion_due());
+}
+
+bool StepErrorEstimate::is_node(Window window, int back, int stage) const {
+  return window == Window::latest ? back < 2 || stage == stages_.count - 1 : back > 0 || stage == 0;
+}
+
+/// The estimate, in `difference_`; false where fewer than two steps went before.
+bool StepErrorEstimate::form_difference(Window window) {
+  if (known_steps_ < 2) return false;
   std::fill(difference_.begin(), difference_.end(), 0.0);
   for (int back = 0; back <= 2; ++back) {
-    for (int i = back < 2 ? 0 : stages_.count - 1; i < stages_.count; ++i) {
-      const double w = weight(back, i);
+    for (int i = 0; i < stages_.count; ++i) {
+      if (!is_node(window, back, i)) continue;
+      const double w = weight(window, back, i);
       for (std::size_t k = 0; k < waves_.batches().size(); ++k) {
         const StepBatch& batch = *waves_.batches()[k].batch;
         const auto block = at(batch.state_size() * batch.stride());
@@ -181,7 +197,53 @@ std::optional<double> StepErrorEstimate::error(const double* next, const double*
       }
     }
   }
-  return share(next, a, is_motion_due());
+  return true;
+}
+
+/// h ẋ; `back`: 0 of the step that was taken, 1 of the one before.
+double StepErrorEstimate::rate(int back, int part, int stage, int state) const {
+  const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+  return steps_[at(back)].increments[offset(part, stage * n + state)] /
+         std::sqrt(stages_.b[at(stage)]);
+}
+
+bool StepErrorEstimate::is_judged(int part) const {
+  return waves_.batch(waves_.slot(part).batch).batch->stages() == stages_.count &&
+         waves_.system().parts()[at(part)].port_hamiltonian() != nullptr;
+}
+
+double StepErrorEstimate::energy_of(int part, const double* next, const double* e) {
+  try {
+    waves_.get_state(part, next, x_.data());
+    return energy_between(part, x_.data(), e);
+  } catch (const std::exception&) {  // of a callback, outside its domain
+    return kInfinity;
+  }
+}
+
+double StepErrorEstimate::energy_of_error(int part, const double* next, const double* e) {
+  const double energy = energy_of(part, next, e);
+  if (!std::isfinite(energy)) return energy;
+  return energy <= floor_J(part, x_.data(), e) ? 0.0 : energy;
+}
+
+/// Of `difference_`; 0 where round-off explains it, or it cannot be formed.
+double StepErrorEstimate::error_of_part(int part, const double* next) {
+  if (!is_judged(part)) return 0.0;
+  const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
+  const double* const own = difference_.data() + offset(part, 0);
+  for (int i = 0; i < batch.state_size(); ++i) other_[at(i)] = own[i * batch.stride()];
+  const double energy = energy_of_error(part, next, other_.data());
+  return std::isfinite(energy) ? energy : 0.0;
+}
+
+/// The largest of a part, by island.
+void StepErrorEstimate::measure_waves(const double* a) {
+  std::ranges::fill(wave_J_, 0.0);
+  for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
+    double& largest = wave_J_[at(waves_.system().island_of_part(part))];
+    largest = std::max(largest, wave_energy(part, a));
+  }
 }
 
 double StepErrorEstimate::distance(const double* other, const double* next, const double* a) {
@@ -237,11 +299,7 @@ double StepErrorEstimate::share(const double* next, const double* a, bool measur
   try {
     if (measure) measure_motion(next);
     double worst = 0.0;
-    std::ranges::fill(wave_J_, 0.0);
-    for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
-      double& largest = wave_J_[at(waves_.system().island_of_part(part))];
-      largest = std::max(largest, wave_energy(part, a));
-    }
+    measure_waves(a);
     for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
       const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
       const double* const own = difference_.data() + offset(part, 0);
@@ -378,20 +436,25 @@ void StepErrorEstimate::archive(StateArchive& archive) {
     archive.array(step.increments);
     archive.value(step.step_s);
   }
-  archive.values(known_steps_, accepted_);
+  archive.value(known_steps_);
+  archive.expect(known_steps_ >= 0 && known_steps_ <= 2, "the number of steps that are known");
+  for (int i = 1; archive.reads() && i <= known_steps_; ++i) {
+    const Step& step = steps_[at(i)];
+    archive.expect(step.step_s > 0.0 && std::isfinite(step.step_s), "the size of an earlier step");
+    archive.expect_finite(step.increments, "an increment of an earlier step");
+  }
+  archive_scales(archive);
+}
+
+void StepErrorEstimate::archive_scales(StateArchive& archive) {
+  archive.value(accepted_);
   for (std::vector<double>* own :
        {&initial_, &island_J_, &next_island_J_, &attempt_J_, &apart_J_, &wave_J_}) {
     archive.array(*own);
   }
   for (Kind& kind : kinds_) archive.values(kind.scale_J, kind.next_J);
-  archive.expect(known_steps_ >= 0 && known_steps_ <= 2, "the number of steps that are known");
   archive.expect_counts({accepted_}, "the number of steps");
   archive.expect_finite(initial_, "a state at the start");
-  for (int i = 1; i <= known_steps_; ++i) {
-    const Step& step = steps_[at(i)];
-    archive.expect(step.step_s > 0.0 && std::isfinite(step.step_s), "the size of an earlier step");
-    archive.expect_finite(step.increments, "an increment of an earlier step");
-  }
 }
 
 std::size_t StepErrorEstimate::bytes() const {

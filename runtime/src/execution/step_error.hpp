@@ -36,9 +36,16 @@ class StateArchive;
 /// Cost: a few passes over the states, on one thread. Allocates at construction only.
 class StepErrorEstimate {
  public:
+  /// Which 2s + 1 stages of three steps an estimate is made of: all of the last two and one before, or all
+  /// of the first two and one after. What happens in the first of all steps only the second sees.
+  enum class Window { latest, earliest };
+  /// Parts whose batches have another number of stages: there are none, or they are not judged.
+  enum class OtherParts { none, left_out };
+
   /// `record`: the initial states. `waves`: prepared with StageIncrements::kept; must outlive it.
   /// `stages`: of the parts of its system.
-  StepErrorEstimate(const WaveDiscretisation& waves, int stages, const double* record);
+  StepErrorEstimate(const WaveDiscretisation& waves, int stages, const double* record,
+                    OtherParts others = OtherParts::none);
 
   /// Of the step size in the estimate.
   static int power(int stages) { return stages + 2; }
@@ -48,8 +55,14 @@ class StepErrorEstimate {
   void take(const double* record, const double* a, const double* next);
   /// The estimate for the step that was taken, as an amplitude: √ of the largest share of energy.
   /// Empty where fewer than two steps went before it. `a`: its incident waves.
-  std::optional<double> error(const double* next, const double* a);
+  std::optional<double> error(const double* next, const double* a, Window window = Window::latest);
+  /// Calls found(part, kind, energy_J) with the error of every part that has one, in the step that was
+  /// taken. Nothing where fewer than two steps went before it, or a callback throws.
+  template <class Found>
+  void for_each_error(const double* next, const double* a, Window window, const Found& found);
   void accept(const double* next);
+  /// Goes on from a step that was only tried, towards the estimate of another one; until `forget`.
+  void go_on();
   /// Steps before the next one say nothing about it.
   void forget() { known_steps_ = 0; }
 
@@ -61,6 +74,19 @@ class StepErrorEstimate {
   /// nothing has moved yet.
   double smallest_scale_J() const;
 
+  // What it knows of kinds of parts, and of the step that was taken.
+  std::size_t kinds() const { return kinds_.size(); }
+  int kind_of(int part) const { return kind_of_part_[static_cast<std::size_t>(part)]; }
+  /// The largest energy of motion, so far, that parts of this kind are compared with [J].
+  double scale_J(int kind) const { return kinds_[static_cast<std::size_t>(kind)].scale_J; }
+  bool is_judged(int part) const;
+  /// h ẋ of a state at a stage: of the step that was taken, and of the one before it.
+  double taken_rate(int part, int stage, int state) const { return rate(0, part, stage, state); }
+  double last_rate(int part, int stage, int state) const { return rate(1, part, stage, state); }
+  /// ½ eᵀ∇²H e of a part [J]; and 0 where round-off explains e, `error`.
+  double energy_of(int part, const double* next, const double* e);
+  double energy_of_error(int part, const double* next, const double* e);
+
   /// Of the step accepted last, which led to x: its polynomial at θ, from 0 at its start to 1.
   void state_at(int part, const double* x, double theta, double* out) const;
   /// Likewise one state of the step that was taken in, which leads to `x`.
@@ -68,6 +94,8 @@ class StepErrorEstimate {
 
   std::size_t bytes() const;
   void archive(StateArchive& archive);
+  /// What it compares with, without the steps that it has seen.
+  void archive_scales(StateArchive& archive);
 
  private:
   /// The stages of a step: increments √bᵢ h ẋᵢ as StepBatch gives them, batch after batch.
@@ -83,7 +111,12 @@ class StepErrorEstimate {
   };
 
   std::size_t offset(int part, int row) const;
-  double weight(int back, int stage) const;
+  double rate(int back, int part, int stage, int state) const;
+  bool form_difference(Window window);
+  bool is_node(Window window, int back, int stage) const;
+  void measure_waves(const double* a);
+  double error_of_part(int part, const double* next);
+  double weight(Window window, int back, int stage) const;
   double polynomial(const Step& step, int part, int state, double x, double theta) const;
   double energy_between(int part, const double* x, const double* e);
   double floor_J(int part, const double* x, const double* e);
@@ -111,5 +144,16 @@ class StepErrorEstimate {
   std::vector<double> wave_J_;               // the largest ½|a|² of a part in a step, by island
   std::vector<double> x_, other_, moved_, gradient_, gradient_other_;  // scratch of a part
 };
+
+template <class Found>
+void StepErrorEstimate::for_each_error(const double* next, const double* a, Window window,
+                                       const Found& found) {
+  if (!form_difference(window)) return;
+  measure_waves(a);
+  for (int part = 0; part < static_cast<int>(kind_of_part_.size()); ++part) {
+    const double energy_J = error_of_part(part, next);
+    if (energy_J > 0.0) found(part, kind_of(part), energy_J);
+  }
+}
 
 }  // namespace portwave

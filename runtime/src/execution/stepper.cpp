@@ -594,6 +594,7 @@ const Certificate& Stepper::certificate() const { return engine_->certificate();
 std::string Stepper::name_of_part(int number) const { return engine_->name_of_part(number); }
 const IterationStatistics& Stepper::iterations() const { return engine_->iterations(); }
 const StepSizeStatistics* Stepper::step_sizes() const { return engine_->step_sizes(); }
+std::optional<Resolution> Stepper::resolution() const { return engine_->resolution(); }
 std::optional<DeadlineScheduler::Statistics> Stepper::deadline() const {
   return engine_->deadline();
 }

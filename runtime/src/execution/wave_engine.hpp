@@ -15,6 +15,7 @@
 #include "execution/interface_solvers.hpp"
 #include "execution/pace.hpp"
 #include "execution/rank_lead.hpp"
+#include "execution/resolution_watch.hpp"
 #include "execution/run_certificate.hpp"
 #include "execution/runner.hpp"
 #include "execution/slice_sums.hpp"
@@ -102,6 +103,10 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   const StepSizeStatistics* step_sizes() const override {
     return sizes_ ? &sizes_->statistics() : nullptr;
   }
+  std::optional<Resolution> resolution() const override {
+    if (!watch_) return std::nullopt;
+    return watch_->value();
+  }
   std::size_t overhead_bytes() const override;
   Profile profile() override;
   void archive(StateArchive& archive) override;
@@ -137,6 +142,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   StepReport summarise(const StepResult& result) const;
   void keep_within_tanks();
   void book(StepReport& report, double end_s, double step_s);
+  void watch_ports();
   void accept(double end_s, double step_s);
   void count_iterations(const StepReport& report);
   InterfaceResidual::Share largest_missing_share() const;
@@ -212,7 +218,12 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   /// Every step looks at the states or waves of all parts.
   bool looks_at_all() const {
-    return lead_ && (sizes_ || extrapolated_ || options_.certify == Certify::full);
+    return lead_ && (sizes_ || extrapolated_ || options_.certify == Certify::full || is_watched());
+  }
+  /// Whether the step is looked at for motion that it does not resolve. All ranks find the same.
+  bool is_watched() const {
+    if (!watch_) return false;
+    return lead_ ? ResolutionWatch::wants_always(clock_.steps()) : watch_->wants(clock_.steps());
   }
 
   // Arrays, as the step and the one after it have them. They are put together when the executor is bound.
@@ -255,7 +266,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   AlignedVector input_;
   std::vector<double> settings_;  // of settable inputs
   std::vector<IslandOutcome> outcomes_;
-  std::vector<double> met_gap_J_;  // by island, for the guard; empty without a tolerance
+  std::vector<double> met_gap_J_;      // by island, for the guard; empty without a tolerance
   std::unique_ptr<SliceSums> slices_;  // of a slice
   EnergyLedger ledger_;
   InterfaceResidual residual_;
@@ -269,7 +280,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   std::optional<DeadlineScheduler> scheduler_;  // with a time budget
   Pace pace_;
   StepClock clock_;
-  std::optional<AdaptiveSteps> sizes_;  // where steps choose theirs
+  std::optional<AdaptiveSteps> sizes_;    // where steps choose theirs
+  std::optional<ResolutionWatch> watch_;  // but in slices
   Moments attempted_;
   std::optional<ExtrapolatedStart> extrapolated_;  // with InnerStart::extrapolated
   AlignedVector start_;

@@ -132,7 +132,7 @@ std::optional<DeadlineScheduler::Statistics> WaveEngine::deadline() const {
 std::size_t WaveEngine::overhead_bytes() const {
   const auto wave = static_cast<std::size_t>(waves_.wave_size()) * sizeof(double);
   return runner_.executor->bytes() + waves_.bytes() + ledger_.bytes() + residual_.bytes() +
-         (sizes_ ? sizes_->bytes() : 0) + (extrapolated_ ? extrapolated_->bytes() + wave : 0) +
+         (sizes_ ? sizes_->bytes() : 0) + (watch_ ? watch_->bytes() : 0) + (extrapolated_ ? extrapolated_->bytes() + wave : 0) +
          (guard_ ? guard_->bytes() : 0) + (acceleration_ ? acceleration_->bytes() : 0) +
          (interface_ ? interface_->current().bytes() : 0) + 6 * wave +
          outcomes_.capacity() * sizeof(IslandOutcome) + input_.capacity() * sizeof(double) +
@@ -150,6 +150,7 @@ Profile WaveEngine::profile() {
 void WaveEngine::settings_changed() {
   if (lead_) lead_->orders().send_if_leading({RankOrder::settings_changed});
   if (sizes_) sizes_->begin_anew();
+  if (watch_) watch_->look_closely(clock_.steps());
 }
 
 void WaveEngine::component_changed(int part, double more_J) {
@@ -271,6 +272,7 @@ void WaveEngine::archive(StateArchive& archive) {
   if (guard_) guard_->archive(archive);
   if (interface_) interface_->archive_watch(archive);
   if (sizes_) sizes_->archive(archive);
+  if (watch_) watch_->archive(archive);
   if (extrapolated_) extrapolated_->archive(archive);
   if (!archive.reads()) return;
   const int budget = options_.method.waves().iterations;

@@ -51,8 +51,9 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
                               return WaveDiscretisation(
                                   run_.stepped(), options_.step_s,
                                   tuner().choice().method.waves().impedance, grouping_for(options_),
-                                  given.sizes ? WaveDiscretisation::StageIncrements::kept
-                                              : WaveDiscretisation::StageIncrements::none);
+                                  given.sizes || run_.stages() > 1
+                                      ? WaveDiscretisation::StageIncrements::kept
+                                      : WaveDiscretisation::StageIncrements::none);
                             })),
       memory_({{2, waves_.record_size()}, {6, static_cast<std::size_t>(waves_.wave_size())}}),
       now_{memory_.take(waves_.initial_record()),
@@ -84,6 +85,10 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
   certificate_.emplace(waves_, update_, ledger_, options_.certify == Certify::full, unrepeatable);
   make_executor();
   plan_step();
+  if (!slices_) {
+    watch_.emplace(waves_, run_.stages(), now_.record.data(),
+                   static_cast<int>(system.scalar_ports().size()));
+  }
   if (options_.sizes) {
     sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system, run_.stages(), *options_.sizes,
                    given.step_s, now_.record.data(), watches_of(system, given));

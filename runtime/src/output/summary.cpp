@@ -84,6 +84,14 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   if (const int worst = summary.certificate.worst_passivity_part; worst >= 0) {
     summary.worst_passivity_part = stepper.name_of_part(worst);
   }
+  summary.resolution = stepper.resolution();
+  if (!summary.is_resolved()) {
+    const Resolution& worst = *summary.resolution;
+    summary.unresolved_part = stepper.name_of_part(worst.part);
+    if (worst.port >= 0) {
+      summary.unresolved_port = stepper.system().port_label(worst.port);
+    }
+  }
   if (const int part = summary.certificate.missed.part; part >= 0) {
     summary.missed_part = stepper.name_of_part(part);
   }

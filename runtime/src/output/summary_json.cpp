@@ -202,6 +202,20 @@ Json missed_json(const RunSummary& summary) {
           {"part_gap_J", number(missed.part_gap_J)}};
 }
 
+/// Null where nobody looked.
+Json resolution_json(const RunSummary& summary) {
+  if (!summary.resolution) return nullptr;
+  const Resolution& worst = *summary.resolution;
+  Json json = {{"status", std::string(to_string(worst.kind))}, {"steps_looked_at", worst.looks}};
+  if (summary.is_resolved()) return json;
+  json["part"] = summary.unresolved_part;
+  json["port"] = summary.unresolved_port.empty() ? Json(nullptr) : Json(summary.unresolved_port);
+  json["share"] = number(worst.share);
+  json["h_lambda"] = worst.h_lambda > 0.0 ? number(worst.h_lambda) : Json(nullptr);
+  json["step"] = worst.step;
+  return json;
+}
+
 Json certificate_json(const RunSummary& summary) {
   const Certificate& certificate = summary.certificate;
   const bool has_worst = certificate.worst_passivity_step >= 0;
@@ -346,6 +360,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
       {"guard", guard_json(summary)},
       {"energy", energy_json(summary)},
       {"certificate", certificate_json(summary)},
+      {"resolution", resolution_json(summary)},
       {"execution", execution_json(summary)},
       {"time_budget", time_budget_json(summary)},
       {"times", times_json(summary)},

@@ -340,6 +340,56 @@ std::string certificate_text(const RunSummary& summary) {
   return text + fmt::format("{}", fmt::join(lines, next_line));
 }
 
+/// A share as a percentage of two digits; shares above 1 as they are.
+std::string of_all(double share) { return fmt::format("{:.2g} %", 100.0 * share); }
+
+/// What the steps do not resolve, and what helps.
+std::string resolution_text(const RunSummary& summary) {
+  const Resolution& worst = *summary.resolution;
+  const char* const next_line = "\n               ";
+  std::string text = "NOT RESOLVED: ";
+  const bool is_of_port = worst.port >= 0;
+  switch (worst.kind) {
+    case Resolution::Kind::jumps:
+      text += fmt::format("step {} moves \"{}\" by an error of {} of all its motion", worst.step,
+                          printable(summary.unresolved_part), of_all(worst.share));
+      break;
+    case Resolution::Kind::alternates:
+      text += fmt::format(
+          "\"{}\" goes to and fro from step to step, by {} of all its motion, as in step {}",
+          printable(summary.unresolved_part), of_all(worst.share), worst.step);
+      break;
+    default:
+      text += fmt::format(
+          "the {} at \"{}\" goes to and fro from step to step, by {} of its largest value, "
+          "as in step {}",
+          worst.kind == Resolution::Kind::flow_alternates ? "flow" : "effort",
+          printable(summary.unresolved_port), of_all(worst.share), worst.step);
+  }
+  text += next_line;
+  if (worst.h_lambda > 0.0) {
+    text += worst.h_lambda < 1e6
+                ? fmt::format("A step is {:.2g} times as long as what happens there (h lambda). ",
+                              worst.h_lambda)
+                : std::string("A step is far longer than what happens there. ");
+  }
+  text +=
+      "Such steps keep energy and throw what should die\n               to the other side of its "
+      "rest. ";
+  if (is_of_port) {
+    text += "Start with states that their joints allow, or join them by a stiff spring and damper";
+  } else if (summary.sizes) {
+    text += "Ask for a smaller tolerance (--set /time/step/tolerance=1e-8)";
+  } else {
+    text += fmt::format(
+        "Take shorter steps, or let them choose their size:{}"
+        "--set '/time={{\"step\": {{\"kind\": \"adaptive\", \"tolerance\": 1e-6}}, \"end_s\": "
+        "{:.6g}}}'",
+        next_line, summary.time_s);
+  }
+  return text;
+}
+
 std::string execution_text(const RunSummary& summary) {
   return fmt::format("{}, {} thread{}, {}", printable(summary.execution), summary.threads,
                      summary.threads == 1 ? "" : "s", to_string(instruction_set()));
@@ -471,8 +521,9 @@ std::string summary_text(const RunSummary& summary) {
   text += step_sizes_text(summary) + events_text(summary);
   if (!summary.method.is<Splitting>()) text += line("iterations", iterations_text(summary));
   text += line("energy", energy_text(summary)) + line("safety", energy_safety_text(summary)) +
-          line("certificate", certificate_text(summary)) +
-          line("execution", execution_text(summary));
+          line("certificate", certificate_text(summary));
+  if (!summary.is_resolved()) text += line("resolution", resolution_text(summary));
+  text += line("execution", execution_text(summary));
   return text + time_budget_text(summary) + phases_text(summary) +
          line("time", speed_text(summary));
 }

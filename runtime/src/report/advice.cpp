@@ -141,6 +141,29 @@ std::optional<Advice> guard_changed_the_motion(const Json& summary) {
           count(at(summary, "guard", "worst_step")), text_or(at(summary, "guard", "part"), "?"))};
 }
 
+std::optional<Advice> not_resolved(const Json& summary) {
+  const Json& resolution = at(summary, "resolution");
+  const std::string status = text_or(at(resolution, "status"), "resolved");
+  if (status == "resolved") return {};
+  const double h_lambda = count(at(resolution, "h_lambda"));
+  const std::string rate =
+      h_lambda > 0.0
+          ? fmt::format(" A step is {:.2g} times as long as what happens there.", h_lambda)
+          : std::string();
+  return Advice{
+      Level::warn, "The steps do not resolve the motion",
+      fmt::format(
+          "Most in step {:.0f}, at {}: an error of {:.2g} % of all motion there.{} Such steps keep "
+          "energy, and throw what should die to the other side of its rest. Take shorter steps, or "
+          "let them choose their size (`\"step\": {{\"kind\": \"adaptive\", \"tolerance\": "
+          "1e-6}}`); "
+          "joints between states that are at odds want a start that they allow, or a stiff spring "
+          "and damper.",
+          count(at(resolution, "step")),
+          text_or(at(resolution, "port"), text_or(at(resolution, "part"), "?")),
+          100.0 * count(at(resolution, "share")), rate)};
+}
+
 std::optional<Advice> guard_acts_often(const Json& summary) {
   const double steps = count(at(summary, "steps"));
   const double used = count(at(summary, "guard", "steps"));
@@ -228,6 +251,7 @@ constexpr Rule kRules[] = {
     {"wrong_impedance", wrong_impedance},
     {"not_looked_at", not_looked_at},
     {"guard_changed_the_motion", guard_changed_the_motion},
+    {"not_resolved", not_resolved},
     {"guard_acts_often", guard_acts_often},
     {"deadline_missed", deadline_missed},
     {"steps_rejected", steps_rejected},
@@ -291,6 +315,10 @@ Verdict verdict_of(const Json& summary) {
     level = std::max(level, Level::warn);
     text += fmt::format(" In {:.0f} of {:.0f} steps the guard changed the motion.", changed,
                         count(at(summary, "steps")));
+  }
+  if (text_or(at(summary, "resolution", "status"), "resolved") != "resolved") {
+    level = std::max(level, Level::warn);
+    text += " The steps do not resolve the motion.";
   }
   if (at(summary, "completed").is_boolean() && !at(summary, "completed").get<bool>()) {
     level = std::max(level, Level::warn);

@@ -186,6 +186,17 @@ double Signal::next_kink(double after_s) const {
   return next->time_s;
 }
 
+double Signal::next_change(double after_s, double until_s) const {
+  const auto* const own = kind_ == nullptr ? nullptr : std::get_if<Expression>(kind_.get());
+  return own == nullptr ? std::numeric_limits<double>::infinity()
+                        : own->first_change(after_s, until_s);
+}
+
+bool Signal::can_change_over() const {
+  const auto* const own = kind_ == nullptr ? nullptr : std::get_if<Expression>(kind_.get());
+  return own != nullptr && own->can_change_over();
+}
+
 double Signal::highest_frequency_Hz() const {
   if (const Chirp* const chirp = kind_ == nullptr ? nullptr : std::get_if<Chirp>(kind_.get())) {
     return chirp->amplitude == 0.0 ? 0.0

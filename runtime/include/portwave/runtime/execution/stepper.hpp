@@ -92,7 +92,7 @@ struct StepSizes {
   /// the largest energy of motion that a part of its kind in its island has had, or a millionth of
   /// that of any part there. In [1e-13, 0.1].
   double tolerance = 1e-6;
-  /// No step of the ladder is shorter [s]; 0: step_s·2⁻⁴⁰.
+  /// No step of the ladder is shorter [s]; 0: as short as it has to be.
   double smallest_s = 0.0;
   /// A step in which a watched state passes its level ends at most so long after that [s]; 0:
   /// kEventShare of step_s.
@@ -114,6 +114,30 @@ struct StepSizeStatistics {
   double largest_s = 0.0;
   double last_s = 0.0;
 };
+
+/// Whether the steps of a run resolve its motion (docs/concepts/step-size.md): the worst that was seen of
+/// what they do not. Energy may be kept to the last digit all the same.
+struct Resolution {
+  enum class Kind {
+    resolved,           ///< nothing was seen
+    jumps,              ///< the local error of a step is a share of all motion
+    alternates,         ///< states go to and fro from step to step
+    effort_alternates,  ///< so does the effort of a port,
+    flow_alternates,    ///< or its flow
+  };
+  Kind kind = Kind::resolved;
+  double share =
+      0.0;  ///< amplitude of the error, of all motion of parts of its kind; of the largest
+            ///< effort or flow there
+  double h_lambda =
+      0.0;  ///< rate of the decay or oscillation that was seen times the step; 0: not known
+  std::int64_t step = -1;  ///< where
+  int part = -1;
+  int port = -1;           ///< scalar port, of efforts and flows
+  std::int64_t looks = 0;  ///< steps that were looked at
+};
+
+std::string_view to_string(Resolution::Kind kind);
 
 struct StepperOptions {
   double step_s = 0.01;                 ///< macro-step h > 0; with `sizes` the largest one
@@ -398,6 +422,8 @@ class Stepper {
   const IterationStatistics& iterations() const;
   /// Null without StepSizes.
   const StepSizeStatistics* step_sizes() const;
+  /// Of wave coupling; empty where nobody looks: without waves, and in a slice of a system.
+  std::optional<Resolution> resolution() const;
   /// How steps kept to the time budget; nothing without one.
   std::optional<DeadlineScheduler::Statistics> deadline() const;
   /// Where the time of the steps went so far. Measures the parts, one type after the other: a few

@@ -50,6 +50,9 @@ struct RunSummary {
   std::string worst_passivity_part;  ///< name, empty before the first step
   std::string missed_part;   ///< name of Certificate::missed.part, empty where there is none
   std::string guarded_part;  ///< name of a part of GuardStatistics::worst_island, empty without one
+  std::optional<Resolution> resolution;  ///< as Stepper::resolution
+  std::string unresolved_part;           ///< name of Resolution::part, empty where all is resolved
+  std::string unresolved_port;           ///< and of its port, as "part.port", of efforts and flows
   std::vector<std::string> unjudged_parts;      ///< names of Certificate::unjudged_parts
   std::vector<std::string> unrepeatable_parts;  ///< and of Certificate::unrepeatable_parts
   TimeBudget time;
@@ -64,11 +67,13 @@ struct RunSummary {
   double wall_s = 0.0;                              ///< stepping and recording, without set-up
   double recording_wait_s = 0.0;  ///< of it: waiting for files that take in less than there is
 
-  /// The certificate holds, every step met its tolerance, and the guard changed none noticeably: what
-  /// `portwave run --strict` asks for.
+  /// The steps resolve the motion, as far as anybody looked.
+  bool is_resolved() const { return !resolution || resolution->kind == Resolution::Kind::resolved; }
+  /// The certificate holds, every step met its tolerance, the guard changed none noticeably, and the
+  /// steps resolve the motion: what `portwave run --strict` asks for.
   bool is_all_well() const {
     return failure.empty() && certificate.status == CertificateStatus::holds &&
-           iterations.not_converged == 0 && guard.missed_steps == 0;
+           iterations.not_converged == 0 && guard.missed_steps == 0 && is_resolved();
   }
   double steps_per_s() const { return static_cast<double>(steps) / wall_s; }
   /// Simulated time per wall time: above 1 is faster than real time.

@@ -40,8 +40,25 @@ class Expression {
   /// True where the value may depend on the variable of this number.
   bool uses(int variable) const;
 
+  /// What an expression of one variable comes to over an open interval of it.
+  struct Range {
+    double low, high;  ///< bounds of its values, but for roundings
+    /// False unless it is shown that no comparison, min, max, abs, sign, floor, ceil, round, mod or
+    /// condition that counts changes over within, and that no function leaves its domain.
+    bool is_smooth;
+  };
+  /// Over from < t < to, by interval arithmetic (Moore, Interval Analysis, 1966).
+  Range over(double from, double to) const;
+  /// The first t in (after, until] where it changes over, as `Range::is_smooth` means that, to about
+  /// a rounding of t; infinite where there is none. At most some thousand evaluations: where these do
+  /// not tell, as near places where changes accumulate, a t that nothing changes over before.
+  double first_change(double after, double until) const;
+  /// Whether anything in it can change over.
+  bool can_change_over() const;
+
  private:
   friend class ExpressionParser;
+  friend class ExpressionRange;
   enum class Code : std::uint8_t {
     number,
     variable,

@@ -85,9 +85,14 @@ class Signal {
   int slot() const { return slot_; }
   void set_slot(int slot) { slot_ = slot; }
   /// The first time after `after_s` at which it is known to have a kink or to jump: the knots of a
-  /// table. Infinite where there is none, and for callbacks and expressions, of which nothing is
-  /// known.
+  /// table. Infinite where there is none, and for callbacks, of which nothing is known. Those of
+  /// expressions are found by `next_change`.
   double next_kink(double after_s) const;
+  /// Of an expression: the first time in (after_s, until_s] at which it changes over, as
+  /// Expression::first_change. Infinite for all others.
+  double next_change(double after_s, double until_s) const;
+  /// Whether `next_change` may find anything.
+  bool can_change_over() const;
   /// The highest frequency in it [Hz], where it is a product of sines: the sum of theirs. 0 for all
   /// others.
   double highest_frequency_Hz() const;

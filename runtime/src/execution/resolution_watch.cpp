@@ -1,0 +1,271 @@
+#include "execution/resolution_watch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "portwave/subsystems/base/index.hpp"
+#include "portwave/subsystems/base/state_archive.hpp"
+
+namespace portwave {
+namespace {
+
+/// Amplitude of the energy of an error of one step, and of an alternation, beside the largest energy of
+/// motion, from which on motion is not resolved. One step of the midpoint rule in an oscillation has
+/// the first at hω = 0.8.
+constexpr double kJump = 0.04, kAlternation = 0.015;
+/// Likewise of an effort or flow beside its largest one.
+constexpr double kPortAlternation = 0.05;
+/// Share of the energy of the largest waves below which nothing of a port is looked at.
+constexpr double kLeastAtPort = 1e-12;
+/// How fast alternations on end may fade or grow.
+constexpr double kFades = 0.55, kGrows = 1.1;
+constexpr int kMostCounted = 100;
+/// Amplitude of an alternation, of the change of its rate, for 1 to 3 stages: a stiff decay has stages at
+/// rest, and the polynomial through its ends and these has such slopes there.
+constexpr double kOfChange[] = {0.25, 0.144, 0.083};
+
+}  // namespace
+
+std::string_view to_string(Resolution::Kind kind) {
+  switch (kind) {
+    case Resolution::Kind::resolved:
+      return "resolved";
+    case Resolution::Kind::jumps:
+      return "jumps";
+    case Resolution::Kind::alternates:
+      return "alternates";
+    case Resolution::Kind::effort_alternates:
+      return "effort_alternates";
+    case Resolution::Kind::flow_alternates:
+      return "flow_alternates";
+  }
+  return "?";
+}
+
+bool ResolutionWatch::Sequence::take(double value) {
+  const double step = value - last;
+  last = value;
+  if (known < 2) {
+    if (known == 1) change = step;
+    ++known;
+    return false;
+  }
+  const double size = std::abs(step), before = std::abs(change);
+  const bool turns = (step < 0.0) != (change < 0.0) && size >= kFades * before &&
+                     size <= kGrows * before && size > 0.0;
+  change = step;
+  alternations = turns ? std::min(alternations + 1, kMostCounted) : 0;
+  return alternations >= kAlternations;
+}
+
+ResolutionWatch::ResolutionWatch(const WaveDiscretisation& waves, int stages, const double* record,
+                                 int ports)
+    : waves_(waves),
+      stages_(gauss_stages(stages)),
+      estimate_(waves, stages, record, StepErrorEstimate::OtherParts::left_out),
+      ports_(at(ports)),
+      jumps_(estimate_.kinds()),
+      alternates_(estimate_.kinds()) {
+  std::size_t states = 0, largest = 0;
+  for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) {
+    first_state_.push_back(states);
+    const auto n = at(waves.batch(waves.slot(i).batch).batch->state_size());
+    states += n;
+    largest = std::max(largest, n);
+  }
+  states_.resize(states);
+  for (std::vector<double>* scratch : {&scratch_, &sums_, &differences_}) scratch->resize(largest);
+}
+
+void ResolutionWatch::look_closely(std::int64_t step) {
+  if (step < closely_from_) return;
+  closely_until_ = step + kBurst;
+  closely_from_ = step + kSeldom;
+}
+
+void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy) {
+  constexpr double kSudden = 8.0, kOfLargest = 1e-6, kMemory = 0.1;
+  const double turned_over = std::abs(energy.changed_J) + std::abs(energy.supplied_J);
+  largest_J_ = std::max(largest_J_, std::abs(energy.stored_J));
+  if (step > 0 && turned_over > kSudden * usual_J_ && turned_over > kOfLargest * largest_J_) {
+    look_closely(step + 1);
+  }
+  follows_ = follows_ && step <= last_seen_;
+  usual_J_ += kMemory * (turned_over - usual_J_);
+}
+
+void ResolutionWatch::forget() {
+  estimate_.forget();
+  for (Sequence& state : states_) state.known = state.alternations = 0;
+  for (Port& port : ports_) {
+    port.effort.known = port.effort.alternations = 0;
+    port.flow.known = port.flow.alternations = 0;
+  }
+}
+
+bool ResolutionWatch::is_estimated(std::int64_t step) const {
+  if (step < kAtStart) return true;
+  const std::int64_t seen = step - begun_;
+  return seen == 2 || seen == 4 || seen == 8 || seen == kBurst - 1;
+}
+
+void ResolutionWatch::look(std::int64_t step, const double* record, const double* a,
+                           const double* next) {
+  if (last_seen_ + 1 != step || step_s_ != waves_.step_s()) {
+    forget();
+    begun_ = step;
+  }
+  last_seen_ = step;
+  follows_ = true;
+  step_s_ = waves_.step_s();
+  ++looks_;
+  estimate_.take(record, a, next);
+  if (is_estimated(step)) {
+    const auto note = [&](int part, int kind, double energy_J) {
+      Finding& worst = jumps_[at(kind)];
+      if (!(energy_J > worst.energy_J)) return;
+      worst = {energy_J, h_lambda(part, next), step, part};
+    };
+    using Window = StepErrorEstimate::Window;
+    estimate_.for_each_error(next, a, Window::latest, note);
+    const bool is_first = step - begun_ == 2 && stages_.count > 1;
+    if (is_first) estimate_.for_each_error(next, a, Window::earliest, note);
+  }
+  follow_states(step, next);
+  estimate_.accept(next);
+}
+
+void ResolutionWatch::follow_states(std::int64_t step, const double* next) {
+  const int count = stages_.count;
+  for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
+    if (!estimate_.is_judged(part)) continue;
+    const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+    bool alternates = false;
+    for (int i = 0; i < n; ++i) {
+      Sequence& own = states_[first_state_[at(part)] + at(i)];
+      // Decays that are thrown across go to and fro with the steps, but with two stages within them.
+      for (int j = count == 2 ? 0 : count - 1; j < count; ++j) {
+        if (own.take(estimate_.taken_rate(part, j, i))) alternates = true;
+      }
+    }
+    if (alternates) note_alternation(step, part, next);
+  }
+}
+
+void ResolutionWatch::note_alternation(std::int64_t step, int part, const double* next) {
+  const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+  for (int i = 0; i < n; ++i) {
+    const Sequence& own = states_[first_state_[at(part)] + at(i)];
+    const bool alternates = own.alternations >= kAlternations;
+    scratch_[at(i)] = alternates ? kOfChange[stages_.count - 1] * own.change : 0.0;
+  }
+  const double energy_J = estimate_.energy_of_error(part, next, scratch_.data());
+  Finding& worst = alternates_[at(estimate_.kind_of(part))];
+  if (!(energy_J > worst.energy_J) || !std::isfinite(energy_J)) return;
+  worst = {energy_J, h_lambda(part, next), step, part};
+}
+
+/// |h Δẋ| / |Δx| between two stages, as amplitudes of energy: of one stage between two steps.
+double ResolutionWatch::h_lambda(int part, const double* next) {
+  const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+  const int last = stages_.count - 1;
+  for (int i = 0; i < n; ++i) {
+    const double now = estimate_.taken_rate(part, last, i);
+    if (last == 0) {
+      const double before = estimate_.last_rate(part, 0, i);
+      differences_[at(i)] = now - before;
+      sums_[at(i)] = 0.5 * (now + before);
+      continue;
+    }
+    differences_[at(i)] = now - estimate_.taken_rate(part, 0, i);
+    sums_[at(i)] = 0.0;
+    for (int j = 0; j < stages_.count; ++j) {
+      const double weight =
+          stages_.integral(j, stages_.c[at(last)]) - stages_.integral(j, stages_.c[0]);
+      sums_[at(i)] += weight * estimate_.taken_rate(part, j, i);
+    }
+  }
+  const double rates_J = estimate_.energy_of(part, next, differences_.data());
+  const double states_J = estimate_.energy_of(part, next, sums_.data());
+  return std::sqrt(rates_J / states_J);
+}
+
+void ResolutionWatch::look_at_port(int number, const PortMeans& means) {
+  if (stages_.count == 2) return;  // what is left there stays the same from step to step
+  Port& port = ports_[at(number)];
+  largest_port_J_ = std::max({largest_port_J_, means.effort_J, means.flow_J});
+  port.largest_effort = std::max(port.largest_effort, std::abs(means.effort));
+  port.largest_flow = std::max(port.largest_flow, std::abs(means.flow));
+  const auto follow = [&](Sequence& own, double value, double largest, double energy_J, bool flow) {
+    if (!own.take(value)) return;
+    if (!(energy_J > kLeastAtPort * largest_port_J_)) return;
+    const double share = 0.25 * std::abs(own.change) / largest;
+    if (!(share > port_.share)) return;
+    port_ = {share, last_seen_, number, means.part, flow};
+  };
+  follow(port.effort, means.effort, port.largest_effort, means.effort_J, false);
+  follow(port.flow, means.flow, port.largest_flow, means.flow_J, true);
+}
+
+Resolution ResolutionWatch::value() const {
+  Resolution out;
+  out.looks = looks_;
+  const auto consider = [&](Resolution::Kind kind, double limit, std::span<const Finding> all) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double scale_J = estimate_.scale_J(static_cast<int>(i));
+      const Finding& own = all[i];
+      if (own.part < 0 || !(own.energy_J > limit * limit * scale_J)) continue;
+      const double share = std::sqrt(own.energy_J / scale_J);
+      if (out.kind != Resolution::Kind::resolved && !(share > out.share)) continue;
+      out = {kind, share, own.h_lambda, own.step, own.part, -1, looks_};
+    }
+  };
+  consider(Resolution::Kind::alternates, kAlternation, alternates_);
+  consider(Resolution::Kind::jumps, kJump, jumps_);
+  if (out.kind == Resolution::Kind::resolved && port_.share > kPortAlternation) {
+    out = {port_.of_flow ? Resolution::Kind::flow_alternates : Resolution::Kind::effort_alternates,
+           port_.share,
+           0.0,
+           port_.step,
+           port_.part,
+           port_.port,
+           looks_};
+  }
+  return out;
+}
+
+std::size_t ResolutionWatch::bytes() const {
+  return estimate_.bytes() + sizeof(Sequence) * states_.capacity() +
+         sizeof(Port) * ports_.capacity() + sizeof(Finding) * 2 * jumps_.capacity();
+}
+
+void ResolutionWatch::archive(StateArchive& archive) {
+  archive.value(follows_);
+  if (follows_) {
+    estimate_.archive(archive);
+    archive.array(std::span(states_));
+  } else {
+    forget();
+    estimate_.archive_scales(archive);
+  }
+  archive.array(std::span(ports_));
+  for (std::vector<Finding>* all : {&jumps_, &alternates_}) {
+    for (Finding& own : *all) {
+      archive.values(own.energy_J, own.h_lambda, own.step, own.part);
+      archive.expect(own.energy_J >= 0.0 && own.part >= -1 &&
+                         own.part < static_cast<int>(waves_.slots().size()),
+                     "motion that is not resolved");
+    }
+  }
+  archive.values(port_.share, port_.step, port_.port, port_.part, port_.of_flow, largest_port_J_,
+                 closely_until_, closely_from_, last_seen_, begun_, looks_, step_s_, usual_J_,
+                 largest_J_);
+  archive.expect(port_.port >= -1 && port_.port < static_cast<int>(ports_.size()) &&
+                     port_.part >= -1 && port_.part < static_cast<int>(waves_.slots().size()),
+                 "a port that alternates");
+  archive.expect_counts({closely_until_, closely_from_, last_seen_ + 1, begun_, looks_},
+                        "the number of steps looked at");
+}
+
+}  // namespace portwave
