@@ -20,6 +20,9 @@ constexpr double kResidualEnough = 1e-11;
 constexpr double kTrusted = 5.0;
 /// Steps in the period of an input.
 constexpr double kPerPeriod = 4.0;
+/// What one step may be off by, as a share of the tolerance, for one, two and three stages: so that at
+/// the end of runs their sum comes to no more than some tolerances.
+constexpr double kShareOfStep[] = {0.25, 0.25, 0.4};
 /// Steps are tried so far beyond a first one, relative to it.
 constexpr double kOfFirst = 1.5;
 
@@ -44,7 +47,7 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
                              const System& given, int stages, const StepSizes& sizes,
                              double largest_s, const double* record, std::span<const Watch> watches)
     : trials_(trials),
-      tolerance_(sizes.tolerance),
+      tolerance_(kShareOfStep[std::min(stages, 3) - 1] * sizes.tolerance),
       order_(2 * stages),
       control_(longest_step(given, sizes, largest_s), sizes.smallest_s,
                StepErrorEstimate::power(stages)),
@@ -297,6 +300,9 @@ StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
   // Half of what Richardson's extrapolation says, where the two are close enough for that.
   const double share = std::max(0.5 / (std::exp2(order_) - 1.0), kTrusted * difference);
   error = std::isfinite(difference) ? std::min(share, 1.0) * difference / tolerance_ : kInfinite;
+  if (!(error <= 1.0)) return report;
+  estimate_.take(trials_.record(), trials_.incident(), trials_.next());
+  error = std::max(error, estimate_.error_between(trials_.next(), trials_.incident()) / tolerance_);
   if (!(error <= 1.0)) return report;
   go_on();
   add(trials_.attempt(start_s + whole_s));

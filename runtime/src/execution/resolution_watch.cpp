@@ -71,6 +71,10 @@ ResolutionWatch::ResolutionWatch(const WaveDiscretisation& waves, int stages, co
   for (int i = 0; i < static_cast<int>(waves.slots().size()); ++i) {
     first_state_.push_back(states);
     const auto n = at(waves.batch(waves.slot(i).batch).batch->state_size());
+    if (estimate_.is_judged(i) && n > 0) {
+      const auto [offset, stride] = estimate_.place_of(i, stages - 1);
+      rates_.push_back({offset, states, stride, static_cast<int>(n), i});
+    }
     states += n;
     largest = std::max(largest, n);
   }
@@ -78,10 +82,10 @@ ResolutionWatch::ResolutionWatch(const WaveDiscretisation& waves, int stages, co
   for (std::vector<double>* scratch : {&scratch_, &sums_, &differences_}) scratch->resize(largest);
 }
 
-void ResolutionWatch::look_closely(std::int64_t step) {
+void ResolutionWatch::look_closely(std::int64_t step, std::int64_t seldom) {
   if (step < closely_from_) return;
   closely_until_ = step + kBurst;
-  closely_from_ = step + kSeldom;
+  closely_from_ = step + seldom;
 }
 
 void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy) {
@@ -89,7 +93,7 @@ void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy) {
   const double turned_over = std::abs(energy.changed_J) + std::abs(energy.supplied_J);
   largest_J_ = std::max(largest_J_, std::abs(energy.stored_J));
   if (step > 0 && turned_over > kSudden * usual_J_ && turned_over > kOfLargest * largest_J_) {
-    look_closely(step + 1);
+    look_closely(step + 1, kSeldom);
   }
   follows_ = follows_ && step <= last_seen_;
   usual_J_ += kMemory * (turned_over - usual_J_);
@@ -137,19 +141,20 @@ void ResolutionWatch::look(std::int64_t step, const double* record, const double
 }
 
 void ResolutionWatch::follow_states(std::int64_t step, const double* next) {
+  // Decays that are thrown across go to and fro with the steps, but with two stages within them.
+  const std::span<const double> increments = estimate_.taken();
   const int count = stages_.count;
-  for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
-    if (!estimate_.is_judged(part)) continue;
-    const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
+  const double scale = 1.0 / std::sqrt(stages_.b[at(count - 1)]);
+  for (const Rates& own : rates_) {
     bool alternates = false;
-    for (int i = 0; i < n; ++i) {
-      Sequence& own = states_[first_state_[at(part)] + at(i)];
-      // Decays that are thrown across go to and fro with the steps, but with two stages within them.
-      for (int j = count == 2 ? 0 : count - 1; j < count; ++j) {
-        if (own.take(estimate_.taken_rate(part, j, i))) alternates = true;
-      }
+    const double* rate = increments.data() + own.offset;
+    const std::size_t before = at(own.states * own.stride);  // of the stage before
+    Sequence* state = states_.data() + own.first_state;
+    for (int i = 0; i < own.states; ++i, ++state, rate += own.stride) {
+      if (count == 2 && state->take(scale * *(rate - before))) alternates = true;
+      if (state->take(scale * *rate)) alternates = true;
     }
-    if (alternates) note_alternation(step, part, next);
+    if (alternates) note_alternation(step, own.part, next);
   }
 }
 
@@ -191,21 +196,38 @@ double ResolutionWatch::h_lambda(int part, const double* next) {
   return std::sqrt(rates_J / states_J);
 }
 
-void ResolutionWatch::look_at_port(int number, const PortMeans& means) {
-  if (stages_.count == 2) return;  // what is left there stays the same from step to step
-  Port& port = ports_[at(number)];
-  largest_port_J_ = std::max({largest_port_J_, means.effort_J, means.flow_J});
-  port.largest_effort = std::max(port.largest_effort, std::abs(means.effort));
-  port.largest_flow = std::max(port.largest_flow, std::abs(means.flow));
-  const auto follow = [&](Sequence& own, double value, double largest, double energy_J, bool flow) {
+void ResolutionWatch::look_at_ports(const double* a, const double* b, std::span<const int> wave,
+                                    std::span<const double> weight) {
+  const double h = waves_.step_s();
+  const int count = stages_.count;
+  const auto follow = [&](Sequence& own, double value, double largest, double energy_J, int port,
+                          bool of_flow) {
     if (!own.take(value)) return;
     if (!(energy_J > kLeastAtPort * largest_port_J_)) return;
     const double share = 0.25 * std::abs(own.change) / largest;
-    if (!(share > port_.share)) return;
-    port_ = {share, last_seen_, number, means.part, flow};
+    if (share > port_.share) port_ = {share, last_seen_, port, of_flow};
   };
-  follow(port.effort, means.effort, port.largest_effort, means.effort_J, false);
-  follow(port.flow, means.flow, port.largest_flow, means.flow_J, true);
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    Port& port = ports_[i];
+    // √(h/2γ) e and √(hγ/2) f, means over the step.
+    double effort = 0.0, flow = 0.0, z = 0.0;
+    for (int j = 0; j < count; ++j) {
+      const std::size_t w = at(wave[i * at(count) + at(j)]);
+      z = waves_.impedance()[w];
+      const double root = std::sqrt(z), share = weight[at(j)];
+      effort += share * root * (a[w] + b[w]);
+      flow += share / root * (a[w] - b[w]);
+    }
+    effort *= 1.0 / std::sqrt(2.0 * h);
+    flow *= 1.0 / std::sqrt(2.0 * h);
+    const double effort_J = 0.5 * h * effort * effort / z, flow_J = 0.5 * h * flow * flow * z;
+    largest_port_J_ = std::max({largest_port_J_, effort_J, flow_J});
+    port.largest_effort = std::max(port.largest_effort, std::abs(effort));
+    port.largest_flow = std::max(port.largest_flow, std::abs(flow));
+    const int number = static_cast<int>(i);
+    follow(port.effort, effort, port.largest_effort, effort_J, number, false);
+    follow(port.flow, flow, port.largest_flow, flow_J, number, true);
+  }
 }
 
 Resolution ResolutionWatch::value() const {
@@ -228,7 +250,7 @@ Resolution ResolutionWatch::value() const {
            port_.share,
            0.0,
            port_.step,
-           port_.part,
+           -1,
            port_.port,
            looks_};
   }
@@ -258,11 +280,10 @@ void ResolutionWatch::archive(StateArchive& archive) {
                      "motion that is not resolved");
     }
   }
-  archive.values(port_.share, port_.step, port_.port, port_.part, port_.of_flow, largest_port_J_,
+  archive.values(port_.share, port_.step, port_.port, port_.of_flow, largest_port_J_,
                  closely_until_, closely_from_, last_seen_, begun_, looks_, step_s_, usual_J_,
                  largest_J_);
-  archive.expect(port_.port >= -1 && port_.port < static_cast<int>(ports_.size()) &&
-                     port_.part >= -1 && port_.part < static_cast<int>(waves_.slots().size()),
+  archive.expect(port_.port >= -1 && port_.port < static_cast<int>(ports_.size()),
                  "a port that alternates");
   archive.expect_counts({closely_until_, closely_from_, last_seen_ + 1, begun_, looks_},
                         "the number of steps looked at");

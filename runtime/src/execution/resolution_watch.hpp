@@ -28,27 +28,27 @@ class ResolutionWatch {
   /// `record`: the initial states.
   ResolutionWatch(const WaveDiscretisation& waves, int stages, const double* record, int ports);
 
+  /// Whether ports are looked at. With two stages what is left of a decay stays the same from step to step.
+  bool looks_at_ports() const { return stages_.count != 2; }
+
   /// Whether it wants to see step `step`, beside those that `note_energy` makes it look at.
   bool wants(std::int64_t step) const { return step < closely_until_ || wants_always(step); }
   /// Whatever happens.
   static bool wants_always(std::int64_t step) {
     return step < kAtStart || step % kEvery >= kEvery - kBurst;
   }
-  /// Something has changed before step `step`.
-  void look_closely(std::int64_t step);
+  /// Something has changed before step `step`: it and some after it are looked at, but no such change is
+  /// heeded within `seldom` steps.
+  void look_closely(std::int64_t step, std::int64_t seldom);
+  static constexpr std::int64_t kOften = 32, kSeldom = 512;
   /// What step `step` did with energy: a sudden change is looked at.
   void note_energy(std::int64_t step, const StepLedger& energy);
 
   /// Step `step`, which `a` made of `record` into `next`, not accepted yet.
   void look(std::int64_t step, const double* record, const double* a, const double* next);
-  /// After `look`: means over the step of all ports of the system, and ½h e²/γ = ½h γ f² of
-  /// their waves for each [J]: the larger of the two.
-  struct PortMeans {
-    double effort = 0.0, flow = 0.0;
-    double effort_J = 0.0, flow_J = 0.0;
-    int part = -1;
-  };
-  void look_at_port(int port, const PortMeans& means);
+  /// After `look`: the waves of the step. `wave`: where those of the first stage of a port are.
+  void look_at_ports(const double* a, const double* b, std::span<const int> wave,
+                     std::span<const double> weight);
 
   Resolution value() const;
   std::size_t bytes() const;
@@ -56,7 +56,7 @@ class ResolutionWatch {
 
  private:
   /// Steps on end, of how many; and after a change, no more often than.
-  static constexpr std::int64_t kBurst = 18, kEvery = 2048, kAtStart = 24, kSeldom = 128;
+  static constexpr std::int64_t kBurst = 18, kEvery = 1024, kAtStart = 24;
   /// Changes of direction on end.
   static constexpr int kAlternations = 14;
 
@@ -87,6 +87,12 @@ class ResolutionWatch {
   StepErrorEstimate estimate_;
   std::vector<std::size_t> first_state_;  // by part, in states_
   std::vector<Sequence> states_;          // by part
+  /// Where the rates of a part's states are, at its last stage.
+  struct Rates {
+    std::size_t offset, first_state;
+    int stride, states, part;
+  };
+  std::vector<Rates> rates_;  // of the parts that are judged
   struct Port {
     Sequence effort, flow;
     double largest_effort = 0.0, largest_flow = 0.0;
@@ -98,7 +104,7 @@ class ResolutionWatch {
   struct {
     double share = 0.0;
     std::int64_t step = -1;
-    int port = -1, part = -1;
+    int port = -1;
     bool of_flow = false;
   } port_;
   std::int64_t closely_until_ = kAtStart, last_seen_ = -1, closely_from_ = 0, looks_ = 0;

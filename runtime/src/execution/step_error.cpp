@@ -147,6 +147,7 @@ void StepErrorEstimate::accept(const double* next) {
 void StepErrorEstimate::go_on() {
   std::swap(steps_[1], steps_[2]);
   std::swap(steps_[0], steps_[1]);
+  has_before_ = known_steps_ > 0;
   known_steps_ = std::min(known_steps_ + 1, 2);
 }
 
@@ -205,6 +206,11 @@ double StepErrorEstimate::rate(int back, int part, int stage, int state) const {
   const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
   return steps_[at(back)].increments[offset(part, stage * n + state)] /
          std::sqrt(stages_.b[at(stage)]);
+}
+
+std::pair<std::size_t, int> StepErrorEstimate::place_of(int part, int stage) const {
+  const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
+  return {offset(part, stage * batch.state_size()), batch.stride()};
 }
 
 bool StepErrorEstimate::is_judged(int part) const {
@@ -413,7 +419,86 @@ double StepErrorEstimate::smallest_scale_J() const {
 
 void StepErrorEstimate::state_at(int part, const double* x, double theta, double* out) const {
   const int n = waves_.batch(waves_.slot(part).batch).batch->state_size();
-  for (int i = 0; i < n; ++i) out[i] = polynomial(steps_[1], part, i, x[i], theta);
+  if (!has_before_) {
+    for (int i = 0; i < n; ++i) out[i] = polynomial(steps_[1], part, i, x[i], theta);
+    return;
+  }
+  form_dense_weights(theta);
+  for (int i = 0; i < n; ++i) {
+    out[i] = x[i];
+    for (int j = 0; j < stages_.count; ++j) {
+      out[i] -= dense_.weights[at(j)] * steps_[1].increments[offset(part, j * n + i)];
+      out[i] -=
+          dense_.weights[at(stages_.count + j)] * steps_[2].increments[offset(part, j * n + i)];
+    }
+  }
+}
+
+double StepErrorEstimate::error_between(const double* next, const double* a) {
+  const int s = stages_.count;
+  const double h = steps_[1].step_s, after = steps_[0].step_s;
+  constexpr double kMiddle = 0.5;
+  std::array<double, 2 * kMostStages> nodes = {};
+  for (int j = 0; j < s; ++j) {
+    nodes[at(j)] = stages_.c[at(j)];
+    nodes[at(s + j)] = 1.0 + stages_.c[at(j)] * after / h;
+  }
+  std::ranges::fill(difference_, 0.0);
+  for (int j = 0; j < 2 * s; ++j) {
+    const bool is_own = j < s;
+    const int stage = is_own ? j : j - s;
+    const double alone = is_own ? stages_.integral(stage, kMiddle) : 0.0;
+    const double weight = (integral_of_lagrange(nodes, j, 0.0, kMiddle) - alone) *
+                          (is_own ? 1.0 : h / after) / std::sqrt(stages_.b[at(stage)]);
+    for (std::size_t k = 0; k < waves_.batches().size(); ++k) {
+      const StepBatch& batch = *waves_.batches()[k].batch;
+      const auto block = at(batch.state_size() * batch.stride());
+      const double* const own =
+          steps_[is_own ? 1 : 0].increments.data() + batch_offset_[k] + at(stage) * block;
+      double* const sum = difference_.data() + batch_offset_[k];
+      for (std::size_t i = 0; i < block; ++i) sum[i] += weight * own[i];
+    }
+  }
+  return share(next, a, /*measure=*/false);
+}
+
+/// ∫ of the polynomial through 2s nodes that is 1 at one of them, by s Gauss points.
+double StepErrorEstimate::integral_of_lagrange(const std::array<double, 2 * kMostStages>& nodes,
+                                               int node, double from, double to) const {
+  double sum = 0.0;
+  for (int k = 0; k < stages_.count; ++k) {
+    const double tau = from + (to - from) * stages_.c[at(k)];
+    double product = stages_.b[at(k)] * (to - from);
+    for (int j = 0; j < 2 * stages_.count; ++j) {
+      if (j != node) product *= (tau - nodes[at(j)]) / (nodes[at(node)] - nodes[at(j)]);
+    }
+    sum += product;
+  }
+  return sum;
+}
+
+/// x(1) − x(θ) as a sum over the increments of the last step and the one before. With D the polynomial
+/// through all of their rates, ∫_θ^1 D is the first guess; what ∫_0^1 D has too much beside the sum
+/// that led to x(1) is taken back along 3θ² − 2θ³, which leaves the slopes at both ends.
+void StepErrorEstimate::form_dense_weights(double theta) const {
+  const double h = steps_[1].step_s, before = steps_[2].step_s;
+  if (dense_.theta == theta && dense_.last_s == h && dense_.before_s == before) return;
+  dense_.theta = theta, dense_.last_s = h, dense_.before_s = before;
+  const int s = stages_.count;
+  std::array<double, 2 * kMostStages> nodes = {};
+  for (int j = 0; j < s; ++j) {
+    nodes[at(j)] = stages_.c[at(j)];
+    nodes[at(s + j)] = (stages_.c[at(j)] - 1.0) * before / h;
+  }
+  const double share =
+      1.0 - theta * theta * (3.0 - 2.0 * theta);  // of the end that is still to come
+  for (int j = 0; j < 2 * s; ++j) {
+    const double own = j < s ? stages_.b[at(j)] : 0.0;
+    const double excess = integral_of_lagrange(nodes, j, 0.0, 1.0) - own;
+    const double weight = integral_of_lagrange(nodes, j, theta, 1.0) - excess * share;
+    const double per_rate = j < s ? 1.0 : h / before;  // increments are √b h ẋ of their own step
+    dense_.weights[at(j)] = weight * per_rate / std::sqrt(stages_.b[at(j < s ? j : j - s)]);
+  }
 }
 
 double StepErrorEstimate::taken_at(int part, int state, double x, double theta) const {
@@ -436,9 +521,10 @@ void StepErrorEstimate::archive(StateArchive& archive) {
     archive.array(step.increments);
     archive.value(step.step_s);
   }
-  archive.value(known_steps_);
+  archive.values(known_steps_, has_before_);
   archive.expect(known_steps_ >= 0 && known_steps_ <= 2, "the number of steps that are known");
-  for (int i = 1; archive.reads() && i <= known_steps_; ++i) {
+  const int used = has_before_ ? 2 : known_steps_;
+  for (int i = 1; archive.reads() && i <= used; ++i) {
     const Step& step = steps_[at(i)];
     archive.expect(step.step_s > 0.0 && std::isfinite(step.step_s), "the size of an earlier step");
     archive.expect_finite(step.increments, "an increment of an earlier step");

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "portwave/coupling/waves/wave_discretisation.hpp"
@@ -60,6 +61,9 @@ class StepErrorEstimate {
   /// taken. Nothing where fewer than two steps went before it, or a callback throws.
   template <class Found>
   void for_each_error(const double* next, const double* a, Window window, const Found& found);
+  /// Likewise how far states within the step before the one that was taken are off where nothing went
+  /// before it, and `state_at` has its own stages only: seen by those of the step that was taken.
+  double error_between(const double* next, const double* a);
   void accept(const double* next);
   /// Goes on from a step that was only tried, towards the estimate of another one; until `forget`.
   void go_on();
@@ -83,11 +87,17 @@ class StepErrorEstimate {
   /// h ẋ of a state at a stage: of the step that was taken, and of the one before it.
   double taken_rate(int part, int stage, int state) const { return rate(0, part, stage, state); }
   double last_rate(int part, int stage, int state) const { return rate(1, part, stage, state); }
+  /// All of √bᵢ h ẋᵢ of the step that was taken, and where of it the row of the first state of a part at a
+  /// stage begins, and the distance of its next row.
+  std::span<const double> taken() const { return steps_[0].increments; }
+  std::pair<std::size_t, int> place_of(int part, int stage) const;
   /// ½ eᵀ∇²H e of a part [J]; and 0 where round-off explains e, `error`.
   double energy_of(int part, const double* next, const double* e);
   double energy_of_error(int part, const double* next, const double* e);
 
-  /// Of the step accepted last, which led to x: its polynomial at θ, from 0 at its start to 1.
+  /// Of the step accepted last, which led to x: at θ, from 0 at its start to 1. By the polynomial through
+  /// the rates at the stages of this step and the one before it, moved so that it meets both ends: of
+  /// order s + 2, and s + 1 where nothing went before.
   void state_at(int part, const double* x, double theta, double* out) const;
   /// Likewise one state of the step that was taken in, which leads to `x`.
   double taken_at(int part, int state, double x, double theta) const;
@@ -118,6 +128,9 @@ class StepErrorEstimate {
   double error_of_part(int part, const double* next);
   double weight(Window window, int back, int stage) const;
   double polynomial(const Step& step, int part, int state, double x, double theta) const;
+  void form_dense_weights(double theta) const;
+  double integral_of_lagrange(const std::array<double, 2 * kMostStages>& nodes, int node,
+                              double from, double to) const;
   double energy_between(int part, const double* x, const double* e);
   double floor_J(int part, const double* x, const double* e);
   double wave_energy(int part, const double* a) const;
@@ -133,6 +146,7 @@ class StepErrorEstimate {
   std::vector<std::size_t> first_state_;   // by part, in initial_ and difference_
   std::array<Step, 3> steps_;              // [0]: taken, then latest first
   int known_steps_ = 0;                    // accepted ones of steps_
+  bool has_before_ = false;                // steps_[2] led to steps_[1]
   std::int64_t accepted_ = 0;
   std::vector<double> initial_, difference_;
   std::vector<int> kind_of_part_;
@@ -143,6 +157,12 @@ class StepErrorEstimate {
   std::vector<double> before_J_;             // scratch
   std::vector<double> wave_J_;               // the largest ½|a|² of a part in a step, by island
   std::vector<double> x_, other_, moved_, gradient_, gradient_other_;  // scratch of a part
+  /// Of the rates of the last two steps, for a state within the last one; `theta` is where.
+  struct DenseWeights {
+    double theta = -1.0, last_s = 0.0, before_s = 0.0;
+    std::array<double, 2 * kMostStages> weights = {};
+  };
+  mutable DenseWeights dense_;
 };
 
 template <class Found>

@@ -337,7 +337,7 @@ int chosen_stages(const System& system, const StepperOptions& options) {
   if (!options.sizes) throw ConfigError("/method/stages", kNoTolerance);
   if (!check_stages(system).empty()) return 1;
   if (options.sizes->tolerance >= 1e-2) return 1;
-  return options.sizes->tolerance >= 1e-4 ? 2 : 3;
+  return options.sizes->tolerance >= 1e-3 ? 2 : 3;
 }
 
 void refuse_without_waves(const CouplingMethod& method) {

@@ -157,7 +157,9 @@ void WaveEngine::book(StepReport& report, double end_s, double step_s) {
   }
   if (watch_ && uses_ledger_) watch_->note_energy(clock_.steps(), report.energy);
   accept(end_s, step_s);
-  if (watched && !lead_) watch_ports();
+  if (watched && !lead_) {
+    watch_->look_at_ports(now_.a.data(), now_.b.data(), port_waves_, port_weights_);
+  }
   if (uses_ledger_) {
     if (options_.certify == Certify::full) {
       certificate_->examine(
@@ -168,16 +170,6 @@ void WaveEngine::book(StepReport& report, double end_s, double step_s) {
     certificate_->take(ledger_);
   }
   count_iterations(report);
-}
-
-void WaveEngine::watch_ports() {
-  const double h = waves_.step_s();
-  for (int port = 0; port < static_cast<int>(system().scalar_ports().size()); ++port) {
-    const EffortFlow own = effort_flow(port);
-    const double z = impedance(port, 0);
-    watch_->look_at_port(port, {own.effort, own.flow, 0.5 * h * own.effort * own.effort / z,
-                                0.5 * h * own.flow * own.flow * z, part_of_port(port)});
-  }
 }
 
 void WaveEngine::accept(double end_s, double step_s) {

@@ -142,7 +142,6 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   StepReport summarise(const StepResult& result) const;
   void keep_within_tanks();
   void book(StepReport& report, double end_s, double step_s);
-  void watch_ports();
   void accept(double end_s, double step_s);
   void count_iterations(const StepReport& report);
   InterfaceResidual::Share largest_missing_share() const;
@@ -174,6 +173,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   const double* incident() const override { return next_.a.data(); }
 
   // Setting up (wave_engine_setup.cpp).
+  void begin_watching();
   void resolve_method();
   void prepare_iteration();
   void make_executor();
@@ -282,6 +282,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   StepClock clock_;
   std::optional<AdaptiveSteps> sizes_;    // where steps choose theirs
   std::optional<ResolutionWatch> watch_;  // but in slices
+  std::vector<int> port_waves_;           // for it: by port of the system and stage
+  std::vector<double> port_weights_;      // of stages
   Moments attempted_;
   std::optional<ExtrapolatedStart> extrapolated_;  // with InnerStart::extrapolated
   AlignedVector start_;

@@ -150,7 +150,7 @@ Profile WaveEngine::profile() {
 void WaveEngine::settings_changed() {
   if (lead_) lead_->orders().send_if_leading({RankOrder::settings_changed});
   if (sizes_) sizes_->begin_anew();
-  if (watch_) watch_->look_closely(clock_.steps());
+  if (watch_) watch_->look_closely(clock_.steps(), ResolutionWatch::kSeldom);
 }
 
 void WaveEngine::component_changed(int part, double more_J) {

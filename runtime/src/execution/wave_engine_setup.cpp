@@ -88,10 +88,22 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
   if (!slices_) {
     watch_.emplace(waves_, run_.stages(), now_.record.data(),
                    static_cast<int>(system.scalar_ports().size()));
+    begin_watching();
   }
   if (options_.sizes) {
     sizes_.emplace(static_cast<StepTrials&>(*this), waves_, system, run_.stages(), *options_.sizes,
                    given.step_s, now_.record.data(), watches_of(system, given));
+  }
+}
+
+/// Where the watch finds what it looks at.
+void WaveEngine::begin_watching() {
+  const int stages = run_.stages();
+  for (int i = 0; i < stages; ++i) port_weights_.push_back(stages == 1 ? 1.0 : run_.weight(i));
+  for (int port = 0; port < static_cast<int>(system().scalar_ports().size()); ++port) {
+    for (int i = 0; i < stages; ++i) {
+      port_waves_.push_back(static_cast<int>(offset_of(port, i)));
+    }
   }
 }
 

@@ -87,10 +87,12 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.resolution = stepper.resolution();
   if (!summary.is_resolved()) {
     const Resolution& worst = *summary.resolution;
-    summary.unresolved_part = stepper.name_of_part(worst.part);
-    if (worst.port >= 0) {
-      summary.unresolved_port = stepper.system().port_label(worst.port);
-    }
+    const System& system = stepper.system();
+    if (worst.port >= 0) summary.unresolved_port = system.port_label(worst.port);
+    const int part = worst.port < 0
+                         ? worst.part
+                         : system.scalar_ports()[static_cast<std::size_t>(worst.port)].part;
+    summary.unresolved_part = stepper.name_of_part(part);
   }
   if (const int part = summary.certificate.missed.part; part >= 0) {
     summary.missed_part = stepper.name_of_part(part);

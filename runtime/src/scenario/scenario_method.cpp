@@ -222,6 +222,12 @@ void read_method(const Node& node, CouplingMethod& method) {
   }
 }
 
+void prefer_chosen_stages(const Node& node, StepperOptions& options) {
+  if (!options.sizes || !options.method.couples_by_waves()) return;
+  if (!node.json().is_object() || node.json().contains("stages")) return;
+  options.method.waves().stages = 0;
+}
+
 void read_method_names(const Node& node, Names& names, CouplingMethod& method) {
   const ObjectReader object(node);
   for (const OptionInfo& option : family_of(method.kind()).options) {

@@ -217,12 +217,13 @@ namespace {
 void refuse_wave(const Node& element, const WaveCoupling& waves, const std::string& label) {
   element.fail(
       fmt::format("with {} stages a port has as many waves: there is no {}; observe its "
-                  "effort and flow",
-                  waves.stages, in_quotes(label)));
+                  "effort and flow, or ask for one stage (\"stages\": 1)",
+                  waves.stages == 0 ? std::string("several") : std::to_string(waves.stages),
+                  in_quotes(label)));
 }
 
 bool is_refused_wave(const Observable& observable, const CouplingMethod& method) {
-  return is_wave(observable.kind) && method.waves().stages > 1;
+  return is_wave(observable.kind) && method.waves().stages != 1;
 }
 
 /// Takes what a pattern or the name of a part stands for, but what is `present` already; false where

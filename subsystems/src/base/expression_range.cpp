@@ -175,14 +175,19 @@ constexpr double kResolution = 4.0 * kEpsilon;
 /// More halves than any interval of doubles has.
 constexpr std::size_t kMostHalves = 2200;
 
-/// Of two numbers the one that is written shorter: change-overs are written by people, and meet
-/// knots and samples exactly.
-double simpler(double a, double b) {
+/// The number in [from, to], some roundings wide, that is written shortest: change-overs are written by
+/// people, and are to meet knots and samples exactly.
+double simplest(double from, double to) {
+  constexpr int kMost = 64;
   const auto length = [](double x) {
     char text[40];
     return std::to_chars(text, text + sizeof text, x).ptr - text;
   };
-  return length(b) <= length(a) ? b : a;
+  double best = to, x = from;
+  for (int i = 0; i < kMost && x < to; ++i, x = std::nextafter(x, kInfinity)) {
+    if (length(x) < length(best)) best = x;
+  }
+  return best;
 }
 
 }  // namespace
@@ -376,6 +381,11 @@ double Expression::first_change(double after, double until) const {
   for (int evaluations = 0; waiting > 0; ++evaluations) {
     const double to = ends[waiting - 1];
     if (!(from < to) || over(from, to).is_smooth) {
+      // Both sides of a change-over that a bisection has hit are smooth.
+      const double near = 0.5 * kResolution * std::abs(to);
+      if (from < to && to - near > begin && !over(to - near, to + near).is_smooth) {
+        return simplest(to - near, to + near);
+      }
       from = std::max(from, to);
       --waiting;
       continue;
@@ -384,7 +394,7 @@ double Expression::first_change(double after, double until) const {
     const bool is_found = !(to - from > kResolution * std::max(std::abs(from), std::abs(to))) ||
                           middle <= from || middle >= to || waiting == kMostHalves;
     if (is_found) {
-      const double at = simpler(from, to);
+      const double at = simplest(from, to);
       if (at > begin) return at;
       from = to;
       continue;
