@@ -57,48 +57,12 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
                                                : StepSizes::kEventShare * largest_s,
                  record),
       event_s_(-kInfinite),
-      kink_s_(-kInfinite),
-      change_s_(kInfinite),
-      searched_s_(-kInfinite),
-      record_size_(waves.record_size()) {
-  for (const Part& part : given.parts()) {
-    for (std::size_t i = 0; i < part.inputs.size(); ++i) {
-      const bool has_kinks = part.inputs[i].next_kink(-kInfinite) < kInfinite;
-      if (!part.input_is_driven[i]) continue;
-      if (has_kinks) signals_.push_back(&part.inputs[i]);
-      if (part.inputs[i].can_change_over()) expressions_.push_back(&part.inputs[i]);
-    }
-  }
-}
-
-double AdaptiveSteps::next_kink(double after_s) {
-  if (kink_s_ > after_s) return kink_s_;
-  kink_s_ = kInfinite;
-  for (const Signal* signal : signals_) kink_s_ = std::min(kink_s_, signal->next_kink(after_s));
-  return kink_s_;
-}
-
-/// Where an expression changes over, as far as steps may go from here. They are looked at some steps
-/// ahead, so that most steps need no search.
-double AdaptiveSteps::next_change(double after_s) {
-  constexpr double kStepsAhead = 8.0;
-  if (expressions_.empty()) return kInfinite;
-  if (change_s_ <= after_s) change_s_ = kInfinite;
-  const double step_s = control_.ladder_step_s();
-  if (std::isinf(change_s_) && searched_s_ < after_s + 2.0 * step_s) {
-    const double from_s = std::max(searched_s_, after_s);
-    const double until_s = after_s + kStepsAhead * step_s;
-    for (const Signal* signal : expressions_) {
-      change_s_ = std::min(change_s_, signal->next_change(from_s, std::min(until_s, change_s_)));
-    }
-    searched_s_ = std::min(until_s, change_s_);
-  }
-  return change_s_;
-}
+      changes_(given),
+      record_size_(waves.record_size()) {}
 
 StepReport AdaptiveSteps::step(double limit_s) {
   const double start_s = trials_.time_s();
-  const double kink_s = std::min(next_kink(start_s), next_change(start_s));
+  const double kink_s = changes_.next(start_s, 2.0 * control_.ladder_step_s());
   double end_s = std::min(limit_s, kink_s);
   if (event_s_ > start_s) end_s = std::min(end_s, event_s_);
   if (!has_first_step_) find_first_step(end_s);
@@ -127,11 +91,10 @@ void AdaptiveSteps::archive(StateArchive& archive) {
   estimate_.archive(archive);
   crossings_.archive(archive);
   control_.archive(archive);
-  archive.values(event_s_, event_changes_, kink_s_, change_s_, searched_s_, has_first_step_,
-                 first_error_, resumed_s_, for_coupling_, least_for_coupling_s_, statistics_);
-  for (const double time_s : {event_s_, kink_s_, change_s_, searched_s_}) {
-    archive.expect(!std::isnan(time_s), "the time that a step ends at");
-  }
+  archive.values(event_s_, event_changes_, has_first_step_, first_error_, resumed_s_, for_coupling_,
+                 least_for_coupling_s_, statistics_);
+  changes_.archive(archive);
+  archive.expect(!std::isnan(event_s_), "the time that a step ends at");
   archive.expect(first_error_ >= 0.0, "the error of a first step");
   for (const double size_s : {resumed_s_, least_for_coupling_s_}) {
     archive.expect(size_s == 0.0 || control_.can_have(size_s), "the size of an earlier step");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "execution/crossing_search.hpp"
+#include "execution/input_changes.hpp"
 #include "execution/step_control.hpp"
 #include "execution/step_error.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
@@ -73,8 +74,6 @@ class AdaptiveSteps {
   /// iterations is too small for all of these, steps are taken as they are.
   static constexpr int kMostForCoupling = 6;
 
-  double next_kink(double after_s);
-  double next_change(double after_s);
   void resume();
   void find_first_step(double limit_s);
   bool ends_at_event(double start_s, double step_s, double end_s);
@@ -92,18 +91,14 @@ class AdaptiveSteps {
   StepControl control_;
   StepErrorEstimate estimate_;
   CrossingSearch crossings_;
-  double event_s_;                          // where a step is to end for an event
-  bool event_changes_ = false;              // what follows is another motion
-  std::vector<const Signal*> signals_;      // those with kinks
-  std::vector<const Signal*> expressions_;  // those that may change over
-  double kink_s_;                           // the next one of `signals_`
-  double change_s_;                         // the next one of `expressions_`; infinite: none known
-  double searched_s_;                       // up to where they have been looked at
-  bool has_first_step_ = false;             // found, since the last kink
-  double first_error_ = 0.0;                // relative to the tolerance
-  double resumed_s_ = 0.0;                  // the size before a way that is shorter; 0: none
-  int for_coupling_ = 0;                    // rungs gone down for it, since a step was taken
-  double least_for_coupling_s_ = 0.0;       // no step is made shorter than this for it
+  double event_s_;              // where a step is to end for an event
+  bool event_changes_ = false;  // what follows is another motion
+  InputChanges changes_;
+  bool has_first_step_ = false;        // found, since the last kink
+  double first_error_ = 0.0;           // relative to the tolerance
+  double resumed_s_ = 0.0;             // the size before a way that is shorter; 0: none
+  int for_coupling_ = 0;               // rungs gone down for it, since a step was taken
+  double least_for_coupling_s_ = 0.0;  // no step is made shorter than this for it
   AlignedVector coarse_;
   std::size_t record_size_;
   StepSizeStatistics statistics_;

@@ -82,10 +82,11 @@ ResolutionWatch::ResolutionWatch(const WaveDiscretisation& waves, int stages, co
   for (std::vector<double>* scratch : {&scratch_, &sums_, &differences_}) scratch->resize(largest);
 }
 
-void ResolutionWatch::look_closely(std::int64_t step, std::int64_t seldom) {
+void ResolutionWatch::look_closely(std::int64_t step) {
   if (step < closely_from_) return;
   closely_until_ = step + kBurst;
-  closely_from_ = step + seldom;
+  closely_from_ = step + patience_;
+  patience_ = std::min(2 * patience_, kEvery);
 }
 
 void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy) {
@@ -93,7 +94,7 @@ void ResolutionWatch::note_energy(std::int64_t step, const StepLedger& energy) {
   const double turned_over = std::abs(energy.changed_J) + std::abs(energy.supplied_J);
   largest_J_ = std::max(largest_J_, std::abs(energy.stored_J));
   if (step > 0 && turned_over > kSudden * usual_J_ && turned_over > kOfLargest * largest_J_) {
-    look_closely(step + 1, kSeldom);
+    look_closely(step + 1);
   }
   follows_ = follows_ && step <= last_seen_;
   usual_J_ += kMemory * (turned_over - usual_J_);
@@ -109,9 +110,9 @@ void ResolutionWatch::forget() {
 }
 
 bool ResolutionWatch::is_estimated(std::int64_t step) const {
-  if (step < kAtStart) return true;
   const std::int64_t seen = step - begun_;
-  return seen == 2 || seen == 4 || seen == 8 || seen == kBurst - 1;
+  return step < kAtStart ? seen <= 4 || seen == 8 || seen == kAtStart - 1
+                         : seen == 2 || seen == kBurst - 1;
 }
 
 void ResolutionWatch::look(std::int64_t step, const double* record, const double* a,
@@ -137,7 +138,7 @@ void ResolutionWatch::look(std::int64_t step, const double* record, const double
     if (is_first) estimate_.for_each_error(next, a, Window::earliest, note);
   }
   follow_states(step, next);
-  estimate_.accept(next);
+  is_estimated(step) ? estimate_.accept(next) : estimate_.go_on();
 }
 
 void ResolutionWatch::follow_states(std::int64_t step, const double* next) {
@@ -198,36 +199,40 @@ double ResolutionWatch::h_lambda(int part, const double* next) {
 
 void ResolutionWatch::look_at_ports(const double* a, const double* b, std::span<const int> wave,
                                     std::span<const double> weight) {
-  const double h = waves_.step_s();
-  const int count = stages_.count;
-  const auto follow = [&](Sequence& own, double value, double largest, double energy_J, int port,
-                          bool of_flow) {
-    if (!own.take(value)) return;
-    if (!(energy_J > kLeastAtPort * largest_port_J_)) return;
-    const double share = 0.25 * std::abs(own.change) / largest;
-    if (share > port_.share) port_ = {share, last_seen_, port, of_flow};
-  };
+  const std::size_t count = at(stages_.count);
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    Port& port = ports_[i];
-    // √(h/2γ) e and √(hγ/2) f, means over the step.
-    double effort = 0.0, flow = 0.0, z = 0.0;
-    for (int j = 0; j < count; ++j) {
-      const std::size_t w = at(wave[i * at(count) + at(j)]);
-      z = waves_.impedance()[w];
-      const double root = std::sqrt(z), share = weight[at(j)];
-      effort += share * root * (a[w] + b[w]);
-      flow += share / root * (a[w] - b[w]);
+    // Effort and flow, means over the step, as √J: times √(h/γ) and √(hγ), but for a factor.
+    double effort = 0.0, flow = 0.0;
+    if (count == 1) {
+      const std::size_t w = at(wave[i]);
+      effort = a[w] + b[w];
+      flow = a[w] - b[w];
+    } else {
+      const double usual = std::sqrt(waves_.impedance()[at(wave[i * count])]);
+      for (std::size_t j = 0; j < count; ++j) {
+        const std::size_t w = at(wave[i * count + j]);
+        const double root = std::sqrt(waves_.impedance()[w]);
+        effort += weight[j] * (root / usual) * (a[w] + b[w]);
+        flow += weight[j] * (usual / root) * (a[w] - b[w]);
+      }
     }
-    effort *= 1.0 / std::sqrt(2.0 * h);
-    flow *= 1.0 / std::sqrt(2.0 * h);
-    const double effort_J = 0.5 * h * effort * effort / z, flow_J = 0.5 * h * flow * flow * z;
-    largest_port_J_ = std::max({largest_port_J_, effort_J, flow_J});
+    Port& port = ports_[i];
     port.largest_effort = std::max(port.largest_effort, std::abs(effort));
     port.largest_flow = std::max(port.largest_flow, std::abs(flow));
     const int number = static_cast<int>(i);
-    follow(port.effort, effort, port.largest_effort, effort_J, number, false);
-    follow(port.flow, flow, port.largest_flow, flow_J, number, true);
+    if (port.effort.take(effort)) note_port(port.effort, port.largest_effort, number, false);
+    if (port.flow.take(flow)) note_port(port.flow, port.largest_flow, number, true);
   }
+}
+
+void ResolutionWatch::note_port(const Sequence& own, double largest, int port, bool of_flow) {
+  double of_all = 0.0;
+  for (const Port& other : ports_) {
+    of_all = std::max({of_all, other.largest_effort, other.largest_flow});
+  }
+  if (!(largest * largest > kLeastAtPort * of_all * of_all)) return;
+  const double share = 0.25 * std::abs(own.change) / largest;
+  if (share > port_.share) port_ = {share, last_seen_, port, of_flow};
 }
 
 Resolution ResolutionWatch::value() const {
@@ -280,12 +285,11 @@ void ResolutionWatch::archive(StateArchive& archive) {
                      "motion that is not resolved");
     }
   }
-  archive.values(port_.share, port_.step, port_.port, port_.of_flow, largest_port_J_,
-                 closely_until_, closely_from_, last_seen_, begun_, looks_, step_s_, usual_J_,
-                 largest_J_);
+  archive.values(port_.share, port_.step, port_.port, port_.of_flow, closely_until_, closely_from_,
+                 patience_, last_seen_, begun_, looks_, step_s_, usual_J_, largest_J_);
   archive.expect(port_.port >= -1 && port_.port < static_cast<int>(ports_.size()),
                  "a port that alternates");
-  archive.expect_counts({closely_until_, closely_from_, last_seen_ + 1, begun_, looks_},
+  archive.expect_counts({closely_until_, closely_from_, patience_, last_seen_ + 1, begun_, looks_},
                         "the number of steps looked at");
 }
 

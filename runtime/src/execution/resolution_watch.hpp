@@ -37,10 +37,9 @@ class ResolutionWatch {
   static bool wants_always(std::int64_t step) {
     return step < kAtStart || step % kEvery >= kEvery - kBurst;
   }
-  /// Something has changed before step `step`: it and some after it are looked at, but no such change is
-  /// heeded within `seldom` steps.
-  void look_closely(std::int64_t step, std::int64_t seldom);
-  static constexpr std::int64_t kOften = 32, kSeldom = 512;
+  /// Something has changed before step `step`: it and some after it are looked at. The more often that
+  /// happens, the less it is heeded.
+  void look_closely(std::int64_t step);
   /// What step `step` did with energy: a sudden change is looked at.
   void note_energy(std::int64_t step, const StepLedger& energy);
 
@@ -56,7 +55,7 @@ class ResolutionWatch {
 
  private:
   /// Steps on end, of how many; and after a change, no more often than.
-  static constexpr std::int64_t kBurst = 18, kEvery = 1024, kAtStart = 24;
+  static constexpr std::int64_t kBurst = 18, kEvery = 2048, kAtStart = 24;
   /// Changes of direction on end.
   static constexpr int kAlternations = 14;
 
@@ -80,6 +79,7 @@ class ResolutionWatch {
   void forget();
   void follow_states(std::int64_t step, const double* next);
   void note_alternation(std::int64_t step, int part, const double* next);
+  void note_port(const Sequence& own, double largest, int port, bool of_flow);
   double h_lambda(int part, const double* next);
 
   const WaveDiscretisation& waves_;
@@ -100,7 +100,6 @@ class ResolutionWatch {
   std::vector<Port> ports_;
   std::vector<double> scratch_, sums_, differences_;
   std::vector<Finding> jumps_, alternates_;  // by kind of part
-  double largest_port_J_ = 0.0;
   struct {
     double share = 0.0;
     std::int64_t step = -1;
@@ -108,8 +107,9 @@ class ResolutionWatch {
     bool of_flow = false;
   } port_;
   std::int64_t closely_until_ = kAtStart, last_seen_ = -1, closely_from_ = 0, looks_ = 0;
-  std::int64_t begun_ = 0;  // the first step of those on end
-  bool follows_ = false;    // the step before was looked at
+  std::int64_t patience_ = 2 * kBurst;  // steps before another change is heeded
+  std::int64_t begun_ = 0;              // the first step of those on end
+  bool follows_ = false;                // the step before was looked at
   double step_s_ = 0.0;
   double usual_J_ = 0.0, largest_J_ = 0.0;
 };

@@ -336,8 +336,8 @@ int chosen_stages(const System& system, const StepperOptions& options) {
   if (asked != 0) return asked;
   if (!options.sizes) throw ConfigError("/method/stages", kNoTolerance);
   if (!check_stages(system).empty()) return 1;
-  if (options.sizes->tolerance >= 1e-2) return 1;
-  return options.sizes->tolerance >= 1e-3 ? 2 : 3;
+  // Two stages keep what is left of a stiff decay, of one sign, where one and three turn it over.
+  return options.sizes->tolerance >= 1e-2 ? 1 : 3;
 }
 
 void refuse_without_waves(const CouplingMethod& method) {

@@ -12,6 +12,7 @@
 #include "execution/clock.hpp"
 #include "execution/executor.hpp"
 #include "execution/extrapolated_start.hpp"
+#include "execution/input_changes.hpp"
 #include "execution/interface_solvers.hpp"
 #include "execution/pace.hpp"
 #include "execution/rank_lead.hpp"
@@ -282,6 +283,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   StepClock clock_;
   std::optional<AdaptiveSteps> sizes_;    // where steps choose theirs
   std::optional<ResolutionWatch> watch_;  // but in slices
+  std::optional<InputChanges> changes_;   // for it, where steps are of one size
   std::vector<int> port_waves_;           // for it: by port of the system and stage
   std::vector<double> port_weights_;      // of stages
   Moments attempted_;

@@ -150,7 +150,7 @@ Profile WaveEngine::profile() {
 void WaveEngine::settings_changed() {
   if (lead_) lead_->orders().send_if_leading({RankOrder::settings_changed});
   if (sizes_) sizes_->begin_anew();
-  if (watch_) watch_->look_closely(clock_.steps(), ResolutionWatch::kSeldom);
+  if (watch_) watch_->look_closely(clock_.steps());
 }
 
 void WaveEngine::component_changed(int part, double more_J) {
@@ -273,6 +273,7 @@ void WaveEngine::archive(StateArchive& archive) {
   if (interface_) interface_->archive_watch(archive);
   if (sizes_) sizes_->archive(archive);
   if (watch_) watch_->archive(archive);
+  if (changes_) changes_->archive(archive);
   if (extrapolated_) extrapolated_->archive(archive);
   if (!archive.reads()) return;
   const int budget = options_.method.waves().iterations;

@@ -98,6 +98,7 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
 
 /// Where the watch finds what it looks at.
 void WaveEngine::begin_watching() {
+  if (!options_.sizes && is_driven_) changes_.emplace(system());
   const int stages = run_.stages();
   for (int i = 0; i < stages; ++i) port_weights_.push_back(stages == 1 ? 1.0 : run_.weight(i));
   for (int port = 0; port < static_cast<int>(system().scalar_ports().size()); ++port) {
