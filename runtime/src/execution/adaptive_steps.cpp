@@ -47,6 +47,8 @@ AdaptiveSteps::AdaptiveSteps(StepTrials& trials, const WaveDiscretisation& waves
                              const System& given, int stages, const StepSizes& sizes,
                              double largest_s, const double* record, std::span<const Watch> watches)
     : trials_(trials),
+      names_of_(waves.system()),
+      smallest_s_(sizes.smallest_s),
       tolerance_(kShareOfStep[std::min(stages, 3) - 1] * sizes.tolerance),
       order_(2 * stages),
       control_(longest_step(given, sizes, largest_s), sizes.smallest_s,
@@ -154,6 +156,7 @@ bool AdaptiveSteps::try_step(const StepControl::Next& next, double end_s, StepRe
   report.step_s = next.step_s;
   report.rejected_steps = rejected;
   report.error = error;
+  expect_progress(start_s, reached_s);
   trials_.book(report, reached_s);
   estimate_.accept(trials_.record());
   crossings_.accept(reached_s, trials_.record());
@@ -278,11 +281,39 @@ StepReport AdaptiveSteps::attempt_halves(double whole_s, double& error) {
   return report;
 }
 
+/// `why`: a clause on the last step.
+void AdaptiveSteps::fail(const std::string& why) const {
+  const int part = estimate_.worst_part();
+  throw StepError(
+      part < 0 ? std::string() : names_of_.parts()[static_cast<std::size_t>(part)].name,
+      trials_.step_index(), 0, StepError::kNoIterations, StepFault::too_inaccurate,
+      fmt::format(
+          "{}.\nSomething there changes faster than any such step: it starts or jumps at odds "
+          "with a rigid joint (a capacitor on a source, shafts joined rigidly), a constraint is "
+          "violated, or a one-sided part (a diode, contact, switch or dry friction) goes to and "
+          "fro.\nWhat helps: a larger /time/step/tolerance, a start that the joints allow, a "
+          "small resistance or compliance in the joint, or steps of one size "
+          "(/time/step_s)",
+          why));
+}
+
 void AdaptiveSteps::give_up(double step_s, double error) const {
-  throw StepError("", trials_.step_index(), 0, StepError::kNoIterations, StepFault::too_inaccurate,
-                  fmt::format("a step of {:.3g} s is off by {:.3g} times the tolerance, and "
-                              "shorter ones are not allowed",
-                              step_s, error));
+  const bool is_limited = smallest_s_ > 0.0;
+  fail(fmt::format(
+      "a step of {:.3g} s is off by {:.3g} times the tolerance, and shorter ones are not {}",
+      step_s, error,
+      is_limited ? fmt::format("allowed (/time/step/smallest_s is {:g})", smallest_s_)
+                 : std::string("possible")));
+}
+
+/// Steps that are too short to change the time at all may be needed for a while, after a jump, but not
+/// for ever.
+void AdaptiveSteps::expect_progress(double start_s, double end_s) {
+  constexpr std::int64_t kMostAtOnce = 20'000;
+  standing_ = end_s > start_s ? 0 : standing_ + 1;
+  if (standing_ <= kMostAtOnce) return;
+  fail(fmt::format("{} steps of {:.3g} s and the like did not get beyond {:.17g} s", standing_,
+                   statistics_.last_s, end_s));
 }
 
 }  // namespace portwave

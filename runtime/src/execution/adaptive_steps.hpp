@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "execution/crossing_search.hpp"
@@ -84,9 +85,13 @@ class AdaptiveSteps {
   void reject(const StepControl::Next& next, double error);
   void count(const StepReport& report);
   [[noreturn]] void give_up(double step_s, double error) const;
+  [[noreturn]] void fail(const std::string& why) const;
+  void expect_progress(double start_s, double end_s);
 
   StepTrials& trials_;
-  double tolerance_;
+  const System& names_of_;
+  double smallest_s_;
+  double tolerance_;  // of one step
   int order_;
   StepControl control_;
   StepErrorEstimate estimate_;
@@ -101,6 +106,7 @@ class AdaptiveSteps {
   double least_for_coupling_s_ = 0.0;  // no step is made shorter than this for it
   AlignedVector coarse_;
   std::size_t record_size_;
+  std::int64_t standing_ = 0;  // steps that did not change the time
   StepSizeStatistics statistics_;
 };
 

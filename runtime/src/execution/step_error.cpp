@@ -305,6 +305,7 @@ double StepErrorEstimate::share(const double* next, const double* a, bool measur
   try {
     if (measure) measure_motion(next);
     double worst = 0.0;
+    worst_part_ = -1;
     measure_waves(a);
     for (int part = 0; part < static_cast<int>(waves_.slots().size()); ++part) {
       const StepBatch& batch = *waves_.batch(waves_.slot(part).batch).batch;
@@ -317,6 +318,7 @@ double StepErrorEstimate::share(const double* next, const double* a, bool measur
       if (energy <= worst * scale) continue;
       if (energy <= floor_J(part, x_.data(), other_.data())) continue;
       worst = scale > 0.0 ? energy / scale : kInfinity;
+      worst_part_ = part;
     }
     return std::sqrt(worst);
   } catch (const std::exception&) {  // of a callback, outside its domain

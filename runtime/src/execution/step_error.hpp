@@ -70,6 +70,9 @@ class StepErrorEstimate {
   /// Steps before the next one say nothing about it.
   void forget() { known_steps_ = 0; }
 
+  /// The part with the largest share in the error that was found last; −1: none.
+  int worst_part() const { return worst_part_; }
+
   /// √ of the largest share of energy in the difference of the states of two records, `next` being
   /// the better one.
   double distance(const double* other, const double* next, const double* a);
@@ -148,6 +151,7 @@ class StepErrorEstimate {
   int known_steps_ = 0;                    // accepted ones of steps_
   bool has_before_ = false;                // steps_[2] led to steps_[1]
   std::int64_t accepted_ = 0;
+  int worst_part_ = -1;
   std::vector<double> initial_, difference_;
   std::vector<int> kind_of_part_;
   std::vector<Kind> kinds_;
