@@ -16,6 +16,7 @@ class Result:
     ``time_s``: times of the rows [s], shape [T]. ``values``: shape [T, k]. ``names`` and ``units``:
     of the k quantities. ``result["load.angle"]`` is one of them, shape [T]. ``energy``: the energy
     book of the run [J]. ``certificate``: "holds", "conditional" or "violated".
+    ``coupling``: as ``Stepper.coupling``.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class Result:
         self.units: List[str] = list(units)
         self.energy = energy
         self.certificate = certificate
+        self.coupling: Dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Floats:
         try:

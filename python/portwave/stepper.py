@@ -107,7 +107,9 @@ class Stepper:
         finally:
             done()
         units = [self._core.unit(i) for i in indices]
-        return Result(table, list(names), units, self.energy, self.certificate)
+        result = Result(table, list(names), units, self.energy, self.certificate)
+        result.coupling = self.coupling
+        return result
 
     def rollout(self, inputs: Any, observe: Sequence[str]) -> Floats:
         """Steps through ``inputs[T, m]``, a row per step, in the order of ``input_names``; [T] where
@@ -199,6 +201,12 @@ class Stepper:
     def certificate(self) -> str:
         """What the energy book comes to: "holds", "conditional" or "violated"."""
         return self._core.certificate
+
+    @property
+    def coupling(self) -> Dict[str, Any]:
+        """How well the parts agreed: ``"poor"``, where more than 5 % of the energy that was moved went astray
+        (``"mismatch_share"``, ``"moved_J"``); and for methods without a tolerance ``"largest_residual"``."""
+        return self._core.coupling
 
     @property
     def report(self) -> Dict[str, Any]:

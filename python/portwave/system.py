@@ -35,18 +35,21 @@ class System:
         name: str = "system",
         *,
         step_s: Optional[float] = 0.01,
+        start_s: float = 0.0,
         end_s: Optional[float] = None,
         tolerance: Optional[float] = None,
         method: Optional[Mapping[str, Any]] = None,
     ) -> None:
         """``step_s``: size of the steps [s]. With ``tolerance`` in its place steps choose their size;
-        ``end_s`` [s] is then required. ``method``: as in scenario files, else ``{"kind": "auto"}``.
+        ``end_s`` [s] is then required. ``start_s``: the time at which runs begin [s]. ``method``: as in scenario files, else ``{"kind": "auto"}``.
         """
         time: JSON = {}
         if tolerance is not None:
             time["step"] = {"kind": "adaptive", "tolerance": tolerance}
         elif step_s is not None:
             time["step_s"] = step_s
+        if start_s != 0.0:
+            time["start_s"] = start_s
         if end_s is not None:
             time["end_s"] = end_s
         elif tolerance is None:

@@ -26,6 +26,7 @@
 #include "portwave/runtime/execution/stepper.hpp"
 #include "portwave/runtime/output/linearise.hpp"
 #include "portwave/runtime/output/recorder.hpp"
+#include "portwave/runtime/output/summary.hpp"
 #include "portwave/runtime/scenario/scenario.hpp"
 #include "study.hpp"
 
@@ -299,8 +300,9 @@ class PyStepper {
   }
   double step_s() const { return options_.step_s; }
   double end_s() const {
-    return scenario_->steps > 0 ? static_cast<double>(scenario_->steps) * options_.step_s
-                                : scenario_->end_s;
+    return scenario_->steps > 0
+               ? options_.start_s + static_cast<double>(scenario_->steps) * options_.step_s
+               : scenario_->end_s;
   }
   std::vector<std::string> observables() const {
     std::vector<std::string> out;
@@ -412,6 +414,16 @@ class PyStepper {
   std::string certificate() const {
     user_.look();
     return std::string(to_string(stepper_->certificate().status));
+  }
+  nb::dict coupling() const {
+    user_.look();
+    const portwave::RunSummary summary = portwave::summarize("", options_, *stepper_, 1.0);
+    nb::dict out;
+    out["poor"] = summary.is_coupled_poorly();
+    out["mismatch_share"] = summary.mismatch_share();
+    out["moved_J"] = summary.moved_J;
+    out["largest_residual"] = summary.coupling.residual;
+    return out;
   }
   std::string method() const { return stepper_->method().reason; }
   nb::dict report() const {
@@ -545,6 +557,7 @@ NB_MODULE(_portwave, m) {
       .def("restore", &PyStepper::restore, "snapshot"_a)
       .def_prop_ro("energy", &PyStepper::energy)
       .def_prop_ro("certificate", &PyStepper::certificate)
+      .def_prop_ro("coupling", &PyStepper::coupling)
       .def_prop_ro("method", &PyStepper::method)
       .def_prop_ro("report", &PyStepper::report);
 

@@ -114,11 +114,12 @@ std::string live_line(const LiveProgress& progress, const LiveFacts& facts) {
 }
 
 LiveFeed::LiveFeed(std::ostream& err, Show show, std::string title, std::int64_t steps,
-                   double end_s, std::int64_t first, LiveReport* page)
+                   double start_s, double end_s, std::int64_t first, LiveReport* page)
     : err_(err),
       show_(show),
       title_(std::move(title)),
       steps_(steps),
+      start_s_(start_s),
       end_s_(end_s),
       first_(first),
       page_(page),
@@ -165,7 +166,7 @@ void LiveFeed::run() {
 LiveProgress LiveFeed::progress(const LiveFacts& facts, double now_s) {
   LiveProgress out = {.title = title_, .steps = steps_, .end_s = end_s_, .wall_s = now_s};
   out.share = steps_ > 0 ? static_cast<double>(facts.step) / static_cast<double>(steps_)
-                         : facts.time_s / end_s_;
+                         : (facts.time_s - start_s_) / (end_s_ - start_s_);
   remaining_.note(steps_ > 0 ? facts.step - first_
                              : static_cast<std::int64_t>(out.share * static_cast<double>(kShares)),
                   now_s);

@@ -39,8 +39,8 @@ class LiveFeed {
   enum class Show { nothing, panel, lines };
 
   /// `page`: null where there is none. A run that is gone on with begins at `first`.
-  LiveFeed(std::ostream& err, Show show, std::string title, std::int64_t steps, double end_s,
-           std::int64_t first, LiveReport* page);
+  LiveFeed(std::ostream& err, Show show, std::string title, std::int64_t steps, double start_s,
+           double end_s, std::int64_t first, LiveReport* page);
   ~LiveFeed() { finish(); }
   LiveFeed(const LiveFeed&) = delete;
   LiveFeed& operator=(const LiveFeed&) = delete;
@@ -63,7 +63,7 @@ class LiveFeed {
   Show show_;
   std::string title_;
   std::int64_t steps_;
-  double end_s_;
+  double start_s_, end_s_;
   std::int64_t first_;
   LiveReport* page_;
   Clock::time_point start_;

@@ -103,7 +103,8 @@ int step_through(const Running& run) {
     }
     run.clock.add(report.times);
     for (const auto& recorder : run.recorders) recorder->record(stepper, report);
-    run.status.steps_done(is_chosen ? done_of(stepper.time_s() / scenario.end_s)
+    run.status.steps_done(is_chosen ? done_of((stepper.time_s() - stepper.start_s()) /
+                                              (scenario.end_s - stepper.start_s()))
                                     : stepper.step_index());
     if (run.live != nullptr) run.live->step(stepper, report);
     if (run.checkpoints != nullptr && run.checkpoints->is_due(stepper.step_index())) {
@@ -226,9 +227,9 @@ int tell_finished(const std::string& outcome, const RunArguments& arguments, std
   try {
     exit_code = exit_code_of(nlohmann::ordered_json::parse(outcome), arguments.strict);
   } catch (const nlohmann::json::exception&) {
-    throw std::runtime_error(fmt::format(
-        "what the run in \"{}\" came to is no summary of a run: it was changed",
-        arguments.resume->string()));
+    throw std::runtime_error(
+        fmt::format("what the run in \"{}\" came to is no summary of a run: it was changed",
+                    arguments.resume->string()));
   }
   if (arguments.json) out << outcome;
   if (!arguments.quiet) {
@@ -264,7 +265,9 @@ struct LiveView {
     if (!arguments.live && !arguments.serve) return;
     const bool is_chosen = stepper.step_sizes() != nullptr;
     const double end_s =
-        is_chosen ? scenario.end_s : static_cast<double>(scenario.steps) * scenario.options.step_s;
+        is_chosen ? scenario.end_s
+                  : stepper.start_s() +
+                        static_cast<double>(scenario.steps) * scenario.options.step_s;
     if (arguments.serve) {
       page.emplace(stepper, scenario.name, end_s, scenario.recording.observables);
       server.emplace(*arguments.serve, *page);
@@ -276,7 +279,7 @@ struct LiveView {
       status.finish();
       show = stderr_is_terminal() ? LiveFeed::Show::panel : LiveFeed::Show::lines;
     }
-    feed.emplace(err, show, scenario.name, is_chosen ? 0 : scenario.steps, end_s,
+    feed.emplace(err, show, scenario.name, is_chosen ? 0 : scenario.steps, stepper.start_s(), end_s,
                  stepper.step_index(), page ? &*page : nullptr);
   }
   void end(const RunSummary& summary) {

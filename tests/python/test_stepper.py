@@ -30,6 +30,7 @@ def test_a_motor_reaches_its_speed():
     change = energy["supplied_J"] - energy["dissipated_J"] - energy["mismatch_J"]
     assert energy["final_J"] - energy["initial_J"] == pytest.approx(change, rel=1e-9)
     assert stepper.certificate == "holds"
+    assert stepper.coupling["poor"] is False
     assert stepper.report["iterations"] >= 1
     assert "portwave.Stepper at 1 s" in repr(stepper)
 
@@ -291,3 +292,18 @@ def test_progress_is_a_bar_if_there_is_one(capsys):
     pytest.importorskip("tqdm")
     pw.Stepper(SERVO).run(until=0.2, observe=["load.angle"], progress=True)
     assert "simulated" in capsys.readouterr().err
+
+
+def test_a_run_begins_where_it_is_told():
+    system = pw.System("late", step_s=0.01, start_s=5.0, end_s=6.0)
+    system.add("m", "mass", mass_kg=2.0,
+               inputs={"force": {"kind": "table", "knots": [[0, 0], [5.005, 0], [5.005, 4], [9, 4]]}})
+    system.join("free", "m.port")
+    stepper = pw.Stepper(system)
+    assert stepper.time_s == 5.0
+    result = stepper.run(observe=["m.velocity"])
+    assert result.time_s[0] == 5.0 and result.time_s[-1] == pytest.approx(6.0)
+    # The step that the force jumps in takes in its half of the impulse.
+    assert result["m.velocity"][1] == pytest.approx(0.01, rel=1e-12)
+    assert result["m.velocity"][-1] == pytest.approx(1.99, rel=1e-12)
+    assert result.coupling["poor"] is False

@@ -1,5 +1,6 @@
 #include "portwave/coupling/reference/gauss_reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -12,6 +13,7 @@
 
 #include "portwave/coupling/system/step_clock.hpp"
 #include "portwave/subsystems/base/typical_state.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/matrices/decompositions.hpp"
 #include "reference/scaled_sparse_lu.hpp"
 
@@ -319,7 +321,9 @@ struct GaussReference::Impl {
         const auto channel = static_cast<std::size_t>(j - b.p);
         if (!b.placed->input_is_driven[channel]) continue;
         for (int i = 0; i < count(); ++i) {
-          b.external(j, i) = b.placed->inputs[channel](clock.time_s() + stages.c[i] * h);
+          const double begin_s = clock.time_s();
+          b.external(j, i) = b.placed->inputs[channel].in_step(
+              {begin_s + stages.c[i] * h, begin_s, h, stages.c[i], std::min(count(), kMostStages)});
         }
       }
     }

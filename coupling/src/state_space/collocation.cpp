@@ -188,7 +188,7 @@ struct CollocationReference::Impl {
   StageSolver solver;
   std::vector<double> x, stages, scratch, z, inputs;
   double supplied = 0.0, dissipated = 0.0;
-  StepClock clock;
+  StepClock clock{system.start_s()};
 };
 
 CollocationReference::CollocationReference(const CondensedSystem& system, double step_s,
@@ -205,7 +205,7 @@ std::span<const double> CollocationReference::state() const { return impl_->x; }
 std::span<const double> CollocationReference::stages() const { return impl_->stages; }
 void CollocationReference::reset(std::span<const double> x) {
   impl_->x.assign(x.begin(), x.end());
-  impl_->clock = StepClock();
+  impl_->clock = StepClock(impl_->system.start_s());
 }
 double CollocationReference::storage() const {
   std::vector<double> Ex(impl_->x.size(), 0.0), z(impl_->x.size(), 0.0);

@@ -73,7 +73,8 @@ bool stands_alone(const SparseMatrix& m, int i) {
 
 }  // namespace
 
-CondensedSystem::CondensedSystem(const System& system) : system_(&system) {
+CondensedSystem::CondensedSystem(const System& system, double start_s)
+    : system_(&system), start_s_(start_s) {
   find_offsets();
   condense();
   if (has_descriptor()) analyse();
@@ -402,7 +403,8 @@ Eigen::VectorXd CondensedSystem::initial_state() const {
   if (analysis_.algebraic == 0) return x;
 
   // u′ by a forward difference: only constraints that inputs act on ask for it.
-  constexpr double kShort_s = 1e-8;
+  constexpr double kShort_s = 1e-8, kRounding = 1e-15;
+  const double later_s = start_s_ + std::max(kShort_s, kRounding / kShort_s * std::abs(start_s_));
   Eigen::VectorXd u = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(inputs_.size())), later = u;
   const auto sample_at = [&](double time_s, Eigen::VectorXd& values) {
     Issues issues;
@@ -424,11 +426,11 @@ Eigen::VectorXd CondensedSystem::initial_state() const {
     }
     throw_if_any(std::move(issues));
   };
-  sample_at(0.0, u);
-  sample_at(kShort_s, later);
+  sample_at(start_s_, u);
+  sample_at(later_s, later);
   const SparseMatrix A = descriptor_rate(J_local() + J_coupling(), R(), Q());
   const ConsistentState found =
-      consistent_state(E(), A, B() * u, B() * ((later - u) / kShort_s), x);
+      consistent_state(E(), A, B() * u, B() * ((later - u) / (later_s - start_s_)), x);
   if (found.consistent()) return found.x;
   Issues issues;
   for (const ViolatedConstraint& violated : found.violated) {

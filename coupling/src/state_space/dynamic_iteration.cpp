@@ -189,7 +189,7 @@ struct DynamicIterationMethod::Impl {
   double largest_rise = 0.0;
   double stored = 0.0;
   int served = 0;  ///< steps of the window that are handed out
-  StepClock clock;
+  StepClock clock{system.start_s()};
 };
 
 DynamicIterationMethod::DynamicIterationMethod(const CondensedSystem& system, double step_s,

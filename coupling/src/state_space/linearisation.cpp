@@ -101,6 +101,11 @@ struct Block {
   }
 };
 
+class NotFound : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// Columns that equations tie to one another, and those equations.
 struct Cluster {
   std::vector<int> rows, columns;
@@ -318,7 +323,9 @@ SparseMatrix clean_product(const SparseMatrix& a, const SparseMatrix& b) {
 /// the parts, one per scalar port, and the rows of the junctions, as many again.
 class Equations {
  public:
-  Equations(const System& system, const OperatingPoint& point) : system_(system) {
+  /// `moves`: inputs change while ties between states are kept.
+  explicit Equations(const System& system, const OperatingPoint& point, bool moves = false)
+      : system_(system) {
     settings_ = point.input.empty() ? system.initial_settings() : point.input;
     int states = 0;
     for (const Part& part : system.parts()) {
@@ -348,7 +355,23 @@ class Equations {
     w_ = VectorXd::Zero(2 * ports_);
     for (int j = 0; j < ports_ && !point.effort.empty(); ++j) w_[j] = point.effort[at(j)];
     for (int j = 0; j < ports_ && !point.flow.empty(); ++j) w_[ports_ + j] = point.flow[at(j)];
+    if (moves) find_input_rate(point.time_s);
     find_waves();
+  }
+
+  /// Empty where something is left open.
+  std::optional<PortValues> values() {
+    if (!is_determined_ || has_descriptor()) return std::nullopt;
+    constexpr double kAtOdds = 1e-9;
+    const VectorXd left = residual().tail(2 * ports_).cwiseAbs();
+    const VectorXd terms = algebraic_jacobian().cwiseAbs() * w_.cwiseAbs();
+    // What inputs move by in so short a time is no violation of a tie.
+    const double moved =
+        input_rate_.size() == 0 ? 0.0 : kShort_s * input_rate_.cwiseAbs().maxCoeff();
+    if (!w_.allFinite() || !(left.array() <= kAtOdds * terms.array() + moved).all()) {
+      return std::nullopt;
+    }
+    return PortValues{{w_.begin(), w_.begin() + ports_}, {w_.begin() + ports_, w_.end()}};
   }
 
   Linearisation at_this_point(const std::vector<LinearOutput>& outputs) {
@@ -606,7 +629,7 @@ class Equations {
       const VectorXd start = w_;
       const double scale = start.cwiseAbs().maxCoeff() + full.cwiseAbs().maxCoeff();
       w_ = start + full;
-      if (!elimination.is_regular()) keep_together(elimination);
+      is_determined_ = elimination.is_regular() || keep_together(elimination);
       if (!has_laws || !elimination.is_regular()) {
         if (step == 1) return;  // the second one refines
         continue;
@@ -624,19 +647,39 @@ class Equations {
         break;
       }
     }
-    throw std::runtime_error("the efforts and flows at this point were not found");
+    throw NotFound("the efforts and flows at this point were not found");
   }
 
   /// Adds to w what of ∂c/∂w's kernel makes K f = 0.
-  void keep_together(const Elimination& G) {
+  bool keep_together(const Elimination& G) {
     const Jacobians own = differentiate();
-    const SparseMatrix K = clean_product(SparseMatrix(G.left_kernel.transpose()), own.cx);
+    const SparseMatrix Nt = SparseMatrix(G.left_kernel.transpose());
+    const SparseMatrix K = clean_product(Nt, own.cx);
     const SparseMatrix M = clean_product(K, SparseMatrix(own.fw * G.kernel));
     const Elimination open(M);
-    if (!open.is_regular()) return;
-    const VectorXd apart = K * residual().head(states_);
+    if (!open.is_regular()) return false;
+    VectorXd apart = K * residual().head(states_);
+    if (input_rate_.size() > 0) apart += Nt * input_rate_;
     const auto z = open.solve(apart.sparseView(0.0, 0.0));
     if (z) w_ += G.kernel * VectorXd(z->col(0));
+    return z.has_value();
+  }
+
+  /// ∂c/∂t through the inputs, by a forward difference. They act on outputs linearly.
+  void find_input_rate(double time_s) {
+    constexpr double kRounding = 1e-15;
+    const double later_s = time_s + std::max(kShort_s, kRounding / kShort_s * std::abs(time_s));
+    input_rate_ = VectorXd::Zero(2 * ports_);
+    for (const Block& b : blocks_) {
+      VectorXd rate = VectorXd::Zero(b.p + b.external.size());
+      for (Eigen::Index j = 0; j < b.external.size(); ++j) {
+        const auto channel = static_cast<std::size_t>(j);
+        if (!b.placed->input_is_driven[channel]) continue;
+        const double later = b.placed->inputs[channel].at(later_s, settings_);
+        rate[b.p + j] = (later - b.external[j]) / (later_s - time_s);
+      }
+      input_rate_.segment(b.port, b.p) = -(b.at_x.D * rate).head(b.p);
+    }
   }
 
   Jacobians differentiate() const {
@@ -806,12 +849,16 @@ class Equations {
     out.D = matrix(out.output.size(), out.B.cols(), D);
   }
 
+  static constexpr double kShort_s = 1e-8;
+
   const System& system_;
   std::vector<double> settings_;
   std::vector<Block> blocks_;
   int states_ = 0;
   int ports_ = 0;
   VectorXd w_;
+  VectorXd input_rate_;  ///< of c; empty: inputs are held
+  bool is_determined_ = false;
 };
 
 }  // namespace
@@ -819,6 +866,18 @@ class Equations {
 Linearisation linearised(const System& system, const OperatingPoint& at,
                          const std::vector<LinearOutput>& outputs) {
   return Equations(system, at).at_this_point(outputs);
+}
+
+std::optional<PortValues> port_values(const System& system, const OperatingPoint& at) {
+  const auto is_known = [](const Part& part) { return part.port_hamiltonian() != nullptr; };
+  if (!std::ranges::all_of(system.parts(), is_known)) return std::nullopt;
+  try {
+    return Equations(system, at, /*moves=*/true).values();
+  } catch (const ConfigError&) {  // a state outside of what a part is defined for
+    return std::nullopt;
+  } catch (const NotFound&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace portwave

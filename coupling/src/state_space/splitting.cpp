@@ -187,13 +187,16 @@ struct SplittingMethod::Impl {
     return out;
   }
 
-  void run_coupling(const ForEach& each, double time_s, double& supplied) {
+  /// Half a step around `middle`, a share of the step.
+  void run_coupling(const ForEach& each, double middle, double& supplied) {
+    const double time_s = clock.time_s() + middle * step_s;
+    const double begin_s = clock.time_s() + (middle - 0.25) * step_s;
     const double* u = nullptr;
     if (!inputs.empty()) {
       for (std::size_t k = 0; k < inputs.size(); ++k) {
         const CondensedInput& input = system.inputs()[k];
         try {
-          inputs[k] = (*input.signal)(time_s);
+          inputs[k] = input.signal->in_step({time_s, begin_s, 0.5 * step_s});
         } catch (const std::exception& error) {
           throw NetworkFault(input.part, -1, StepFault::threw, error.what());
         } catch (...) {
@@ -261,12 +264,11 @@ struct SplittingMethod::Impl {
   void run_phases(const ForEach& each, double& supplied) {
     std::copy(x.begin(), x.end(), next.begin());
     std::fill(dissipated.begin(), dissipated.end(), 0.0);
-    const double time = clock.time_s();
-    run_coupling(each, time + 0.25 * step_s, supplied);
+    run_coupling(each, 0.25, supplied);
     LocalFlows::Report report;
     if (ledger) report.dissipated = dissipated.data();
     local->run(each, next.data(), next.data(), nullptr, energies, report);
-    run_coupling(each, time + 0.75 * step_s, supplied);
+    run_coupling(each, 0.75, supplied);
     if (ledger) {
       energies.all(each, next.data(), stored_next.data());
       return;
@@ -362,7 +364,7 @@ struct SplittingMethod::Impl {
   std::vector<double> x, next, previous, inputs;
   std::vector<double> stored, stored_next, dissipated;  ///< by block
   double total = 0.0;
-  StepClock clock;
+  StepClock clock{system.start_s()};
 };
 
 SplittingMethod::SplittingMethod(const CondensedSystem& system, double step_s,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "portwave/subsystems/core/gauss_stages.hpp"
 #include "state_space/waveform_impl.hpp"
 
 namespace portwave {
@@ -75,13 +76,14 @@ void WaveformIteration::Impl::begin(double time_s, std::span<const double> x) {
   const std::size_t q = system.inputs().size();
   for (std::size_t point = 0; q > 0 && point < count; ++point) {
     const std::size_t step = point / static_cast<std::size_t>(stages);
-    const double t =
-        time_s +
-        (static_cast<double>(step) + table.c[point % static_cast<std::size_t>(stages)]) * h;
+    const double c = table.c[point % static_cast<std::size_t>(stages)];
+    const double t = time_s + (static_cast<double>(step) + c) * h;
+    const double begin_s = time_s + static_cast<double>(step) * h;
     for (std::size_t k = 0; k < q; ++k) {
       const CondensedInput& input = system.inputs()[k];
       try {
-        inputs[point * q + k] = (*input.signal)(t);
+        inputs[point * q + k] =
+            input.signal->in_step({t, begin_s, h, c, std::min(stages, kMostStages)});
       } catch (const std::exception& error) {
         throw NetworkFault(input.part, -1, StepFault::threw, error.what());
       } catch (...) {

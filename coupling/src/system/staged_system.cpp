@@ -63,8 +63,10 @@ System staged_system(const System& system, int stages) {
         own.inputs.push_back(driven ? part.inputs[j] : Signal());
         own.input_is_driven.push_back(driven);
         if (!is_staged) continue;
-        own.input_nodes.push_back(
-            {(k + rule.c[at(i)]) / part.substeps - 0.5, std::sqrt(rule.b[at(i)] / part.substeps)});
+        own.input_nodes.push_back({(k + rule.c[at(i)]) / part.substeps - 0.5,
+                                   std::sqrt(rule.b[at(i)] / part.substeps),
+                                   static_cast<double>(k) / part.substeps - 0.5,
+                                   1.0 / part.substeps, rule.c[at(i)], stages});
       }
     }
     out.parts_.push_back(std::move(own));

@@ -157,11 +157,42 @@ bool InterfaceSolver::accept(int island, double gap_square) {
   return true;
 }
 
-void InterfaceSolver::advance(int island, const double* record, const double* u,
-                              const double* exchanged) {
+InterfaceSolver::Effort InterfaceSolver::advance(int island, const double* record, const double* u,
+                                                 const double* exchanged, Effort most) {
   Island& own = *islands_[at(island)];
+  const int renewals = own.evaluations;
+  const bool stands = flags_[at(island)].stands;
+  if (stands) take_base(own, u, exchanged);
+  if (most == Effort::renew) {
+    update(island, own, record);
+  } else {
+    // Without time for more a trial that failed is not tried again in another way.
+    const bool may_solve = most == Effort::solve && own.ready && stands;
+    propose(island, own, !may_solve ? -1.0 : own.is_rounding ? 0.0 : 1.0);
+  }
+  if (own.evaluations > renewals) return Effort::renew;
+  return flags_[at(island)].trial || own.parts.is_affine() ? Effort::solve : Effort::average;
+}
+
+bool InterfaceSolver::rehearse(int island, const double* record, const double* u,
+                               const double* exchanged, Effort effort) {
+  Island* const own = prepare(island);
+  if (own == nullptr) return false;
+  take_base(*own, u, exchanged);
+  if (effort == Effort::renew) {
+    if (own->parts.is_affine()) return false;
+    renew(*own, record);
+    own->is_renewed = false;
+    return own->ready;
+  }
+  if (!own->ready) return false;
+  own->equation.solve(own->gap.data(), own->change.data());
+  return true;
+}
+
+/// The next iterate, whatever it costs.
+void InterfaceSolver::update(int island, Island& own, const double* record) {
   if (flags_[at(island)].stands) {
-    take_base(own, u, exchanged);
     if (own.parts.is_affine()) return propose(island, own, 1.0);
     if (own.is_rounding) return propose(island, own, 0.0);
     const bool is_slow = own.updates > 0 && !will_do(own);

@@ -103,7 +103,7 @@ void LaneChunk::begin(const double* states) {
   resting_.clear();
   ignored_.assign(system_.parts().size(), 0);
   waves_.set_ignored({});
-  clock_ = StepClock();
+  clock_ = StepClock(run_.options().start_s);
   watch_ = {};
   if (extrapolated_) extrapolated_->forget();
   for (const std::span<double> own : {record_, next_, a_, a_next_}) {
@@ -187,8 +187,7 @@ bool LaneChunk::attempt() {
     ledger_->examine(a_next_.data(), b_next_.data());
     ledger_->tally(committed());
     if (!is_finite() || (guard_ && !keep_within_tanks())) return false;
-    ledger_->close(committed(),
-                   guard_ ? guard_->tolerated() : std::span<const ToleratedDeficit>{});
+    ledger_->close(committed(), guard_ ? guard_->tolerated() : std::span<const ToleratedDeficit>{});
   }
   count();
   accept();

@@ -78,7 +78,8 @@ class AsyncExecutor final : public Executor, private WorkerTeam::Work {
   Task& task(int index) { return graph_.task(index); }
 
   int allowed(int done, int budget) {
-    return plan_.deadline->horizon(done, budget, DeadlineScheduler::Clock::now());
+    return plan_.deadline->horizon(done, std::min(budget, plan_.until_clock(done)),
+                                   DeadlineScheduler::Clock::now());
   }
 
   void iterate(Task& task, std::int64_t k, std::uint64_t number) {

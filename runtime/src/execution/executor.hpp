@@ -29,6 +29,9 @@ struct StepPlan {
   /// evaluation depend on how the one before it was judged: it may be made before that is known.
   bool may_go_ahead = false;
 
+  /// Evaluations, `done` of them being made, that may be made without a look at the clock. Between those
+  /// of an interface equation there may be solves.
+  int until_clock(int done) const { return rule.interface ? done + 1 : rule.budget; }
   /// Nobody looks at the inner iteration, nor at what it leaves behind, before it has come to its end.
   bool is_unwatched() const {
     return deadline == nullptr && !timed && recommit.empty() && !rule.checked();

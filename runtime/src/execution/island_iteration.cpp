@@ -1,5 +1,7 @@
 #include "execution/island_iteration.hpp"
 
+#include "execution/clock.hpp"
+
 namespace portwave {
 namespace {
 
@@ -15,6 +17,30 @@ void compare_with_tolerances(const IterationRule& rule, const InterfaceGap& gap,
   const bool energy_met = rule.energy_tolerance_J > 0.0 && gap.energy_J <= rule.energy_tolerance_J;
   outcome.by_energy = !residual_met && energy_met;
   outcome.converged = residual_met || energy_met;
+}
+
+bool may_solve(const DeadlineScheduler* deadline) {
+  return deadline == nullptr || deadline->affords(Clock::now()) != DeadlineScheduler::Solve::none;
+}
+
+/// By the interface equation, as far as there is time for it.
+void advance(const StepArrays& s, int island, const double* exchanged,
+             const DeadlineScheduler* deadline) {
+  using Effort = InterfaceSolver::Effort;
+  using Solve = DeadlineScheduler::Solve;
+  if (deadline == nullptr) {
+    s.interface->advance(island, s.record, s.u, exchanged);
+    return;
+  }
+  const Clock::time_point start = Clock::now();
+  const Solve most = deadline->affords(start);
+  const Effort done = s.interface->advance(island, s.record, s.u, exchanged,
+                                           most == Solve::anew           ? Effort::renew
+                                           : most == Solve::with_factors ? Effort::solve
+                                                                         : Effort::average);
+  if (done == Effort::average) return;
+  deadline->took(done == Effort::renew ? Solve::anew : Solve::with_factors,
+                 seconds(Clock::now() - start));
 }
 
 }  // namespace
@@ -39,12 +65,13 @@ bool IslandIteration::judge(const StepArrays& s, const IterationRule& rule, int 
   }
   if (outcome.converged || evaluations >= rule.budget) return true;
   if (s.interface == nullptr) return false;
-  const bool late = rule.rescue_after > 0 && evaluations >= rule.rescue_after;
+  const bool late =
+      rule.rescue_after > 0 && evaluations >= rule.rescue_after && may_solve(rule.deadline);
   if (!solved && late && stands && s.interface->engage(island_)) {
     if (s.acceleration != nullptr) s.acceleration->sequence(island_).abandon();
     solved = outcome.rescued = s.interface->accept(island_, square);
   }
-  if (solved) s.interface->advance(island_, s.record, s.u, exchanged);
+  if (solved) advance(s, island_, exchanged, rule.deadline);
   return false;
 }
 

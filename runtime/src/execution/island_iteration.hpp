@@ -6,6 +6,7 @@
 
 #include "execution/step_arrays.hpp"
 #include "execution/task_graph.hpp"
+#include "portwave/runtime/execution/budget.hpp"
 
 namespace portwave {
 
@@ -19,6 +20,7 @@ struct IterationRule {
   bool accelerated = false;
   bool interface = false;  ///< some islands take the interface update from the start
   int rescue_after = 0;    ///< evaluations after which others take it, too; 0: never
+  const DeadlineScheduler* deadline = nullptr;  ///< says what there is time for; null: for all
 
   /// The gap is judged after every evaluation.
   bool checked() const {

@@ -77,7 +77,8 @@ StepResult LayeredExecutor::execute(const StepArrays& arrays, const StepPlan& pl
     bool is_ahead = false;  // iteration `done` is made already
     while (done < rule.budget) {
       if (done == horizon) {
-        horizon = plan.deadline->horizon(done, rule.budget, DeadlineScheduler::Clock::now());
+        horizon =
+            plan.deadline->horizon(done, plan.until_clock(done), DeadlineScheduler::Clock::now());
         if (horizon == done) {
           result.out_of_time = true;
           break;

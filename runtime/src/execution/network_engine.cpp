@@ -18,6 +18,7 @@
 #include "execution/pace.hpp"
 #include "execution/parallel_for_each.hpp"
 #include "execution/run_certificate.hpp"
+#include "execution/start_ports.hpp"
 #include "execution/step_engine.hpp"
 #include "execution/step_profiler.hpp"
 #include "portwave/coupling/energy/compensated_sum.hpp"
@@ -35,7 +36,7 @@ class NetworkEngine final : public StepEngine {
   NetworkEngine(const System& system, const StepperOptions& given)
       : StepEngine(given.step_s),
         options_(given),
-        condensed_(system),
+        condensed_(system, given.start_s),
         has_active_(condensed_.has_active()),
         method_(make_network_method(condensed_, given.step_s, given.method,
                                     given.certify != Certify::none)),
@@ -44,6 +45,7 @@ class NetworkEngine final : public StepEngine {
         z_(mean_),
         effort_(system.scalar_ports().size(), 0.0),
         flow_(effort_.size(), 0.0),
+        start_ports_(given),
         pace_(given.time.pace, given.interrupted) {
     choice_.method = given.method;
     choice_.reason = method_->description();
@@ -74,7 +76,7 @@ class NetworkEngine final : public StepEngine {
     return method_->state().subspan(at(block.first), at(block.size));
   }
   EffortFlow effort_flow(int scalar_port) override {
-    if (clock().steps() == 0) return {0.0, 0.0};
+    if (clock().steps() == 0) return start_ports_.of(scalar_port, *this);
     if (ports_step_ != clock().steps()) find_ports();
     return {effort_[at(scalar_port)], flow_[at(scalar_port)]};
   }
@@ -149,6 +151,7 @@ class NetworkEngine final : public StepEngine {
     portwave::archive(archive, statistics_);
     if (!archive.reads()) return;
     ports_step_ = -1;
+    start_ports_.forget();
     pace_.begin_anew();
   }
 
@@ -294,6 +297,7 @@ class NetworkEngine final : public StepEngine {
   std::vector<double> mean_, z_;
   std::vector<double> effort_, flow_;
   std::int64_t ports_step_ = 0;
+  StartPorts start_ports_;
   Pace pace_;
   std::optional<StepProfiler> profiler_;
   std::optional<DeadlineScheduler> late_;  ///< with a pace: says how late steps were

@@ -55,6 +55,7 @@ void expect_same_inputs(const System& system, const StepperOptions& options) {
     for (const double x : system.parts()[i].initial_state) inputs.add(x);
   }
   if (!is_slice) inputs.add(options.threads);
+  inputs.add(options.start_s);
   inputs.add(static_cast<int>(options.grain.kind));
   inputs.add(options.grain.count);
   expect_same(*options.ranks, inputs.value(), "the systems, or the options of their steps,");

@@ -87,7 +87,7 @@ class SerialExecutor final : public Executor {
     int done = 0;
     while (done < plan.rule.budget) {
       const int horizon =
-          plan.deadline->horizon(done, plan.rule.budget, DeadlineScheduler::Clock::now());
+          plan.deadline->horizon(done, plan.until_clock(done), DeadlineScheduler::Clock::now());
       if (horizon == done) {
         result.out_of_time = true;
         return;

@@ -56,6 +56,9 @@ const std::shared_ptr<const StepIdentity>& Stepper::identity() const {
 
 void Stepper::archive(StateArchive& archive) {
   engine_->archive(archive);
+  archive.values(looks_.count, looks_.moved_J, looks_.residual);
+  archive.expect_counts({looks_.count}, "the number of looks at the run");
+  archive.expect(looks_.moved_J >= 0.0 && looks_.residual >= 0.0, "what the run moved");
   if (signals_ != nullptr) {
     signals_->archive(archive);
     archive.value(sampled_);

@@ -69,6 +69,8 @@ class StepEngine {
 
   // What is computed when it is asked for is kept, so that these are not const.
   virtual std::span<const double> state(int part) = 0;
+  /// Before the first step, asked of this process alone: all ranks have that.
+  virtual std::span<const double> first_state(int part) { return state(part); }
   virtual EffortFlow effort_flow(int scalar_port) = 0;
   virtual double storage(int part) = 0;
 
@@ -91,6 +93,8 @@ class StepEngine {
     return system().parts()[static_cast<std::size_t>(number)].name;
   }
   virtual const IterationStatistics& iterations() const = 0;
+  /// As CouplingLooks::residual, of the last step; nothing where there is a tolerance to be met.
+  virtual std::optional<double> coupling_residual() { return std::nullopt; }
   virtual std::optional<DeadlineScheduler::Statistics> deadline() const = 0;
   virtual std::size_t overhead_bytes() const = 0;
   /// Errors: std::logic_error without StepperOptions::profile.

@@ -1,6 +1,7 @@
 #include "portwave/runtime/execution/stepper.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -125,6 +126,14 @@ double read(StepEngine& engine, const ScalarChannel& channel) {
 
 namespace {
 
+/// The multiple of a period at a time or, but for rounding, before it.
+std::int64_t multiple_before(double time_s, double period_s) {
+  constexpr double kMost = 9e15;
+  const double ratio = time_s / period_s;
+  const double rounding = 1e-6 + 4.0 * std::numeric_limits<double>::epsilon() * std::abs(ratio);
+  return static_cast<std::int64_t>(std::clamp(std::floor(ratio + rounding), -kMost, kMost));
+}
+
 void check_channel(const Stepper& stepper, const ScalarChannel& channel) {
   const System& system = stepper.system();
   const bool is_of_port =
@@ -170,10 +179,14 @@ void refuse_non_finite(double value) {
 
 Stepper::Stepper(const System& system, const StepperOptions& options)
     : engine_(make_engine(system, options)), options_(options) {
+  for (const Part& part : system.parts()) {
+    gradient_.resize(std::max(gradient_.size(), part.initial_state.size()));
+  }
   if (options.signals != nullptr) {
     signals_every_s_ = options.sizes ? options.signals_every_s : 0.0;
     const double period_s = options.sizes ? options.signals_every_s : options.step_s;
-    signals_ = std::make_unique<SignalRun>(options.signals, period_s, reader_of(*engine_));
+    signals_ = std::make_unique<SignalRun>(
+        options.signals, period_s, multiple_before(options.start_s, period_s), reader_of(*engine_));
     sample_if_possible();
   }
   if (std::vector<Watch> watches = watches_of(system, options); !watches.empty()) {
@@ -260,7 +273,9 @@ StepReport Stepper::step() { return step_to(std::numeric_limits<double>::infinit
 StepReport Stepper::step_to(double limit_s) {
   Acting acting(engine_->activity(), Activity::Kind::step);
   if (signals_ == nullptr && events_ == nullptr && observers_.empty()) {
-    return engine_->step_towards(limit_s);
+    const StepReport report = engine_->step_towards(limit_s);
+    look();
+    return report;
   }
   const double start_s = time_s();
   if (signals_ != nullptr) {
@@ -268,6 +283,7 @@ StepReport Stepper::step_to(double limit_s) {
     limit_s = std::min(limit_s, next_sample_s());
   }
   const StepReport report = engine_->step_towards(limit_s);
+  look();
   if (signals_ != nullptr) sample_if_possible();
   if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
   if (!observers_.empty()) {
@@ -288,12 +304,46 @@ StepReport Stepper::step(double step_s) {
   }
   const double start_s = time_s();
   const StepReport report = engine_->step(step_s);
+  look();
   if (events_ != nullptr) events_->look(*engine_, start_s, time_s());
   if (!observers_.empty()) {
     acting.be(Activity::Kind::told);
     tell(report);
   }
   return report;
+}
+
+/// The energy of what a part did since the start (CouplingLooks::moved_J).
+double Stepper::motion_of(int part) {
+  const Part& own = system().parts()[at(part)];
+  const Subsystem* const physics = own.port_hamiltonian();
+  if (physics == nullptr) return std::abs(engine_->storage(part));
+  const std::vector<double>& start = own.initial_state;
+  const double change_J = engine_->storage(part) - physics->storage(start.data());
+  if (physics->linear_form().E != nullptr) return std::abs(change_J);
+  const std::span<const double> x = engine_->state(part);
+  physics->gradient(start.data(), gradient_.data());
+  double along_J = 0.0;
+  for (std::size_t i = 0; i < start.size(); ++i) along_J += gradient_[i] * (x[i] - start[i]);
+  const double bent_J = change_J - along_J;
+  return std::max(std::abs(change_J), std::isfinite(bent_J) ? std::abs(bent_J) : 0.0);
+}
+
+void Stepper::look() noexcept {
+  if (!std::has_single_bit(static_cast<std::uint64_t>(step_index()))) return;
+  try {
+    ++looks_.count;
+    if (const auto residual = engine_->coupling_residual()) {
+      looks_.residual = std::max(looks_.residual, *residual);
+    }
+    if (!keeps_ledger() || system().slice() != nullptr) return;
+    double moved_J = 0.0;
+    for (int i = 0; i < static_cast<int>(system().parts().size()); ++i) {
+      moved_J += motion_of(i);
+    }
+    looks_.moved_J = std::max(looks_.moved_J, moved_J);
+  } catch (...) {  // the step stands: what a part throws here it throws in the next one, too
+  }
 }
 
 void Stepper::tell(const StepReport& report) const {
@@ -313,13 +363,13 @@ void Stepper::clear_observers() {
 /// Infinite where samples do not limit the size of steps.
 double Stepper::next_sample_s() const {
   if (signals_every_s_ == 0.0) return std::numeric_limits<double>::infinity();
-  return static_cast<double>(sampled_ + 1) * signals_every_s_;
+  return static_cast<double>(signals_->multiple(sampled_ + 1)) * signals_every_s_;
 }
 
 void Stepper::sample_signals() {
   std::int64_t sample = step_index();
   if (signals_every_s_ > 0.0) {
-    if (time_s() < next_sample_s()) return;
+    if (sampled_ >= 0 && time_s() < next_sample_s()) return;
     sample = sampled_ + 1;
   }
   if (sampled_ == sample) return;
@@ -504,10 +554,12 @@ std::optional<StepReport> Stepper::step_if_before(double end_s) {
     if (!(time_s() < end_s)) return std::nullopt;
     return step_towards(end_s);
   }
-  constexpr double kSame = 1e-9;
   const double left = end_s - time_s();
-  if (!(left > kSame * options_.step_s)) return std::nullopt;
-  return left >= (1.0 - kSame) * options_.step_s ? step() : step(left);
+  const double rounding_s =
+      4.0 * std::numeric_limits<double>::epsilon() * std::max(std::abs(end_s), std::abs(time_s()));
+  const double same_s = std::max(1e-9 * options_.step_s, rounding_s);
+  if (!(left > same_s)) return std::nullopt;
+  return left >= options_.step_s - same_s ? step() : step(left);
 }
 
 void Stepper::run_until(double end_s) {

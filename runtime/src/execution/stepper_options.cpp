@@ -280,6 +280,7 @@ Issues check(const System& system, const StepperOptions& options) {
          "must be \"auto\", \"part\" or a number >= 1");
   expect(options.time.deadline_s >= 0.0 && std::isfinite(options.time.deadline_s), "/deadline",
          "must be finite and >= 0");
+  expect(std::isfinite(options.start_s), "/time/start_s", "must be finite");
   if (options.sizes) check_sizes(options, issues);
   if (options.ranks != nullptr) check_ranks(options, issues);
   if (system.slice() != nullptr) check_slice(system, options, issues);

@@ -89,13 +89,24 @@ StepResult WaveEngine::run(bool timed) {
     plan_.rule.energy_tolerance_J = std::max(m.energy_tolerance_J, sizes_->gap_tolerance_J());
   }
   if (acceleration_) acceleration_->begin();
-  if (interface_) interface_->current().begin();
+  if (interface_) begin_interface();
   StepResult result = runner_.executor->run(arrays(), plan_, outcomes_);
   if (result.failed_at < 0) return result;
   if (interface_) interface_->current().revoke();
   const bool at_commit = result.failed_at == TaskOutcome::kCommit;
   if (result.failure.fault == StepFault::not_finite) replay(result.failed_at);
   fail(result.failure, at_commit ? m.iterations : result.failed_at);
+}
+
+/// Where a deadline leaves no time for solves the step is one of plain waves, and as fast as theirs. Where other
+/// islands have an update of their own that stays, and those that would solve are averaged.
+void WaveEngine::begin_interface() {
+  interface_->current().begin();
+  if (!scheduler_ || options_.method.kind() != WaveUpdate::interface) return;
+  without_solves_ = scheduler_->affords(Clock::now()) == DeadlineScheduler::Solve::none;
+  plan_.rule.interface = !without_solves_;
+  plan_.rule.update =
+      without_solves_ ? InnerUpdate{update_rule_of(WaveUpdate::douglas_rachford), 1.0} : update_;
 }
 
 StepReport WaveEngine::summarise(const StepResult& result) const {
@@ -114,7 +125,8 @@ StepReport WaveEngine::summarise(const StepResult& result) const {
     report.rescues += outcome.rescued ? 1 : 0;
     report.rejected_trials += outcome.rejected_trials;
   }
-  if (interface_) report.linearisations = interface_->current().linearisation_evaluations();
+  if (interface_ && !without_solves_)
+    report.linearisations = interface_->current().linearisation_evaluations();
   report.converged = converged;
   if (converged) {
     report.reason = by_energy ? StopReason::energy_tolerance : StopReason::tolerance;
@@ -229,8 +241,8 @@ void WaveEngine::note_times(StepReport& report, const Moments& moments) {
   }
   if (scheduler_) {
     const bool guarded = guard_ && !guard_->uses().empty();
-    const int evaluations = report.iterations + report.linearisations;
-    report.slack_s = scheduler_->finish(evaluations, moments.inner_end, end, !guarded);
+    report.slack_s = scheduler_->finish(report.iterations, moments.inner_end, end, !guarded,
+                                        report.converged || !has_tolerance_);
   }
 }
 

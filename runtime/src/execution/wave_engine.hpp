@@ -21,6 +21,7 @@
 #include "execution/runner.hpp"
 #include "execution/slice_sums.hpp"
 #include "execution/staged_run.hpp"
+#include "execution/start_ports.hpp"
 #include "execution/state_view.hpp"
 #include "execution/step_engine.hpp"
 #include "execution/step_levels.hpp"
@@ -81,6 +82,9 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
 
   // What was committed.
   std::span<const double> state(int part) override;
+  std::span<const double> first_state(int part) override {
+    return states_.of(part, now_.record.data());
+  }
   EffortFlow effort_flow(int scalar_port) override;
   double storage(int part) override;
   void state_at(int part, double time_s, std::span<double> state) override;
@@ -90,7 +94,10 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   std::span<double> settings() override { return settings_; }
   void settings_changed() override;
   void component_changed(int part, double more_J) override;
-  void component_restored(int part) override { run_.component_changed(part); }
+  void component_restored(int part) override {
+    start_ports_.forget();
+    run_.component_changed(part);
+  }
 
   // Accounts.
   bool keeps_ledger() const override { return uses_ledger_; }
@@ -100,6 +107,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     return slices_ ? slices_->kept_name(number) : StepEngine::name_of_part(number);
   }
   const IterationStatistics& iterations() const override { return statistics_; }
+  std::optional<double> coupling_residual() override;
   std::optional<DeadlineScheduler::Statistics> deadline() const override;
   const StepSizeStatistics* step_sizes() const override {
     return sizes_ ? &sizes_->statistics() : nullptr;
@@ -140,6 +148,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   PhaseStatus freeze_own(const double* driven, bool driven_only);
   StepReport iterate_and_commit(Moments& moments);
   StepResult run(bool timed);
+  void begin_interface();
   StepReport summarise(const StepResult& result) const;
   void keep_within_tanks();
   void book(StepReport& report, double end_s, double step_s);
@@ -178,6 +187,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   void resolve_method();
   void prepare_iteration();
   void make_executor();
+  void rehearse_solves();
   void plan_step();
 
   // Between steps (wave_engine_access.cpp).
@@ -244,7 +254,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   }
   const StepArrays& arrays() {
     StepArrays& own = arrays_[arrays_[0].record == now_.record.data() ? 0 : 1];
-    if (interface_) own.interface = &interface_->current();
+    if (interface_) own.interface = without_solves_ ? nullptr : &interface_->current();
     return own;
   }
   /// b that a step starts its iteration from.
@@ -297,6 +307,8 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
     double step_s = 0.0;
   } saved_;
   std::vector<double> left_;  // impedances by wave, of before a change
+  bool without_solves_ =
+      false;  // in this step: no solve of an interface equation fits its deadline
   bool has_tolerance_ = false;
   bool uses_ledger_ = false;
   bool is_driven_ = false;     // some part here or, of slices, elsewhere
@@ -305,6 +317,7 @@ class WaveEngine final : public StepEngine, public WaveView, private StepTrials 
   IterationStatistics statistics_;
   std::optional<RunCertificate> certificate_;
   StateView states_;
+  StartPorts start_ports_;
   std::unique_ptr<RankLead> lead_;  // of several ranks
 };
 

@@ -31,7 +31,7 @@ std::span<const double> WaveEngine::state(int part) {
 
 EffortFlow WaveEngine::effort_flow(int scalar_port) {
   expect_own(part_of_port(scalar_port));
-  if (clock_.steps() == 0) return {0.0, 0.0};
+  if (clock_.steps() == 0) return start_ports_.of(scalar_port, *this);
   fetch();
   if (run_.stages() == 1) return at_stage(scalar_port, 0);
   EffortFlow mean{0.0, 0.0};
@@ -124,6 +124,21 @@ EffortFlow WaveEngine::port_at(int scalar_port, double time_s) {
 
 // Accounts.
 
+std::optional<double> WaveEngine::coupling_residual() {
+  if (has_tolerance_ || slices_) return std::nullopt;
+  fetch();
+  // Of the step to come, which writes it anew.
+  waves_.interconnection().exchange(now_.b.data(), u_.data());
+  GapSquares squares;
+  for (std::size_t i = 0; i < u_.size(); ++i) {
+    const double gap = u_[i] - now_.a[i];
+    squares.gap += gap * gap;
+    squares.incident += now_.a[i] * now_.a[i];
+    squares.outgoing += now_.b[i] * now_.b[i];
+  }
+  return squares.residual();
+}
+
 std::optional<DeadlineScheduler::Statistics> WaveEngine::deadline() const {
   if (!scheduler_) return std::nullopt;
   return scheduler_->statistics();
@@ -151,6 +166,7 @@ void WaveEngine::settings_changed() {
   if (lead_) lead_->orders().send_if_leading({RankOrder::settings_changed});
   if (sizes_) sizes_->begin_anew();
   if (watch_) watch_->look_closely(clock_.steps());
+  start_ports_.forget();
 }
 
 void WaveEngine::component_changed(int part, double more_J) {
@@ -281,6 +297,7 @@ void WaveEngine::archive(StateArchive& archive) {
   expect_sound(archive);
   plan_.rule.budget = budget;
   goes_on_ = false;
+  start_ports_.forget();
   states_.forget();
   pace_.begin_anew();
   if (!lead_) return;
@@ -292,9 +309,7 @@ void WaveEngine::archive(StateArchive& archive) {
 /// numbers that have to be finite.
 void WaveEngine::expect_sound(const StateArchive& archive) const {
   const System& stepped = waves_.system();
-  const auto is_island = [&](int island) {
-    return island >= 0 && island < stepped.island_count();
-  };
+  const auto is_island = [&](int island) { return island >= 0 && island < stepped.island_count(); };
   archive.expect(clock_.is_sound(), "the time");
   archive.expect_finite(settings_, "an input that is set");
   std::vector<double> x;
@@ -314,9 +329,9 @@ void WaveEngine::expect_sound(const StateArchive& archive) const {
   }
   archive.expect_counts({tuning_.changes, tuning_.failures, ledger_.steps()},
                         "the number of changes or steps so far");
-  archive.expect(ledger_.worst_part() >= -1 &&
-                     ledger_.worst_part() < static_cast<int>(stepped.parts().size()),
-                 "a part that the energy account names");
+  archive.expect(
+      ledger_.worst_part() >= -1 && ledger_.worst_part() < static_cast<int>(stepped.parts().size()),
+      "a part that the energy account names");
   const auto& broken = ledger_.broken_law();
   archive.expect((!broken || is_island(broken->island)) &&
                      (!ledger_.growth() || is_island(ledger_.growth()->island)),

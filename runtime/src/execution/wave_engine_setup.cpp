@@ -72,7 +72,9 @@ WaveEngine::WaveEngine(const System& system, const StepperOptions& given)
       residual_(waves_),
       costs_(declared_costs(waves_)),
       pace_(given.time.pace, given.interrupted),
-      states_(waves_) {
+      clock_(given.start_s),
+      states_(waves_),
+      start_ports_(given) {
   is_driven_ = slices_ ? slices_->any(waves_.driven()) : waves_.driven();
   resolve_method();
   const auto refuse = [&] {
@@ -156,6 +158,31 @@ void WaveEngine::make_executor() {
   const Partition whole = whole_island_groups(waves_, costs_);
   scheduler_.emplace(options_.time.deadline_s, 1e-9 * whole.iteration_cost_ns,
                      1e-9 * whole.commit_cost_ns);
+  rehearse_solves();
+}
+
+/// Steps under a deadline are to know what a solve of the interface equation takes, and to have factors to
+/// begin with.
+void WaveEngine::rehearse_solves() {
+  if (!interface_) return;
+  AlignedVector record(now_.record.begin(), now_.record.end());
+  AlignedVector u(now_.b.size(), 0.0), b(u), exchanged(u);
+  waves_.interconnection().exchange(now_.b.data(), u.data());
+  if (!waves_.scatter_all(record.data(), u.data(), b.data()).ok()) return;
+  waves_.interconnection().exchange(b.data(), exchanged.data());
+  using Effort = InterfaceSolver::Effort;
+  const auto time = [&](int island, Effort effort, DeadlineScheduler::Solve what) {
+    const auto start = Clock::now();
+    if (!interface_->current().rehearse(island, record.data(), u.data(), exchanged.data(), effort))
+      return;
+    scheduler_->rehearse(what, seconds(Clock::now() - start));
+  };
+  for (int island = 0; island < waves_.system().island_count(); ++island) {
+    if (!interface_->current().is_used(island) && options_.method.waves().rescue_after == 0)
+      continue;
+    time(island, Effort::renew, DeadlineScheduler::Solve::anew);
+    time(island, Effort::solve, DeadlineScheduler::Solve::with_factors);
+  }
 }
 
 void WaveEngine::bind_executor() {
@@ -171,7 +198,8 @@ void WaveEngine::plan_step() {
   // All ranks have to find the same.
   const bool is_repeatable = slices_ ? !slices_->any(!is_repeatable_) : is_repeatable_;
   plan_ = {.rule = {m.iterations, update_, m.tolerance, m.energy_tolerance_J, m.tolerance_per_part,
-                    acceleration_.has_value(), interface, m.rescue_after},
+                    acceleration_.has_value(), interface, m.rescue_after,
+                    scheduler_ ? &*scheduler_ : nullptr},
            .deadline = scheduler_ ? &*scheduler_ : nullptr,
            .may_go_ahead = options_.certify != Certify::full && !options_.sizes && !scheduler_ &&
                            !acceleration_ && !interface_ && is_repeatable};

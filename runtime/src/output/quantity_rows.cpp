@@ -24,6 +24,7 @@ QuantityRows::QuantityRows(const RecordingOptions& options, std::size_t table)
 
 void QuantityRows::begin(const Stepper& stepper) {
   observed_.emplace(stepper, observables_);
+  start_s_ = stepper.start_s();
   if (!envelope_) return;
   smallest_.assign(observables_.size(), 0.0);
   largest_.assign(observables_.size(), 0.0);
@@ -45,12 +46,13 @@ void QuantityRows::put(double time_s, RowWriter& writer, Value value) {
   }
 }
 
-/// Rows for the multiples of every_s in the last step.
+/// Rows for the multiples of every_s after the start that are in the last step.
 void QuantityRows::take_within(const Stepper& stepper, double step_s, RowWriter& writer) {
   // What rounding has put beyond the end of the step belongs to it.
   const double end_s = stepper.time_s() + 1e-9 * step_s;
-  for (; static_cast<double>(rows_) * every_s_ <= end_s; ++rows_) {
-    const double time_s = static_cast<double>(rows_) * every_s_;
+  const auto due_s = [this] { return start_s_ + static_cast<double>(rows_) * every_s_; };
+  for (; due_s() <= end_s; ++rows_) {
+    const double time_s = due_s();
     put(time_s, writer, [&](std::size_t i) {
       return observe_at(stepper, observables_[i], std::min(time_s, stepper.time_s()));
     });
@@ -60,7 +62,7 @@ void QuantityRows::take_within(const Stepper& stepper, double step_s, RowWriter&
 bool QuantityRows::is_after(double time_s) const {
   if (every_s_ == 0.0) return rows_ == 1;
   constexpr double kSame = 1e-6;  // of a row, and of the time
-  const double rows = static_cast<double>(rows_), due = time_s / every_s_;
+  const double rows = static_cast<double>(rows_), due = (time_s - start_s_) / every_s_;
   return rows >= due * (1.0 - kSame) - kSame && rows <= due * (1.0 + kSame) + 1.0 + kSame;
 }
 

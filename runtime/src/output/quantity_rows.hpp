@@ -46,6 +46,7 @@ class QuantityRows {
 
   std::vector<Observable> observables_;
   int every_;
+  double start_s_ = 0.0;  // of the run
   double every_s_;
   bool envelope_;
   std::size_t table_;

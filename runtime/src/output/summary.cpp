@@ -1,5 +1,7 @@
 #include "portwave/runtime/output/summary.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <string>
@@ -7,6 +9,7 @@
 #include <vector>
 
 #include "output/summary_facts.hpp"
+#include "signals/table_span.hpp"
 
 namespace portwave {
 
@@ -16,6 +19,10 @@ bool is_automatic(const CouplingMethod& method) {
   const auto* const waves = method.as<WaveCoupling>();
   return waves != nullptr && (waves->kind == WaveUpdate::automatic ||
                               waves->impedance_kind == ImpedanceKind::automatic);
+}
+
+bool is_open(const RunSummary& summary) {
+  return has_waves(summary) && !summary.sizes && !has_tolerance(summary.method);
 }
 
 std::string_view name_of(BrokenLaw::Law law) {
@@ -50,6 +57,28 @@ std::string first_part_of(const System& system, int island) {
   return {};
 }
 
+namespace {
+
+/// In slices nobody knows what single parts store: there all that is stored counts.
+double moved_J(const RunSummary& summary, bool is_slice) {
+  const EnergyTotals& energy = summary.energy;
+  const double stored_J =
+      is_slice ? std::max(std::abs(energy.initial_J), std::abs(energy.max_J)) : 0.0;
+  return std::max({std::abs(energy.supplied_J), std::abs(energy.dissipated_J),
+                   summary.coupling.moved_J, std::abs(energy.final_J - energy.initial_J),
+                   energy.max_J - energy.initial_J, stored_J});
+}
+
+}  // namespace
+
+double RunSummary::mismatch_share() const {
+  const double astray_J = std::abs(energy.mismatch_J);
+  const double rounding_J =
+      std::max(energy.rounding_J, 1e-12 * (std::abs(energy.initial_J) + std::abs(energy.max_J)));
+  if (!has_ledger || !(astray_J > rounding_J)) return 0.0;
+  return astray_J / moved_J;
+}
+
 RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
                      double wall_s, const StepTimes& times) {
   RunSummary summary;
@@ -58,6 +87,7 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.step_s = options.step_s;
   summary.sizes = options.sizes;
   if (stepper.step_sizes() != nullptr) summary.step_sizes = *stepper.step_sizes();
+  summary.start_s = options.start_s;
   summary.time_s = stepper.time_s();
   for (std::size_t i = 0; i < stepper.watches().size(); ++i) {
     const Watch& watch = stepper.watches()[i];
@@ -80,6 +110,8 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   summary.has_ledger = stepper.keeps_ledger();
   summary.iterations = stepper.iterations();
   summary.energy = stepper.energy();
+  summary.coupling = stepper.coupling();
+  summary.moved_J = moved_J(summary, stepper.system().slice() != nullptr);
   summary.certificate = stepper.certificate();
   if (const int worst = summary.certificate.worst_passivity_part; worst >= 0) {
     summary.worst_passivity_part = stepper.name_of_part(worst);
@@ -103,6 +135,10 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   for (const int part : summary.certificate.unrepeatable_parts) {
     summary.unrepeatable_parts.push_back(
         stepper.system().parts()[static_cast<std::size_t>(part)].name);
+  }
+  if (summary.steps > 0) {
+    summary.notes = tables_out_of_reach(stepper.system(), stepper.signal_graph(), summary.start_s,
+                                        summary.time_s);
   }
   summary.certify = options.certify;
   summary.time = options.time;

@@ -10,6 +10,8 @@ namespace portwave {
 
 /// The run couples by waves.
 bool has_waves(const RunSummary& summary);
+/// It does, and nobody asked for convergence.
+bool is_open(const RunSummary& summary);
 /// Something of the method was left to "auto".
 bool is_automatic(const CouplingMethod& method);
 /// The law as people write it.

@@ -155,6 +155,16 @@ void add_unjudged(const RunSummary& summary, Json& json) {
   if (!summary.unrepeatable_parts.empty()) json["unrepeatable_parts"] = summary.unrepeatable_parts;
 }
 
+Json coupling_json(const RunSummary& summary) {
+  Json json = {{"poor", summary.is_coupled_poorly()},
+               {"mismatch_share",
+                summary.has_ledger ? Json(number(summary.mismatch_share())) : Json(nullptr)},
+               {"moved_J", summary.has_ledger ? Json(number(summary.moved_J)) : Json(nullptr)},
+               {"asked_to_converge", !is_open(summary)}};
+  if (is_open(summary)) json["largest_residual"] = number(summary.coupling.residual);
+  return json;
+}
+
 Json energy_json(const RunSummary& summary) {
   if (!summary.has_ledger) return nullptr;
   const EnergyTotals& energy = summary.energy;
@@ -345,6 +355,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
       {"all_well", summary.is_all_well()},
       {"steps", summary.steps},
       {"step_s", number(summary.step_s)},
+      {"start_s", number(summary.start_s)},
       {"time_s", number(summary.time_s)},
       {"step_sizes", step_sizes_json(summary)},
       {"stages", summary.stages},
@@ -358,6 +369,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
       {"tuning", tuning_json(summary)},
       {"iterations", iterations_json(summary)},
       {"guard", guard_json(summary)},
+      {"coupling", coupling_json(summary)},
       {"energy", energy_json(summary)},
       {"certificate", certificate_json(summary)},
       {"resolution", resolution_json(summary)},
@@ -369,6 +381,7 @@ nlohmann::ordered_json summary_json(const RunSummary& summary) {
       {"recording_wait_s", number(summary.recording_wait_s)},
       {"steps_per_s", number(summary.steps_per_s())},
       {"real_time_factor", number(summary.real_time_factor())}};
+  if (!summary.notes.empty()) json["notes"] = summary.notes;
   if (!summary.events.empty()) {
     json["events"] = events_json(summary);
     json["ended_by"] = summary.ended_by.empty() ? Json(nullptr) : Json(summary.ended_by);

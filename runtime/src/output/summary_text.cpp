@@ -73,6 +73,32 @@ std::string network_method_text(const RunSummary& summary) {
   return text;
 }
 
+/// How well the waves agreed where nobody asked for that, and whether what went astray matters; or
+/// nothing.
+std::string coupling_text(const RunSummary& summary) {
+  std::vector<std::string> lines;
+  if (summary.is_coupled_poorly()) {
+    const char* const remedy =
+        is_automatic(summary.method)
+            ? "This is not the solution: allow more time or more iterations"
+            : "This is not the solution: allow more iterations or more time, or give\n"
+              "               --set '/method={\"kind\": \"auto\"}'";
+    lines.push_back(
+        fmt::format("poor: {:.3g} J went astray between the parts, {:.3g} % of the {:.3g} J that "
+                    "the run moved.\n"
+                    "               {}",
+                    std::abs(summary.energy.mismatch_J), 100.0 * summary.mismatch_share(),
+                    summary.moved_J, remedy));
+  }
+  if (is_open(summary) && summary.coupling.count > 0) {
+    lines.push_back(
+        fmt::format("nobody asked for convergence; the waves of neighbours differ "
+                    "by up to {:.2g}",
+                    summary.coupling.residual));
+  }
+  return fmt::format("{}", fmt::join(lines, "\n               "));
+}
+
 /// What was asked for; one line, and one each for the impedance and the guard.
 std::string method_text(const RunSummary& summary) {
   if (!has_waves(summary)) return network_method_text(summary);
@@ -484,6 +510,10 @@ std::string events_text(const RunSummary& summary) {
   return text;
 }
 
+std::string start_text(const RunSummary& summary) {
+  return summary.start_s == 0.0 ? std::string() : fmt::format(" from {:g} s", summary.start_s);
+}
+
 std::string ending_text(const RunSummary& summary) {
   if (!summary.failure.empty()) return " (failed)";
   if (!summary.completed) return " (interrupted)";
@@ -509,8 +539,9 @@ std::string summary_text(const RunSummary& summary) {
   const auto line = [](const char* head, const std::string& text) {
     return fmt::format("  {:<11}  {}\n", head, text);
   };
-  std::string text = fmt::format("{}: {}, {:g} s in all{}\n", printable(summary.scenario),
-                                 steps_text(summary), summary.time_s, ending_text(summary));
+  std::string text =
+      fmt::format("{}: {}, {:g} s in all{}{}\n", printable(summary.scenario), steps_text(summary),
+                  summary.time_s - summary.start_s, start_text(summary), ending_text(summary));
   text += line("method", method_text(summary));
   if (has_waves(summary)) {
     text += line("impedance", impedance_text(summary)) + line("guard", guard_text(summary));
@@ -519,7 +550,11 @@ std::string summary_text(const RunSummary& summary) {
     }
   }
   text += step_sizes_text(summary) + events_text(summary);
+  for (const std::string& note : summary.notes) text += line("note", note);
   if (!summary.method.is<Splitting>()) text += line("iterations", iterations_text(summary));
+  if (const std::string coupling = coupling_text(summary); !coupling.empty()) {
+    text += line("coupling", coupling);
+  }
   text += line("energy", energy_text(summary)) + line("safety", energy_safety_text(summary)) +
           line("certificate", certificate_text(summary));
   if (!summary.is_resolved()) text += line("resolution", resolution_text(summary));

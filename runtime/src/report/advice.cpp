@@ -83,6 +83,22 @@ std::optional<Advice> coupling_creates_energy(const Json& summary) {
                 "guard on (`\"guard\": true`), or give it more iterations."};
 }
 
+bool is_coupled_poorly(const Json& summary) { return at(summary, "coupling", "poor") == true; }
+
+std::optional<Advice> coupled_poorly(const Json& summary) {
+  if (!is_coupled_poorly(summary)) return {};
+  return Advice{
+      Level::bad, "The coupling is poor",
+      fmt::format(
+          "{:.3g} J went astray between the parts, {:.2g} % of the {:.3g} J that the run moved: "
+          "this is "
+          "safe, and not the solution. Allow more iterations or more time, or let the method be "
+          "chosen (`--set '/method={{\"kind\": \"auto\"}}'`).",
+          std::abs(count(at(summary, "energy", "mismatch_J"))),
+          100.0 * count(at(summary, "coupling", "mismatch_share")),
+          count(at(summary, "coupling", "moved_J")))};
+}
+
 std::optional<Advice> budget_too_small(const Json& summary) {
   if (!has_tolerance(summary) || has_deadline(summary) || missed_share(summary) <= 0.02) return {};
   const double budget = count(at(summary, "method_options", "iterations"));
@@ -113,6 +129,7 @@ std::optional<Advice> wrong_impedance(const Json& summary) {
 
 std::optional<Advice> not_looked_at(const Json& summary) {
   if (!has_waves(summary) || has_tolerance(summary) || has_deadline(summary)) return {};
+  if (is_coupled_poorly(summary)) return {};  // told above
   const double mismatch = std::abs(count(at(summary, "energy", "mismatch_J")));
   const double largest = std::abs(count(at(summary, "energy", "max_J")));
   if (mismatch <= 1e-3 * largest || largest == 0.0) return {};
@@ -247,6 +264,7 @@ constexpr Rule kRules[] = {
     {"failed", failed},
     {"violated", violated},
     {"coupling_creates_energy", coupling_creates_energy},
+    {"coupled_poorly", coupled_poorly},
     {"budget_too_small", budget_too_small},
     {"wrong_impedance", wrong_impedance},
     {"not_looked_at", not_looked_at},
@@ -319,6 +337,12 @@ Verdict verdict_of(const Json& summary) {
   if (text_or(at(summary, "resolution", "status"), "resolved") != "resolved") {
     level = std::max(level, Level::warn);
     text += " The steps do not resolve the motion.";
+  }
+  if (is_coupled_poorly(summary)) {
+    level = Level::bad;
+    text +=
+        fmt::format(" The coupling is poor: {:.2g} % of the energy that the run moved went astray.",
+                    100.0 * count(at(summary, "coupling", "mismatch_share")));
   }
   if (at(summary, "completed").is_boolean() && !at(summary, "completed").get<bool>()) {
     level = std::max(level, Level::warn);

@@ -69,6 +69,7 @@ LiveFacts live_facts(const Stepper& stepper, const StepReport& report) {
 struct LiveReport::Impl {
   Impl(const Stepper& stepper, std::string name, double until_s, std::vector<Observable> given)
       : title(std::move(name)),
+        start_s(stepper.start_s()),
         end_s(until_s),
         observables(std::move(given)),
         network(nlohmann::json::parse(network_json(stepper.system(), observables))),
@@ -84,7 +85,7 @@ struct LiveReport::Impl {
   report::Page page_now() const;
 
   std::string title;
-  double end_s;
+  double start_s, end_s;
   std::vector<Observable> observables;
   nlohmann::json network;
   std::map<std::string, std::string> units;
@@ -120,7 +121,7 @@ void LiveReport::sample(const Stepper& stepper, const LiveFacts& facts, double w
   const auto withheld = [](const LiveFacts& of) { return of.guard ? of.guard->withheld_J : 0.0; };
   if (impl_->ledger.rows() == 0) {
     const double start[] = {0.0,
-                            0.0,
+                            impl_->start_s,
                             energy(facts.totals.initial_J),
                             0.0,
                             0.0,
@@ -181,12 +182,12 @@ report::Page LiveReport::Impl::page_now() const {
     page.advice = report::advice_for(*own_summary);
   } else {
     page.subtitle = "The run goes on. Drawn from samples: what is between them is in its results.";
+    const double done_s = facts.time_s - start_s;
     const double rate = wall > 0.0 ? static_cast<double>(facts.step) / wall : 0.0;
-    page.facts = {
-        {"Simulated time", fmt::format("{:.6g} of {:g} s", facts.time_s, end_s)},
-        {"Steps", fmt::format("{}", facts.step)},
-        {"Steps per second", fmt::format("{:.3g}", rate)},
-        {"Times real time", fmt::format("{:.3g}", wall > 0.0 ? facts.time_s / wall : 0.0)}};
+    page.facts = {{"Simulated time", fmt::format("{:.6g} of {:g} s", facts.time_s, end_s)},
+                  {"Steps", fmt::format("{}", facts.step)},
+                  {"Steps per second", fmt::format("{:.3g}", rate)},
+                  {"Times real time", fmt::format("{:.3g}", wall > 0.0 ? done_s / wall : 0.0)}};
     if (facts.has_ledger) {
       page.facts.emplace_back("Stored energy", fmt::format("{:.6g} J", facts.stored_J));
       page.facts.emplace_back("Certificate so far", std::string(to_string(facts.status)));

@@ -88,7 +88,10 @@ std::vector<std::pair<std::string, std::string>> facts_of(const RunFolder& run) 
     facts.emplace_back(label, std::move(value));
   };
   const auto number = [&](auto... keys) { return number_or(at(s, keys...), 0.0); };
-  add("Simulated time", duration(number("time_s")));
+  const double start_s = number("start_s");
+  add("Simulated time",
+      duration(number("time_s") - start_s) +
+          (start_s == 0.0 ? std::string() : fmt::format(" from {:.6g} s", start_s)));
   add("Steps", with_thousands(number("steps")));
   if (run.network.is_object()) {
     add("Parts", with_thousands(number_or(at(run.network, "part_count"), 0.0)));

@@ -21,6 +21,7 @@
 #include "scenario/scenario_signals.hpp"
 #include "scenario/scenario_slice.hpp"
 #include "scenario/scenario_text.hpp"
+#include "signals/table_span.hpp"
 
 namespace portwave {
 namespace scenario_file {
@@ -136,6 +137,10 @@ std::optional<Scenario> read_scenario(const Node& root, bool is_whole,
     });
   }
   if (!system || root.defects().count() > 0) return std::nullopt;
+  for (std::string& note : tables_out_of_reach(*system, settings.options.signals.get(),
+                                               settings.options.start_s, settings.end_s)) {
+    notes.push_back({"/time", std::move(note)});
+  }
   return Scenario{name,
                   *std::move(system),
                   std::move(settings.options),

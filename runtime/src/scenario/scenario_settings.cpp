@@ -25,23 +25,34 @@ namespace {
 /// Steps of a run at least, where nothing is said of the largest one.
 constexpr double kStepsAtLeast = 8.0;
 
+/// The end of the run, later than its start. 0 where it could not be read, then or at the start.
+void read_end_time(const Node& node, RunSettings& settings) {
+  const double start_s = settings.options.start_s;
+  const auto end_s = node.number(start_s == 0.0 ? NumberRange::positive() : NumberRange{});
+  settings.end_s = end_s.value_or(start_s);
+  if (!end_s || *end_s > start_s) return;
+  node.fail(fmt::format("must be later than \"start_s\", which is {} s, got {}", start_s, *end_s));
+  settings.end_s = start_s;
+}
+
 /// `h` is 0 where the step size could not be read.
 void read_end(const Node& node, double h, RunSettings& settings) {
-  const auto end_s = node.number(NumberRange::positive());
-  if (end_s) settings.end_s = *end_s;
-  if (!end_s || h <= 0.0) return;
-  if (*end_s / h > static_cast<double>(scenario_limits::kSteps)) {
-    return node.fail(fmt::format("{} s in steps of {} s are more than {} steps", *end_s, h,
+  read_end_time(node, settings);
+  const double start_s = settings.options.start_s, length_s = settings.end_s - start_s;
+  if (!(length_s > 0.0) || h <= 0.0) return;
+  if (length_s / h > static_cast<double>(scenario_limits::kSteps)) {
+    return node.fail(fmt::format("{} s in steps of {} s are more than {} steps", length_s, h,
                                  scenario_limits::kSteps));
   }
-  const auto steps = whole_steps(*end_s, h);
+  const auto steps = whole_steps(length_s, h, settings.end_s);
   if (steps) {
     settings.steps = *steps;
     return;
   }
-  const double below = std::floor(*end_s / h);
-  node.fail(fmt::format("must be a whole number of steps of {} s, got {}.\n{} or {} would do.", h,
-                        *end_s, std::max(below, 1.0) * h, (std::max(below, 1.0) + 1.0) * h));
+  const double below = std::max(std::floor(length_s / h), 1.0);
+  node.fail(fmt::format("must be a whole number of steps of {} s{}, got {}.\n{} or {} would do.", h,
+                        start_s == 0.0 ? "" : fmt::format(" after \"start_s\" = {}", start_s),
+                        settings.end_s, start_s + below * h, start_s + (below + 1.0) * h));
 }
 
 /// "step": how steps choose their size.
@@ -54,7 +65,7 @@ void read_sizes(const Node& node, RunSettings& settings) {
   if (const auto tolerance = object.require("tolerance")) {
     sizes.tolerance = tolerance->number(StepSizes::tolerances()).value_or(sizes.tolerance);
   }
-  double largest_s = settings.end_s / kStepsAtLeast;
+  double largest_s = (settings.end_s - settings.options.start_s) / kStepsAtLeast;
   if (const auto largest = object.find("largest_s")) {
     largest_s = largest->number(NumberRange::positive()).value_or(largest_s);
   }
@@ -82,7 +93,7 @@ void read_chosen_steps(const ObjectReader& object, RunSettings& settings) {
     steps->fail("steps choose their size: their number is not known before; give \"end_s\"");
   }
   if (const auto end = object.require("end_s")) {
-    settings.end_s = end->number(NumberRange::positive()).value_or(0.0);
+    read_end_time(*end, settings);
   }
   if (const auto step = object.find("step_s")) {
     step->fail("steps either are of one size or choose it: give \"step_s\" or \"step\", not both");
@@ -91,17 +102,21 @@ void read_chosen_steps(const ObjectReader& object, RunSettings& settings) {
 
 }  // namespace
 
-std::optional<std::int64_t> whole_steps(double end_s, double step_s) {
-  const double ratio = end_s / step_s;
+std::optional<std::int64_t> whole_steps(double length_s, double step_s, double end_s) {
+  const double ratio = length_s / step_s;
   const double steps = std::round(ratio);
-  const double round_off = 1e-6 + 4.0 * std::numeric_limits<double>::epsilon() * ratio;
+  const double far = std::max(ratio, std::abs(end_s) / step_s);
+  const double round_off = 1e-6 + 4.0 * std::numeric_limits<double>::epsilon() * far;
   if (steps < 1.0 || std::abs(ratio - steps) > round_off) return std::nullopt;
   return static_cast<std::int64_t>(steps);
 }
 
 void read_time(const Node& node, RunSettings& settings) {
-  const ObjectReader object(node, {"step_s", "step", "end_s", "steps"});
+  const ObjectReader object(node, {"start_s", "step_s", "step", "end_s", "steps"});
   if (!object.is_object()) return;
+  if (const auto start = object.find("start_s")) {
+    settings.options.start_s = start->number().value_or(0.0);
+  }
   if (const auto sizes = object.find("step")) {
     read_chosen_steps(object, settings);
     return read_sizes(*sizes, settings);
@@ -118,7 +133,9 @@ void read_time(const Node& node, RunSettings& settings) {
   }
   if (end) read_end(*end, step_s, settings);
   if (steps) settings.steps = steps->integer(1, scenario_limits::kSteps).value_or(0);
-  if (steps) settings.end_s = static_cast<double>(settings.steps) * step_s;
+  if (steps) {
+    settings.end_s = settings.options.start_s + static_cast<double>(settings.steps) * step_s;
+  }
 }
 
 namespace {

@@ -21,8 +21,9 @@ struct RunSettings {
   std::set<std::string> signal_names = {};  ///< of "signals", sound or not
 };
 
-/// The number of steps that make `end_s`; nothing unless it is a whole number up to round-off.
-std::optional<std::int64_t> whole_steps(double end_s, double step_s);
+/// The number of steps that make `length_s`; nothing unless it is a whole number up to the round-off of
+/// lengths, or of times up to `end_s` that they are differences of.
+std::optional<std::int64_t> whole_steps(double length_s, double step_s, double end_s = 0.0);
 
 /// "time".
 void read_time(const Node& node, RunSettings& settings);

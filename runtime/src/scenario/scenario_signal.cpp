@@ -90,9 +90,8 @@ std::optional<Signal> read_knots(const Node& node) {
     const auto knot = read_knot(element);
     is_sound = is_sound && knot;
     if (!knot) continue;
-    if (!knots.empty() && knot->time_s <= knots.back().time_s) {
-      element.fail(
-          fmt::format("times must increase: {} follows {}", knot->time_s, knots.back().time_s));
+    if (std::string defect = knot_defect(knots, knot->time_s); !defect.empty()) {
+      element.fail(std::move(defect));
       is_sound = false;
     }
     knots.push_back(*knot);
@@ -223,9 +222,8 @@ std::vector<Signal::Knot> parse_table(const std::string& text, std::vector<std::
       defects.push_back(
           fmt::format(", line {}: must be two finite numbers \"time_s,value\", got {}", number,
                       in_quotes(line)));
-    } else if (!knots.empty() && knot->time_s <= knots.back().time_s) {
-      defects.push_back(fmt::format(", line {}: times must increase: {} follows {}", number,
-                                    knot->time_s, knots.back().time_s));
+    } else if (const std::string defect = knot_defect(knots, knot->time_s); !defect.empty()) {
+      defects.push_back(fmt::format(", line {}: {}", number, defect));
     }
     if (knot) knots.push_back(*knot);
   }

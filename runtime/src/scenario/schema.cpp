@@ -310,20 +310,24 @@ Json time_schema() {
       {"type", "number"}, {"minimum", tolerances.minimum}, {"maximum", tolerances.maximum}};
   const Json step = by_kind(
       {{"adaptive",
-        variant("adaptive",
-                {{"tolerance", described(std::move(tolerance), "of the local error, relative")},
-                 {"largest_s", described(positive(), "largest step [s]; absent: end_s/8")},
-                 {"smallest_s",
-                  described(positive(), "no shorter step is tried [s]; absent: largest_s/2^40")},
-                 {"event_tolerance_s",
-                  described(positive(),
-                            "a step ends at most so long after an event [s]; absent: 1e-9 of the "
-                            "largest step")}},
-                {"tolerance"})}});
+        variant(
+            "adaptive",
+            {{"tolerance", described(std::move(tolerance), "of the local error, relative")},
+             {"largest_s", described(positive(), "largest step [s]; absent: an eighth of the run")},
+             {"smallest_s",
+              described(positive(), "no shorter step is tried [s]; absent: largest_s/2^40")},
+             {"event_tolerance_s",
+              described(positive(),
+                        "a step ends at most so long after an event [s]; absent: 1e-9 of the "
+                        "largest step")}},
+            {"tolerance"})}});
   Json schema = object(
       {{"step_s", described(positive(), "macro-step h [s]")},
        {"step", described(step, "how steps choose their size, in place of step_s")},
-       {"end_s", described(positive(), "end of the run [s]; with step_s a whole number of steps")},
+       {"start_s", with_default(described({{"type", "number"}}, "start of the run [s]"), 0)},
+       {"end_s", described({{"type", "number"}},
+                           "end of the run [s], later than start_s; with step_s a whole number of "
+                           "steps after that")},
        {"steps", described(integer(1, scenario_limits::kSteps), "number of macro-steps")}},
       {});
   schema["oneOf"] = Json::array({{{"required", Json::array({"step_s", "end_s"})}},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <exception>
 #include <utility>
 
@@ -12,8 +13,16 @@
 
 namespace portwave {
 
-SignalRun::SignalRun(std::shared_ptr<const SignalGraph> graph, double step_s, Reader reader)
-    : graph_(std::move(graph)), step_s_(step_s), reader_(std::move(reader)) {
+namespace {
+
+/// Rounded down, also below 0.
+std::int64_t quotient(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+}  // namespace
+
+SignalRun::SignalRun(std::shared_ptr<const SignalGraph> graph, double step_s, std::int64_t first,
+                     Reader reader)
+    : graph_(std::move(graph)), step_s_(step_s), first_(first), reader_(std::move(reader)) {
   values_.assign(at(graph_->signals()), 0.0);
   states_.assign(at(graph_->states()), 0.0);
   std::size_t most = 0;
@@ -34,7 +43,7 @@ SampleFault SignalRun::sample(std::int64_t step, double time_s) {
   try {
     for (const int number : graph_->order()) {
       const SignalGraph::Node& node = graph_->nodes()[at(number)];
-      if (step % node.every != 0) continue;
+      if (!is_due(node, step)) continue;
       current = number;
       evaluate(node, step, time_s);
       for (int i = 0; i < node.outputs; ++i) {
@@ -47,11 +56,10 @@ SampleFault SignalRun::sample(std::int64_t step, double time_s) {
     }
     for (const int number : graph_->order()) {
       const SignalGraph::Node& node = graph_->nodes()[at(number)];
-      if (step % node.every != 0 || node.block == nullptr) continue;
+      if (!is_due(node, step) || node.block == nullptr) continue;
       if (node.block->shape().feeds_through) continue;  // done with its outputs
       current = number;
-      const SampleTime when{time_s, node.every * step_s_, step / node.every};
-      node.block->update(when, gather(node),
+      node.block->update(when(node, step, time_s), gather(node),
                          {&next_values_[at(node.first_output)], at(node.outputs)},
                          {next_states_.data() + node.first_state, at(node.block->shape().states)});
     }
@@ -65,13 +73,19 @@ SampleFault SignalRun::sample(std::int64_t step, double time_s) {
   return {};
 }
 
+/// Samples of a block are counted from its first one in the run.
+SampleTime SignalRun::when(const SignalGraph::Node& node, std::int64_t step, double time_s) const {
+  const std::int64_t index = quotient(multiple(step), node.every) - quotient(first_, node.every);
+  return {time_s, node.every * step_s_, index};
+}
+
 void SignalRun::evaluate(const SignalGraph::Node& node, std::int64_t step, double time_s) {
   double* const out = &next_values_[at(node.first_output)];
   if (node.block == nullptr) {
     *out = reader_(node.sensor);
     return;
   }
-  const SampleTime when{time_s, node.every * step_s_, step / node.every};
+  const SampleTime when = this->when(node, step, time_s);
   const std::span<double> x(next_states_.data() + node.first_state, at(node.block->shape().states));
   const std::span<double> y(out, at(node.outputs));
   if (node.block->shape().feeds_through) {
@@ -101,6 +115,8 @@ bool SignalRun::actuate(std::span<double> settings) const {
 }
 
 void SignalRun::archive(StateArchive& archive) {
+  archive.value(first_);
+  archive.expect(std::abs(first_) <= StateArchive::kMostSteps, "the first sample");
   archive.array(values_);
   archive.array(states_);
   archive.expect_finite(values_, "a signal");

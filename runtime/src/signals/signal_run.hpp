@@ -29,11 +29,16 @@ class SignalRun {
   /// Reads a sensor. Errors: as it likes, which end the sample.
   using Reader = std::function<double(const Sensor&)>;
 
-  SignalRun(std::shared_ptr<const SignalGraph> graph, double step_s, Reader reader);
+  /// `first`: multiple of the period of samples at or before the start of the run.
+  SignalRun(std::shared_ptr<const SignalGraph> graph, double step_s, std::int64_t first,
+            Reader reader);
 
   const SignalGraph& graph() const { return *graph_; }
-  /// Before macro-step `step`, at `time_s`. A fault leaves everything as it was.
+  /// Sample `step` of the run, at `time_s`. A block that is sampled every so many times is at the first,
+  /// and then at multiples of its period. A fault leaves everything as it was.
   SampleFault sample(std::int64_t step, double time_s);
+  /// The multiple of the period of samples that sample `step` is at.
+  std::int64_t multiple(std::int64_t step) const { return first_ + step; }
   std::span<const double> values() const { return values_; }
   /// Writes the actuators' values to the settings of the system. True when any of them changes.
   bool actuate(std::span<double> settings) const;
@@ -41,11 +46,16 @@ class SignalRun {
   void archive(StateArchive& archive);
 
  private:
+  bool is_due(const SignalGraph::Node& node, std::int64_t step) const {
+    return step == 0 || multiple(step) % node.every == 0;
+  }
+  SampleTime when(const SignalGraph::Node& node, std::int64_t step, double time_s) const;
   void evaluate(const SignalGraph::Node& node, std::int64_t step, double time_s);
   std::span<const double> gather(const SignalGraph::Node& node);
 
   std::shared_ptr<const SignalGraph> graph_;
   double step_s_;
+  std::int64_t first_;
   Reader reader_;
   std::vector<double> values_, next_values_;
   std::vector<double> states_, next_states_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "signals/block_of.hpp"
+#include "signals/source_block.hpp"
 
 namespace portwave::block {
 
@@ -34,10 +35,7 @@ OptionCheck& OptionCheck::bounds(double minimum, double maximum) {
                 fmt::format("must not exceed the maximum {}, got {}", maximum, minimum));
 }
 
-Handle source(Signal signal) {
-  const Mark mark = Mark("source", {}).add(signal.digest());
-  return function_of_time(mark, [signal = std::move(signal)](double t) { return signal(t); });
-}
+Handle source(Signal signal) { return std::make_shared<SourceBlock>(std::move(signal)); }
 
 Handle step(const Step& options) {
   OptionCheck()

@@ -39,7 +39,8 @@ class DenseMidpoint final : public OrderRun {
     for (std::int64_t n = 0; n < steps; ++n, ++index_) {
       next_.noalias() = step_map_ * x_;
       if (u_.size() > 0) {
-        system_.sample((static_cast<double>(index_) + 0.5) * step_s_, u_.data());
+        system_.sample(system_.start_s() + (static_cast<double>(index_) + 0.5) * step_s_,
+                       u_.data());
         next_.noalias() += input_map_ * u_;
       }
       x_.swap(next_);

@@ -192,7 +192,7 @@ class OrderComparison {
         listener_(listener),
         end_s_(static_cast<double>(scenario.steps) * scenario.options.step_s),
         steps_(counted(options.steps_s, end_s_)),
-        system_(scenario.system),
+        system_(scenario.system, scenario.options.start_s),
         start_(system_.initial_state()),
         setting_{scenario, system_, start_, options.threads},
         form_(dense_form(system_, kDenseStates)) {}

@@ -37,7 +37,9 @@ class Observation {
         next_(record_.size()),
         input_(waves_.input_size()),
         b_next_(at(waves_.wave_size())),
-        islands_(at(scenario.system.island_count())) {}
+        islands_(at(scenario.system.island_count())) {
+    clock_ = StepClock(scenario.options.start_s);
+  }
 
   /// What is wrong, or nothing.
   std::string run(int steps, ObservedRate& observed) {

@@ -35,7 +35,7 @@ StepperOptions options_for(const Scenario& scenario, int stages, double toleranc
     constexpr double kStepsAtLeast = 8.0;
     out.sizes.emplace();
     if (out.signals != nullptr) out.signals_every_s = out.step_s;
-    out.step_s = scenario.end_s / kStepsAtLeast;
+    out.step_s = (scenario.end_s - out.start_s) / kStepsAtLeast;
   }
   out.sizes->tolerance = tolerance;
   out.method.waves().stages = stages;

@@ -1,15 +1,18 @@
 #include "portwave/subsystems/core/signal.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <string>
 #include <type_traits>
 
 #include <fmt/format.h>
 
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
 
 namespace portwave {
 namespace {
@@ -25,6 +28,7 @@ void require_positive(Issues& issues, std::string where, double value) {
   issues.push_back({std::move(where), fmt::format("must be finite and > 0, got {}", value)});
 }
 
+/// The value of a table. At an instant that two knots share it is that of the second one.
 double interpolate(const std::vector<Signal::Knot>& knots, double time_s) {
   const auto after = std::upper_bound(knots.begin(), knots.end(), time_s,
                                       [](double t, const Signal::Knot& k) { return t < k.time_s; });
@@ -33,6 +37,55 @@ double interpolate(const std::vector<Signal::Knot>& knots, double time_s) {
   const Signal::Knot& left = *(after - 1);
   const Signal::Knot& right = *after;
   return std::lerp(left.value, right.value, (time_s - left.time_s) / (right.time_s - left.time_s));
+}
+
+/// What rounding does to times that are counted in steps of `length_s`.
+double rounding_of(double begin_s, double end_s, double length_s) {
+  constexpr double kSame = 1e-9;
+  return std::max(kSame * length_s, 4.0 * std::numeric_limits<double>::epsilon() *
+                                        std::max(std::abs(begin_s), std::abs(end_s)));
+}
+
+/// The knots within a step, but for those that rounding alone puts there.
+std::span<const Signal::Knot> knots_within(const std::vector<Signal::Knot>& knots, double begin_s,
+                                           double end_s) {
+  const double margin_s = rounding_of(begin_s, end_s, end_s - begin_s);
+  const auto first = std::ranges::upper_bound(knots, begin_s + margin_s, {}, &Signal::Knot::time_s);
+  const auto last = std::ranges::lower_bound(knots, end_s - margin_s, {}, &Signal::Knot::time_s);
+  if (!(first < last)) return {};
+  return {first, last};
+}
+
+/// p(tau) of the polynomial p of degree stages − 1 that is nearest to a table in the mean over a step.
+/// At the Gauss nodes it is ∫ lᵢu/bᵢ, since these integrate products lᵢp exactly; and as between two knots
+/// lᵢu is a polynomial of degree `stages`, the same nodes laid there integrate it exactly.
+double projected(const std::vector<Signal::Knot>& knots, std::span<const Signal::Knot> within,
+                 double begin_s, double length_s, int stages, double tau) {
+  const GaussStages& gauss = gauss_stages(stages);
+  std::array<double, kMostStages> moment = {};
+  double from = 0.0;
+  const auto add_up_to = [&](double to) {
+    for (int k = 0; k < stages; ++k) {
+      const double at = from + (to - from) * gauss.c[static_cast<std::size_t>(k)];
+      const double weighted = (to - from) * gauss.b[static_cast<std::size_t>(k)] *
+                              interpolate(knots, begin_s + at * length_s);
+      for (int i = 0; i < stages; ++i) {
+        moment[static_cast<std::size_t>(i)] += weighted * gauss.lagrange(i, at);
+      }
+    }
+    from = to;
+  };
+  for (const Signal::Knot& knot : within) {
+    const double at = (knot.time_s - begin_s) / length_s;
+    if (at > from) add_up_to(at);
+  }
+  add_up_to(1.0);
+  double value = 0.0;
+  for (int i = 0; i < stages; ++i) {
+    const auto own = static_cast<std::size_t>(i);
+    value += moment[own] / gauss.b[own] * gauss.lagrange(i, tau);
+  }
+  return value;
 }
 
 /// What remains of x beyond whole turns, so that large phases keep their accuracy as far as x has it.
@@ -78,6 +131,21 @@ double noise_at(const Signal::Noise& n, double time_s) {
 
 }  // namespace
 
+std::string knot_defect(std::span<const Signal::Knot> before, double time_s) {
+  if (before.empty()) return {};
+  const double last_s = before.back().time_s;
+  if (time_s < last_s) {
+    return fmt::format("times must not decrease: {} follows {}. Two knots of equal time are a jump",
+                       time_s, last_s);
+  }
+  if (time_s == last_s && before.size() > 1 && before[before.size() - 2].time_s == time_s) {
+    return fmt::format(
+        "more than two knots at {} s: a jump has two, the value before it and the one after",
+        time_s);
+  }
+  return {};
+}
+
 Signal Signal::constant(double value) {
   Issues issues;
   require_finite(issues, "/value", value);
@@ -104,10 +172,8 @@ Signal Signal::piecewise_linear(std::vector<Knot> knots) {
   for (std::size_t i = 0; i < knots.size(); ++i) {
     require_finite(issues, fmt::format("/knots/{}/time_s", i), knots[i].time_s);
     require_finite(issues, fmt::format("/knots/{}/value", i), knots[i].value);
-    if (i > 0 && knots[i].time_s <= knots[i - 1].time_s) {
-      issues.push_back({fmt::format("/knots/{}/time_s", i),
-                        fmt::format("times must increase strictly: {} follows {}", knots[i].time_s,
-                                    knots[i - 1].time_s)});
+    if (std::string defect = knot_defect({knots.data(), i}, knots[i].time_s); !defect.empty()) {
+      issues.push_back({fmt::format("/knots/{}/time_s", i), std::move(defect)});
     }
   }
   throw_if_any(std::move(issues));
@@ -195,6 +261,32 @@ double Signal::next_change(double after_s, double until_s) const {
 bool Signal::can_change_over() const {
   const auto* const own = kind_ == nullptr ? nullptr : std::get_if<Expression>(kind_.get());
   return own != nullptr && own->can_change_over();
+}
+
+double Signal::in_step(const StepPlace& place, std::span<const double> set_values) const {
+  if (const Table* const table = kind_ == nullptr ? nullptr : std::get_if<Table>(kind_.get())) {
+    const double end_s = place.begin_s + place.length_s;
+    if (const auto within = knots_within(table->knots, place.begin_s, end_s); !within.empty()) {
+      return projected(table->knots, within, place.begin_s, place.length_s, place.stages,
+                       place.tau);
+    }
+  }
+  return at(place.time_s, set_values);
+}
+
+double Signal::at_sample(double time_s, double period_s) const {
+  const Table* const table = kind_ == nullptr ? nullptr : std::get_if<Table>(kind_.get());
+  if (table == nullptr) return (*this)(time_s);
+  const double rounding_s = rounding_of(time_s, time_s, period_s);
+  const auto next = std::ranges::upper_bound(table->knots, time_s, {}, &Knot::time_s);
+  const bool is_at_knot = next != table->knots.end() && next->time_s <= time_s + rounding_s;
+  return interpolate(table->knots, is_at_knot ? next->time_s : time_s);
+}
+
+std::optional<Signal::Span> Signal::table_span() const {
+  const Table* const table = kind_ == nullptr ? nullptr : std::get_if<Table>(kind_.get());
+  if (table == nullptr || table->knots.size() < 2) return std::nullopt;
+  return Span{table->knots.front().time_s, table->knots.back().time_s};
 }
 
 double Signal::highest_frequency_Hz() const {

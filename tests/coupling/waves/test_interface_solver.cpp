@@ -106,11 +106,18 @@ class ByHand {
     }
     return square;
   }
-  bool judge(double square) {
+  using Effort = InterfaceSolver::Effort;
+  bool judge(double square, Effort most = Effort::renew) {
     const bool stands = solver_.accept(0, square);
-    solver_.advance(0, record_.data(), iteration_.u().data(), iteration_.shadow().data());
+    done =
+        solver_.advance(0, record_.data(), iteration_.u().data(), iteration_.shadow().data(), most);
     return stands;
   }
+  bool rehearse(Effort effort) {
+    return solver_.rehearse(0, record_.data(), iteration_.u().data(), iteration_.shadow().data(),
+                            effort);
+  }
+  Effort done = Effort::renew;
   void adopt() {
     std::ranges::copy_n(solver_.u(), std::ssize(iteration_.u()), iteration_.u().begin());
   }
@@ -123,6 +130,47 @@ class ByHand {
   WaveIteration iteration_;
   AlignedVector record_;
 };
+
+TEST(InterfaceSolver, WithoutTimeForASolveTheIterationIsAveraged) {
+  using Effort = InterfaceSolver::Effort;
+  const System system = testing::duffing_grid(2, 2);
+  ByHand island(system);
+  const double first = island.evaluate();
+  double last = first;
+  EXPECT_FALSE(island.rehearse(Effort::solve)) << "there are no factors yet";
+  for (const Effort most : {Effort::average, Effort::solve}) {  // of factors that there are not
+    for (int k = 0; k < 20; ++k) {
+      EXPECT_TRUE(island.judge(last, most));
+      EXPECT_EQ(island.done, Effort::average);
+      EXPECT_FALSE(island.solver().on_trial(0));
+      island.adopt();
+      const double next = island.evaluate();
+      EXPECT_LE(next, last * (1.0 + 1e-12)) << "the gap of an averaged iteration never grows";
+      last = next;
+    }
+  }
+  EXPECT_EQ(island.solver().linearisation_evaluations(), 0);
+  EXPECT_LT(last, 0.5 * first);
+}
+
+TEST(InterfaceSolver, SolvesWithTheFactorsOfARehearsal) {
+  using Effort = InterfaceSolver::Effort;
+  const System system = testing::duffing_grid(2, 2);
+  ByHand island(system);
+  double last = island.evaluate();
+  const double first = last;
+  EXPECT_TRUE(island.rehearse(Effort::renew));
+  EXPECT_TRUE(island.rehearse(Effort::solve));
+  island.solver().begin();
+  for (int k = 0; k < 4; ++k) {
+    island.judge(last, Effort::solve);
+    EXPECT_NE(island.done, Effort::renew);
+    island.adopt();
+    last = island.evaluate();
+  }
+  EXPECT_EQ(island.solver().linearisation_evaluations(), 0);
+  EXPECT_LT(last, 1e-6 * first);
+}
 
 TEST(InterfaceSolver, GoesBackToTheLastEvaluationThatStands) {
   const System system = testing::duffing_grid(2, 2);

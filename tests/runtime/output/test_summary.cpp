@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <portwave/runtime/output/summary.hpp>
+#include <portwave/subsystems/catalogue/oscillators.hpp>
 
 #include "support/oscillator_pair.hpp"
 
@@ -276,6 +277,50 @@ TEST(Summary, ReadsBackToTheSameDoubles) {
   const Json json = Json::parse(summary_json(summary).dump(2));
   EXPECT_EQ(json["energy"]["initial_J"].get<double>(), 1.0 / 3.0);
   EXPECT_EQ(json["energy"]["mismatch_J"].get<double>(), -5e-324);
+}
+
+RunSummary run_lossless(int iterations, double tolerance = 0.0, double amplitude = 1.0) {
+  SystemBuilder builder;
+  for (const double mass : {1.0, 1.5}) {
+    builder.add(
+        mass == 1.0 ? "A" : "B",
+        linear_oscillator({.mass_kg = mass, .stiffness_N_per_m = mass == 1.0 ? 10.0 : 20.0}),
+        {.initial_state = {mass == 1.0 ? amplitude : -amplitude, 0}});
+  }
+  builder.connect("A.coupling", "B.coupling");
+  const System system = builder.build();
+  WaveCoupling method{.iterations = iterations, .impedance = {20.0}, .guard = true};
+  method.tolerance = tolerance;
+  const StepperOptions options{.step_s = 0.01, .method = method};
+  Stepper stepper(system, options);
+  stepper.run(1000);
+  return summarize("lossless", options, stepper, 1.0);
+}
+
+TEST(Summary, ARunThatLosesItsEnergyBetweenThePartsIsPoor) {
+  for (const double amplitude : {1e-6, 1.0, 1e5}) {
+    const RunSummary poor = run_lossless(1, 0.0, amplitude);
+    EXPECT_GT(poor.mismatch_share(), RunSummary::kPoorMismatch) << amplitude;
+    EXPECT_FALSE(poor.is_all_well());
+    EXPECT_NE(summary_text(poor).find("poor: "), std::string::npos) << summary_text(poor);
+    EXPECT_EQ(summary_json(poor)["coupling"]["poor"], true);
+    EXPECT_EQ(summary_json(poor)["all_well"], false);
+    const RunSummary good = run_lossless(200, 1e-10, amplitude);
+    EXPECT_LT(good.mismatch_share(), 1e-6) << "control, amplitude " << amplitude;
+    EXPECT_EQ(summary_text(good).find("coupling  "), std::string::npos);
+    // All of the energy is moved at some time, within parts that keep most of theirs.
+    EXPECT_GT(good.moved_J, 0.5 * good.energy.initial_J);
+  }
+  EXPECT_EQ(run_lossless(1, 0.0, 0.0).mismatch_share(), 0.0) << "at rest";
+}
+
+TEST(Summary, ABudgetWithoutAToleranceTellsItsResidual) {
+  const RunSummary open = run_lossless(5);
+  EXPECT_GT(open.coupling.residual, 1e-3);
+  EXPECT_NE(summary_text(open).find("nobody asked for convergence"), std::string::npos);
+  EXPECT_LT(run_lossless(100).coupling.residual, 1e-6);
+  EXPECT_EQ(summary_text(run_lossless(100, 1e-10)).find("nobody"), std::string::npos) << "control";
+  EXPECT_EQ(open.coupling.count, 10) << "after 1, 2, 4, …, 512 steps";
 }
 
 TEST(SummaryText, NamesWhatAReaderLooksFor) {

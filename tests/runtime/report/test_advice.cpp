@@ -51,6 +51,10 @@ const std::vector<Poor>& poor_runs() {
          s["certificate"]["status"] = "conditional";
          s["certificate"]["energy_safety"]["status"] = "not_kept";
        }},
+      {"coupled_poorly", "coupling is poor",
+       [](Json& s) {
+         s["coupling"] = {{"poor", true}, {"mismatch_share", 0.3}, {"moved_J", 10.0}};
+       }},
       {"budget_too_small", "too small", [](Json& s) { s["iterations"]["not_converged"] = 500; }},
       {"wrong_impedance", "converges slowly",
        [](Json& s) {

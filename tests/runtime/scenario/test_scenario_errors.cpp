@@ -370,7 +370,14 @@ TEST(ScenarioErrors, TablesNameTheLine) {
             (Lines{table + "3: " + row + "\"1;2\"", table + "4: " + row + "\"2,x\"",
                    table + "5: " + row + "\"3\"", table + "6: " + row + "\"4,nan\"",
                    table + "7: " + row + "\"5,1,2\""}));
-  EXPECT_EQ(errors_of("0,1\n1,1\n1,2\n"), Lines{table + "3: times must increase: 1 follows 1"});
+  EXPECT_EQ(
+      errors_of("0,1\n1,1\n1,2\n1,3\n"),
+      Lines{table + "4: more than two knots at 1 s: a jump has two, the value before it and the "
+                    "one after"});
+  EXPECT_EQ(
+      errors_of("0,1\n1,1\n0.5,2\n"),
+      Lines{table + "3: times must not decrease: 0.5 follows 1. Two knots of equal time are a "
+                    "jump"});
   EXPECT_EQ(errors_of("0,1e999\n"), Lines{table + "1: " + row + "\"0,1e999\""});
   EXPECT_EQ(errors_of("time_s,value\n\n"),
             Lines{"the table \"force.csv\" has no rows \"time_s,value\""});
@@ -403,7 +410,7 @@ TEST(ScenarioErrors, Overrides) {
           ": --set \"/time/~2\": must be a JSON pointer such as /time/step_s",
           "/tme/step_s: --set does not fit: the file has no key \"tme\". Did you mean \"time\"?",
           "/name/first: --set does not fit: /name is neither an object nor an array",
-          "/time/stp_s: unknown key \"stp_s\".\nkeys: \"step_s\", \"step\", \"end_s\", \"steps\". "
+          "/time/stp_s: unknown key \"stp_s\".\nkeys: \"start_s\", \"step_s\", \"step\", \"end_s\", \"steps\". "
           "Did you "
           "mean \"step_s\"?",
           "/subsystems/9/name: --set does not fit: /subsystems is an array of 4; \"9\" is not an "

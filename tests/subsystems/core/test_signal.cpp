@@ -1,10 +1,12 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/core/gauss_stages.hpp"
 #include "portwave/subsystems/core/signal.hpp"
 
 namespace portwave {
@@ -97,17 +99,20 @@ TEST(Signal, RefusesWhatIsNotFinite) {
   EXPECT_EQ(sines[3].what, "must be finite, got nan");
 }
 
-TEST(Signal, RefusesEmptyListsAndTimesThatDoNotIncrease) {
+TEST(Signal, RefusesEmptyListsAndTimesThatDecrease) {
   EXPECT_EQ(issues_of([] { Signal::sine_product(1.0, {}); }).at(0).where, "/sines");
   EXPECT_EQ(issues_of([] { Signal::piecewise_linear({}); }).at(0).where, "/knots");
   const Issues knots = issues_of([] {
-    Signal::piecewise_linear({{0, 0}, {1, 0}, {1, 0}, {0.5, kNaN}});
+    Signal::piecewise_linear({{0, 0}, {1, 0}, {1, 1}, {1, 2}, {0.5, kNaN}});
   });
   ASSERT_EQ(knots.size(), 3U);
-  EXPECT_EQ(knots[0].where, "/knots/2/time_s");
-  EXPECT_EQ(knots[0].what, "times must increase strictly: 1 follows 1");
-  EXPECT_EQ(knots[1].where, "/knots/3/value");
-  EXPECT_EQ(knots[2].where, "/knots/3/time_s");
+  EXPECT_EQ(knots[0].where, "/knots/3/time_s");
+  EXPECT_EQ(knots[0].what,
+            "more than two knots at 1 s: a jump has two, the value before it and the one after");
+  EXPECT_EQ(knots[1].where, "/knots/4/value");
+  EXPECT_EQ(knots[2].where, "/knots/4/time_s");
+  EXPECT_EQ(knots[2].what,
+            "times must not decrease: 0.5 follows 1. Two knots of equal time are a jump");
 }
 
 // What is refused above is refused for its defect alone.
@@ -115,6 +120,110 @@ TEST(SignalControl, AcceptsTheSameWithoutTheDefect) {
   EXPECT_TRUE(issues_of([] { Signal::sine_product(2.0, {{1.0, 0.0}}, 1.0); }).empty());
   EXPECT_TRUE(issues_of([] { Signal::piecewise_linear({{0, 0}}); }).empty());
   EXPECT_TRUE(issues_of([] { Signal::piecewise_linear({{0, 0}, {1, 0}, {1.5, 0}}); }).empty());
+  EXPECT_TRUE(issues_of([] {
+                Signal::piecewise_linear({{0, 0}, {0, 1}, {1, 0}, {1, 2}});
+              }).empty());
+}
+
+TEST(Signal, TwoKnotsOfEqualTimeAreAJump) {
+  const Signal signal = Signal::piecewise_linear({{0, 1}, {0, 2}, {1, 4}, {1, -3}, {2, 0}, {2, 7}});
+  EXPECT_EQ(signal(-1e-300), 1.0);
+  EXPECT_EQ(signal(0.0), 2.0) << "at the jump it is what it is after it";
+  EXPECT_EQ(signal(0.5), 3.0);
+  EXPECT_NEAR(signal(std::nextafter(1.0, 0.0)), 4.0, 1e-14);
+  EXPECT_EQ(signal(1.0), -3.0);
+  EXPECT_EQ(signal(2.0), 7.0);
+  EXPECT_EQ(signal(1e9), 7.0);
+  EXPECT_EQ(signal.next_kink(0.0), 1.0);
+  EXPECT_EQ(signal.next_kink(1.0), 2.0);
+  EXPECT_EQ(signal.next_kink(2.0), kInfinity);
+}
+
+TEST(Signal, ASampleAtAJumpIsThatAfterItHoweverTheTimeWasRounded) {
+  const Signal signal = Signal::piecewise_linear({{0, 0}, {0.35, 0}, {0.35, 1}, {1, 1}});
+  const Signal far = Signal::piecewise_linear({{0, 0}, {1e6 + 0.3, 0}, {1e6 + 0.3, 1}});
+  int before = 0;
+  for (int n = 1; n <= 1000; ++n) {
+    const double period = 0.35 / n;
+    EXPECT_EQ(signal.at_sample(n * period, period), 1.0) << n;
+    EXPECT_EQ(signal.at_sample((n - 0.01) * period, period), 0.0) << n;
+    EXPECT_EQ(far.at_sample(1e6 + n * (0.3 / n), 0.3 / n), 1.0) << n;
+    before += signal(n * period) == 0.0 ? 1 : 0;
+  }
+  EXPECT_GT(before, 0) << "control: rounding alone puts some of these before the jump";
+}
+
+/// ∫ of a table times τᵏ over a step, τ from 0 to 1 in it, by the trapezoidal rule between all knots and
+/// many points between them, with the ends of each stretch taken from inside.
+double moment(const Signal& signal, const std::vector<double>& breaks, double begin, double length,
+              int k) {
+  std::vector<double> ends = {begin};
+  for (const double t : breaks) {
+    if (t > begin && t < begin + length) ends.push_back(t);
+  }
+  ends.push_back(begin + length);
+  double sum = 0.0;
+  for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
+    constexpr int kPoints = 4000;
+    const double width = (ends[i + 1] - ends[i]) / kPoints;
+    for (int j = 0; j < kPoints; ++j) {
+      const double t = ends[i] + (j + 0.5) * width;
+      sum += width / length * signal(t) * std::pow((t - begin) / length, k);
+    }
+  }
+  return sum;
+}
+
+double moment_of_stages(const Signal& signal, double begin, double length, int stages, int k) {
+  const GaussStages& rule = gauss_stages(stages);
+  double sum = 0.0;
+  for (int i = 0; i < stages; ++i) {
+    const double c = rule.c[static_cast<std::size_t>(i)];
+    const double u = signal.in_step({begin + c * length, begin, length, c, stages});
+    sum += rule.b[static_cast<std::size_t>(i)] * std::pow(c, k) * u;
+  }
+  return sum;
+}
+
+TEST(Signal, AStepSeesTheMeanOfATableWhereverItsKnotsLie) {
+  const std::vector<double> times = {0.13, 0.4, 0.4, 0.41, 0.42, 1.7, 1.7};
+  std::vector<Signal::Knot> knots;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    knots.push_back({times[i], std::sin(9.0 * static_cast<double>(i)) + 0.3});
+  }
+  const Signal signal = Signal::piecewise_linear(knots);
+  for (const double length : {0.05, 0.3, 0.77, 3.0}) {
+    for (int n = -1; n < 20; ++n) {
+      const double begin = 0.11 * n;
+      for (int stages = 1; stages <= kMostStages; ++stages) {
+        for (int k = 0; k < stages; ++k) {
+          EXPECT_NEAR(moment_of_stages(signal, begin, length, stages, k),
+                      moment(signal, times, begin, length, k), 2e-7)
+              << "from " << begin << " for " << length << ", stages " << stages << ", moment " << k;
+        }
+      }
+    }
+  }
+}
+
+TEST(SignalControl, SamplesAtTheStagesMissTheMean) {
+  const Signal table = Signal::piecewise_linear({{0, 0}, {1, 0}, {1, 0.1}, {4, 0.1}});
+  const Signal sampled = Signal::callback([table](double t) { return table(t); });
+  EXPECT_NEAR(moment_of_stages(table, 0.7, 0.5, 3, 0), 0.1 * 0.2 / 0.5, 1e-15);
+  EXPECT_GT(std::abs(moment_of_stages(sampled, 0.7, 0.5, 3, 0) - 0.1 * 0.2 / 0.5), 1e-3);
+}
+
+TEST(Signal, WithoutKnotsInTheStepATableIsSampled) {
+  const Signal signal = Signal::piecewise_linear({{0, 0.3}, {0.1, 0.7}, {0.7, -1.1}});
+  for (int stages = 1; stages <= kMostStages; ++stages) {
+    for (int i = 0; i < stages; ++i) {
+      const double c = gauss_stages(stages).c[static_cast<std::size_t>(i)];
+      // The ends of the step are knots but for rounding.
+      const double begin = 0.1 * (1.0 - 1e-14), length = 0.6 * (1.0 + 1e-14);
+      const double time = begin + c * length;
+      EXPECT_EQ(signal.in_step({time, begin, length, c, stages}), signal(time));
+    }
+  }
 }
 
 }  // namespace

@@ -56,11 +56,13 @@ struct ScalarCoupling {
 /// Source: Bartel, Günther, Jacob & Reis, Numer. Math. 155 (2023), Remark 7.
 class CondensedSystem {
  public:
-  explicit CondensedSystem(const System& system);
+  /// `start_s`: when its runs begin.
+  explicit CondensedSystem(const System& system, double start_s = 0.0);
   /// It keeps the system's address: a temporary would be gone.
-  explicit CondensedSystem(const System&& system) = delete;
+  explicit CondensedSystem(const System&& system, double start_s = 0.0) = delete;
 
   const System& system() const { return *system_; }
+  double start_s() const { return start_s_; }
   int size() const { return size_; }  ///< n, all states
   std::span<const CondensedBlock> blocks() const { return blocks_; }
   std::span<const CondensedInput> inputs() const { return inputs_; }
@@ -85,8 +87,8 @@ class CondensedSystem {
   SparseMatrix B() const;
 
   /// The initial states of the parts. Where the system is a descriptor system, the algebraic
-  /// components are computed from the others and u(0).
-  /// Where inputs act on hidden constraints (index 2), u′(0) is a forward difference over 1e-8 s.
+  /// components are computed from the others and u at the start.
+  /// Where inputs act on hidden constraints (index 2), u′ there is a forward difference over 1e-8 s.
   /// Errors: ConfigError when no consistent state has the given Ex, naming the violated equations;
   /// when an input throws or is not finite.
   Eigen::VectorXd initial_state() const;
@@ -122,6 +124,7 @@ class CondensedSystem {
   SparseMatrix block_diagonal(SparseMatrix CondensedBlock::*member) const;
 
   const System* system_;
+  double start_s_;
   int size_ = 0;
   std::vector<CondensedBlock> blocks_;
   std::vector<int> block_of_part_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,5 +61,17 @@ struct Linearisation {
 /// cannot be found.
 Linearisation linearised(const System& system, const OperatingPoint& at = {},
                          const std::vector<LinearOutput>& outputs = {});
+
+/// Efforts and flows of all scalar ports.
+struct PortValues {
+  std::vector<double> effort, flow;
+};
+
+/// Those at a point, from the equations of the parts and of the junctions alone, at O(n) for a chain of n
+/// parts. Where parts are joined rigidly they are those that keep the parts together, inputs changing as they
+/// do just after `time_s`. Empty where states and inputs do not determine them (a constraint that nothing
+/// which moves answers to, states at odds with a rigid joint, opaque and descriptor parts).
+/// Errors: what an input throws.
+std::optional<PortValues> port_values(const System& system, const OperatingPoint& at);
 
 }  // namespace portwave

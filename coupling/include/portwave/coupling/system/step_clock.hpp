@@ -12,6 +12,7 @@ namespace PORTWAVE_EXPORT portwave {
 /// Equal steps that follow one another are not added up but multiplied, t = t₀ + n·h, so that the
 /// rounding does not grow with their number. A step of another size begins a new stretch: t₀ is
 /// then the time reached so far. A run from 0 with one step size has t = n·h, to the last bit.
+/// A run that begins at t₀ counts from there.
 /// Cost   one multiplication and one addition per question; a step compares and counts.
 class StepClock {
  public:
@@ -32,8 +33,8 @@ class StepClock {
   /// Whether a run comes to such a time: where it was read from a file.
   bool is_sound() const {
     constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
-    return std::isfinite(time_s()) && start_s_ >= 0.0 && step_s_ >= 0.0 && equal_steps_ >= 0 &&
-           steps_ >= 0 && equal_steps_ <= kMostSteps && steps_ <= kMostSteps;
+    return std::isfinite(time_s()) && std::isfinite(start_s_) && step_s_ >= 0.0 &&
+           equal_steps_ >= 0 && steps_ >= 0 && equal_steps_ <= kMostSteps && steps_ <= kMostSteps;
   }
 
   /// A step of `step_s` > 0 has been made.

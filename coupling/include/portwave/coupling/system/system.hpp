@@ -50,10 +50,15 @@ using Joint = std::variant<joint::Connection, joint::CommonEffort, joint::Common
                            joint::Free, joint::Fixed, joint::Resistive>;
 
 /// Where a step from t of size h samples an external input: scale · u(t + h/2 + shift·h). Of a step
-/// with one stage at its middle.
+/// with one stage at its middle. `begin` and `length`: the substep that it is in, likewise from the middle
+/// of the step and in shares of h; `tau`, `stages`: as Signal::StepPlace.
 struct InputNode {
   double shift = 0.0;
   double scale = 1.0;
+  double begin = -0.5;
+  double length = 1.0;
+  double tau = 0.5;
+  int stages = 1;
 };
 
 /// A part in place: its name, component, initial state and external inputs.
@@ -72,7 +77,10 @@ struct Part {
   double input_at(std::size_t channel, double mid_s, double step_s,
                   std::span<const double> set_values = {}) const {
     const InputNode node = input_nodes.empty() ? InputNode{} : input_nodes[channel];
-    return node.scale * inputs[channel].at(mid_s + node.shift * step_s, set_values);
+    return node.scale *
+           inputs[channel].in_step({mid_s + node.shift * step_s, mid_s + node.begin * step_s,
+                                    node.length * step_s, node.tau, node.stages},
+                                   set_values);
   }
 
   /// Its physics; null: the part is opaque.

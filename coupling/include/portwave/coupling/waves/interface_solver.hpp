@@ -66,9 +66,16 @@ class InterfaceSolver {
   /// Takes in the gap |P S(u) − u|² of an evaluation of an engaged island. False: it does not
   /// stand.
   bool accept(int island, double gap_square);
-  /// Makes the next iterate. `record` is frozen, `exchanged` is P S(u); looked at only if the last
-  /// evaluation stands. All are whole systems' arrays.
-  void advance(int island, const double* record, const double* u, const double* exchanged);
+  /// What an update may cost: u ← u + ½(P S(u) − u) costs nothing.
+  enum class Effort { average, solve, renew };
+  /// Makes the next iterate, with `most` at the most. `record` is frozen, `exchanged` is P S(u); looked at
+  /// only if the last evaluation stands. All are whole systems' arrays. Gives what was done.
+  Effort advance(int island, const double* record, const double* u, const double* exchanged,
+                 Effort most = Effort::renew);
+  /// Between steps: renews D of a nonlinear island at these waves, or solves with the factors that there
+  /// are. False where there are none to be had.
+  bool rehearse(int island, const double* record, const double* u, const double* exchanged,
+                Effort effort);
 
   const double* u() const { return u_.data(); }
   /// P S(u) at the last evaluation that stands.
@@ -101,6 +108,7 @@ class InterfaceSolver {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   Island* prepare(int island);
   bool will_do(const Island& own) const;
+  void update(int island, Island& own, const double* record);
   void take_base(Island& own, const double* u, const double* exchanged);
   void renew(Island& own, const double* record) const;
   void catch_up(Island& own) const;

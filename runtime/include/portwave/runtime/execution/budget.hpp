@@ -45,7 +45,12 @@ std::string_view to_string(StopReason reason);
 /// steps, then after twice as many each time that it was too long indeed. Time comes in from
 /// outside: the class itself never reads a clock.
 ///
-/// One thread at a time may call it, except that `horizon` may be called by several at once.
+/// Where an island solves its interface equation, the time of that is not the iterations': a solve is made
+/// where it is known to fit before one more iteration and the commit, else the plain iteration goes on. After a
+/// step of solves that did not converge they are left out, for 1, 3, 7, … steps, as long as that goes on.
+///
+/// One thread at a time may call it, except that `horizon`, `affords` and `took` may be called by several at
+/// once.
 class DeadlineScheduler {
  public:
   using Clock = std::chrono::steady_clock;
@@ -65,17 +70,26 @@ class DeadlineScheduler {
     last_done_.store(0, std::memory_order_relaxed);
     lost_time_.store(false, std::memory_order_relaxed);
     is_trial_ = starved_ >= patience_;
+    begin_solves();
   }
 
   /// How many iterations in all may be done before time must be looked at again, `done` of at most
   /// `budget` being done. `done` itself: stop now.
   int horizon(int done, int budget, Time now) const;
 
-  /// The step is over: `iterations`, those that renew a linearisation among them, ended at
-  /// `inner_end`, the commit at `end`. Returns the slack,
+  /// What solving an interface equation takes, beside evaluations: with the factors that there are, or with
+  /// a new linearisation.
+  enum class Solve : std::uint8_t { none, with_factors, anew };
+  /// The most that fits now, before one more iteration.
+  Solve affords(Time now) const;
+  /// A solve took so long [s]: in a step, or in `rehearse` before the first one.
+  void took(Solve what, double time_s) const;
+  void rehearse(Solve what, double time_s);
+
+  /// The step is over: `iterations` ended at `inner_end`, the commit at `end`. Returns the slack,
   /// deadline − duration [s]. `usual`: the commit had nothing out of the ordinary to do, so that a
   /// long one is time that was lost.
-  double finish(int iterations, Time inner_end, Time end, bool usual = true);
+  double finish(int iterations, Time inner_end, Time end, bool usual = true, bool converged = true);
 
   /// Current estimates [s].
   double iteration_s() const { return iteration_.value; }
@@ -114,6 +128,10 @@ class DeadlineScheduler {
   static constexpr int kLeastPatience = 8, kMostPatience = 8192;
 
   void learn(int iterations, double inner_s);
+  void begin_solves();
+  void finish_solves(bool converged);
+  double left_for_iterations(Time now) const;
+  double commit_reserve() const;
 
   double deadline_s_;
   Time begin_{};
@@ -124,7 +142,13 @@ class DeadlineScheduler {
   mutable std::atomic<Time> last_check_{};
   mutable std::atomic<int> last_done_{0};
   mutable std::atomic<bool> lost_time_{false};
-  RunningQuantile iteration_, commit_;
+  RunningQuantile iteration_, quick_iteration_, commit_, usual_commit_;
+  // Solves: what each takes, and in this step in all and at most; steps until they are tried again.
+  double solve_s_[2] = {};
+  mutable std::atomic<double> solved_s_{0.0}, most_[2] = {};
+  bool may_solve_ = true;
+  int failed_solves_ = 0, without_solves_ = 0;
+  mutable std::atomic<double> seen_solved_s_{0.0};  // at the last look at the clock
   std::int64_t steps_ = 0, misses_ = 0, preempted_misses_ = 0;
   double worst_slack_s_ = 0.0;
   std::vector<double> slack_;

@@ -142,6 +142,8 @@ std::string_view to_string(Resolution::Kind kind);
 struct StepperOptions {
   double step_s = 0.01;                 ///< macro-step h > 0; with `sizes` the largest one
   std::optional<StepSizes> sizes = {};  ///< empty: all steps are of size step_s
+  double start_s =
+      0.0;  ///< time at which the run begins, of any sign; step n ends at start_s + (n + 1) h
   CouplingMethod method = {};
   /// Sensors, controllers and actuators: sampled before each step, their outputs held over it. Null:
   /// none. Wave coupling only.
@@ -224,6 +226,17 @@ struct IterationStatistics {
   double ratio(std::int64_t count) const {
     return count == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(count);
   }
+};
+
+/// What the coupling came to where a run was looked at: after 1, 2, 4, 8, … steps.
+struct CouplingLooks {
+  std::int64_t count = 0;
+  /// The largest sum over parts of the energy of their motion since the start [J]: of how far H was from
+  /// H(x₀) or, where that is more, from H(x₀) + ∇H(x₀)ᵀ(x − x₀), which of a linear part is ½(x − x₀)ᵀQ(x − x₀)
+  /// and does not see preloads. With a ledger, and not in slices.
+  double moved_J = 0.0;
+  /// Where nobody asked for convergence: the largest |P b − a| beside the waves, of committed waves.
+  double residual = 0.0;
 };
 
 /// A settable input, found once by its name (Stepper::find_input).
@@ -330,8 +343,9 @@ class Stepper {
   Stepper clone(int threads = 0) const;
 
   const System& system() const;
-  std::int64_t step_index() const;  ///< macro-steps committed
-  double time_s() const;            ///< simulated time that was reached, from 0
+  std::int64_t step_index() const;                     ///< macro-steps committed
+  double start_s() const { return options_.start_s; }  ///< as StepperOptions::start_s
+  double time_s() const;  ///< simulated time that was reached, from StepperOptions::start_s
   int threads() const;
   /// Tasks of a step; without waves those of the phase that has most of them, and 1 when serial.
   int tasks() const;
@@ -420,6 +434,7 @@ class Stepper {
   /// parts of this rank and those that the certificate names now have a name; others are "number 7".
   std::string name_of_part(int number) const;
   const IterationStatistics& iterations() const;
+  const CouplingLooks& coupling() const { return looks_; }
   /// Null without StepSizes.
   const StepSizeStatistics* step_sizes() const;
   /// Of wave coupling; empty where nobody looks: without waves, and in a slice of a system.
@@ -437,6 +452,9 @@ class Stepper {
   Stepper(std::unique_ptr<System> system, const StepperOptions& options);
   StepReport step_to(double limit_s);
   void tell(const StepReport& report) const;
+  /// After a step.
+  void look() noexcept;
+  double motion_of(int part);
   void archive(StateArchive& archive);
   /// Errors: std::logic_error where there are no snapshots of the run.
   const std::shared_ptr<const StepIdentity>& identity() const;
@@ -468,7 +486,9 @@ class Stepper {
   std::vector<std::function<void(const Stepper&, const StepReport&)>> observers_;
   mutable std::vector<std::vector<ScalarChannel>> channels_;  // by set, where there is one rank
   StepperOptions options_;                                    // as they were given
-  mutable std::shared_ptr<const StepIdentity> identity_;      // null: not known yet
+  CouplingLooks looks_;
+  std::vector<double> gradient_;                          // of a part, where the run is looked at
+  mutable std::shared_ptr<const StepIdentity> identity_;  // null: not known yet
   std::vector<std::byte> before_;  // while a snapshot is restored: to go back to
 };
 

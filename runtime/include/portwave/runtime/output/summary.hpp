@@ -30,19 +30,25 @@ struct RunSummary {
   double step_s = 0.0;
   std::optional<StepSizes> sizes;  ///< where steps choose their size; step_s is the largest
   StepSizeStatistics step_sizes;   ///< and what they came to
-  double time_s = 0.0;             ///< simulated time that was reached
+  double start_s = 0.0;            ///< simulated time at which the run began
+  double time_s = 0.0;             ///< and that it reached
   std::vector<Events> events;      ///< by watch
   std::string ended_by;            ///< name of the watch that ended the run; empty: none did
   bool completed = true;           ///< false: interrupted, or failed, after `steps` steps
-  std::string failure;             ///< what StepError said; empty: the run did not fail
-  CouplingMethod method;           ///< as asked for
-  int stages = 1;                  ///< of a step, with wave coupling
-  MethodChoice choice;             ///< what it came to, and why; without waves in words
-  std::string remarks;             ///< as Stepper::remarks
-  bool follows_state = false;      ///< impedances are tuned to the state of nonlinear parts
-  TuningStatistics tuning;         ///< zeros without waves
-  GuardStatistics guard;           ///< zeros without a guard
+  std::vector<std::string>
+      notes;              ///< sentences, such as on tables of inputs that the run did not come to
+  std::string failure;    ///< what StepError said; empty: the run did not fail
+  CouplingMethod method;  ///< as asked for
+  int stages = 1;         ///< of a step, with wave coupling
+  MethodChoice choice;    ///< what it came to, and why; without waves in words
+  std::string remarks;    ///< as Stepper::remarks
+  bool follows_state = false;  ///< impedances are tuned to the state of nonlinear parts
+  TuningStatistics tuning;     ///< zeros without waves
+  GuardStatistics guard;       ///< zeros without a guard
   IterationStatistics iterations;
+  CouplingLooks coupling;
+  /// The largest of what was supplied, dissipated, and the change of what parts store [J].
+  double moved_J = 0.0;
   Certify certify = Certify::energy;
   bool has_ledger = true;  ///< else energy and certificate say nothing
   EnergyTotals energy;
@@ -69,15 +75,21 @@ struct RunSummary {
 
   /// The steps resolve the motion, as far as anybody looked.
   bool is_resolved() const { return !resolution || resolution->kind == Resolution::Kind::resolved; }
-  /// The certificate holds, every step met its tolerance, the guard changed none noticeably, and the
-  /// steps resolve the motion: what `portwave run --strict` asks for.
+  /// The certificate holds, every step met its tolerance, the guard changed none noticeably, the steps
+  /// resolve the motion, and the coupling is not poor: what `portwave run --strict` asks for.
   bool is_all_well() const {
     return failure.empty() && certificate.status == CertificateStatus::holds &&
-           iterations.not_converged == 0 && guard.missed_steps == 0 && is_resolved();
+           iterations.not_converged == 0 && guard.missed_steps == 0 && is_resolved() &&
+           !is_coupled_poorly();
   }
+  /// Of the energy that the run moved, what went astray between the parts; 0 where that is rounding.
+  double mismatch_share() const;
+  static constexpr double kPoorMismatch = 0.05;
+  /// It is more than kPoorMismatch.
+  bool is_coupled_poorly() const { return mismatch_share() > kPoorMismatch; }
   double steps_per_s() const { return static_cast<double>(steps) / wall_s; }
   /// Simulated time per wall time: above 1 is faster than real time.
-  double real_time_factor() const { return time_s / wall_s; }
+  double real_time_factor() const { return (time_s - start_s) / wall_s; }
 };
 
 /// The watch that says that the run ends with the last step; null: none does.

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -35,8 +37,10 @@ class Signal {
   /// u(t) = offset + amplitude · Π_k sin(2π frequency_k t + phase_k)
   /// Errors: ConfigError when `sines` is empty or a number is not finite.
   static Signal sine_product(double amplitude, std::vector<Sine> sines, double offset = 0.0);
-  /// Linear between the knots, constant before the first and after the last.
-  /// Errors: ConfigError unless there is a knot, times increase strictly and all is finite.
+  /// Linear between the knots, constant before the first and after the last. Two knots of equal time are
+  /// a jump: at that instant u is what it is after it.
+  /// Errors: ConfigError unless there is a knot, times do not decrease, no more than two are equal and all
+  /// is finite.
   static Signal piecewise_linear(std::vector<Knot> knots);
   /// u(t) = function(t). Errors: ConfigError when `function` is empty.
   static Signal callback(std::function<double(double)> function);
@@ -75,6 +79,26 @@ class Signal {
     const bool is_set = slot_ >= 0 && !set_values.empty();
     return is_set ? set_values[static_cast<std::size_t>(slot_)] : (*this)(time_s);
   }
+  /// A place in a step, or in one of the substeps that it consists of.
+  struct StepPlace {
+    double time_s = 0.0;    ///< the place: begin_s + tau·length_s
+    double begin_s = 0.0;   ///< of the step
+    double length_s = 0.0;  ///< of the step
+    double tau = 0.5;       ///< the place, as a share of the step
+    int stages = 1;         ///< of the step, at most kMostStages
+  };
+  /// What a step sees of the input at one of its stages: u there. Of a table with knots within the step it
+  /// is p(tau), p being the polynomial through as many stages that is nearest to u in the mean, so that the
+  /// mean over the step is right wherever it lies.
+  double in_step(const StepPlace& place, std::span<const double> set_values = {}) const;
+  /// u at a sample instant: what rounding alone puts before a jump counts as after it.
+  double at_sample(double time_s, double period_s) const;
+  /// From the first to the last knot of a table of several; nothing for other signals.
+  struct Span {
+    double begin_s = 0.0;
+    double end_s = 0.0;
+  };
+  std::optional<Span> table_span() const;
   bool is_settable() const;
   /// Made of a function: who may call it, and when, is said above.
   bool is_callback() const;
@@ -120,5 +144,8 @@ class Signal {
   std::shared_ptr<const Kind> kind_;  ///< null: u(t) = 0
   int slot_ = -1;
 };
+
+/// What is wrong with a knot at `time_s` that follows those before; empty where nothing is.
+std::string knot_defect(std::span<const Signal::Knot> before, double time_s);
 
 }  // namespace portwave
