@@ -77,19 +77,27 @@ Range power(const Range& a, const Range& b) {
 
 enum class Truth : std::uint8_t { no, yes, open };
 
-/// a < b, or a ≤ b where `or_equal`, over an open interval: bounds that touch do not meet within.
+/// Whether a bound may be the value for longer than an instant: what is smooth and no constant comes to it
+/// at single instants only.
+bool dwells(const Range& a) { return is_point(a) || !a.is_smooth; }
+
+/// a < b, or a ≤ b where `or_equal`.
 Truth is_less(const Range& a, const Range& b, bool or_equal) {
+  const bool may_be_equal = dwells(a) && dwells(b);
   if (is_point(a) && is_point(b)) {
     return (or_equal ? a.low <= b.low : a.low < b.low) ? Truth::yes : Truth::no;
   }
-  if (a.high <= b.low) return Truth::yes;
-  if (a.low >= b.high) return Truth::no;
+  if (a.high < b.low || (a.high == b.low && (or_equal || !may_be_equal))) return Truth::yes;
+  if (a.low > b.high || (a.low == b.high && (!or_equal || !may_be_equal))) return Truth::no;
   return Truth::open;
 }
 
 Truth is_equal(const Range& a, const Range& b) {
   if (is_point(a) && is_point(b)) return a.low == b.low ? Truth::yes : Truth::no;
-  return a.high <= b.low || a.low >= b.high ? Truth::no : Truth::open;
+  const bool may_be_equal = dwells(a) && dwells(b);
+  if (a.high < b.low || a.low > b.high) return Truth::no;
+  if ((a.high == b.low || a.low == b.high) && !may_be_equal) return Truth::no;
+  return Truth::open;
 }
 
 Truth no(Truth truth) {
@@ -115,7 +123,7 @@ Range lesser(const Range& a, const Range& b, bool smallest) {
 Range floored(const Range& a, bool smooth) {
   const double low = std::floor(a.low);
   if (is_point(a)) return {low, low, smooth};
-  const double high = std::max(low, std::ceil(a.high) - 1.0);
+  const double high = a.is_smooth ? std::max(low, std::ceil(a.high) - 1.0) : std::floor(a.high);
   return {low, high, smooth && low == high};
 }
 
@@ -293,9 +301,9 @@ class ExpressionRange {
           const double sign = a.low > 0.0 ? 1.0 : a.low < 0.0 ? -1.0 : a.low;
           return {sign, sign, a.is_smooth};
         }
-        if (a.low >= 0.0) return {1.0, 1.0, true};
-        if (a.high <= 0.0) return {-1.0, -1.0, true};
-        return {-1.0, 1.0, false};
+        if (a.low > 0.0 || (a.low == 0.0 && a.is_smooth)) return {1.0, 1.0, true};
+        if (a.high < 0.0 || (a.high == 0.0 && a.is_smooth)) return {-1.0, -1.0, true};
+        return {a.low < 0.0 ? -1.0 : 0.0, a.high > 0.0 ? 1.0 : 0.0, false};
       case Code::floor_of:
         return floored(a, a.is_smooth);
       case Code::ceiling_of: {
