@@ -88,7 +88,7 @@ class StepEngine {
   virtual const Certificate& certificate() const = 0;
   /// Of a part that it names.
   virtual std::string name_of_part(int number) const {
-    return system().parts()[static_cast<std::size_t>(number)].name;
+    return system().name_of_part(number);
   }
   virtual const IterationStatistics& iterations() const = 0;
   virtual std::optional<DeadlineScheduler::Statistics> deadline() const = 0;

@@ -18,6 +18,7 @@
 #include "portwave/runtime/execution/arena.hpp"
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
+#include "portwave/subsystems/base/printable.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "signals/signal_run.hpp"
 
@@ -358,13 +359,9 @@ std::span<const EventCount> Stepper::event_counts() const {
 
 InputSlot Stepper::find_input(std::string_view path) const {
   const auto inputs = system().settable_inputs();
-  const auto label = [this](const System::SettableInput& input) {
-    const Part& part = system().parts()[at(input.part)];
-    return part.name + "." + part.component->signature().inputs[at(input.channel)].name;
-  };
   std::vector<std::string> names;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    names.push_back(label(inputs[i]));
+    names.push_back(system().input_label(inputs[i]));
     if (names.back() == path) return {static_cast<int>(i)};
   }
   std::string what = fmt::format("no settable input is named \"{}\".", path);
@@ -416,15 +413,12 @@ void Stepper::set_inputs(std::span<const double> values) {
 }
 
 double& Stepper::setting(int part, int channel) const {
-  const auto inputs = system().settable_inputs();
-  const auto found = std::ranges::find_if(inputs, [&](const System::SettableInput& input) {
-    return input.part == part && input.channel == channel;
-  });
-  if (found == inputs.end()) {
+  const int slot = system().find_setting(part, channel);
+  if (slot < 0) {
     throw std::out_of_range(
         fmt::format("part {} has no input channel {} that is Signal::settable", part, channel));
   }
-  return settings()[static_cast<std::size_t>(found - inputs.begin())];
+  return settings()[at(slot)];
 }
 
 void Stepper::set_input(int part, int channel, double value) {
@@ -566,8 +560,22 @@ std::span<const double> Stepper::state(int part) const {
 
 std::span<const double> Stepper::state(std::string_view part) const {
   const int index = system().find_part(part);
-  if (index < 0) throw std::out_of_range("no part is named \"" + std::string(part) + "\"");
-  return state(index);
+  if (index >= 0) return state(index);
+  if (const CutName* const cut = system().find_cut(part)) return state_of_cut(*cut);
+  std::vector<std::string> names;
+  for (const Part& own : system().parts()) names.push_back(own.name);
+  for (const CutName& cut : system().cuts()) names.push_back(cut.name);
+  throw std::out_of_range(fmt::format("no part is named {}.{}", in_quotes(part),
+                                      NameSearch(std::move(names)).did_you_mean(part)));
+}
+
+std::span<const double> Stepper::state_of_cut(const CutName& cut) const {
+  std::vector<double>& whole = whole_states_[cut.name];
+  whole.clear();
+  for (const CutName::State& own : cut.states) {
+    whole.push_back(state(cut.first_part + own.piece)[at(own.index)]);
+  }
+  return whole;
 }
 
 double Stepper::effort(int scalar_port) const {

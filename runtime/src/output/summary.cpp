@@ -45,9 +45,19 @@ const Watch* ending_watch(const Stepper& stepper) {
 
 std::string first_part_of(const System& system, int island) {
   for (int i = 0; i < static_cast<int>(system.parts().size()); ++i) {
-    if (system.island_of_part(i) == island) return system.parts()[static_cast<std::size_t>(i)].name;
+    if (system.island_of_part(i) == island) return system.name_of_part(i);
   }
   return {};
+}
+
+/// Of a part that was cut once.
+std::vector<std::string> names_of(const System& system, const std::vector<int>& parts) {
+  std::vector<std::string> names;
+  for (const int part : parts) {
+    const std::string& name = system.name_of_part(part);
+    if (names.empty() || names.back() != name) names.push_back(name);
+  }
+  return names;
 }
 
 RunSummary summarize(std::string scenario, const StepperOptions& options, const Stepper& stepper,
@@ -97,13 +107,8 @@ RunSummary summarize(std::string scenario, const StepperOptions& options, const 
   if (const int part = summary.certificate.missed.part; part >= 0) {
     summary.missed_part = stepper.name_of_part(part);
   }
-  for (const int part : summary.certificate.unjudged_parts) {
-    summary.unjudged_parts.push_back(stepper.system().parts()[static_cast<std::size_t>(part)].name);
-  }
-  for (const int part : summary.certificate.unrepeatable_parts) {
-    summary.unrepeatable_parts.push_back(
-        stepper.system().parts()[static_cast<std::size_t>(part)].name);
-  }
+  summary.unjudged_parts = names_of(stepper.system(), summary.certificate.unjudged_parts);
+  summary.unrepeatable_parts = names_of(stepper.system(), summary.certificate.unrepeatable_parts);
   summary.certify = options.certify;
   summary.time = options.time;
   summary.deadline = stepper.deadline();

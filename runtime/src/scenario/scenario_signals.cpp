@@ -70,7 +70,7 @@ class SignalReader {
   }
 
   void drive(const DrivenInput& input) {
-    // None: it has defects of its own. Several: the pieces of a part that was cut.
+    // None: it has defects of its own. Several: the pieces of a part that was cut, which share the input.
     for (const int part : names_.parts_of(input.part)) {
       const std::vector<InputChannel>& channels =
           names_.system().parts()[at(part)].component->signature().inputs;
@@ -79,6 +79,7 @@ class SignalReader {
       builder_.actuate(labelled(input.signal, input.where), part,
                        static_cast<int>(channel - channels.begin()));
       actuator_places_.push_back(input.where);
+      return;
     }
   }
 

@@ -143,7 +143,7 @@ TEST(MethodTable, EveryChoiceKeepsItsNames) {
 }
 
 TEST(CouplingMethod, HasTheOptionsOfOneFamily) {
-  CouplingMethod method;
+  CouplingMethod method = WaveCoupling{};
   EXPECT_EQ(method.kind(), WaveUpdate::douglas_rachford);
   EXPECT_NO_THROW(method.waves());
   EXPECT_EQ(method.as<Splitting>(), nullptr);

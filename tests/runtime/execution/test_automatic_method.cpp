@@ -191,7 +191,7 @@ TEST(Retuning, KeepsEffortFlowAndTank) {
 TEST(Retuning, GoesOnAsBeforeWhereMapsCannotBeMade) {
   const System system = testing::net(6, 7);
   for (const int threads : {1, 2}) {
-    StepperOptions options;
+    StepperOptions options{.method = WaveCoupling{}};
     options.step_s = 0.01;
     options.threads = threads;
     options.method.waves().impedance = {0.2};
@@ -313,7 +313,7 @@ TEST(GuardedRun, StoredEnergyMayBeNegative) {
     builder.connect("weight.push", "B.coupling");
     const System system = builder.build();
     for (const int iterations : {1, 3, 30}) {
-      StepperOptions options;
+      StepperOptions options{.method = WaveCoupling{}};
       options.step_s = 0.01;
       options.method.waves().iterations = iterations;
       options.method.waves().impedance = {20.0};
