@@ -1,4 +1,5 @@
 #include "portwave/coupling/method/method_table.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -60,9 +61,8 @@ class OptionCheck {
   void operator()(const SpecialOption&) {}
 
  private:
-  template <typename Value>
-  void expect(bool good, const std::string& expected, Value value) {
-    if (!good) issues_.push_back({place_, fmt::format("must be {}, got {}", expected, value)});
+  void expect(bool good, const std::string& expected, double value) {
+    if (!good) issues_.push_back({place_, fmt::format("must be {}, got {}", expected, shown_number(value))});
   }
 
   const CouplingMethod& method_;

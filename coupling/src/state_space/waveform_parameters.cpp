@@ -1,4 +1,5 @@
 #include "state_space/waveform_parameters.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +39,7 @@ class Resolver {
     issues_.push_back({std::move(where), std::move(what)});
   }
   void expect(bool good, const char* where, const char* range, double value) {
-    if (!good) fail(where, fmt::format("must be {}, got {}", range, value));
+    if (!good) fail(where, fmt::format("must be {}, got {}", range, shown_number(value)));
   }
 
   void check_numbers() {

@@ -19,6 +19,7 @@
 #include "portwave/subsystems/base/index.hpp"
 #include "portwave/subsystems/base/name_search.hpp"
 #include "portwave/subsystems/base/printable.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "portwave/subsystems/base/state_archive.hpp"
 #include "signals/signal_run.hpp"
 
@@ -147,7 +148,8 @@ void check_channel(const Stepper& stepper, const ScalarChannel& channel) {
 void expect_finite_time(double time_s) {
   if (std::isfinite(time_s)) return;
   throw std::invalid_argument(fmt::format(
-      "the time to step to must be finite, got {} s: a run would never come to it", time_s));
+      "the time to step to must be finite, got {} s: a run would never come to it",
+      shown_number(time_s)));
 }
 
 void expect_part(const System& system, int part) {
@@ -164,7 +166,7 @@ void expect_to_end(const StepEngine* engine) noexcept {
 
 void refuse_non_finite(double value) {
   if (std::isfinite(value)) return;
-  throw std::invalid_argument(fmt::format("an input must be finite, got {}", value));
+  throw std::invalid_argument(fmt::format("an input must be finite, got {}", shown_number(value)));
 }
 
 }  // namespace
@@ -280,7 +282,7 @@ StepReport Stepper::step_to(double limit_s) {
 
 StepReport Stepper::step(double step_s) {
   if (!(step_s > 0.0) || !std::isfinite(step_s)) {
-    throw std::invalid_argument(fmt::format("a step must be finite and > 0, got {:g} s", step_s));
+    throw std::invalid_argument(fmt::format("a step must be finite and > 0, got {} s", shown_number(step_s)));
   }
   Acting acting(engine_->activity(), Activity::Kind::step);
   if (step_sizes() != nullptr) throw std::logic_error("steps choose their size themselves");

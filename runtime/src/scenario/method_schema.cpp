@@ -16,17 +16,6 @@
 namespace portwave::scenario_file {
 namespace {
 
-Json range_schema(const NumberRange& range) {
-  Json schema = number();
-  if (std::isfinite(range.minimum)) {
-    schema[range.minimum_excluded ? "exclusiveMinimum" : "minimum"] = plain(range.minimum);
-  }
-  if (std::isfinite(range.maximum)) {
-    schema[range.maximum_excluded ? "exclusiveMaximum" : "maximum"] = plain(range.maximum);
-  }
-  return schema;
-}
-
 Json one_of(Json value, std::string_view word) {
   Json schema;
   schema["anyOf"] = Json::array({std::move(value), {{"const", std::string(word)}}});

@@ -23,6 +23,13 @@
 namespace portwave::scenario_file {
 namespace {
 
+/// The least and the most that an integer of a block may be.
+std::pair<std::int64_t, std::int64_t> integers_of(const BlockField& field) {
+  const double most = scenario_limits::kInteger;
+  return {static_cast<std::int64_t>(std::clamp(field.range.minimum, 0.0, most)),
+          static_cast<std::int64_t>(std::clamp(field.range.maximum, 0.0, most))};
+}
+
 constexpr std::int64_t kMostEvery = 1'000'000'000;
 constexpr int kMostMatrixRows = 1000;  // of a controller
 
@@ -198,9 +205,11 @@ class SignalReader {
       case BlockField::Kind::text:
         return keep(field, given->text(), values);
       case BlockField::Kind::number:
-        return keep(field, given->number(), values);
-      case BlockField::Kind::integer:
-        return keep(field, given->integer(0, scenario_limits::kInteger), values);
+        return keep(field, given->number(field.range), values);
+      case BlockField::Kind::integer: {
+        const auto [least, most] = integers_of(field);
+        return keep(field, given->integer(least, most), values);
+      }
       case BlockField::Kind::boolean:
         return keep(field, given->boolean(), values);
       case BlockField::Kind::choice:
@@ -434,9 +443,11 @@ Json field_schema(const BlockField& field) {
     case BlockField::Kind::text:
       return text();
     case BlockField::Kind::number:
-      return number();
-    case BlockField::Kind::integer:
-      return integer(0, scenario_limits::kInteger);
+      return range_schema(field.range);
+    case BlockField::Kind::integer: {
+      const auto [least, most] = integers_of(field);
+      return integer(least, most);
+    }
     case BlockField::Kind::boolean:
       return boolean();
     case BlockField::Kind::choice:

@@ -150,6 +150,10 @@ class SignalGraphBuilder::Draft {
                                     node.outputs - 1));
       return -1;
     }
+    // A name that no block may have is told there.
+    if (std::ranges::find(graph.nodes_, label, &SignalGraph::Node::name) != graph.nodes_.end()) {
+      return -1;
+    }
     std::vector<std::string> names;
     for (const SignalGraph::Node& node : graph.nodes_) {
       if (node.name.find('/') == std::string::npos) names.push_back(node.name);  // not made up

@@ -10,19 +10,20 @@
 
 #include "portwave/subsystems/base/digest.hpp"
 #include "portwave/subsystems/base/error.hpp"
+#include "portwave/subsystems/base/shown_number.hpp"
 
 namespace portwave {
 namespace {
 
 void require_finite(Issues& issues, std::string where, double value) {
   if (!std::isfinite(value)) {
-    issues.push_back({std::move(where), fmt::format("must be finite, got {}", value)});
+    issues.push_back({std::move(where), fmt::format("must be finite, got {}", shown_number(value))});
   }
 }
 
 void require_positive(Issues& issues, std::string where, double value) {
   if (value > 0.0 && std::isfinite(value)) return;
-  issues.push_back({std::move(where), fmt::format("must be finite and > 0, got {}", value)});
+  issues.push_back({std::move(where), fmt::format("must be finite and > 0, got {}", shown_number(value))});
 }
 
 double interpolate(const std::vector<Signal::Knot>& knots, double time_s) {
@@ -148,7 +149,7 @@ Signal Signal::noise(const Noise& noise) {
   require_positive(issues, "/interval_s", noise.interval_s);
   if (!(noise.standard_deviation >= 0.0 && std::isfinite(noise.standard_deviation))) {
     issues.push_back({"/standard_deviation",
-                      fmt::format("must be finite and >= 0, got {}", noise.standard_deviation)});
+                      fmt::format("must be finite and >= 0, got {}", shown_number(noise.standard_deviation))});
   }
   throw_if_any(std::move(issues));
   return Signal(Kind(noise));

@@ -142,6 +142,15 @@ TEST(MethodTable, EveryChoiceKeepsItsNames) {
   EXPECT_EQ(to_string(ImpedanceKind::adapted), "adapted");
 }
 
+TEST(CouplingMethod, ChoosesUnlessItIsTold) {
+  const CouplingMethod method;
+  EXPECT_EQ(method.kind(), WaveUpdate::automatic);
+  EXPECT_EQ(method.waves().impedance_kind, ImpedanceKind::automatic);
+  EXPECT_EQ(method.waves().tolerance, WaveCoupling::automatic().tolerance);
+  EXPECT_TRUE(check_method(method).empty());
+  EXPECT_EQ(CouplingMethod(WaveCoupling{}).kind(), WaveUpdate::douglas_rachford);
+}
+
 TEST(CouplingMethod, HasTheOptionsOfOneFamily) {
   CouplingMethod method = WaveCoupling{};
   EXPECT_EQ(method.kind(), WaveUpdate::douglas_rachford);

@@ -45,6 +45,25 @@ TEST(AutomaticMethod, ThePairIsAccurateWithThreeEvaluations) {
   }
 }
 
+TEST(AutomaticMethod, IsWhatAStepperDoesThatIsToldNothing) {
+  const System system = testing::chain_of_blocks(16, 5);
+  const auto states_with = [&system](const StepperOptions& options) {
+    Stepper stepper(system, options);
+    stepper.run(20);
+    std::vector<double> states;
+    for (int part = 0; part < static_cast<int>(system.parts().size()); ++part) {
+      const auto x = stepper.state(part);
+      states.insert(states.end(), x.begin(), x.end());
+    }
+    return std::pair(states, stepper.iterations().not_converged);
+  };
+  const auto untold = states_with({.step_s = 0.01});
+  EXPECT_EQ(untold, states_with({.step_s = 0.01, .method = CouplingMethod::automatic()}));
+  EXPECT_EQ(untold.second, 0);
+  // The control: what the default was, and what it left.
+  EXPECT_NE(untold.first, states_with({.step_s = 0.01, .method = WaveCoupling{}}).first);
+}
+
 struct Case {
   std::string name;
   std::function<System()> make;
