@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
 import os
 from typing import Any, Mapping, Optional, Tuple
@@ -26,6 +27,11 @@ def as_floats(value: Any, shape: Tuple[Optional[int], ...], letters: str, name: 
         array = np.asarray(value)
     except ValueError as error:  # rows of different lengths
         raise ValueError(f"{name} must be of shape [{expected}]: {error}") from None
+    if array.dtype.kind == "O":  # fractions, say
+        try:
+            array = np.array([number(own, name) for own in array.flat]).reshape(array.shape)
+        except TypeError:
+            pass
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
     fits = array.ndim == len(shape) and all(
@@ -104,10 +110,9 @@ def plain(value: Any) -> Any:
             raise TypeError(f"a system holds real numbers, got {_shown(value)}")
         own = array.tolist()
         return plain(own) if array.dtype.kind == "O" and own is not value else own
-    for base in (int, float):  # an enumeration, say
-        if isinstance(value, base):
-            return base(value)
-    return value
+    if isinstance(value, int):  # an enumeration, say
+        return int(value)
+    return float(value) if isinstance(value, numbers.Real) else value
 
 
 def _scalar(value: Any) -> Any:

@@ -45,11 +45,11 @@ class System:
         """
         time: JSON = {}
         if tolerance is not None:
-            time["step"] = {"kind": "adaptive", "tolerance": plain(tolerance)}
+            time["step"] = {"kind": "adaptive", "tolerance": number(tolerance, "`tolerance`")}
         elif step_s is not None:
-            time["step_s"] = plain(step_s)
+            time["step_s"] = number(step_s, "`step_s`")
         if end_s is not None:
-            time["end_s"] = plain(end_s)
+            time["end_s"] = number(end_s, "`end_s`")
         elif tolerance is None:
             time["steps"] = 1  # a stepper steps as long as it is asked to
         self.folder = Path(".")
@@ -135,7 +135,7 @@ class System:
         if inputs:
             part["inputs"] = {key: _signal(value) for key, value in inputs.items()}
         if substeps is not None:
-            part["substeps"] = plain(substeps)
+            part["substeps"] = whole(substeps, "`substeps`")
         self._document.setdefault("subsystems", []).append(part)
         return self
 
@@ -186,7 +186,7 @@ class System:
         kind; a signal is the name of a block, a quantity ``"load.angle"`` or a number."""
         block: JSON = {"name": name, "kind": kind}
         if every is not None:
-            block["every"] = plain(every)
+            block["every"] = whole(every, "`every`")
         block.update(plain(options))
         self._document.setdefault("signals", {}).setdefault("blocks", []).append(block)
         inputs = [drives] if isinstance(drives, str) else list(drives or ())
