@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def as_floats(value: Any, shape: Tuple[Optional[int], ...], letters: str, name: str) -> Floats:
+def as_floats(
+    value: Any, shape: Tuple[Optional[int], ...], letters: str, name: str, *, finite: bool = True
+) -> Floats:
     """``value`` as an array of float64 in C order: itself where it is one, else a copy.
 
     ``shape``: None where any size will do, which errors call by its letter. Errors: ``TypeError``
     where it does not hold real numbers; ``ValueError`` for another shape, naming the one that is
-    expected, and for the first number that is not finite.
+    expected, and, with ``finite``, for the first number that is not.
     """
     expected = ", ".join(
         letter if size is None else str(size) for size, letter in zip(shape, letters)
@@ -40,9 +42,9 @@ def as_floats(value: Any, shape: Tuple[Optional[int], ...], letters: str, name: 
     if not fits:
         raise ValueError(f"{name} must be of shape [{expected}], got {list(array.shape)}")
     out = np.ascontiguousarray(array, dtype=np.float64)
-    finite = np.isfinite(out)
-    if not finite.all():
-        where = np.argwhere(~finite)[0]
+    is_finite = np.isfinite(out)
+    if finite and not is_finite.all():
+        where = np.argwhere(~is_finite)[0]
         place = ", ".join(str(i) for i in where)
         raise ValueError(f"{name}[{place}] is {out[tuple(where)]}: inputs must be finite")
     return out

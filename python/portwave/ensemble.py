@@ -89,8 +89,8 @@ class Ensemble:
         ``x0`` [N, n], or [n] for all; none: as the system says. ``u`` [N, T, m], or [T, m] for all,
         held over each step; none: inputs stay as they are. ``steps``: T, where ``u`` does not say it.
         ``out``: an array of that shape to write to. No copies are made of arrays of float64 in C order,
-        but where a part is cut. Errors: ``ValueError`` for another shape, and for a number that is not
-        finite, before the first step.
+        but where a part is cut. Errors: ``ValueError`` for another shape, and for an input that is not
+        finite, before the first step. A replica whose ``x0`` is not finite fails alone.
         """
         n, m = len(self.state_names), len(self.input_names)
         steps = None if steps is None else whole(steps, "`steps`")
@@ -105,7 +105,7 @@ class Ensemble:
         if steps < 0:
             raise ValueError(f"`steps` must be at least 0, got {steps}")
         if x0 is not None:
-            x0 = self._of_pieces(self._spread(x0, 2, "x0", (n,)))
+            x0 = self._of_pieces(self._spread(x0, 2, "x0", (n,), finite=False))
         if every < 1 or steps % every != 0:
             raise ValueError(f"`every` must divide the {steps} steps, got {every}")
         shape = (self.replicas, steps // every, n)
@@ -124,10 +124,17 @@ class Ensemble:
     def _of_pieces(self, x: Floats) -> Floats:
         return x if self._copies is None else np.ascontiguousarray(x[:, self._copies])
 
-    def _spread(self, given: Any, dimensions: int, name: str, rest: Tuple[Optional[int], ...]) -> Floats:
+    def _spread(
+        self,
+        given: Any,
+        dimensions: int,
+        name: str,
+        rest: Tuple[Optional[int], ...],
+        finite: bool = True,
+    ) -> Floats:
         for_all = count_dimensions(given) == dimensions - 1
         wanted = rest if for_all else (self.replicas, *rest)
-        array = as_floats(given, wanted, "T" * len(wanted), name)
+        array = as_floats(given, wanted, "T" * len(wanted), name, finite=finite)
         if for_all:
             array = np.broadcast_to(array, (self.replicas, *array.shape))
         return np.ascontiguousarray(array)
@@ -148,7 +155,7 @@ class Ensemble:
 
     def start_from(self, x0: Any) -> None:
         """Begins a new run at t = 0 from states [N, n], or [n] for all."""
-        x0 = self._spread(x0, 2, "x0", (len(self.state_names),))
+        x0 = self._spread(x0, 2, "x0", (len(self.state_names),), finite=False)
         self._core.set_states(self._of_pieces(x0))
 
     def set_inputs(self, u: Any) -> None:
