@@ -496,9 +496,10 @@ NB_MODULE(_portwave, m) {
       .def_prop_ro("step_index", &Snapshot::step_index)
       .def_prop_ro("size_bytes", &Snapshot::size_bytes)
       .def("to_bytes", &bytes_of, "What `from_bytes` makes the same snapshot of.")
-      .def_static("from_bytes", &snapshot_of, "bytes"_a,
-                  "A snapshot from its bytes, of the same version of portwave. Errors: ValueError where "
-                  "they are none, or not whole.")
+      .def_static(
+          "from_bytes", &snapshot_of, "bytes"_a,
+          "A snapshot from its bytes, of the same version of portwave. Errors: ValueError where "
+          "they are none, or not whole.")
       .def("__getstate__", &bytes_of)
       .def("__setstate__", [](Snapshot& self, const nb::bytes& state) {
         new (&self) Snapshot(snapshot_of(state));

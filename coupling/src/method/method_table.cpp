@@ -1,10 +1,11 @@
 #include "portwave/coupling/method/method_table.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "portwave/subsystems/base/shown_number.hpp"
 
 namespace portwave {
 namespace {
@@ -62,7 +63,8 @@ class OptionCheck {
 
  private:
   void expect(bool good, const std::string& expected, double value) {
-    if (!good) issues_.push_back({place_, fmt::format("must be {}, got {}", expected, shown_number(value))});
+    if (!good)
+      issues_.push_back({place_, fmt::format("must be {}, got {}", expected, shown_number(value))});
   }
 
   const CouplingMethod& method_;

@@ -120,7 +120,8 @@ struct MonolithicReference::Impl {
       : system(coupled), h(step_s), options(chosen) {
     Issues issues;
     if (!(step_s > 0.0) || !std::isfinite(step_s)) {
-      issues.push_back({"/step_s", fmt::format("must be > 0 and finite, got {}", shown_number(step_s))});
+      issues.push_back(
+          {"/step_s", fmt::format("must be > 0 and finite, got {}", shown_number(step_s))});
     }
     if (options.max_newton_steps < 1) {
       issues.push_back({"/max_newton_steps", "must be > 0"});

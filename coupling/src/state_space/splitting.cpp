@@ -20,7 +20,8 @@ namespace {
 Issues defects(const CondensedSystem& system, double step_s, const Splitting& s) {
   Issues issues;
   if (!(step_s > 0.0) || !std::isfinite(step_s)) {
-    issues.push_back({"/time/step_s", fmt::format("must be > 0 and finite, got {}", shown_number(step_s))});
+    issues.push_back(
+        {"/time/step_s", fmt::format("must be > 0 and finite, got {}", shown_number(step_s))});
   }
   for (const CondensedBlock& block : system.blocks()) {
     // By rank: a factorisation takes an E that is singular but for rounding.

@@ -1,5 +1,4 @@
 #include "state_space/waveform_parameters.hpp"
-#include "portwave/subsystems/base/shown_number.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "portwave/subsystems/base/shown_number.hpp"
 #include "state_space/linear_solver.hpp"
 
 namespace portwave {

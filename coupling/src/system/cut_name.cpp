@@ -11,7 +11,8 @@ namespace {
 
 template <class Items>
 int place_of_name(const Items& items, std::string_view name) {
-  const auto found = std::ranges::find_if(items, [name](const auto& each) { return each.name == name; });
+  const auto found =
+      std::ranges::find_if(items, [name](const auto& each) { return each.name == name; });
   return found == items.end() ? -1 : static_cast<int>(found - items.begin());
 }
 
@@ -48,7 +49,8 @@ StateNames state_names(const System& system) {
     first_state.push_back(first_state.back() + part.component->signature().state_size());
   }
   out.name_of.resize(at(first_state.back()), -1);
-  const auto add = [&](const std::string& part_name, const StateVariable& state, int part, int index) {
+  const auto add = [&](const std::string& part_name, const StateVariable& state, int part,
+                       int index) {
     out.place.push_back(first_state[at(part)] + index);
     out.named.push_back({part_name + "." + state.name, state.unit, part, index});
   };

@@ -222,7 +222,7 @@ void SystemBuilder::Draft::check_initial_state(int part) {
     is_finite = false;
     add(is_given ? fmt::format("{}/{}", where(), i) : where(),
         fmt::format("{} must be finite, got {}", printable(states[i].name),
-                        shown_number(state[i])));
+                    shown_number(state[i])));
   }
   if (!is_finite) return;
   for (Issue& issue : pending.component->check_initial_state(state.data())) {
@@ -336,8 +336,8 @@ void SystemBuilder::Draft::report_unknown_part(std::string_view name, std::strin
   }
   if (!list.empty()) list += ".";
   const std::string nearest = part_names().nearest(name);
-  add(where,
-      fmt::format("there is no subsystem {}.{}{}", in_quotes(name), list, suggestion(nearest, name)));
+  add(where, fmt::format("there is no subsystem {}.{}{}", in_quotes(name), list,
+                         suggestion(nearest, name)));
   const auto meant = part_by_name.find(nearest);
   if (meant != part_by_name.end()) excuse(meant->second, port);
 }

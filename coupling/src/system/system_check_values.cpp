@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "system/system_draft.hpp"
 #include "portwave/subsystems/base/shown_number.hpp"
+#include "system/system_draft.hpp"
 
 namespace portwave {
 

@@ -187,8 +187,7 @@ bool LaneChunk::attempt() {
     ledger_->examine(a_next_.data(), b_next_.data());
     ledger_->tally(committed());
     if (!is_finite() || (guard_ && !keep_within_tanks())) return false;
-    ledger_->close(committed(),
-                   guard_ ? guard_->tolerated() : std::span<const ToleratedDeficit>{});
+    ledger_->close(committed(), guard_ ? guard_->tolerated() : std::span<const ToleratedDeficit>{});
   }
   count();
   accept();
@@ -370,8 +369,8 @@ void LaneChunk::fail(int part, int iteration, StepFault fault, const std::string
   stale_ = true;
   if (interface_ && revocable_) interface_->revoke();
   revocable_ = false;
-  const StepError error(system_.name_of_part(part), clock_.steps(), iteration,
-                        method().iterations, fault, detail);
+  const StepError error(system_.name_of_part(part), clock_.steps(), iteration, method().iterations,
+                        fault, detail);
   ReplicaStatus& status = statuses_[at(replica_of(part))];
   status.part = error.part();
   status.fault = fault;

@@ -87,9 +87,7 @@ class StepEngine {
   virtual const EnergyTotals& energy() const = 0;
   virtual const Certificate& certificate() const = 0;
   /// Of a part that it names.
-  virtual std::string name_of_part(int number) const {
-    return system().name_of_part(number);
-  }
+  virtual std::string name_of_part(int number) const { return system().name_of_part(number); }
   virtual const IterationStatistics& iterations() const = 0;
   virtual std::optional<DeadlineScheduler::Statistics> deadline() const = 0;
   virtual std::size_t overhead_bytes() const = 0;

@@ -147,9 +147,9 @@ void check_channel(const Stepper& stepper, const ScalarChannel& channel) {
 
 void expect_finite_time(double time_s) {
   if (std::isfinite(time_s)) return;
-  throw std::invalid_argument(fmt::format(
-      "the time to step to must be finite, got {} s: a run would never come to it",
-      shown_number(time_s)));
+  throw std::invalid_argument(
+      fmt::format("the time to step to must be finite, got {} s: a run would never come to it",
+                  shown_number(time_s)));
 }
 
 void expect_part(const System& system, int part) {
@@ -282,7 +282,8 @@ StepReport Stepper::step_to(double limit_s) {
 
 StepReport Stepper::step(double step_s) {
   if (!(step_s > 0.0) || !std::isfinite(step_s)) {
-    throw std::invalid_argument(fmt::format("a step must be finite and > 0, got {} s", shown_number(step_s)));
+    throw std::invalid_argument(
+        fmt::format("a step must be finite and > 0, got {} s", shown_number(step_s)));
   }
   Acting acting(engine_->activity(), Activity::Kind::step);
   if (step_sizes() != nullptr) throw std::logic_error("steps choose their size themselves");

@@ -197,14 +197,11 @@ std::string page_html(const Page& page) {
   }
   const std::string title = escaped_html(page.title);
   const std::string data = within_script(page_json(page));
-  const Place places[] = {{"@VERSION@", version()},
-                          {"@CONNECT@", page.events.empty() ? "" : "; connect-src 'self'"},
-                          {"@TITLE@", title},
-                          {"@UPLOT_CSS@", kUplotCss},
-                          {"@PAGE_CSS@", kPageCss},
-                          {"@DATA@", data},
-                          {"@UPLOT_JS@", kUplotJs},
-                          {"@PAGE_JS@", kPageJs}};
+  const Place places[] = {
+      {"@VERSION@", version()}, {"@CONNECT@", page.events.empty() ? "" : "; connect-src 'self'"},
+      {"@TITLE@", title},       {"@UPLOT_CSS@", kUplotCss},
+      {"@PAGE_CSS@", kPageCss}, {"@DATA@", data},
+      {"@UPLOT_JS@", kUplotJs}, {"@PAGE_JS@", kPageJs}};
   return filled(kPageHtml, places);
 }
 

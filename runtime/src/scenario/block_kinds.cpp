@@ -48,9 +48,7 @@ Field in_range(NumberRange range, Field field) {
 }
 Field positive(Field field) { return in_range(NumberRange::positive(), std::move(field)); }
 Field non_negative(Field field) { return in_range(NumberRange::non_negative(), std::move(field)); }
-Field share(Field field) {
-  return in_range({.minimum = 0.0, .maximum = 1.0}, std::move(field));
-}
+Field share(Field field) { return in_range({.minimum = 0.0, .maximum = 1.0}, std::move(field)); }
 Field of_kind(Field::Kind kind, Field field) {
   field.kind = kind;
   return field;
@@ -84,7 +82,8 @@ std::vector<BlockKind> source_kinds() {
        "a train of rectangular pulses",
        {required("amplitude", "", "height of a pulse"),
         positive(required("period_s", "s", "of the train")),
-        non_negative(required("width_s", "s", "of a pulse, at most the period")), optional("delay_s", "s", 0.0, "of the first pulse"),
+        non_negative(required("width_s", "s", "of a pulse, at most the period")),
+        optional("delay_s", "s", 0.0, "of the first pulse"),
         optional("offset", "", 0.0, "value between pulses")},
        [](const BlockValues& v, int) {
          return block::pulse({v.number("amplitude"), v.number("period_s"), v.number("width_s"),
@@ -179,8 +178,8 @@ std::vector<BlockKind> operation_kinds() {
       {"delay",
        "the signal some samples ago; breaks algebraic loops",
        {signal("signal", "input"),
-        in_range({.minimum = 1.0}, of_kind(Field::Kind::integer,
-                                           optional("samples", "", 1.0, "how many samples"))),
+        in_range({.minimum = 1.0},
+                 of_kind(Field::Kind::integer, optional("samples", "", 1.0, "how many samples"))),
         optional("initial", "", 0.0, "value until then")},
        [](const BlockValues& v, int) {
          return block::delay(v.integer("samples"), v.number("initial"));
@@ -229,8 +228,8 @@ std::vector<BlockKind> controller_kinds() {
         optional("integral", "1/s", 0.0, "gain of the integral"),
         optional("derivative", "s", 0.0, "gain of the derivative"),
         non_negative(optional("derivative_filter_s", "s", 0.0, "time constant of its filter")),
-        share(optional("setpoint_weight", "", 1.0,
-                       "share of the setpoint in the proportional part")),
+        share(
+            optional("setpoint_weight", "", 1.0, "share of the setpoint in the proportional part")),
         share(optional("derivative_setpoint_weight", "", 0.0, "the same in the derivative part")),
         lower_bound("of the output"), upper_bound("of the output"),
         non_negative(optional("tracking_s", "s", 0.0,

@@ -38,8 +38,8 @@ bool is_mat_file(const std::filesystem::path& file) {
   return lower_case(file.extension().string()) == ".mat";
 }
 
-ShapedMatrix read_matrix_file(const std::filesystem::path& file,
-                              std::vector<std::string>& defects, const std::string& variable) {
+ShapedMatrix read_matrix_file(const std::filesystem::path& file, std::vector<std::string>& defects,
+                              const std::string& variable) {
   const MatrixParser parse = parser_of(file, variable);
   if (parse == nullptr) {
     defects.emplace_back(

@@ -94,7 +94,8 @@ std::string with_exponent_of_c(std::string_view word) {
     return own;
   }
   // Without its letter an exponent has three digits, after a number with a point.
-  if (sign == std::string_view::npos || word.size() - sign != 4 || word.find('.') >= sign) return "";
+  if (sign == std::string_view::npos || word.size() - sign != 4 || word.find('.') >= sign)
+    return "";
   std::string own(word);
   return own.insert(sign, 1, 'e');
 }
@@ -216,7 +217,8 @@ class MarketReader {
       return note(fmt::format("({},{}) is outside the matrix, which is {}×{}, counted from 1", row,
                               column, matrix_.rows, matrix_.columns));
     }
-    if (!std::isfinite(value)) return note(fmt::format("must be finite, got {}", shown_number(value)));
+    if (!std::isfinite(value))
+      return note(fmt::format("must be finite, got {}", shown_number(value)));
     if (header_.symmetry != Symmetry::general && row < column) {
       return note(
           fmt::format("({},{}) lies above the diagonal, of which symmetric and "

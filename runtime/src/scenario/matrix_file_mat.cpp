@@ -29,8 +29,9 @@ constexpr std::uint32_t kMatrixType = 14, kCompressedType = 15;
 
 /// Classes by number, in the words of MATLAB.
 constexpr std::array<std::string_view, 18> kClasses = {
-    "",      "cell",  "struct", "object", "char",   "sparse", "double",          "single", "int8",
-    "uint8", "int16", "uint16", "int32",  "uint32", "int64",  "uint64", "function_handle", "opaque"};
+    "",       "cell",   "struct",          "object", "char",   "sparse", "double",
+    "single", "int8",   "uint8",           "int16",  "uint16", "int32",  "uint32",
+    "int64",  "uint64", "function_handle", "opaque"};
 constexpr std::uint32_t kSparseClass = 5;
 
 [[noreturn]] void damaged() { throw MatrixFileDefect{": the file is cut short or damaged"}; }
@@ -106,17 +107,38 @@ class MatElements {
       out.read = number_from<Stored>;
     };
     switch (element.type) {
-      case 1: as(std::int8_t{}); break;
-      case 2: as(std::uint8_t{}); break;
-      case 3: as(std::int16_t{}); break;
-      case 4: as(std::uint16_t{}); break;
-      case 5: as(std::int32_t{}); break;
-      case 6: as(std::uint32_t{}); break;
-      case 7: as(float{}); break;
-      case 9: as(double{}); break;
-      case 12: as(std::int64_t{}); break;
-      case 13: as(std::uint64_t{}); break;
-      default: damaged();
+      case 1:
+        as(std::int8_t{});
+        break;
+      case 2:
+        as(std::uint8_t{});
+        break;
+      case 3:
+        as(std::int16_t{});
+        break;
+      case 4:
+        as(std::uint16_t{});
+        break;
+      case 5:
+        as(std::int32_t{});
+        break;
+      case 6:
+        as(std::uint32_t{});
+        break;
+      case 7:
+        as(float{});
+        break;
+      case 9:
+        as(double{});
+        break;
+      case 12:
+        as(std::int64_t{});
+        break;
+      case 13:
+        as(std::uint64_t{});
+        break;
+      default:
+        damaged();
     }
     if (out.data.size() % out.each != 0) damaged();
     return out;
@@ -235,8 +257,7 @@ class LevelFive {
   void measure(Place& place) const {
     const auto tag = unpacked(place, 8);
     const auto word = [&tag, this](std::size_t at) {
-      return static_cast<std::uint64_t>(
-          number_from<std::uint32_t>(tag.data() + at, swapped_));
+      return static_cast<std::uint64_t>(number_from<std::uint32_t>(tag.data() + at, swapped_));
     };
     place.is_packed = word(0) == kMatrixType;
     place.size = word(4);

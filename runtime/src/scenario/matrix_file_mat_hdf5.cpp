@@ -181,8 +181,8 @@ class LevelSevenThree {
     if (begins.back() == 0.0) return entries.take();  // MATLAB leaves the others out
     const std::vector<double> of_rows = numbers_in(group, "ir"), values = numbers_in(group, "data");
     entries.add_columns(
-        std::min(of_rows.size(), values.size()),
-        [&](std::int64_t k) { return at(of_rows, k); }, [&](int column) { return at(begins, column); },
+        std::min(of_rows.size(), values.size()), [&](std::int64_t k) { return at(of_rows, k); },
+        [&](int column) { return at(begins, column); },
         [&](std::int64_t k) { return values[static_cast<std::size_t>(k)]; });
     return entries.take();
   }
@@ -203,11 +203,11 @@ ShapedMatrix parse_mat_hdf5(std::string_view bytes, const std::string& variable,
   H5PLset_loading_state(0);  // a file may name filters that would be loaded: code
   try {
     // The image is read where it is, and not written.
-    void* const image = const_cast<char*>(bytes.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-    const Handle file(
-        H5LTopen_file_image(image, bytes.size(),
-                            H5LT_FILE_IMAGE_DONT_COPY | H5LT_FILE_IMAGE_DONT_RELEASE),
-        H5Fclose, "open it");
+    void* const image =
+        const_cast<char*>(bytes.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    const Handle file(H5LTopen_file_image(image, bytes.size(),
+                                          H5LT_FILE_IMAGE_DONT_COPY | H5LT_FILE_IMAGE_DONT_RELEASE),
+                      H5Fclose, "open it");
     const std::string meant = variable_meant(variables_in(file), variable);
     return LevelSevenThree(file, bytes.size(), meant, defects).read();
   } catch (const std::runtime_error& error) {

@@ -188,9 +188,8 @@ void add_refusals(const MethodFamily& family, Json& conditions) {
     if (kind == CouplingMethod().kind()) {
       const Json said = {{"anyOf", Json::array({{{"required", Json::array({"kind"})}},
                                                 {{"required", Json::array({"impedance"})}}})}};
-      conditions.push_back({{"if", said},
-                            {"then", Json::object()},
-                            {"else", {{"properties", keys}}}});
+      conditions.push_back(
+          {{"if", said}, {"then", Json::object()}, {"else", {{"properties", keys}}}});
     }
     conditions.push_back(
         when_key_is("kind", std::string(to_string(kind)), {{"properties", std::move(keys)}}));

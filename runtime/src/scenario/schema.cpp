@@ -35,11 +35,11 @@ Json matrix_schema() {
   Json schema = {{"description",
                   "rows, entries [row, column, value] counted from 0, or a file: Matrix Market "
                   "(.mtx), SciPy (.npz), NumPy (.npy) or MATLAB (.mat)"}};
-  schema["anyOf"] =
-      Json::array({list(list(number())), object({{"entries", list(std::move(entry))}}, {"entries"}),
-                   object({{"file", text()},
-                           {"variable", described(text(), "of a .mat file: which of its matrices")}},
-                          {"file"})});
+  schema["anyOf"] = Json::array(
+      {list(list(number())), object({{"entries", list(std::move(entry))}}, {"entries"}),
+       object({{"file", text()},
+               {"variable", described(text(), "of a .mat file: which of its matrices")}},
+              {"file"})});
   return schema;
 }
 

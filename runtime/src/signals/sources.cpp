@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "signals/block_of.hpp"
 #include "portwave/subsystems/base/shown_number.hpp"
+#include "signals/block_of.hpp"
 
 namespace portwave::block {
 

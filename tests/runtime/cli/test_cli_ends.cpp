@@ -101,9 +101,9 @@ TEST(CliInterrupt, TheSecondSignalLeavesNoHalfOfAFile) {
     const TemporaryFolder folder;
     const auto out = folder / "out";
     const ChildDisposition obeys(signal, SIG_DFL);
-    Subprocess process(command(
-        {"run", kPair, "--set", "/method/iterations=1000000", "--set", "/method/tolerance=0",
-         "--steps", "1000000", "--out", out.string()}));
+    Subprocess process(
+        command({"run", kPair, "--set", "/method/iterations=1000000", "--set",
+                 "/method/tolerance=0", "--steps", "1000000", "--out", out.string()}));
     const auto hidden = out / (".energy.csv." + std::to_string(process.pid()) + ".part");
     while (!std::filesystem::exists(hidden) && !process.has_ended()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -206,10 +206,10 @@ TEST(FileRecorder, EnergyRowsCloseTheLedgerAtAnyInterval) {
     const TemporaryFolder folder;
     const Recorded expected = record_pair(folder.path(), 42, every);
     const auto table = read_csv(folder / "energy.csv");
-    EXPECT_EQ(table.names, (Names{"step", "time_s", "stored_J", "supplied_J", "dissipated_J",
-                                  "mismatch_J", "tank_J", "max_passivity_residual_J", "iterations",
-                                  "guard_alpha", "guard_withheld_J", "guard_tolerated_J",
-                                  "residual", "step_s"}));
+    EXPECT_EQ(table.names,
+              (Names{"step", "time_s", "stored_J", "supplied_J", "dissipated_J", "mismatch_J",
+                     "tank_J", "max_passivity_residual_J", "iterations", "guard_alpha",
+                     "guard_withheld_J", "guard_tolerated_J", "residual", "step_s"}));
     ASSERT_EQ(table.rows.size(), expected.stored_J.size());
     EXPECT_DOUBLE_EQ(table.rows[0][table.column("stored_J")], testing::kPairEnergy_J);
     double mismatch_J = 0.0;
@@ -503,8 +503,8 @@ TEST(OutputFolder, IsTidiedOfWhatKilledProcessesLeft) {
   // Numbers of processes come again: this one began after the file was written.
   const auto before = folder / (".trajectory.csv" + alive);
   write_text(before.string(), "x");
-  std::filesystem::last_write_time(before, std::filesystem::file_time_type::clock::now() -
-                                               std::chrono::years(20));
+  std::filesystem::last_write_time(
+      before, std::filesystem::file_time_type::clock::now() - std::chrono::years(20));
   { const OutputFolder own(folder.path(), {"summary.json"}); }
   Names found = names_in(folder.path());
   std::ranges::sort(found);

@@ -115,7 +115,8 @@ TEST(MatrixMarket, FormatsFieldsAndSymmetries) {
       {"a byte order mark", "\xEF\xBB\xBF" + head + "array real general\n1 1\n3\n",
        matrix(1, 1, {3})},
       {"exponents of Fortran",
-       head + "array real general\n2 4\n1.5D+02\n-2d0\n.5Q-1\n1.25-003\n-7.+002\n+3.D1\n4D2\n5E-1\n",
+       head +
+           "array real general\n2 4\n1.5D+02\n-2d0\n.5Q-1\n1.25-003\n-7.+002\n+3.D1\n4D2\n5E-1\n",
        matrix(2, 4, {150, 0.05, -700, 400, -2, 1.25e-3, 30, 0.5})},
       {"no rows", head + "coordinate real general\n0 2 0\n", Eigen::MatrixXd(0, 2)},
   };

@@ -245,7 +245,8 @@ std::string report_of(const std::filesystem::path& folder, const std::string& ma
     "subsystems": [{"name": "m", "type": "second_order_system", "parameters": {
       "coordinates": {"count": 2, "name": "q"},
       "ports": [{"name": "end", "domain": "translation", "causality": "effort_in"}],
-      "M": [[1, 0], [0, 1]], "K": )" + matrix + R"(, "B": [[1], [0]]}}],
+      "M": [[1, 0], [0, 1]], "K": )" +
+                               matrix + R"(, "B": [[1], [0]]}}],
     "couplings": [{"kind": "free", "ports": ["m.end"]}], "method": {"kind": "auto"}})";
   try {
     (void)parse_scenario(scenario, "m.json", folder);
@@ -259,12 +260,14 @@ TEST(MatFiles, AScenarioNamesTheVariable) {
   const testing::TemporaryFolder folder;
   const std::string K = element(9, bytes_of<double>({4, -1, -1, 3}));
   testing::write_text(folder / "one.mat", dense({2, 2}, K));
-  testing::write_text(folder / "two.mat", dense({2, 2}, K) + element(14, head_of(6, {2, 2}, "K") + K));
+  testing::write_text(folder / "two.mat",
+                      dense({2, 2}, K) + element(14, head_of(6, {2, 2}, "K") + K));
   testing::write_text(folder / "M.mtx", "%%MatrixMarket matrix array real general\n1 1\n3\n");
   EXPECT_EQ(report_of(folder.path(), R"({"file": "one.mat"})"), "");
   EXPECT_EQ(report_of(folder.path(), R"({"file": "two.mat", "variable": "K"})"), "");
   const std::string several = report_of(folder.path(), R"({"file": "two.mat"})");
-  EXPECT_NE(several.find("/K/file: the matrix \"two.mat\" holds several variables"), std::string::npos)
+  EXPECT_NE(several.find("/K/file: the matrix \"two.mat\" holds several variables"),
+            std::string::npos)
       << several;
   const std::string other = report_of(folder.path(), R"({"file": "M.mtx", "variable": "K"})");
   EXPECT_NE(other.find("/K/variable: is for .mat files"), std::string::npos) << other;

@@ -43,7 +43,7 @@ struct NamedState {
 /// The states of a system as users know them: those of a part that was cut once, under its own name.
 struct StateNames {
   std::vector<NamedState> named;
-  std::vector<int> place;    ///< of each named state: its place among the states of all parts in turn
+  std::vector<int> place;  ///< of each named state: its place among the states of all parts in turn
   std::vector<int> name_of;  ///< of each of these: the named state that it is, or is a copy of
 };
 StateNames state_names(const System& system);

@@ -474,7 +474,8 @@ class Stepper {
   StepperOptions options_;                                    // as they were given
   mutable std::shared_ptr<const StepIdentity> identity_;      // null: not known yet
   std::vector<std::byte> before_;  // while a snapshot is restored: to go back to
-  mutable std::map<std::string, std::vector<double>, std::less<>> whole_states_;  // of parts that were cut
+  mutable std::map<std::string, std::vector<double>, std::less<>>
+      whole_states_;  // of parts that were cut
 };
 
 }  // namespace portwave

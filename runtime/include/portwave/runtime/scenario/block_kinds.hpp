@@ -42,7 +42,8 @@ struct BlockField {
   bool required = true;
   double default_number = 0.0;            ///< of numbers, integers and booleans; infinite: no bound
   std::vector<std::string> choices = {};  ///< the first is the default
-  NumberRange range = {};  ///< of numbers and integers, which are from 0 to 10⁶ where it does not say
+  NumberRange range =
+      {};  ///< of numbers and integers, which are from 0 to 10⁶ where it does not say
 };
 
 /// What was read for the fields of a block, inputs apart.
