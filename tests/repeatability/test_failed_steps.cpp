@@ -146,8 +146,8 @@ class RestlessBatch final : public StepBatch {
 class Restless final : public Component {
  public:
   Restless()
-      : Restless(make_part("coulomb_damper", {{"friction_N", 1.0}, {"creep_speed_m_per_s", 1.0}})) {
-  }
+      : Restless(
+            make_part("coulomb_damper", {{"friction_N", 1.0}, {"creep_speed_m_per_s", 1.0}})) {}
   Capabilities capabilities() const override {
     return {.repeatable = true,
             .knows_energy = true,
@@ -313,7 +313,7 @@ TEST_F(FailedSteps, ATrialThatFailsLeavesOtherReplicasAlone) {
     for (const char* port : {"a.south", "b.south", "b.east"}) builder.join(joint::Fixed{}, {port});
     return builder.build();
   };
-  StepperOptions options{.method = WaveCoupling{}};
+  StepperOptions options;
   options.step_s = 0.01;
   options.method.waves().impedance = {30.0};
   options.method.waves().iterations = 60;
@@ -329,8 +329,9 @@ TEST_F(FailedSteps, ATrialThatFailsLeavesOtherReplicasAlone) {
     const System system = system_of(0);
     Stepper alone(system, ensemble.options_of(0));
     const int before = traps[0].calls();
-    alone.on_step(
-        [&](const Stepper&, const StepReport&) { calls.push_back(traps[0].calls() - before); });
+    alone.on_step([&](const Stepper&, const StepReport&) {
+      calls.push_back(traps[0].calls() - before);
+    });
     alone.run(kTrials);
   }
   // In an evaluation that is a trial, by the warm solve and the cold one.
