@@ -74,7 +74,7 @@ class System:
     def from_file(cls, path: Union[str, "os.PathLike[str]"]) -> "System":
         """A scenario file. Errors: ``OSError``; ``json.JSONDecodeError`` (a ``ValueError``)."""
         path = Path(path)
-        return cls.from_dict(json.loads(path.read_text(encoding="utf-8")), path.parent)
+        return cls.from_dict(json.loads(path.read_text(encoding="utf-8-sig")), path.parent)
 
     def to_dict(self) -> JSON:
         """The scenario, a copy."""

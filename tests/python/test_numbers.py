@@ -75,6 +75,12 @@ def test_systems_hold_numbers_of_any_kind_as_json_has_them(kind):
     assert json.loads(pw.System.from_dict(document).to_json()) == {"a": {"b": [3]}}
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path):
+    text = servo().to_json()
+    (tmp_path / "servo.json").write_text(text, encoding="utf-8-sig")
+    assert pw.System.from_file(tmp_path / "servo.json").to_json() == text
+
+
 def test_arrays_are_lists_in_a_system():
     system = pw.System().add("a", "type", M=np.eye(2, dtype=np.float32), flag=np.bool_(True), nothing=None)
     parameters = system.to_dict()["subsystems"][0]["parameters"]
