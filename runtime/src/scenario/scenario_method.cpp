@@ -205,7 +205,7 @@ void read_method(const Node& node, CouplingMethod& method) {
   const ObjectReader object(node);
   const std::optional<MethodKind> known = kind_in(object);
   check_keys(node, known);
-  const MethodKind kind = known.value_or(CouplingMethod().kind());
+  const MethodKind kind = known.value_or(WaveUpdate::douglas_rachford);
   method = CouplingMethod::of_kind(kind);
   for (const OptionInfo& option : family_of(kind).options) {
     if (!option.is_for(kind)) continue;

@@ -183,7 +183,7 @@ TEST(Retuning, FollowsTheStateAndChangesNoResult) {
 TEST(Retuning, KeepsEffortFlowAndTank) {
   const System system = testing::duffing_linear_pair();
   StepperOptions options = automatic(0.01);
-  options.method = {};
+  options.method = WaveCoupling{};
   options.method.waves().iterations = 3;
   Stepper stepper(system, options);
   stepper.run(5);
